@@ -1,0 +1,252 @@
+//! [`Capture`]: everything recorded in one forward pass, checked once when it is built.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{ImageInfo, Matrix, PerHead, ShapeError, Token};
+use crate::{
+    ids::{CaptureId, HeadId, Side, StackKind},
+    spec::{HeadKind, ModelSpec},
+};
+
+/// Everything recorded in one forward pass. Immutable; shared as `Arc<Capture>`.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    parts: CaptureParts,
+}
+
+/// The fields of a [`Capture`], before the invariants are checked.
+#[derive(Clone, Debug)]
+pub struct CaptureParts {
+    /// Identity for caches.
+    pub id: CaptureId,
+    /// The model that was run.
+    pub model: Arc<ModelSpec>,
+    /// What was fed in.
+    pub input: InputInfo,
+    /// Token sequences by side.
+    pub tokens: BTreeMap<Side, Vec<Token>>,
+    /// One entry per stack of the model, in the model's order.
+    pub stacks: Vec<StackCapture>,
+    /// How patches lie on the picture, for vision models.
+    pub image: Option<ImageInfo>,
+    /// `[n, n_vocab]` or `[1, n_classes]`; `None` without a head or when not asked for.
+    pub logits: Option<Matrix>,
+    /// What the model's head says, if it has one.
+    pub prediction: Option<Prediction>,
+    /// Sentences the user must see: truncation, uniform attention, tolerance notes.
+    pub notes: Vec<String>,
+}
+
+/// What was fed to the model, for captions, file names and metadata.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InputInfo {
+    /// The text, if any.
+    pub text: Option<String>,
+    /// The second sentence of a pair, if any.
+    pub text_b: Option<String>,
+    /// A name for the image, if any.
+    pub image: Option<String>,
+}
+
+/// One stack's recordings.
+#[derive(Clone, Debug, Default)]
+pub struct StackCapture {
+    /// Which stack.
+    pub kind: StackKind,
+    /// One entry per layer; a layer that was not recorded is empty.
+    pub layers: Vec<LayerCapture>,
+    /// `[n, d_model]` after the final norm.
+    pub resid_final: Option<Matrix>,
+}
+
+/// One layer's recordings. Absent sites were not asked for, were over the budget, or are unknown.
+#[derive(Clone, Debug, Default)]
+pub struct LayerCapture {
+    /// `[head, query, d_head]`, after rotary where the model has it.
+    pub q: Option<PerHead>,
+    /// `[kv_head, key, d_head]`, after rotary where the model has it.
+    pub k: Option<PerHead>,
+    /// `[kv_head, key, d_head]`.
+    pub v: Option<PerHead>,
+    /// `[head, query, key]`: scaled, biased and masked (`-inf` where masked), before softmax.
+    pub scores: Option<PerHead>,
+    /// `[head, query, key]`: softmax of the scores; rows sum to one.
+    pub pattern: Option<PerHead>,
+    /// `[head, query, d_head]`: pattern · v.
+    pub z: Option<PerHead>,
+    /// `[query, d_model]`: the residual stream entering the layer.
+    pub resid_pre: Option<Matrix>,
+}
+
+/// What the model's head says about the input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// What kind of statement it is.
+    pub kind: HeadKind,
+    /// One row per predicted position; a classifier has a single row without a position.
+    pub rows: Vec<PredictionRow>,
+}
+
+/// The most probable outcomes at one position, best first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PredictionRow {
+    /// Token position the statement is about; `None` for a classifier.
+    pub position: Option<usize>,
+    /// At most five outcomes.
+    pub top: Vec<PredictionItem>,
+}
+
+/// One outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PredictionItem {
+    /// Token or class index.
+    pub id: u32,
+    /// Token text or class name.
+    pub label: String,
+    /// Softmax probability in `0..=1`.
+    pub probability: f32,
+}
+
+impl Capture {
+    /// Checks that every recording has the shape that the model and the tokens imply.
+    ///
+    /// # Errors
+    /// Names the first recording that does not fit.
+    pub fn new(parts: CaptureParts) -> Result<Self, ShapeError> {
+        for stack in &parts.stacks {
+            let (n_query, n_key) = lengths(&parts, stack.kind);
+            let spec = parts.model.stack(stack.kind);
+            for (layer_idx, layer) in stack.layers.iter().enumerate() {
+                let Some(spec) = spec.and_then(|spec| spec.layers.get(layer_idx)) else {
+                    return Err(ShapeError {
+                        what: format!("{}.{layer_idx}", stack.kind),
+                        expected: vec![spec.map_or(0, |spec| spec.layers.len())],
+                        actual: stack.layers.len(),
+                    });
+                };
+                let (h, kv, d) = (spec.n_heads, spec.n_kv_heads, spec.d_head);
+                for (site, data, expected) in [
+                    ("q", &layer.q, [h, n_query, d]),
+                    ("k", &layer.k, [kv, n_key, d]),
+                    ("v", &layer.v, [kv, n_key, d]),
+                    ("scores", &layer.scores, [h, n_query, n_key]),
+                    ("pattern", &layer.pattern, [h, n_query, n_key]),
+                    ("z", &layer.z, [h, n_query, d]),
+                ] {
+                    if let Some(data) = data
+                        && data.shape() != expected
+                    {
+                        return Err(ShapeError {
+                            what: format!("{}.{layer_idx}.{site} has the shape {:?}", stack.kind, data.shape()),
+                            expected: expected.to_vec(),
+                            actual: data.as_slice().len(),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(Self { parts })
+    }
+
+    /// Identity for caches.
+    pub const fn id(&self) -> CaptureId {
+        self.parts.id
+    }
+
+    /// The model that was run.
+    pub const fn model(&self) -> &Arc<ModelSpec> {
+        &self.parts.model
+    }
+
+    /// What was fed in.
+    pub const fn input(&self) -> &InputInfo {
+        &self.parts.input
+    }
+
+    /// How patches lie on the picture, for vision models.
+    pub const fn image(&self) -> Option<&ImageInfo> {
+        self.parts.image.as_ref()
+    }
+
+    /// `[n, n_vocab]` or `[1, n_classes]`, when recorded.
+    pub const fn logits(&self) -> Option<&Matrix> {
+        self.parts.logits.as_ref()
+    }
+
+    /// What the model's head says.
+    pub const fn prediction(&self) -> Option<&Prediction> {
+        self.parts.prediction.as_ref()
+    }
+
+    /// Sentences the user must see.
+    pub fn notes(&self) -> &[String] {
+        &self.parts.notes
+    }
+
+    /// All stacks that were recorded.
+    pub fn stacks(&self) -> &[StackCapture] {
+        &self.parts.stacks
+    }
+
+    /// The recordings of one stack.
+    pub fn stack(&self, kind: StackKind) -> Option<&StackCapture> {
+        self.parts.stacks.iter().find(|stack| stack.kind == kind)
+    }
+
+    /// The recordings of the layer that `head` belongs to.
+    pub fn layer(&self, head: HeadId) -> Option<&LayerCapture> {
+        self.stack(head.stack)?.layers.get(head.layer)
+    }
+
+    /// One head's pattern `[query, key]`, if it was stored. See `analysis::attention::pattern` for
+    /// the version that recomputes what was over the budget.
+    pub fn stored_pattern(&self, head: HeadId) -> Option<Matrix> {
+        self.layer(head)?.pattern.as_ref()?.head(head.head)
+    }
+
+    /// One head's queries `[query, d_head]`.
+    pub fn q(&self, head: HeadId) -> Option<Matrix> {
+        self.layer(head)?.q.as_ref()?.head(head.head)
+    }
+
+    /// The keys `[key, d_head]` that one query head reads.
+    pub fn k(&self, head: HeadId) -> Option<Matrix> {
+        self.layer(head)?.k.as_ref()?.head(self.kv_head(head)?)
+    }
+
+    /// The values `[key, d_head]` that one query head reads.
+    pub fn v(&self, head: HeadId) -> Option<Matrix> {
+        self.layer(head)?.v.as_ref()?.head(self.kv_head(head)?)
+    }
+
+    /// Tokens of one side; empty when there are none.
+    pub fn tokens(&self, side: Side) -> &[Token] {
+        self.parts.tokens.get(&side).map_or(&[], Vec::as_slice)
+    }
+
+    /// Query tokens of one stack: the rows of its patterns.
+    pub fn query_tokens(&self, stack: StackKind) -> &[Token] {
+        self.tokens(stack.query_side())
+    }
+
+    /// Key tokens of one stack: the columns of its patterns.
+    pub fn key_tokens(&self, stack: StackKind) -> &[Token] {
+        self.tokens(stack.key_side())
+    }
+
+    /// Bytes held by the recordings.
+    pub fn size_bytes(&self) -> u64 {
+        let layers = self.parts.stacks.iter().flat_map(|stack| &stack.layers);
+        let sites = layers.flat_map(|l| [&l.q, &l.k, &l.v, &l.scores, &l.pattern, &l.z]);
+        sites.flatten().map(PerHead::size_bytes).sum()
+    }
+
+    fn kv_head(&self, head: HeadId) -> Option<usize> {
+        Some(self.parts.model.stack(head.stack)?.layers.get(head.layer)?.kv_head(head.head))
+    }
+}
+
+fn lengths(parts: &CaptureParts, kind: StackKind) -> (usize, usize) {
+    let len = |side| parts.tokens.get(&side).map_or(0, Vec::len);
+    (len(kind.query_side()), len(kind.key_side()))
+}

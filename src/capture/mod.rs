@@ -1,0 +1,16 @@
+//! What was seen in one forward pass: immutable, plain `f32` data.
+//!
+//! Nothing here names the engine, the window, a thread or a file's bytes (reading and writing
+//! capture files is [`file`]'s job, on byte slices). A capture may come from our own forward pass
+//! or from a file another program wrote, so everything but the patterns is optional.
+
+mod capture_data;
+pub mod file;
+mod matrix;
+mod tokens;
+
+pub use capture_data::{
+    Capture, CaptureParts, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow, StackCapture,
+};
+pub use matrix::{Matrix, PerHead, ShapeError};
+pub use tokens::{CropRect, ImageInfo, RgbaBuffer, Token};

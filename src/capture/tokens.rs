@@ -1,0 +1,61 @@
+//! The things attention runs between: text tokens and image patches.
+
+use std::{ops::Range, sync::Arc};
+
+/// One position of a sequence: a text token, a prefix token or an image patch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Token {
+    /// What a person reads: `␣the` for a byte-level piece, `##ing`, `[CLS]`, `r3 c5` for a patch.
+    pub text: String,
+    /// Vocabulary id; `None` for patches and for captures of other programs.
+    pub id: Option<u32>,
+    /// Added by the tokenizer or the model rather than by the input: CLS, SEP, BOS, registers.
+    pub special: bool,
+    /// Byte range in the input text; empty where there is none.
+    pub span: Range<usize>,
+}
+
+/// The picture a vision model saw and how patches lie on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImageInfo {
+    /// Rows and columns of patches.
+    pub grid: (usize, usize),
+    /// Tokens before the first patch.
+    pub n_prefix: usize,
+    /// Height and width of a patch in model pixels.
+    pub patch_px: (usize, usize),
+    /// The part of `source` that the grid covers, in source pixels.
+    pub crop: CropRect,
+    /// The picture at its own resolution; `None` when only pixels were given.
+    pub source: Option<Arc<RgbaBuffer>>,
+}
+
+/// A rectangle in pixels of a source picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CropRect {
+    /// Left edge.
+    pub x: f32,
+    /// Top edge.
+    pub y: f32,
+    /// Width.
+    pub width: f32,
+    /// Height.
+    pub height: f32,
+}
+
+/// Eight-bit RGBA pixels, not premultiplied, row by row from the top.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RgbaBuffer {
+    /// Width in pixels.
+    pub width: usize,
+    /// Height in pixels.
+    pub height: usize,
+    /// `4 · width · height` bytes.
+    pub pixels: Vec<u8>,
+}
+
+impl std::fmt::Debug for RgbaBuffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RgbaBuffer({}×{})", self.width, self.height)
+    }
+}

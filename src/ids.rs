@@ -1,0 +1,143 @@
+//! Names of things: which stack, which head, which job. Plain `Copy` values, no behaviour.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One of the attention stacks a model can have.
+///
+/// A single-stack model (BERT, GPT-2, ViT) has only [`StackKind::SelfAttention`]; encoder–decoder
+/// models and two-tower models name theirs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum StackKind {
+    /// The only stack of an encoder-only, decoder-only or vision model. Written `self`.
+    #[default]
+    #[serde(rename = "self")]
+    SelfAttention,
+    /// Encoder self-attention of an encoder–decoder.
+    #[serde(rename = "encoder")]
+    Encoder,
+    /// Decoder self-attention of an encoder–decoder.
+    #[serde(rename = "decoder")]
+    Decoder,
+    /// Decoder queries attending to encoder keys.
+    #[serde(rename = "cross")]
+    Cross,
+    /// Image tower of a two-tower model.
+    #[serde(rename = "vision")]
+    Vision,
+    /// Text tower of a two-tower model.
+    #[serde(rename = "text")]
+    Text,
+}
+
+impl StackKind {
+    /// Every stack name, in the order they are shown.
+    pub const ALL: [Self; 6] =
+        [Self::SelfAttention, Self::Encoder, Self::Decoder, Self::Cross, Self::Vision, Self::Text];
+
+    /// The name used in files and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SelfAttention => "self",
+            Self::Encoder => "encoder",
+            Self::Decoder => "decoder",
+            Self::Cross => "cross",
+            Self::Vision => "vision",
+            Self::Text => "text",
+        }
+    }
+
+    /// The stack with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whose tokens are the queries of this stack.
+    pub const fn query_side(self) -> Side {
+        match self {
+            Self::SelfAttention => Side::Only,
+            Self::Encoder => Side::Encoder,
+            Self::Decoder | Self::Cross => Side::Decoder,
+            Self::Vision => Side::Vision,
+            Self::Text => Side::Text,
+        }
+    }
+
+    /// Whose tokens are the keys of this stack.
+    pub const fn key_side(self) -> Side {
+        match self {
+            Self::Cross => Side::Encoder,
+            other => other.query_side(),
+        }
+    }
+}
+
+impl fmt::Display for StackKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A token sequence that attention stacks refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// The one sequence of a single-stack model. Written `self`.
+    Only,
+    /// Source sequence of an encoder–decoder.
+    Encoder,
+    /// Target sequence of an encoder–decoder.
+    Decoder,
+    /// Patches of a two-tower model.
+    Vision,
+    /// Text of a two-tower model.
+    Text,
+}
+
+impl Side {
+    /// Every side, in the order they are written.
+    pub const ALL: [Self; 5] = [Self::Only, Self::Encoder, Self::Decoder, Self::Vision, Self::Text];
+
+    /// The name used in capture files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Only => "self",
+            Self::Encoder => "encoder",
+            Self::Decoder => "decoder",
+            Self::Vision => "vision",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// One attention head of a model. Prints as `L5H3`, zero-based, without the stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct HeadId {
+    /// The stack the layer belongs to.
+    pub stack: StackKind,
+    /// Layer within the stack, from 0.
+    pub layer: usize,
+    /// Query head within the layer, from 0.
+    pub head: usize,
+}
+
+impl HeadId {
+    /// Head `head` of layer `layer` in the single stack of an encoder-only or decoder-only model.
+    pub const fn single(layer: usize, head: usize) -> Self {
+        Self { stack: StackKind::SelfAttention, layer, head }
+    }
+}
+
+impl fmt::Display for HeadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "L{}H{}", self.layer, self.head)
+    }
+}
+
+/// Changes whenever a new capture exists; the first field of every cache key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CaptureId(pub u64);
+
+/// Tells the answer to one request from the answer to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub u64);

@@ -1,0 +1,32 @@
+//! AttnScope: a native desktop explorer of transformer attention.
+//!
+//! The modules, in reading order (each may use only those above it; `tests/it/tidy.rs` checks):
+//!
+//! - [`ids`], [`spec`]: names of things and plain facts about a model.
+//! - [`capture`]: what was seen in one forward pass, as immutable `f32` data.
+//! - [`analysis`]: pure functions on captures.
+//! - [`raster`]: pure pixels: colour maps, heatmaps, overlays.
+//! - [`model`]: the instrumented forward pass; the only module that names candle.
+//! - [`export`]: files out.
+//! - [`worker`]: the background thread and its protocol.
+//! - [`session`]: the application's state machine.
+//! - [`cli`]: the command line.
+//! - [`ui`]: the window; the only module that names egui.
+
+pub mod ids;
+pub mod spec;
+
+pub mod capture;
+
+pub mod analysis;
+pub mod raster;
+
+pub mod model;
+
+pub mod export;
+pub mod worker;
+
+pub mod session;
+
+pub mod cli;
+pub mod ui;

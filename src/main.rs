@@ -1,0 +1,3 @@
+//! The `attnscope` program.
+
+fn main() {}

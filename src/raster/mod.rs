@@ -1,0 +1,1 @@
+//! Pure pixels: colour maps, heatmaps and overlays, shared by textures and by export.

@@ -1,0 +1,10 @@
+//! The background thread and its protocol: one named thread that owns the model, closed enums of
+//! requests and events, cooperative cancellation, and a boundary that turns a panic into a message.
+//!
+//! No egui here, and candle only through [`crate::model`].
+
+mod protocol;
+
+pub use protocol::{
+    Event, EventKind, Failure, ImageSource, Input, Lane, LoadedModel, ModelSource, Progress, Request, Stage, TextInput,
+};
