@@ -1,0 +1,129 @@
+"""What the two training recipes share: schedule, log, resumable state and export."""
+
+import argparse
+import copy
+import csv
+import os
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import torch
+
+
+def arguments(description, batch):
+    """The command line of a recipe."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder of training data")
+    parser.add_argument("--out", type=Path, required=True, help="folder for checkpoint, log and state")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--minutes", type=float, default=90, help="plan the decay by training time")
+    length.add_argument("--steps", type=int, help="plan the decay by steps (repeatable exactly)")
+    parser.add_argument("--quick", action="store_true", help="a few steps only, to try the recipe")
+    parser.add_argument("--batch", type=int, default=batch)
+    parser.add_argument("--lr", type=float, default=1e-3, help="peak learning rate")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--every", type=float, default=4, help="minutes between evaluations and saves")
+    parser.add_argument("--f32", action="store_true", help="no bfloat16 autocast (slower on most CPUs)")
+    options = parser.parse_args()
+    if options.quick:
+        options.steps = 20
+    return options
+
+
+def forward_context(options):
+    """bfloat16 matrix products unless `--f32` was given."""
+    return nullcontext() if options.f32 else torch.autocast("cpu", torch.bfloat16)
+
+
+class Run:
+    """One training run: everything that has to survive an interruption, and the log."""
+
+    WARMUP_STEPS = 200
+
+    def __init__(self, model, options, weight_decay, columns):
+        self.model, self.options, self.columns = model, options, columns
+        decayed = [p for p in model.parameters() if p.ndim >= 2]
+        others = [p for p in model.parameters() if p.ndim < 2]
+        groups = [
+            {"params": decayed, "weight_decay": weight_decay},
+            {"params": others, "weight_decay": 0.0},
+        ]
+        self.optimizer = torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.95), fused=True)
+        self.step, self.seconds, self.rows = 0, 0.0, []
+        self.state_file = options.out / "state.pt"
+        options.out.mkdir(parents=True, exist_ok=True)
+        if self.state_file.exists():
+            state = torch.load(self.state_file, weights_only=True)
+            model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.step, self.seconds, self.rows = state["step"], state["seconds"], state["rows"]
+            print(f"resumed at step {self.step}, {self.seconds / 60:.1f} min", flush=True)
+
+    def progress(self):
+        """Share of the planned run that is done, 0 to 1."""
+        if self.options.steps:
+            return min(1.0, self.step / self.options.steps)
+        return min(1.0, self.seconds / (60 * self.options.minutes))
+
+    def train(self, loss_of_step, evaluate, export):
+        """Calls `loss_of_step(step)` until the plan is done.
+
+        Batches are a function of the seed and the step alone, so a resumed run sees
+        the batches it would have seen. `evaluate(final)` returns a dict of columns.
+        """
+        losses, last_save, clock = [], time.monotonic(), time.monotonic()
+        while self.progress() < 1.0:
+            rate = self.options.lr * min(1.0, (self.step + 1) / self.WARMUP_STEPS)
+            rate *= 1.0 - self.progress()
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            loss = loss_of_step(self.step)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            losses.append(loss.item())
+            self.step += 1
+            now = time.monotonic()
+            self.seconds, clock = self.seconds + now - clock, now
+            final = self.progress() >= 1.0
+            if final or now - last_save > 60 * self.options.every:
+                self.record(losses, rate, evaluate(final))
+                self.save(export)
+                losses, last_save, clock = [], time.monotonic(), time.monotonic()
+
+    def record(self, losses, rate, measured):
+        """Appends a row to the log and prints it."""
+        row = {
+            "step": self.step,
+            "minutes": round(self.seconds / 60, 2),
+            "lr": f"{rate:.2e}",
+            "loss": round(sum(losses) / len(losses), 4),
+        }
+        row |= {name: round(measured[name], 4) for name in self.columns}
+        self.rows.append(row)
+        print(" ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+
+    def save(self, export):
+        """Writes the log, an ordinary f16 checkpoint, and the state to resume from."""
+        folder = self.options.out / "model"
+        folder.mkdir(exist_ok=True)
+        with open(folder / "training.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, fieldnames=list(self.rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self.rows)
+        export(copy.deepcopy(self.model).half(), folder)
+        state = {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "step": self.step,
+            "seconds": self.seconds,
+            "rows": self.rows,
+        }
+        partial = self.state_file.with_suffix(".part")
+        torch.save(state, partial)
+        os.replace(partial, self.state_file)

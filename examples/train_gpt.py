@@ -1,0 +1,154 @@
+"""Trains the bundled language model `demo:gpt`: a small GPT-2 that writes children's stories.
+
+    python examples/train_gpt.py --data DATA --out RUN --minutes 90
+
+DATA/text holds `tinystories_union.txt` (stories separated by <|endoftext|>),
+`extra_train_continuous_adi.txt` and `heldout_v1_validation_continuous.txt` (TinyStories,
+CDLA-Sharing-1.0) and `common_voice_en_cc0.txt` (one sentence a line, CC0). RUN/model becomes
+an ordinary checkpoint. Run the same command again to resume. Needs torch, transformers
+and tokenizers; one CPU thread is enough.
+
+A tenth of the rows are random tokens that repeat: the only way to predict them is to look
+up what followed last time, so induction heads form within minutes.
+"""
+
+import json
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from tokenizers import ByteLevelBPETokenizer, Tokenizer
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from recipe import Run, arguments, forward_context
+
+END = "<|endoftext|>"
+VOCABULARY, CONTEXT = 2048, 256
+REPEATED_SHARE = 0.1
+IGNORE = -100
+
+
+def read_texts(data):
+    """Training text, with every document closed by the end-of-text marker, and held-out text."""
+    text = data / "text"
+    stories = (text / "tinystories_union.txt").read_text(encoding="utf-8").split(END)
+    stories = [story.strip() for story in stories if story.strip()]
+    stories.append((text / "extra_train_continuous_adi.txt").read_text(encoding="utf-8"))
+    sentences = (text / "common_voice_en_cc0.txt").read_text(encoding="utf-8").splitlines()
+    heldout = (text / "heldout_v1_validation_continuous.txt").read_text(encoding="utf-8")
+    return "".join(document + END for document in stories + sentences), heldout
+
+
+def load_tokenizer(out, text):
+    """The byte-level BPE tokenizer of an earlier start, or a new one trained on `text`."""
+    file = out / "tokenizer.json"
+    if not file.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        trained = ByteLevelBPETokenizer(add_prefix_space=False)
+        trained.train_from_iterator(
+            text.split(END), vocab_size=VOCABULARY, special_tokens=[END], show_progress=False
+        )
+        trained.save(str(file))
+    return Tokenizer.from_file(str(file))
+
+
+def encode(tokenizer, text):
+    """All token ids of a long text; encoded story by story to bound memory."""
+    parts = text.split(END)
+    end = [tokenizer.token_to_id(END)]
+    encodings = tokenizer.encode_batch(parts)
+    ids = [id for encoding in encodings[:-1] for id in encoding.ids + end] + encodings[-1].ids
+    return np.array(ids, dtype=np.int64)
+
+
+def repeated_row(rng):
+    """A random segment of 16 to 100 tokens over and over, and labels that skip its first pass."""
+    period = int(rng.integers(16, 101))
+    segment = rng.integers(1, VOCABULARY, period)
+    row = np.resize(segment, CONTEXT + 1)
+    labels = row.copy()
+    labels[: period + 1] = IGNORE
+    return row, labels
+
+
+def batch(rng, ids, rows):
+    """`rows` windows of text, a tenth of them replaced by repeated random tokens."""
+    windows, targets = [], []
+    for _ in range(rows):
+        if rng.random() < REPEATED_SHARE:
+            row, labels = repeated_row(rng)
+        else:
+            start = rng.integers(0, len(ids) - CONTEXT - 1)
+            row = labels = ids[start : start + CONTEXT + 1]
+        windows.append(row[:-1])
+        targets.append(labels[1:])
+    return torch.from_numpy(np.stack(windows)), torch.from_numpy(np.stack(targets))
+
+
+def mean_loss(model, options, windows, targets):
+    """Mean loss per predicted token, in nats, 16 rows at a time."""
+    total, count = 0.0, 0
+    with torch.no_grad(), forward_context(options):
+        for x, y in zip(windows.split(16), targets.split(16)):
+            logits = model(x).logits.float().flatten(0, 1)
+            total += F.cross_entropy(logits, y.flatten(), ignore_index=IGNORE, reduction="sum").item()
+            count += int((y != IGNORE).sum())
+    return total / count
+
+
+def main():
+    options = arguments(__doc__, batch=16)
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    text, heldout_text = read_texts(options.data)
+    tokenizer = load_tokenizer(options.out, text)
+    ids, heldout = encode(tokenizer, text), encode(tokenizer, heldout_text)
+    print(f"{len(ids)} training tokens, {len(heldout)} held-out tokens", flush=True)
+
+    end = tokenizer.token_to_id(END)
+    config = GPT2Config(
+        vocab_size=VOCABULARY, n_positions=CONTEXT, n_embd=192, n_layer=5, n_head=4,
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=end, eos_token_id=end,
+        activation_function="gelu_pytorch_tanh", use_cache=False, attn_implementation="eager",
+    )  # fmt: skip
+    model = GPT2LMHeadModel(config)
+    columns = ["heldout_loss", "repeated_loss"]
+    run = Run(model, options, weight_decay=0.1, columns=columns)
+
+    def loss_of_step(step):
+        rng = np.random.default_rng((options.seed, step))
+        x, y = batch(rng, ids, options.batch)
+        with forward_context(options):
+            logits = model(x).logits
+        return F.cross_entropy(logits.flatten(0, 1).float(), y.flatten(), ignore_index=IGNORE)
+
+    usable = len(heldout) // (CONTEXT + 1) * (CONTEXT + 1)
+    windows = torch.from_numpy(heldout[:usable].reshape(-1, CONTEXT + 1))
+    rng = np.random.default_rng(options.seed)
+    repeated = [repeated_row(rng) for _ in range(16)]
+    repeated_x, repeated_y = (torch.from_numpy(np.stack(part)) for part in zip(*repeated))
+
+    def evaluate(final):
+        rows = windows if final and not options.quick else windows[::12]
+        return {
+            "heldout_loss": mean_loss(model, options, rows[:, :-1], rows[:, 1:]),
+            "repeated_loss": mean_loss(model, options, repeated_x[:, :-1], repeated_y[:, 1:]),
+        }
+
+    def export(half, folder):
+        # The usual name of the same function, and the usual cache setting.
+        half.config.activation_function, half.config.use_cache = "gelu_new", True
+        half.save_pretrained(folder)
+        (folder / "generation_config.json").unlink(missing_ok=True)
+        tokenizer.save(str(folder / "tokenizer.json"))
+        settings = {
+            "tokenizer_class": "GPT2Tokenizer", "model_max_length": CONTEXT, "add_prefix_space": False,
+            "bos_token": END, "eos_token": END, "unk_token": END,
+        }  # fmt: skip
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n")
+
+    run.train(loss_of_step, evaluate, export)
+
+
+if __name__ == "__main__":
+    main()

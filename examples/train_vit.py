@@ -1,0 +1,107 @@
+"""Trains the bundled image model `demo:vit`: a small vision transformer on CIFAR-10.
+
+    python examples/train_vit.py --data DATA --out RUN --minutes 90
+
+DATA/images/cifar10_jpg.tar holds `train/CLASS/*.jpg` and `test/CLASS/*.jpg`, 32×32 pixels.
+RUN/model becomes an ordinary checkpoint. Run the same command again to resume. Needs torch,
+transformers and Pillow; one CPU thread is enough.
+"""
+
+import io
+import json
+import tarfile
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image
+from transformers import ViTConfig, ViTForImageClassification
+
+from recipe import Run, arguments, forward_context
+
+SIZE, PADDING = 32, 4
+CLASSES = "airplane automobile bird cat deer dog frog horse ship truck".split()
+
+
+def read_pictures(data):
+    """`{"train": (pixels, labels), "test": …}`; pixels are u8 [n, 3, 32, 32]."""
+    pixels, labels = {"train": [], "test": []}, {"train": [], "test": []}
+    with tarfile.open(data / "images" / "cifar10_jpg.tar") as archive:
+        for member in archive:
+            if not member.name.endswith(".jpg"):
+                continue
+            part, label = member.name.split("/")[-3:-1]
+            picture = Image.open(io.BytesIO(archive.extractfile(member).read())).convert("RGB")
+            pixels[part].append(np.asarray(picture).transpose(2, 0, 1))
+            labels[part].append(CLASSES.index(label))
+    return {part: (np.stack(pixels[part]), np.array(labels[part])) for part in pixels}
+
+
+def augmented(rng, pictures):
+    """A random shift of up to 4 pixels, a mirror image half of the time, a change of contrast."""
+    padded = np.pad(pictures, ((0, 0), (0, 0), (PADDING, PADDING), (PADDING, PADDING)), "reflect")
+    out = np.empty(pictures.shape, dtype=np.float32)
+    for i, picture in enumerate(padded):
+        y, x = rng.integers(0, 2 * PADDING + 1, 2)
+        cut = picture[:, y : y + SIZE, x : x + SIZE]
+        out[i] = cut[:, :, ::-1] if rng.random() < 0.5 else cut
+    contrast = rng.uniform(0.75, 1.25, (len(out), 1, 1, 1)).astype(np.float32)
+    shift = rng.uniform(-0.15, 0.15, (len(out), 1, 1, 1)).astype(np.float32)
+    return torch.from_numpy((out / 127.5 - 1.0) * contrast + shift)
+
+
+def main():
+    options = arguments(__doc__, batch=64)
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    pictures = read_pictures(options.data)
+    train_x, train_y = pictures["train"]
+    test_x, test_y = pictures["test"]
+    print(f"{len(train_x)} training pictures, {len(test_x)} test pictures", flush=True)
+
+    config = ViTConfig(
+        hidden_size=144, num_hidden_layers=6, num_attention_heads=4, intermediate_size=432,
+        image_size=SIZE, patch_size=4, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+        id2label=dict(enumerate(CLASSES)), label2id={name: i for i, name in enumerate(CLASSES)},
+        attn_implementation="eager",
+    )  # fmt: skip
+    model = ViTForImageClassification(config)
+    columns = ["heldout_loss", "heldout_accuracy"]
+    run = Run(model, options, weight_decay=0.05, columns=columns)
+    steps_per_epoch = len(train_x) // options.batch
+
+    def loss_of_step(step):
+        epoch, index = divmod(step, steps_per_epoch)
+        order = np.random.default_rng((options.seed, epoch)).permutation(len(train_x))
+        chosen = order[index * options.batch : (index + 1) * options.batch]
+        x = augmented(np.random.default_rng((options.seed, 1, step)), train_x[chosen])
+        with forward_context(options):
+            logits = model(x).logits
+        return F.cross_entropy(logits.float(), torch.from_numpy(train_y[chosen]), label_smoothing=0.1)
+
+    def evaluate(final):
+        every = 1 if final and not options.quick else 8
+        x, y = torch.from_numpy(test_x[::every]), torch.from_numpy(test_y[::every])
+        loss, hits = 0.0, 0
+        with torch.no_grad(), forward_context(options):
+            for pixels, labels in zip(x.split(250), y.split(250)):
+                logits = model(pixels.float() / 127.5 - 1.0).logits.float()
+                loss += F.cross_entropy(logits, labels, reduction="sum").item()
+                hits += int((logits.argmax(-1) == labels).sum())
+        return {"heldout_loss": loss / len(y), "heldout_accuracy": hits / len(y)}
+
+    def export(half, folder):
+        half.save_pretrained(folder)
+        settings = {
+            "image_processor_type": "ViTImageProcessor", "do_resize": True,
+            "size": {"height": SIZE, "width": SIZE}, "resample": 3, "do_rescale": True,
+            "rescale_factor": 1 / 255, "do_normalize": True,
+            "image_mean": [0.5] * 3, "image_std": [0.5] * 3,
+        }  # fmt: skip
+        (folder / "preprocessor_config.json").write_text(json.dumps(settings, indent=2) + "\n")
+
+    run.train(loss_of_step, evaluate, export)
+
+
+if __name__ == "__main__":
+    main()
