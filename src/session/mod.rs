@@ -1,1 +1,22 @@
-//! Application state.
+//! The application's state as a state machine: commands and events in, effects out.
+//!
+//! Nothing here draws, waits, reads a clock, a file or the engine; the window drives it
+//! (`ui/app/logic.rs`) and the tests script it.
+
+mod apply;
+mod command;
+pub mod examples;
+mod loadable;
+mod selection;
+mod settings;
+mod state;
+
+pub use apply::{PathKind, PendingSelection};
+pub use command::{Command, Effect, ExportTarget, FilePurpose, HeadStep};
+pub use loadable::Loadable;
+pub use selection::{Focus, HeadSet, Selection};
+pub use settings::{
+    Appearance, ColorMapChoice, ColorScale, HeadsOptions, HeatmapOptions, HiddenTokens, ImageOptions, PatchRole,
+    PointColor, ScatterOptions, Settings, Smoothing, ViewOptions,
+};
+pub use state::{Notice, NoticeKind, Session, ViewKind};

@@ -1,0 +1,119 @@
+//! What the user can ask for, and what the outside world is asked to do about it.
+
+use std::path::PathBuf;
+
+use super::{Appearance, Focus, ViewKind, ViewOptions};
+use crate::{
+    ids::{HeadId, JobId, StackKind},
+    worker::{ImageSource, Lane, ModelSource, Request},
+};
+
+/// Something the user asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Open a model.
+    OpenModel(ModelSource),
+    /// Open whatever these are: model folders, weights, captures, pictures, texts. The texts were
+    /// already read by the window (on its own thread) and come as [`Command::SetText`].
+    OpenPaths(Vec<PathBuf>),
+    /// Open an example of the strip, by its index in [`super::examples::EXAMPLES`].
+    OpenExample(usize),
+    /// Change the text; [`Command::Run`] follows after a pause.
+    SetText(String),
+    /// Change the second sentence; `None` removes it.
+    SetTextB(Option<String>),
+    /// Change the picture and run.
+    SetImage(ImageSource),
+    /// Run the model on the current input.
+    Run,
+    /// Stop what runs in a lane.
+    Cancel(Lane),
+    /// Show another stack.
+    SelectStack(StackKind),
+    /// Show another layer, keeping the head where it exists.
+    SelectLayer(usize),
+    /// Show another head.
+    SelectHead(HeadId),
+    /// Step to a neighbouring head or layer.
+    Step(HeadStep),
+    /// Draw or stop drawing a head's lines.
+    ToggleHead(usize),
+    /// Draw only this head's lines, or all if it already is the only one.
+    SoloHead(usize),
+    /// Draw every head's lines.
+    AllHeads,
+    /// The pointer is over something, or over nothing.
+    Hover(Focus),
+    /// Hold what was clicked; the same again lets go.
+    Pin(Focus),
+    /// Let go of what is held.
+    Release,
+    /// Back to the selection before.
+    Back,
+    /// Forward again.
+    Forward,
+    /// Show another view.
+    ShowView(ViewKind),
+    /// Light, dark or system.
+    SetAppearance(Appearance),
+    /// Change view options.
+    SetViewOptions(ViewOptions),
+    /// Choose a file.
+    Pick(FilePurpose),
+    /// Save a picture of the window or the view: asks where, then writes.
+    Export(ExportTarget),
+    /// Put a picture of the view on the clipboard.
+    CopyView,
+    /// Forget a message.
+    DismissNotice(u64),
+    /// Tell the user something that the window found out (an unreadable text file, say).
+    Notify(crate::worker::Failure),
+}
+
+/// A neighbouring head or layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadStep {
+    /// One head down.
+    PreviousHead,
+    /// One head up.
+    NextHead,
+    /// One layer down.
+    PreviousLayer,
+    /// One layer up.
+    NextLayer,
+}
+
+/// What a picture shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportTarget {
+    /// The whole window.
+    Window,
+    /// The current view alone.
+    View,
+}
+
+/// Why a file is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilePurpose {
+    /// A model folder.
+    ModelFolder,
+    /// A picture, text or capture.
+    InputFile,
+}
+
+/// What the outside world is asked to do.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Give the worker a job.
+    Submit(JobId, Request),
+    /// Stop a lane.
+    Cancel(Lane),
+    /// Show a file dialog; the choice comes back as [`Command::OpenPaths`].
+    Pick(FilePurpose),
+    /// Take a picture of the window or the view and ask where to save it.
+    Capture(ExportTarget),
+    /// Take a picture of the view for the clipboard.
+    CopyView,
+    /// Read a text file; it comes back as [`Command::SetText`] or [`Command::Notify`].
+    ReadText(PathBuf),
+}

@@ -1,0 +1,93 @@
+//! The strip of examples: each changes model, input and view with one click.
+
+use super::ViewKind;
+
+/// One card of the strip.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// What the card says.
+    pub title: &'static str,
+    /// What to look at.
+    pub hint: &'static str,
+    /// Bundled model.
+    pub model: &'static str,
+    /// What it reads.
+    pub input: ExampleInput,
+    /// Which view shows it.
+    pub view: ViewKind,
+    /// Layer and head to show, where one is known to be worth it.
+    pub head: Option<(usize, usize)>,
+    /// Query token to pin, if any.
+    pub query: Option<usize>,
+}
+
+/// What an example feeds the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExampleInput {
+    /// A text.
+    Text(&'static str),
+    /// A bundled sample picture.
+    Sample(&'static str),
+}
+
+/// The examples, in the order they are shown. The first one is open when the window opens.
+pub const EXAMPLES: &[Example] = &[
+    Example {
+        title: "Once upon a time",
+        hint: "A story the model could have read: hover a word to see what it looks back at",
+        model: "demo:gpt",
+        input: ExampleInput::Text(
+            "Once upon a time, there was a little girl named Lily. She loved to play with her red ball. One day, Lily",
+        ),
+        view: ViewKind::Heads,
+        head: None,
+        query: None,
+    },
+    Example {
+        title: "Coreference",
+        hint: "What does “it” look back at?",
+        model: "demo:gpt",
+        input: ExampleInput::Text("The animal didn't cross the street because it was too tired"),
+        view: ViewKind::Heads,
+        head: None,
+        query: None,
+    },
+    Example {
+        title: "Repeated words",
+        hint: "The second time round, induction heads look at what followed the first time",
+        model: "demo:gpt",
+        input: ExampleInput::Text("tree blue door fish happy moon cake dog tree blue door fish happy moon cake dog"),
+        view: ViewKind::Heatmap,
+        head: None,
+        query: None,
+    },
+    Example {
+        title: "A cat",
+        hint: "Click a patch to see what it attends to",
+        model: "demo:vit",
+        input: ExampleInput::Sample("chelsea"),
+        view: ViewKind::Image,
+        head: None,
+        query: None,
+    },
+    Example {
+        title: "Queries and keys",
+        hint: "Every head's queries and keys in one plane: near means attention",
+        model: "demo:gpt",
+        input: ExampleInput::Text(
+            "The doctor asked the nurse a question. She said the doctor was kind and the nurse was happy.",
+        ),
+        view: ViewKind::Matrix,
+        head: None,
+        query: None,
+    },
+    Example {
+        title: "A rocket",
+        hint: "Each head as a thumbnail: which ones follow the rocket?",
+        model: "demo:vit",
+        input: ExampleInput::Sample("rocket"),
+        view: ViewKind::Image,
+        head: None,
+        query: None,
+    },
+];

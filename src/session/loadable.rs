@@ -1,0 +1,101 @@
+//! A value that arrives later and remembers the last good one, so that a view never flashes to empty.
+
+use crate::{
+    ids::JobId,
+    worker::{Failure, Progress},
+};
+
+/// A value produced by the worker.
+#[derive(Clone, Debug, Default)]
+pub enum Loadable<T> {
+    /// Nothing was asked for yet.
+    #[default]
+    Empty,
+    /// Asked for; the previous value, if any, stays on screen.
+    Pending {
+        /// Whose answer counts.
+        job: JobId,
+        /// The last sign of life.
+        progress: Option<Progress>,
+        /// The value before.
+        previous: Option<T>,
+    },
+    /// Here.
+    Ready(T),
+    /// It did not work out; the previous value, if any, stays on screen.
+    Failed {
+        /// What to tell the user.
+        failure: Failure,
+        /// The value before.
+        previous: Option<T>,
+    },
+}
+
+impl<T> Loadable<T> {
+    /// The newest value there is, even while another is on its way.
+    pub const fn latest(&self) -> Option<&T> {
+        match self {
+            Self::Empty => None,
+            Self::Ready(value) => Some(value),
+            Self::Pending { previous, .. } | Self::Failed { previous, .. } => previous.as_ref(),
+        }
+    }
+
+    /// The job that is being waited for.
+    pub const fn job(&self) -> Option<JobId> {
+        match self {
+            Self::Pending { job, .. } => Some(*job),
+            _ => None,
+        }
+    }
+
+    /// Progress of the job that is being waited for.
+    pub const fn progress(&self) -> Option<Progress> {
+        match self {
+            Self::Pending { progress, .. } => *progress,
+            _ => None,
+        }
+    }
+
+    /// What went wrong, if the last attempt failed.
+    pub const fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Failed { failure, .. } => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// Whether an answer is on its way.
+    pub const fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending { .. })
+    }
+
+    pub(super) fn start(&mut self, job: JobId) {
+        let previous = std::mem::take(self).into_latest();
+        *self = Self::Pending { job, progress: None, previous };
+    }
+
+    pub(super) fn report(&mut self, new: Progress) {
+        if let Self::Pending { progress, .. } = self {
+            *progress = Some(new);
+        }
+    }
+
+    pub(super) fn fail(&mut self, failure: Failure) {
+        let previous = std::mem::take(self).into_latest();
+        *self = Self::Failed { failure, previous };
+    }
+
+    /// Back to the value before; an interrupted job leaves no trace.
+    pub(super) fn cancel(&mut self) {
+        *self = std::mem::take(self).into_latest().map_or(Self::Empty, Self::Ready);
+    }
+
+    fn into_latest(self) -> Option<T> {
+        match self {
+            Self::Empty => None,
+            Self::Ready(value) => Some(value),
+            Self::Pending { previous, .. } | Self::Failed { previous, .. } => previous,
+        }
+    }
+}

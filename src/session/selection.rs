@@ -1,0 +1,109 @@
+//! What is looked at: one selection shared by every view.
+
+use crate::{ids::HeadId, ids::StackKind};
+
+/// The selection that all views share.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Selection {
+    /// The head that single-head views show and the inspector describes.
+    pub head: HeadId,
+    /// The heads of the layer whose lines are drawn together in the Heads view.
+    pub heads_on: HeadSet,
+    /// Held by a click until `Esc`.
+    pub pinned: Focus,
+    /// Under the pointer; gone when the pointer leaves.
+    pub hover: Focus,
+}
+
+impl Selection {
+    /// What is emphasised: under the pointer if anything is, else what is pinned.
+    pub const fn focus(&self) -> Focus {
+        if self.hover.is_empty() { self.pinned } else { self.hover }
+    }
+
+    /// The selected stack.
+    pub const fn stack(&self) -> StackKind {
+        self.head.stack
+    }
+}
+
+/// A query token, a key token, or both (one cell of a pattern).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Focus {
+    /// Query position.
+    pub query: Option<usize>,
+    /// Key position.
+    pub key: Option<usize>,
+}
+
+impl Focus {
+    /// Nothing.
+    pub const NONE: Self = Self { query: None, key: None };
+
+    /// One query token.
+    pub const fn query(query: usize) -> Self {
+        Self { query: Some(query), key: None }
+    }
+
+    /// One key token.
+    pub const fn key(key: usize) -> Self {
+        Self { query: None, key: Some(key) }
+    }
+
+    /// One cell of a pattern.
+    pub const fn cell(query: usize, key: usize) -> Self {
+        Self { query: Some(query), key: Some(key) }
+    }
+
+    /// Whether nothing is meant.
+    pub const fn is_empty(&self) -> bool {
+        self.query.is_none() && self.key.is_none()
+    }
+}
+
+/// A set of head indices of one layer; at most 128, more than any layer has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HeadSet(u128);
+
+impl Default for HeadSet {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+impl HeadSet {
+    /// Every head.
+    pub const ALL: Self = Self(u128::MAX);
+    /// No head.
+    pub const NONE: Self = Self(0);
+
+    /// Just this head.
+    pub const fn only(head: usize) -> Self {
+        Self(bit(head))
+    }
+
+    /// Whether `head` is in the set.
+    pub const fn contains(self, head: usize) -> bool {
+        self.0 & bit(head) != 0
+    }
+
+    /// Adds `head`, or removes it.
+    #[must_use]
+    pub const fn toggled(self, head: usize) -> Self {
+        Self(self.0 ^ bit(head))
+    }
+
+    /// The heads of the set among the first `n_heads`.
+    pub fn iter(self, n_heads: usize) -> impl Iterator<Item = usize> {
+        (0..n_heads).filter(move |&head| self.contains(head))
+    }
+
+    /// Whether exactly `head` is on among the first `n_heads`.
+    pub fn is_only(self, head: usize, n_heads: usize) -> bool {
+        self.iter(n_heads).eq([head])
+    }
+}
+
+const fn bit(head: usize) -> u128 {
+    if head < 128 { 1 << head } else { 0 }
+}
