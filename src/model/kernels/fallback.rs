@@ -1,0 +1,49 @@
+//! The same operations made of candle's differentiable ones, for devices without our kernels.
+//!
+//! Also the oracle that the kernels are tested against.
+
+use candle_core::{D, Result, Tensor};
+
+use super::{Activation, Linear, Norm, NormKind};
+
+pub(super) fn linear(linear: &Linear, x: &Tensor) -> Result<Tensor> {
+    let y = x.matmul(&linear.weight.contiguous()?)?;
+    match &linear.bias {
+        Some(bias) => y.broadcast_add(bias),
+        None => Ok(y),
+    }
+}
+
+pub(super) fn activation(x: &Tensor, f: Activation) -> Result<Tensor> {
+    let sigmoid = |x: &Tensor| (x.neg()?.exp()? + 1.0)?.recip();
+    match f {
+        Activation::Gelu => x.gelu_erf(),
+        Activation::GeluTanh => x.gelu(),
+        Activation::Relu => x.relu(),
+        Activation::Silu => x.silu(),
+        Activation::QuickGelu => x * sigmoid(&(x * 1.702)?)?,
+        Activation::Tanh => x.tanh(),
+    }
+}
+
+/// A row without a finite entry gives zeros: subtracting a maximum of at least −1e30 keeps `-inf − max`
+/// away from NaN, and its sum is held above zero.
+pub(super) fn softmax(scores: &Tensor) -> Result<Tensor> {
+    let max = scores.max_keepdim(D::Minus1)?.detach().maximum(-1e30f64)?;
+    let exp = scores.broadcast_sub(&max)?.exp()?;
+    let sum = exp.sum_keepdim(D::Minus1)?.maximum(1e-30f64)?;
+    exp.broadcast_div(&sum)
+}
+
+pub(super) fn norm(norm: &Norm, x: &Tensor) -> Result<Tensor> {
+    let centred = match norm.kind {
+        NormKind::Layer => x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?,
+        NormKind::Rms => x.clone(),
+    };
+    let variance = centred.sqr()?.mean_keepdim(D::Minus1)?;
+    let scaled = centred.broadcast_div(&(variance + f64::from(norm.eps))?.sqrt()?)?.broadcast_mul(&norm.weight)?;
+    match &norm.bias {
+        Some(bias) => scaled.broadcast_add(bias),
+        None => Ok(scaled),
+    }
+}

@@ -1,0 +1,360 @@
+//! Matrix products on gemm: linear maps, and the two products of attention over all heads.
+//!
+//! The attention products read heads as strided views of `[n, heads · d_head]`, so nothing is
+//! transposed or copied, and skip the part that a causal mask hides.
+
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, D, Layout, Result, Shape, Storage, Tensor, bail};
+use rayon::prelude::*;
+
+use super::{Linear, ops::values};
+
+/// Query rows per task of an attention product: small enough to share two heads between threads
+/// evenly and to skip most of a causal triangle, large enough to keep gemm efficient.
+const BLOCK: usize = 64;
+/// Multiply–adds below which one thread is faster than several.
+const PARALLEL_FROM: usize = 64 * 64 * 64;
+
+/// A matrix inside a slice: where it starts and how far apart rows and columns are.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    data: &'a [f32],
+    start: usize,
+    row_stride: usize,
+    col_stride: usize,
+}
+
+impl View<'_> {
+    fn transposed(self) -> Self {
+        Self { row_stride: self.col_stride, col_stride: self.row_stride, ..self }
+    }
+
+    fn rows_from(self, row: usize) -> Self {
+        Self { start: self.start + row * self.row_stride, ..self }
+    }
+
+    /// Panics when an `n_rows × n_cols` matrix does not lie inside the slice.
+    fn check(self, n_rows: usize, n_cols: usize) {
+        if n_rows > 0 && n_cols > 0 {
+            let last = self.start + (n_rows - 1) * self.row_stride + (n_cols - 1) * self.col_stride;
+            assert!(last < self.data.len(), "a matrix view reaches beyond its data");
+        }
+    }
+}
+
+/// Where a product goes: a row-major block whose rows are `row_stride` apart.
+#[derive(Clone, Copy)]
+struct Target {
+    data: *mut f32,
+    len: usize,
+}
+
+// SAFETY: tasks write disjoint rows or columns of the buffer, as each call of `product` documents.
+#[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
+unsafe impl Send for Target {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
+unsafe impl Sync for Target {}
+
+impl Target {
+    const fn new(buffer: &mut [f32]) -> Self {
+        Self { data: buffer.as_mut_ptr(), len: buffer.len() }
+    }
+
+    /// `target[start + i·row_stride + j] = alpha · (a · b)[i, j]`, plus what was there if `accumulate`.
+    ///
+    /// `shape` is `(rows of a, columns of a = rows of b, columns of b)`. Callers on several threads
+    /// pass `start`, `row_stride` and `shape` of regions that do not overlap.
+    fn product(
+        self,
+        start: usize,
+        row_stride: usize,
+        shape: (usize, usize, usize),
+        (a, b): (View<'_>, View<'_>),
+        alpha: f32,
+        (accumulate, parallel): (bool, bool),
+    ) {
+        let (m, k, n) = shape;
+        if m == 0 || n == 0 {
+            return;
+        }
+        a.check(m, k);
+        b.check(k, n);
+        assert!(start + (m - 1) * row_stride + n <= self.len, "a product reaches beyond its target");
+        let parallelism = if parallel && rayon::current_num_threads() > 1 && m * k * n >= PARALLEL_FROM {
+            gemm::Parallelism::Rayon(rayon::current_num_threads())
+        } else {
+            gemm::Parallelism::None
+        };
+        // SAFETY: both inputs and the target were just checked to lie inside their buffers, the
+        // target is not aliased (it was allocated by the caller, and tasks write disjoint regions),
+        // and all strides are non-negative.
+        #[expect(unsafe_code, reason = "gemm takes raw pointers")]
+        unsafe {
+            gemm::gemm(
+                m,
+                n,
+                k,
+                self.data.add(start),
+                1,
+                row_stride as isize,
+                accumulate,
+                a.data.as_ptr().add(a.start),
+                a.col_stride as isize,
+                a.row_stride as isize,
+                b.data.as_ptr().add(b.start),
+                b.col_stride as isize,
+                b.row_stride as isize,
+                1.0,
+                alpha,
+                false,
+                false,
+                false,
+                parallelism,
+            );
+        }
+    }
+}
+
+pub(super) struct LinearOp(pub Linear);
+
+impl CustomOp1 for LinearOp {
+    fn name(&self) -> &'static str {
+        "linear"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let x = values(storage, layout)?;
+        let (d_in, d_out) = self.0.weight.dims2()?;
+        if layout.dims().last() != Some(&d_in) {
+            bail!("a linear map of {d_in} inputs got {:?}", layout.dims());
+        }
+        let n = x.len() / d_in.max(1);
+        let mut out = match &self.0.bias {
+            None => vec![0.0; n * d_out],
+            Some(bias) => {
+                let (bias, bias_layout) = bias.storage_and_layout();
+                let Storage::Cpu(bias) = &*bias else { bail!("linear weights are not on the CPU") };
+                values(bias, bias_layout)?.repeat(n)
+            }
+        };
+        let (weight, weight_layout) = self.0.weight.storage_and_layout();
+        let Storage::Cpu(CpuStorage::F32(weight)) = &*weight else { bail!("linear weights are not f32 on the CPU") };
+        let stride = weight_layout.stride();
+        let x = View { data: x, start: 0, row_stride: d_in, col_stride: 1 };
+        let weight = View {
+            data: weight,
+            start: weight_layout.start_offset(),
+            row_stride: stride[0],
+            col_stride: stride[1],
+        };
+        let with_bias = self.0.bias.is_some();
+        Target::new(&mut out).product(0, d_out, (n, d_in, d_out), (x, weight), 1.0, (with_bias, true));
+        let mut dims = layout.dims().to_vec();
+        if let Some(last) = dims.last_mut() {
+            *last = d_out;
+        }
+        Ok((CpuStorage::F32(out), Shape::from(dims)))
+    }
+
+    fn bwd(&self, _x: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let transposed = Linear { weight: self.0.weight.t()?, bias: None };
+        Ok(Some(grad.contiguous()?.apply_op1_no_bwd(&Self(transposed))?))
+    }
+}
+
+/// `scale · q · kᵀ` for every head, `-inf` where a causal mask hides the key.
+///
+/// # Shapes
+/// - `q`: `[heads, n_query, d_head]`, any strides
+/// - `k`: `[kv_heads, n_key, d_head]`, any strides; `heads` is a multiple of `kv_heads`
+/// - result: `[heads, n_query, n_key]`
+pub fn scores(q: &Tensor, k: &Tensor, scale: f32, causal: bool) -> Result<Tensor> {
+    if q.device().is_cpu() {
+        return q.apply_op2(k, ScoresOp { scale, causal });
+    }
+    let k = repeat_kv(k, q.dim(0)?)?;
+    let scores = (q.contiguous()?.matmul(&k.transpose(1, 2)?.contiguous()?)? * f64::from(scale))?;
+    if !causal {
+        return Ok(scores);
+    }
+    let (n_query, n_key) = (q.dim(1)?, k.dim(1)?);
+    let mask: Vec<f32> = (0..n_query)
+        .flat_map(|query| (0..n_key).map(move |key| if key + n_query > query + n_key { f32::NEG_INFINITY } else { 0.0 }))
+        .collect();
+    scores.broadcast_add(&Tensor::from_vec(mask, (n_query, n_key), q.device())?)
+}
+
+/// `pattern · v` for every head, heads side by side.
+///
+/// `causal` promises that the pattern is zero beyond the diagonal; that half is then skipped.
+///
+/// # Shapes
+/// - `pattern`: `[heads, n_query, n_key]`, contiguous
+/// - `v`: `[kv_heads, n_key, d_head]`, any strides
+/// - result: `[n_query, heads · d_head]`
+pub fn attend(pattern: &Tensor, v: &Tensor, causal: bool) -> Result<Tensor> {
+    if pattern.device().is_cpu() {
+        return pattern.contiguous()?.apply_op2(v, AttendOp { causal });
+    }
+    let (n_heads, n_query, _) = pattern.dims3()?;
+    let v = repeat_kv(v, n_heads)?;
+    let d_head = v.dim(D::Minus1)?;
+    pattern.contiguous()?.matmul(&v.contiguous()?)?.transpose(0, 1)?.contiguous()?.reshape((n_query, n_heads * d_head))
+}
+
+/// Repeats key/value heads so that there is one per query head.
+fn repeat_kv(kv: &Tensor, n_heads: usize) -> Result<Tensor> {
+    let (n_kv, n, d) = kv.dims3()?;
+    if n_kv == n_heads {
+        return Ok(kv.clone());
+    }
+    kv.unsqueeze(1)?.expand((n_kv, n_heads / n_kv, n, d))?.contiguous()?.reshape((n_heads, n, d))
+}
+
+/// A `[head, row, column]` tensor as one [`View`] per head.
+fn head_view<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<impl Fn(usize) -> View<'a> + use<'a>> {
+    let CpuStorage::F32(data) = storage else { bail!("attention takes f32 tensors only") };
+    let &[head_stride, row_stride, col_stride] = layout.stride() else { bail!("attention takes [head, row, column]") };
+    let start = layout.start_offset();
+    Ok(move |head: usize| View { data, start: start + head * head_stride, row_stride, col_stride })
+}
+
+/// Runs `task(head, first row, rows)` for blocks of query rows of every head.
+fn for_each_block(n_heads: usize, n_rows: usize, work: usize, task: impl Fn(usize, usize, usize) + Sync + Send) {
+    let n_blocks = n_rows.div_ceil(BLOCK);
+    let run = |idx: usize| {
+        // Late blocks of a causal triangle are the largest, so they go first.
+        let (head, block) = (idx % n_heads, n_blocks - 1 - idx / n_heads);
+        let row = block * BLOCK;
+        task(head, row, BLOCK.min(n_rows - row));
+    };
+    if work < PARALLEL_FROM || rayon::current_num_threads() == 1 {
+        (0..n_heads * n_blocks).for_each(run);
+    } else {
+        (0..n_heads * n_blocks).into_par_iter().with_max_len(1).for_each(run);
+    }
+}
+
+/// Keys that the last of `rows` query rows from `row` may see.
+const fn visible(causal: bool, row: usize, rows: usize, n_query: usize, n_key: usize) -> usize {
+    if !causal {
+        return n_key;
+    }
+    let visible = (row + rows + n_key).saturating_sub(n_query);
+    if visible < n_key { visible } else { n_key }
+}
+
+struct ScoresOp {
+    scale: f32,
+    causal: bool,
+}
+
+impl CustomOp2 for ScoresOp {
+    fn name(&self) -> &'static str {
+        "attention-scores"
+    }
+
+    fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (&[n_heads, n_query, d_head], &[n_kv, n_key, d_key]) = (l1.dims(), l2.dims()) else {
+            bail!("attention scores take [head, position, d_head]")
+        };
+        if d_head != d_key || n_kv == 0 || n_heads % n_kv != 0 {
+            bail!("queries {:?} and keys {:?} do not fit", l1.dims(), l2.dims());
+        }
+        let (q, k) = (head_view(s1, l1)?, head_view(s2, l2)?);
+        let group = n_heads / n_kv;
+        let mut out = vec![0.0; n_heads * n_query * n_key];
+        let target = Target::new(&mut out);
+        for_each_block(n_heads, n_query, n_heads * n_query * n_key * d_head, |head, row, rows| {
+            let n = visible(self.causal, row, rows, n_query, n_key);
+            // Each task owns the rows `row..row + rows` of its head.
+            target.product(
+                (head * n_query + row) * n_key,
+                n_key,
+                (rows, d_head, n),
+                (q(head).rows_from(row), k(head / group).transposed()),
+                self.scale,
+                (false, false),
+            );
+        });
+        if self.causal {
+            out.par_chunks_exact_mut(n_key).enumerate().for_each(|(row, out)| {
+                out[visible(true, row % n_query, 1, n_query, n_key)..].fill(f32::NEG_INFINITY);
+            });
+        }
+        Ok((CpuStorage::F32(out), Shape::from((n_heads, n_query, n_key))))
+    }
+
+    /// The gradient of a masked score is zero, because softmax gives it a zero pattern.
+    fn bwd(&self, q: &Tensor, k: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let grad = (grad * f64::from(self.scale))?;
+        let n_heads = q.dim(0)?;
+        let dq = heads_first(&grad.apply_op2_no_bwd(k, &AttendOp { causal: self.causal })?, n_heads)?;
+        let dk = heads_first(&transposed(&grad)?.apply_op2_no_bwd(q, &AttendOp { causal: false })?, n_heads)?;
+        Ok((Some(dq), Some(sum_groups(&dk, k.dim(0)?)?)))
+    }
+}
+
+struct AttendOp {
+    causal: bool,
+}
+
+impl CustomOp2 for AttendOp {
+    fn name(&self) -> &'static str {
+        "attend"
+    }
+
+    fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (&[n_heads, n_query, n_key], &[n_kv, n_value, d_head]) = (l1.dims(), l2.dims()) else {
+            bail!("attention takes [head, query, key] and [head, key, d_head]")
+        };
+        if n_key != n_value || n_kv == 0 || n_heads % n_kv != 0 {
+            bail!("pattern {:?} and values {:?} do not fit", l1.dims(), l2.dims());
+        }
+        let (pattern, v) = (head_view(s1, l1)?, head_view(s2, l2)?);
+        let (group, width) = (n_heads / n_kv, n_heads * d_head);
+        let mut out = vec![0.0; n_query * width];
+        let target = Target::new(&mut out);
+        for_each_block(n_heads, n_query, n_heads * n_query * n_key * d_head, |head, row, rows| {
+            let n = visible(self.causal, row, rows, n_query, n_key);
+            // Each task owns the columns of its head in the rows `row..row + rows`.
+            target.product(
+                row * width + head * d_head,
+                width,
+                (rows, n, d_head),
+                (pattern(head).rows_from(row), v(head / group)),
+                1.0,
+                (false, false),
+            );
+        });
+        Ok((CpuStorage::F32(out), Shape::from((n_query, width))))
+    }
+
+    fn bwd(&self, pattern: &Tensor, v: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let n_heads = pattern.dim(0)?;
+        let grad = heads_first(grad, n_heads)?;
+        // The whole matrix, also where a causal pattern is zero: a tap on the pattern wants it all.
+        let d_pattern = grad.apply_op2_no_bwd(v, &ScoresOp { scale: 1.0, causal: false })?;
+        let dv = transposed(pattern)?.apply_op2_no_bwd(&grad, &Self { causal: false })?;
+        Ok((Some(d_pattern), Some(sum_groups(&heads_first(&dv, n_heads)?, v.dim(0)?)?)))
+    }
+}
+
+/// `[n, heads · d_head]` as a `[heads, n, d_head]` view.
+pub(in crate::model) fn heads_first(x: &Tensor, n_heads: usize) -> Result<Tensor> {
+    let (n, width) = x.dims2()?;
+    x.reshape((n, n_heads, width / n_heads))?.transpose(0, 1)
+}
+
+fn transposed(x: &Tensor) -> Result<Tensor> {
+    x.transpose(D::Minus2, D::Minus1)
+}
+
+/// Adds up the query heads that share a key/value head.
+fn sum_groups(grad: &Tensor, n_kv: usize) -> Result<Tensor> {
+    let (n_heads, n, d) = grad.dims3()?;
+    if n_heads == n_kv {
+        return Ok(grad.clone());
+    }
+    grad.contiguous()?.reshape((n_kv, n_heads / n_kv, n, d))?.sum(1)
+}

@@ -1,0 +1,178 @@
+//! Row-wise operations as candle custom operations: activation, softmax, norm.
+
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
+use rayon::prelude::*;
+
+use super::{Activation, Norm, simd};
+
+/// Elements below which a parallel loop costs more than it saves.
+const PARALLEL_FROM: usize = 16 * 1024;
+/// Elements per task of an element-wise loop: half of a typical L2 cache, input and output together.
+const CHUNK: usize = 8 * 1024;
+
+/// The values of a contiguous `f32` tensor.
+pub(super) fn values<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
+    let CpuStorage::F32(data) = storage else { bail!("the kernels take f32 tensors only") };
+    match layout.contiguous_offsets() {
+        Some((start, end)) => Ok(&data[start..end]),
+        None => bail!("the row kernels take contiguous tensors only"),
+    }
+}
+
+fn last_dim(layout: &Layout) -> usize {
+    layout.dims().last().copied().unwrap_or(1).max(1)
+}
+
+/// Calls `f(row index, row)` for each row of `out`, on all threads when there is enough to do.
+fn for_each_row(out: &mut [f32], row_len: usize, f: impl Fn(usize, &mut [f32]) + Sync) {
+    if out.len() < PARALLEL_FROM {
+        out.chunks_exact_mut(row_len).enumerate().for_each(|(i, row)| f(i, row));
+    } else {
+        let rows_per_task = CHUNK.div_ceil(row_len);
+        out.par_chunks_exact_mut(row_len).with_min_len(rows_per_task).enumerate().for_each(|(i, row)| f(i, row));
+    }
+}
+
+fn output(data: Vec<f32>, layout: &Layout) -> (CpuStorage, Shape) {
+    (CpuStorage::F32(data), layout.shape().clone())
+}
+
+pub(super) struct ActivationOp(pub Activation);
+
+impl CustomOp1 for ActivationOp {
+    fn name(&self) -> &'static str {
+        "activation"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let x = values(storage, layout)?;
+        let mut out = vec![0.0; x.len()];
+        out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).for_each(|(out, x)| simd::activate(self.0, x, out));
+        Ok(output(out, layout))
+    }
+
+    fn bwd(&self, x: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        Ok(Some(x.contiguous()?.apply_op2_no_bwd(&grad.contiguous()?, &ActivationGrad(self.0))?))
+    }
+}
+
+struct ActivationGrad(Activation);
+
+impl CustomOp2 for ActivationGrad {
+    fn name(&self) -> &'static str {
+        "activation-grad"
+    }
+
+    fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (x, grad) = (values(s1, l1)?, values(s2, l2)?);
+        let mut out = vec![0.0; x.len()];
+        out.par_chunks_mut(CHUNK)
+            .zip(x.par_chunks(CHUNK).zip(grad.par_chunks(CHUNK)))
+            .for_each(|(out, (x, grad))| simd::activate_backward(self.0, x, grad, out));
+        Ok(output(out, l1))
+    }
+}
+
+pub(super) struct SoftmaxOp {
+    pub causal: bool,
+}
+
+impl CustomOp1 for SoftmaxOp {
+    fn name(&self) -> &'static str {
+        "softmax"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let x = values(storage, layout)?;
+        let n_key = last_dim(layout);
+        let n_query = layout.dims().iter().rev().nth(1).copied().unwrap_or(1).max(1);
+        let mut out = vec![0.0; x.len()];
+        for_each_row(&mut out, n_key, |row, out| {
+            let x = &x[row * n_key..(row + 1) * n_key];
+            let n_visible = if self.causal { (row % n_query + 1 + n_key).saturating_sub(n_query).min(n_key) } else { n_key };
+            simd::softmax(&x[..n_visible], &mut out[..n_visible]);
+        });
+        Ok(output(out, layout))
+    }
+
+    fn bwd(&self, _x: &Tensor, pattern: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        Ok(Some(pattern.apply_op2_no_bwd(&grad.contiguous()?, &SoftmaxGrad)?))
+    }
+}
+
+struct SoftmaxGrad;
+
+impl CustomOp2 for SoftmaxGrad {
+    fn name(&self) -> &'static str {
+        "softmax-grad"
+    }
+
+    fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (p, grad) = (values(s1, l1)?, values(s2, l2)?);
+        let n = last_dim(l1);
+        let mut out = vec![0.0; p.len()];
+        for_each_row(&mut out, n, |row, out| {
+            let range = row * n..(row + 1) * n;
+            simd::softmax_backward(&p[range.clone()], &grad[range], out);
+        });
+        Ok(output(out, l1))
+    }
+}
+
+pub(super) struct NormOp(pub Norm);
+
+impl NormOp {
+    fn parameters<R>(&self, f: impl FnOnce(&[f32], &[f32]) -> R) -> Result<R> {
+        let (weight, weight_layout) = self.0.weight.storage_and_layout();
+        let candle_core::Storage::Cpu(weight) = &*weight else { bail!("norm weights are not on the CPU") };
+        let weight = values(weight, weight_layout)?;
+        let Some(bias) = &self.0.bias else { return Ok(f(weight, &[])) };
+        let (bias, bias_layout) = bias.storage_and_layout();
+        let candle_core::Storage::Cpu(bias) = &*bias else { bail!("norm weights are not on the CPU") };
+        Ok(f(weight, values(bias, bias_layout)?))
+    }
+}
+
+impl CustomOp1 for NormOp {
+    fn name(&self) -> &'static str {
+        "norm"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let x = values(storage, layout)?;
+        let n = last_dim(layout);
+        let mut out = vec![0.0; x.len()];
+        let Norm { kind, eps, .. } = self.0;
+        self.parameters(|weight, bias| {
+            for_each_row(&mut out, n, |row, out| simd::norm(kind, &x[row * n..(row + 1) * n], weight, bias, eps, out));
+        })?;
+        Ok(output(out, layout))
+    }
+
+    fn bwd(&self, x: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let grad = grad.contiguous()?;
+        Ok(Some(x.contiguous()?.apply_op2_no_bwd(&grad, &NormGrad(Self(self.0.clone())))?))
+    }
+}
+
+struct NormGrad(NormOp);
+
+impl CustomOp2 for NormGrad {
+    fn name(&self) -> &'static str {
+        "norm-grad"
+    }
+
+    fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (x, grad) = (values(s1, l1)?, values(s2, l2)?);
+        let n = last_dim(l1);
+        let mut out = vec![0.0; x.len()];
+        let Norm { kind, eps, .. } = self.0.0;
+        self.0.parameters(|weight, _| {
+            for_each_row(&mut out, n, |row, out| {
+                let range = row * n..(row + 1) * n;
+                simd::norm_backward(kind, &x[range.clone()], weight, eps, &grad[range], out);
+            });
+        })?;
+        Ok(output(out, l1))
+    }
+}
