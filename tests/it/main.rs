@@ -1,4 +1,6 @@
 //! The one integration-test binary: one module per feature.
 
+/// Fused operations against candle, forward and backward.
+mod kernels;
 /// Layers, file sizes and the single copy of gemm: what the architecture promises.
 mod tidy;

@@ -141,12 +141,8 @@ impl CustomOp1 for LinearOp {
         let Storage::Cpu(CpuStorage::F32(weight)) = &*weight else { bail!("linear weights are not f32 on the CPU") };
         let stride = weight_layout.stride();
         let x = View { data: x, start: 0, row_stride: d_in, col_stride: 1 };
-        let weight = View {
-            data: weight,
-            start: weight_layout.start_offset(),
-            row_stride: stride[0],
-            col_stride: stride[1],
-        };
+        let weight =
+            View { data: weight, start: weight_layout.start_offset(), row_stride: stride[0], col_stride: stride[1] };
         let with_bias = self.0.bias.is_some();
         Target::new(&mut out).product(0, d_out, (n, d_in, d_out), (x, weight), 1.0, (with_bias, true));
         let mut dims = layout.dims().to_vec();
@@ -179,7 +175,9 @@ pub fn scores(q: &Tensor, k: &Tensor, scale: f32, causal: bool) -> Result<Tensor
     }
     let (n_query, n_key) = (q.dim(1)?, k.dim(1)?);
     let mask: Vec<f32> = (0..n_query)
-        .flat_map(|query| (0..n_key).map(move |key| if key + n_query > query + n_key { f32::NEG_INFINITY } else { 0.0 }))
+        .flat_map(|query| {
+            (0..n_key).map(move |key| if key + n_query > query + n_key { f32::NEG_INFINITY } else { 0.0 })
+        })
         .collect();
     scores.broadcast_add(&Tensor::from_vec(mask, (n_query, n_key), q.device())?)
 }
@@ -330,7 +328,13 @@ impl CustomOp2 for AttendOp {
         Ok((CpuStorage::F32(out), Shape::from((n_query, width))))
     }
 
-    fn bwd(&self, pattern: &Tensor, v: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+    fn bwd(
+        &self,
+        pattern: &Tensor,
+        v: &Tensor,
+        _res: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
         let n_heads = pattern.dim(0)?;
         let grad = heads_first(grad, n_heads)?;
         // The whole matrix, also where a causal pattern is zero: a tap on the pattern wants it all.

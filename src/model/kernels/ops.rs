@@ -89,7 +89,8 @@ impl CustomOp1 for SoftmaxOp {
         let mut out = vec![0.0; x.len()];
         for_each_row(&mut out, n_key, |row, out| {
             let x = &x[row * n_key..(row + 1) * n_key];
-            let n_visible = if self.causal { (row % n_query + 1 + n_key).saturating_sub(n_query).min(n_key) } else { n_key };
+            let n_visible =
+                if self.causal { (row % n_query + 1 + n_key).saturating_sub(n_query).min(n_key) } else { n_key };
             simd::softmax(&x[..n_visible], &mut out[..n_visible]);
         });
         Ok(output(out, layout))

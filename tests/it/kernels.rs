@@ -1,0 +1,144 @@
+//! Every fused operation, forward and backward, against candle's own differentiable operations.
+
+use attnscope::model::kernels::{self, Activation, Linear, Norm, NormKind};
+use candle_core::{D, DType, Device, Tensor, Var};
+
+/// Values in `-2..2` that no test shares by accident.
+fn sample(shape: &[usize], seed: u64) -> Tensor {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let values: Vec<f32> = (0..shape.iter().product())
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 40) as f32 / (1u64 << 22) as f32 - 2.0
+        })
+        .collect();
+    Tensor::from_vec(values, shape, &Device::Cpu).unwrap()
+}
+
+fn max_abs_diff(a: &Tensor, b: &Tensor) -> f32 {
+    assert_eq!(a.dims(), b.dims());
+    let diff = (a.contiguous().unwrap() - b.contiguous().unwrap()).unwrap();
+    diff.abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap()
+}
+
+/// Runs both functions on the same inputs; results and gradients of every input must agree.
+fn check(name: &str, inputs: &[Tensor], ours: impl Fn(&[Tensor]) -> Tensor, theirs: impl Fn(&[Tensor]) -> Tensor) {
+    let run = |f: &dyn Fn(&[Tensor]) -> Tensor| {
+        let vars: Vec<Var> = inputs.iter().map(|t| Var::from_tensor(t).unwrap()).collect();
+        let tensors: Vec<Tensor> = vars.iter().map(|v| v.as_tensor().clone()).collect();
+        let out = f(&tensors);
+        // A weighted sum, so that no symmetry hides an error.
+        let weights = sample(out.dims(), 99);
+        let grads = (&out.contiguous().unwrap() * weights).unwrap().sum_all().unwrap().backward().unwrap();
+        let grads: Vec<Tensor> = vars.iter().map(|v| grads.get(v).expect("a gradient").clone()).collect();
+        (out, grads)
+    };
+    let (out, grads) = run(&ours);
+    let (expected, expected_grads) = run(&theirs);
+    let diff = max_abs_diff(&out, &expected);
+    assert!(diff <= 2e-5, "{name}: results differ by {diff}");
+    for (i, (grad, expected)) in grads.iter().zip(&expected_grads).enumerate() {
+        let diff = max_abs_diff(grad, expected);
+        assert!(diff <= 1e-4, "{name}: gradients of input {i} differ by {diff}");
+    }
+}
+
+#[test]
+fn activations_match_candle() {
+    let sigmoid = |x: &Tensor| (x.neg().unwrap().exp().unwrap() + 1.0).unwrap().recip().unwrap();
+    let x = (sample(&[37, 129], 1) * 3.0).unwrap();
+    let check = |f, theirs: &dyn Fn(&Tensor) -> Tensor| {
+        let ours = |x: &[Tensor]| kernels::activation(&x[0], f).unwrap();
+        check(&format!("{f:?}"), std::slice::from_ref(&x), ours, |x| theirs(&x[0]));
+    };
+    check(Activation::Gelu, &|x| x.gelu_erf().unwrap());
+    check(Activation::GeluTanh, &|x| x.gelu().unwrap());
+    check(Activation::Relu, &|x| x.relu().unwrap());
+    check(Activation::Silu, &|x| x.silu().unwrap());
+    check(Activation::QuickGelu, &|x| (x * sigmoid(&(x * 1.702).unwrap())).unwrap());
+    check(Activation::Tanh, &|x| x.tanh().unwrap());
+}
+
+#[test]
+fn linear_matches_candle_in_both_layouts() {
+    let x = sample(&[70, 48], 2);
+    let bias = sample(&[100], 3);
+    for weight in [sample(&[48, 100], 4), sample(&[100, 48], 5).t().unwrap()] {
+        let linear = Linear { weight: weight.clone(), bias: Some(bias.clone()) };
+        let theirs = |x: &[Tensor]| x[0].matmul(&weight.contiguous().unwrap()).unwrap().broadcast_add(&bias).unwrap();
+        check("linear", std::slice::from_ref(&x), |x| linear.forward(&x[0]).unwrap(), theirs);
+    }
+}
+
+#[test]
+fn norms_match_candle() {
+    let x = (sample(&[33, 64], 6) + 5.0).unwrap();
+    let (weight, bias) = (sample(&[64], 7), sample(&[64], 8));
+    for kind in [NormKind::Layer, NormKind::Rms] {
+        let norm = Norm { kind, weight: weight.clone(), bias: Some(bias.clone()), eps: 1e-5 };
+        let theirs = |x: &[Tensor]| {
+            let x = match kind {
+                NormKind::Layer => x[0].broadcast_sub(&x[0].mean_keepdim(D::Minus1).unwrap()).unwrap(),
+                NormKind::Rms => x[0].clone(),
+            };
+            let variance = x.sqr().unwrap().mean_keepdim(D::Minus1).unwrap();
+            let scaled = x.broadcast_div(&(variance + 1e-5).unwrap().sqrt().unwrap()).unwrap();
+            scaled.broadcast_mul(&weight).unwrap().broadcast_add(&bias).unwrap()
+        };
+        check(&format!("{kind:?} norm"), std::slice::from_ref(&x), |x| norm.forward(&x[0]).unwrap(), theirs);
+    }
+}
+
+/// The whole attention, from q, k and v as strided views of `[n, heads · d_head]`, with grouped keys.
+#[test]
+fn attention_matches_candle() {
+    let (n, n_heads, d) = (150, 4, 24);
+    for (n_kv, causal) in [(4, false), (4, true), (2, true), (1, false)] {
+        let inputs = [sample(&[n, n_heads * d], 10), sample(&[n, n_kv * d], 11), sample(&[n, n_kv * d], 12)];
+        let heads = |x: &Tensor, h: usize| x.reshape((n, h, d)).unwrap().transpose(0, 1).unwrap();
+        let ours = |x: &[Tensor]| {
+            let scores = kernels::scores(&heads(&x[0], n_heads), &heads(&x[1], n_kv), 0.3, causal).unwrap();
+            let pattern = kernels::softmax(&scores, causal).unwrap();
+            kernels::attend(&pattern, &heads(&x[2], n_kv), causal).unwrap()
+        };
+        let mask: Vec<f32> =
+            (0..n * n).map(|i| if causal && i % n > i / n { f32::NEG_INFINITY } else { 0.0 }).collect();
+        let mask = Tensor::from_vec(mask, (n, n), &Device::Cpu).unwrap();
+        let theirs = |x: &[Tensor]| {
+            let repeat = |x: &Tensor| {
+                let x = heads(x, n_kv).unsqueeze(1).unwrap().expand((n_kv, n_heads / n_kv, n, d)).unwrap();
+                x.contiguous().unwrap().reshape((n_heads, n, d)).unwrap()
+            };
+            let q = heads(&x[0], n_heads).contiguous().unwrap();
+            let scores = (q.matmul(&repeat(&x[1]).t().unwrap().contiguous().unwrap()).unwrap() * 0.3).unwrap();
+            let scores = scores.broadcast_add(&mask).unwrap();
+            let exp = scores.broadcast_sub(&scores.max_keepdim(D::Minus1).unwrap().detach()).unwrap().exp().unwrap();
+            let pattern = exp.broadcast_div(&exp.sum_keepdim(D::Minus1).unwrap()).unwrap();
+            let z = pattern.matmul(&repeat(&x[2])).unwrap();
+            z.transpose(0, 1).unwrap().contiguous().unwrap().reshape((n, n_heads * d)).unwrap()
+        };
+        check(&format!("attention with {n_kv} key heads, causal: {causal}"), &inputs, ours, theirs);
+    }
+}
+
+#[test]
+fn a_fully_masked_row_gives_zeros_and_masked_keys_exactly_zero() {
+    let inf = f32::NEG_INFINITY;
+    let scores = Tensor::new(&[[[inf, inf, inf], [0.0, inf, 0.0]]], &Device::Cpu).unwrap();
+    let pattern = kernels::softmax(&scores, false).unwrap();
+    assert_eq!(pattern.to_vec3::<f32>().unwrap(), [[[0.0, 0.0, 0.0], [0.5, 0.0, 0.5]]]);
+}
+
+/// Against `f64`, so that the error is the kernel's own: two units in the last place of `max(|x|, 1)`.
+#[test]
+fn gelu_is_accurate() {
+    let xs: Vec<f32> = (-80_000..80_000).map(|i| i as f32 * 1e-4).collect();
+    let x = Tensor::from_vec(xs, 160_000, &Device::Cpu).unwrap();
+    let exact = x.to_dtype(DType::F64).unwrap().gelu_erf().unwrap().to_dtype(DType::F32).unwrap();
+    let ours = kernels::activation(&x, Activation::Gelu).unwrap();
+    let unit = x.abs().unwrap().maximum(1.0f64).unwrap();
+    let diff = max_abs_diff(&(&ours / &unit).unwrap(), &(&exact / &unit).unwrap());
+    assert!(diff <= 2.0 * f32::EPSILON, "gelu is off by {diff}");
+}
