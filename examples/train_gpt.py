@@ -8,7 +8,7 @@ CDLA-Sharing-1.0) and `common_voice_en_cc0.txt` (one sentence a line, CC0). RUN/
 an ordinary checkpoint. Run the same command again to resume. Needs torch, transformers
 and tokenizers; one CPU thread is enough.
 
-A tenth of the rows are random tokens that repeat: the only way to predict them is to look
+A fifth of the rows are random tokens that repeat: the only way to predict them is to look
 up what followed last time, so induction heads form within minutes.
 """
 
@@ -24,7 +24,7 @@ from recipe import Run, arguments, forward_context
 
 END = "<|endoftext|>"
 VOCABULARY, CONTEXT = 2048, 256
-REPEATED_SHARE = 0.1
+REPEATED_SHARE = 0.2
 IGNORE = -100
 
 
@@ -62,8 +62,8 @@ def encode(tokenizer, text):
 
 
 def repeated_row(rng):
-    """A random segment of 16 to 100 tokens over and over, and labels that skip its first pass."""
-    period = int(rng.integers(16, 101))
+    """A random segment of 8 to 64 tokens over and over, and labels that skip its first pass."""
+    period = int(rng.integers(8, 65))
     segment = rng.integers(1, VOCABULARY, period)
     row = np.resize(segment, CONTEXT + 1)
     labels = row.copy()
@@ -72,7 +72,7 @@ def repeated_row(rng):
 
 
 def batch(rng, ids, rows):
-    """`rows` windows of text, a tenth of them replaced by repeated random tokens."""
+    """`rows` windows of text, a fifth of them replaced by repeated random tokens."""
     windows, targets = [], []
     for _ in range(rows):
         if rng.random() < REPEATED_SHARE:

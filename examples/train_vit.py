@@ -38,16 +38,14 @@ def read_pictures(data):
 
 
 def augmented(rng, pictures):
-    """A random shift of up to 4 pixels, a mirror image half of the time, a change of contrast."""
+    """A random shift of up to 4 pixels, and a mirror image half of the time."""
     padded = np.pad(pictures, ((0, 0), (0, 0), (PADDING, PADDING), (PADDING, PADDING)), "reflect")
     out = np.empty(pictures.shape, dtype=np.float32)
     for i, picture in enumerate(padded):
         y, x = rng.integers(0, 2 * PADDING + 1, 2)
         cut = picture[:, y : y + SIZE, x : x + SIZE]
         out[i] = cut[:, :, ::-1] if rng.random() < 0.5 else cut
-    contrast = rng.uniform(0.75, 1.25, (len(out), 1, 1, 1)).astype(np.float32)
-    shift = rng.uniform(-0.15, 0.15, (len(out), 1, 1, 1)).astype(np.float32)
-    return torch.from_numpy((out / 127.5 - 1.0) * contrast + shift)
+    return torch.from_numpy(out / 127.5 - 1.0)
 
 
 def main():
