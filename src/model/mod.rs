@@ -1,4 +1,11 @@
 //! The instrumented forward pass and everything that feeds it. The only module that names candle.
 
 pub mod audit;
+mod error;
+mod files;
 pub mod kernels;
+mod progress;
+
+pub use error::{LoadError, ModelError};
+pub use files::ModelFiles;
+pub use progress::{Cancelled, Control, Progress, Stage, uninterrupted};

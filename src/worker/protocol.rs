@@ -11,6 +11,8 @@ use crate::{
     spec::ModelSpec,
 };
 
+pub use crate::model::{Progress, Stage};
+
 /// Work for the background thread.
 #[derive(Clone, Debug)]
 pub enum Request {
@@ -145,45 +147,6 @@ pub enum EventKind {
     Cancelled,
     /// The job failed; whatever was there before is still there.
     Failed(Failure),
-}
-
-/// How far a job is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// What is being done.
-    pub stage: Stage,
-    /// Steps finished.
-    pub done: usize,
-    /// Steps in all.
-    pub total: usize,
-}
-
-/// What a job is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Reading weights; steps are tensors.
-    Load,
-    /// Tokenising or preparing the picture.
-    Encode,
-    /// The forward pass; steps are layers.
-    Forward,
-    /// Projecting; steps are layers.
-    Project,
-    /// Writing a file.
-    Write,
-}
-
-impl Stage {
-    /// What the status bar says.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Load => "Reading weights",
-            Self::Encode => "Preparing input",
-            Self::Forward => "Running layer",
-            Self::Project => "Projecting layer",
-            Self::Write => "Writing file",
-        }
-    }
 }
 
 /// What the window knows about the model that the worker holds.

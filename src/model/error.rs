@@ -1,0 +1,220 @@
+//! What can go wrong with a checkpoint or a run, in words for the person who chose them.
+//!
+//! `Display` is one sentence without a final period; `details` says what to do about it, with the
+//! path last.
+
+use super::progress::Cancelled;
+
+/// Model types this version can open, for messages.
+pub(crate) const SUPPORTED: &str = "bert, gpt2 and vit";
+
+/// Why a checkpoint could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Nothing at that path.
+    #[error("there is nothing at this path")]
+    NotFound {
+        /// The path.
+        path: String,
+    },
+    /// A file that is not a weights file.
+    #[error("this file is not a model")]
+    NotAModel {
+        /// The path.
+        path: String,
+    },
+    /// A folder without `config.json`.
+    #[error("this folder has no config.json, so it is not a model folder")]
+    NoConfig {
+        /// The folder.
+        path: String,
+    },
+    /// No weights in a format we read.
+    #[error("this model folder has no model.safetensors")]
+    NoWeights {
+        /// The folder.
+        path: String,
+        /// Weights in formats that are not read, if any.
+        other: Option<String>,
+    },
+    /// A file that cannot be read from disk.
+    #[error("{file} cannot be read: {source}")]
+    Io {
+        /// File name.
+        file: String,
+        /// Where it is.
+        path: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// `config.json` is not JSON, or says something impossible.
+    #[error("{file} is not valid: {reason}")]
+    Config {
+        /// File name.
+        file: String,
+        /// Where it is.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An architecture that has no family file.
+    #[error("this model is of the type “{model_type}”, which is not supported; supported are {SUPPORTED}")]
+    UnknownFamily {
+        /// What the file says.
+        model_type: String,
+        /// Where the model is.
+        path: String,
+    },
+    /// The weights file breaks its own format.
+    #[error("{file} is damaged: {reason}")]
+    Damaged {
+        /// File name.
+        file: String,
+        /// Where it is.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The index names a file outside the model's folder.
+    #[error("{file} points to “{shard}”, which is outside the model's folder")]
+    ShardOutside {
+        /// The index file.
+        file: String,
+        /// The name it gives.
+        shard: String,
+        /// Where the index is.
+        path: String,
+    },
+    /// A tensor the architecture cannot do without.
+    #[error("the weights lack the tensor {name}")]
+    MissingTensor {
+        /// The family's own name for it.
+        name: String,
+        /// Where the model is.
+        path: String,
+    },
+    /// A tensor whose shape contradicts the configuration.
+    #[error("the tensor {name} has the shape {found:?}, but config.json implies {expected:?}")]
+    WrongShape {
+        /// Its name in the file.
+        name: String,
+        /// The file's shape.
+        found: Vec<usize>,
+        /// The configuration's shape.
+        expected: Vec<usize>,
+        /// Where the model is.
+        path: String,
+    },
+    /// A tensor of a number type that has no meaning here.
+    #[error(
+        "the tensor {name} has the number type {dtype}, which is not supported; supported are F32, F16, BF16 and F64"
+    )]
+    Dtype {
+        /// Its name in the file.
+        name: String,
+        /// The type the file declares.
+        dtype: String,
+        /// Where the model is.
+        path: String,
+    },
+    /// NaN or infinity among the weights.
+    #[error("the tensor {name} contains numbers that are not finite")]
+    NotFinite {
+        /// Its name in the file.
+        name: String,
+        /// Where the model is.
+        path: String,
+    },
+    /// The tokenizer or the image processor could not be set up.
+    #[error("{summary}")]
+    Input {
+        /// One sentence.
+        summary: String,
+        /// What to do, and the path.
+        details: String,
+    },
+    /// The engine refused; a bug rather than a bad file.
+    #[error("the model could not be set up: {0}")]
+    Engine(#[from] candle_core::Error),
+    /// The caller asked to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl LoadError {
+    /// What to do about it, and the path last; may be empty.
+    pub fn details(&self) -> String {
+        match self {
+            Self::NotFound { path } => format!("Check the spelling, or drop the model's folder on the window: {path}"),
+            Self::NotAModel { path } => format!("Choose a model folder or its .safetensors file: {path}"),
+            Self::NoConfig { path } => {
+                format!("Choose the folder that holds config.json and model.safetensors: {path}")
+            }
+            Self::NoWeights { path, other: Some(other) } => {
+                format!(
+                    "It has {other}; save the model again with `save_pretrained(…, safe_serialization=True)`: {path}"
+                )
+            }
+            Self::NoWeights { path, other: None } => format!("The download may be incomplete: {path}"),
+            Self::Io { path, .. } => format!("Check that the file exists and that you may read it: {path}"),
+            Self::Config { path, .. } => format!("Compare it with the original from where the model came: {path}"),
+            Self::UnknownFamily { path, .. } => format!("Read from config.json in {path}"),
+            Self::Damaged { path, .. } => format!("The download may be incomplete; fetch the file again: {path}"),
+            Self::ShardOutside { path, .. } => {
+                format!("Do not use this model unless you trust where it came from: {path}")
+            }
+            Self::MissingTensor { path, .. } => {
+                format!("The weights belong to another architecture or the file is incomplete: {path}")
+            }
+            Self::WrongShape { path, .. } => format!("config.json and the weights belong to different models: {path}"),
+            Self::Dtype { path, .. } => format!("Quantised weights have to be converted first: {path}"),
+            Self::NotFinite { path, .. } => format!("The training diverged or the file is damaged: {path}"),
+            Self::Input { details, .. } => details.clone(),
+            Self::Engine(_) => "Please report this with the model's name".to_owned(),
+            Self::Cancelled(_) => String::new(),
+        }
+    }
+}
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The input does not suit the model.
+    #[error("{summary}")]
+    Input {
+        /// One sentence.
+        summary: String,
+        /// What to do about it.
+        details: String,
+    },
+    /// An edit that does not fit the model or the input.
+    #[error("this change does not fit the model: {0}")]
+    Edit(String),
+    /// The model computed something that is not a number.
+    #[error("the model's {what} contains numbers that are not finite")]
+    NotFinite {
+        /// What was computed.
+        what: String,
+    },
+    /// The engine refused; a bug rather than bad input.
+    #[error("the forward pass failed: {0}")]
+    Engine(#[from] candle_core::Error),
+    /// What was recorded does not fit together; a bug.
+    #[error("the recording is inconsistent: {0}")]
+    Shape(#[from] crate::capture::ShapeError),
+    /// The caller asked to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl ModelError {
+    /// What to do about it; may be empty.
+    pub fn details(&self) -> String {
+        match self {
+            Self::Input { details, .. } => details.clone(),
+            Self::NotFinite { .. } => "The weights may be damaged, or too large for 32-bit numbers".to_owned(),
+            Self::Engine(_) | Self::Shape(_) => "Please report this with the model's name and the input".to_owned(),
+            Self::Edit(_) | Self::Cancelled(_) => String::new(),
+        }
+    }
+}
