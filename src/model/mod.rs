@@ -5,7 +5,9 @@ mod error;
 mod files;
 pub mod kernels;
 mod progress;
+mod source;
 
 pub use error::{LoadError, ModelError};
 pub use files::ModelFiles;
 pub use progress::{Cancelled, Control, Progress, Stage, uninterrupted};
+pub use source::{ImageSource, Input, TextInput};

@@ -1,0 +1,52 @@
+//! What a model can be run on, before it is tokenised or cut into patches.
+
+use std::{path::PathBuf, sync::Arc};
+
+use crate::capture::RgbaBuffer;
+
+/// What to run a model on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// Text for the tokenizer.
+    Text(TextInput),
+    /// Raw token ids; skips the tokenizer.
+    Ids(Vec<u32>),
+    /// A picture for the image processor.
+    Image(ImageSource),
+    /// Preprocessed pixels `[3, height, width]`; skips the image processor.
+    Pixels {
+        /// Channel-major values.
+        data: Arc<[f32]>,
+        /// Height and width.
+        size_px: (usize, usize),
+    },
+}
+
+/// Text and how to tokenise it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextInput {
+    /// First or only segment.
+    pub text: String,
+    /// Second segment of a pair.
+    pub text_b: Option<String>,
+    /// Leave out the special tokens the tokenizer would add.
+    pub no_special: bool,
+    /// Truncate to this many tokens (the model's context length is a limit in any case).
+    pub max_tokens: Option<usize>,
+}
+
+/// Where a picture comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ImageSource {
+    /// A file.
+    Path(PathBuf),
+    /// Pixels from the clipboard or from a bundled sample, with a name to show.
+    Memory {
+        /// What to call it.
+        name: String,
+        /// The pixels.
+        pixels: Arc<RgbaBuffer>,
+    },
+    /// A sample picture inside the program, by name.
+    Bundled(String),
+}
