@@ -1,6 +1,9 @@
 //! The transitions: what each command and each event does to the session.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{
     Command, Effect, Focus, HeadSet, HeadStep, Loadable, Notice, NoticeKind, Selection, Session, ViewKind,
@@ -60,9 +63,16 @@ impl Session {
         Self { settings, ..Self::default() }
     }
 
-    /// Selects these once the next capture has arrived.
-    pub const fn select_when_ready(&mut self, pending: PendingSelection) {
-        self.pending_selection = Some(pending);
+    /// Selects these once the next capture has arrived; what is `None` stays as an example asked for it.
+    pub fn prefer_when_ready(&mut self, preferred: PendingSelection) {
+        let PendingSelection { view, stack, layer, head, query } = self.pending_selection.take().unwrap_or_default();
+        self.pending_selection = Some(PendingSelection {
+            view: preferred.view.or(view),
+            stack: preferred.stack.or(stack),
+            layer: preferred.layer.or(layer),
+            head: preferred.head.or(head),
+            query: preferred.query.or(query),
+        });
     }
 
     /// Does what the user asked for.
@@ -102,6 +112,16 @@ impl Session {
         effects
     }
 
+    /// Whether there is a selection to go back to.
+    pub const fn can_go_back(&self) -> bool {
+        !self.history.back.is_empty()
+    }
+
+    /// Whether there is a selection to go forward to.
+    pub const fn can_go_forward(&self) -> bool {
+        !self.history.forward.is_empty()
+    }
+
     /// Registers a file that is being written and gives its job number.
     pub fn start_export(&mut self) -> JobId {
         let job = self.new_job();
@@ -123,14 +143,25 @@ impl Session {
 
     fn transition(&mut self, command: Command) -> Vec<Effect> {
         match command {
-            Command::OpenModel(source) => return self.load(source),
-            Command::OpenPaths(paths) => {
-                return paths.iter().flat_map(|path| self.open_path(path)).collect();
+            Command::OpenModel(source) => {
+                self.example = None;
+                return self.load(source);
             }
+            Command::OpenPaths(paths) => return self.open_paths(&paths),
+            Command::OpenText(text) => return self.open_text(text),
             Command::OpenExample(idx) => return self.open_example(idx),
-            Command::SetText(text) => self.text = text,
-            Command::SetTextB(text_b) => self.text_b = text_b,
-            Command::SetImage(image) => return self.open_image(image),
+            Command::SetText(text) => {
+                self.example = None;
+                self.text = text;
+            }
+            Command::SetTextB(text_b) => {
+                self.example = None;
+                self.text_b = text_b;
+            }
+            Command::SetImage(image) => {
+                self.example = None;
+                return self.open_image(image);
+            }
             Command::Run => return self.run(),
             Command::Cancel(lane) => {
                 match lane {
@@ -188,16 +219,57 @@ impl Session {
         vec![Effect::Submit(job, Request::Load(source))]
     }
 
-    fn open_path(&mut self, path: &Path) -> Vec<Effect> {
-        match PathKind::of(path) {
+    /// Opens the first path of each kind; a second picture would only replace the first.
+    fn open_paths(&mut self, paths: &[PathBuf]) -> Vec<Effect> {
+        self.example = None;
+        let mut effects = Vec::new();
+        for kind in [PathKind::Model, PathKind::Image, PathKind::Text] {
+            let mut of_kind = paths.iter().filter(|path| PathKind::of(path) == kind);
+            if let Some(path) = of_kind.next() {
+                effects.extend(self.open_path(path, kind));
+            }
+            let left_out = of_kind.count();
+            if left_out > 0 {
+                let details = "One model, one picture and one text are open at a time".to_owned();
+                let summary = format!("{left_out} more {} left out", kind.plural(left_out));
+                self.notify(NoticeKind::Info, Failure { summary, details });
+            }
+        }
+        effects
+    }
+
+    fn open_path(&mut self, path: &Path, kind: PathKind) -> Vec<Effect> {
+        match kind {
             PathKind::Model => self.load(ModelSource::Path(path.to_owned())),
             PathKind::Image => self.open_image(ImageSource::Path(path.to_owned())),
             PathKind::Text => vec![Effect::ReadText(path.to_owned())],
         }
     }
 
+    /// Runs a text, on a bundled text model if the current one sees pictures.
+    fn open_text(&mut self, text: String) -> Vec<Effect> {
+        self.example = None;
+        self.text = text;
+        self.text_b = None;
+        if self.model.is_pending() {
+            return Vec::new();
+        }
+        match self.model.latest().cloned() {
+            Some(model) if matches!(model.spec.modality, Modality::Text { .. }) => self.run(),
+            current => {
+                if let Some(model) = current {
+                    let summary = format!("{} sees pictures, so demo:gpt reads the text", model.spec.name);
+                    let details = "Open a BERT or GPT-2 folder to read it with your own model".to_owned();
+                    self.notify(NoticeKind::Info, Failure { summary, details });
+                }
+                self.load(ModelSource::Bundled("demo:gpt".to_owned()))
+            }
+        }
+    }
+
     fn open_example(&mut self, idx: usize) -> Vec<Effect> {
         let Some(example) = EXAMPLES.get(idx) else { return Vec::new() };
+        self.example = Some(idx);
         self.pending_selection = Some(PendingSelection {
             view: Some(example.view),
             stack: None,
@@ -510,6 +582,17 @@ impl PathKind {
             "png" | "jpg" | "jpeg" | "webp" | "bmp" | "gif" | "tif" | "tiff" => Self::Image,
             "txt" | "md" | "text" | "csv" | "tsv" => Self::Text,
             _ => Self::Model,
+        }
+    }
+
+    const fn plural(self, n: usize) -> &'static str {
+        match (self, n) {
+            (Self::Model, 1) => "model was",
+            (Self::Model, _) => "models were",
+            (Self::Image, 1) => "picture was",
+            (Self::Image, _) => "pictures were",
+            (Self::Text, 1) => "text was",
+            (Self::Text, _) => "texts were",
         }
     }
 }

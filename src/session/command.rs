@@ -13,9 +13,11 @@ use crate::{
 pub enum Command {
     /// Open a model.
     OpenModel(ModelSource),
-    /// Open whatever these are: model folders, weights, captures, pictures, texts. The texts were
-    /// already read by the window (on its own thread) and come as [`Command::SetText`].
+    /// Open whatever these are: model folders, weights, captures, pictures, texts. A text comes back
+    /// as [`Command::OpenText`] once the window has read it.
     OpenPaths(Vec<PathBuf>),
+    /// Read this text from a file, on a bundled text model if the current one sees pictures.
+    OpenText(String),
     /// Open an example of the strip, by its index in [`super::examples::EXAMPLES`].
     OpenExample(usize),
     /// Change the text; [`Command::Run`] follows after a pause.
@@ -114,6 +116,6 @@ pub enum Effect {
     Capture(ExportTarget),
     /// Take a picture of the view for the clipboard.
     CopyView,
-    /// Read a text file; it comes back as [`Command::SetText`] or [`Command::Notify`].
+    /// Read a text file; it comes back as [`Command::OpenText`] or [`Command::Notify`].
     ReadText(PathBuf),
 }

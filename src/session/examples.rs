@@ -30,6 +30,10 @@ pub enum ExampleInput {
     Sample(&'static str),
 }
 
+/// Bundled sample pictures: their names and what they show.
+pub const SAMPLES: &[(&str, &str)] =
+    &[("chelsea", "A cat"), ("coffee", "A cup of coffee"), ("astronaut", "An astronaut"), ("rocket", "A rocket")];
+
 /// The examples, in the order they are shown. The first one is open when the window opens.
 pub const EXAMPLES: &[Example] = &[
     Example {

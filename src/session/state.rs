@@ -29,6 +29,8 @@ pub struct Session {
     pub text_b: Option<String>,
     /// Picture input.
     pub image: Option<ImageSource>,
+    /// The example that is shown, by its index, until the input or the model changes.
+    pub example: Option<usize>,
     /// What is looked at.
     pub selection: Selection,
     /// Which view is shown.

@@ -1,17 +1,28 @@
 //! The window: the only module that names egui, eframe, egui_plot and rfd.
 //!
 //! - [`theme`]: every colour, stroke and size.
+//! - [`commands`]: every text, tooltip and shortcut of what a button or key does.
 //! - [`memo`]: values recomputed when their key changes.
-//! - `views`: what stands in the centre; they read a [`ViewCtx`] and push [`Command`]s.
-//! - `panels`: what stands around it.
-//! - `app`: the frame loop, the worker and the session.
+//! - [`widgets`]: small pieces that several panels share.
+//! - [`views`]: what stands in the centre; they read a [`ViewCtx`] and push [`Command`]s.
+//! - [`panels`]: what stands around it.
+//! - [`shell`]: file dialogs, text files, screenshots.
+//! - [`app`]: the frame loop, the worker and the session.
 
 use std::cell::RefCell;
 
 use crate::session::{Command, Session};
 
+pub mod app;
+pub mod commands;
 pub mod memo;
+pub mod panels;
+pub mod shell;
 pub mod theme;
+pub mod views;
+pub mod widgets;
+
+pub use app::{App, OpenError, open_window};
 
 /// Everything a view or panel may look at, and the only thing it may write to.
 pub struct ViewCtx<'a> {

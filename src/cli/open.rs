@@ -1,0 +1,100 @@
+//! `attnscope open`: what the window starts with. Only the options; the window is opened by `ui`.
+
+use std::path::PathBuf;
+
+use crate::{
+    ids::StackKind,
+    session::{Appearance, ViewKind},
+};
+
+/// What the window starts with.
+#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
+pub struct OpenOptions {
+    /// Model folders, checkpoint or capture files, pictures and texts to open, in any order
+    pub paths: Vec<PathBuf>,
+    /// A model folder or a bundled model such as demo:gpt
+    #[arg(long)]
+    pub model: Option<String>,
+    /// Text to run the model on
+    #[arg(long, value_name = "TEXT")]
+    pub text: Option<String>,
+    /// Second sentence of a pair
+    #[arg(long, value_name = "TEXT")]
+    pub text_b: Option<String>,
+    /// View to show: heads, heatmap, image, scatter, matrix
+    #[arg(long, value_parser = parse_view)]
+    pub view: Option<ViewKind>,
+    /// Attention stack to show: self, encoder, decoder, cross, vision, text
+    #[arg(long, value_parser = parse_stack)]
+    pub stack: Option<StackKind>,
+    /// Layer to show, from 0
+    #[arg(long)]
+    pub layer: Option<usize>,
+    /// Head to show, from 0
+    #[arg(long)]
+    pub head: Option<usize>,
+    /// Query token to pin, from 0
+    #[arg(long)]
+    pub query: Option<usize>,
+    /// Appearance: light, dark, system
+    #[arg(long, value_parser = parse_theme)]
+    pub theme: Option<Appearance>,
+    /// Size of the window in points, such as 1280x800
+    #[arg(long, value_parser = parse_size, value_name = "WIDTHxHEIGHT")]
+    pub size: Option<[f32; 2]>,
+    /// Save a picture of the window once everything has settled, and exit
+    #[arg(long, value_name = "FILE.png")]
+    pub screenshot: Option<PathBuf>,
+    /// Write the milliseconds of every frame to this file
+    #[arg(long, value_name = "FILE.csv")]
+    pub frame_times: Option<PathBuf>,
+}
+
+fn parse_view(name: &str) -> Result<ViewKind, String> {
+    ViewKind::from_name(name).ok_or_else(|| one_of(ViewKind::ALL.map(ViewKind::name)))
+}
+
+fn parse_stack(name: &str) -> Result<StackKind, String> {
+    StackKind::from_name(name).ok_or_else(|| one_of(StackKind::ALL.map(StackKind::name)))
+}
+
+fn parse_theme(name: &str) -> Result<Appearance, String> {
+    match name {
+        "light" => Ok(Appearance::Light),
+        "dark" => Ok(Appearance::Dark),
+        "system" => Ok(Appearance::System),
+        _ => Err(one_of(["light", "dark", "system"])),
+    }
+}
+
+fn parse_size(text: &str) -> Result<[f32; 2], String> {
+    let size = text.split_once('x').and_then(|(width, height)| Some([width.parse().ok()?, height.parse().ok()?]));
+    match size {
+        Some(size) if size.iter().all(|side| (200.0..=16_384.0).contains(side)) => Ok(size),
+        _ => Err("give width and height in points from 200 to 16384, such as 1280x800".to_owned()),
+    }
+}
+
+fn one_of<const N: usize>(names: [&str; N]) -> String {
+    format!("choose one of {}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_two_sensible_numbers() {
+        assert_eq!(parse_size("1280x800"), Ok([1280.0, 800.0]));
+        for wrong in ["1280", "x800", "1280x", "0x0", "1e9x5", "NaNxNaN", "-1280x800"] {
+            assert!(parse_size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn unknown_names_list_the_known_ones() {
+        assert_eq!(parse_view("matrix"), Ok(ViewKind::Matrix));
+        assert_eq!(parse_stack("cross"), Ok(StackKind::Cross));
+        assert!(parse_view("grid").is_err_and(|message| message.contains("heads, heatmap")));
+    }
+}

@@ -1,0 +1,179 @@
+//! The opening state, and the run that saves a picture and exits.
+
+use std::{path::PathBuf, sync::Arc};
+
+use super::{OpenError, Outcome};
+use crate::{
+    cli::open::OpenOptions,
+    ids::JobId,
+    session::{Command, Loadable, PendingSelection, Session, ViewKind},
+    worker::{Event, EventKind, Failure, ModelSource},
+};
+
+/// Frames that nothing may change in before the picture is taken.
+const SETTLED_FRAMES: u32 = 3;
+
+/// What to ask for at the start: the given paths, model and text, or the first example.
+pub fn opening(options: &OpenOptions) -> Vec<Command> {
+    let OpenOptions { paths, model, text, text_b, .. } = options;
+    let mut commands = Vec::new();
+    if paths.is_empty() && model.is_none() && text.is_none() {
+        commands.push(Command::OpenExample(0));
+    }
+    if let Some(text) = text {
+        commands.push(Command::SetText(text.clone()));
+        commands.push(Command::SetTextB(text_b.clone()));
+    }
+    if let Some(model) = model {
+        let source = match model.strip_prefix("demo:") {
+            Some(_) => ModelSource::Bundled(model.clone()),
+            None => ModelSource::Path(PathBuf::from(model)),
+        };
+        commands.push(Command::OpenModel(source));
+    } else if let Some(text) = text {
+        commands.push(Command::OpenText(text.clone()));
+    }
+    if !paths.is_empty() {
+        commands.push(Command::OpenPaths(paths.clone()));
+    }
+    commands
+}
+
+/// What to select once the first capture has arrived.
+pub const fn pending_selection(options: &OpenOptions) -> PendingSelection {
+    PendingSelection {
+        view: options.view,
+        stack: options.stack,
+        layer: options.layer,
+        head: options.head,
+        query: options.query,
+    }
+}
+
+/// Waits until everything has settled, takes one picture, and ends the program.
+#[derive(Debug)]
+pub struct Automation {
+    screenshot: Option<PathBuf>,
+    view: Option<ViewKind>,
+    settled_frames: u32,
+    export: Option<JobId>,
+    outcome: Outcome,
+    over: bool,
+}
+
+impl Automation {
+    /// Waits for what `options` ask for; the end is told to `outcome`.
+    pub fn new(options: OpenOptions, outcome: Outcome) -> Self {
+        let OpenOptions { screenshot, view, .. } = options;
+        Self { screenshot, view, settled_frames: 0, export: None, outcome, over: false }
+    }
+
+    /// Whether the window may close.
+    pub const fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// The picture was handed to this job.
+    pub const fn wait_for(&mut self, job: JobId) {
+        self.export = Some(job);
+    }
+
+    /// Takes in what became of the picture.
+    pub fn on_event(&mut self, event: &Event) {
+        if self.export != Some(event.job) {
+            return;
+        }
+        match &event.kind {
+            EventKind::Exported(_) => self.end(Ok(())),
+            EventKind::Failed(failure) => self.fail(failure),
+            EventKind::Cancelled => self.end(Err(OpenError("the picture was not written".to_owned()))),
+            _ => {}
+        }
+    }
+
+    /// Ends with this failure.
+    pub fn fail(&mut self, failure: &Failure) {
+        let details = failure.details.replace('\n', "; ");
+        let line = if details.is_empty() { failure.summary.clone() } else { format!("{}: {details}", failure.summary) };
+        self.end(Err(OpenError(line)));
+    }
+
+    /// Counts one frame; gives the path when it is time for the picture.
+    pub fn step(&mut self, session: &Session, window_settled: bool) -> Option<PathBuf> {
+        if self.over || self.screenshot.is_none() {
+            return None;
+        }
+        if let Some(failure) = first_failure(session) {
+            let failure = failure.clone();
+            self.fail(&failure);
+            return None;
+        }
+        let projection_ready = match session.view {
+            ViewKind::Scatter | ViewKind::Matrix => matches!(session.projection, Loadable::Ready(_)),
+            _ => true,
+        };
+        let ready = matches!(session.capture, Loadable::Ready(_)) && projection_ready;
+        if !ready || session.is_busy() || !window_settled {
+            self.settled_frames = 0;
+            return None;
+        }
+        if let Some(view) = self.view
+            && let Some(reason) = session.view_unavailable(view)
+        {
+            self.end(Err(OpenError(format!("the {} view cannot be shown: {reason}", view.name()))));
+            return None;
+        }
+        self.settled_frames += 1;
+        if self.settled_frames < SETTLED_FRAMES {
+            return None;
+        }
+        self.screenshot.take()
+    }
+
+    fn end(&mut self, outcome: Result<(), OpenError>) {
+        self.over = true;
+        if let Ok(mut slot) = Arc::clone(&self.outcome).lock() {
+            // The first reason is the one that matters.
+            slot.get_or_insert(outcome);
+        }
+    }
+}
+
+fn first_failure(session: &Session) -> Option<&Failure> {
+    session.model.failure().or_else(|| session.capture.failure()).or_else(|| session.projection.failure())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_arguments_the_first_example_opens() {
+        assert_eq!(opening(&OpenOptions::default()), [Command::OpenExample(0)]);
+    }
+
+    #[test]
+    fn a_text_goes_to_the_model_that_is_given_with_it() {
+        let options = OpenOptions {
+            model: Some("demo:gpt".to_owned()),
+            text: Some("Hello".to_owned()),
+            ..OpenOptions::default()
+        };
+        let wanted = [
+            Command::SetText("Hello".to_owned()),
+            Command::SetTextB(None),
+            Command::OpenModel(ModelSource::Bundled("demo:gpt".to_owned())),
+        ];
+        assert_eq!(opening(&options), wanted);
+    }
+
+    #[test]
+    fn a_failure_is_one_line() {
+        let outcome = Outcome::default();
+        let mut automation = Automation::new(OpenOptions::default(), Arc::clone(&outcome));
+        automation.fail(&Failure { summary: "No weights".to_owned(), details: "Add them\n/a/b".to_owned() });
+        let ended = outcome.lock().unwrap().clone();
+        assert_eq!(ended, Some(Err(OpenError("No weights: Add them; /a/b".to_owned()))));
+        assert!(automation.is_over());
+    }
+}

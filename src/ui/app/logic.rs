@@ -1,0 +1,344 @@
+//! Taking in answers and doing what was asked for: the only place that changes the session.
+
+use std::{sync::Arc, time::Instant};
+
+use eframe::egui::{self, ColorImage, Event as EguiEvent, ThemePreference};
+
+use super::{
+    App, Startup,
+    pictures::{self, Picture, Purpose, Step},
+};
+use crate::{
+    capture::RgbaBuffer,
+    export::ExportRequest,
+    session::{Appearance, Command, Effect, ExportTarget, Focus, NoticeKind},
+    ui::{
+        commands::{UiCommand, other_appearance},
+        panels::WindowRequests,
+        shell::ShellEvent,
+    },
+    worker::{EventKind, Failure, ImageSource, Lane, Request},
+};
+
+/// Text is run this long after the last key.
+const TYPING_PAUSE_SECS: f64 = 0.3;
+
+impl Startup {
+    /// Asks the worker for the opening state.
+    pub(super) fn open(&mut self) {
+        for command in super::automation::opening(&self.options) {
+            for effect in self.session.apply(command) {
+                match effect {
+                    Effect::Submit(job, request) => self.jobs.submit(job, request),
+                    Effect::ReadText(path) => self.shell.read_text(path),
+                    // Nothing that the opening asks for needs the window.
+                    Effect::Cancel(_) | Effect::Pick(_) | Effect::Capture(_) | Effect::CopyView => {}
+                }
+            }
+        }
+        let pending = super::automation::pending_selection(&self.options);
+        self.session.prefer_when_ready(pending);
+    }
+}
+
+impl App {
+    /// Everything that happens before a frame is drawn, and also while the window is hidden.
+    pub(super) fn run_logic(&mut self, ctx: &egui::Context) {
+        for event in self.shell.drain() {
+            self.on_shell_event(ctx, event);
+        }
+        for event in self.jobs.drain() {
+            if let Some(automation) = &mut self.automation {
+                automation.on_event(&event);
+            }
+            if !matches!(event.kind, EventKind::Progress(_))
+                && let Some(asked) = self.job_started.remove(&event.job)
+                && matches!(event.kind, EventKind::Captured(_))
+            {
+                self.run_secs = Some(asked.elapsed().as_secs_f64());
+            }
+            let effects = self.session.on_event(event);
+            self.perform(ctx, effects);
+        }
+        self.take_files_and_pictures(ctx);
+        for command in UiCommand::pressed(ctx) {
+            self.on_ui_command(ctx, command);
+        }
+        self.run_typed_text(ctx);
+        self.apply_commands(ctx);
+        self.take_picture(ctx);
+        self.automate(ctx);
+        self.show_title(ctx);
+        if self.frame_times.is_some() {
+            // There is nothing to measure in a window that sleeps.
+            ctx.request_repaint();
+        }
+    }
+
+    /// Applies what was asked for while the frame was drawn.
+    pub(super) fn apply_requests(&mut self, ctx: &egui::Context, requests: &WindowRequests) {
+        for command in requests {
+            self.on_ui_command(ctx, *command);
+        }
+        self.join_commands();
+        self.apply_commands(ctx);
+    }
+
+    /// Light, dark or as the system says.
+    pub(super) fn apply_appearance(&self, ctx: &egui::Context) {
+        ctx.set_theme(match self.session.settings.appearance {
+            Appearance::System => ThemePreference::System,
+            Appearance::Light => ThemePreference::Light,
+            Appearance::Dark => ThemePreference::Dark,
+        });
+    }
+
+    /// One frame has been painted.
+    pub(super) fn frame_painted(&mut self, painted_secs: Option<f32>) {
+        if self.clock.lines_drawn && self.clock.first_lines.is_none() {
+            let at = self.clock.started.elapsed();
+            self.clock.first_lines = Some(at);
+            log::info!("first lines after {:.0} ms", at.as_secs_f64() * 1e3);
+        }
+        if let Some(frame_times) = &mut self.frame_times {
+            frame_times.next(painted_secs, self.clock.first_lines);
+        }
+    }
+
+    /// One frame has been laid out and drawn, and goes to the painter now.
+    pub(super) fn frame_drawn(&mut self, ctx: &egui::Context, started: Instant) {
+        if !self.clock.lines_drawn && self.session.latest_capture().is_some() {
+            self.clock.lines_drawn = true;
+            // The next frame is how the window learns that this one was painted.
+            ctx.request_repaint();
+        }
+        let visible = self.frame_times.is_some().then(|| self.visible_text());
+        if let (Some(frame_times), Some(visible)) = (&mut self.frame_times, visible) {
+            let row = frame_times.current();
+            row.ui = started.elapsed();
+            row.visible = visible;
+        }
+    }
+
+    /// The columns of the frame table that say what was on screen.
+    fn visible_text(&self) -> String {
+        let head = self.session.selection.head;
+        let (n_query, n_key, n_heads) = self.session.latest_capture().map_or((0, 0, 0), |capture| {
+            let layer = capture.model().stack(head.stack).and_then(|stack| stack.layers.get(head.layer));
+            (
+                capture.query_tokens(head.stack).len(),
+                capture.key_tokens(head.stack).len(),
+                layer.map_or(0, |layer| layer.n_heads),
+            )
+        });
+        let pending = u8::from(self.session.is_busy());
+        format!("{},{},{n_query},{n_key},{n_heads},{pending}", self.session.view.name(), head.layer)
+    }
+
+    fn apply_commands(&mut self, ctx: &egui::Context) {
+        for command in self.commands.take() {
+            match &command {
+                Command::Hover(focus) if *focus == self.session.selection.hover => continue,
+                Command::SetText(_) | Command::SetTextB(_) => {
+                    self.run_at = Some(ctx.input(|input| input.time) + TYPING_PAUSE_SECS);
+                }
+                Command::Run => self.run_at = None,
+                _ => {}
+            }
+            let sets_appearance = matches!(command, Command::SetAppearance(_));
+            let effects = self.session.apply(command);
+            if sets_appearance {
+                self.apply_appearance(ctx);
+            }
+            self.perform(ctx, effects);
+            // The frame that was just drawn shows the state before.
+            ctx.request_repaint();
+        }
+    }
+
+    /// Joins what the panels and the view asked for, and decides who says what is under the pointer.
+    ///
+    /// A panel reports it in every frame and lets go by silence; the view reports changes only.
+    fn join_commands(&mut self) {
+        let (panels, view) = (self.commands.take(), self.view_commands.take());
+        let last_hover = |commands: &[Command]| {
+            commands.iter().rev().find_map(|command| match command {
+                Command::Hover(focus) => Some(*focus),
+                _ => None,
+            })
+        };
+        let from_panels = last_hover(&panels);
+        let hover = match (from_panels, last_hover(&view)) {
+            _ if self.pictures.is_taking() => Some(Focus::NONE),
+            (None, None) if self.hover_from_panels => Some(Focus::NONE),
+            (from_panels, from_view) => from_panels.or(from_view),
+        };
+        self.hover_from_panels = from_panels.is_some();
+        // First, so that a click in the same frame decides after it.
+        if let Some(focus) = hover {
+            self.commands.push(Command::Hover(focus));
+        }
+        for command in panels.into_iter().chain(view) {
+            if !matches!(command, Command::Hover(_)) {
+                self.commands.push(command);
+            }
+        }
+    }
+
+    fn on_ui_command(&mut self, ctx: &egui::Context, command: UiCommand) {
+        match command {
+            UiCommand::Shortcuts => self.shortcuts_open = !self.shortcuts_open,
+            UiCommand::ToggleExamples => self.examples_open = !self.examples_open,
+            UiCommand::ToggleTheme => {
+                let dark_now = ctx.theme() == egui::Theme::Dark;
+                self.commands.push(Command::SetAppearance(other_appearance(dark_now)));
+            }
+            UiCommand::FindToken => self.left.focus_search(),
+            UiCommand::Cancel => Lane::ALL.into_iter().for_each(|lane| self.commands.push(Command::Cancel(lane))),
+            other => {
+                if let Some(command) = other.command() {
+                    self.commands.push(command);
+                }
+            }
+        }
+        ctx.request_repaint();
+    }
+
+    fn perform(&mut self, ctx: &egui::Context, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Submit(job, request) => {
+                    if matches!(request, Request::Run(_)) {
+                        self.job_started.insert(job, Instant::now());
+                    }
+                    self.jobs.submit(job, request);
+                }
+                Effect::Cancel(lane) => self.jobs.cancel(lane),
+                Effect::Pick(purpose) => self.shell.pick(purpose),
+                Effect::Capture(target) => self.pictures.start(target, Purpose::Save),
+                Effect::CopyView => self.pictures.start(ExportTarget::View, Purpose::Clipboard),
+                Effect::ReadText(path) => self.shell.read_text(path),
+            }
+            ctx.request_repaint();
+        }
+    }
+
+    fn on_shell_event(&mut self, ctx: &egui::Context, event: ShellEvent) {
+        match event {
+            ShellEvent::Chosen(paths) => self.commands.push(Command::OpenPaths(paths)),
+            ShellEvent::Text(text) => self.commands.push(Command::OpenText(text)),
+            ShellEvent::Screenshot(image) => self.on_screenshot(ctx, &image),
+            ShellEvent::SaveTo(number, path) => {
+                if let Some(Picture { pixels, metadata }) = self.pictures.take(number) {
+                    self.export(ExportRequest::Png { pixels, metadata, path });
+                }
+            }
+            ShellEvent::Dismissed(picture) => drop(picture.and_then(|number| self.pictures.take(number))),
+            ShellEvent::Failed(failure, picture) => {
+                drop(picture.and_then(|number| self.pictures.take(number)));
+                if let Some(automation) = &mut self.automation {
+                    automation.fail(&failure);
+                }
+                self.commands.push(Command::Notify(failure));
+            }
+        }
+    }
+
+    fn take_picture(&mut self, ctx: &egui::Context) {
+        match self.pictures.step() {
+            Step::Idle => {}
+            Step::Wait => ctx.request_repaint(),
+            Step::Request => self.shell.screenshot(ctx),
+            Step::GaveUp => self.commands.push(Command::Notify(Failure {
+                summary: "The system gave no picture of the window".to_owned(),
+                details: "Show the window and try again".to_owned(),
+            })),
+        }
+    }
+
+    fn on_screenshot(&mut self, ctx: &egui::Context, image: &ColorImage) {
+        // The picture may lag behind a resize, so the scale comes from the picture itself.
+        let scale = image.width() as f32 / ctx.content_rect().width().max(1.0);
+        let Some((purpose, target, image)) = self.pictures.receive(image, self.view_rect * scale) else { return };
+        let metadata = pictures::metadata(&self.session, target);
+        match purpose {
+            Purpose::Save => {
+                let name = pictures::default_file_name(&self.session, target);
+                let pixels = Arc::new(pictures::to_rgba(&image));
+                let number = self.pictures.keep(Picture { pixels, metadata });
+                self.shell.save(number, &name);
+            }
+            Purpose::Clipboard => {
+                ctx.copy_image(image);
+                self.session
+                    .notify(NoticeKind::Info, Failure { summary: "Picture copied".to_owned(), details: String::new() });
+            }
+            Purpose::File(path) => {
+                let pixels = Arc::new(pictures::to_rgba(&image));
+                let job = self.export(ExportRequest::Png { pixels, metadata, path });
+                if let Some(automation) = &mut self.automation {
+                    automation.wait_for(job);
+                }
+            }
+        }
+    }
+
+    fn export(&mut self, request: ExportRequest) -> crate::ids::JobId {
+        let job = self.session.start_export();
+        self.jobs.submit(job, Request::Export(request));
+        job
+    }
+
+    /// Dropped files and pasted pictures.
+    fn take_files_and_pictures(&self, ctx: &egui::Context) {
+        let (paths, pasted) = ctx.input(|input| {
+            let paths: Vec<_> = input.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect();
+            let pasted = input.events.iter().find_map(|event| match event {
+                EguiEvent::PasteImage(image) => Some(Arc::clone(image)),
+                _ => None,
+            });
+            (paths, pasted)
+        });
+        if !paths.is_empty() {
+            self.commands.push(Command::OpenPaths(paths));
+        }
+        if let Some(image) = pasted {
+            let pixels = image.pixels.iter().flat_map(egui::Color32::to_srgba_unmultiplied).collect();
+            let pixels = Arc::new(RgbaBuffer { width: image.width(), height: image.height(), pixels });
+            let name = "pasted picture".to_owned();
+            self.commands.push(Command::SetImage(ImageSource::Memory { name, pixels }));
+        }
+    }
+
+    fn run_typed_text(&mut self, ctx: &egui::Context) {
+        let Some(run_at) = self.run_at else { return };
+        let left_secs = run_at - ctx.input(|input| input.time);
+        if left_secs > 0.0 {
+            ctx.request_repaint_after_secs(left_secs as f32);
+        } else {
+            self.run_at = None;
+            self.commands.push(Command::Run);
+        }
+    }
+
+    fn automate(&mut self, ctx: &egui::Context) {
+        let Some(automation) = &mut self.automation else { return };
+        let settled = self.run_at.is_none() && !self.pictures.is_taking();
+        if let Some(path) = automation.step(&self.session, settled) {
+            self.pictures.start(ExportTarget::Window, Purpose::File(path));
+        }
+        if automation.is_over() {
+            ctx.send_viewport_cmd(egui::ViewportCommand::Close);
+        }
+        ctx.request_repaint();
+    }
+
+    fn show_title(&mut self, ctx: &egui::Context) {
+        let name = self.session.model.latest().map(|model| model.spec.name.as_str());
+        let title = name.map_or_else(|| "AttnScope".to_owned(), |name| format!("{name} — AttnScope"));
+        if title != self.title {
+            self.title.clone_from(&title);
+            ctx.send_viewport_cmd(egui::ViewportCommand::Title(title));
+        }
+    }
+}

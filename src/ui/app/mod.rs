@@ -1,0 +1,265 @@
+//! The frame loop: one session, one worker, one desktop.
+//!
+//! - [`logic`](self): takes in answers and is the only place that changes the session;
+//! - `ui`: draws, and changes nothing;
+//! - `automation`: the opening state and `--screenshot`;
+//! - `pictures`, `timing`: screenshots and frame times.
+
+mod automation;
+mod logic;
+mod pictures;
+mod timing;
+mod ui;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, OnceLock},
+    time::{Duration, Instant},
+};
+
+use eframe::egui::{self, Rect};
+
+use self::{automation::Automation, pictures::Pictures, timing::FrameTimes};
+use super::{
+    CommandQueue,
+    panels::{LeftPanel, Notices, SelectedPattern},
+    shell::{Desktop, NativeDesktop, Shell, WakeFn},
+    theme::Theme,
+    views::Views,
+};
+use crate::{
+    cli::open::OpenOptions,
+    ids::JobId,
+    session::{Command, Session, Settings},
+    worker::{Event, Lane, Request},
+};
+
+/// Key of the settings in eframe's storage.
+const SETTINGS_KEY: &str = "attnscope settings";
+/// The window of the first start, in points.
+const DEFAULT_SIZE: [f32; 2] = [1280.0, 800.0];
+const MIN_SIZE: [f32; 2] = [720.0, 480.0];
+
+/// The side of the worker that the window sees; tests answer from a script instead of a thread.
+pub trait Jobs {
+    /// Starts a job; never blocks. Whatever runs or waits in the same lane is cancelled.
+    fn submit(&mut self, job: JobId, request: Request);
+    /// Stops what runs or waits in a lane.
+    fn cancel(&mut self, lane: Lane);
+    /// Everything that was said since the last call.
+    fn drain(&mut self) -> Vec<Event>;
+}
+
+/// Why the program ends with an error instead of a window or a picture: one line for stderr.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OpenError(pub String);
+
+/// What is started before there is a window, so that the first model loads while it opens.
+pub struct Startup {
+    session: Session,
+    jobs: Box<dyn Jobs>,
+    shell: Shell,
+    options: OpenOptions,
+    started: Instant,
+    ctx: Arc<OnceLock<egui::Context>>,
+    outcome: Outcome,
+}
+
+/// How an automated run ended; filled in once.
+type Outcome = Arc<Mutex<Option<Result<(), OpenError>>>>;
+
+/// The window.
+pub struct App {
+    session: Session,
+    jobs: Box<dyn Jobs>,
+    shell: Shell,
+    views: Views,
+    left: LeftPanel,
+    notices: Notices,
+    pattern: SelectedPattern,
+    pictures: Pictures,
+    automation: Option<Automation>,
+    frame_times: Option<FrameTimes>,
+    /// What panels, keys and the desktop ask for.
+    commands: CommandQueue,
+    /// What the view asks for.
+    view_commands: CommandQueue,
+    hover_from_panels: bool,
+    clock: Clock,
+    /// When the text that was typed is run, in egui's seconds.
+    run_at: Option<f64>,
+    /// When each job was asked for.
+    job_started: HashMap<JobId, Instant>,
+    run_secs: Option<f64>,
+    examples_open: bool,
+    shortcuts_open: bool,
+    /// Where the view stands, in points.
+    view_rect: Rect,
+    /// Height of the bars above the view, in points.
+    top_height: f32,
+    title: String,
+}
+
+/// Times since the process started.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    started: Instant,
+    /// A frame with a capture was drawn, but not yet known to be painted.
+    lines_drawn: bool,
+    /// When the first frame with a capture had been painted.
+    first_lines: Option<Duration>,
+}
+
+/// Opens the window and returns when it is closed.
+///
+/// `make_jobs` gets the function that asks for a frame and returns the worker. `started` is the
+/// moment the process started, as near as the caller knows.
+///
+/// # Errors
+/// When no window can be opened, or when an automated run (`--screenshot`) failed.
+pub fn open_window<J: Jobs + 'static>(
+    make_jobs: impl FnOnce(WakeFn) -> std::io::Result<J>,
+    options: OpenOptions,
+    started: Instant,
+) -> Result<(), OpenError> {
+    let viewport = egui::ViewportBuilder::default()
+        .with_title("AttnScope")
+        .with_app_id("attnscope")
+        .with_min_inner_size(MIN_SIZE)
+        .with_inner_size(options.size.unwrap_or(DEFAULT_SIZE));
+    let native = eframe::NativeOptions {
+        viewport,
+        persist_window: options.size.is_none() && options.screenshot.is_none(),
+        ..eframe::NativeOptions::default()
+    };
+    let startup = Startup::new(make_jobs, Box::new(NativeDesktop), options, started)
+        .map_err(|error| OpenError(format!("the background thread cannot be started: {error}")))?;
+    let outcome = Arc::clone(&startup.outcome);
+    eframe::run_native("attnscope", native, Box::new(|cc| Ok(Box::new(startup.attach(cc)?))))
+        .map_err(|error| OpenError(format!("no window can be opened: {error}")))?;
+    let outcome = outcome.lock().ok().and_then(|mut outcome| outcome.take());
+    outcome.unwrap_or(Ok(()))
+}
+
+impl Startup {
+    /// Starts the worker and asks for the opening state.
+    pub fn new<J: Jobs + 'static>(
+        make_jobs: impl FnOnce(WakeFn) -> std::io::Result<J>,
+        desktop: Box<dyn Desktop>,
+        options: OpenOptions,
+        started: Instant,
+    ) -> std::io::Result<Self> {
+        let ctx: Arc<OnceLock<egui::Context>> = Arc::default();
+        let for_wake = Arc::clone(&ctx);
+        // Before there is a window nobody sleeps, so there is nobody to wake.
+        let wake: WakeFn = Arc::new(move || {
+            if let Some(ctx) = for_wake.get() {
+                ctx.request_repaint();
+            }
+        });
+        let jobs = Box::new(make_jobs(Arc::clone(&wake))?);
+        let shell = Shell::new(desktop, wake);
+        let mut startup =
+            Self { session: Session::default(), jobs, shell, options, started, ctx, outcome: Outcome::default() };
+        startup.open();
+        Ok(startup)
+    }
+
+    /// Moves into the window.
+    pub fn attach(self, cc: &eframe::CreationContext<'_>) -> Result<App, OpenError> {
+        let Self { mut session, jobs, shell, options, started, ctx, outcome } = self;
+        ctx.get_or_init(|| cc.egui_ctx.clone());
+        for (theme, ours) in [(egui::Theme::Light, Theme::light()), (egui::Theme::Dark, Theme::dark())] {
+            cc.egui_ctx.set_style_of(theme, ours.style());
+        }
+        let automated = options.screenshot.is_some();
+        if automated {
+            // A picture for documentation must not depend on how the panels were left last time.
+            cc.egui_ctx.memory_mut(|memory| memory.data.clear());
+        } else if let Some(stored) = cc.storage.and_then(|it| eframe::get_value::<Settings>(it, SETTINGS_KEY)) {
+            session.settings = stored;
+        }
+        if let Some(theme) = options.theme {
+            session.settings.appearance = theme;
+        }
+        let frame_times = options.frame_times.as_deref().map(FrameTimes::create).transpose();
+        let frame_times = frame_times.map_err(|error| OpenError(format!("frame times cannot be written: {error}")))?;
+        if let Some(frame_times) = &frame_times {
+            frame_times.attach(&cc.egui_ctx);
+        }
+        let app = App {
+            session,
+            jobs,
+            shell,
+            views: Views::default(),
+            left: LeftPanel::default(),
+            notices: Notices::default(),
+            pattern: SelectedPattern::default(),
+            pictures: Pictures::default(),
+            automation: automated.then(|| Automation::new(options, outcome)),
+            frame_times,
+            commands: CommandQueue::default(),
+            view_commands: CommandQueue::default(),
+            hover_from_panels: false,
+            clock: Clock { started, lines_drawn: false, first_lines: None },
+            run_at: None,
+            job_started: HashMap::new(),
+            run_secs: None,
+            examples_open: true,
+            shortcuts_open: false,
+            view_rect: Rect::NOTHING,
+            top_height: 0.0,
+            title: String::new(),
+        };
+        app.apply_appearance(&cc.egui_ctx);
+        Ok(app)
+    }
+}
+
+impl App {
+    /// What is shown.
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Asks for something, as a button would; it happens in the next frame.
+    pub fn request(&self, command: Command) {
+        self.commands.push(command);
+    }
+}
+
+impl eframe::App for App {
+    fn logic(&mut self, ctx: &egui::Context, frame: &mut eframe::Frame) {
+        let started = Instant::now();
+        self.frame_painted(frame.info().cpu_usage);
+        self.run_logic(ctx);
+        let at = self.clock.started.elapsed();
+        if let Some(frame_times) = &mut self.frame_times {
+            let row = frame_times.current();
+            row.at = at;
+            row.logic = started.elapsed();
+        }
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
+        let started = Instant::now();
+        let requests = self.draw(ui);
+        self.apply_requests(ui.ctx(), &requests);
+        self.frame_drawn(ui.ctx(), started);
+    }
+
+    fn save(&mut self, storage: &mut dyn eframe::Storage) {
+        if self.automation.is_none() {
+            eframe::set_value(storage, SETTINGS_KEY, &self.session.settings);
+        }
+    }
+
+    fn persist_egui_memory(&self) -> bool {
+        self.automation.is_none()
+    }
+
+    fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {
+        visuals.panel_fill.to_normalized_gamma_f32()
+    }
+}

@@ -1,0 +1,234 @@
+//! The one table of what the window can do from a button or a key: text, tooltip, shortcut.
+//!
+//! Buttons, keys and the shortcut sheet all read it, so they cannot disagree.
+
+use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
+
+use crate::session::{Appearance, Command, ExportTarget, FilePurpose, HeadStep, ViewKind};
+
+/// Something a button or a key does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UiCommand {
+    /// Show a view.
+    Show(ViewKind),
+    /// Choose a model folder.
+    OpenModel,
+    /// Choose a picture, text or capture.
+    OpenFile,
+    /// Run now instead of after a pause.
+    Run,
+    /// Stop what is running.
+    Cancel,
+    /// One head to the right.
+    NextHead,
+    /// One head to the left.
+    PreviousHead,
+    /// One layer down.
+    NextLayer,
+    /// One layer up.
+    PreviousLayer,
+    /// Let go of the pinned token.
+    Release,
+    /// To the selection before.
+    Back,
+    /// To the selection after.
+    Forward,
+    /// Put the cursor into the token search.
+    FindToken,
+    /// Save a picture of the view.
+    ExportView,
+    /// Save a picture of the window.
+    ExportWindow,
+    /// Put a picture of the view on the clipboard.
+    CopyView,
+    /// Light or dark.
+    ToggleTheme,
+    /// Show or hide the examples.
+    ToggleExamples,
+    /// Show or hide the shortcuts.
+    Shortcuts,
+}
+
+/// When a key counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// Always, also while a text field has the cursor.
+    Anywhere,
+    /// Only while nothing that takes keys has the focus.
+    NotTyping,
+}
+
+impl UiCommand {
+    /// Every command, in the order of the shortcut sheet.
+    pub const ALL: [Self; 23] = [
+        Self::Show(ViewKind::Heads),
+        Self::Show(ViewKind::Heatmap),
+        Self::Show(ViewKind::Image),
+        Self::Show(ViewKind::Scatter),
+        Self::Show(ViewKind::Matrix),
+        Self::PreviousHead,
+        Self::NextHead,
+        Self::PreviousLayer,
+        Self::NextLayer,
+        Self::Release,
+        Self::Back,
+        Self::Forward,
+        Self::FindToken,
+        Self::OpenModel,
+        Self::OpenFile,
+        Self::Run,
+        Self::Cancel,
+        Self::ExportView,
+        Self::ExportWindow,
+        Self::CopyView,
+        Self::ToggleTheme,
+        Self::ToggleExamples,
+        Self::Shortcuts,
+    ];
+
+    /// What the button says. `…` means that a dialog follows.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Show(view) => view.label(),
+            Self::OpenModel => "Open model…",
+            Self::OpenFile => "Open file…",
+            Self::Run => "Run",
+            Self::Cancel => "Cancel",
+            Self::NextHead => "Next head",
+            Self::PreviousHead => "Previous head",
+            Self::NextLayer => "Next layer",
+            Self::PreviousLayer => "Previous layer",
+            Self::Release => "Release",
+            Self::Back => "Back",
+            Self::Forward => "Forward",
+            Self::FindToken => "Find token",
+            Self::ExportView => "Export view…",
+            Self::ExportWindow => "Save screenshot…",
+            Self::CopyView => "Copy view",
+            Self::ToggleTheme => "Light or dark",
+            Self::ToggleExamples => "Examples",
+            Self::Shortcuts => "Shortcuts",
+        }
+    }
+
+    /// What it does, in a few words.
+    pub const fn tooltip(self) -> &'static str {
+        match self {
+            Self::Show(ViewKind::Heads) => "Attention as lines between two columns of tokens",
+            Self::Show(ViewKind::Heatmap) => "One head as a matrix of colours",
+            Self::Show(ViewKind::Image) => "Attention on the picture",
+            Self::Show(ViewKind::Scatter) => "One head’s queries and keys in one plane",
+            Self::Show(ViewKind::Matrix) => "Every head’s queries and keys in one plane each",
+            Self::OpenModel => "Choose a folder with config.json and model.safetensors",
+            Self::OpenFile => "Choose a picture, a text, a checkpoint or a capture",
+            Self::Run => "Run the model on the input now",
+            Self::Cancel => "Stop what is running and keep the last result",
+            Self::NextHead => "Select the next head of the layer",
+            Self::PreviousHead => "Select the previous head of the layer",
+            Self::NextLayer => "Select the same head one layer further",
+            Self::PreviousLayer => "Select the same head one layer before",
+            Self::Release => "Let go of the pinned token",
+            Self::Back => "Back to the selection before",
+            Self::Forward => "Forward to the selection after",
+            Self::FindToken => "Find a token by its text and pin it",
+            Self::ExportView => "Save a picture of the view in the centre as PNG",
+            Self::ExportWindow => "Save a picture of the whole window as PNG",
+            Self::CopyView => "Put a picture of the view in the centre on the clipboard",
+            Self::ToggleTheme => "Switch between the light and the dark appearance",
+            Self::ToggleExamples => "Show or hide the examples",
+            Self::Shortcuts => "Show what the keys do",
+        }
+    }
+
+    /// The key that does it, if any.
+    pub const fn shortcut(self) -> Option<KeyboardShortcut> {
+        const fn plain(key: Key) -> Option<KeyboardShortcut> {
+            Some(KeyboardShortcut::new(Modifiers::NONE, key))
+        }
+        const fn command(key: Key) -> Option<KeyboardShortcut> {
+            Some(KeyboardShortcut::new(Modifiers::COMMAND, key))
+        }
+        match self {
+            Self::Show(ViewKind::Heads) => plain(Key::Num1),
+            Self::Show(ViewKind::Heatmap) => plain(Key::Num2),
+            Self::Show(ViewKind::Image) => plain(Key::Num3),
+            Self::Show(ViewKind::Scatter) => plain(Key::Num4),
+            Self::Show(ViewKind::Matrix) => plain(Key::Num5),
+            Self::OpenModel => command(Key::O),
+            Self::OpenFile => Some(KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::O)),
+            Self::Run => command(Key::Enter),
+            Self::NextHead => plain(Key::ArrowRight),
+            Self::PreviousHead => plain(Key::ArrowLeft),
+            Self::NextLayer => plain(Key::ArrowDown),
+            Self::PreviousLayer => plain(Key::ArrowUp),
+            Self::Release => plain(Key::Escape),
+            Self::Back => Some(KeyboardShortcut::new(Modifiers::ALT, Key::ArrowLeft)),
+            Self::Forward => Some(KeyboardShortcut::new(Modifiers::ALT, Key::ArrowRight)),
+            Self::FindToken => plain(Key::Slash),
+            Self::ExportView => command(Key::E),
+            Self::ExportWindow => Some(KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::S)),
+            Self::CopyView => Some(KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::C)),
+            Self::Shortcuts => plain(Key::Questionmark),
+            Self::Cancel | Self::ToggleTheme | Self::ToggleExamples => None,
+        }
+    }
+
+    /// The tooltip with the key behind it.
+    pub fn tooltip_with_key(self, ctx: &egui::Context) -> String {
+        self.shortcut().map_or_else(
+            || self.tooltip().to_owned(),
+            |shortcut| format!("{} ({})", self.tooltip(), ctx.format_shortcut(&shortcut)),
+        )
+    }
+
+    /// What the session is asked to do; `None` where only the window changes.
+    pub const fn command(self) -> Option<Command> {
+        Some(match self {
+            Self::Show(view) => Command::ShowView(view),
+            Self::OpenModel => Command::Pick(FilePurpose::ModelFolder),
+            Self::OpenFile => Command::Pick(FilePurpose::InputFile),
+            Self::Run => Command::Run,
+            Self::NextHead => Command::Step(HeadStep::NextHead),
+            Self::PreviousHead => Command::Step(HeadStep::PreviousHead),
+            Self::NextLayer => Command::Step(HeadStep::NextLayer),
+            Self::PreviousLayer => Command::Step(HeadStep::PreviousLayer),
+            Self::Release => Command::Release,
+            Self::Back => Command::Back,
+            Self::Forward => Command::Forward,
+            Self::ExportView => Command::Export(ExportTarget::View),
+            Self::ExportWindow => Command::Export(ExportTarget::Window),
+            Self::CopyView => Command::CopyView,
+            Self::Cancel | Self::FindToken | Self::ToggleTheme | Self::ToggleExamples | Self::Shortcuts => {
+                return None;
+            }
+        })
+    }
+
+    fn scope(self) -> Scope {
+        match self.shortcut() {
+            Some(shortcut) if shortcut.modifiers.is_none() || shortcut.modifiers.alt => Scope::NotTyping,
+            _ => Scope::Anywhere,
+        }
+    }
+
+    /// The commands whose keys were pressed in this frame, taken out of the input.
+    ///
+    /// Longer shortcuts are asked first, because egui takes Ctrl+Shift+O for Ctrl+O, too.
+    pub fn pressed(ctx: &egui::Context) -> Vec<Self> {
+        let typing = ctx.egui_wants_keyboard_input();
+        let mut by_length: Vec<_> = Self::ALL.into_iter().filter_map(|it| Some((it, it.shortcut()?))).collect();
+        by_length.sort_by_key(|(_, shortcut)| !(shortcut.modifiers.shift || shortcut.modifiers.alt));
+        ctx.input_mut(|input| {
+            by_length
+                .into_iter()
+                .filter(|(it, _)| !typing || it.scope() == Scope::Anywhere)
+                .filter_map(|(it, shortcut)| input.consume_shortcut(&shortcut).then_some(it))
+                .collect()
+        })
+    }
+}
+
+/// The appearance after a click on the toggle.
+pub const fn other_appearance(dark_now: bool) -> Appearance {
+    if dark_now { Appearance::Light } else { Appearance::Dark }
+}

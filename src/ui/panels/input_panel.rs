@@ -1,0 +1,281 @@
+//! What the model reads: the text or the picture, and what the tokenizer made of it.
+
+use eframe::egui::{self, Key, Modifiers, RichText, TextEdit, TextureHandle, Ui, vec2};
+
+use super::failure_ui;
+use crate::{
+    capture::{Capture, Matrix, RgbaBuffer, Token},
+    ids::{CaptureId, Side},
+    session::{Command, Focus, examples::SAMPLES},
+    spec::Modality,
+    ui::{
+        ViewCtx,
+        commands::UiCommand,
+        theme::GRID,
+        widgets::{ChipTint, TokenChips, command_button_ui, section_ui},
+    },
+    worker::ImageSource,
+};
+
+/// A longer text is shown in part only: laying it out would cost a frame more than the model costs.
+const MAX_EDITABLE_CHARS: usize = 20_000;
+const EDITOR_ROWS: usize = 4;
+const MAX_EDITOR_HEIGHT: f32 = 40.0 * GRID;
+const MAX_CHIPS_HEIGHT: f32 = 56.0 * GRID;
+/// Longer edge of the thumbnail's texture, in pixels.
+const THUMBNAIL_PX: usize = 256;
+
+/// The input and its tokens.
+#[derive(Default)]
+pub struct InputPanel {
+    text: String,
+    text_b: String,
+    search: String,
+    search_wants_focus: bool,
+    query_chips: TokenChips,
+    key_chips: TokenChips,
+    thumbnail: Option<(CaptureId, TextureHandle)>,
+}
+
+impl InputPanel {
+    /// Draws the panel.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
+        section_ui(ui, cx.theme, "Input");
+        let sees = match (cx.session.model.latest(), cx.session.latest_capture()) {
+            (Some(model), _) => matches!(model.spec.modality, Modality::Image { .. }),
+            (None, Some(capture)) => capture.image().is_some(),
+            (None, None) => false,
+        };
+        if sees {
+            self.picture_ui(ui, cx);
+        } else {
+            self.text_ui(ui, cx);
+        }
+        if let Some(failure) = cx.session.capture.failure() {
+            failure_ui(ui, cx, failure);
+        }
+        if let Some(capture) = cx.session.latest_capture()
+            && capture.image().is_none()
+        {
+            self.tokens_ui(ui, cx, capture, pattern);
+        }
+    }
+
+    /// Puts the cursor into the token search in the next frame.
+    pub const fn focus_search(&mut self) {
+        self.search_wants_focus = true;
+    }
+
+    fn text_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let session = cx.session;
+        if session.text.len() > MAX_EDITABLE_CHARS {
+            long_text_ui(ui, cx);
+            return;
+        }
+        session.text.clone_into(&mut self.text);
+        if editor_ui(ui, &mut self.text, "Text", "Type a sentence").changed() {
+            cx.send(Command::SetText(self.text.clone()));
+        }
+        if let Some(text_b) = &session.text_b {
+            text_b.clone_into(&mut self.text_b);
+            if editor_ui(ui, &mut self.text_b, "Second sentence", "Type a second sentence").changed() {
+                cx.send(Command::SetTextB(Some(self.text_b.clone())));
+            }
+        }
+        ui.horizontal(|ui| {
+            let (label, tooltip) = match session.text_b {
+                None => ("Add second sentence", "Feed a pair of sentences, as BERT was trained on"),
+                Some(_) => ("Remove second sentence", "Feed one sentence alone"),
+            };
+            if ui.add(egui::Button::new(label).small()).on_hover_text(tooltip).clicked() {
+                cx.send(Command::SetTextB(session.text_b.is_none().then(String::new)));
+                cx.send(Command::Run);
+            }
+        });
+    }
+
+    fn picture_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        if let Some((capture, source)) =
+            cx.session.latest_capture().and_then(|it| Some((it, it.image()?.source.as_ref()?)))
+        {
+            let texture = match &self.thumbnail {
+                Some((id, texture)) if *id == capture.id() => texture.clone(),
+                _ => {
+                    let image = thumbnail(source, THUMBNAIL_PX);
+                    let texture = ui.ctx().load_texture("input thumbnail", image, egui::TextureOptions::LINEAR);
+                    self.thumbnail = Some((capture.id(), texture.clone()));
+                    texture
+                }
+            };
+            let size = texture.size_vec2();
+            let scale = (ui.available_width() / size.x).min(30.0 * GRID / size.y).min(1.0);
+            ui.add(egui::Image::new((texture.id(), size * scale)).corner_radius(3).alt_text("The input picture"));
+            ui.label(RichText::new(picture_caption(capture, source)).small().color(cx.theme.text_weak));
+        }
+        ui.horizontal_wrapped(|ui| {
+            if ui.button("Choose picture…").on_hover_text(UiCommand::OpenFile.tooltip_with_key(ui.ctx())).clicked() {
+                cx.send(Command::Pick(crate::session::FilePurpose::InputFile));
+            }
+            ui.menu_button("Samples ⏷", |ui| {
+                for (name, title) in SAMPLES {
+                    if ui.button(*title).clicked() {
+                        cx.send(Command::SetImage(ImageSource::Bundled((*name).to_owned())));
+                        ui.close();
+                    }
+                }
+            })
+            .response
+            .on_hover_text("Pictures bundled with AttnScope");
+        });
+    }
+
+    fn tokens_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Matrix>) {
+        let stack = cx.session.selection.stack();
+        let (query_side, key_side) = (stack.query_side(), stack.key_side());
+        let focus = cx.session.selection.focus();
+        let query_row: Option<Vec<f32>> = focus.query.and_then(|query| pattern?.row(query).map(<[f32]>::to_vec));
+        let key_column: Option<Vec<f32>> = match (focus.query, focus.key) {
+            (None, Some(key)) => pattern.map(|it| it.rows().map(|row| row.get(key).copied().unwrap_or(0.0)).collect()),
+            _ => None,
+        };
+        let key_tint = query_row.as_deref().map(|weights| ChipTint { weights, color: cx.theme.key });
+        let query_tint = key_column.as_deref().map(|weights| ChipTint { weights, color: cx.theme.query });
+
+        let tokens = capture.tokens(query_side);
+        section_ui(ui, cx.theme, &format!("{} tokens", tokens.len()));
+        self.search_ui(ui, cx, tokens);
+        if query_side == key_side {
+            self.query_chips.ui(ui, cx, query_side, key_tint.or(query_tint), MAX_CHIPS_HEIGHT);
+        } else {
+            self.query_chips.ui(ui, cx, query_side, query_tint, MAX_CHIPS_HEIGHT / 2.0);
+            section_ui(ui, cx.theme, &format!("{} {} tokens", capture.tokens(key_side).len(), side_name(key_side)));
+            self.key_chips.ui(ui, cx, key_side, key_tint, MAX_CHIPS_HEIGHT / 2.0);
+        }
+    }
+
+    /// A field that previews the next match while typing and pins it on Enter.
+    fn search_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, tokens: &[Token]) {
+        // The field would only take room from a short sentence that is in view as a whole.
+        if tokens.len() < 24 && !self.search_wants_focus && self.search.is_empty() {
+            return;
+        }
+        let field = TextEdit::singleline(&mut self.search).hint_text("Find token").desired_width(f32::INFINITY);
+        let response = ui.add(field).on_hover_text(UiCommand::FindToken.tooltip_with_key(ui.ctx()));
+        let response = response.accessible_name("Find token");
+        if std::mem::take(&mut self.search_wants_focus) {
+            response.request_focus();
+        }
+        let needle = self.search.trim().to_lowercase();
+        if needle.is_empty() {
+            return;
+        }
+        let start = cx.session.selection.pinned.query.map_or(0, |query| query + 1);
+        let found = (start..tokens.len())
+            .chain(0..start.min(tokens.len()))
+            .find(|&position| tokens.get(position).is_some_and(|token| token.text.to_lowercase().contains(&needle)));
+        match found {
+            Some(position) if response.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter)) => {
+                cx.send(Command::Pin(Focus::query(position)));
+                response.request_focus();
+            }
+            Some(position) if response.has_focus() => cx.send(Command::Hover(Focus::query(position))),
+            Some(_) => {}
+            None => {
+                ui.label(RichText::new("No token contains this").small().color(cx.theme.text_weak));
+            }
+        }
+    }
+}
+
+fn editor_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &'static str) -> egui::Response {
+    egui::ScrollArea::vertical()
+        .id_salt(name)
+        .max_height(MAX_EDITOR_HEIGHT)
+        .auto_shrink([false, true])
+        .show(ui, |ui| {
+            let editor = TextEdit::multiline(text)
+                .id_salt(name)
+                .hint_text(hint)
+                .desired_rows(if name == "Text" { EDITOR_ROWS } else { 2 })
+                .desired_width(f32::INFINITY)
+                // Ctrl+Enter runs; it must not also add a line.
+                .return_key(egui::KeyboardShortcut::new(Modifiers::NONE, Key::Enter));
+            ui.add(editor).accessible_name(name)
+        })
+        .inner
+}
+
+fn long_text_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let text = &cx.session.text;
+    let start: String = text.chars().take(400).collect();
+    ui.label(format!("{start}…"));
+    ui.label(
+        RichText::new(format!("{} characters, too many to edit here", text.chars().count()))
+            .small()
+            .color(cx.theme.text_weak),
+    );
+    ui.horizontal(|ui| {
+        command_button_ui(ui, UiCommand::Run, true).clicked().then(|| cx.send(Command::Run));
+        if ui.button("Clear").on_hover_text("Start with an empty text").clicked() {
+            cx.send(Command::SetText(String::new()));
+        }
+    });
+}
+
+fn picture_caption(capture: &Capture, source: &RgbaBuffer) -> String {
+    let name = capture.input().image.as_deref().unwrap_or("picture");
+    let grid = capture.image().map_or((0, 0), |image| image.grid);
+    format!("{name} · {} × {} px · {} × {} patches", source.width, source.height, grid.1, grid.0)
+}
+
+const fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Only => "input",
+        other => other.name(),
+    }
+}
+
+/// A small copy: each pixel is the mean of up to 4 × 4 samples of the pixels it stands for.
+fn thumbnail(source: &RgbaBuffer, max_px: usize) -> egui::ColorImage {
+    const SAMPLES_PER_AXIS: usize = 4;
+    let longer = source.width.max(source.height).max(1);
+    let scale = (max_px as f32 / longer as f32).min(1.0);
+    let size = |n: usize| ((n as f32 * scale).round() as usize).max(1);
+    let (width, height) = (size(source.width), size(source.height));
+    let mut rgba = Vec::with_capacity(width * height * 4);
+    for y in 0..height {
+        for x in 0..width {
+            let mut sum = [0u32; 4];
+            for sample in 0..SAMPLES_PER_AXIS * SAMPLES_PER_AXIS {
+                let at = |pixel: usize, n_small: usize, n_large: usize, step: usize| {
+                    (pixel * SAMPLES_PER_AXIS + step) * n_large / (n_small * SAMPLES_PER_AXIS)
+                };
+                let column = at(x, width, source.width, sample % SAMPLES_PER_AXIS);
+                let row = at(y, height, source.height, sample / SAMPLES_PER_AXIS);
+                let start = (row * source.width + column) * 4;
+                for (channel, total) in sum.iter_mut().enumerate() {
+                    *total += u32::from(source.pixels.get(start + channel).copied().unwrap_or(0));
+                }
+            }
+            rgba.extend(sum.map(|total| (total / (SAMPLES_PER_AXIS * SAMPLES_PER_AXIS) as u32) as u8));
+        }
+    }
+    let mut image = egui::ColorImage::from_rgba_unmultiplied([width, height], &rgba);
+    image.source_size = vec2(width as f32, height as f32);
+    image
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thumbnails_keep_the_aspect_and_average() {
+        let pixels: Vec<u8> = (0..8 * 4).flat_map(|i| if i % 2 == 0 { [0, 0, 0, 255] } else { [255; 4] }).collect();
+        let source = RgbaBuffer { width: 8, height: 4, pixels };
+        let small = thumbnail(&source, 2);
+        assert_eq!(small.size, [2, 1]);
+        assert!(small.pixels.iter().all(|pixel| pixel.r() == 127));
+        assert_eq!(thumbnail(&source, 100).size, [8, 4]);
+    }
+}

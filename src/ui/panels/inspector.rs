@@ -1,0 +1,219 @@
+//! The selected head and tokens in exact numbers, and the options of the view.
+
+use eframe::egui::{self, RichText, Ui};
+
+use crate::{
+    capture::{Capture, Matrix, Token},
+    ids::{HeadId, StackKind},
+    session::{Command, Focus, Session},
+    ui::{
+        ViewCtx,
+        theme::GRID,
+        widgets::{BarRow, field_ui, percent_text, section_ui, stepper_ui},
+    },
+};
+
+/// Keys that are ranked for the focused query.
+const N_TOP_KEYS: usize = 5;
+
+/// Draws everything but the view's options.
+pub fn inspector_ui(ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
+    let Some(capture) = cx.session.latest_capture() else {
+        ui.weak("Nothing to inspect yet");
+        return;
+    };
+    head_ui(ui, cx, capture);
+    focus_ui(ui, cx, capture, pattern);
+}
+
+fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
+    let head = cx.session.selection.head;
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(head.to_string()).heading());
+        let heads = if cx.session.selection.heads_on.is_only(head.head, n_heads(cx.session)) { "alone" } else { "" };
+        ui.label(RichText::new(heads).color(cx.theme.text_weak));
+    });
+    let stacks = &capture.model().stacks;
+    if stacks.len() > 1 {
+        stack_ui(ui, cx, stacks.iter().map(|stack| stack.kind), head.stack);
+    }
+    let Some(stack) = capture.model().stack(head.stack) else { return };
+    if let Some(layer) = stepper_ui(ui, cx.theme, "Layer", head.layer, stack.layers.len()) {
+        cx.send(Command::SelectLayer(layer));
+    }
+    if let Some(next) = stepper_ui(ui, cx.theme, "Head", head.head, n_heads(cx.session)) {
+        cx.send(Command::SelectHead(HeadId { head: next, ..head }));
+    }
+    if let Some(layer) = stack.layers.get(head.layer)
+        && layer.n_kv_heads != layer.n_heads
+    {
+        field_ui(ui, cx.theme, "Key/value head", layer.kv_head(head.head).to_string());
+    }
+}
+
+fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: impl Iterator<Item = StackKind>, chosen: StackKind) {
+    ui.horizontal(|ui| {
+        ui.label(RichText::new("Stack").color(cx.theme.text_weak));
+        for kind in kinds {
+            if ui.selectable_label(kind == chosen, kind.name()).clicked() {
+                cx.send(Command::SelectStack(kind));
+            }
+        }
+    });
+}
+
+fn n_heads(session: &Session) -> usize {
+    let head = session.selection.head;
+    let spec = session.latest_capture().and_then(|capture| capture.model().stack(head.stack)?.layers.get(head.layer));
+    spec.map_or(0, |layer| layer.n_heads)
+}
+
+/// The focused query, key, their numbers, and the strongest partners.
+fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Matrix>) {
+    let selection = &cx.session.selection;
+    let stack = selection.stack();
+    let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
+    let focus = selection.focus();
+    section_ui(ui, cx.theme, if selection.hover.is_empty() { "Pinned" } else { "Under the pointer" });
+    if focus.is_empty() {
+        ui.label(RichText::new("Hover a token for its numbers, click to hold it").color(cx.theme.text_weak));
+        return;
+    }
+    token_ui(ui, cx, "Query", focus.query, queries, cx.theme.query);
+    token_ui(ui, cx, "Key", focus.key, keys, cx.theme.key);
+    let Some(pattern) = pattern else {
+        ui.label(RichText::new("This head's pattern was not recorded").color(cx.theme.text_weak));
+        return;
+    };
+    if let (Some(query), Some(key)) = (focus.query, focus.key) {
+        cell_ui(ui, cx, capture, pattern, query, key);
+    }
+    match (focus.query, focus.key) {
+        (Some(query), key) => Ranking {
+            title: "Top keys",
+            weights: pattern.row(query).unwrap_or_default(),
+            tokens: keys,
+            color: cx.theme.key,
+            chosen: key,
+            // Without a pinned query the preview would end as soon as the pointer leaves the view.
+            preview: selection.pinned.query == Some(query),
+        }
+        .ui(ui, cx, |found| Focus::cell(query, found)),
+        (None, Some(key)) => Ranking {
+            title: "Top queries",
+            weights: &pattern.rows().map(|row| row.get(key).copied().unwrap_or(0.0)).collect::<Vec<_>>(),
+            tokens: queries,
+            color: cx.theme.query,
+            chosen: None,
+            // A previewed query would turn this list into its own top keys, under the pointer.
+            preview: false,
+        }
+        .ui(ui, cx, |found| Focus::cell(found, key)),
+        (None, None) => {}
+    }
+}
+
+fn token_ui(
+    ui: &mut Ui,
+    cx: &ViewCtx<'_>,
+    name: &str,
+    position: Option<usize>,
+    tokens: &[Token],
+    color: egui::Color32,
+) {
+    let Some((position, token)) = position.and_then(|position| Some((position, tokens.get(position)?))) else { return };
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(name).color(cx.theme.text_weak));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            ui.label(RichText::new(format!("#{position}")).monospace().color(cx.theme.text_weak));
+            ui.add(egui::Label::new(RichText::new(&token.text).color(color).strong()).truncate());
+        });
+    });
+}
+
+fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &Matrix, query: usize, key: usize) {
+    let Some(row) = pattern.row(query) else { return };
+    let Some(&weight) = row.get(key) else { return };
+    let head = cx.session.selection.head;
+    field_ui(ui, cx.theme, "Weight", format!("{weight:.5}  ({})", percent_text(weight)));
+    match score(capture, head, query, key) {
+        Some(score) if score == f32::NEG_INFINITY => {
+            field_ui(ui, cx.theme, "Score", "masked");
+        }
+        Some(score) => {
+            field_ui(ui, cx.theme, "Score", format!("{score:.4}"))
+                .on_hover_text("q · k times the head's scale, before softmax");
+        }
+        None => {}
+    }
+    let rank = 1 + row.iter().filter(|&&other| other > weight).count();
+    field_ui(ui, cx.theme, "Rank", format!("{rank} of {}", row.len()));
+}
+
+/// The strongest entries of a row or column as bars; click pins.
+struct Ranking<'a> {
+    title: &'a str,
+    weights: &'a [f32],
+    tokens: &'a [Token],
+    color: egui::Color32,
+    chosen: Option<usize>,
+    /// Whether hovering a bar previews the pair.
+    preview: bool,
+}
+
+impl Ranking<'_> {
+    fn ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>, meant: impl Fn(usize) -> Focus) {
+        section_ui(ui, cx.theme, self.title);
+        ui.spacing_mut().item_spacing.y = GRID / 2.0;
+        for (position, weight) in strongest(self.weights, N_TOP_KEYS) {
+            let Some(token) = self.tokens.get(position) else { continue };
+            let row = BarRow {
+                label: &format!("{}  #{position}", token.text),
+                fraction: weight,
+                value: &percent_text(weight),
+                color: self.color,
+                selected: self.chosen == Some(position),
+            };
+            let response = row.ui(ui, cx.theme);
+            if self.preview && response.hovered() {
+                cx.send(Command::Hover(meant(position)));
+            }
+            if response.clicked() {
+                cx.send(Command::Pin(meant(position)));
+            }
+        }
+    }
+}
+
+/// The score of one cell: recorded, or recomputed from q and k.
+fn score(capture: &Capture, head: HeadId, query: usize, key: usize) -> Option<f32> {
+    if let Some(scores) = &capture.layer(head)?.scores {
+        return scores.head(head.head)?.get(query, key);
+    }
+    let stack = capture.model().stack(head.stack)?;
+    if stack.causal && key > query {
+        return Some(f32::NEG_INFINITY);
+    }
+    let (q, k) = (capture.q(head)?, capture.k(head)?);
+    let dot: f32 = q.row(query)?.iter().zip(k.row(key)?).map(|(q, k)| q * k).sum();
+    Some(dot * stack.layers.get(head.layer)?.scale)
+}
+
+/// Positions and weights of the `n` largest entries, largest first; ties in order of position.
+fn strongest(weights: &[f32], n: usize) -> Vec<(usize, f32)> {
+    let mut ranked: Vec<(usize, f32)> = weights.iter().copied().enumerate().filter(|(_, w)| *w > 0.0).collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    ranked.truncate(n);
+    ranked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strongest_come_first_and_ties_in_order() {
+        assert_eq!(strongest(&[0.1, 0.4, 0.0, 0.4], 3), [(1, 0.4), (3, 0.4), (0, 0.1)]);
+        assert!(strongest(&[], 3).is_empty());
+    }
+}

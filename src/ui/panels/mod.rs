@@ -1,0 +1,80 @@
+//! What stands around the view: bars above and below, the input on the left, the inspector on the right.
+//!
+//! Panels read a [`ViewCtx`] and push commands, as views do; each keeps only its own widget state.
+
+mod drop_overlay;
+mod examples;
+mod input_panel;
+mod inspector;
+mod model_panel;
+mod notices;
+mod prediction;
+mod shortcuts;
+mod status_bar;
+mod top_bar;
+
+use eframe::egui::{self, RichText, Ui};
+
+use crate::{
+    analysis::attention,
+    capture::Matrix,
+    ids::{CaptureId, HeadId},
+    ui::{ViewCtx, commands::UiCommand, memo::Memo, theme::GRID},
+    worker::Failure,
+};
+
+pub use drop_overlay::drop_overlay_ui;
+pub use examples::examples_ui;
+pub use inspector::inspector_ui;
+pub use notices::Notices;
+pub use shortcuts::shortcuts_ui;
+pub use status_bar::{StatusFacts, status_bar_ui};
+pub use top_bar::top_bar_ui;
+
+/// The panel on the left: model, input, tokens, prediction.
+#[derive(Default)]
+pub struct LeftPanel {
+    input: input_panel::InputPanel,
+}
+
+impl LeftPanel {
+    /// Draws the panel.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
+        egui::ScrollArea::vertical().id_salt("left panel").auto_shrink([false, false]).show(ui, |ui| {
+            model_panel::model_panel_ui(ui, cx);
+            self.input.ui(ui, cx, pattern);
+            prediction::prediction_ui(ui, cx);
+            ui.add_space(2.0 * GRID);
+        });
+    }
+
+    /// Puts the cursor into the token search.
+    pub const fn focus_search(&mut self) {
+        self.input.focus_search();
+    }
+}
+
+/// The pattern of the selected head, recomputed only where it was not stored.
+#[derive(Debug, Default)]
+pub struct SelectedPattern(Memo<(CaptureId, HeadId), Option<Matrix>>);
+
+impl SelectedPattern {
+    /// `[query, key]` of the selected head of the newest capture.
+    pub fn get(&mut self, cx: &ViewCtx<'_>) -> Option<Matrix> {
+        let capture = cx.session.latest_capture()?;
+        let head = cx.session.selection.head;
+        self.0.get_or_update((capture.id(), head), || attention::pattern(capture, head))
+    }
+}
+
+/// What went wrong, in place: the sentence, and what to do about it below.
+pub fn failure_ui(ui: &mut Ui, cx: &ViewCtx<'_>, failure: &Failure) {
+    ui.add_space(GRID);
+    ui.label(RichText::new(format!("⚠ {}", failure.summary)).color(cx.theme.error));
+    if !failure.details.is_empty() {
+        ui.label(RichText::new(&failure.details).small().color(cx.theme.text_weak));
+    }
+}
+
+/// What a panel asks of the window rather than of the session.
+pub type WindowRequests = Vec<UiCommand>;

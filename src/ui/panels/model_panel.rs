@@ -1,0 +1,159 @@
+//! The model card: what is loaded, what was found in its files, and how to open another.
+
+use eframe::egui::{self, CollapsingHeader, RichText, Ui};
+
+use super::failure_ui;
+use crate::{
+    session::Command,
+    spec::{Modality, ModelSpec, StackSpec},
+    ui::{
+        ViewCtx,
+        commands::UiCommand,
+        theme::GRID,
+        widgets::{command_button_ui, compact_count, duration_text, field_ui, section_ui},
+    },
+    worker::{LoadedModel, ModelSource},
+};
+
+/// Names that are listed in the audit before "and … more".
+const MAX_NAMES: usize = 12;
+
+/// Draws the card.
+pub fn model_panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    match (cx.session.model.latest(), cx.session.latest_capture()) {
+        (Some(model), _) => card_ui(ui, cx, &model.spec, Some(model)),
+        // A capture file was opened without its model.
+        (None, Some(capture)) => card_ui(ui, cx, capture.model(), None),
+        (None, None) => {
+            ui.label(RichText::new("No model yet").heading());
+        }
+    }
+    if let Some(failure) = cx.session.model.failure() {
+        failure_ui(ui, cx, failure);
+    }
+    ui.add_space(GRID);
+    ui.horizontal_wrapped(|ui| {
+        for command in [UiCommand::OpenModel, UiCommand::OpenFile] {
+            if command_button_ui(ui, command, true).clicked()
+                && let Some(command) = command.command()
+            {
+                cx.send(command);
+            }
+        }
+        recent_ui(ui, cx);
+    });
+}
+
+fn card_ui(ui: &mut Ui, cx: &ViewCtx<'_>, spec: &ModelSpec, model: Option<&LoadedModel>) {
+    let name = ui.add(egui::Label::new(RichText::new(&spec.name).heading()).truncate());
+    if let Some(model) = model {
+        name.on_hover_text(source_text(&model.source));
+    }
+    ui.label(RichText::new(summary_text(spec)).color(cx.theme.text_weak));
+    CollapsingHeader::new(RichText::new("Details").small().color(cx.theme.text_weak))
+        .id_salt("model details")
+        .show_unindented(ui, |ui| {
+            for stack in &spec.stacks {
+                field_ui(ui, cx.theme, &format!("Stack {}", stack.kind), stack_text(stack));
+            }
+            field_ui(ui, cx.theme, "Width", format!("d_model {}", spec.d_model));
+            match spec.modality {
+                Modality::Text { n_ctx, n_vocab } => {
+                    field_ui(ui, cx.theme, "Context", format!("{n_ctx} tokens"));
+                    field_ui(ui, cx.theme, "Vocabulary", format!("{n_vocab} ids"));
+                }
+                Modality::Image { size_px: (h, w), patch_px: (ph, pw), n_prefix } => {
+                    field_ui(ui, cx.theme, "Picture", format!("{h} × {w} px"));
+                    field_ui(ui, cx.theme, "Patches", format!("{ph} × {pw} px, {n_prefix} before"));
+                }
+            }
+            if let Some(model) = model {
+                field_ui(ui, cx.theme, "Loaded in", duration_text(model.load_secs));
+                audit_ui(ui, cx, model);
+            }
+        });
+}
+
+fn audit_ui(ui: &mut Ui, cx: &ViewCtx<'_>, model: &LoadedModel) {
+    let audit = &model.audit;
+    section_ui(ui, cx.theme, "Weight audit");
+    let dtypes: Vec<_> = audit.dtypes.iter().map(|(dtype, n)| format!("{dtype} × {n}")).collect();
+    field_ui(ui, cx.theme, "Tensors read", audit.n_loaded.to_string());
+    field_ui(ui, cx.theme, "Parameters", compact_count(audit.n_params));
+    field_ui(ui, cx.theme, "Types", dtypes.join(", "));
+    if !audit.input_source.is_empty() {
+        field_ui(ui, cx.theme, "Input from", audit.input_source.clone());
+    }
+    let renamed: Vec<_> = audit.renamed.iter().map(|(expected, found)| format!("{expected} ← {found}")).collect();
+    for (what, names) in [("not used", &audit.unexpected), ("renamed", &renamed), ("absent", &audit.absent)] {
+        names_ui(ui, what, names);
+    }
+    for warning in &audit.warnings {
+        ui.label(RichText::new(format!("⚠ {warning}")).color(cx.theme.warning));
+    }
+}
+
+fn names_ui(ui: &mut Ui, what: &str, names: &[String]) {
+    if names.is_empty() {
+        ui.weak(format!("0 {what}"));
+        return;
+    }
+    CollapsingHeader::new(format!("{} {what}", names.len())).id_salt(("audit", what)).show(ui, |ui| {
+        for name in names.iter().take(MAX_NAMES) {
+            ui.add(egui::Label::new(RichText::new(name).small().monospace()).truncate()).on_hover_text(name);
+        }
+        if names.len() > MAX_NAMES {
+            ui.weak(format!("and {} more", names.len() - MAX_NAMES));
+        }
+    });
+}
+
+fn recent_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let recent = &cx.session.settings.recent_models;
+    ui.add_enabled_ui(!recent.is_empty(), |ui| {
+        ui.menu_button("Recent ⏷", |ui| {
+            ui.set_min_width(50.0 * GRID);
+            for source in recent {
+                let button = ui.button(source_name(source)).on_hover_text(source_text(source));
+                if button.clicked() {
+                    cx.send(Command::OpenModel(source.clone()));
+                    ui.close();
+                }
+            }
+        })
+        .response
+        .on_hover_text("Models that were opened before");
+    });
+}
+
+/// One line: family, shape and size.
+fn summary_text(spec: &ModelSpec) -> String {
+    let shapes: Vec<_> = spec
+        .stacks
+        .iter()
+        .map(|stack| format!("{} layers × {} heads", stack.layers.len(), stack.max_heads()))
+        .collect();
+    format!("{} · {} · {} parameters", spec.family, shapes.join(" + "), compact_count(spec.n_params))
+}
+
+fn stack_text(stack: &StackSpec) -> String {
+    let d_head = stack.layers.first().map_or(0, |layer| layer.d_head);
+    let direction = if stack.causal { "causal" } else { "both directions" };
+    format!("{} × {} heads, d_head {d_head}, {direction}", stack.layers.len(), stack.max_heads())
+}
+
+fn source_name(source: &ModelSource) -> String {
+    match source {
+        ModelSource::Bundled(name) => name.clone(),
+        ModelSource::Path(path) => {
+            path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+        }
+    }
+}
+
+fn source_text(source: &ModelSource) -> String {
+    match source {
+        ModelSource::Bundled(name) => format!("{name}, bundled with AttnScope"),
+        ModelSource::Path(path) => path.display().to_string(),
+    }
+}

@@ -1,0 +1,69 @@
+//! What the model's head says: the most probable tokens at a position, or the classes.
+
+use eframe::egui::{RichText, Ui};
+
+use crate::{
+    capture::Prediction,
+    session::{Command, Focus},
+    spec::HeadKind,
+    ui::{
+        ViewCtx,
+        widgets::{BarRow, percent_text, section_ui},
+    },
+};
+
+/// Draws the card: the pinned or hovered position's row, or the last one.
+pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let Some(capture) = cx.session.latest_capture() else { return };
+    let Some(prediction) = capture.prediction() else { return };
+    section_ui(ui, cx.theme, title(prediction.kind));
+    let wanted = cx.session.selection.focus().query;
+    let row = prediction
+        .rows
+        .iter()
+        .find(|row| row.position.is_some() && row.position == wanted)
+        .or_else(|| prediction.rows.last());
+    let Some(row) = row else { return };
+    if let Some(position) = row.position {
+        position_ui(ui, cx, prediction, position);
+    }
+    for item in &row.top {
+        let row = BarRow {
+            label: &item.label,
+            fraction: item.probability,
+            value: &percent_text(item.probability),
+            color: cx.theme.accent,
+            selected: false,
+        };
+        row.ui(ui, cx.theme).on_hover_text(format!("id {} · probability {:.5}", item.id, item.probability));
+    }
+}
+
+/// Names the position and steps through the others.
+fn position_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position: usize) {
+    let Some(capture) = cx.session.latest_capture() else { return };
+    let tokens = capture.query_tokens(cx.session.selection.stack());
+    let here = tokens.get(position).map_or("", |token| token.text.as_str());
+    let before = match prediction.kind {
+        HeadKind::NextToken => "after",
+        _ => "at",
+    };
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(format!("{before} {position} {here}")).color(cx.theme.text_weak));
+        let last = prediction.rows.iter().filter_map(|row| row.position).max();
+        if last != Some(position)
+            && let Some(last) = last
+            && ui.small_button("Last").on_hover_text("Show the prediction at the last position").clicked()
+        {
+            cx.send(Command::Pin(Focus::query(last)));
+        }
+    });
+}
+
+const fn title(kind: HeadKind) -> &'static str {
+    match kind {
+        HeadKind::MaskedLm => "Fills in",
+        HeadKind::NextToken => "Next token",
+        HeadKind::TextClass | HeadKind::ImageClass => "Class",
+    }
+}

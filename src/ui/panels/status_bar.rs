@@ -1,0 +1,92 @@
+//! The line at the bottom: what is running and how far, how long the last run took, what was said last.
+
+use eframe::egui::{self, Align, Layout, Popup, ProgressBar, RichText, Role, Ui, WidgetInfo};
+
+use super::notices::history_ui;
+use crate::{
+    session::{Command, NoticeKind, Session},
+    ui::{
+        ViewCtx,
+        commands::UiCommand,
+        theme::GRID,
+        widgets::{bytes_text, duration_text},
+    },
+    worker::{Lane, Progress},
+};
+
+/// What only the window knows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StatusFacts {
+    /// From asking for the last run to having its result, in seconds.
+    pub run_secs: Option<f64>,
+}
+
+/// Draws the bar.
+pub fn status_bar_ui(ui: &mut Ui, cx: &ViewCtx<'_>, facts: StatusFacts) {
+    ui.horizontal_centered(|ui| {
+        ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
+        match running(cx.session) {
+            Some((lane, what, progress)) => running_ui(ui, cx, lane, what, progress),
+            None => {
+                ui.label(RichText::new(idle_text(cx.session, facts)).color(cx.theme.text_weak));
+            }
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let count = cx.session.notices.len();
+            let button = ui.add(egui::Button::new(format!("Messages {count}")).small().frame_when_inactive(false));
+            button.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Messages"));
+            Popup::menu(&button)
+                .close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside)
+                .show(|ui| history_ui(ui, cx));
+            if let Some(last) = cx.session.notices.last() {
+                let color = match last.kind {
+                    NoticeKind::Info => cx.theme.text_weak,
+                    NoticeKind::Error => cx.theme.error,
+                };
+                let label = egui::Label::new(RichText::new(&last.text.summary).color(color)).truncate();
+                ui.add(label).on_hover_text(&last.text.details);
+            }
+        });
+    });
+}
+
+/// The job that the user waits for longest, and how far it is.
+fn running(session: &Session) -> Option<(Lane, &'static str, Option<Progress>)> {
+    if session.model.is_pending() {
+        Some((Lane::Load, "Loading", session.model.progress()))
+    } else if session.capture.is_pending() {
+        Some((Lane::Run, "Running", session.capture.progress()))
+    } else if session.projection.is_pending() {
+        Some((Lane::Project, "Projecting", session.projection.progress()))
+    } else if session.exports_pending.is_empty() {
+        None
+    } else {
+        Some((Lane::Export, "Writing file", None))
+    }
+}
+
+fn running_ui(ui: &mut Ui, cx: &ViewCtx<'_>, lane: Lane, what: &str, progress: Option<Progress>) {
+    let (text, fraction) = match progress {
+        Some(Progress { stage, done, total }) if total > 0 => {
+            (format!("{} {done} of {total}", stage.label()), done as f32 / total as f32)
+        }
+        Some(progress) => (progress.stage.label().to_owned(), 0.0),
+        None => (what.to_owned(), 0.0),
+    };
+    let bar = ProgressBar::new(fraction).desired_width(32.0 * GRID).desired_height(1.5 * GRID).fill(cx.theme.accent);
+    ui.add(bar);
+    ui.label(text);
+    let cancel = ui.add(egui::Button::new(UiCommand::Cancel.text()).small());
+    if cancel.on_hover_text(UiCommand::Cancel.tooltip()).clicked() {
+        cx.send(Command::Cancel(lane));
+    }
+}
+
+fn idle_text(session: &Session, facts: StatusFacts) -> String {
+    let Some(capture) = session.latest_capture() else { return "Ready".to_owned() };
+    let n_tokens = capture.query_tokens(session.selection.stack()).len();
+    let mut parts = vec![format!("{n_tokens} tokens")];
+    parts.extend(facts.run_secs.map(|secs| format!("run took {}", duration_text(secs))));
+    parts.push(format!("capture {}", bytes_text(capture.size_bytes())));
+    parts.join(" · ")
+}

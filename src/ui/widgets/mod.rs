@@ -1,0 +1,159 @@
+//! Small pieces that several panels share. They draw and report; they decide nothing.
+
+use eframe::egui::{self, Align2, FontId, Rect, Response, RichText, Role, Sense, Ui, WidgetInfo, pos2, vec2};
+
+use super::{
+    commands::UiCommand,
+    theme::{GRID, Theme, text_size},
+};
+
+mod token_chips;
+
+pub use token_chips::{ChipTint, TokenChips};
+
+/// A heading inside a panel.
+pub fn section_ui(ui: &mut Ui, theme: &Theme, title: &str) {
+    ui.add_space(2.0 * GRID);
+    ui.label(RichText::new(title).size(text_size::SMALL).color(theme.text_weak).strong());
+    ui.add_space(-GRID / 2.0);
+}
+
+/// A name and its value on one line, the value aligned to the right.
+pub fn field_ui(ui: &mut Ui, theme: &Theme, name: &str, value: impl Into<String>) -> Response {
+    let value: String = value.into();
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(name).color(theme.text_weak));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            ui.add(egui::Label::new(value).truncate());
+        });
+    })
+    .response
+}
+
+/// One row of a ranking: a label, a bar and a number.
+pub struct BarRow<'a> {
+    /// What it is about.
+    pub label: &'a str,
+    /// Length of the bar, `0..=1`.
+    pub fraction: f32,
+    /// The number, with its unit.
+    pub value: &'a str,
+    /// Colour of the bar.
+    pub color: egui::Color32,
+    /// Drawn as chosen.
+    pub selected: bool,
+}
+
+impl BarRow<'_> {
+    /// Draws the row over the available width.
+    pub fn ui(&self, ui: &mut Ui, theme: &Theme) -> Response {
+        let height = 5.5 * GRID;
+        let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), height), Sense::click());
+        response.widget_info(|| {
+            WidgetInfo::selected(Role::Button, true, self.selected, format!("{} {}", self.label, self.value))
+        });
+        if !ui.is_rect_visible(rect) {
+            return response;
+        }
+        let painter = ui.painter();
+        let bar = Rect::from_min_size(rect.min, vec2(rect.width() * self.fraction.clamp(0.0, 1.0), height));
+        painter.rect_filled(bar.shrink2(vec2(0.0, 1.0)), 2, self.color.gamma_multiply(0.28));
+        if response.hovered() || response.has_focus() || self.selected {
+            let stroke = egui::Stroke::new(1.0, if self.selected { theme.accent } else { theme.rule });
+            painter.rect_stroke(rect, 2, stroke, egui::StrokeKind::Inside);
+        }
+        let font = FontId::proportional(text_size::BODY);
+        let value = painter.layout_no_wrap(self.value.to_owned(), FontId::monospace(text_size::SMALL), theme.text_weak);
+        let value_at = pos2(rect.right() - value.size().x - GRID, rect.center().y - value.size().y / 2.0);
+        let label_clip = Rect::from_min_max(rect.min, pos2(value_at.x - GRID, rect.bottom()));
+        painter.with_clip_rect(label_clip.intersect(ui.clip_rect())).text(
+            pos2(rect.left() + GRID, rect.center().y),
+            Align2::LEFT_CENTER,
+            self.label,
+            font,
+            theme.text,
+        );
+        painter.galley(value_at, value, theme.text_weak);
+        response
+    }
+}
+
+/// `◀ name value / last ▶`: returns the new value when a button was clicked or the wheel turned.
+pub fn stepper_ui(ui: &mut Ui, theme: &Theme, name: &str, value: usize, count: usize) -> Option<usize> {
+    if count == 0 {
+        return None;
+    }
+    let mut next = None;
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(name).color(theme.text_weak));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            ui.spacing_mut().item_spacing.x = GRID;
+            let up = ui.add_enabled(count > 1, egui::Button::new("⏵").frame_when_inactive(false));
+            up.widget_info(|| WidgetInfo::labeled(Role::Button, count > 1, format!("Next {}", name.to_lowercase())));
+            ui.label(RichText::new(format!("{value} of 0–{}", count - 1)).monospace());
+            let down = ui.add_enabled(count > 1, egui::Button::new("⏴").frame_when_inactive(false));
+            down.widget_info(|| {
+                WidgetInfo::labeled(Role::Button, count > 1, format!("Previous {}", name.to_lowercase()))
+            });
+            if up.clicked() {
+                next = Some((value + 1) % count);
+            }
+            if down.clicked() {
+                next = Some((value + count - 1) % count);
+            }
+        });
+    });
+    next
+}
+
+/// A button of the command table.
+pub fn command_button_ui(ui: &mut Ui, command: UiCommand, enabled: bool) -> Response {
+    let tooltip = command.tooltip_with_key(ui.ctx());
+    ui.add_enabled(enabled, egui::Button::new(command.text())).on_hover_text(tooltip)
+}
+
+/// A small button that shows a symbol and is called by the command's text.
+pub fn symbol_button_ui(ui: &mut Ui, command: UiCommand, symbol: &str, enabled: bool) -> Response {
+    let tooltip = command.tooltip_with_key(ui.ctx());
+    let button = egui::Button::new(RichText::new(symbol).size(text_size::LARGE - 1.0)).frame_when_inactive(false);
+    let response = ui.add_enabled(enabled, button.min_size(vec2(6.5 * GRID, 6.5 * GRID)));
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, enabled, command.text()));
+    response.on_hover_text(format!("{}\n{tooltip}", command.text()))
+}
+
+/// `1,234,567` as `1.2 M`.
+pub fn compact_count(n: u64) -> String {
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..1_000_000 => format!("{:.1} k", n as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} M", n as f64 / 1e6),
+        _ => format!("{:.2} B", n as f64 / 1e9),
+    }
+}
+
+/// Bytes in decimal units.
+pub fn bytes_text(n: u64) -> String {
+    match n {
+        0..1_000 => format!("{n} B"),
+        1_000..1_000_000 => format!("{:.0} kB", n as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
+        _ => format!("{:.2} GB", n as f64 / 1e9),
+    }
+}
+
+/// A fraction as a percentage with enough digits to tell small ones apart.
+pub fn percent_text(fraction: f32) -> String {
+    let percent = fraction * 100.0;
+    if percent >= 9.95 {
+        format!("{percent:.0} %")
+    } else if percent >= 0.095 || percent == 0.0 {
+        format!("{percent:.1} %")
+    } else {
+        "< 0.1 %".to_owned()
+    }
+}
+
+/// A duration in the unit that fits.
+pub fn duration_text(secs: f64) -> String {
+    if secs < 1.0 { format!("{:.0} ms", secs * 1e3) } else { format!("{secs:.1} s") }
+}

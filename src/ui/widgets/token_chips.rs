@@ -1,0 +1,191 @@
+//! The tokenised input as chips that wrap: hover previews, click pins.
+//!
+//! The positions of all chips are computed once per width; only the visible ones are drawn and
+//! take part in interaction, so that 512 tokens cost no more than the forty on screen.
+
+use std::sync::Arc;
+
+use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
+
+use crate::{
+    capture::Token,
+    ids::{CaptureId, Side},
+    session::{Command, Focus},
+    ui::{
+        ViewCtx,
+        memo::Memo,
+        theme::{GRID, Theme, text_size},
+    },
+};
+
+const CHIP_HEIGHT: f32 = 5.0 * GRID;
+const GAP: f32 = GRID / 2.0;
+
+/// The chips of one token sequence.
+#[derive(Debug, Default)]
+pub struct TokenChips {
+    layout: Memo<ChipKey, Arc<ChipLayout>>,
+}
+
+/// Everything the positions depend on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ChipKey {
+    capture: CaptureId,
+    side: Side,
+    width_pt: f32,
+    pixels_per_point: f32,
+}
+
+#[derive(Debug)]
+struct ChipLayout {
+    /// Relative to the top left corner, in reading order: both edges of rows never decrease.
+    rects: Vec<Rect>,
+    height: f32,
+}
+
+/// How strongly each chip is coloured, by position.
+#[derive(Clone, Copy, Debug)]
+pub struct ChipTint<'a> {
+    /// `0..=1` per token.
+    pub weights: &'a [f32],
+    /// The full colour.
+    pub color: Color32,
+}
+
+/// What a click on a chip of this sequence stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChipRole {
+    /// Its tokens are queries (and, in self-attention, keys with Shift).
+    Query,
+    /// Its tokens are keys only.
+    Key,
+}
+
+impl TokenChips {
+    /// Draws the tokens of `side` in a scroll area of at most `max_height` points.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, side: Side, tint: Option<ChipTint<'_>>, max_height: f32) {
+        let Some(capture) = cx.session.latest_capture() else { return };
+        let tokens = capture.tokens(side);
+        let role = if side == cx.session.selection.stack().query_side() { ChipRole::Query } else { ChipRole::Key };
+        egui::ScrollArea::vertical()
+            .id_salt(("token chips", side.name()))
+            .max_height(max_height)
+            .auto_shrink([false, true])
+            .show(ui, |ui| {
+                let width_pt = ui.available_width().floor();
+                let key =
+                    ChipKey { capture: capture.id(), side, width_pt, pixels_per_point: ui.ctx().pixels_per_point() };
+                let layout = self.layout.get_or_update(key, || Arc::new(ChipLayout::compute(ui, tokens, width_pt)));
+                let (area, _) = ui.allocate_exact_size(vec2(width_pt, layout.height), Sense::hover());
+                let visible = layout.visible(area.min, ui.clip_rect());
+                for position in visible {
+                    let (Some(token), Some(rect)) = (tokens.get(position), layout.rects.get(position)) else {
+                        continue;
+                    };
+                    chip_ui(ui, cx, rect.translate(area.min.to_vec2()), position, token, role, tint);
+                }
+            });
+    }
+}
+
+impl ChipLayout {
+    fn compute(ui: &Ui, tokens: &[Token], width: f32) -> Self {
+        let font = FontId::proportional(text_size::BODY);
+        let mut at = Pos2::ZERO;
+        let mut rects = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            let text = ui.painter().layout_no_wrap(shown(token).into_owned(), font.clone(), Color32::WHITE);
+            let size = vec2((text.size().x + 2.0 * GRID).clamp(4.0 * GRID, width.max(4.0 * GRID)), CHIP_HEIGHT);
+            if at.x > 0.0 && at.x + size.x > width {
+                at = Pos2::new(0.0, at.y + CHIP_HEIGHT + GAP);
+            }
+            rects.push(Rect::from_min_size(at, size));
+            at.x += size.x + GAP;
+        }
+        let height = rects.last().map_or(0.0, |last: &Rect| last.bottom());
+        Self { rects, height }
+    }
+
+    fn visible(&self, origin: Pos2, clip: Rect) -> std::ops::Range<usize> {
+        let (top, bottom) = (clip.top() - origin.y, clip.bottom() - origin.y);
+        let start = self.rects.partition_point(|rect| rect.bottom() < top);
+        let end = self.rects.partition_point(|rect| rect.top() <= bottom);
+        start..end.max(start)
+    }
+}
+
+fn chip_ui(
+    ui: &Ui,
+    cx: &ViewCtx<'_>,
+    rect: Rect,
+    position: usize,
+    token: &Token,
+    role: ChipRole,
+    tint: Option<ChipTint<'_>>,
+) {
+    let Theme { canvas, text, text_weak, query, key, accent, rule, .. } = *cx.theme;
+    let selection = &cx.session.selection;
+    let mine = |focus: Focus| if role == ChipRole::Query { focus.query } else { focus.key };
+    let pinned = mine(selection.pinned) == Some(position);
+    let focused = mine(selection.focus()) == Some(position);
+
+    let response = ui.interact(rect, ui.scope_id().with(("chip", position)), Sense::click());
+    response
+        .widget_info(|| WidgetInfo::selected(Role::Button, true, pinned, format!("Token {position} {}", token.text)));
+    let shift = ui.input(|input| input.modifiers.shift);
+    let meant = match role {
+        ChipRole::Query if shift => Focus { key: Some(position), query: selection.pinned.query },
+        ChipRole::Query => Focus::query(position),
+        ChipRole::Key => Focus { key: Some(position), query: selection.pinned.query },
+    };
+    if response.hovered() {
+        cx.send(Command::Hover(meant));
+    }
+    if response.clicked() {
+        cx.send(Command::Pin(meant));
+    }
+
+    let weight = tint.and_then(|tint| tint.weights.get(position).map(|&w| (w.clamp(0.0, 1.0), tint.color)));
+    let ground = weight.map_or(canvas, |(w, color)| canvas.lerp_to_gamma(color, w.sqrt() * 0.75));
+    let stroke = if pinned {
+        Stroke::new(1.5, accent)
+    } else if focused {
+        Stroke::new(1.5, if role == ChipRole::Query { query } else { key })
+    } else if response.has_focus() {
+        Stroke::new(1.0, accent)
+    } else {
+        Stroke::new(1.0, rule)
+    };
+    let painter = ui.painter().with_clip_rect(rect.expand(1.0).intersect(ui.clip_rect()));
+    painter.rect(rect, 3, ground, stroke, egui::StrokeKind::Inside);
+    let font = FontId::proportional(text_size::BODY);
+    let ink = if token.special { text_weak } else { text };
+    painter.text(rect.left_center() + vec2(GRID, 0.0), Align2::LEFT_CENTER, shown(token), font, ink);
+
+    response.on_hover_ui(|ui| tooltip_ui(ui, position, token, weight.map(|(w, _)| w), role));
+}
+
+fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<f32>, role: ChipRole) {
+    ui.label(format!("{}  position {position}", token.text));
+    if let Some(id) = token.id {
+        ui.weak(format!("id {id}"));
+    }
+    if !token.span.is_empty() {
+        ui.weak(format!("bytes {}–{}", token.span.start, token.span.end));
+    }
+    if token.special {
+        ui.weak("special token");
+    }
+    if let Some(weight) = weight {
+        ui.weak(format!("weight {weight:.4}"));
+    }
+    ui.weak(match role {
+        ChipRole::Query => "Click pins it as query, Shift+click as key",
+        ChipRole::Key => "Click pins it as key",
+    });
+}
+
+/// The text of a chip; an empty token still needs something to point at.
+fn shown(token: &Token) -> std::borrow::Cow<'_, str> {
+    if token.text.trim().is_empty() { "·".into() } else { token.text.replace('\n', "⏎").into() }
+}
