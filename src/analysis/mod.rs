@@ -3,3 +3,4 @@
 pub mod attention;
 pub mod edges;
 pub mod projection;
+pub mod stats;

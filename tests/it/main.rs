@@ -4,3 +4,8 @@
 mod kernels;
 /// Layers, file sizes and the single copy of gemm: what the architecture promises.
 mod tidy;
+
+/// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
+mod laws;
+/// Made-up captures for other modules.
+mod support;

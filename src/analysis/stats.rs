@@ -1,0 +1,101 @@
+//! Numbers that sum a head up: how peaked it is, how far it looks, and at what.
+
+use crate::{
+    analysis::attention,
+    capture::{Capture, Matrix},
+    ids::{HeadId, StackKind},
+};
+
+/// One head's pattern in numbers; all are means over queries unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeadStats {
+    /// Entropy in nats.
+    pub entropy: f32,
+    /// Entropy as a fraction of what the row could have at most (`ln n_key`, or `ln(i+1)` in row i of a
+    /// causal stack), `0..=1`. Rows with a single visible key are left out: they have no choice.
+    pub entropy_fraction: f32,
+    /// Mean distance in tokens between query and key; `None` for cross-attention.
+    pub distance: Option<f32>,
+    /// Mass on the first key.
+    pub on_first: f32,
+    /// Mass on the key before the query; 0 for the first query. `None` for cross-attention.
+    pub on_previous: Option<f32>,
+    /// Mass on the query's own position; `None` for cross-attention.
+    pub on_self: Option<f32>,
+    /// Mass on special tokens.
+    pub on_special: f32,
+    /// The largest weight of any row (not a mean).
+    pub max_weight: f32,
+}
+
+/// Sums up one pattern `[query, key]`.
+///
+/// `special[key]` says which keys are special tokens; missing entries mean no. `square` says that queries
+/// and keys are the same sequence, which distances need.
+pub fn head_stats(pattern: &Matrix, special: &[bool], causal: bool, square: bool) -> HeadStats {
+    let n_key = pattern.n_cols();
+    let mut sums = Sums::default();
+    for (query, row) in pattern.rows().enumerate() {
+        let mut entropy = 0.0f32;
+        let mut distance = 0.0f32;
+        for (key, &weight) in row.iter().enumerate() {
+            if weight > 0.0 {
+                entropy -= weight * weight.ln();
+                distance += weight * key.abs_diff(query) as f32;
+                sums.max_weight = sums.max_weight.max(weight);
+            }
+        }
+        sums.entropy += f64::from(entropy);
+        sums.distance += f64::from(distance);
+        let n_visible = if causal { n_key.min(query + 1) } else { n_key };
+        if n_visible > 1 {
+            sums.fraction += f64::from(entropy / (n_visible as f32).ln());
+            sums.n_fraction += 1;
+        }
+        let at = |key: usize| f64::from(row.get(key).copied().unwrap_or(0.0));
+        sums.first += at(0);
+        sums.own += at(query);
+        sums.previous += query.checked_sub(1).map_or(0.0, at);
+        sums.special += row.iter().zip(special).filter(|(_, s)| **s).map(|(&w, _)| f64::from(w)).sum::<f64>();
+    }
+    let mean = |sum: f64| (sum / pattern.n_rows().max(1) as f64) as f32;
+    HeadStats {
+        entropy: mean(sums.entropy),
+        entropy_fraction: (sums.fraction / sums.n_fraction.max(1) as f64) as f32,
+        distance: square.then(|| mean(sums.distance)),
+        on_first: mean(sums.first),
+        on_previous: square.then(|| mean(sums.previous)),
+        on_self: square.then(|| mean(sums.own)),
+        on_special: mean(sums.special),
+        max_weight: sums.max_weight,
+    }
+}
+
+/// Sums up every head of one stack, by layer then head; `None` where there is no pattern.
+pub fn stack_stats(capture: &Capture, stack: StackKind) -> Vec<Vec<Option<HeadStats>>> {
+    let Some(spec) = capture.model().stack(stack) else { return Vec::new() };
+    let special: Vec<bool> = capture.key_tokens(stack).iter().map(|token| token.special).collect();
+    let square = stack.query_side() == stack.key_side();
+    let of_head = |layer, head| {
+        let pattern = attention::pattern(capture, HeadId { stack, layer, head })?;
+        Some(head_stats(&pattern, &special, spec.causal, square))
+    };
+    spec.layers
+        .iter()
+        .enumerate()
+        .map(|(layer, shape)| (0..shape.n_heads).map(|head| of_head(layer, head)).collect())
+        .collect()
+}
+
+#[derive(Default)]
+struct Sums {
+    entropy: f64,
+    fraction: f64,
+    n_fraction: usize,
+    distance: f64,
+    first: f64,
+    own: f64,
+    previous: f64,
+    special: f64,
+    max_weight: f32,
+}

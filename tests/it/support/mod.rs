@@ -1,0 +1,3 @@
+//! Helpers of the other test modules; no tests of their own.
+
+pub mod synthetic;
