@@ -1,22 +1,66 @@
-//! What stands in the centre.
+//! What stands in the centre of the window: one view at a time, all showing one selection.
+//!
+//! Each view is a folder: `mod.rs` wires input and output, `layout.rs` is pure geometry without an
+//! egui context (other painters can use it), `paint.rs` draws it. Views read a [`ViewCtx`] and push
+//! commands; between frames they own nothing but memos and where the user has panned to.
 
-use eframe::egui;
+use eframe::egui::{Rect, Ui, UiBuilder};
 
-use super::ViewCtx;
-use crate::session::ViewKind;
+use super::{ViewCtx, theme::GRID};
+use crate::session::{Loadable, ViewKind};
 
-/// Every view with its own memory.
+mod controls;
+mod empty;
+mod heads;
+mod hover;
+mod source;
+
+/// Width of the free border around a view, in points.
+const MARGIN_PT: f32 = 3.0 * GRID;
+/// Opacity of a result whose successor is on its way.
+const STALE_OPACITY: f32 = 0.45;
+
+/// Every view with what it remembers between frames.
 #[derive(Default)]
-pub struct Views {}
+pub struct Views {
+    heads: heads::HeadsView,
+}
 
 impl Views {
-    /// Draws a view.
-    pub fn ui(&mut self, kind: ViewKind, ui: &mut egui::Ui, cx: &ViewCtx<'_>) {
-        let _ = (kind, ui, cx);
+    /// Draws `kind` over all the space that is left in `ui`.
+    pub fn ui(&mut self, kind: ViewKind, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let area = ui.available_rect_before_wrap();
+        ui.painter().rect_filled(area, 0, cx.theme.canvas);
+        ui.scope_builder(UiBuilder::new().id_salt(kind.name()).max_rect(inner(area)), |ui| {
+            ui.shrink_clip_rect(area);
+            if let Some(sentence) = empty::reason(cx.session, kind) {
+                empty::sentence_ui(ui, cx.theme, &sentence);
+                return;
+            }
+            if matches!(cx.session.capture, Loadable::Pending { .. }) {
+                ui.multiply_opacity(STALE_OPACITY);
+            }
+            match kind {
+                ViewKind::Heads => self.heads.ui(ui, cx),
+                ViewKind::Heatmap | ViewKind::Image | ViewKind::Scatter | ViewKind::Matrix => {}
+            }
+        });
+        ui.advance_cursor_after_rect(area);
     }
 
-    /// Draws a view's options.
-    pub fn options_ui(&mut self, kind: ViewKind, ui: &mut egui::Ui, cx: &ViewCtx<'_>) {
-        let _ = (kind, ui, cx);
+    /// Draws the options and the legend of `kind`, one below the other.
+    pub fn options_ui(&mut self, kind: ViewKind, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        if cx.session.latest_capture().is_none() {
+            return;
+        }
+        match kind {
+            ViewKind::Heads => self.heads.options_ui(ui, cx),
+            ViewKind::Heatmap | ViewKind::Image | ViewKind::Scatter | ViewKind::Matrix => {}
+        }
     }
+}
+
+/// The part of `area` that views draw in.
+fn inner(area: Rect) -> Rect {
+    area.shrink(MARGIN_PT)
 }

@@ -1,0 +1,171 @@
+//! Controls that several views share: stack and layer choice, captions, option rows.
+
+use std::ops::RangeInclusive;
+
+use eframe::egui::{
+    Align, Button, ComboBox, Label, Layout, Response, RichText, Role, Slider, Ui, WidgetInfo, containers::Popup,
+};
+
+use crate::{
+    session::{ColorMapChoice, Command, HiddenTokens, ViewOptions},
+    ui::{
+        ViewCtx,
+        theme::{GRID, Theme, text_size},
+    },
+};
+
+/// Stack (when there are several) and layer of the selection.
+pub fn stack_and_layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let Some(capture) = cx.session.latest_capture() else { return };
+    let head = cx.session.selection.head;
+    let stacks = &capture.model().stacks;
+    if stacks.len() > 1 {
+        for stack in stacks {
+            let text = match stack.kind.name() {
+                "self" => "Self",
+                "encoder" => "Encoder",
+                "decoder" => "Decoder",
+                "cross" => "Cross",
+                "vision" => "Vision",
+                _ => "Text",
+            };
+            if ui.selectable_label(stack.kind == head.stack, text).clicked() {
+                cx.send(Command::SelectStack(stack.kind));
+            }
+        }
+        ui.add_space(GRID);
+    }
+    let n_layers = capture.stack(head.stack).map_or(0, |stack| stack.layers.len());
+    ui.label(RichText::new("Layer").color(cx.theme.text_weak));
+    ui.scope(|ui| {
+        ui.spacing_mut().item_spacing.x = GRID / 2.0;
+        if step_button(ui, "‹", "Previous layer", head.layer > 0).clicked() {
+            cx.send(Command::SelectLayer(head.layer - 1));
+        }
+        ComboBox::new("layer", "").selected_text(head.layer.to_string()).width(12.0 * GRID).show_ui(ui, |ui| {
+            for layer in 0..n_layers {
+                if ui.selectable_label(layer == head.layer, layer.to_string()).clicked() {
+                    cx.send(Command::SelectLayer(layer));
+                }
+            }
+        });
+        if step_button(ui, "›", "Next layer", head.layer + 1 < n_layers).clicked() {
+            cx.send(Command::SelectLayer(head.layer + 1));
+        }
+    });
+}
+
+fn step_button(ui: &mut Ui, text: &str, name: &str, enabled: bool) -> Response {
+    let response = ui.add_enabled(enabled, Button::new(text).min_size([5.0 * GRID, 0.0].into()));
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, enabled, name));
+    response.on_hover_text(name)
+}
+
+/// Small weak text on one line, cut with an ellipsis where it does not fit.
+pub fn caption_ui(ui: &mut Ui, theme: &Theme, text: impl Into<String>) -> Response {
+    ui.add(Label::new(RichText::new(text).size(text_size::SMALL).color(theme.text_weak)).truncate())
+}
+
+/// A small heading above options.
+pub fn heading_ui(ui: &mut Ui, theme: &Theme, text: &str) {
+    ui.add_space(GRID);
+    ui.label(RichText::new(text).size(text_size::SMALL).strong().color(theme.text_weak));
+}
+
+/// A labelled row with its control at the right.
+pub fn row_ui<R>(ui: &mut Ui, theme: &Theme, name: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(name).color(theme.text_weak));
+        ui.with_layout(Layout::right_to_left(Align::Center), add).inner
+    })
+    .inner
+}
+
+/// A named slider over a fraction, shown in percent.
+pub fn percent_slider_ui(ui: &mut Ui, name: &str, value: &mut f32, range: RangeInclusive<f32>) -> Response {
+    let mut percent = *value * 100.0;
+    let (low, high) = range.into_inner();
+    let slider = Slider::new(&mut percent, low * 100.0..=high * 100.0).suffix(" %").fixed_decimals(0);
+    let response = ui.add(slider);
+    response.widget_info(|| WidgetInfo::slider(true, f64::from(percent), name));
+    if response.changed() {
+        *value = percent / 100.0;
+    }
+    response
+}
+
+/// A choice among a few words.
+pub fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, options: &[(T, &str)]) -> bool {
+    let current = options.iter().find(|(option, _)| option == value).map_or("", |(_, text)| text);
+    let mut changed = false;
+    let combo = ComboBox::new(name, "").selected_text(current).show_ui(ui, |ui| {
+        for (option, text) in options {
+            if ui.selectable_label(option == value, *text).clicked() {
+                *value = *option;
+                changed = true;
+                Popup::close_all(ui.ctx());
+            }
+        }
+    });
+    combo.response.widget_info(|| {
+        let mut info = WidgetInfo::labeled(Role::ComboBox, true, name);
+        info.current_text_value = Some(current.to_owned());
+        info
+    });
+    changed
+}
+
+/// Which key tokens are left out of every pattern.
+pub fn hidden_tokens_ui(ui: &mut Ui, cx: &ViewCtx<'_>, options: &mut ViewOptions) {
+    row_ui(ui, cx.theme, "Leave out", |ui| {
+        let choices = [
+            (HiddenTokens::None, "No token"),
+            (HiddenTokens::Special, "Special tokens"),
+            (HiddenTokens::First, "First token"),
+        ];
+        choice_ui(ui, "Leave out", &mut options.hidden, &choices);
+    });
+    if options.hidden != HiddenTokens::None {
+        caption_ui(ui, cx.theme, "Rows are renormalised over what is left");
+    }
+}
+
+/// Choice of a sequential colour map.
+pub fn color_map_ui(ui: &mut Ui, theme: &Theme, map: &mut ColorMapChoice) {
+    row_ui(ui, theme, "Colours", |ui| {
+        let choices = [
+            (ColorMapChoice::Viridis, "Viridis"),
+            (ColorMapChoice::Magma, "Magma"),
+            (ColorMapChoice::Cividis, "Cividis"),
+            (ColorMapChoice::Greys, "Greys"),
+        ];
+        choice_ui(ui, "Colours", map, &choices);
+    });
+}
+
+/// Lets `edit` change a copy of the view options and asks for them if they changed.
+pub fn edit_options(cx: &ViewCtx<'_>, edit: impl FnOnce(&mut ViewOptions)) {
+    let mut options = cx.session.settings.views.clone();
+    edit(&mut options);
+    if options != cx.session.settings.views {
+        cx.send(Command::SetViewOptions(options));
+    }
+}
+
+/// `262144` as `262,144`.
+pub fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (idx, digit) in digits.chars().enumerate() {
+        if idx > 0 && (digits.len() - idx).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// An attention weight with enough digits to compare, in a constant width where possible.
+pub fn weight_text(weight: f32) -> String {
+    if weight >= 0.000_95 || weight == 0.0 { format!("{weight:.3}") } else { format!("{weight:.0e}") }
+}

@@ -1,0 +1,263 @@
+//! Where tokens and lines of the Heads view stand. Pure geometry in points, without an egui
+//! context; x grows from the left of the area, y from the top of the first row.
+
+use std::ops::Range;
+
+use eframe::egui::{Pos2, Rangef, Rect, pos2};
+
+use super::edges::HeadEdges;
+
+/// Smallest row that keeps text legible.
+pub const MIN_ROW_PT: f32 = 18.0;
+/// Rows of short inputs are no taller than this.
+const MAX_ROW_PT: f32 = 28.0;
+/// Between text and lines, where the bars of the focused token stand.
+const STRIP_PT: f32 = 32.0;
+/// Around the text of a token.
+pub const TEXT_PAD_PT: f32 = 6.0;
+/// A token column never takes more than this part of the area.
+const MAX_COLUMN: f32 = 0.28;
+/// Lines become hard to follow when they are longer.
+const MAX_LINES_PT: f32 = 520.0;
+/// Lines need at least this to be told apart.
+const MIN_LINES_PT: f32 = 120.0;
+/// Rows beyond the visible ones that the line mesh already holds, so that scrolling by a few rows
+/// needs no new mesh.
+const ROW_BLOCK: usize = 8;
+
+/// What the geometry depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeadsLayoutInput {
+    /// Width of the area.
+    pub width: f32,
+    /// Height of the area without headings.
+    pub height: f32,
+    /// Query tokens.
+    pub n_query: usize,
+    /// Key tokens.
+    pub n_key: usize,
+    /// Widest query text and widest key text.
+    pub text_widths: [f32; 2],
+}
+
+/// One of the two token columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Column {
+    /// Queries, at the left.
+    Query,
+    /// Keys, at the right.
+    Key,
+}
+
+/// Columns, rows and the space for lines.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeadsLayout {
+    /// Query texts, aligned to its right end.
+    pub queries: Rangef,
+    /// Bars beside the query texts.
+    pub query_strip: Rangef,
+    /// Lines.
+    pub lines: Rangef,
+    /// Bars beside the key texts.
+    pub key_strip: Rangef,
+    /// Key texts, aligned to its left end.
+    pub keys: Rangef,
+    /// Height of a row.
+    pub row_height: f32,
+    /// Query tokens.
+    pub n_query: usize,
+    /// Key tokens.
+    pub n_key: usize,
+}
+
+impl HeadsLayout {
+    /// Centres a block of sensible width; rows fill the height between a smallest and a largest height.
+    pub fn compute(input: HeadsLayoutInput) -> Self {
+        let n_rows = input.n_query.max(input.n_key).max(1);
+        let row_height = (input.height / n_rows as f32).clamp(MIN_ROW_PT, MAX_ROW_PT).floor();
+        let column = |text: f32| (text + 2.0 * TEXT_PAD_PT).min(input.width * MAX_COLUMN).ceil();
+        let [query_width, key_width] = input.text_widths.map(column);
+        let free = input.width - query_width - key_width - 2.0 * STRIP_PT;
+        let lines_width = free.clamp(MIN_LINES_PT, MAX_LINES_PT).min(free.max(1.0));
+        let block = query_width + key_width + 2.0 * STRIP_PT + lines_width;
+        let left = ((input.width - block) / 2.0).max(0.0).round();
+        let mut x = left;
+        let mut take = |width: f32| {
+            let range = Rangef::new(x, x + width);
+            x += width;
+            range
+        };
+        Self {
+            queries: take(query_width),
+            query_strip: take(STRIP_PT),
+            lines: take(lines_width),
+            key_strip: take(STRIP_PT),
+            keys: take(key_width),
+            row_height,
+            n_query: input.n_query,
+            n_key: input.n_key,
+        }
+    }
+
+    /// Tokens in a column.
+    pub const fn n_tokens(&self, column: Column) -> usize {
+        match column {
+            Column::Query => self.n_query,
+            Column::Key => self.n_key,
+        }
+    }
+
+    /// Height of all rows.
+    pub fn height(&self) -> f32 {
+        self.n_query.max(self.n_key) as f32 * self.row_height
+    }
+
+    /// The cell of a token.
+    pub fn token_rect(&self, column: Column, position: usize) -> Rect {
+        let x = match column {
+            Column::Query => self.queries,
+            Column::Key => self.keys,
+        };
+        Rect::from_x_y_ranges(x, self.row(position))
+    }
+
+    /// The space for bars beside a token.
+    pub fn strip_rect(&self, column: Column, position: usize) -> Rect {
+        let x = match column {
+            Column::Query => self.query_strip,
+            Column::Key => self.key_strip,
+        };
+        Rect::from_x_y_ranges(x.shrink(TEXT_PAD_PT), self.row(position).shrink(3.0))
+    }
+
+    /// Both ends of the line from `query` to `key`.
+    pub fn line(&self, query: usize, key: usize) -> [Pos2; 2] {
+        [pos2(self.lines.min, self.row(query).center()), pos2(self.lines.max, self.row(key).center())]
+    }
+
+    /// Rows that touch `y`, clamped to the rows there are.
+    pub fn rows_in(&self, y: Rangef) -> Range<usize> {
+        let n_rows = self.n_query.max(self.n_key);
+        let first = (y.min / self.row_height).floor().max(0.0) as usize;
+        let last = (y.max / self.row_height).ceil().max(0.0) as usize;
+        first.min(n_rows)..last.min(n_rows)
+    }
+
+    /// Rows that the line mesh covers: the visible ones and some around, in steps.
+    pub fn mesh_rows(&self, visible: &Range<usize>) -> Range<usize> {
+        let first = visible.start / ROW_BLOCK * ROW_BLOCK;
+        let last = visible.end.div_ceil(ROW_BLOCK) * ROW_BLOCK;
+        first..last.min(self.n_query.max(self.n_key))
+    }
+
+    /// The line nearest to `at`, at most `reach` away: its query and key. Of lines that are equally
+    /// near to a pixel, the strongest.
+    pub fn line_at(&self, at: Pos2, lines: &[Line], reach: f32) -> Option<(usize, usize)> {
+        if !self.lines.contains(at.x) {
+            return None;
+        }
+        let t = (at.x - self.lines.min) / self.lines.span().max(1.0);
+        let distance = |line: &Line| {
+            let [a, b] = self.line(line.query as usize, line.key as usize);
+            let across = (b.y - a.y).mul_add(t, a.y) - at.y;
+            // Vertical distance to distance from the line.
+            across.abs() * self.lines.span() / self.lines.span().hypot(b.y - a.y)
+        };
+        let near = lines.iter().map(|line| (distance(line), line)).filter(|(distance, _)| *distance <= reach);
+        let best =
+            near.max_by(|(da, a), (db, b)| db.round().total_cmp(&da.round()).then(a.weight.total_cmp(&b.weight)));
+        best.map(|(_, line)| (line.query as usize, line.key as usize))
+    }
+
+    fn row(&self, position: usize) -> Rangef {
+        let top = position as f32 * self.row_height;
+        Rangef::new(top, top + self.row_height)
+    }
+}
+
+/// One line to draw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// Head within the layer.
+    pub head: u32,
+    /// Query position.
+    pub query: u32,
+    /// Key position.
+    pub key: u32,
+    /// Attention weight.
+    pub weight: f32,
+}
+
+/// The lines that start or end in `rows`, weakest first so that strong ones end up on top; at most
+/// `max`, the strongest. The second value says how many there were.
+pub fn visible_lines(heads: &[impl AsRef<HeadEdges>], rows: &Range<usize>, max: usize) -> (Vec<Line>, usize) {
+    let mut lines = Vec::new();
+    for head in heads {
+        let head = head.as_ref();
+        let visible = head
+            .edges
+            .iter()
+            .filter(|edge| rows.contains(&(edge.query as usize)) || rows.contains(&(edge.key as usize)));
+        lines.extend(visible.map(|edge| Line {
+            head: head.head as u32,
+            query: edge.query,
+            key: edge.key,
+            weight: edge.weight,
+        }));
+    }
+    let n_all = lines.len();
+    if n_all > max {
+        lines.select_nth_unstable_by(max, |a, b| b.weight.total_cmp(&a.weight));
+        lines.truncate(max);
+    }
+    lines.sort_unstable_by(|a, b| a.weight.total_cmp(&b.weight));
+    (lines, n_all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(width: f32, n: usize) -> HeadsLayout {
+        HeadsLayout::compute(HeadsLayoutInput { width, height: 500.0, n_query: n, n_key: n, text_widths: [80.0, 60.0] })
+    }
+
+    #[test]
+    fn short_inputs_stand_in_the_middle_with_rows_of_bounded_height() {
+        let layout = layout(1600.0, 5);
+        assert_eq!(layout.row_height, MAX_ROW_PT);
+        assert!(layout.lines.span() <= MAX_LINES_PT);
+        let (left, right) = (layout.queries.min, 1600.0 - layout.keys.max);
+        assert!((left - right).abs() <= 1.0, "{left} free at the left, {right} at the right");
+    }
+
+    #[test]
+    fn long_inputs_scroll_instead_of_shrinking_their_text() {
+        let layout = layout(800.0, 512);
+        assert_eq!(layout.row_height, MIN_ROW_PT);
+        assert_eq!(layout.height(), 512.0 * MIN_ROW_PT);
+        assert_eq!(layout.rows_in(Rangef::new(180.0, 360.0)), 10..20);
+        assert_eq!(layout.mesh_rows(&(10..20)), 8..24);
+    }
+
+    #[test]
+    fn columns_follow_each_other_and_stay_inside_a_narrow_area() {
+        let layout = layout(300.0, 10);
+        assert_eq!(layout.queries.max, layout.query_strip.min);
+        assert_eq!(layout.lines.max, layout.key_strip.min);
+        assert!(layout.keys.max <= 300.5, "{layout:?}");
+    }
+
+    #[test]
+    fn the_pointer_finds_the_line_it_is_on() {
+        let layout = layout(800.0, 10);
+        let line = |query, key, weight| Line { head: 0, query, key, weight };
+        let lines = [line(0, 0, 0.5), line(2, 6, 0.1), line(6, 2, 0.9)];
+        let [a, b] = layout.line(2, 6);
+        let quarter = a.lerp(b, 0.25);
+        assert_eq!(layout.line_at(quarter, &lines, 4.0), Some((2, 6)));
+        // Where both cross, the stronger one wins.
+        assert_eq!(layout.line_at(a.lerp(b, 0.5), &lines, 4.0), Some((6, 2)));
+        assert_eq!(layout.line_at(pos2(quarter.x, 9.0 * layout.row_height), &lines, 4.0), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! Options and legend of the Heads view.
+
+use eframe::egui::{Align2, FontId, Mesh, Rect, Role, Sense, Slider, Ui, WidgetInfo, pos2, vec2};
+
+use crate::{
+    analysis::edges::EdgeFilter,
+    ui::{
+        ViewCtx,
+        theme::{GRID, text_size},
+        views::controls,
+    },
+};
+
+/// What [`EdgeFilter::TopK`] starts with.
+const DEFAULT_TOP_K: usize = 3;
+/// What [`EdgeFilter::Threshold`] starts with.
+const DEFAULT_THRESHOLD: f32 = 0.05;
+
+/// Draws the options, then the legend.
+pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    controls::edit_options(cx, |options| {
+        controls::heading_ui(ui, cx.theme, "Lines");
+        let filter = &mut options.heads.filter;
+        controls::row_ui(ui, cx.theme, "Draw", |ui| {
+            let mut kind = match filter {
+                EdgeFilter::TopP(_) => 0,
+                EdgeFilter::TopK(_) => 1,
+                EdgeFilter::Threshold(_) => 2,
+            };
+            let kinds = [(0, "Share of each row"), (1, "Strongest of each row"), (2, "Weights from")];
+            if controls::choice_ui(ui, "Which lines are drawn", &mut kind, &kinds) {
+                *filter = match kind {
+                    0 => EdgeFilter::default(),
+                    1 => EdgeFilter::TopK(DEFAULT_TOP_K),
+                    _ => EdgeFilter::Threshold(DEFAULT_THRESHOLD),
+                };
+            }
+        });
+        match filter {
+            EdgeFilter::TopP(p) => {
+                controls::percent_slider_ui(ui, "Share of each row that is drawn", p, 0.1..=1.0);
+            }
+            EdgeFilter::TopK(n) => {
+                let response = ui.add(Slider::new(n, 1..=32).suffix(" keys"));
+                response.widget_info(|| WidgetInfo::slider(true, *n as f64, "Lines of each query"));
+            }
+            EdgeFilter::Threshold(least) => {
+                let response = ui.add(Slider::new(least, 0.001..=1.0).logarithmic(true));
+                response.widget_info(|| WidgetInfo::slider(true, f64::from(*least), "Smallest weight that is drawn"));
+            }
+        }
+        controls::hidden_tokens_ui(ui, cx, options);
+    });
+    controls::heading_ui(ui, cx.theme, "Legend");
+    opacity_legend_ui(ui, cx);
+    controls::caption_ui(ui, cx.theme, "Colour and number tell the head");
+}
+
+/// A wedge from weight 0 to weight 1.
+fn opacity_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 7.0 * GRID), Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Opacity tells the weight, from 0 to 1"));
+    let bar = Rect::from_min_max(rect.min, pos2(rect.right(), rect.top() + 2.0 * GRID));
+    let color = cx.theme.head_color(cx.session.selection.head.head);
+    let mut mesh = Mesh::default();
+    for (x, opacity) in [(bar.left(), 0.04), (bar.right(), 1.0)] {
+        mesh.colored_vertex(pos2(x, bar.top()), color.gamma_multiply(opacity));
+        mesh.colored_vertex(pos2(x, bar.bottom()), color.gamma_multiply(opacity));
+    }
+    mesh.add_triangle(0, 1, 2);
+    mesh.add_triangle(1, 3, 2);
+    ui.painter().add(mesh);
+    let font = FontId::proportional(text_size::SMALL);
+    let weak = cx.theme.text_weak;
+    ui.painter().text(rect.left_bottom(), Align2::LEFT_BOTTOM, "0", font.clone(), weak);
+    ui.painter().text(rect.center_bottom(), Align2::CENTER_BOTTOM, "weight", font.clone(), weak);
+    ui.painter().text(rect.right_bottom(), Align2::RIGHT_BOTTOM, "1", font, weak);
+}

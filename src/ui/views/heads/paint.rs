@@ -1,0 +1,154 @@
+//! Draws the Heads view: constants on top, no decisions.
+
+use eframe::egui::{
+    Align2, Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Stroke, StrokeKind, Vec2,
+    epaint::text::{LayoutJob, TextWrapping},
+    pos2, vec2,
+};
+
+use super::layout::{Column, HeadsLayout, Line, TEXT_PAD_PT};
+use crate::ui::theme::{Theme, text_size};
+
+/// Width of a line of weight 0 and what weight 1 adds.
+const LINE_PT: (f32, f32) = (0.8, 1.6);
+/// Opacity of a line of weight 0 and what weight 1 adds.
+const LINE_OPACITY: (f32, f32) = (0.04, 0.9);
+/// How much of the canvas colour lies over the lines that are not meant while a token is focused.
+const VEIL_OPACITY: f32 = 0.86;
+/// Heads beyond the eighth repeat a hue; their swatch is striped this far apart.
+const STRIPE_PT: f32 = 5.0;
+/// Opacity of a token that is left out of the pattern.
+const LEFT_OUT_OPACITY: f32 = 0.4;
+
+/// All `lines` as one mesh in layout coordinates. Each is a strip of three rails, transparent at
+/// the outer ones, so that thin lines are smooth at `feather` (one physical pixel, in points).
+pub fn lines_mesh(layout: &HeadsLayout, lines: &[Line], theme: &Theme, feather: f32) -> Mesh {
+    let mut mesh = Mesh::default();
+    mesh.reserve_vertices(6 * lines.len());
+    mesh.reserve_triangles(4 * lines.len());
+    for line in lines {
+        let weight = line.weight.clamp(0.0, 1.0);
+        let color = theme.head_color(line.head as usize).gamma_multiply(LINE_OPACITY.1.mul_add(weight, LINE_OPACITY.0));
+        let half = LINE_PT.1.mul_add(weight, LINE_PT.0) / 2.0 + feather / 2.0;
+        strip(&mut mesh, layout.line(line.query as usize, line.key as usize), half, color);
+    }
+    mesh
+}
+
+fn strip(mesh: &mut Mesh, [from, to]: [Pos2; 2], half: f32, color: Color32) {
+    let across = (to - from).normalized().rot90() * half;
+    let first = mesh.vertices.len() as u32;
+    for end in [from, to] {
+        mesh.colored_vertex(end - across, Color32::TRANSPARENT);
+        mesh.colored_vertex(end, color);
+        mesh.colored_vertex(end + across, Color32::TRANSPARENT);
+    }
+    for rail in [0, 1] {
+        let (a, b) = (first + rail, first + rail + 3);
+        mesh.add_triangle(a, a + 1, b);
+        mesh.add_triangle(a + 1, b + 1, b);
+    }
+}
+
+/// Dims the lines that are already drawn.
+pub fn veil(painter: &Painter, rect: Rect, theme: &Theme) {
+    painter.rect_filled(rect, 0, theme.canvas.gamma_multiply(VEIL_OPACITY));
+}
+
+/// How a token stands out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TokenLook {
+    /// Under the pointer or the keyboard's focus.
+    pub hovered: bool,
+    /// Held by a click.
+    pub pinned: bool,
+    /// Left out of the pattern.
+    pub left_out: bool,
+}
+
+/// One token's text in its cell; returns whether it had to be cut.
+pub fn token(painter: &Painter, cell: Rect, column: Column, text: &str, look: TokenLook, theme: &Theme) -> bool {
+    let tint = match column {
+        Column::Query => theme.query,
+        Column::Key => theme.key,
+    };
+    let mut color = theme.text;
+    if look.left_out {
+        color = color.gamma_multiply(LEFT_OUT_OPACITY);
+    }
+    let mut job = LayoutJob::simple_singleline(text.to_owned(), FontId::proportional(text_size::BODY), color);
+    job.wrap = TextWrapping::truncate_at_width(cell.width() - 2.0 * TEXT_PAD_PT);
+    let galley = painter.layout_job(job);
+    let inner = cell.shrink2(vec2(TEXT_PAD_PT, 0.0));
+    let align = match column {
+        Column::Query => Align2::RIGHT_CENTER,
+        Column::Key => Align2::LEFT_CENTER,
+    };
+    let text_rect = align.align_size_within_rect(galley.size(), inner);
+    if look.hovered || look.pinned {
+        let frame = Rect::from_x_y_ranges(text_rect.x_range().expand(TEXT_PAD_PT), cell.y_range()).shrink2(Vec2::Y);
+        painter.rect_filled(frame, 4, tint.gamma_multiply(if look.pinned { 0.26 } else { 0.14 }));
+        if look.pinned {
+            painter.rect_stroke(frame, 4, Stroke::new(1.0, tint), StrokeKind::Inside);
+        }
+    }
+    let elided = galley.elided;
+    painter.galley(text_rect.min, galley, color);
+    elided
+}
+
+/// One bar per head beside a token, as opaque as the weight; `weights` are head and weight.
+pub fn bars(mesh: &mut Mesh, strip: Rect, weights: &[(usize, f32)], theme: &Theme) {
+    let width = strip.width() / weights.len().max(1) as f32;
+    for (idx, &(head, weight)) in weights.iter().enumerate() {
+        let left = width.mul_add(idx as f32, strip.left());
+        let gap = if width >= 4.0 { 1.0 } else { 0.0 };
+        let bar = Rect::from_x_y_ranges(Rangef::new(left, left + width - gap), strip.y_range());
+        mesh.add_colored_rect(bar, theme.head_color(head).gamma_multiply(weight.clamp(0.0, 1.0)));
+    }
+}
+
+/// The heading of a column.
+pub fn column_heading(painter: &Painter, at: Pos2, column: Column, text: &str, theme: &Theme) {
+    let (align, color) = match column {
+        Column::Query => (Align2::RIGHT_CENTER, theme.query),
+        Column::Key => (Align2::LEFT_CENTER, theme.key),
+    };
+    painter.text(at, align, text, FontId::proportional(text_size::SMALL), color);
+}
+
+/// How a head's swatch looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SwatchLook {
+    /// Its lines are drawn.
+    pub on: bool,
+    /// It is the head that single-head views show.
+    pub selected: bool,
+    /// Under the pointer or the keyboard's focus.
+    pub hovered: bool,
+}
+
+/// A head's swatch: its colour, its number, and stripes where the hue repeats.
+pub fn swatch(painter: &Painter, rect: Rect, head: usize, look: SwatchLook, theme: &Theme) {
+    let color = theme.head_color(head);
+    let body = rect.shrink(2.0);
+    let fill = match (look.on, look.hovered) {
+        (true, _) => color,
+        (false, true) => color.gamma_multiply(0.25),
+        (false, false) => Color32::TRANSPARENT,
+    };
+    painter.rect(body, 4, fill, Stroke::new(1.0, if look.on { color } else { theme.rule }), StrokeKind::Inside);
+    for stripe in 0..Theme::head_repeat(head) {
+        // One bar along the bottom per repetition, in the ground's colour.
+        let y = STRIPE_PT.mul_add(-(stripe as f32), body.bottom() - 3.0);
+        let ink = if look.on { theme.canvas } else { color };
+        painter.hline(body.x_range().shrink(4.0), y, Stroke::new(1.5, ink));
+    }
+    let ink = if look.on { theme.canvas } else { theme.text_weak };
+    let lift = if Theme::head_repeat(head) > 0 { 1.5 } else { 0.0 };
+    let at = pos2(body.center().x, body.center().y - lift);
+    painter.text(at, Align2::CENTER_CENTER, head.to_string(), FontId::proportional(text_size::SMALL), ink);
+    if look.selected {
+        painter.rect_stroke(rect, 5, Stroke::new(1.5, theme.text), StrokeKind::Inside);
+    }
+}

@@ -1,0 +1,107 @@
+//! The exact numbers beside the pointer.
+
+use eframe::egui::{Color32, Grid, RichText, Ui, containers::Tooltip};
+
+use super::Scene;
+use crate::{
+    session::Focus,
+    ui::{
+        ViewCtx,
+        theme::{GRID, text_size},
+        views::{controls::weight_text, source},
+    },
+};
+
+/// Heads or tokens that are listed.
+const MAX_ROWS: usize = 8;
+
+/// Shows what `focus` means: the weight of each head for a cell, the strongest partners for a token.
+pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
+    let id = ui.scope_id().with("readout");
+    Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, eframe::egui::PopupAnchor::Pointer).gap(4.0 * GRID).show(
+        |ui| {
+            ui.set_max_width(280.0);
+            title_ui(ui, cx, scene, focus);
+            match (focus.query, focus.key) {
+                (Some(query), Some(key)) => heads_ui(ui, cx, scene, query, key),
+                (Some(query), None) => {
+                    let partners = ranked(scene, scene.keys.len(), |weights, key| weights.get(query, key));
+                    partners_ui(ui, &partners, |key| source::token_text(scene.keys, key));
+                }
+                (None, Some(key)) => {
+                    let partners = ranked(scene, scene.queries.len(), |weights, query| weights.get(query, key));
+                    partners_ui(ui, &partners, |query| source::token_text(scene.queries, query));
+                }
+                (None, None) => {}
+            }
+        },
+    );
+}
+
+fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = GRID;
+        let colored = |text: String, color: Color32| RichText::new(text).color(color).strong();
+        if let Some(query) = focus.query {
+            ui.label(colored(source::token_text(scene.queries, query), cx.theme.query));
+        }
+        let arrow = match (focus.query, focus.key) {
+            (Some(_), Some(_)) => "→",
+            (Some(_), None) => "attends to",
+            _ => "is attended by",
+        };
+        if focus.query.is_some() {
+            ui.label(RichText::new(arrow).color(cx.theme.text_weak));
+        }
+        if let Some(key) = focus.key {
+            ui.label(colored(source::token_text(scene.keys, key), cx.theme.key));
+        }
+        if focus.query.is_none() {
+            ui.label(RichText::new(arrow).color(cx.theme.text_weak));
+        }
+    });
+}
+
+fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, query: usize, key: usize) {
+    let mut weights: Vec<(usize, f32)> =
+        scene.heads.iter().filter_map(|head| Some((head.head, head.pattern.get(query, key)?))).collect();
+    weights.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Grid::new("weights").num_columns(2).spacing([4.0 * GRID, 2.0]).show(ui, |ui| {
+        for &(head, weight) in weights.iter().take(MAX_ROWS) {
+            ui.label(RichText::new(format!("Head {head}")).color(cx.theme.head_color(head)));
+            ui.monospace(weight_text(weight));
+            ui.end_row();
+        }
+    });
+    rest_ui(ui, cx, weights.len(), "heads");
+}
+
+fn partners_ui(ui: &mut Ui, partners: &[(usize, f32)], text: impl Fn(usize) -> String) {
+    Grid::new("partners").num_columns(2).spacing([4.0 * GRID, 2.0]).show(ui, |ui| {
+        for &(position, weight) in partners.iter().take(MAX_ROWS) {
+            ui.label(text(position));
+            ui.monospace(weight_text(weight));
+            ui.end_row();
+        }
+    });
+}
+
+fn rest_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n: usize, what: &str) {
+    if n > MAX_ROWS {
+        let text = format!("and {} weaker {what}", n - MAX_ROWS);
+        ui.label(RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak));
+    }
+}
+
+/// Positions by mean weight over the heads that are on, strongest first.
+fn ranked(
+    scene: &Scene<'_>,
+    n: usize,
+    weight: impl Fn(&crate::capture::Matrix, usize) -> Option<f32>,
+) -> Vec<(usize, f32)> {
+    let n_heads = scene.heads.len().max(1) as f32;
+    let mean = |position| scene.heads.iter().filter_map(|head| weight(&head.pattern, position)).sum::<f32>() / n_heads;
+    let mut ranked: Vec<_> = (0..n).map(|position| (position, mean(position))).filter(|(_, w)| *w > 0.0).collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    ranked
+}
