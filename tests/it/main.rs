@@ -9,3 +9,5 @@ mod tidy;
 mod laws;
 /// Made-up captures for other modules.
 mod support;
+/// The views: hover, click, options and empty states, without a window.
+mod views;

@@ -2,9 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use eframe::egui::{
-    Align, Button, ComboBox, Label, Layout, Response, RichText, Role, Slider, Ui, WidgetInfo, containers::Popup,
-};
+use eframe::egui::{Align, Button, ComboBox, Label, Layout, Response, RichText, Slider, Ui};
 
 use crate::{
     session::{ColorMapChoice, Command, HiddenTokens, ViewOptions},
@@ -42,13 +40,15 @@ pub fn stack_and_layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         if step_button(ui, "‹", "Previous layer", head.layer > 0).clicked() {
             cx.send(Command::SelectLayer(head.layer - 1));
         }
-        ComboBox::new("layer", "").selected_text(head.layer.to_string()).width(12.0 * GRID).show_ui(ui, |ui| {
+        let combo = ComboBox::new("layer", "").selected_text(head.layer.to_string()).width(12.0 * GRID);
+        let combo = combo.show_ui(ui, |ui| {
             for layer in 0..n_layers {
                 if ui.selectable_label(layer == head.layer, layer.to_string()).clicked() {
                     cx.send(Command::SelectLayer(layer));
                 }
             }
         });
+        combo.response.accessible_name("Layer");
         if step_button(ui, "›", "Next layer", head.layer + 1 < n_layers).clicked() {
             cx.send(Command::SelectLayer(head.layer + 1));
         }
@@ -57,8 +57,7 @@ pub fn stack_and_layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 
 fn step_button(ui: &mut Ui, text: &str, name: &str, enabled: bool) -> Response {
     let response = ui.add_enabled(enabled, Button::new(text).min_size([5.0 * GRID, 0.0].into()));
-    response.widget_info(|| WidgetInfo::labeled(Role::Button, enabled, name));
-    response.on_hover_text(name)
+    response.accessible_name(name).on_hover_text(name)
 }
 
 /// Small weak text on one line, cut with an ellipsis where it does not fit.
@@ -87,11 +86,10 @@ pub fn percent_slider_ui(ui: &mut Ui, name: &str, value: &mut f32, range: RangeI
     let (low, high) = range.into_inner();
     let slider = Slider::new(&mut percent, low * 100.0..=high * 100.0).suffix(" %").fixed_decimals(0);
     let response = ui.add(slider);
-    response.widget_info(|| WidgetInfo::slider(true, f64::from(percent), name));
     if response.changed() {
         *value = percent / 100.0;
     }
-    response
+    response.accessible_name(name)
 }
 
 /// A choice among a few words.
@@ -103,15 +101,10 @@ pub fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, op
             if ui.selectable_label(option == value, *text).clicked() {
                 *value = *option;
                 changed = true;
-                Popup::close_all(ui.ctx());
             }
         }
     });
-    combo.response.widget_info(|| {
-        let mut info = WidgetInfo::labeled(Role::ComboBox, true, name);
-        info.current_text_value = Some(current.to_owned());
-        info
-    });
+    combo.response.accessible_name(name);
     changed
 }
 

@@ -195,6 +195,7 @@ pub fn visible_lines(heads: &[impl AsRef<HeadEdges>], rows: &Range<usize>, max: 
     for head in heads {
         let head = head.as_ref();
         let visible = head
+            .set
             .edges
             .iter()
             .filter(|edge| rows.contains(&(edge.query as usize)) || rows.contains(&(edge.key as usize)));

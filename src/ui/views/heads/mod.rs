@@ -376,8 +376,7 @@ fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize) {
     ui.add_space(GRID);
     let all_on = (0..n_heads).all(|head| selection.heads_on.contains(head));
     let all = ui.add_enabled(!all_on, eframe::egui::Button::new("All"));
-    all.widget_info(|| WidgetInfo::labeled(Role::Button, !all_on, "Show all heads"));
-    if all.clicked() {
+    if all.accessible_name("Show all heads").clicked() {
         cx.send(Command::AllHeads);
     }
 }

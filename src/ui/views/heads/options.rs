@@ -41,12 +41,11 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
                 controls::percent_slider_ui(ui, "Share of each row that is drawn", p, 0.1..=1.0);
             }
             EdgeFilter::TopK(n) => {
-                let response = ui.add(Slider::new(n, 1..=32).suffix(" keys"));
-                response.widget_info(|| WidgetInfo::slider(true, *n as f64, "Lines of each query"));
+                ui.add(Slider::new(n, 1..=32).suffix(" keys")).accessible_name("Lines of each query");
             }
             EdgeFilter::Threshold(least) => {
-                let response = ui.add(Slider::new(least, 0.001..=1.0).logarithmic(true));
-                response.widget_info(|| WidgetInfo::slider(true, f64::from(*least), "Smallest weight that is drawn"));
+                let slider = Slider::new(least, 0.001..=1.0).logarithmic(true);
+                ui.add(slider).accessible_name("Smallest weight that is drawn");
             }
         }
         controls::hidden_tokens_ui(ui, cx, options);

@@ -1,0 +1,189 @@
+//! The views in the centre: what they show, what they ask for, and that every control has a name.
+
+use std::sync::Arc;
+
+use attnscope::{
+    capture::Capture,
+    session::{Command, Focus, HiddenTokens, Loadable, Session, Settings, ViewKind},
+    ui::{CommandQueue, ViewCtx, theme::Theme, views::Views},
+};
+use eframe::egui::{Vec2, vec2};
+use egui_kittest::{Harness, kittest::Queryable as _};
+
+use crate::support::synthetic;
+
+/// A session, its views, and everything they asked for.
+struct Stage {
+    session: Session,
+    views: Views,
+    asked: Vec<Command>,
+    dark: bool,
+}
+
+impl Stage {
+    fn new(capture: Capture, view: ViewKind) -> Self {
+        let mut session = Session::new(Settings::default());
+        session.capture = Loadable::Ready(Arc::new(capture));
+        session.view = view;
+        Self { session, views: Views::default(), asked: Vec::new(), dark: false }
+    }
+
+    /// Shows the view in a window of `size`; what it asks for is done before the next frame.
+    fn show(self, size: Vec2) -> Harness<'static, Self> {
+        let builder = Harness::builder().with_size(size).with_max_steps(64);
+        #[cfg(feature = "snapshots")]
+        let builder = builder.wgpu();
+        builder.build_ui_state(
+            |ui, stage| {
+                let theme = if stage.dark { Theme::dark() } else { Theme::light() };
+                ui.ctx().set_global_style(theme.style());
+                let commands = CommandQueue::default();
+                let cx = ViewCtx { session: &stage.session, theme: &theme, commands: &commands };
+                stage.views.ui(stage.session.view, ui, &cx);
+                for command in commands.take() {
+                    stage.asked.push(command.clone());
+                    let _ = stage.session.apply(command);
+                }
+            },
+            self,
+        )
+    }
+
+    /// Shows the options of the view instead of the view.
+    fn show_options(self) -> Harness<'static, Self> {
+        Harness::builder().with_size(vec2(280.0, 500.0)).build_ui_state(
+            |ui, stage| {
+                let theme = Theme::light();
+                ui.ctx().set_global_style(theme.style());
+                let commands = CommandQueue::default();
+                let cx = ViewCtx { session: &stage.session, theme: &theme, commands: &commands };
+                stage.views.options_ui(stage.session.view, ui, &cx);
+                for command in commands.take() {
+                    stage.asked.push(command.clone());
+                    let _ = stage.session.apply(command);
+                }
+            },
+            self,
+        )
+    }
+}
+
+fn sentence() -> Capture {
+    synthetic::text_capture(9, 3, 4)
+}
+
+#[test]
+fn hovering_and_clicking_a_token_focuses_it_everywhere() {
+    let mut stage = Stage::new(sentence(), ViewKind::Heads).show(vec2(900.0, 600.0));
+    stage.run();
+    stage.get_by_label("Query 2 sat").hover();
+    stage.run();
+    assert_eq!(stage.state().session.selection.hover, Focus::query(2));
+    stage.get_by_label("Query 2 sat").click();
+    stage.run();
+    assert_eq!(stage.state().session.selection.pinned, Focus::query(2));
+    stage.get_by_label("Key 3 on").hover();
+    stage.run();
+    assert_eq!(stage.state().session.selection.hover, Focus::cell(2, 3), "a key beside a pinned query is their cell");
+    stage.remove_cursor();
+    stage.run();
+    assert_eq!(stage.state().session.selection.hover, Focus::NONE);
+    assert_eq!(stage.state().session.selection.pinned, Focus::query(2));
+}
+
+#[test]
+fn swatches_turn_heads_off_until_none_is_left() {
+    let mut stage = Stage::new(sentence(), ViewKind::Heads).show(vec2(900.0, 600.0));
+    stage.run();
+    for head in 0..4 {
+        stage.get_by_label(&format!("Head {head}")).click();
+        stage.run();
+        // Clicks in quick succession at different places are not a double click, but time must pass.
+        stage.run_steps(20);
+    }
+    stage.get_by_label("All heads are off; click a swatch to see its lines");
+    stage.get_by_label("Show all heads").click();
+    stage.run();
+    assert!(stage.query_by_label("Attention lines").is_some());
+}
+
+#[test]
+fn the_caption_says_what_is_drawn_of_what_there_is() {
+    let mut stage = Stage::new(sentence(), ViewKind::Heads).show(vec2(900.0, 600.0));
+    stage.run();
+    // 4 heads × 9 × 9 entries, none of them zero.
+    assert!(stage.query_by_label_contains("of 324 lines").is_some());
+}
+
+#[test]
+fn leaving_every_token_out_is_said_instead_of_shown() {
+    let mut stage = Stage::new(synthetic::causal_text_capture(1, 1, 2), ViewKind::Heads);
+    stage.session.settings.views.hidden = HiddenTokens::First;
+    let mut stage = stage.show(vec2(700.0, 500.0));
+    stage.run();
+    stage.get_by_label("Every token is left out; change what is left out in the options");
+}
+
+#[test]
+fn long_inputs_draw_only_the_tokens_in_sight() {
+    let mut stage = Stage::new(synthetic::causal_text_capture(200, 1, 2), ViewKind::Heads).show(vec2(700.0, 500.0));
+    stage.run();
+    assert!(stage.query_by_label("Query 3 on").is_some());
+    assert!(stage.query_by_label("Query 150 because").is_none());
+}
+
+#[test]
+fn every_view_without_a_capture_says_what_to_do() {
+    for view in ViewKind::ALL {
+        let mut stage = Stage::new(sentence(), view);
+        stage.session.capture = Loadable::Empty;
+        let mut stage = stage.show(vec2(700.0, 500.0));
+        stage.run();
+        stage.get_by_label("Choose an example or open a model to see its attention");
+    }
+}
+
+#[test]
+fn options_of_every_view_can_be_drawn_and_have_names() {
+    for view in ViewKind::ALL {
+        let mut stage = Stage::new(synthetic::image_capture((4, 5)), view).show_options();
+        stage.run();
+        assert_eq!(stage.state().asked, [], "drawing the options of {} asks for nothing", view.label());
+    }
+}
+
+/// Writes pictures of the views to the folder named by `VIEW_PICTURES`, for a person to look at.
+#[cfg(feature = "snapshots")]
+#[test]
+fn pictures_of_the_views() {
+    let Some(folder) = std::env::var_os("VIEW_PICTURES") else { return };
+    let only = std::env::var("VIEW_ONLY").unwrap_or_default();
+    let folder = std::path::PathBuf::from(folder);
+    let captures: [(&str, fn() -> Capture); 4] = [
+        ("short", || synthetic::text_capture(12, 4, 4)),
+        ("many", || synthetic::causal_text_capture(40, 12, 12)),
+        ("long", || synthetic::causal_text_capture(300, 4, 12)),
+        ("image", || synthetic::image_capture((14, 14))),
+    ];
+    for view in ViewKind::ALL {
+        for (name, capture) in &captures {
+            for (dark, size) in [(false, vec2(900.0, 600.0)), (true, vec2(700.0, 500.0)), (false, vec2(1600.0, 1000.0))]
+            {
+                let file = format!("{}-{name}-{}.png", view.name(), size.x);
+                if !file.contains(&only) {
+                    continue;
+                }
+                let mut stage = Stage::new(capture(), view);
+                stage.dark = dark;
+                if size.x < 800.0 {
+                    stage.session.selection.pinned = Focus::query(6);
+                }
+                let effects = stage.session.apply(Command::ShowView(view));
+                assert!(effects.len() < 2);
+                let mut stage = stage.show(size);
+                stage.run();
+                stage.render().unwrap().save(folder.join(file)).unwrap();
+            }
+        }
+    }
+}
