@@ -1,6 +1,8 @@
-//! Pure functions on captures: `f32` in, `f32` out. No engine, no window, no threads, no files.
+//! Pure functions on captures: `f32` in, `f32` out. No engine, no window, no files; threads only where
+//! rayon splits work whose result does not depend on them.
 
 pub mod attention;
 pub mod edges;
+mod eigen;
 pub mod projection;
 pub mod stats;

@@ -1,1 +1,10 @@
 //! Pure pixels: colour maps, heatmaps and overlays, shared by textures and by export.
+//!
+//! No window, no files. Pixels are eight-bit RGBA, not premultiplied, row by row from the top.
+
+pub mod colormap;
+mod colormap_tables;
+pub mod heatmap;
+pub mod overlay;
+
+pub use colormap::{ColorMap, ColorRange};

@@ -7,6 +7,8 @@ mod tidy;
 
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
 mod laws;
+/// The joint query–key space in the plane.
+mod projection;
 /// Made-up captures for other modules.
 mod support;
 /// The views: hover, click, options and empty states, without a window.
