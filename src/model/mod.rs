@@ -1,8 +1,10 @@
 //! The instrumented forward pass and everything that feeds it. The only module that names candle.
 
 pub mod audit;
+pub mod bundled;
 mod error;
 mod files;
+pub mod input;
 pub mod kernels;
 mod progress;
 mod source;

@@ -1,0 +1,156 @@
+//! From what the user gives to what a model reads: text to token ids, pictures to pixels.
+//!
+//! Nothing here names the engine; a model gets ids or pixels and hands the tokens on to the capture.
+
+mod display;
+mod image;
+mod resample;
+mod source;
+mod text;
+mod vocabulary;
+
+use std::{borrow::Cow, path::PathBuf};
+
+pub use self::{
+    image::{EncodedImage, ImageProcessor},
+    source::{Picture, open_picture},
+    text::{EncodedText, TextEncoder, check_ids},
+};
+use super::ModelFiles;
+
+/// A file of the checkpoint; `None` when there is no such file.
+fn read(files: &ModelFiles, file: &'static str) -> Result<Option<Cow<'static, [u8]>>, InputError> {
+    files.read(file).transpose().map_err(|error| InputError::BadFile { file, reason: error.to_string() })
+}
+
+/// Why an input, or the description of how to read it, cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The checkpoint has no vocabulary.
+    #[error("this model has no tokenizer, so it cannot read text")]
+    MissingTokenizer,
+    /// A tokenizer or processor file is damaged.
+    #[error("{file} cannot be used: {reason}")]
+    BadFile {
+        /// Name inside the model folder.
+        file: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Nothing to look at.
+    #[error("the text is empty")]
+    EmptyText,
+    /// The special tokens alone fill the limit.
+    #[error("a limit of {limit} tokens leaves no room for the text")]
+    NoRoom {
+        /// The limit.
+        limit: usize,
+        /// Special tokens.
+        n_special: usize,
+    },
+    /// The tokenizer gave up.
+    #[error("the text cannot be tokenised: {0}")]
+    Tokenize(String),
+    /// No ids at all.
+    #[error("there are no token ids")]
+    NoIds,
+    /// More ids than positions.
+    #[error("there are {n} token ids, and the model reads at most {n_ctx}")]
+    TooManyIds {
+        /// Ids given.
+        n: usize,
+        /// Context length.
+        n_ctx: usize,
+    },
+    /// An id outside the vocabulary.
+    #[error("the token id {id} at position {position} is outside the vocabulary, which ends at {last}")]
+    IdOutOfRange {
+        /// The id.
+        id: u32,
+        /// Where it stands.
+        position: usize,
+        /// The largest id.
+        last: usize,
+    },
+    /// The picture file cannot be read.
+    #[error("the picture cannot be read: {reason}")]
+    UnreadablePicture {
+        /// What the system says.
+        reason: std::io::Error,
+        /// Which file.
+        path: PathBuf,
+    },
+    /// Not a picture of a known format.
+    #[error("this is not a picture that can be opened")]
+    NotAPicture {
+        /// Name or path.
+        name: String,
+    },
+    /// Damaged or cut short.
+    #[error("the picture is damaged or cut short: {reason}")]
+    DamagedPicture {
+        /// What the decoder says.
+        reason: String,
+        /// Name or path.
+        name: String,
+    },
+    /// Larger than what is decoded.
+    #[error("the picture has {width} × {height} pixels, more than the {limit} megapixels that can be opened")]
+    HugePicture {
+        /// Declared width.
+        width: u32,
+        /// Declared height.
+        height: u32,
+        /// The limit in megapixels.
+        limit: u64,
+        /// Name or path.
+        name: String,
+    },
+    /// Too long for its width.
+    #[error("the picture is too thin to be scaled to the model's size")]
+    ThinPicture {
+        /// Name.
+        name: String,
+    },
+    /// No sample of this name.
+    #[error("there is no sample picture called “{0}”")]
+    UnknownSample(String),
+}
+
+impl InputError {
+    /// What to do about it, and the path last; may be empty.
+    pub fn details(&self) -> String {
+        match self {
+            Self::MissingTokenizer => {
+                "Looked for tokenizer.json, vocab.txt, and vocab.json with merges.txt; add one of \
+                                       them to the model's folder, or give token ids"
+                    .to_owned()
+            }
+            Self::BadFile { .. } => "Fetch the file again from where the model came".to_owned(),
+            Self::EmptyText => "Type at least one word".to_owned(),
+            Self::NoRoom { n_special, .. } => format!("The tokenizer adds {n_special} special tokens; allow more"),
+            Self::NoIds => "Give at least one id".to_owned(),
+            Self::TooManyIds { .. } => "Leave some out".to_owned(),
+            Self::IdOutOfRange { .. } => "The ids may belong to another model's tokenizer".to_owned(),
+            Self::UnreadablePicture { path, .. } => path.display().to_string(),
+            Self::NotAPicture { name } => format!("PNG, JPEG, WebP, GIF and BMP are read: {name}"),
+            Self::DamagedPicture { name, .. } => format!("The download may be incomplete: {name}"),
+            Self::HugePicture { name, .. } => format!("Scale it down first: {name}"),
+            Self::ThinPicture { name } => format!("Cut out a squarer part first: {name}"),
+            Self::UnknownSample(_) => format!("There are {}", super::bundled::samples().collect::<Vec<_>>().join(", ")),
+            Self::Tokenize(_) => String::new(),
+        }
+    }
+}
+
+impl From<InputError> for super::ModelError {
+    fn from(error: InputError) -> Self {
+        Self::Input { summary: error.to_string(), details: error.details() }
+    }
+}
+
+impl From<InputError> for super::LoadError {
+    fn from(error: InputError) -> Self {
+        Self::Input { summary: error.to_string(), details: error.details() }
+    }
+}

@@ -1,0 +1,153 @@
+//! Pictures to pixel values, against what the Python image processors produce.
+
+use std::{fs, path::PathBuf, sync::Arc};
+
+use attnscope::{
+    capture::RgbaBuffer,
+    model::{
+        ImageSource, ModelFiles, bundled,
+        input::{ImageProcessor, open_picture},
+    },
+};
+use safetensors::SafeTensors;
+use serde_json::Value;
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+fn processor(config: &Value) -> ImageProcessor {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("preprocessor_config.json"), config.to_string()).unwrap();
+    ImageProcessor::from_files(&ModelFiles::folder(folder.path()), (224, 224)).unwrap()
+}
+
+#[test]
+fn pixel_values_are_those_of_the_reference() {
+    let cases: Value = serde_json::from_str(&fs::read_to_string(fixture("preprocessing/cases.json")).unwrap()).unwrap();
+    let expected = fs::read(fixture("preprocessing/expected.safetensors")).unwrap();
+    let expected = SafeTensors::deserialize(&expected).unwrap();
+    let cases_of = cases["cases"].as_array().unwrap();
+    assert!(cases_of.len() > 20);
+    for case in cases_of {
+        let (name, picture) = (case["case"].as_str().unwrap(), case["picture"].as_str().unwrap());
+        let processor = processor(&cases["settings"][case["settings"].as_str().unwrap()]);
+        let picture = open_picture(&ImageSource::Path(fixture("preprocessing").join(picture))).unwrap();
+        let encoded = processor.encode(&picture, (4, 4), 1).unwrap();
+        let tensor = expected.tensor(name).unwrap();
+        assert_eq!(tensor.shape(), [3, encoded.size_px.0, encoded.size_px.1], "{name}");
+        let expected: Vec<f32> =
+            tensor.data().chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect();
+        let worst = expected.iter().zip(&encoded.pixels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        // JPEG decoders differ by a grey level or two, which is up to 0.018 after normalisation.
+        let tolerance = if picture.name.ends_with("jpg") { 0.04 } else { 1e-6 };
+        assert!(worst <= tolerance, "{name}: {worst}");
+    }
+}
+
+#[test]
+fn patches_know_where_they_lie_on_the_picture() {
+    let picture = open_picture(&ImageSource::Path(fixture("preprocessing/wide.png"))).unwrap();
+    let (width, height) = picture.size_px();
+    assert!(width > height);
+    let config = serde_json::json!({
+        "size": {"shortest_edge": 32}, "do_center_crop": true, "crop_size": {"height": 32, "width": 32}
+    });
+    let encoded = processor(&config).encode(&picture, (8, 8), 1).unwrap();
+    assert_eq!(encoded.info.grid, (4, 4));
+    assert_eq!(encoded.tokens.len(), 17);
+    assert!(encoded.tokens[0].special && encoded.tokens[0].text == "[CLS]");
+    assert_eq!(encoded.tokens[1].text, "r0 c0");
+    assert_eq!(encoded.tokens[16].text, "r3 c3");
+    let crop = encoded.info.crop;
+    assert!((crop.height - height as f32).abs() < 0.5, "{crop:?}");
+    assert!((crop.x + crop.width / 2.0 - width as f32 / 2.0).abs() < 2.0, "{crop:?} is in the middle");
+    assert_eq!(encoded.info.source.unwrap().width, width, "shown at its own resolution");
+}
+
+#[test]
+fn without_a_processor_file_the_defaults_of_vit_hold() {
+    let processor = ImageProcessor::from_files(&ModelFiles::folder(fixture("bert-bare")), (12, 18)).unwrap();
+    let white = RgbaBuffer { width: 2, height: 1, pixels: vec![255; 8] };
+    let source = ImageSource::Memory { name: "white".to_owned(), pixels: Arc::new(white) };
+    let encoded = processor.encode(&open_picture(&source).unwrap(), (6, 6), 1).unwrap();
+    assert_eq!(encoded.size_px, (12, 18));
+    assert_eq!(encoded.info.grid, (2, 3));
+    assert!(encoded.pixels.iter().all(|&value| (value - 1.0).abs() < 1e-6));
+}
+
+#[test]
+fn damaged_settings_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for config in [
+        "[]",
+        "{",
+        r#"{"size": -3}"#,
+        r#"{"size": 1000000000}"#,
+        r#"{"size": {"depth": 3}}"#,
+        r#"{"resample": 77}"#,
+        r#"{"image_mean": [1, 2]}"#,
+        r#"{"image_std": [1, 0, 1]}"#,
+        r#"{"do_center_crop": true, "crop_size": {"shortest_edge": 3}}"#,
+    ] {
+        fs::write(folder.path().join("preprocessor_config.json"), config).unwrap();
+        let error = ImageProcessor::from_files(&ModelFiles::folder(folder.path()), (8, 8)).unwrap_err();
+        assert!(error.to_string().starts_with("preprocessor_config.json cannot be used"), "{config}: {error}");
+    }
+}
+
+#[test]
+fn bad_pictures_are_refused_with_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        open_picture(&ImageSource::Path(path)).unwrap_err().to_string()
+    };
+    assert_eq!(refusal("text.png", b"not a picture at all"), "this is not a picture that can be opened");
+    assert_eq!(refusal("empty.png", b""), "this is not a picture that can be opened");
+    let png = fs::read(fixture("preprocessing/wide.png")).unwrap();
+    assert!(refusal("cut.png", &png[..png.len() / 2]).contains("damaged or cut short"));
+    let jpg = fs::read(fixture("preprocessing/wide.jpg")).unwrap();
+    assert!(refusal("cut.jpg", &jpg[..jpg.len() / 2]).contains("damaged or cut short"));
+    assert!(refusal("head.jpg", &jpg[..30]).contains("damaged or cut short"));
+    assert!(
+        refusal("huge.png", &huge_png()).starts_with("the picture has 30000 × 30000 pixels"),
+        "refused by its declared size"
+    );
+    let missing = open_picture(&ImageSource::Path(folder.path().join("missing.png"))).unwrap_err();
+    assert!(missing.to_string().starts_with("the picture cannot be read"));
+    assert!(missing.details().contains("missing.png"), "the path comes last");
+    assert!(open_picture(&ImageSource::Path(folder.path().to_owned())).is_err());
+    assert!(open_picture(&ImageSource::Bundled("nothing".to_owned())).is_err());
+}
+
+#[test]
+fn a_very_thin_picture_is_not_blown_up() {
+    let thin = RgbaBuffer { width: 2000, height: 1, pixels: vec![255; 8000] };
+    let source = ImageSource::Memory { name: "thin".to_owned(), pixels: Arc::new(thin) };
+    let processor = processor(&serde_json::json!({"size": {"shortest_edge": 224}}));
+    let error = processor.encode(&open_picture(&source).unwrap(), (16, 16), 1).unwrap_err();
+    assert!(error.to_string().contains("too thin"));
+}
+
+#[test]
+fn every_sample_picture_opens() {
+    assert!(bundled::samples().count() >= 3);
+    for name in bundled::samples() {
+        let picture = open_picture(&ImageSource::Bundled(name.to_owned())).unwrap();
+        assert!(picture.size_px().0 > 100, "{name}");
+    }
+}
+
+/// A valid PNG header that declares 30,000 × 30,000 pixels, and next to nothing behind it.
+fn huge_png() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, 30_000, 30_000);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_chunk(png::chunk::IDAT, &[0x78, 0x01]).unwrap();
+    drop(writer);
+    bytes
+}

@@ -1,0 +1,190 @@
+//! Text to ids and tokens, against what the Python tokenizers produce.
+
+use std::{fs, path::PathBuf};
+
+use attnscope::model::{
+    ModelFiles, TextInput, bundled,
+    input::{InputError, TextEncoder, check_ids},
+};
+use serde_json::Value;
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+fn encoder(name: &str) -> TextEncoder {
+    TextEncoder::from_files(&ModelFiles::folder(fixture(name))).unwrap()
+}
+
+fn text(text: &str) -> TextInput {
+    TextInput { text: text.to_owned(), ..TextInput::default() }
+}
+
+fn shown(encoder: &TextEncoder, input: &TextInput) -> Vec<String> {
+    encoder.encode(input, 10_000).unwrap().tokens.into_iter().map(|token| token.text).collect()
+}
+
+/// Every text of `tokenization.json`: ids, type ids where given, and offsets in bytes.
+fn check_reference(name: &str, source: &str) {
+    let encoder = encoder(name);
+    assert_eq!(encoder.source(), source);
+    let cases = fs::read_to_string(fixture(name).join("tokenization.json")).unwrap();
+    let cases: Vec<Value> = serde_json::from_str(&cases).unwrap();
+    assert!(cases.len() > 15);
+    for case in &cases {
+        let numbers = |key: &str| -> Option<Vec<u32>> {
+            Some(case.get(key)?.as_array()?.iter().map(|id| id.as_u64().unwrap() as u32).collect())
+        };
+        let mut input = text(case["text"].as_str().unwrap());
+        input.text_b = case.get("pair").map(|pair| pair.as_str().unwrap().to_owned());
+        let encoded = match encoder.encode(&input, 10_000) {
+            Err(InputError::EmptyText) if input.text.trim().is_empty() => continue,
+            encoded => encoded.unwrap(),
+        };
+        assert_eq!(Some(&encoded.ids), numbers("ids").as_ref(), "ids of {:?} in {name}", input.text);
+        if let Some(type_ids) = numbers("type_ids") {
+            assert_eq!(encoded.type_ids, type_ids, "type ids of {:?} in {name}", input.text);
+        }
+        if let Some(offsets) = case.get("offsets") {
+            let offsets: Vec<[usize; 2]> = serde_json::from_value(offsets.clone()).unwrap();
+            let spans: Vec<[usize; 2]> =
+                encoded.tokens.iter().map(|token| [token.span.start, token.span.end]).collect();
+            assert_eq!(spans, offsets, "offsets of {:?} in {name}", input.text);
+        }
+    }
+}
+
+#[test]
+fn tokenizer_json_gives_the_reference_ids() {
+    check_reference("bert", "tokenizer.json");
+    check_reference("gpt2", "tokenizer.json");
+}
+
+#[test]
+fn old_vocabularies_give_the_reference_ids() {
+    check_reference("bert-old", "vocab.txt");
+    check_reference("bert-classifier", "vocab.txt");
+    check_reference("gpt2-bare", "vocab.json and merges.txt");
+}
+
+#[test]
+fn special_tokens_are_marked_and_can_be_left_out() {
+    let encoder = encoder("bert");
+    let encoded = encoder.encode(&text("the street"), 64).unwrap();
+    let special: Vec<bool> = encoded.tokens.iter().map(|token| token.special).collect();
+    assert_eq!(special, [true, false, false, true]);
+    assert_eq!(shown(&encoder, &TextInput { no_special: true, ..text("the street") }), ["the", "street"]);
+    // Typed by the user, it is part of the input.
+    let typed = encoder.encode(&text("the [MASK]"), 64).unwrap();
+    assert_eq!((typed.tokens[2].text.as_str(), typed.tokens[2].special), ("[MASK]", false));
+}
+
+#[test]
+fn byte_level_pieces_are_shown_as_text() {
+    let encoder = encoder("gpt2");
+    assert_eq!(shown(&encoder, &text("The doctor\n"))[0], "The");
+    assert!(shown(&encoder, &text("to the cat")).contains(&"␣the".to_owned()));
+    assert_eq!(shown(&encoder, &text("\n\t")), ["⏎", "⇥"]);
+    let split = shown(&encoder, &text("x 🙂"));
+    assert_eq!(split, ["x", "␣", "🙂¹", "🙂²", "🙂³", "🙂⁴"]);
+    let the = encoder.encode(&text(" the"), 64).unwrap().ids[0];
+    assert_eq!(encoder.decode_label(the), "␣the");
+    assert_eq!(encoder.decode_label(999_999), "#999999");
+}
+
+#[test]
+fn ids_are_named_by_the_tokenizer() {
+    let encoder = encoder("gpt2");
+    let ids = encoder.encode(&text("The café"), 64).unwrap().ids;
+    let tokens = encoder.tokens_of_ids(&ids);
+    assert_eq!(tokens.iter().map(|token| token.text.clone()).collect::<Vec<_>>(), shown(&encoder, &text("The café")));
+}
+
+#[test]
+fn a_long_text_is_cut_and_the_note_says_so() {
+    let encoder = encoder("bert");
+    let long = "the street ".repeat(700);
+    let encoded = encoder.encode(&text(&long), 512).unwrap();
+    assert_eq!(encoded.ids.len(), 512);
+    assert!(encoded.tokens[0].special && encoded.tokens[511].special, "special tokens stay");
+    assert_eq!(encoded.notes, ["The text has 1,402 tokens; the first 512 were used"]);
+    let shorter = TextInput { max_tokens: Some(8), ..text(&long) };
+    assert_eq!(encoder.encode(&shorter, 512).unwrap().ids.len(), 8);
+    let short = encoder.encode(&text("the street"), 512).unwrap();
+    assert!(short.notes.is_empty());
+}
+
+#[test]
+fn the_longer_text_of_a_pair_is_cut_first() {
+    let encoder = encoder("bert");
+    let pair = TextInput { text_b: Some("the street".to_owned()), ..text(&"the ".repeat(100)) };
+    let encoded = encoder.encode(&pair, 20).unwrap();
+    assert_eq!(encoded.ids.len(), 20);
+    assert_eq!(encoded.type_ids.iter().filter(|&&id| id == 1).count(), 3, "the second text and its [SEP] are whole");
+    assert_eq!(encoded.notes, ["The two texts have 105 tokens; they were cut to 20"]);
+}
+
+/// A hundred thousand words, with and without spaces between them.
+#[test]
+fn a_huge_text_is_not_read_to_its_end() {
+    for (name, huge) in [
+        ("bert", "the street ".repeat(500_000)),
+        ("gpt2", "the street ".repeat(500_000)),
+        ("bert", "x".repeat(3_000_000)),
+        ("gpt2", "é".repeat(1_500_000)),
+    ] {
+        let encoded = encoder(name).encode(&text(&huge), 64).unwrap();
+        assert!(encoded.ids.len() <= 64);
+        let start = encoder(name).encode(&text(&huge[..2000]), 64).unwrap();
+        assert_eq!(encoded.ids, start.ids, "the start of the text decides");
+    }
+    let note = &encoder("bert").encode(&text(&"the street ".repeat(500_000)), 64).unwrap().notes[0];
+    assert!(note.starts_with("The text has about 1,000,0"), "{note}");
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_with_a_sentence() {
+    let error = |result: Result<_, InputError>| result.map(drop).unwrap_err().to_string();
+    assert_eq!(error(encoder("bert").encode(&text(""), 64)), "the text is empty");
+    assert_eq!(error(encoder("bert").encode(&text(" \n\t"), 64)), "the text is empty");
+    let tight = TextInput { max_tokens: Some(2), ..text("the") };
+    assert_eq!(error(encoder("bert").encode(&tight, 64)), "a limit of 2 tokens leaves no room for the text");
+    let missing = TextEncoder::from_files(&ModelFiles::folder(fixture("bert-bare"))).unwrap_err();
+    assert!(missing.to_string().contains("no tokenizer"));
+    assert!(missing.details().contains("vocab.txt"), "says which files were looked for");
+    assert!(check_ids(&[], 10, 64).is_err());
+    assert!(check_ids(&[1; 65], 10, 64).is_err());
+    assert_eq!(
+        check_ids(&[1, 12], 10, 64).unwrap_err().to_string(),
+        "the token id 12 at position 1 is outside the vocabulary, which ends at 9"
+    );
+}
+
+#[test]
+fn damaged_vocabularies_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = |files: &[(&str, &str)]| {
+        for (name, content) in files {
+            fs::write(folder.path().join(name), content).unwrap();
+        }
+        let error = TextEncoder::from_files(&ModelFiles::folder(folder.path())).unwrap_err().to_string();
+        for (name, _) in files {
+            fs::remove_file(folder.path().join(name)).unwrap();
+        }
+        error
+    };
+    assert!(refusal(&[("tokenizer.json", "{\"model\": 3}")]).starts_with("tokenizer.json cannot be used"));
+    assert!(refusal(&[("vocab.txt", "the\nstreet\n")]).contains("it does not contain"));
+    assert!(refusal(&[("vocab.json", "[]"), ("merges.txt", "")]).starts_with("vocab.json cannot be used"));
+    assert!(
+        refusal(&[("vocab.json", "{\"a\": 0}"), ("merges.txt", "a b c\n")]).starts_with("merges.txt cannot be used")
+    );
+    assert!(refusal(&[("vocab.json", "{\"a\": 0}")]).contains("no tokenizer"), "half a vocabulary is none");
+}
+
+#[test]
+fn the_bundled_model_has_a_tokenizer() {
+    let encoder = TextEncoder::from_files(&bundled::model("demo:gpt").unwrap()).unwrap();
+    assert!(encoder.encode(&text("Once upon a time"), 64).unwrap().ids.len() >= 4);
+    assert!(bundled::model("demo:none").is_none());
+}
