@@ -4,6 +4,8 @@
 mod kernels;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
 mod laws;
+/// Every recorded site against PyTorch, and the laws between the sites.
+mod parity;
 /// Pictures to pixel values: the reference's numbers, and hostile files.
 mod preprocessing;
 /// The joint query–key space in the plane.

@@ -8,11 +8,13 @@
 mod fallback;
 mod matmul;
 mod ops;
+mod share;
 mod simd;
 
 use candle_core::{Result, Tensor};
 
 pub use matmul::{attend, scores};
+pub use share::share;
 
 /// Element-wise non-linearity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,173 @@
+//! Reads `config.json` leniently: every name an architecture ever used, `null` taken as absent, and
+//! no number believed that no model has.
+//!
+//! The only place that knows the names of the Hugging Face libraries for sizes.
+
+use serde_json::{Map, Value};
+
+use super::{LoadError, ModelFiles, kernels::Activation};
+
+const FILE: &str = "config.json";
+
+/// The largest value of each kind of size; far above every real model, far below an overflow.
+const MAX_WIDTH: usize = 1 << 20;
+const MAX_LAYERS: usize = 4096;
+const MAX_ROWS: usize = 1 << 24;
+const MAX_PIXELS: usize = 1 << 15;
+
+/// A parsed `config.json`.
+pub(crate) struct Config {
+    values: Map<String, Value>,
+    path: String,
+}
+
+impl Config {
+    pub fn read(files: &ModelFiles) -> Result<Self, LoadError> {
+        let path = files.location_of(FILE);
+        let Some(bytes) = files.read(FILE) else { return Err(LoadError::NoConfig { path: files.location() }) };
+        let bytes = bytes.map_err(|source| LoadError::Io { file: FILE.to_owned(), path: path.clone(), source })?;
+        match serde_json::from_slice(&bytes) {
+            Ok(Value::Object(values)) => Ok(Self { values, path }),
+            Ok(_) => Err(LoadError::Config { file: FILE.to_owned(), path, reason: "it is not an object".to_owned() }),
+            Err(error) => Err(LoadError::Config { file: FILE.to_owned(), path, reason: error.to_string() }),
+        }
+    }
+
+    /// An error about this file.
+    pub fn error(&self, reason: impl Into<String>) -> LoadError {
+        LoadError::Config { file: FILE.to_owned(), path: self.path.clone(), reason: reason.into() }
+    }
+
+    /// An error that names the architecture.
+    pub fn unknown_family(&self, model_type: &str) -> LoadError {
+        let path = self.path.strip_suffix(FILE).unwrap_or(&self.path).trim_end_matches(['/', '\\']).to_owned();
+        LoadError::UnknownFamily { model_type: model_type.to_owned(), path }
+    }
+
+    /// `model_type`, or what the class name in `architectures` implies, in lower case.
+    pub fn model_type(&self) -> Result<String, LoadError> {
+        if let Some(name) = self.text(&["model_type"]) {
+            return Ok(name.to_lowercase());
+        }
+        match self.architecture() {
+            Some(class) if class.starts_with("Bert") => Ok("bert".to_owned()),
+            Some(class) if class.starts_with("GPT2") => Ok("gpt2".to_owned()),
+            Some(class) if class.starts_with("ViT") => Ok("vit".to_owned()),
+            Some(class) => Ok(class.to_owned()),
+            None => Err(self.error("it names no model_type")),
+        }
+    }
+
+    /// The class that wrote the checkpoint, such as `BertForMaskedLM`.
+    pub fn architecture(&self) -> Option<&str> {
+        self.values.get("architectures")?.as_array()?.first()?.as_str()
+    }
+
+    /// Width of the residual stream.
+    pub fn d_model(&self) -> Result<usize, LoadError> {
+        self.size(&["hidden_size", "n_embd", "d_model", "dim"], MAX_WIDTH)
+    }
+
+    /// Width between the two linear maps of an MLP; `None` when the file leaves it to the family.
+    pub fn d_mlp(&self) -> Result<Option<usize>, LoadError> {
+        self.optional_size(&["intermediate_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim"], MAX_WIDTH)
+    }
+
+    pub fn n_layers(&self) -> Result<usize, LoadError> {
+        self.size(&["num_hidden_layers", "n_layer", "n_layers", "num_layers"], MAX_LAYERS)
+    }
+
+    /// Heads, which must divide `d_model`.
+    pub fn n_heads(&self, d_model: usize) -> Result<usize, LoadError> {
+        let n_heads = self.size(&["num_attention_heads", "n_head", "n_heads", "num_heads"], MAX_WIDTH)?;
+        if !d_model.is_multiple_of(n_heads) {
+            return Err(self.error(format!("{n_heads} heads do not divide a width of {d_model}")));
+        }
+        Ok(n_heads)
+    }
+
+    pub fn n_vocab(&self) -> Result<usize, LoadError> {
+        self.size(&["vocab_size"], MAX_ROWS)
+    }
+
+    /// Rows of the position table.
+    pub fn n_ctx(&self) -> Result<usize, LoadError> {
+        self.size(&["max_position_embeddings", "n_positions", "n_ctx"], MAX_ROWS)
+    }
+
+    pub fn norm_eps(&self, default: f32) -> Result<f32, LoadError> {
+        let aliases = ["layer_norm_eps", "layer_norm_epsilon", "layernorm_eps", "rms_norm_eps"];
+        let Some((name, value)) = self.get(&aliases) else { return Ok(default) };
+        match value.as_f64() {
+            Some(eps) if (0.0..=1.0).contains(&eps) => Ok(eps as f32),
+            _ => Err(self.error(format!("{name} is {value}"))),
+        }
+    }
+
+    pub fn activation(&self, default: Activation) -> Result<Activation, LoadError> {
+        let Some(name) = self.text(&["hidden_act", "activation_function", "hidden_activation"]) else {
+            return Ok(default);
+        };
+        Activation::from_name(name).ok_or_else(|| self.error(format!("its activation “{name}” is not supported")))
+    }
+
+    pub fn flag(&self, name: &str, default: bool) -> bool {
+        self.values.get(name).and_then(Value::as_bool).unwrap_or(default)
+    }
+
+    pub fn text(&self, aliases: &[&'static str]) -> Option<&str> {
+        self.get(aliases).and_then(|(_, value)| value.as_str())
+    }
+
+    /// A number of pixels, or `[height, width]`.
+    pub fn pixels(&self, name: &str, default: Option<usize>) -> Result<(usize, usize), LoadError> {
+        let size = |value: &Value| match value.as_u64() {
+            Some(n) if (1..=MAX_PIXELS as u64).contains(&n) => Ok(n as usize),
+            _ => Err(self.error(format!("{name} is {value}"))),
+        };
+        match self.values.get(name) {
+            None | Some(Value::Null) => {
+                default.map(|n| (n, n)).ok_or_else(|| self.error(format!("it does not say {name}")))
+            }
+            Some(Value::Array(sides)) => match sides.as_slice() {
+                [height, width] => Ok((size(height)?, size(width)?)),
+                _ => Err(self.error(format!("{name} has {} numbers instead of two", sides.len()))),
+            },
+            Some(value) => size(value).map(|n| (n, n)),
+        }
+    }
+
+    /// Class names by index, from `id2label` or `num_labels`; `None` when the file has neither.
+    pub fn labels(&self) -> Option<Vec<String>> {
+        if let Some(map) = self.values.get("id2label").and_then(Value::as_object) {
+            let mut labels: Vec<(usize, String)> = map
+                .iter()
+                .filter_map(|(id, label)| {
+                    Some((id.parse().ok()?, label.as_str().map_or_else(|| label.to_string(), str::to_owned)))
+                })
+                .collect();
+            labels.sort();
+            return Some(labels.into_iter().map(|(_, label)| label).collect());
+        }
+        let n = self.values.get("num_labels").and_then(Value::as_u64).filter(|&n| n <= MAX_ROWS as u64)?;
+        Some((0..n).map(|id| format!("LABEL_{id}")).collect())
+    }
+
+    /// A size that must be there.
+    pub fn size(&self, aliases: &[&'static str], max: usize) -> Result<usize, LoadError> {
+        self.optional_size(aliases, max)?.ok_or_else(|| self.error(format!("it does not say {}", aliases[0])))
+    }
+
+    /// A size of at least one and at most `max`.
+    pub fn optional_size(&self, aliases: &[&'static str], max: usize) -> Result<Option<usize>, LoadError> {
+        let Some((name, value)) = self.get(aliases) else { return Ok(None) };
+        match value.as_u64() {
+            Some(n) if (1..=max as u64).contains(&n) => Ok(Some(n as usize)),
+            _ => Err(self.error(format!("{name} is {value}, which no model has"))),
+        }
+    }
+
+    fn get(&self, aliases: &[&'static str]) -> Option<(&'static str, &Value)> {
+        aliases.iter().find_map(|name| Some((*name, self.values.get(*name).filter(|value| !value.is_null())?)))
+    }
+}
