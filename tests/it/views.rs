@@ -7,7 +7,7 @@ use attnscope::{
     session::{Command, Focus, HiddenTokens, Loadable, Session, Settings, ViewKind},
     ui::{CommandQueue, ViewCtx, theme::Theme, views::Views},
 };
-use eframe::egui::{Vec2, vec2};
+use eframe::egui::{Event, Modifiers, MouseWheelSource, MouseWheelUnit, TouchPhase, Vec2, vec2};
 use egui_kittest::{Harness, kittest::Queryable as _};
 
 use crate::support::synthetic;
@@ -130,6 +130,44 @@ fn long_inputs_draw_only_the_tokens_in_sight() {
     stage.run();
     assert!(stage.query_by_label("Query 3 on").is_some());
     assert!(stage.query_by_label("Query 150 because").is_none());
+}
+
+#[test]
+fn the_heatmap_names_the_cell_under_the_pointer() {
+    let mut stage = Stage::new(sentence(), ViewKind::Heatmap).show(vec2(900.0, 700.0));
+    stage.run();
+    let plot = stage.get_by_label("Attention pattern of L0H0").rect();
+    let cell = plot.size() / 9.0;
+    stage.hover_at(plot.min + cell * vec2(3.5, 5.5));
+    stage.run();
+    assert_eq!(stage.state().session.selection.hover, Focus::cell(5, 3));
+    assert!(stage.query_by_label("Score").is_some(), "the readout shows the score");
+    stage.get_by_label("Head 2").click();
+    stage.run();
+    stage.get_by_label("Attention pattern of L0H2");
+}
+
+#[test]
+fn the_wheel_zooms_the_heatmap_about_the_pointer() {
+    let mut stage = Stage::new(sentence(), ViewKind::Heatmap).show(vec2(900.0, 700.0));
+    stage.run();
+    let plot = stage.get_by_label("Attention pattern of L0H0").rect();
+    let near_corner = plot.min + plot.size() * 0.98;
+    stage.hover_at(near_corner);
+    stage.run();
+    let wheel = |y| Event::MouseWheel {
+        unit: MouseWheelUnit::Point,
+        delta: vec2(0.0, y),
+        phase: TouchPhase::Move,
+        modifiers: Modifiers::NONE,
+        source: MouseWheelSource::Wheel,
+    };
+    stage.event(wheel(600.0));
+    stage.run();
+    stage.hover_at(plot.min + plot.size() * 0.02);
+    stage.run();
+    let hover = stage.state().session.selection.hover;
+    assert!(hover.query.unwrap() > 2 && hover.key.unwrap() > 2, "the last cells fill the plot now: {hover:?}");
 }
 
 #[test]

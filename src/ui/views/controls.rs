@@ -2,7 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use eframe::egui::{Align, Button, ComboBox, Label, Layout, Response, RichText, Slider, Ui};
+use eframe::egui::{
+    Align, Button, Color32, ComboBox, Label, Layout, Response, RichText, Sense, Slider, Stroke, StrokeKind, Ui,
+};
 
 use crate::{
     session::{ColorMapChoice, Command, HiddenTokens, ViewOptions},
@@ -161,4 +163,13 @@ pub fn grouped(n: usize) -> String {
 /// An attention weight with enough digits to compare, in a constant width where possible.
 pub fn weight_text(weight: f32) -> String {
     if weight >= 0.000_95 || weight == 0.0 { format!("{weight:.3}") } else { format!("{weight:.0e}") }
+}
+
+/// A small square of colour and what it means.
+pub fn swatch_row_ui(ui: &mut Ui, theme: &Theme, color: Color32, text: &str) {
+    ui.horizontal(|ui| {
+        let (rect, _) = ui.allocate_exact_size([3.0 * GRID, 3.0 * GRID].into(), Sense::hover());
+        ui.painter().rect(rect, 2, color, Stroke::new(1.0, theme.rule), StrokeKind::Inside);
+        ui.add(Label::new(RichText::new(text).size(text_size::SMALL).color(theme.text_weak)).truncate());
+    });
 }

@@ -9,11 +9,15 @@ use eframe::egui::{Rect, Ui, UiBuilder};
 use super::{ViewCtx, theme::GRID};
 use crate::session::{Loadable, ViewKind};
 
+mod camera;
 mod controls;
 mod empty;
 mod heads;
+mod heatmap;
 mod hover;
 mod source;
+mod text;
+mod texture;
 
 /// Width of the free border around a view, in points.
 const MARGIN_PT: f32 = 3.0 * GRID;
@@ -24,6 +28,7 @@ const STALE_OPACITY: f32 = 0.45;
 #[derive(Default)]
 pub struct Views {
     heads: heads::HeadsView,
+    heatmap: heatmap::HeatmapView,
 }
 
 impl Views {
@@ -42,7 +47,8 @@ impl Views {
             }
             match kind {
                 ViewKind::Heads => self.heads.ui(ui, cx),
-                ViewKind::Heatmap | ViewKind::Image | ViewKind::Scatter | ViewKind::Matrix => {}
+                ViewKind::Heatmap => self.heatmap.ui(ui, cx),
+                ViewKind::Image | ViewKind::Scatter | ViewKind::Matrix => {}
             }
         });
         ui.advance_cursor_after_rect(area);
@@ -55,7 +61,8 @@ impl Views {
         }
         match kind {
             ViewKind::Heads => self.heads.options_ui(ui, cx),
-            ViewKind::Heatmap | ViewKind::Image | ViewKind::Scatter | ViewKind::Matrix => {}
+            ViewKind::Heatmap => self.heatmap.options_ui(ui, cx),
+            ViewKind::Image | ViewKind::Scatter | ViewKind::Matrix => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use eframe::egui::{
     FontId, Id, Mesh, Painter, Pos2, Rangef, Rect, Role, ScrollArea, Sense, Shape, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
-use super::{controls, empty, hover::HoverSender, source};
+use super::{controls, empty, hover::HoverSender, source, text};
 use crate::{
     capture::{Capture, Token},
     ids::{CaptureId, StackKind},
@@ -32,8 +32,6 @@ use layout::{Column, HeadsLayout, HeadsLayoutInput, Line};
 const MAX_LINES: usize = 12_000;
 /// How near the pointer must be to a line, in points.
 const LINE_REACH_PT: f32 = 4.0;
-/// Longest texts that are measured to size a column.
-const N_MEASURED: usize = 16;
 /// Height of the column headings.
 const HEADING_PT: f32 = 6.0 * GRID;
 /// Size of a head's swatch.
@@ -176,8 +174,9 @@ impl HeadsView {
     fn layout(&mut self, ui: &Ui, capture: &Capture, stack: StackKind, area: Vec2) -> HeadsLayout {
         let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
         let key = WidthsKey { capture: capture.id(), stack, pixels_per_point: ui.pixels_per_point() };
-        let text_widths =
-            self.widths.get_or_update(key, || [widest_text(ui.painter(), queries), widest_text(ui.painter(), keys)]);
+        let text_widths = self
+            .widths
+            .get_or_update(key, || [queries, keys].map(|tokens| text::widest(ui.painter(), tokens, text_size::BODY)));
         let bar = ui.spacing().scroll.allocated_width();
         HeadsLayout::compute(HeadsLayoutInput {
             width: area.x - bar,
@@ -322,20 +321,6 @@ fn at(mesh: &Mesh, origin: Pos2) -> Arc<Mesh> {
     let mut mesh = mesh.clone();
     mesh.translate(origin.to_vec2());
     Arc::new(mesh)
-}
-
-/// The widest of the longest texts. Measuring every text of a long input would cost a frame.
-fn widest_text(painter: &Painter, tokens: &[Token]) -> f32 {
-    // Wide scripts take about twice the room per character.
-    let estimate = |text: &str| text.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum::<usize>();
-    let mut longest: Vec<(usize, usize)> =
-        tokens.iter().enumerate().map(|(position, token)| (estimate(&token.text), position)).collect();
-    longest.sort_unstable_by(|a, b| b.cmp(a));
-    let measure = |&(_, position): &(usize, usize)| {
-        let text = source::token_text(tokens, position);
-        painter.layout_no_wrap(text, FontId::proportional(text_size::BODY), Default::default()).size().x
-    };
-    longest.iter().take(N_MEASURED).map(measure).fold(0.0, f32::max)
 }
 
 fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, stack: StackKind, cx: &ViewCtx<'_>) {

@@ -46,7 +46,7 @@ fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
             ui.label(colored(source::token_text(scene.queries, query), cx.theme.query));
         }
         let arrow = match (focus.query, focus.key) {
-            (Some(_), Some(_)) => "→",
+            (Some(_), Some(_)) => "›",
             (Some(_), None) => "attends to",
             _ => "is attended by",
         };

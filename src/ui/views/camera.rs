@@ -1,0 +1,145 @@
+//! Where the user has panned and zoomed to. Pure geometry: content in its own units, fitted into a
+//! viewport in points.
+
+use eframe::egui::{Pos2, Rect, Response, Ui, Vec2, pos2, vec2};
+
+/// Points of wheel movement that zoom by a factor of e.
+const WHEEL_PT: f32 = 240.0;
+
+/// A zoom and the content's point in the middle of the viewport, as a fraction of the content.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Camera {
+    /// 1 shows everything.
+    pub zoom: f32,
+    /// Content point in the middle, `0..=1` along each axis.
+    pub center: Vec2,
+}
+
+impl Default for Camera {
+    fn default() -> Self {
+        Self { zoom: 1.0, center: Vec2::splat(0.5) }
+    }
+}
+
+impl Camera {
+    /// Where the whole content lies on screen, most of it possibly outside `viewport`.
+    pub fn content_rect(&self, viewport: Rect) -> Rect {
+        let size = viewport.size() * self.zoom;
+        Rect::from_min_size(viewport.center() - size * self.center, size)
+    }
+
+    /// Zooms by `factor` so that what is under `pointer` stays there.
+    pub fn zoom_about(&mut self, viewport: Rect, pointer: Pos2, factor: f32, max_zoom: f32) {
+        let zoom = (self.zoom * factor).clamp(1.0, max_zoom.max(1.0));
+        let anchor = (pointer - self.content_rect(viewport).min) / (viewport.size() * self.zoom);
+        self.center = anchor - (pointer - viewport.center()) / (viewport.size() * zoom);
+        self.zoom = zoom;
+        self.clamp();
+    }
+
+    /// Moves the content by `delta` points.
+    pub fn pan(&mut self, viewport: Rect, delta: Vec2) {
+        self.center -= delta / (viewport.size() * self.zoom);
+        self.clamp();
+    }
+
+    /// Handles wheel, pinch, drag and double click of `response`, which covers `viewport`. Returns
+    /// whether the user zoomed out although everything is shown already.
+    pub fn interact(&mut self, ui: &Ui, response: &Response, viewport: Rect, max_zoom: f32) -> bool {
+        let mut beyond = false;
+        if let Some(pointer) = response.hover_pos() {
+            let (scroll, pinch) = ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
+            let factor = (scroll / WHEEL_PT).exp() * pinch;
+            if factor != 1.0 {
+                beyond = factor < 1.0 && self.zoom <= 1.0;
+                self.zoom_about(viewport, pointer, factor, max_zoom);
+            }
+        }
+        if response.dragged() {
+            self.pan(viewport, response.drag_delta());
+        }
+        if response.double_clicked() {
+            *self = Self::default();
+        }
+        beyond
+    }
+
+    /// Keeps the viewport inside the content.
+    fn clamp(&mut self) {
+        let half = 0.5 / self.zoom;
+        self.center = self.center.clamp(Vec2::splat(half), Vec2::splat(1.0 - half));
+    }
+}
+
+/// A grid of equal cells over the content: which are in sight.
+pub fn visible_cells(content: Rect, viewport: Rect, (n_rows, n_cols): (usize, usize)) -> [std::ops::Range<usize>; 2] {
+    let range = |from: f32, to: f32, start: f32, span: f32, n: usize| {
+        let unit = |x: f32| (x - start) / span.max(f32::MIN_POSITIVE) * n as f32;
+        (unit(from).floor().max(0.0) as usize).min(n)..(unit(to).ceil().max(0.0) as usize).min(n)
+    };
+    [
+        range(viewport.top(), viewport.bottom(), content.top(), content.height(), n_rows),
+        range(viewport.left(), viewport.right(), content.left(), content.width(), n_cols),
+    ]
+}
+
+/// The rectangle of one cell.
+pub fn cell_rect(content: Rect, (n_rows, n_cols): (usize, usize), row: usize, col: usize) -> Rect {
+    let size = vec2(content.width() / n_cols.max(1) as f32, content.height() / n_rows.max(1) as f32);
+    Rect::from_min_size(content.min + size * vec2(col as f32, row as f32), size)
+}
+
+/// Row and column of the cell at `at`.
+pub fn cell_at(content: Rect, (n_rows, n_cols): (usize, usize), at: Pos2) -> Option<(usize, usize)> {
+    if !content.contains(at) {
+        return None;
+    }
+    let part = (at - content.min) / content.size();
+    let at = pos2(part.x * n_cols as f32, part.y * n_rows as f32);
+    Some(((at.y as usize).min(n_rows.checked_sub(1)?), (at.x as usize).min(n_cols.checked_sub(1)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn viewport() -> Rect {
+        Rect::from_min_size(pos2(100.0, 50.0), vec2(400.0, 200.0))
+    }
+
+    #[test]
+    fn zooming_keeps_what_is_under_the_pointer() {
+        let mut camera = Camera::default();
+        let pointer = pos2(180.0, 120.0);
+        let under = |camera: &Camera| {
+            let content = camera.content_rect(viewport());
+            (pointer - content.min) / content.size()
+        };
+        let before = under(&camera);
+        camera.zoom_about(viewport(), pointer, 3.0, 50.0);
+        assert!((under(&camera) - before).length() < 1e-5);
+        assert_eq!(camera.zoom, 3.0);
+        camera.zoom_about(viewport(), pointer, 0.01, 50.0);
+        assert_eq!(camera, Camera::default(), "zooming out ends with everything in sight");
+    }
+
+    #[test]
+    fn panning_stops_at_the_edge_of_the_content() {
+        let mut camera = Camera { zoom: 2.0, ..Camera::default() };
+        camera.pan(viewport(), vec2(9000.0, -9000.0));
+        let content = camera.content_rect(viewport());
+        assert!((content.left() - viewport().left()).abs() < 1e-3);
+        assert!((content.bottom() - viewport().bottom()).abs() < 1e-3);
+    }
+
+    #[test]
+    fn cells_in_sight_and_under_the_pointer() {
+        let content = Camera { zoom: 2.0, ..Camera::default() }.content_rect(viewport());
+        let grid = (8, 10);
+        assert_eq!(visible_cells(content, viewport(), grid), [2..6, 2..8]);
+        let cell = cell_rect(content, grid, 3, 7);
+        assert_eq!(cell_at(content, grid, cell.center()), Some((3, 7)));
+        assert_eq!(cell_at(content, grid, content.max + vec2(1.0, 0.0)), None);
+        assert_eq!(cell_at(content, (0, 0), content.center()), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! Where the heatmap, its axes and its colour bar stand. Pure geometry in points, without an egui
+//! context.
+
+use eframe::egui::{Rect, Vec2, pos2, vec2};
+
+use crate::ui::{theme::GRID, views::texture::BAR_AND_TICKS_PT};
+
+/// Cells of short inputs are no larger than this.
+const MAX_CELL_PT: f32 = 44.0;
+/// Free space between labels and cells.
+pub const LABEL_GAP_PT: f32 = 6.0;
+/// Height of one label; closer labels are left out.
+const LABEL_PT: f32 = 14.0;
+/// Labels never take more than this part of the area.
+const MAX_LABELS: f32 = 0.22;
+/// Room for the name of an axis.
+const AXIS_NAME_PT: f32 = 4.0 * GRID;
+
+/// What the geometry depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeatmapLayoutInput {
+    /// The whole area.
+    pub area: Rect,
+    /// Rows.
+    pub n_query: usize,
+    /// Columns.
+    pub n_key: usize,
+    /// Widest query label and widest key label.
+    pub text_widths: [f32; 2],
+}
+
+/// The parts of the view.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeatmapLayout {
+    /// Cells.
+    pub plot: Rect,
+    /// Query labels, left of the plot.
+    pub rows: Rect,
+    /// Key labels, above the plot, read from bottom to top.
+    pub cols: Rect,
+    /// Colour bar with its numbers.
+    pub bar: Rect,
+}
+
+impl HeatmapLayout {
+    /// Square cells as large as fit, in the middle of the area.
+    pub fn compute(input: HeatmapLayoutInput) -> Self {
+        let HeatmapLayoutInput { area, n_query, n_key, text_widths } = input;
+        let left = (text_widths[0].min(area.width() * MAX_LABELS) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
+        let top = (text_widths[1].min(area.height() * MAX_LABELS) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
+        let right = BAR_AND_TICKS_PT + 3.0 * GRID;
+        let free = (area.size() - vec2(left + right, top)).max(Vec2::splat(1.0));
+        let cell = (free.x / n_key.max(1) as f32).min(free.y / n_query.max(1) as f32).min(MAX_CELL_PT);
+        let size = vec2(cell * n_key as f32, cell * n_query as f32);
+        let x = (area.left() + left + (free.x - size.x) / 2.0).round();
+        let y = (area.top() + top).round();
+        let plot = Rect::from_min_size(pos2(x, y), size);
+        let bar_height = plot.height().clamp(24.0 * GRID, 60.0 * GRID).min(area.bottom() - plot.top());
+        Self {
+            plot,
+            rows: Rect::from_min_max(pos2(x - left, y), pos2(x - LABEL_GAP_PT, plot.bottom())),
+            cols: Rect::from_min_max(pos2(x, area.top()), pos2(plot.right(), y - LABEL_GAP_PT)),
+            bar: Rect::from_min_size(pos2(plot.right() + 3.0 * GRID, y), vec2(BAR_AND_TICKS_PT, bar_height)),
+        }
+    }
+}
+
+/// Every how many tokens a label fits when a cell is `cell` points wide.
+pub fn label_stride(cell: f32) -> usize {
+    if cell <= 0.0 {
+        return usize::MAX;
+    }
+    // Steps that people count in.
+    let least = (LABEL_PT / cell).ceil() as usize;
+    [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter().find(|&step| step >= least).unwrap_or(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(width: f32, height: f32, n: usize) -> HeatmapLayout {
+        let area = Rect::from_min_size(pos2(10.0, 20.0), vec2(width, height));
+        HeatmapLayout::compute(HeatmapLayoutInput { area, n_query: n, n_key: n, text_widths: [70.0, 70.0] })
+    }
+
+    #[test]
+    fn cells_are_square_and_everything_stays_inside() {
+        for (width, height, n) in [(900.0, 500.0, 12), (500.0, 700.0, 200), (1600.0, 900.0, 3)] {
+            let layout = layout(width, height, n);
+            let area = Rect::from_min_size(pos2(10.0, 20.0), vec2(width, height)).expand(1.0);
+            assert!((layout.plot.width() - layout.plot.height()).abs() < 0.01);
+            for part in [layout.plot, layout.rows, layout.cols, layout.bar] {
+                assert!(area.contains_rect(part), "{part:?} sticks out of {area:?}");
+            }
+            assert!(layout.rows.right() < layout.plot.left() && layout.cols.bottom() < layout.plot.top());
+        }
+    }
+
+    #[test]
+    fn short_inputs_are_not_blown_up() {
+        assert!(layout(1600.0, 900.0, 3).plot.width() <= 3.0 * MAX_CELL_PT);
+    }
+
+    #[test]
+    fn labels_thin_out_in_round_steps() {
+        assert_eq!(label_stride(20.0), 1);
+        assert_eq!(label_stride(6.0), 5);
+        assert_eq!(label_stride(0.8), 20);
+    }
+}

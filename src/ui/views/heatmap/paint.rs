@@ -1,0 +1,125 @@
+//! Draws the axes and the crosshair of the heatmap: constants on top, no decisions.
+
+use std::{f32::consts::FRAC_PI_2, ops::Range};
+
+use eframe::egui::{
+    Align2, Color32, FontId, Painter, Rect, Shape, Stroke, StrokeKind,
+    epaint::{
+        TextShape,
+        text::{LayoutJob, TextWrapping},
+    },
+    pos2,
+};
+
+use super::layout::{LABEL_GAP_PT, label_stride};
+use crate::ui::theme::{Theme, text_size};
+
+/// Opacity of labels of tokens that are left out.
+const LEFT_OUT_OPACITY: f32 = 0.4;
+/// Ground behind the label of the row or column under the pointer.
+const FOCUS_OPACITY: f32 = 0.16;
+
+/// One axis: where its labels stand and what they say.
+pub struct Axis<'a> {
+    /// The labels' area.
+    pub rect: Rect,
+    /// Where all cells lie, most of them possibly out of sight.
+    pub content: Rect,
+    /// Number of tokens.
+    pub n: usize,
+    /// Tokens in sight.
+    pub visible: Range<usize>,
+    /// The token under the pointer or pinned; its label is always drawn.
+    pub focus: Option<usize>,
+    /// Text of a token.
+    pub text: &'a dyn Fn(usize) -> String,
+    /// Whether a token is left out.
+    pub left_out: &'a dyn Fn(usize) -> bool,
+    /// Colour of the axis' name and of the focus.
+    pub color: Color32,
+}
+
+impl Axis<'_> {
+    fn label_job(&self, position: usize, room: f32, theme: &Theme) -> (LayoutJob, Color32) {
+        let color = match (self.focus == Some(position), (self.left_out)(position)) {
+            (true, _) => theme.text,
+            (false, true) => theme.text_weak.gamma_multiply(LEFT_OUT_OPACITY),
+            (false, false) => theme.text_weak,
+        };
+        let mut job =
+            LayoutJob::simple_singleline((self.text)(position), FontId::proportional(text_size::SMALL), color);
+        job.wrap = TextWrapping::truncate_at_width(room);
+        (job, color)
+    }
+
+    /// Tokens whose labels fit, and the focused one instead of those it would cover.
+    fn labelled(&self, cell: f32) -> impl Iterator<Item = usize> {
+        let stride = label_stride(cell);
+        let focus = self.focus.filter(|focus| self.visible.contains(focus));
+        let on_grid = self.visible.clone().filter(move |position| position.is_multiple_of(stride));
+        on_grid
+            .filter(move |&p| focus.is_none_or(|focus| p == focus || p.abs_diff(focus) >= stride))
+            .chain(focus.filter(move |focus| !focus.is_multiple_of(stride)))
+    }
+
+    /// Labels at the left of the rows.
+    pub fn paint_rows(&self, painter: &Painter, theme: &Theme) {
+        let cell = self.content.height() / self.n.max(1) as f32;
+        for position in self.labelled(cell) {
+            let y = self.content.top() + (position as f32 + 0.5) * cell;
+            let (job, color) = self.label_job(position, self.rect.width() - 16.0, theme);
+            let galley = painter.layout_job(job);
+            let rect = Align2::RIGHT_CENTER.anchor_size(pos2(self.rect.right(), y), galley.size());
+            if self.focus == Some(position) {
+                painter.rect_filled(rect.expand2([4.0, 0.0].into()), 3, self.color.gamma_multiply(FOCUS_OPACITY));
+            }
+            painter.galley(rect.min, galley, color);
+        }
+    }
+
+    /// Labels above the columns, read from bottom to top.
+    pub fn paint_cols(&self, painter: &Painter, theme: &Theme) {
+        let cell = self.content.width() / self.n.max(1) as f32;
+        for position in self.labelled(cell) {
+            let x = self.content.left() + (position as f32 + 0.5) * cell;
+            let (job, color) = self.label_job(position, self.rect.height() - 16.0, theme);
+            let galley = painter.layout_job(job);
+            let (length, height) = (galley.size().x, galley.size().y);
+            let rect = Rect::from_min_max(
+                pos2(x - height / 2.0, self.rect.bottom() - length),
+                pos2(x + height / 2.0, self.rect.bottom()),
+            );
+            if self.focus == Some(position) {
+                painter.rect_filled(rect.expand2([0.0, 4.0].into()), 3, self.color.gamma_multiply(FOCUS_OPACITY));
+            }
+            painter.add(Shape::Text(TextShape::new(rect.left_bottom(), galley, color).with_angle(-FRAC_PI_2)));
+        }
+    }
+}
+
+/// Names of both axes in the corner between them.
+pub fn axis_names(painter: &Painter, plot: Rect, theme: &Theme) {
+    let font = FontId::proportional(text_size::SMALL);
+    let corner = plot.min - eframe::egui::Vec2::splat(LABEL_GAP_PT);
+    let key = painter.layout_no_wrap("Key".to_owned(), font.clone(), theme.key);
+    painter.galley(pos2(corner.x - key.size().x, corner.y - 2.0 * key.size().y), key, theme.key);
+    painter.text(corner, Align2::RIGHT_BOTTOM, "Query", font, theme.query);
+}
+
+/// Outlines the row and the column of a cell, and the cell.
+pub fn crosshair(painter: &Painter, plot: Rect, row: Option<Rect>, col: Option<Rect>, color: Color32) {
+    let stroke = Stroke::new(1.0, color);
+    if let Some(row) = row {
+        let band = Rect::from_x_y_ranges(plot.x_range(), row.y_range());
+        painter.rect_stroke(band, 0, stroke, StrokeKind::Outside);
+    }
+    if let Some(col) = col {
+        let band = Rect::from_x_y_ranges(col.x_range(), plot.y_range());
+        painter.rect_stroke(band, 0, stroke, StrokeKind::Outside);
+    }
+}
+
+/// The frame around all cells.
+pub fn frame(painter: &Painter, plot: Rect, theme: &Theme) {
+    painter.rect_stroke(plot, 0, Stroke::new(1.0, theme.rule), StrokeKind::Outside);
+}

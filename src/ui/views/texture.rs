@@ -1,0 +1,154 @@
+//! Pixels to textures, thumbnails of heads, and colour bars.
+
+use eframe::egui::{
+    Align2, Color32, ColorImage, Context, FontId, Mesh, Painter, Rect, Role, Sense, Stroke, StrokeKind, TextureHandle,
+    TextureOptions, Ui, WidgetInfo, pos2, vec2,
+};
+
+use crate::{
+    capture::RgbaBuffer,
+    ids::HeadId,
+    raster::{
+        ColorMap, ColorRange,
+        heatmap::{Atlas, Tile},
+    },
+    session::{ColorMapChoice, Command},
+    ui::{
+        ViewCtx,
+        theme::{GRID, Theme, text_size},
+    },
+};
+
+/// Width of a colour bar without its numbers.
+pub const BAR_PT: f32 = 3.0 * GRID;
+/// Width of a colour bar with its numbers.
+pub const BAR_AND_TICKS_PT: f32 = 14.0 * GRID;
+/// Smallest and largest side of a thumbnail.
+const THUMB_PT: (f32, f32) = (26.0, 60.0);
+/// Between two thumbnails.
+const THUMB_GAP_PT: f32 = 4.0;
+/// Height of the number under a thumbnail.
+const THUMB_LABEL_PT: f32 = 14.0;
+
+/// The raster's name of a colour map.
+pub const fn color_map(choice: ColorMapChoice) -> ColorMap {
+    match choice {
+        ColorMapChoice::Viridis => ColorMap::Viridis,
+        ColorMapChoice::Magma => ColorMap::Magma,
+        ColorMapChoice::Cividis => ColorMap::Cividis,
+        ColorMapChoice::Greys => ColorMap::Greys,
+    }
+}
+
+/// Uploads `image`.
+pub fn load(ctx: &Context, name: &str, image: &RgbaBuffer, options: TextureOptions) -> TextureHandle {
+    let size = [image.width, image.height];
+    ctx.load_texture(name, ColorImage::from_rgba_unmultiplied(size, &image.pixels), options)
+}
+
+/// The largest side a texture may have.
+pub fn max_side(ctx: &Context) -> usize {
+    ctx.input(|input| input.max_texture_side)
+}
+
+/// The part of a texture that shows all of it.
+pub const FULL_UV: Rect = Rect { min: pos2(0.0, 0.0), max: pos2(1.0, 1.0) };
+
+/// One thumbnail per head of a layer, in one texture.
+#[derive(Clone)]
+pub struct HeadThumbs {
+    texture: TextureHandle,
+    uvs: Vec<Rect>,
+}
+
+impl HeadThumbs {
+    /// Uploads an atlas whose tiles are heads.
+    pub fn load(ctx: &Context, atlas: &Atlas, options: TextureOptions) -> Self {
+        let texture = load(ctx, "head-thumbnails", &atlas.image, options);
+        let size = vec2(atlas.image.width.max(1) as f32, atlas.image.height.max(1) as f32);
+        let uv = |tile: &Tile| {
+            let min = pos2(tile.x as f32, tile.y as f32);
+            let rect = Rect::from_min_size(min, vec2(tile.width as f32, tile.height as f32));
+            Rect::from_min_max((rect.min.to_vec2() / size).to_pos2(), (rect.max.to_vec2() / size).to_pos2())
+        };
+        Self { texture, uvs: atlas.tiles.iter().map(uv).collect() }
+    }
+
+    /// Draws a row of thumbnails; a click selects the head.
+    pub fn ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let head = cx.session.selection.head;
+        let n = self.uvs.len().max(1) as f32;
+        let side = ((ui.available_width() + THUMB_GAP_PT) / n - THUMB_GAP_PT).clamp(THUMB_PT.0, THUMB_PT.1).floor();
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing = vec2(THUMB_GAP_PT, 2.0);
+            for (idx, uv) in self.uvs.iter().enumerate() {
+                let (rect, response) = ui.allocate_exact_size(vec2(side, side + THUMB_LABEL_PT), Sense::click());
+                let selected = idx == head.head;
+                response.widget_info(|| WidgetInfo::selected(Role::RadioButton, true, selected, format!("Head {idx}")));
+                let picture = Rect::from_min_size(rect.min, vec2(side, side));
+                let painter = ui.painter();
+                painter.rect_filled(picture, 0, cx.theme.masked);
+                painter.image(self.texture.id(), picture, *uv, Color32::WHITE);
+                let (stroke, ink) = if selected {
+                    (Stroke::new(2.0, cx.theme.accent), cx.theme.text)
+                } else if response.hovered() || response.has_focus() {
+                    (Stroke::new(1.0, cx.theme.text), cx.theme.text)
+                } else {
+                    (Stroke::new(1.0, cx.theme.rule), cx.theme.text_weak)
+                };
+                painter.rect_stroke(picture, 0, stroke, StrokeKind::Outside);
+                let at = pos2(picture.center().x, rect.bottom());
+                let font = FontId::proportional(text_size::SMALL);
+                painter.text(at, Align2::CENTER_BOTTOM, idx.to_string(), font, ink);
+                if response.clicked() {
+                    cx.send(Command::SelectHead(HeadId { head: idx, ..head }));
+                }
+            }
+        });
+    }
+}
+
+/// A vertical colour bar over the height of `rect` with its range in numbers.
+pub fn color_bar(painter: &Painter, rect: Rect, map: ColorMap, range: ColorRange, theme: &Theme) {
+    let bar = Rect::from_min_size(rect.min, vec2(BAR_PT, rect.height()));
+    let table = map.table();
+    let steps = 32;
+    let mut mesh = Mesh::default();
+    for step in 0..=steps {
+        let fraction = step as f32 / steps as f32;
+        let [r, g, b, a] = table[(fraction * 255.0) as usize];
+        let color = Color32::from_rgba_unmultiplied(r, g, b, a);
+        let y = bar.bottom() - fraction * bar.height();
+        mesh.colored_vertex(pos2(bar.left(), y), color);
+        mesh.colored_vertex(pos2(bar.right(), y), color);
+        if step > 0 {
+            let last = 2 * step as u32;
+            mesh.add_triangle(last - 2, last - 1, last);
+            mesh.add_triangle(last - 1, last, last + 1);
+        }
+    }
+    painter.add(mesh);
+    painter.rect_stroke(bar, 0, Stroke::new(1.0, theme.rule), StrokeKind::Outside);
+    for (fraction, align) in [(0.0, Align2::LEFT_BOTTOM), (0.5, Align2::LEFT_CENTER), (1.0, Align2::LEFT_TOP)] {
+        let at = pos2(bar.right() + GRID, bar.bottom() - fraction * bar.height());
+        let text = tick_text(range.value(fraction));
+        painter.text(at, align, text, FontId::proportional(text_size::SMALL), theme.text_weak);
+    }
+}
+
+fn tick_text(value: f32) -> String {
+    if value == 0.0 {
+        "0".to_owned()
+    } else if value >= 0.1 {
+        format!("{value:.2}")
+    } else if value >= 0.001 {
+        format!("{value:.3}")
+    } else {
+        format!("{value:.0e}")
+    }
+}
+
+/// A raster's colour as the window's.
+pub fn color([r, g, b, a]: [u8; 4]) -> Color32 {
+    Color32::from_rgba_unmultiplied(r, g, b, a)
+}
