@@ -270,6 +270,9 @@ impl Session {
     fn open_example(&mut self, idx: usize) -> Vec<Effect> {
         let Some(example) = EXAMPLES.get(idx) else { return Vec::new() };
         self.example = Some(idx);
+        // What was held in another input means nothing in this one.
+        self.selection.pinned = Focus::NONE;
+        self.selection.heads_on = HeadSet::ALL;
         self.pending_selection = Some(PendingSelection {
             view: Some(example.view),
             stack: None,

@@ -2,6 +2,7 @@
 //!
 //! - [`theme`]: every colour, stroke and size.
 //! - [`commands`]: every text, tooltip and shortcut of what a button or key does.
+//! - [`glyphs`]: symbols that the bundled fonts lack.
 //! - [`memo`]: values recomputed when their key changes.
 //! - [`widgets`]: small pieces that several panels share.
 //! - [`views`]: what stands in the centre; they read a [`ViewCtx`] and push [`Command`]s.
@@ -15,6 +16,7 @@ use crate::session::{Command, Session};
 
 pub mod app;
 pub mod commands;
+pub mod glyphs;
 pub mod memo;
 pub mod panels;
 pub mod shell;

@@ -10,11 +10,15 @@ mod parity;
 mod preprocessing;
 /// The joint query–key space in the plane.
 mod projection;
-/// Made-up captures for other modules.
+/// Commands and events in, effects and state out.
+mod session;
+/// Made-up captures, a scripted worker and a scripted desktop for other modules.
 mod support;
 /// Layers, file sizes and the single copy of gemm: what the architecture promises.
 mod tidy;
 /// Text to ids and tokens: the reference's ids, truncation, what is shown.
 mod tokenization;
+/// The window by role and label: what a person can do with it.
+mod ui;
 /// The views: hover, click, options and empty states, without a window.
 mod views;

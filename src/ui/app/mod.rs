@@ -21,7 +21,7 @@ use eframe::egui::{self, Rect};
 
 use self::{automation::Automation, pictures::Pictures, timing::FrameTimes};
 use super::{
-    CommandQueue,
+    CommandQueue, glyphs,
     panels::{LeftPanel, Notices, SelectedPattern},
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
@@ -170,6 +170,7 @@ impl Startup {
     pub fn attach(self, cc: &eframe::CreationContext<'_>) -> Result<App, OpenError> {
         let Self { mut session, jobs, shell, options, started, ctx, outcome } = self;
         ctx.get_or_init(|| cc.egui_ctx.clone());
+        glyphs::install(&cc.egui_ctx);
         for (theme, ours) in [(egui::Theme::Light, Theme::light()), (egui::Theme::Dark, Theme::dark())] {
             cc.egui_ctx.set_style_of(theme, ours.style());
         }

@@ -15,6 +15,8 @@ use crate::{
 
 /// Keys that are ranked for the focused query.
 const N_TOP_KEYS: usize = 5;
+/// Stands where there is no number.
+const ABSENT: &str = "–";
 
 /// Draws everything but the view's options.
 pub fn inspector_ui(ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
@@ -74,20 +76,20 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&M
     let stack = selection.stack();
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
     let focus = selection.focus();
-    section_ui(ui, cx.theme, if selection.hover.is_empty() { "Pinned" } else { "Under the pointer" });
-    if focus.is_empty() {
-        ui.label(RichText::new("Hover a token for its numbers, click to hold it").color(cx.theme.text_weak));
-        return;
-    }
+    let title = match (focus.is_empty(), selection.hover.is_empty()) {
+        (true, _) => "Hover a token, click to hold it",
+        (false, true) => "Pinned",
+        (false, false) => "Under the pointer",
+    };
+    section_ui(ui, cx.theme, title);
+    // Every line is always there, so that a preview never moves what is under the pointer.
     token_ui(ui, cx, "Query", focus.query, queries, cx.theme.query);
     token_ui(ui, cx, "Key", focus.key, keys, cx.theme.key);
+    cell_ui(ui, cx, capture, pattern, focus);
     let Some(pattern) = pattern else {
         ui.label(RichText::new("This head's pattern was not recorded").color(cx.theme.text_weak));
         return;
     };
-    if let (Some(query), Some(key)) = (focus.query, focus.key) {
-        cell_ui(ui, cx, capture, pattern, query, key);
-    }
     match (focus.query, focus.key) {
         (Some(query), key) => Ranking {
             title: "Top keys",
@@ -121,33 +123,38 @@ fn token_ui(
     tokens: &[Token],
     color: egui::Color32,
 ) {
-    let Some((position, token)) = position.and_then(|position| Some((position, tokens.get(position)?))) else { return };
+    let found = position.and_then(|position| Some((position, tokens.get(position)?)));
     ui.horizontal(|ui| {
         ui.label(RichText::new(name).color(cx.theme.text_weak));
-        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            ui.label(RichText::new(format!("#{position}")).monospace().color(cx.theme.text_weak));
-            ui.add(egui::Label::new(RichText::new(&token.text).color(color).strong()).truncate());
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| match found {
+            Some((position, token)) => {
+                ui.label(RichText::new(format!("#{position}")).monospace().color(cx.theme.text_weak));
+                ui.add(egui::Label::new(RichText::new(&token.text).color(color).strong()).truncate());
+            }
+            None => {
+                ui.label(RichText::new(ABSENT).color(cx.theme.text_weak));
+            }
         });
     });
 }
 
-fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &Matrix, query: usize, key: usize) {
-    let Some(row) = pattern.row(query) else { return };
-    let Some(&weight) = row.get(key) else { return };
-    let head = cx.session.selection.head;
-    field_ui(ui, cx.theme, "Weight", format!("{weight:.5}  ({})", percent_text(weight)));
-    match score(capture, head, query, key) {
-        Some(score) if score == f32::NEG_INFINITY => {
-            field_ui(ui, cx.theme, "Score", "masked");
-        }
-        Some(score) => {
-            field_ui(ui, cx.theme, "Score", format!("{score:.4}"))
-                .on_hover_text("q · k times the head's scale, before softmax");
-        }
-        None => {}
-    }
-    let rank = 1 + row.iter().filter(|&&other| other > weight).count();
-    field_ui(ui, cx.theme, "Rank", format!("{rank} of {}", row.len()));
+/// Weight, score and rank of a pair of tokens.
+fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Matrix>, focus: Focus) {
+    let pair = focus.query.zip(focus.key);
+    let row = pair.and_then(|(query, _)| pattern?.row(query));
+    let weight = pair.and_then(|(_, key)| row?.get(key).copied());
+    let or_absent = |text: Option<String>| text.unwrap_or_else(|| ABSENT.to_owned());
+
+    let text = weight.map(|weight| format!("{weight:.5}  ({})", percent_text(weight)));
+    field_ui(ui, cx.theme, "Weight", or_absent(text));
+    let score = pair.and_then(|(query, key)| score(capture, cx.session.selection.head, query, key));
+    let text = score.map(|score| if score.is_finite() { format!("{score:.4}") } else { "masked".to_owned() });
+    field_ui(ui, cx.theme, "Score", or_absent(text)).on_hover_text("q · k times the head's scale, before softmax");
+    let rank = weight.zip(row).map(|(weight, row)| {
+        let rank = 1 + row.iter().filter(|&&other| other > weight).count();
+        format!("{rank} of {}", row.len())
+    });
+    field_ui(ui, cx.theme, "Rank", or_absent(rank)).on_hover_text("Place of the weight among the keys of the query");
 }
 
 /// The strongest entries of a row or column as bars; click pins.

@@ -1,0 +1,391 @@
+//! The session as a state machine: commands and events in, effects and state out.
+
+use attnscope::{
+    ids::{HeadId, JobId},
+    session::{
+        Command, Effect, Focus, HeadSet, HeadStep, Loadable, PendingSelection, Session, Settings, ViewKind,
+        ViewOptions, examples::EXAMPLES,
+    },
+    worker::{Event, EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Stage, TextInput},
+};
+
+use crate::support::scripted::{N_HEADS, N_LAYERS, capture, failure, model, projection};
+
+/// A session with its worker played by the test.
+struct Play {
+    session: Session,
+    asked: Vec<(JobId, Request)>,
+}
+
+impl Play {
+    fn new() -> Self {
+        Self { session: Session::new(Settings::default()), asked: Vec::new() }
+    }
+
+    /// A session that shows `text` on `demo:gpt`.
+    fn showing(text: &str) -> Self {
+        let mut play = Self::new();
+        play.does(Command::SetText(text.to_owned()));
+        play.does(Command::OpenModel(bundled("demo:gpt")));
+        play.answers();
+        play
+    }
+
+    /// Applies a command and gives the effects that are not for the worker, by name.
+    fn does(&mut self, command: Command) -> Vec<String> {
+        let effects = self.session.apply(command);
+        self.sort(effects)
+    }
+
+    fn hears(&mut self, job: JobId, kind: EventKind) -> Vec<String> {
+        let effects = self.session.on_event(Event { job, kind });
+        self.sort(effects)
+    }
+
+    fn sort(&mut self, effects: Vec<Effect>) -> Vec<String> {
+        let mut others = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::Submit(job, request) => self.asked.push((job, request)),
+                other => others.push(format!("{other:?}")),
+            }
+        }
+        others
+    }
+
+    /// Answers everything that was asked, as a working model would, until nothing is asked any more.
+    fn answers(&mut self) {
+        let mut loaded = self.session.model.latest().cloned();
+        while !self.asked.is_empty() {
+            let (job, request) = self.asked.remove(0);
+            let kind = match &request {
+                Request::Load(source) => {
+                    let new = model(source);
+                    loaded = Some(new.clone());
+                    EventKind::Loaded(new)
+                }
+                Request::Run(input) => EventKind::Captured(capture(loaded.as_ref().unwrap(), input)),
+                Request::Project { .. } => EventKind::Projected(projection(&request)),
+                other => panic!("unexpected {other:?}"),
+            };
+            self.hears(job, kind);
+        }
+    }
+
+    fn last_job(&self) -> JobId {
+        self.asked.last().unwrap().0
+    }
+
+    fn asked_names(&self) -> Vec<&'static str> {
+        self.asked
+            .iter()
+            .map(|(_, request)| match request {
+                Request::Load(_) => "load",
+                Request::OpenCapture(_) => "open capture",
+                Request::Run(_) => "run",
+                Request::Project { .. } => "project",
+                Request::Export(_) => "export",
+            })
+            .collect()
+    }
+
+    fn n_tokens(&self) -> usize {
+        let stack = self.session.selection.stack();
+        self.session.latest_capture().map_or(0, |capture| capture.query_tokens(stack).len())
+    }
+
+    fn last_notice(&self) -> &str {
+        &self.session.notices.last().unwrap().text.summary
+    }
+}
+
+fn bundled(name: &str) -> ModelSource {
+    ModelSource::Bundled(name.to_owned())
+}
+
+fn state<T>(value: &Loadable<T>) -> &'static str {
+    match value {
+        Loadable::Empty => "empty",
+        Loadable::Pending { previous: None, .. } => "pending",
+        Loadable::Pending { previous: Some(_), .. } => "pending over previous",
+        Loadable::Ready(_) => "ready",
+        Loadable::Failed { previous: None, .. } => "failed",
+        Loadable::Failed { previous: Some(_), .. } => "failed over previous",
+    }
+}
+
+#[test]
+fn a_loaded_model_runs_the_input_at_once() {
+    let mut play = Play::new();
+    play.does(Command::OpenModel(bundled("demo:gpt")));
+    assert_eq!(play.asked_names(), ["load"]);
+    play.answers();
+    assert_eq!((state(&play.session.model), state(&play.session.capture)), ("ready", "ready"));
+    assert!(play.n_tokens() > 0, "a default sentence is shown when nothing was typed");
+}
+
+#[test]
+fn answers_to_superseded_jobs_are_ignored() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::SetText("a b".to_owned()));
+    play.does(Command::Run);
+    let late = play.last_job();
+    play.does(Command::SetText("a b c d e".to_owned()));
+    play.does(Command::Run);
+    let newest = play.last_job();
+    let gpt = model(&bundled("demo:gpt"));
+    let with = |text: &str| {
+        EventKind::Captured(capture(&gpt, &Input::Text(TextInput { text: text.to_owned(), ..TextInput::default() })))
+    };
+    play.hears(late, with("a b"));
+    assert_eq!((play.n_tokens(), state(&play.session.capture)), (3, "pending over previous"));
+    play.hears(late, EventKind::Failed(failure("late")));
+    assert_eq!(state(&play.session.capture), "pending over previous");
+    play.hears(newest, with("a b c d e"));
+    assert_eq!((play.n_tokens(), state(&play.session.capture)), (5, "ready"));
+}
+
+#[test]
+fn a_failure_keeps_what_was_there() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::Run);
+    play.hears(play.last_job(), EventKind::Failed(failure("The model could not be evaluated")));
+    assert_eq!((state(&play.session.capture), play.n_tokens()), ("failed over previous", 3));
+    assert_eq!(play.last_notice(), "The model could not be evaluated");
+
+    play.does(Command::OpenModel(ModelSource::Path("/models/broken".into())));
+    play.hears(play.last_job(), EventKind::Failed(failure("This folder has no config.json")));
+    assert_eq!(state(&play.session.model), "failed over previous");
+    play.asked.clear();
+    play.does(Command::Run);
+    assert_eq!(play.asked_names(), ["run"], "the previous model still runs");
+}
+
+#[test]
+fn progress_is_shown_and_cancelling_leaves_no_trace() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::Run);
+    let job = play.last_job();
+    let progress = Progress { stage: Stage::Forward, done: 3, total: 12 };
+    play.hears(job, EventKind::Progress(progress));
+    assert_eq!(play.session.capture.progress(), Some(progress));
+    let effects = play.does(Command::Cancel(Lane::Run));
+    assert_eq!(effects, ["Cancel(Run)"]);
+    assert_eq!((state(&play.session.capture), play.n_tokens()), ("ready", 3));
+    let n_notices = play.session.notices.len();
+    play.hears(job, EventKind::Cancelled);
+    assert_eq!((state(&play.session.capture), play.session.notices.len()), ("ready", n_notices));
+}
+
+#[test]
+fn an_empty_text_is_refused_in_words_and_keeps_the_result() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::SetText("  \n".to_owned()));
+    play.does(Command::Run);
+    assert!(play.asked.is_empty());
+    assert_eq!(play.session.capture.failure().unwrap().summary, "There is no text to run");
+    assert_eq!(play.n_tokens(), 3);
+}
+
+#[test]
+fn every_example_opens_its_model_input_and_view() {
+    for (idx, example) in EXAMPLES.iter().enumerate() {
+        let mut play = Play::showing("one two three");
+        play.does(Command::OpenExample(idx));
+        play.answers();
+        assert_eq!(play.session.example, Some(idx));
+        assert_eq!(play.session.model.latest().unwrap().spec.name, example.model, "{}", example.title);
+        assert_eq!(play.session.view, example.view, "{}", example.title);
+        assert_eq!(state(&play.session.capture), "ready", "{}", example.title);
+    }
+}
+
+#[test]
+fn an_example_of_the_current_model_only_runs() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::OpenExample(1));
+    assert_eq!(play.asked_names(), ["run"]);
+    play.does(Command::SetText("mine".to_owned()));
+    assert_eq!(play.session.example, None, "an edited example is not the example any more");
+}
+
+#[test]
+fn a_picture_on_a_text_model_opens_a_model_that_sees() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::SetImage(ImageSource::Bundled("chelsea".to_owned())));
+    assert!(matches!(&play.asked[0].1, Request::Load(ModelSource::Bundled(name)) if name == "demo:vit"));
+    assert!(play.last_notice().contains("demo:vit"), "and says so");
+    play.answers();
+    assert_eq!((state(&play.session.capture), play.session.view), ("ready", ViewKind::Image));
+}
+
+#[test]
+fn a_text_on_a_model_that_sees_opens_one_that_reads() {
+    let mut play = Play::new();
+    play.does(Command::OpenModel(bundled("demo:vit")));
+    play.answers();
+    play.does(Command::OpenText("one two".to_owned()));
+    assert!(matches!(&play.asked[0].1, Request::Load(ModelSource::Bundled(name)) if name == "demo:gpt"));
+    play.answers();
+    assert_eq!((play.n_tokens(), play.session.view), (2, ViewKind::Heads));
+}
+
+#[test]
+fn dropped_files_open_the_first_of_each_kind() {
+    let mut play = Play::new();
+    let paths = ["model-vit", "a.png", "b.jpg", "c.JPEG", "t.txt"].map(std::path::PathBuf::from);
+    let effects = play.does(Command::OpenPaths(paths.to_vec()));
+    assert_eq!(effects, [r#"ReadText("t.txt")"#]);
+    assert_eq!(play.asked_names(), ["load"]);
+    assert_eq!(play.session.image, Some(ImageSource::Path("a.png".into())));
+    assert_eq!(play.last_notice(), "2 more pictures were left out");
+    play.answers();
+    let input = play.session.latest_capture().unwrap().image().is_some();
+    assert!(input, "the picture runs when the model has arrived");
+}
+
+#[test]
+fn steps_wrap_and_keep_a_head_alone() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::SoloHead(0));
+    play.does(Command::Step(HeadStep::PreviousHead));
+    assert_eq!(play.session.selection.head, HeadId::single(0, N_HEADS - 1));
+    assert_eq!(play.session.selection.heads_on, HeadSet::only(N_HEADS - 1));
+    play.does(Command::Step(HeadStep::NextHead));
+    play.does(Command::Step(HeadStep::PreviousLayer));
+    assert_eq!(play.session.selection.head, HeadId::single(N_LAYERS - 1, 0));
+    play.does(Command::SoloHead(0));
+    assert_eq!(play.session.selection.heads_on, HeadSet::ALL, "the second time shows all again");
+}
+
+#[test]
+fn the_selection_is_clamped_to_what_exists() {
+    let mut play = Play::showing("one two three four");
+    play.does(Command::SelectHead(HeadId::single(99, 99)));
+    assert_eq!(play.session.selection.head, HeadId::single(N_LAYERS - 1, N_HEADS - 1));
+    play.does(Command::Pin(Focus::cell(3, 2)));
+    play.does(Command::Hover(Focus::query(40)));
+    play.does(Command::SetText("one two three".to_owned()));
+    play.does(Command::Run);
+    play.answers();
+    assert_eq!(play.session.selection.pinned, Focus { query: None, key: Some(2) });
+    assert_eq!(play.session.selection.hover, Focus::NONE);
+}
+
+#[test]
+fn hover_previews_and_the_same_click_lets_go() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::Pin(Focus::query(1)));
+    play.does(Command::Hover(Focus::query(2)));
+    assert_eq!(play.session.selection.focus(), Focus::query(2));
+    play.does(Command::Hover(Focus::NONE));
+    assert_eq!(play.session.selection.focus(), Focus::query(1));
+    play.does(Command::Pin(Focus::query(1)));
+    assert_eq!(play.session.selection.focus(), Focus::NONE);
+}
+
+#[test]
+fn back_and_forward_travel_through_selections() {
+    let mut play = Play::showing("one two three");
+    let start = play.session.selection.head;
+    play.does(Command::SelectLayer(1));
+    play.does(Command::Pin(Focus::query(2)));
+    play.does(Command::ShowView(ViewKind::Heatmap));
+    play.does(Command::Hover(Focus::query(0)));
+    play.does(Command::Back);
+    assert_eq!((play.session.view, play.session.selection.pinned), (ViewKind::Heads, Focus::query(2)));
+    play.does(Command::Back);
+    play.does(Command::Back);
+    assert_eq!((play.session.selection.head, play.session.selection.pinned), (start, Focus::NONE));
+    assert!(!play.session.can_go_back() && play.session.can_go_forward());
+    for _ in 0..3 {
+        play.does(Command::Forward);
+    }
+    assert_eq!((play.session.view, play.session.selection.head.layer), (ViewKind::Heatmap, 1));
+    play.does(Command::Back);
+    play.does(Command::SelectLayer(2));
+    assert!(!play.session.can_go_forward(), "a new step forgets what lay ahead");
+}
+
+#[test]
+fn a_projection_is_asked_for_once_and_only_when_it_is_shown() {
+    let mut play = Play::showing("one two three");
+    assert!(play.asked.is_empty());
+    play.does(Command::ShowView(ViewKind::Matrix));
+    assert_eq!(play.asked_names(), ["project"]);
+    play.does(Command::SelectLayer(1));
+    play.does(Command::ShowView(ViewKind::Scatter));
+    assert_eq!(play.asked_names(), ["project"], "while it is computed");
+    play.answers();
+    play.does(Command::ShowView(ViewKind::Heads));
+    play.does(Command::ShowView(ViewKind::Matrix));
+    assert!(play.asked.is_empty(), "nor when it is there");
+    let mut options = ViewOptions::default();
+    options.scatter.projection.translate_keys = false;
+    play.does(Command::SetViewOptions(options));
+    assert_eq!(play.asked_names(), ["project"], "other options are another projection");
+    play.hears(play.last_job(), EventKind::Failed(failure("No")));
+    play.asked.clear();
+    play.does(Command::SelectLayer(2));
+    assert!(play.asked.is_empty(), "a failure is not asked for again");
+    play.does(Command::Run);
+    play.answers();
+    assert_eq!(state(&play.session.projection), "ready", "but a new capture is");
+}
+
+#[test]
+fn a_view_that_cannot_show_the_capture_says_why_and_is_not_shown() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::ShowView(ViewKind::Image));
+    assert_eq!(play.session.view, ViewKind::Heads);
+    assert!(play.session.view_unavailable(ViewKind::Image).unwrap().contains("picture"));
+    assert!(ViewKind::ALL.iter().filter(|view| play.session.view_unavailable(**view).is_some()).eq([&ViewKind::Image]));
+}
+
+#[test]
+fn the_opening_state_is_taken_when_the_capture_arrives() {
+    let mut play = Play::new();
+    play.does(Command::OpenExample(0));
+    play.session.prefer_when_ready(PendingSelection {
+        view: Some(ViewKind::Heatmap),
+        layer: Some(1),
+        head: Some(2),
+        query: Some(3),
+        ..PendingSelection::default()
+    });
+    play.answers();
+    let selection = &play.session.selection;
+    assert_eq!((play.session.view, selection.head), (ViewKind::Heatmap, HeadId::single(1, 2)));
+    assert_eq!((selection.heads_on, selection.pinned), (HeadSet::only(2), Focus::query(3)));
+}
+
+#[test]
+fn recent_models_are_newest_first_without_repeats() {
+    let mut play = Play::new();
+    for name in ["demo:gpt", "demo:vit", "demo:gpt"] {
+        play.does(Command::OpenModel(bundled(name)));
+        play.answers();
+    }
+    assert_eq!(play.session.settings.recent_models, [bundled("demo:gpt"), bundled("demo:vit")]);
+}
+
+#[test]
+fn settings_survive_unknown_and_missing_fields() {
+    let stored = r#"{"appearance":"Dark","from the future":1}"#;
+    let settings: Settings = serde_json::from_str(stored).unwrap();
+    assert_eq!(settings.appearance, attnscope::session::Appearance::Dark);
+    let again: Settings = serde_json::from_str(&serde_json::to_string(&settings).unwrap()).unwrap();
+    assert_eq!(again, settings);
+}
+
+#[test]
+fn exports_end_with_a_message_and_do_not_disturb_each_other() {
+    let mut play = Play::showing("one two three");
+    let (first, second) = (play.session.start_export(), play.session.start_export());
+    assert!(play.session.is_busy());
+    play.hears(second, EventKind::Exported("/tmp/b.png".into()));
+    assert_eq!(play.last_notice(), "Picture saved");
+    play.hears(first, EventKind::Failed(failure("The disk is full")));
+    assert_eq!(play.last_notice(), "The disk is full");
+    assert!(!play.session.is_busy());
+}

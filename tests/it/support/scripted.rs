@@ -1,0 +1,310 @@
+//! Synthetic models and captures, and a worker and a desktop that answer from a script.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    path::PathBuf,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use attnscope::{
+    analysis::projection::{HeadProjection, Projection},
+    capture::{
+        Capture, CaptureParts, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, Prediction, PredictionItem,
+        PredictionRow, RgbaBuffer, StackCapture, Token,
+    },
+    ids::{CaptureId, HeadId, JobId, Side, StackKind},
+    session::FilePurpose,
+    spec::{HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
+    ui::{
+        app::Jobs,
+        shell::{Choice, Desktop, ScreenshotFn},
+    },
+    worker::{Event, EventKind, Failure, Input, Lane, LoadedModel, ModelSource, Request},
+};
+use eframe::egui::{self, ColorImage};
+
+/// Layers and heads of every synthetic model.
+pub const N_LAYERS: usize = 3;
+/// Heads of every layer.
+pub const N_HEADS: usize = 4;
+const D_HEAD: usize = 8;
+/// Rows and columns of patches of the synthetic vision model.
+const GRID: usize = 4;
+
+/// A model as the worker describes it: `demo:gpt` reads text, every other bundled name sees pictures.
+pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
+    let name = match source {
+        ModelSource::Bundled(name) => name.clone(),
+        ModelSource::Path(path) => path.file_name().unwrap().to_string_lossy().into_owned(),
+    };
+    let sees = name.contains("vit");
+    let layer = LayerSpec { n_heads: N_HEADS, n_kv_heads: N_HEADS, d_head: D_HEAD, scale: (D_HEAD as f32).powf(-0.5) };
+    let spec = ModelSpec {
+        name,
+        family: if sees { "vit" } else { "gpt2" }.to_owned(),
+        modality: if sees {
+            Modality::Image { size_px: (32, 32), patch_px: (8, 8), n_prefix: 1 }
+        } else {
+            Modality::Text { n_ctx: 512, n_vocab: 1000 }
+        },
+        stacks: vec![StackSpec { kind: StackKind::SelfAttention, layers: vec![layer; N_LAYERS], causal: !sees }],
+        d_model: N_HEADS * D_HEAD,
+        n_params: 1_234_567,
+        head: Some(if sees { HeadKind::ImageClass } else { HeadKind::NextToken }),
+    };
+    let audit = attnscope::model::audit::Audit {
+        n_loaded: 53,
+        n_params: 1_234_567,
+        dtypes: vec![("F16".to_owned(), 53)],
+        unexpected: vec!["h.0.attn.bias".to_owned()],
+        input_source: "tokenizer.json".to_owned(),
+        ..attnscope::model::audit::Audit::default()
+    };
+    Arc::new(LoadedModel { source: source.clone(), spec: Arc::new(spec), audit, load_secs: 0.02 })
+}
+
+/// What a run of `model` on `input` records: q and k from a fixed sequence, patterns as they follow.
+pub fn capture(model: &LoadedModel, input: &Input) -> Arc<Capture> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let (tokens, info, image) = match input {
+        Input::Text(text) => {
+            let tokens = text.text.split_inclusive(' ').enumerate();
+            let tokens: Vec<Token> = tokens.map(|(i, word)| token(word.trim(), i)).collect();
+            (tokens, InputInfo { text: Some(text.text.clone()), ..InputInfo::default() }, None)
+        }
+        _ => {
+            let mut tokens = vec![Token { special: true, ..token("[CLS]", 0) }];
+            tokens.extend((0..GRID * GRID).map(|i| token(&format!("r{} c{}", i / GRID, i % GRID), i + 1)));
+            let info = InputInfo { image: Some("chelsea".to_owned()), ..InputInfo::default() };
+            (tokens, info, Some(picture()))
+        }
+    };
+    let n = tokens.len();
+    let causal = model.spec.stacks[0].causal;
+    let layers = (0..N_LAYERS).map(|layer| layer_capture(layer, n, causal)).collect();
+    let kind = model.spec.head.unwrap();
+    let parts = CaptureParts {
+        id: CaptureId(NEXT.fetch_add(1, Ordering::Relaxed)),
+        model: Arc::clone(&model.spec),
+        input: info,
+        prediction: Some(prediction(kind, n)),
+        tokens: BTreeMap::from([(Side::Only, tokens)]),
+        stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers, resid_final: None }],
+        image,
+        logits: None,
+        notes: Vec::new(),
+    };
+    Arc::new(Capture::new(parts).unwrap())
+}
+
+fn token(text: &str, position: usize) -> Token {
+    Token { text: text.to_owned(), id: Some(100 + position as u32), special: false, span: 0..0 }
+}
+
+fn picture() -> ImageInfo {
+    let pixels = (0..32 * 32).flat_map(|i| [(i % 32 * 8) as u8, (i / 32 * 8) as u8, 128, 255]).collect();
+    ImageInfo {
+        grid: (GRID, GRID),
+        n_prefix: 1,
+        patch_px: (8, 8),
+        crop: CropRect { x: 0.0, y: 0.0, width: 32.0, height: 32.0 },
+        source: Some(Arc::new(RgbaBuffer { width: 32, height: 32, pixels })),
+    }
+}
+
+fn prediction(kind: HeadKind, n: usize) -> Prediction {
+    let items = |seed: usize| {
+        let item = |i: usize, probability: f32| PredictionItem {
+            id: (seed + i) as u32,
+            label: format!("word{}", seed + i),
+            probability,
+        };
+        vec![item(0, 0.5), item(1, 0.25), item(2, 0.01)]
+    };
+    let rows = match kind {
+        HeadKind::ImageClass => vec![PredictionRow { position: None, top: items(0) }],
+        _ => (0..n).map(|at| PredictionRow { position: Some(at), top: items(at * 10) }).collect(),
+    };
+    Prediction { kind, rows }
+}
+
+fn layer_capture(layer: usize, n: usize, causal: bool) -> LayerCapture {
+    let mut seed = layer as u64 * 7919 + 17;
+    let mut values = |count: usize| -> Vec<f32> {
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((seed >> 40) as f32 / (1u64 << 24) as f32 - 0.5) * 6.0
+        };
+        (0..count).map(|_| next()).collect()
+    };
+    let (q, k) = (values(N_HEADS * n * D_HEAD), values(N_HEADS * n * D_HEAD));
+    let mut pattern = Vec::with_capacity(N_HEADS * n * n);
+    for head in 0..N_HEADS {
+        for query in 0..n {
+            let row = |at: usize, of: &[f32]| of[(head * n + at) * D_HEAD..][..D_HEAD].to_vec();
+            let scores: Vec<f32> = (0..n)
+                .map(|key| match causal && key > query {
+                    true => f32::NEG_INFINITY,
+                    false => {
+                        let dot: f32 = row(query, &q).iter().zip(row(key, &k)).map(|(q, k)| q * k).sum();
+                        dot * (D_HEAD as f32).powf(-0.5)
+                    }
+                })
+                .collect();
+            let max = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let exps: Vec<f32> = scores.iter().map(|score| (score - max).exp()).collect();
+            let sum: f32 = exps.iter().sum();
+            pattern.extend(exps.iter().map(|exp| exp / sum));
+        }
+    }
+    let per_head = |data: Vec<f32>, cols| Some(PerHead::new(data, [N_HEADS, n, cols]).unwrap());
+    LayerCapture {
+        q: per_head(q, D_HEAD),
+        k: per_head(k, D_HEAD),
+        pattern: per_head(pattern, n),
+        ..LayerCapture::default()
+    }
+}
+
+/// Every head of the only stack with its points on a circle.
+pub fn projection(request: &Request) -> Arc<Projection> {
+    let Request::Project { capture, stack, options } = request else { panic!("not a projection") };
+    let n = capture.query_tokens(*stack).len();
+    let circle = |radius: f32| -> Vec<[f32; 2]> {
+        let angle = |i: usize| i as f32 / n as f32 * std::f32::consts::TAU;
+        (0..n).map(|i| [radius * angle(i).cos(), radius * angle(i).sin()]).collect()
+    };
+    let head = |at: usize| HeadProjection {
+        head: HeadId { stack: *stack, layer: at / N_HEADS, head: at % N_HEADS },
+        queries: circle(1.0),
+        keys: circle(1.5),
+        c: 1.0,
+        explained: [0.4, 0.2],
+        correlation_before: -0.3,
+        correlation_after: -0.8,
+    };
+    let heads = (0..N_LAYERS * N_HEADS).map(head).collect();
+    Arc::new(Projection { capture: capture.id(), stack: *stack, options: *options, heads })
+}
+
+/// A failure with this sentence.
+pub fn failure(summary: &str) -> Failure {
+    Failure { summary: summary.to_owned(), details: "Try something else".to_owned() }
+}
+
+/// What the scripted worker was asked and what it will say.
+#[derive(Default)]
+pub struct Script {
+    /// Everything that was submitted, oldest first.
+    pub submitted: Vec<(JobId, Request)>,
+    /// Lanes that were cancelled.
+    pub cancelled: Vec<Lane>,
+    /// What it says at the next frame.
+    pub events: Vec<Event>,
+    /// Whether it answers by itself as a working model would.
+    pub answers: bool,
+    loaded: Option<Arc<LoadedModel>>,
+}
+
+/// A worker that answers within the frame, or only when the test says so.
+#[derive(Clone, Default)]
+pub struct ScriptedJobs(pub Rc<RefCell<Script>>);
+
+impl ScriptedJobs {
+    /// Answers every request as a working model would.
+    pub fn answering() -> Self {
+        let jobs = Self::default();
+        jobs.0.borrow_mut().answers = true;
+        jobs
+    }
+
+    /// Says this about the newest job at the next frame.
+    pub fn say(&self, kind: EventKind) {
+        let mut script = self.0.borrow_mut();
+        let job = script.submitted.last().unwrap().0;
+        script.events.push(Event { job, kind });
+    }
+
+    /// Stops or starts answering by itself.
+    pub fn answer(&self, answers: bool) {
+        self.0.borrow_mut().answers = answers;
+    }
+
+    /// How many runs were asked for.
+    pub fn n_runs(&self) -> usize {
+        self.0.borrow().submitted.iter().filter(|(_, request)| matches!(request, Request::Run(_))).count()
+    }
+}
+
+impl Jobs for ScriptedJobs {
+    fn submit(&mut self, job: JobId, request: Request) {
+        let mut script = self.0.borrow_mut();
+        if script.answers {
+            let kind = match &request {
+                Request::Load(source) => {
+                    let loaded = model(source);
+                    script.loaded = Some(Arc::clone(&loaded));
+                    EventKind::Loaded(loaded)
+                }
+                Request::Run(input) => EventKind::Captured(capture(script.loaded.as_ref().unwrap(), input)),
+                Request::Project { .. } => EventKind::Projected(projection(&request)),
+                Request::Export(attnscope::export::ExportRequest::Png { path, .. }) => {
+                    EventKind::Exported(path.clone())
+                }
+                Request::OpenCapture(_) => EventKind::Cancelled,
+            };
+            script.events.push(Event { job, kind });
+        }
+        script.submitted.push((job, request));
+    }
+
+    fn cancel(&mut self, lane: Lane) {
+        self.0.borrow_mut().cancelled.push(lane);
+    }
+
+    fn drain(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.0.borrow_mut().events)
+    }
+}
+
+/// A desktop whose dialogs choose what the test says, at once.
+#[derive(Clone, Default)]
+pub struct ScriptedDesktop(pub Rc<RefCell<DesktopScript>>);
+
+/// What the scripted desktop does.
+#[derive(Default)]
+pub struct DesktopScript {
+    /// What the open dialogs choose.
+    pub pick: Vec<PathBuf>,
+    /// Where the save dialog saves.
+    pub save: Option<PathBuf>,
+    /// The names that the save dialog proposed.
+    pub proposed: Vec<String>,
+    /// Why the open dialogs were shown.
+    pub purposes: Vec<FilePurpose>,
+}
+
+impl Desktop for ScriptedDesktop {
+    fn pick(&mut self, purpose: FilePurpose) -> Choice {
+        let mut script = self.0.borrow_mut();
+        script.purposes.push(purpose);
+        Box::pin(std::future::ready(Some(script.pick.clone())))
+    }
+
+    fn save(&mut self, default_name: &str) -> Choice {
+        let mut script = self.0.borrow_mut();
+        script.proposed.push(default_name.to_owned());
+        Box::pin(std::future::ready(script.save.clone().map(|path| vec![path])))
+    }
+
+    fn screenshot(&mut self, ctx: &egui::Context, done: ScreenshotFn) {
+        let size = ctx.content_rect().size();
+        let size = [size.x as usize, size.y as usize];
+        done(Arc::new(ColorImage::filled(size, egui::Color32::from_gray(77))));
+    }
+}

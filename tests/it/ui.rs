@@ -1,0 +1,397 @@
+//! The window, driven by role and label as a person drives it; no adapter is needed.
+
+use std::{path::PathBuf, time::Instant};
+
+use attnscope::{
+    cli::open::OpenOptions,
+    export::ExportRequest,
+    ids::HeadId,
+    session::{Appearance, FilePurpose, ViewKind},
+    ui::{App, app::Startup},
+    worker::{EventKind, Input, Lane, Request},
+};
+use eframe::egui::{self, Key, Modifiers, accesskit::Role};
+use egui_kittest::{Harness, kittest::Queryable as _};
+
+use crate::support::scripted::{ScriptedDesktop, ScriptedJobs, failure};
+
+struct Window {
+    harness: Harness<'static, App>,
+    jobs: ScriptedJobs,
+    desktop: ScriptedDesktop,
+}
+
+impl Window {
+    fn open(options: OpenOptions) -> Self {
+        Self::with_size(options, [1280.0, 800.0])
+    }
+
+    fn with_size(options: OpenOptions, size: [f32; 2]) -> Self {
+        let (jobs, desktop) = (ScriptedJobs::answering(), ScriptedDesktop::default());
+        let (for_app, desktop_of_app) = (jobs.clone(), desktop.clone());
+        let harness = Harness::builder().with_size(size).with_max_steps(40).build_eframe(move |cc| {
+            let startup = Startup::new(|_| Ok(for_app), Box::new(desktop_of_app), options, Instant::now()).unwrap();
+            startup.attach(cc).unwrap()
+        });
+        let mut window = Self { harness, jobs, desktop };
+        window.settle();
+        window
+    }
+
+    /// Frames until nothing moves. The clock advances a quarter of a second each, and messages go
+    /// away after some seconds, so a fixed number it is.
+    fn settle(&mut self) {
+        self.harness.run_steps(6);
+        self.harness.check_accessibility();
+    }
+
+    fn click(&mut self, label: &str) {
+        self.harness.get_by_label(label).click();
+        self.settle();
+    }
+
+    fn press(&mut self, modifiers: Modifiers, key: Key) {
+        self.harness.key_press_modifiers(modifiers, key);
+        self.settle();
+    }
+
+    fn shows(&self, text: &str) -> bool {
+        self.harness.query_all_by_label_contains(text).next().is_some()
+    }
+
+    fn app(&self) -> &App {
+        self.harness.state()
+    }
+
+    fn head(&self) -> HeadId {
+        self.app().session().selection.head
+    }
+
+    /// Waits for a thread that answers the window; at most a few seconds.
+    fn until(&mut self, what: &str, mut done: impl FnMut(&Self) -> bool) {
+        let started = Instant::now();
+        while !done(self) {
+            assert!(started.elapsed().as_secs() < 10, "waiting for {what}");
+            std::thread::yield_now();
+            self.harness.step();
+        }
+    }
+}
+
+fn with_text(text: &str) -> OpenOptions {
+    OpenOptions { text: Some(text.to_owned()), ..OpenOptions::default() }
+}
+
+#[test]
+fn the_first_example_is_open_when_the_window_opens() {
+    let window = Window::open(OpenOptions::default());
+    assert!(window.app().session().latest_capture().is_some());
+    assert!(window.shows("demo:gpt"));
+    assert!(window.shows("3 layers × 4 heads"));
+    let n_tokens = window.harness.query_all_by_label_contains("Token ").count();
+    assert!(n_tokens > 10, "{n_tokens} tokens are listed");
+}
+
+#[test]
+fn typing_runs_once_after_a_pause() {
+    let mut window = Window::open(with_text("one two three"));
+    let before = window.jobs.n_runs();
+    let editor = window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text");
+    editor.focus();
+    window.harness.step();
+    for letter in [" f", "o", "u", "r"] {
+        window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").type_text(letter);
+        window.harness.step();
+    }
+    assert_eq!(window.jobs.n_runs(), before, "not while typing");
+    window.settle();
+    assert_eq!(window.jobs.n_runs(), before + 1);
+    let script = window.jobs.0.borrow();
+    let Some((_, Request::Run(Input::Text(input)))) = script.submitted.last() else { panic!("no run") };
+    assert_eq!(input.text, "one two three four");
+}
+
+#[test]
+fn a_failed_run_says_so_and_keeps_the_result() {
+    let mut window = Window::open(with_text("one two three"));
+    window.jobs.answer(false);
+    window.press(Modifiers::COMMAND, Key::Enter);
+    assert!(window.app().session().capture.is_pending());
+    assert!(window.shows("Cancel"));
+    window.jobs.say(EventKind::Failed(failure("The model could not be evaluated")));
+    window.settle();
+    assert!(window.shows("The model could not be evaluated"));
+    assert!(window.shows("Try something else"));
+    assert_eq!(window.harness.query_all_by_label_contains("Token ").count(), 3, "the tokens are still there");
+}
+
+#[test]
+fn cancel_stops_the_run_and_keeps_the_result() {
+    let mut window = Window::open(with_text("one two three"));
+    window.jobs.answer(false);
+    window.press(Modifiers::COMMAND, Key::Enter);
+    window.click("Cancel");
+    assert_eq!(window.jobs.0.borrow().cancelled, [Lane::Run]);
+    assert!(!window.app().session().is_busy());
+    assert!(window.shows("3 tokens"));
+}
+
+#[test]
+fn tabs_change_the_view_and_grey_ones_say_why() {
+    let mut window = Window::open(with_text("one two three"));
+    window.harness.get_by_role_and_label(Role::Tab, "Heatmap").click();
+    window.settle();
+    assert_eq!(window.app().session().view, ViewKind::Heatmap);
+    window.harness.get_by_role_and_label(Role::Tab, "Image").hover();
+    window.settle();
+    assert!(window.shows("This input has no picture"));
+    window.harness.get_by_role_and_label(Role::Tab, "Image").click();
+    window.settle();
+    assert_eq!(window.app().session().view, ViewKind::Heatmap);
+}
+
+#[test]
+fn keys_step_heads_layers_views_and_history() {
+    let mut window = Window::open(with_text("one two three"));
+    for (modifiers, key, expected) in [
+        (Modifiers::NONE, Key::ArrowRight, HeadId::single(0, 1)),
+        (Modifiers::NONE, Key::ArrowDown, HeadId::single(1, 1)),
+        (Modifiers::NONE, Key::ArrowLeft, HeadId::single(1, 0)),
+        (Modifiers::NONE, Key::ArrowUp, HeadId::single(0, 0)),
+        (Modifiers::ALT, Key::ArrowLeft, HeadId::single(1, 0)),
+        (Modifiers::ALT, Key::ArrowRight, HeadId::single(0, 0)),
+    ] {
+        window.press(modifiers, key);
+        assert_eq!(window.head(), expected, "{modifiers:?} {key:?}");
+    }
+    window.press(Modifiers::NONE, Key::Num5);
+    assert_eq!(window.app().session().view, ViewKind::Matrix);
+}
+
+#[test]
+fn arrow_keys_belong_to_the_text_while_typing() {
+    let mut window = Window::open(with_text("one two three"));
+    window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").focus();
+    window.settle();
+    window.press(Modifiers::NONE, Key::ArrowRight);
+    assert_eq!(window.head(), HeadId::single(0, 0));
+}
+
+#[test]
+fn a_clicked_token_is_pinned_until_escape() {
+    let mut window = Window::open(with_text("one two three"));
+    window.click("Token 1 two");
+    window.harness.remove_cursor();
+    window.settle();
+    assert_eq!(window.app().session().selection.pinned.query, Some(1));
+    assert!(window.shows("Top keys"));
+    assert!(window.shows("word10"), "the prediction follows the pinned position");
+    window.press(Modifiers::NONE, Key::Escape);
+    assert!(window.app().session().selection.pinned.is_empty());
+}
+
+#[test]
+fn the_inspector_names_weight_score_and_rank_of_a_pair() {
+    let mut window = Window::open(with_text("one two three"));
+    window.click("Token 2 three");
+    window.harness.remove_cursor();
+    window.settle();
+    let capture = window.app().session().latest_capture().unwrap().clone();
+    let row = capture.stored_pattern(HeadId::single(0, 0)).unwrap().row(2).unwrap().to_vec();
+    let best = (0..3).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
+    let word = ["one", "two", "three"][best];
+    let label = format!("{word}  #{best}");
+    window.harness.query_all_by_label_contains(&label).next().unwrap().click();
+    window.settle();
+    assert_eq!(window.app().session().selection.pinned.key, Some(best));
+    assert!(window.shows(&format!("{:.5}", row[best])));
+    assert!(window.shows("1 of 3"));
+}
+
+#[test]
+fn an_example_card_changes_model_input_and_view() {
+    let mut window = Window::open(OpenOptions::default());
+    window.click("Example: A cat");
+    let session = window.app().session();
+    assert_eq!((session.model.latest().unwrap().spec.name.as_str(), session.view), ("demo:vit", ViewKind::Image));
+    assert!(window.shows("4 × 4 patches"));
+    assert!(window.shows("Choose picture…"));
+}
+
+#[test]
+fn a_view_is_exported_with_what_it_shows() {
+    let mut window = Window::open(with_text("one two three"));
+    window.desktop.0.borrow_mut().save = Some(PathBuf::from("figure"));
+    window.press(Modifiers::COMMAND, Key::E);
+    window.until("the export", |window| {
+        window.jobs.0.borrow().submitted.iter().any(|(_, request)| matches!(request, Request::Export(_)))
+    });
+    assert_eq!(window.desktop.0.borrow().proposed, ["demo-gpt-L0H0-heads.png"]);
+    let script = window.jobs.0.borrow();
+    let Some((_, Request::Export(ExportRequest::Png { pixels, metadata, path }))) = script.submitted.last() else {
+        panic!("no export")
+    };
+    assert_eq!(path, &PathBuf::from("figure.png"));
+    assert!(pixels.width > 400 && pixels.width < 1280, "the view alone, {} wide", pixels.width);
+    let value = |name: &str| &metadata.iter().find(|(key, _)| key == name).unwrap().1;
+    assert!(value("Model").contains("demo:gpt"));
+    assert_eq!(value("Input"), "one two three");
+    assert!(value("Selection").contains("layer 0, head 0"));
+}
+
+#[test]
+fn a_screenshot_run_writes_the_whole_window_and_closes_it() {
+    let options = OpenOptions {
+        screenshot: Some("shot.png".into()),
+        view: Some(ViewKind::Matrix),
+        theme: Some(Appearance::Dark),
+        ..with_text("one two three")
+    };
+    let mut window = Window::open(options);
+    window.until("the picture", |window| {
+        window.jobs.0.borrow().submitted.iter().any(|(_, request)| matches!(request, Request::Export(_)))
+    });
+    {
+        let script = window.jobs.0.borrow();
+        let Some((_, Request::Export(ExportRequest::Png { pixels, path, .. }))) = script.submitted.last() else {
+            panic!("no export")
+        };
+        assert_eq!((pixels.width, path), (1280, &PathBuf::from("shot.png")));
+        assert!(
+            script.submitted.iter().any(|(_, request)| matches!(request, Request::Project { .. })),
+            "the projection that the view needs came first"
+        );
+    }
+    assert_eq!(window.harness.ctx.theme(), egui::Theme::Dark);
+    let closes = |window: &Window| {
+        let root = &window.harness.output().viewport_output[&egui::ViewportId::ROOT];
+        root.commands.contains(&egui::ViewportCommand::Close)
+    };
+    window.until("the end", closes);
+}
+
+#[test]
+fn dropped_files_say_what_will_happen_and_then_open() {
+    let mut window = Window::open(with_text("one two three"));
+    let hovered = |path: &str| egui::HoveredFile { path: Some(path.into()), ..egui::HoveredFile::default() };
+    window.harness.input_mut().hovered_files = vec![hovered("/pictures/cat.png"), hovered("/models/bert")];
+    window.harness.step();
+    window.harness.input_mut().hovered_files.clear();
+    window.harness.step();
+    let runs = window.jobs.n_runs();
+    window.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped("/models/vit-mine".into())));
+    window.settle();
+    assert_eq!(window.app().session().model.latest().unwrap().spec.name, "vit-mine");
+    assert_eq!(window.jobs.n_runs(), runs + 1);
+}
+
+#[derive(Debug)]
+struct Dropped(PathBuf);
+
+impl egui::DroppedFile for Dropped {
+    fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        Err("not read by the window".to_owned())
+    }
+}
+
+#[test]
+fn a_dropped_text_file_is_read_and_one_that_is_no_text_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (good, bad) = (folder.path().join("good.txt"), folder.path().join("bad.txt"));
+    std::fs::write(&good, "red green blue yellow").unwrap();
+    std::fs::write(&bad, [0xff, 0xfe, 0x41]).unwrap();
+    let mut window = Window::open(with_text("one two three"));
+    window.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped(good)));
+    window.until("the text", |window| window.app().session().text == "red green blue yellow");
+    window.settle();
+    assert!(window.shows("4 tokens"));
+    window.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped(bad)));
+    window.until("the refusal", |window| window.shows("This file is not UTF-8 text"));
+    assert_eq!(window.app().session().text, "red green blue yellow");
+}
+
+#[test]
+fn a_pasted_picture_is_shown_to_a_model_that_sees() {
+    let mut window = Window::open(with_text("one two three"));
+    let image = egui::ColorImage::filled([5, 4], egui::Color32::RED);
+    window.harness.event(egui::Event::PasteImage(std::sync::Arc::new(image)));
+    window.settle();
+    let session = window.app().session();
+    assert_eq!(session.model.latest().unwrap().spec.name, "demo:vit");
+    assert!(window.shows("so the picture is shown with demo:vit"));
+}
+
+#[test]
+fn the_open_dialogs_open_what_was_chosen() {
+    let mut window = Window::open(with_text("one two three"));
+    window.desktop.0.borrow_mut().pick = vec!["/models/vit-mine".into()];
+    window.click("Open model…");
+    window.until("the model", |window| window.app().session().model.latest().unwrap().spec.name == "vit-mine");
+    assert_eq!(window.desktop.0.borrow().purposes, [FilePurpose::ModelFolder]);
+    window.desktop.0.borrow_mut().pick = vec!["cat.png".into()];
+    window.click("Open file…");
+    window.until("the picture", |window| {
+        matches!(window.jobs.0.borrow().submitted.last(), Some((_, Request::Run(Input::Image(_)))))
+    });
+}
+
+#[test]
+fn messages_go_away_and_stay_in_the_history() {
+    let mut window = Window::open(with_text("one two three"));
+    window.jobs.answer(false);
+    window.press(Modifiers::COMMAND, Key::Enter);
+    window.jobs.say(EventKind::Failed(failure("The disk is on fire")));
+    window.settle();
+    assert!(window.harness.query_by_label("Dismiss: The disk is on fire").is_some(), "as a toast");
+    // Twelve seconds at four frames a second.
+    window.harness.run_steps(60);
+    assert!(window.harness.query_by_label("Dismiss: The disk is on fire").is_none());
+    window.click("Messages");
+    window.click("Dismiss: The disk is on fire");
+    assert!(window.app().session().notices.is_empty());
+}
+
+#[test]
+fn the_shortcut_sheet_lists_every_key_and_closes() {
+    let mut window = Window::open(with_text("one two three"));
+    window.press(Modifiers::NONE, Key::Questionmark);
+    assert!(window.shows("Save a picture of the whole window as PNG"));
+    window.click("Close");
+    assert!(!window.shows("Save a picture of the whole window as PNG"));
+}
+
+#[test]
+fn the_appearance_is_switched_and_remembered() {
+    let mut window = Window::open(with_text("one two"));
+    for (theme, appearance) in [(egui::Theme::Light, Appearance::Light), (egui::Theme::Dark, Appearance::Dark)] {
+        window.click("Light or dark");
+        assert_eq!(window.harness.ctx.theme(), theme);
+        assert_eq!(window.app().session().settings.appearance, appearance);
+    }
+}
+
+#[test]
+fn five_hundred_tokens_cost_no_more_widgets_than_are_in_view() {
+    let text = (0..512).map(|i| format!("w{i}")).collect::<Vec<_>>().join(" ");
+    let window = Window::open(with_text(&text));
+    assert!(window.shows("512 tokens"));
+    let n_chips = window.harness.query_all_by_label_contains("Token ").count();
+    assert!((10..120).contains(&n_chips), "{n_chips} chips");
+}
+
+#[test]
+fn a_window_that_is_barely_large_enough_still_shows_every_tab() {
+    let window = Window::with_size(with_text("one two three"), [1024.0, 700.0]);
+    let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(1024.0, 700.0));
+    for view in ViewKind::ALL {
+        let tab = window.harness.get_by_role_and_label(Role::Tab, view.label());
+        assert!(screen.contains_rect(tab.rect()), "{}", view.label());
+    }
+    for label in ["Export view…", "Save screenshot…", "Shortcuts"] {
+        assert!(screen.contains_rect(window.harness.get_by_label(label).rect()), "{label}");
+    }
+}
