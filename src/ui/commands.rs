@@ -177,7 +177,7 @@ impl UiCommand {
     pub fn tooltip_with_key(self, ctx: &egui::Context) -> String {
         self.shortcut().map_or_else(
             || self.tooltip().to_owned(),
-            |shortcut| format!("{} ({})", self.tooltip(), ctx.format_shortcut(&shortcut)),
+            |shortcut| format!("{} ({})", self.tooltip(), keys_text(ctx, &shortcut)),
         )
     }
 
@@ -231,4 +231,9 @@ impl UiCommand {
 /// The appearance after a click on the toggle.
 pub const fn other_appearance(dark_now: bool) -> Appearance {
     if dark_now { Appearance::Light } else { Appearance::Dark }
+}
+
+/// The keys as they are printed on the keyboard.
+pub fn keys_text(ctx: &egui::Context, shortcut: &KeyboardShortcut) -> String {
+    ctx.format_shortcut(shortcut).replace("Slash", "/").replace("Questionmark", "?").replace("Escape", "Esc")
 }

@@ -6,7 +6,7 @@ use attnscope::{
     cli::open::OpenOptions,
     export::ExportRequest,
     ids::HeadId,
-    session::{Appearance, FilePurpose, ViewKind},
+    session::{Appearance, Command, FilePurpose, ViewKind},
     ui::{App, app::Startup},
     worker::{EventKind, Input, Lane, Request},
 };
@@ -342,9 +342,7 @@ fn the_open_dialogs_open_what_was_chosen() {
 #[test]
 fn messages_go_away_and_stay_in_the_history() {
     let mut window = Window::open(with_text("one two three"));
-    window.jobs.answer(false);
-    window.press(Modifiers::COMMAND, Key::Enter);
-    window.jobs.say(EventKind::Failed(failure("The disk is on fire")));
+    window.app().request(Command::Notify(failure("The disk is on fire")));
     window.settle();
     assert!(window.harness.query_by_label("Dismiss: The disk is on fire").is_some(), "as a toast");
     // Twelve seconds at four frames a second.

@@ -30,7 +30,8 @@ impl Stage {
 
     /// Shows the view in a window of `size`; what it asks for is done before the next frame.
     fn show(self, size: Vec2) -> Harness<'static, Self> {
-        let builder = Harness::builder().with_size(size).with_max_steps(64);
+        let builder =
+            Harness::builder().with_size(size).with_max_steps(64).with_context_setup(attnscope::ui::glyphs::install);
         #[cfg(feature = "snapshots")]
         let builder = builder.wgpu();
         builder.build_ui_state(
@@ -51,20 +52,23 @@ impl Stage {
 
     /// Shows the options of the view instead of the view.
     fn show_options(self) -> Harness<'static, Self> {
-        Harness::builder().with_size(vec2(280.0, 500.0)).build_ui_state(
-            |ui, stage| {
-                let theme = Theme::light();
-                ui.ctx().set_global_style(theme.style());
-                let commands = CommandQueue::default();
-                let cx = ViewCtx { session: &stage.session, theme: &theme, commands: &commands };
-                stage.views.options_ui(stage.session.view, ui, &cx);
-                for command in commands.take() {
-                    stage.asked.push(command.clone());
-                    let _ = stage.session.apply(command);
-                }
-            },
-            self,
-        )
+        Harness::builder()
+            .with_size(vec2(280.0, 500.0))
+            .with_context_setup(attnscope::ui::glyphs::install)
+            .build_ui_state(
+                |ui, stage| {
+                    let theme = Theme::light();
+                    ui.ctx().set_global_style(theme.style());
+                    let commands = CommandQueue::default();
+                    let cx = ViewCtx { session: &stage.session, theme: &theme, commands: &commands };
+                    stage.views.options_ui(stage.session.view, ui, &cx);
+                    for command in commands.take() {
+                        stage.asked.push(command.clone());
+                        let _ = stage.session.apply(command);
+                    }
+                },
+                self,
+            )
     }
 }
 

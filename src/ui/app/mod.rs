@@ -22,7 +22,7 @@ use eframe::egui::{self, Rect};
 use self::{automation::Automation, pictures::Pictures, timing::FrameTimes};
 use super::{
     CommandQueue, glyphs,
-    panels::{LeftPanel, Notices, SelectedPattern},
+    panels::{Inspector, LeftPanel, Notices, SelectedPattern},
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
     views::Views,
@@ -76,6 +76,7 @@ pub struct App {
     shell: Shell,
     views: Views,
     left: LeftPanel,
+    inspector: Inspector,
     notices: Notices,
     pattern: SelectedPattern,
     pictures: Pictures,
@@ -195,6 +196,7 @@ impl Startup {
             shell,
             views: Views::default(),
             left: LeftPanel::default(),
+            inspector: Inspector::default(),
             notices: Notices::default(),
             pattern: SelectedPattern::default(),
             pictures: Pictures::default(),

@@ -8,8 +8,8 @@ use crate::{
     ui::{
         ViewCtx,
         panels::{
-            StatusFacts, WindowRequests, drop_overlay_ui, examples_ui, failure_ui, inspector_ui, shortcuts_ui,
-            status_bar_ui, top_bar_ui,
+            StatusFacts, WindowRequests, drop_overlay_ui, examples_ui, failure_ui, shortcuts_ui, status_bar_ui,
+            top_bar_ui,
         },
         theme::{GRID, Theme, text_size},
         widgets::section_ui,
@@ -26,7 +26,7 @@ impl App {
     /// Draws everything and gives what was asked of the window.
     pub(super) fn draw(&mut self, ui: &mut Ui) -> WindowRequests {
         let theme = if ui.ctx().theme() == egui::Theme::Dark { Theme::dark() } else { Theme::light() };
-        let Self { session, views, left, notices, pattern, commands, view_commands, pictures, .. } = self;
+        let Self { session, views, left, inspector, notices, pattern, commands, view_commands, pictures, .. } = self;
         let cx = ViewCtx { session, theme: &theme, commands };
         let view_cx = ViewCtx { session, theme: &theme, commands: view_commands };
         let mut requests = WindowRequests::new();
@@ -58,7 +58,7 @@ impl App {
             .frame(bar(sides))
             .show(ui, |ui| {
                 egui::ScrollArea::vertical().id_salt("inspector").auto_shrink([false, false]).show(ui, |ui| {
-                    inspector_ui(ui, &cx, pattern.as_ref());
+                    inspector.ui(ui, &cx, pattern.as_ref());
                     section_ui(ui, &theme, &format!("{} options", session.view.label()));
                     views.options_ui(session.view, ui, &view_cx);
                     ui.add_space(2.0 * GRID);
@@ -91,7 +91,7 @@ impl App {
 
 /// Dims a result that is being replaced, unless the new one is quick.
 fn opacity(ui: &Ui, session: &Session) -> f32 {
-    let stale = session.capture.is_pending() || session.model.is_pending();
+    let stale = session.model.is_pending();
     let t = ui.ctx().animate_bool_with_time(Id::unique("stale result"), stale, if stale { DIM_SECS } else { 0.0 });
     egui::lerp(1.0..=STALE_OPACITY, t)
 }

@@ -22,7 +22,9 @@ pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     egui::ScrollArea::horizontal().id_salt("examples").auto_shrink([false, true]).show(ui, |ui| {
         ui.spacing_mut().item_spacing.x = GRID;
         let n_cards = EXAMPLES.len().max(1) as f32;
-        let width = ((ui.available_width() - GRID * (n_cards - 1.0)) / n_cards).clamp(MIN_CARD_WIDTH, MAX_CARD_WIDTH);
+        // Whole points, so that rounding never asks for a scroll bar.
+        let share = ((ui.available_width() - GRID * (n_cards - 1.0)) / n_cards).floor() - 1.0;
+        let width = share.clamp(MIN_CARD_WIDTH, MAX_CARD_WIDTH);
         ui.horizontal(|ui| {
             for (idx, example) in EXAMPLES.iter().enumerate() {
                 if card_ui(ui, cx, example, width, cx.session.example == Some(idx)).clicked() {

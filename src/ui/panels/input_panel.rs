@@ -113,6 +113,7 @@ impl InputPanel {
             ui.label(RichText::new(picture_caption(capture, source)).small().color(cx.theme.text_weak));
         }
         ui.horizontal_wrapped(|ui| {
+            ui.style_mut().wrap_mode = Some(egui::TextWrapMode::Extend);
             if ui.button("Choose picture…").on_hover_text(UiCommand::OpenFile.tooltip_with_key(ui.ctx())).clicked() {
                 cx.send(Command::Pick(crate::session::FilePurpose::InputFile));
             }

@@ -3,11 +3,13 @@
 use eframe::egui::{self, RichText, Ui};
 
 use crate::{
+    analysis::stats::{HeadStats, head_stats},
     capture::{Capture, Matrix, Token},
-    ids::{HeadId, StackKind},
+    ids::{CaptureId, HeadId, StackKind},
     session::{Command, Focus, Session},
     ui::{
         ViewCtx,
+        memo::Memo,
         theme::GRID,
         widgets::{BarRow, field_ui, percent_text, section_ui, stepper_ui},
     },
@@ -18,14 +20,57 @@ const N_TOP_KEYS: usize = 5;
 /// Stands where there is no number.
 const ABSENT: &str = "–";
 
-/// Draws everything but the view's options.
-pub fn inspector_ui(ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
-    let Some(capture) = cx.session.latest_capture() else {
-        ui.weak("Nothing to inspect yet");
-        return;
-    };
-    head_ui(ui, cx, capture);
-    focus_ui(ui, cx, capture, pattern);
+/// The panel on the right.
+#[derive(Default)]
+pub struct Inspector {
+    stats: Memo<(CaptureId, HeadId), Option<HeadStats>>,
+}
+
+impl Inspector {
+    /// Draws everything but the view's options.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
+        let Some(capture) = cx.session.latest_capture() else {
+            ui.weak("Nothing to inspect yet");
+            return;
+        };
+        ui.spacing_mut().item_spacing.y = GRID / 2.0;
+        head_ui(ui, cx, capture);
+        focus_ui(ui, cx, capture, pattern);
+        let head = cx.session.selection.head;
+        let stats = self.stats.get_or_update((capture.id(), head), || Some(stats_of(capture, head, pattern?)));
+        if let Some(stats) = stats {
+            stats_ui(ui, cx, &stats);
+        }
+    }
+}
+
+fn stats_of(capture: &Capture, head: HeadId, pattern: &Matrix) -> HeadStats {
+    let special: Vec<bool> = capture.key_tokens(head.stack).iter().map(|token| token.special).collect();
+    let causal = capture.model().stack(head.stack).is_some_and(|stack| stack.causal);
+    let square = head.stack.query_side() == head.stack.key_side();
+    head_stats(pattern, &special, causal, square)
+}
+
+fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
+    section_ui(ui, cx.theme, "Head, mean over queries");
+    let rows = [
+        (
+            "Entropy",
+            Some(format!("{:.2} nats ({})", stats.entropy, percent_text(stats.entropy_fraction))),
+            "0 nats: one key gets everything; 100 %: all keys get the same",
+        ),
+        ("Distance", stats.distance.map(|it| format!("{it:.1} tokens")), "Between a query and the keys it attends to"),
+        ("On the first key", Some(percent_text(stats.on_first)), "Attention that goes to the first token"),
+        ("On the previous key", stats.on_previous.map(percent_text), "Attention that goes to the token before"),
+        ("On itself", stats.on_self.map(percent_text), "Attention that stays on the query’s own token"),
+        ("On special keys", Some(percent_text(stats.on_special)), "Attention that goes to tokens such as CLS and SEP"),
+        ("Largest weight", Some(format!("{:.3}", stats.max_weight)), "The largest weight of any pair"),
+    ];
+    for (name, value, meaning) in rows {
+        if let Some(value) = value {
+            field_ui(ui, cx.theme, name, value).on_hover_text(meaning);
+        }
+    }
 }
 
 fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {

@@ -25,7 +25,7 @@ use crate::{
 
 pub use drop_overlay::drop_overlay_ui;
 pub use examples::examples_ui;
-pub use inspector::inspector_ui;
+pub use inspector::Inspector;
 pub use notices::Notices;
 pub use shortcuts::shortcuts_ui;
 pub use status_bar::{StatusFacts, status_bar_ui};

@@ -33,6 +33,7 @@ pub fn model_panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     }
     ui.add_space(GRID);
     ui.horizontal_wrapped(|ui| {
+        ui.style_mut().wrap_mode = Some(egui::TextWrapMode::Extend);
         for command in [UiCommand::OpenModel, UiCommand::OpenFile] {
             if command_button_ui(ui, command, true).clicked()
                 && let Some(command) = command.command()

@@ -30,7 +30,10 @@ impl Notices {
         let notices = &cx.session.notices;
         self.first_shown_secs.retain(|id, _| notices.iter().any(|notice| notice.id == *id));
         let mut young: Vec<(&Notice, f64)> = Vec::new();
-        for notice in notices.iter().rev() {
+        // A failure that stands where it belongs needs no toast over something else.
+        let in_place = [cx.session.model.failure(), cx.session.capture.failure()];
+        let elsewhere = notices.iter().rev().filter(|notice| !in_place.contains(&Some(&notice.text)));
+        for notice in elsewhere {
             let age_secs = now_secs - *self.first_shown_secs.entry(notice.id).or_insert(now_secs);
             let left_secs = lifetime_secs(notice.kind) - age_secs;
             if left_secs > 0.0 && young.len() < MAX_TOASTS {

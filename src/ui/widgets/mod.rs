@@ -13,7 +13,7 @@ pub use token_chips::{ChipTint, TokenChips};
 
 /// A heading inside a panel.
 pub fn section_ui(ui: &mut Ui, theme: &Theme, title: &str) {
-    ui.add_space(2.0 * GRID);
+    ui.add_space(3.0 * GRID);
     ui.label(RichText::new(title).size(text_size::SMALL).color(theme.text_weak).strong());
     ui.add_space(-GRID / 2.0);
 }
