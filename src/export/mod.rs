@@ -1,6 +1,15 @@
 //! Files out: pictures with provenance, written beside the target and renamed.
+//!
+//! Called on the worker or from the command line, never while a frame is drawn.
 
-use std::{path::PathBuf, sync::Arc};
+mod atomic;
+mod file_name;
+mod png_file;
+
+use std::{io, path::PathBuf, sync::Arc};
+
+pub use atomic::atomic_write;
+pub use file_name::default_file_name;
 
 use crate::capture::RgbaBuffer;
 
@@ -16,4 +25,53 @@ pub enum ExportRequest {
         /// Where to.
         path: PathBuf,
     },
+}
+
+/// Why a file could not be written. Displays as one sentence for the user, path last.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The target's folder is missing.
+    #[error("The folder does not exist; create it or choose another: {}", .0.display())]
+    NoFolder(PathBuf),
+    /// The target is a folder, or has no file name.
+    #[error("This is a folder; add a file name: {}", .0.display())]
+    IsFolder(PathBuf),
+    /// The user may not write there, or the place is read-only.
+    #[error("Writing is not allowed here; choose another folder: {}", .0.display())]
+    NotAllowed(PathBuf),
+    /// No space left.
+    #[error("The disk is full; free some space or choose another place: {}", .0.display())]
+    DiskFull(PathBuf),
+    /// Pixels that do not fill the size they claim.
+    #[error("There is no picture to save: {width} × {height} pixels from {n_bytes} bytes")]
+    NoPicture {
+        /// Claimed width in pixels.
+        width: usize,
+        /// Claimed height in pixels.
+        height: usize,
+        /// Bytes of pixel data.
+        n_bytes: usize,
+    },
+    /// Anything else the system reports.
+    #[error("The file could not be written ({source}): {}", path.display())]
+    Io {
+        /// What the system says.
+        source: io::Error,
+        /// Where.
+        path: PathBuf,
+    },
+}
+
+/// Writes the file and returns its path.
+///
+/// # Errors
+/// See [`ExportError`]; the old file, if there was one, stays whole.
+pub fn write(request: &ExportRequest) -> Result<PathBuf, ExportError> {
+    match request {
+        ExportRequest::Png { pixels, metadata, path } => {
+            png_file::check(pixels)?;
+            atomic_write(path, |out| png_file::encode(pixels, metadata, out))?;
+            Ok(path.clone())
+        }
+    }
 }

@@ -22,3 +22,5 @@ mod tokenization;
 mod ui;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
+/// Pictures and other files out.
+mod export;

@@ -1,0 +1,45 @@
+//! File names that say what is in the file.
+
+use crate::ids::{HeadId, StackKind};
+
+/// How much of the input a name quotes, in characters.
+const MAX_INPUT: usize = 24;
+/// How much of the model a name quotes, in characters.
+const MAX_MODEL: usize = 40;
+
+/// A PNG's name such as `demo-gpt_once-upon-a-time_L2H3_heads.png`: ASCII letters, digits, `-` and `_` only.
+///
+/// Left out are an empty `input`, a missing `head` and the stack of a model that has only one.
+pub fn default_file_name(model: &str, input: &str, head: Option<HeadId>, view: &str) -> String {
+    let model = slug(model, MAX_MODEL);
+    let mut parts = vec![if model.is_empty() { "attention".to_owned() } else { model }, slug(input, MAX_INPUT)];
+    if let Some(head) = head {
+        if head.stack != StackKind::SelfAttention {
+            parts.push(head.stack.name().to_owned());
+        }
+        parts.push(head.to_string());
+    }
+    parts.push(slug(view, MAX_MODEL));
+    parts.retain(|part| !part.is_empty());
+    parts.join("_") + ".png"
+}
+
+/// Runs of anything but ASCII letters and digits become one `-`; at most `max` characters, cut after a word
+/// where there is one.
+fn slug(text: &str, max: usize) -> String {
+    let mut slug = String::new();
+    for word in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+        let separator = usize::from(!slug.is_empty());
+        if slug.len() + separator + word.len() > max {
+            if slug.is_empty() {
+                slug.push_str(&word[..max]);
+            }
+            break;
+        }
+        if separator > 0 {
+            slug.push('-');
+        }
+        slug.push_str(word);
+    }
+    slug
+}
