@@ -1,6 +1,6 @@
 //! Files out: pictures that say where they came from, whole files or none, names.
 
-use std::{fs, io::Write, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc};
 
 use attnscope::{
     capture::RgbaBuffer,
@@ -43,7 +43,10 @@ fn a_saved_picture_has_its_pixels_and_its_origin() {
         assert_eq!(latin, [("Model", "demo:gpt"), ("Comment", "no keyword"), ("Comment", "a"), ("Empty", "")]);
         let unicode = &reader.info().utf8_text;
         assert_eq!(unicode.len(), 1);
-        assert_eq!((unicode[0].keyword.as_str(), unicode[0].get_text().unwrap().as_str()), ("Input", "naïve “quotes” 猫"));
+        assert_eq!(
+            (unicode[0].keyword.as_str(), unicode[0].get_text().unwrap().as_str()),
+            ("Input", "naïve “quotes” 猫")
+        );
     }
     assert_eq!(names_in(folder.path()), ["view.png"], "nothing else is left behind");
 }
@@ -98,7 +101,10 @@ fn default_names_are_safe_everywhere() {
         default_file_name("demo:gpt", "Once upon a time, there was a cat", head, "heads"),
         "demo-gpt_Once-upon-a-time-there_L2H3_heads.png"
     );
-    assert_eq!(default_file_name("../../etc/passwd", "猫", None, "Query–key matrix"), "etc-passwd_Query-key-matrix.png");
+    assert_eq!(
+        default_file_name("../../etc/passwd", "猫", None, "Query–key matrix"),
+        "etc-passwd_Query-key-matrix.png"
+    );
     let cross = HeadId { stack: StackKind::Cross, layer: 0, head: 11 };
     assert_eq!(default_file_name("", "", Some(cross), "heatmap"), "attention_cross_L0H11_heatmap.png");
     assert_eq!(default_file_name("m", &"x".repeat(500), None, "v"), format!("m_{}_v.png", "x".repeat(24)));

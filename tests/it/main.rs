@@ -1,5 +1,7 @@
 //! The one integration-test binary: one module per feature.
 
+/// Pictures and other files out.
+mod export;
 /// Fused operations against candle, forward and backward.
 mod kernels;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
@@ -22,5 +24,3 @@ mod tokenization;
 mod ui;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
-/// Pictures and other files out.
-mod export;
