@@ -4,7 +4,10 @@
 //! No egui here, and candle only through [`crate::model`].
 
 mod protocol;
+mod queue;
+mod thread;
 
 pub use protocol::{
     Event, EventKind, Failure, ImageSource, Input, Lane, LoadedModel, ModelSource, Progress, Request, Stage, TextInput,
 };
+pub use thread::{Engine, JobControl, Stop, Wake, Worker};

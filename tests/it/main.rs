@@ -24,3 +24,5 @@ mod tokenization;
 mod ui;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
+/// The background thread: newest wins, cancelling, panics, shutting down.
+mod worker;

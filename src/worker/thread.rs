@@ -1,0 +1,196 @@
+//! The thread: takes jobs from the queue, runs them on an engine, answers.
+
+use std::{
+    any::Any,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread::{Builder, JoinHandle},
+};
+
+use super::{
+    Event, EventKind, Failure, Lane, Progress, Request,
+    queue::{Job, Queue},
+};
+use crate::{ids::JobId, model::Cancelled};
+
+/// Called after an answer was sent, so that somebody looks.
+pub type Wake = Arc<dyn Fn() + Send + Sync>;
+
+/// Does the work: the real one holds the model, the one of the tests follows a script.
+pub trait Engine {
+    /// Answers one request. The answer is any kind of event but progress.
+    ///
+    /// # Errors
+    /// When the job was told to stop, or failed; the engine is as it was before.
+    fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop>;
+}
+
+/// Why a job ended without an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It was told to stop.
+    Cancelled,
+    /// It failed.
+    Failed(Failure),
+}
+
+impl From<Cancelled> for Stop {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+/// Events that wait to be taken in. Results wait for room, signs of life are dropped.
+const MAX_EVENTS: usize = 64;
+
+/// A background thread that answers requests, seen from the window.
+///
+/// Nothing here waits for the thread, except dropping it: that tells it to stop, which takes at most
+/// one step of the running job, and the files that were asked for are written.
+#[derive(Debug)]
+pub struct Worker {
+    queue: Arc<Queue>,
+    /// `None` only while being dropped.
+    events: Option<Receiver<Event>>,
+    /// Answers that do not need the thread: jobs that were replaced before they were started.
+    cancelled: Vec<JobId>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    /// Starts the thread. `make_engine` runs on it.
+    ///
+    /// # Errors
+    /// When the system refuses to start a thread.
+    pub fn spawn<E: Engine>(make_engine: impl FnOnce() -> E + Send + 'static, wake: Wake) -> io::Result<Self> {
+        let queue = Arc::new(Queue::default());
+        let (sender, events) = sync_channel(MAX_EVENTS);
+        let for_thread = Arc::clone(&queue);
+        let thread = Builder::new().name("model-worker".to_owned()).spawn(move || {
+            run(make_engine(), &for_thread, &sender, &wake);
+        })?;
+        Ok(Self { queue, events: Some(events), cancelled: Vec::new(), thread: Some(thread) })
+    }
+
+    /// Asks for something; never blocks. What runs or waits in the same lane is cancelled, except exports.
+    pub fn submit(&mut self, job: JobId, request: Request) {
+        self.cancelled.extend(self.queue.push(job, request));
+    }
+
+    /// Stops what runs or waits in a lane.
+    pub fn cancel(&mut self, lane: Lane) {
+        self.cancelled.extend(self.queue.cancel(lane));
+    }
+
+    /// Everything that was said since the last call; never blocks.
+    pub fn drain(&mut self) -> Vec<Event> {
+        let cancelled = self.cancelled.drain(..).map(|job| Event { job, kind: EventKind::Cancelled });
+        cancelled.chain(self.events.iter().flat_map(Receiver::try_iter)).collect()
+    }
+
+    /// Waits for the next event; `None` when the thread has ended. For callers without a frame loop.
+    pub fn wait(&mut self) -> Option<Event> {
+        match self.cancelled.pop() {
+            Some(job) => Some(Event { job, kind: EventKind::Cancelled }),
+            None => self.events.as_ref()?.recv().ok(),
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.queue.close();
+        // A thread that waits for room in the channel is let go by the missing receiver.
+        self.events = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            log::error!("the worker thread ended with a panic");
+        }
+    }
+}
+
+fn run(mut engine: impl Engine, queue: &Arc<Queue>, events: &SyncSender<Event>, wake: &Wake) {
+    while let Some(Job { id, request, lane, generation }) = queue.pop() {
+        let control = JobControl {
+            job: id,
+            lane,
+            generation,
+            queue: Arc::clone(queue),
+            events: events.clone(),
+            wake: Arc::clone(wake),
+        };
+        // Engines keep the last good state until an answer is complete, so a panic leaves them sound.
+        let answer = catch_unwind(AssertUnwindSafe(|| engine.answer(request, &control)));
+        let kind = match answer {
+            Ok(Ok(kind)) => kind,
+            Ok(Err(Stop::Cancelled)) => EventKind::Cancelled,
+            Ok(Err(Stop::Failed(failure))) => EventKind::Failed(failure),
+            Err(panic) => EventKind::Failed(panic_failure(panic.as_ref())),
+        };
+        // Without a receiver only the exports that still wait matter.
+        if events.send(Event { job: id, kind }).is_ok() {
+            wake();
+        }
+    }
+}
+
+fn panic_failure(panic: &(dyn Any + Send)) -> Failure {
+    let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Failure {
+        summary: "Something went wrong inside the program".to_owned(),
+        details: format!(
+            "What was there before is still there; please report this: {}",
+            message.unwrap_or("no message")
+        ),
+    }
+}
+
+/// A running job's line to the outside: signs of life out, the wish to stop in.
+pub struct JobControl {
+    job: JobId,
+    lane: Lane,
+    generation: u64,
+    queue: Arc<Queue>,
+    events: SyncSender<Event>,
+    wake: Wake,
+}
+
+impl JobControl {
+    /// Tells how far the job is, and answers whether to go on. Cheap enough for every layer and tensor.
+    ///
+    /// # Errors
+    /// When the job was told to stop.
+    pub fn report(&self, progress: Progress) -> Result<(), Cancelled> {
+        self.check()?;
+        let event = Event { job: self.job, kind: EventKind::Progress(progress) };
+        match self.events.try_send(event) {
+            Ok(()) => (self.wake)(),
+            // The next sign of life will do.
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
+        Ok(())
+    }
+
+    /// Whether to go on.
+    ///
+    /// # Errors
+    /// When the job was told to stop.
+    pub fn check(&self) -> Result<(), Cancelled> {
+        if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.queue.is_superseded(self.lane, self.generation)
+    }
+}
+
+impl std::fmt::Debug for JobControl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "JobControl({:?}, {:?})", self.job, self.lane)
+    }
+}
