@@ -142,35 +142,41 @@ impl UiCommand {
 
     /// The key that does it, if any.
     pub const fn shortcut(self) -> Option<KeyboardShortcut> {
-        const fn plain(key: Key) -> Option<KeyboardShortcut> {
-            Some(KeyboardShortcut::new(Modifiers::NONE, key))
+        const fn plain(key: Key) -> KeyboardShortcut {
+            KeyboardShortcut::new(Modifiers::NONE, key)
         }
-        const fn command(key: Key) -> Option<KeyboardShortcut> {
-            Some(KeyboardShortcut::new(Modifiers::COMMAND, key))
+        const fn command(key: Key) -> KeyboardShortcut {
+            KeyboardShortcut::new(Modifiers::COMMAND, key)
         }
-        match self {
+        const fn command_shift(key: Key) -> KeyboardShortcut {
+            KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), key)
+        }
+        const fn alt(key: Key) -> KeyboardShortcut {
+            KeyboardShortcut::new(Modifiers::ALT, key)
+        }
+        Some(match self {
             Self::Show(ViewKind::Heads) => plain(Key::Num1),
             Self::Show(ViewKind::Heatmap) => plain(Key::Num2),
             Self::Show(ViewKind::Image) => plain(Key::Num3),
             Self::Show(ViewKind::Scatter) => plain(Key::Num4),
             Self::Show(ViewKind::Matrix) => plain(Key::Num5),
             Self::OpenModel => command(Key::O),
-            Self::OpenFile => Some(KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::O)),
+            Self::OpenFile => command_shift(Key::O),
             Self::Run => command(Key::Enter),
             Self::NextHead => plain(Key::ArrowRight),
             Self::PreviousHead => plain(Key::ArrowLeft),
             Self::NextLayer => plain(Key::ArrowDown),
             Self::PreviousLayer => plain(Key::ArrowUp),
             Self::Release => plain(Key::Escape),
-            Self::Back => Some(KeyboardShortcut::new(Modifiers::ALT, Key::ArrowLeft)),
-            Self::Forward => Some(KeyboardShortcut::new(Modifiers::ALT, Key::ArrowRight)),
+            Self::Back => alt(Key::ArrowLeft),
+            Self::Forward => alt(Key::ArrowRight),
             Self::FindToken => plain(Key::Slash),
             Self::ExportView => command(Key::E),
-            Self::ExportWindow => Some(KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::S)),
-            Self::CopyView => Some(KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::C)),
+            Self::ExportWindow => command_shift(Key::S),
+            Self::CopyView => command_shift(Key::C),
             Self::Shortcuts => plain(Key::Questionmark),
-            Self::Cancel | Self::ToggleTheme | Self::ToggleExamples => None,
-        }
+            Self::Cancel | Self::ToggleTheme | Self::ToggleExamples => return None,
+        })
     }
 
     /// The tooltip with the key behind it.

@@ -22,9 +22,9 @@ pub struct Theme {
     pub rule: Color32,
     /// The one accent: selection, focus, primary action.
     pub accent: Color32,
-    /// Queries (AttentionViz's green).
+    /// Queries (`AttentionViz`'s green).
     pub query: Color32,
-    /// Keys (AttentionViz's pink).
+    /// Keys (`AttentionViz`'s pink).
     pub key: Color32,
     /// Something failed.
     pub error: Color32,

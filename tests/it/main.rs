@@ -1,5 +1,7 @@
 //! The one integration-test binary: one module per feature.
 
+#![expect(clippy::unwrap_used, reason = "what a test takes for granted and does not get is its failure")]
+
 /// Pictures and other files out.
 mod export;
 /// Fused operations against candle, forward and backward.

@@ -163,7 +163,7 @@ fn selection_text(session: &Session, capture: &Capture) -> String {
     ];
     for (name, position, tokens) in named {
         if let Some((position, token)) = position.and_then(|position| Some((position, tokens.get(position)?))) {
-            text.push_str(&format!(", {name} {position} “{}”", token.text));
+            text = format!("{text}, {name} {position} “{}”", token.text);
         }
     }
     text

@@ -71,18 +71,15 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
 /// What a run of `model` on `input` records: q and k from a fixed sequence, patterns as they follow.
 pub fn capture(model: &LoadedModel, input: &Input) -> Arc<Capture> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    let (tokens, info, image) = match input {
-        Input::Text(text) => {
-            let tokens = text.text.split_inclusive(' ').enumerate();
-            let tokens: Vec<Token> = tokens.map(|(i, word)| token(word.trim(), i)).collect();
-            (tokens, InputInfo { text: Some(text.text.clone()), ..InputInfo::default() }, None)
-        }
-        _ => {
-            let mut tokens = vec![Token { special: true, ..token("[CLS]", 0) }];
-            tokens.extend((0..GRID * GRID).map(|i| token(&format!("r{} c{}", i / GRID, i % GRID), i + 1)));
-            let info = InputInfo { image: Some("chelsea".to_owned()), ..InputInfo::default() };
-            (tokens, info, Some(picture()))
-        }
+    let (tokens, info, image) = if let Input::Text(text) = input {
+        let tokens = text.text.split_inclusive(' ').enumerate();
+        let tokens: Vec<Token> = tokens.map(|(i, word)| token(word.trim(), i)).collect();
+        (tokens, InputInfo { text: Some(text.text.clone()), ..InputInfo::default() }, None)
+    } else {
+        let mut tokens = vec![Token { special: true, ..token("[CLS]", 0) }];
+        tokens.extend((0..GRID * GRID).map(|i| token(&format!("r{} c{}", i / GRID, i % GRID), i + 1)));
+        let info = InputInfo { image: Some("chelsea".to_owned()), ..InputInfo::default() };
+        (tokens, info, Some(picture()))
     };
     let n = tokens.len();
     let causal = model.spec.stacks[0].causal;
@@ -147,15 +144,14 @@ fn layer_capture(layer: usize, n: usize, causal: bool) -> LayerCapture {
     for head in 0..N_HEADS {
         for query in 0..n {
             let row = |at: usize, of: &[f32]| of[(head * n + at) * D_HEAD..][..D_HEAD].to_vec();
-            let scores: Vec<f32> = (0..n)
-                .map(|key| match causal && key > query {
-                    true => f32::NEG_INFINITY,
-                    false => {
-                        let dot: f32 = row(query, &q).iter().zip(row(key, &k)).map(|(q, k)| q * k).sum();
-                        dot * (D_HEAD as f32).powf(-0.5)
-                    }
-                })
-                .collect();
+            let score = |key: usize| {
+                if causal && key > query {
+                    return f32::NEG_INFINITY;
+                }
+                let dot: f32 = row(query, &q).iter().zip(row(key, &k)).map(|(q, k)| q * k).sum();
+                dot * (D_HEAD as f32).powf(-0.5)
+            };
+            let scores: Vec<f32> = (0..n).map(score).collect();
             let max = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let exps: Vec<f32> = scores.iter().map(|score| (score - max).exp()).collect();
             let sum: f32 = exps.iter().sum();
