@@ -226,7 +226,7 @@ fn a_view_is_exported_with_what_it_shows() {
     window.until("the export", |window| {
         window.jobs.0.borrow().submitted.iter().any(|(_, request)| matches!(request, Request::Export(_)))
     });
-    assert_eq!(window.desktop.0.borrow().proposed, ["demo-gpt-L0H0-heads.png"]);
+    assert_eq!(window.desktop.0.borrow().proposed, ["demo-gpt_one-two-three_L0H0_heads.png"]);
     let script = window.jobs.0.borrow();
     let Some((_, Request::Export(ExportRequest::Png { pixels, metadata, path }))) = script.submitted.last() else {
         panic!("no export")
@@ -392,4 +392,30 @@ fn a_window_that_is_barely_large_enough_still_shows_every_tab() {
     for label in ["Export view…", "Save screenshot…", "Shortcuts"] {
         assert!(screen.contains_rect(window.harness.get_by_label(label).rect()), "{label}");
     }
+}
+
+#[test]
+fn a_token_is_found_by_its_text_and_pinned_with_enter() {
+    let mut window = Window::open(with_text("one two three twofold"));
+    window.press(Modifiers::NONE, Key::Slash);
+    window.harness.get_by_label("Find token").type_text("two");
+    window.settle();
+    assert_eq!(window.app().session().selection.hover.query, Some(1), "a preview while typing");
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!(window.app().session().selection.pinned.query, Some(1));
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!(window.app().session().selection.pinned.query, Some(3), "Enter again goes on");
+}
+
+#[test]
+fn a_second_sentence_makes_a_pair() {
+    let mut window = Window::open(with_text("one two three"));
+    window.click("Add second sentence");
+    window.harness.get_by_role_and_label(Role::MultilineTextInput, "Second sentence").focus();
+    window.harness.step();
+    window.harness.get_by_role_and_label(Role::MultilineTextInput, "Second sentence").type_text("four");
+    window.settle();
+    let script = window.jobs.0.borrow();
+    let Some((_, Request::Run(Input::Text(input)))) = script.submitted.last() else { panic!("no run") };
+    assert_eq!(input.text_b.as_deref(), Some("four"));
 }

@@ -31,7 +31,7 @@ use crate::{
     cli::open::OpenOptions,
     ids::JobId,
     session::{Command, Session, Settings},
-    worker::{Event, Lane, Request},
+    worker::{Event, Lane, Request, Worker},
 };
 
 /// Key of the settings in eframe's storage.
@@ -48,6 +48,20 @@ pub trait Jobs {
     fn cancel(&mut self, lane: Lane);
     /// Everything that was said since the last call.
     fn drain(&mut self) -> Vec<Event>;
+}
+
+impl Jobs for Worker {
+    fn submit(&mut self, job: JobId, request: Request) {
+        Self::submit(self, job, request);
+    }
+
+    fn cancel(&mut self, lane: Lane) {
+        Self::cancel(self, lane);
+    }
+
+    fn drain(&mut self) -> Vec<Event> {
+        Self::drain(self)
+    }
 }
 
 /// Why the program ends with an error instead of a window or a picture: one line for stderr.

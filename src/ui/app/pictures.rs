@@ -9,6 +9,7 @@ use eframe::egui::{ColorImage, Rect};
 
 use crate::{
     capture::{Capture, RgbaBuffer},
+    export,
     session::{ExportTarget, Session, ViewKind},
 };
 
@@ -171,15 +172,17 @@ fn selection_text(session: &Session, capture: &Capture) -> String {
 
 /// The name that the save dialog proposes.
 pub fn default_file_name(session: &Session, target: ExportTarget) -> String {
-    let model = session.latest_capture().map_or("attnscope", |capture| capture.model().name.as_str());
-    let what = match (target, session.view) {
-        (ExportTarget::Window, _) => "window".to_owned(),
-        (ExportTarget::View, view @ ViewKind::Matrix) => view.name().to_owned(),
-        (ExportTarget::View, view) => format!("{}-{}", session.selection.head, view.name()),
-    };
-    let name = format!("{model}-{what}");
-    let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    format!("{}.png", name.chars().map(safe).collect::<String>())
+    let (model, input) = session
+        .latest_capture()
+        .map_or_else(|| ("attnscope", String::new()), |it| (it.model().name.as_str(), input_text(it)));
+    let head = Some(session.selection.head);
+    match (target, session.view) {
+        (ExportTarget::Window, _) => export::default_file_name(model, &input, None, "window"),
+        (ExportTarget::View, ViewKind::Matrix) => {
+            export::default_file_name(model, &input, None, ViewKind::Matrix.name())
+        }
+        (ExportTarget::View, view) => export::default_file_name(model, &input, head, view.name()),
+    }
 }
 
 #[cfg(test)]

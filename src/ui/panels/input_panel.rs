@@ -19,6 +19,8 @@ use crate::{
 
 /// A longer text is shown in part only: laying it out would cost a frame more than the model costs.
 const MAX_EDITABLE_CHARS: usize = 20_000;
+/// From so many tokens on, the search is always there; before, the key opens it.
+const SEARCHABLE_TOKENS: usize = 24;
 const EDITOR_ROWS: usize = 4;
 const MAX_EDITOR_HEIGHT: f32 = 40.0 * GRID;
 const MAX_CHIPS_HEIGHT: f32 = 56.0 * GRID;
@@ -31,6 +33,7 @@ pub struct InputPanel {
     text: String,
     text_b: String,
     search: String,
+    search_open: bool,
     search_wants_focus: bool,
     query_chips: TokenChips,
     key_chips: TokenChips,
@@ -63,6 +66,7 @@ impl InputPanel {
 
     /// Puts the cursor into the token search in the next frame.
     pub const fn focus_search(&mut self) {
+        self.search_open = true;
         self.search_wants_focus = true;
     }
 
@@ -157,7 +161,7 @@ impl InputPanel {
     /// A field that previews the next match while typing and pins it on Enter.
     fn search_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, tokens: &[Token]) {
         // The field would only take room from a short sentence that is in view as a whole.
-        if tokens.len() < 24 && !self.search_wants_focus && self.search.is_empty() {
+        if tokens.len() < SEARCHABLE_TOKENS && !self.search_open {
             return;
         }
         let field = TextEdit::singleline(&mut self.search).hint_text("Find token").desired_width(f32::INFINITY);
@@ -165,6 +169,8 @@ impl InputPanel {
         let response = response.accessible_name("Find token");
         if std::mem::take(&mut self.search_wants_focus) {
             response.request_focus();
+        } else if response.lost_focus() && self.search.is_empty() {
+            self.search_open = false;
         }
         let needle = self.search.trim().to_lowercase();
         if needle.is_empty() {
