@@ -20,7 +20,7 @@ pub enum Stage {
     Encode,
     /// The forward pass; steps are layers.
     Forward,
-    /// Projecting; steps are layers.
+    /// Projecting; steps are heads.
     Project,
     /// Writing a file.
     Write,
@@ -33,7 +33,7 @@ impl Stage {
             Self::Load => "Reading weights",
             Self::Encode => "Preparing input",
             Self::Forward => "Running layer",
-            Self::Project => "Projecting layer",
+            Self::Project => "Projecting head",
             Self::Write => "Writing file",
         }
     }

@@ -3,10 +3,12 @@
 //!
 //! No egui here, and candle only through [`crate::model`].
 
+mod engine;
 mod protocol;
 mod queue;
 mod thread;
 
+pub use engine::ModelEngine;
 pub use protocol::{
     Event, EventKind, Failure, ImageSource, Input, Lane, LoadedModel, ModelSource, Progress, Request, Stage, TextInput,
 };

@@ -62,16 +62,16 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread. `make_engine` runs on it.
+    /// Starts the thread and moves the engine there.
     ///
     /// # Errors
     /// When the system refuses to start a thread.
-    pub fn spawn<E: Engine>(make_engine: impl FnOnce() -> E + Send + 'static, wake: Wake) -> io::Result<Self> {
+    pub fn spawn(engine: impl Engine + Send + 'static, wake: Wake) -> io::Result<Self> {
         let queue = Arc::new(Queue::default());
         let (sender, events) = sync_channel(MAX_EVENTS);
         let for_thread = Arc::clone(&queue);
         let thread = Builder::new().name("model-worker".to_owned()).spawn(move || {
-            run(make_engine(), &for_thread, &sender, &wake);
+            run(engine, &for_thread, &sender, &wake);
         })?;
         Ok(Self { queue, events: Some(events), cancelled: Vec::new(), thread: Some(thread) })
     }

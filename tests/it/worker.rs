@@ -10,12 +10,13 @@ use std::{
 };
 
 use attnscope::{
-    capture::RgbaBuffer,
+    analysis::projection::ProjectionOptions,
+    capture::{Capture, RgbaBuffer},
     export::ExportRequest,
-    ids::JobId,
+    ids::{HeadId, JobId, StackKind},
     worker::{
-        Engine, Event, EventKind, Failure, Input, JobControl, Lane, ModelSource, Progress, Request, Stage, Stop, Wake,
-        Worker,
+        Engine, Event, EventKind, Failure, Input, JobControl, Lane, ModelEngine, ModelSource, Progress, Request, Stage,
+        Stop, TextInput, Wake, Worker,
     },
 };
 
@@ -68,7 +69,7 @@ impl Bench {
         let wake: Wake = Arc::new(move || {
             counter.fetch_add(1, Ordering::SeqCst);
         });
-        let worker = Worker::spawn(move || Scripted { started: started_sender, steps: steps_receiver }, wake).unwrap();
+        let worker = Worker::spawn(Scripted { started: started_sender, steps: steps_receiver }, wake).unwrap();
         Self { worker, started, steps, n_wakes }
     }
 
@@ -258,4 +259,114 @@ fn closing_stops_the_running_job_and_still_writes_the_files() {
     assert_eq!(started.recv().unwrap(), "b.png");
     closing.join().unwrap();
     assert!(started.recv().is_err(), "the engine is gone");
+}
+
+/// The real engine, on tiny checkpoints.
+struct Session {
+    worker: Worker,
+    n_jobs: u64,
+}
+
+impl Session {
+    fn new() -> Self {
+        let worker = Worker::spawn(ModelEngine::new().unwrap(), Arc::new(|| ())).unwrap();
+        Self { worker, n_jobs: 0 }
+    }
+
+    /// The answer to one request, and the stages it went through.
+    fn ask(&mut self, request: Request) -> (EventKind, Vec<Stage>) {
+        self.n_jobs += 1;
+        self.worker.submit(JobId(self.n_jobs), request);
+        let mut stages = Vec::new();
+        loop {
+            let event = self.worker.wait().unwrap();
+            assert_eq!(event.job, JobId(self.n_jobs));
+            match event.kind {
+                EventKind::Progress(progress) => stages.push(progress.stage),
+                answer => {
+                    stages.dedup();
+                    return (answer, stages);
+                }
+            }
+        }
+    }
+
+    fn load(&mut self, name: &str) -> EventKind {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+        self.ask(Request::Load(ModelSource::Path(path))).0
+    }
+
+    fn capture(&mut self, text: &str) -> Arc<Capture> {
+        let text = TextInput { text: text.to_owned(), ..TextInput::default() };
+        match self.ask(Request::Run(Input::Text(text))).0 {
+            EventKind::Captured(capture) => capture,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn failure(kind: EventKind) -> Failure {
+    match kind {
+        EventKind::Failed(failure) => failure,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_model_is_loaded_run_and_projected() {
+    let mut session = Session::new();
+    let (answer, stages) = session.ask(load("demo:gpt"));
+    let EventKind::Loaded(model) = answer else { panic!("{answer:?}") };
+    assert_eq!((model.spec.name.as_str(), model.spec.family.as_str()), ("demo:gpt", "gpt2"));
+    assert!(model.load_secs > 0.0 && model.audit.n_loaded > 0);
+    assert_eq!(stages, [Stage::Load]);
+
+    let text = TextInput { text: "Once upon a time".to_owned(), ..TextInput::default() };
+    let (answer, stages) = session.ask(Request::Run(Input::Text(text)));
+    let EventKind::Captured(capture) = answer else { panic!("{answer:?}") };
+    assert_eq!(stages, [Stage::Encode, Stage::Forward]);
+    assert!(capture.stored_pattern(HeadId::single(0, 0)).is_some());
+
+    let request = Request::Project {
+        capture: Arc::clone(&capture),
+        stack: StackKind::SelfAttention,
+        options: ProjectionOptions::default(),
+    };
+    let (answer, stages) = session.ask(request);
+    let EventKind::Projected(projection) = answer else { panic!("{answer:?}") };
+    assert_eq!(projection.capture, capture.id());
+    assert_eq!(stages, [Stage::Project]);
+}
+
+#[test]
+fn what_fails_leaves_the_model_as_it_was() {
+    let mut session = Session::new();
+    assert_eq!(failure(session.ask(run(1)).0).summary, "There is no model");
+    assert!(matches!(session.load("bert"), EventKind::Loaded(_)));
+    let missing = failure(session.load("no-such-model"));
+    assert!(missing.summary.starts_with(char::is_uppercase), "{missing:?}");
+    assert!(missing.details.ends_with("no-such-model"), "the path comes last: {missing:?}");
+    failure(session.ask(load("demo:none")).0);
+    failure(session.load("preprocessing"));
+    assert_eq!(session.capture("the street").model().name, "bert");
+    let empty = failure(session.ask(Request::Run(Input::Text(TextInput::default()))).0);
+    assert_eq!(empty.summary, "The text is empty");
+    let outside = failure(session.ask(run(1_000_000)).0);
+    assert!(outside.summary.contains("outside the vocabulary"), "{outside:?}");
+    assert_eq!(session.capture("the street").model().name, "bert");
+}
+
+#[test]
+fn pictures_are_written_by_the_worker() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("picture.png");
+    let pixels = Arc::new(RgbaBuffer { width: 1, height: 1, pixels: vec![9, 8, 7, 255] });
+    let request =
+        |path: PathBuf| Request::Export(ExportRequest::Png { pixels: Arc::clone(&pixels), metadata: Vec::new(), path });
+    let mut session = Session::new();
+    let (answer, _) = session.ask(request(path.clone()));
+    assert!(matches!(answer, EventKind::Exported(written) if written == path));
+    assert!(path.is_file());
+    let nowhere = failure(session.ask(request(folder.path().join("missing").join("picture.png"))).0);
+    assert!(nowhere.summary.contains("does not exist"), "{nowhere:?}");
 }

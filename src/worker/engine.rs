@@ -1,0 +1,134 @@
+//! The engine behind the window: the current model, and what is asked of it.
+
+use std::{io, sync::Arc, time::Instant};
+
+use super::{
+    EventKind, Failure, Input, JobControl, LoadedModel, ModelSource, Progress, Request, Stage, Stop, thread::Engine,
+};
+use crate::{
+    analysis::projection::{self, ProjectionOptions},
+    capture::Capture,
+    export,
+    ids::StackKind,
+    model::{self, LoadError, Model, ModelFiles, RunPlan, bundled},
+};
+
+/// Holds the current model. A failed or cancelled request leaves it as it was.
+#[derive(Debug)]
+pub struct ModelEngine {
+    engine: model::Engine,
+    model: Option<Model>,
+}
+
+impl ModelEngine {
+    /// No model yet. One core is left to the window.
+    ///
+    /// # Errors
+    /// When the system refuses to start the compute threads.
+    pub fn new() -> io::Result<Self> {
+        let engine = model::Engine::cpu(None).map_err(io::Error::other)?;
+        Ok(Self { engine, model: None })
+    }
+
+    fn load(&mut self, source: ModelSource, control: &JobControl) -> Result<EventKind, Stop> {
+        let started = Instant::now();
+        let (files, name) = files(&source)?;
+        let model = Model::load(&files, &name, &self.engine, &|progress| control.report(progress))?;
+        let loaded = LoadedModel {
+            source,
+            spec: Arc::clone(model.spec()),
+            audit: model.audit().clone(),
+            load_secs: started.elapsed().as_secs_f64(),
+        };
+        // The last moment at which the old model can stay.
+        control.check()?;
+        self.model = Some(model);
+        Ok(EventKind::Loaded(Arc::new(loaded)))
+    }
+
+    fn run(&self, input: &Input, control: &JobControl) -> Result<EventKind, Stop> {
+        let Some(model) = &self.model else {
+            let details = "Open a model first".to_owned();
+            return Err(Stop::Failed(Failure { summary: "There is no model".to_owned(), details }));
+        };
+        control.report(Progress { stage: Stage::Encode, done: 0, total: 1 })?;
+        let encoded = model.encode(input)?;
+        let capture = model.forward(&encoded, &RunPlan::default(), &|progress| control.report(progress))?;
+        Ok(EventKind::Captured(Arc::new(capture)))
+    }
+
+    fn project(
+        &self,
+        capture: &Capture,
+        stack: StackKind,
+        options: ProjectionOptions,
+        control: &JobControl,
+    ) -> Result<EventKind, Stop> {
+        let mut go_on = |done, total| control.report(Progress { stage: Stage::Project, done, total }).is_ok();
+        let projection = self.engine.install(|| projection::project(capture, stack, options, &mut go_on));
+        control.check()?;
+        match projection {
+            Some(projection) => Ok(EventKind::Projected(Arc::new(projection))),
+            None => Err(Stop::Failed(Failure {
+                summary: "This capture holds no queries and keys to project".to_owned(),
+                details: String::new(),
+            })),
+        }
+    }
+}
+
+impl Engine for ModelEngine {
+    fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
+        match request {
+            Request::Load(source) => self.load(source, control),
+            Request::OpenCapture(path) => Err(Stop::Failed(Failure {
+                summary: "Capture files cannot be opened yet".to_owned(),
+                details: path.display().to_string(),
+            })),
+            Request::Run(input) => self.run(&input, control),
+            Request::Project { capture, stack, options } => self.project(&capture, stack, options, control),
+            Request::Export(request) => match export::write(&request) {
+                Ok(path) => Ok(EventKind::Exported(path)),
+                Err(error) => Err(Stop::Failed(Failure { summary: error.to_string(), details: String::new() })),
+            },
+        }
+    }
+}
+
+/// The files of a model, and what to call it.
+fn files(source: &ModelSource) -> Result<(ModelFiles, String), LoadError> {
+    let files = match source {
+        ModelSource::Bundled(name) => bundled::model(name).ok_or_else(|| LoadError::NotFound { path: name.clone() })?,
+        ModelSource::Path(path) => ModelFiles::open(path)?,
+    };
+    let name = files.default_name();
+    Ok((files, name))
+}
+
+impl From<model::LoadError> for Stop {
+    fn from(error: model::LoadError) -> Self {
+        match error {
+            LoadError::Cancelled(_) => Self::Cancelled,
+            error => Self::Failed(Failure { summary: sentence(&error.to_string()), details: error.details() }),
+        }
+    }
+}
+
+impl From<model::ModelError> for Stop {
+    fn from(error: model::ModelError) -> Self {
+        match error {
+            model::ModelError::Cancelled(_) => Self::Cancelled,
+            error => Self::Failed(Failure { summary: sentence(&error.to_string()), details: error.details() }),
+        }
+    }
+}
+
+/// `text` with a capital letter at the start, unless it starts with a file's name.
+fn sentence(text: &str) -> String {
+    let first_word = text.split_whitespace().next().unwrap_or_default();
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) if !first_word.contains(['.', '_']) => first.to_uppercase().chain(chars).collect(),
+        _ => text.to_owned(),
+    }
+}
