@@ -419,3 +419,23 @@ fn a_second_sentence_makes_a_pair() {
     let Some((_, Request::Run(Input::Text(input)))) = script.submitted.last() else { panic!("no run") };
     assert_eq!(input.text_b.as_deref(), Some("four"));
 }
+
+/// What the whole window looks like, small enough to be kept. What takes time is masked.
+#[cfg(feature = "snapshots")]
+#[test]
+fn the_window_looks_as_it_did() {
+    let mut results = egui_kittest::SnapshotResults::new();
+    for (name, theme) in [("window light", egui::Theme::Light), ("window dark", egui::Theme::Dark)] {
+        let jobs = ScriptedJobs::answering();
+        let options = OpenOptions { query: Some(3), ..with_text("the cat sat on the mat because it was tired") };
+        let builder = Harness::builder().with_size([720.0, 480.0]).with_theme(theme).with_max_steps(40).wgpu();
+        let mut harness = builder.build_eframe(move |cc| {
+            let desktop = Box::new(ScriptedDesktop::default());
+            Startup::new(|_| Ok(jobs), desktop, options, Instant::now()).unwrap().attach(cc).unwrap()
+        });
+        harness.run_steps(6);
+        let status = harness.get_by_label_contains("run took").rect();
+        harness.mask(status);
+        results.add(harness.try_snapshot(name));
+    }
+}

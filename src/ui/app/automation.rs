@@ -6,7 +6,10 @@ use super::{OpenError, Outcome};
 use crate::{
     cli::open::OpenOptions,
     ids::JobId,
-    session::{Command, Loadable, PendingSelection, Session, ViewKind},
+    session::{
+        Command, Loadable, PendingSelection, Session, ViewKind,
+        examples::{EXAMPLES, Example},
+    },
     worker::{Event, EventKind, Failure, ModelSource},
 };
 
@@ -18,7 +21,9 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
     let OpenOptions { paths, model, text, text_b, .. } = options;
     let mut commands = Vec::new();
     if paths.is_empty() && model.is_none() && text.is_none() {
-        commands.push(Command::OpenExample(0));
+        // A view that the first example cannot show opens with one that can.
+        let shows_image = |example: &Example| options.view == Some(ViewKind::Image) && example.view == ViewKind::Image;
+        commands.push(Command::OpenExample(EXAMPLES.iter().position(shows_image).unwrap_or(0)));
     }
     if let Some(text) = text {
         commands.push(Command::SetText(text.clone()));
@@ -150,6 +155,9 @@ mod tests {
     #[test]
     fn without_arguments_the_first_example_opens() {
         assert_eq!(opening(&OpenOptions::default()), [Command::OpenExample(0)]);
+        let sees = OpenOptions { view: Some(ViewKind::Image), ..OpenOptions::default() };
+        let [Command::OpenExample(idx)] = opening(&sees)[..] else { panic!("no example") };
+        assert_eq!(EXAMPLES[idx].view, ViewKind::Image);
     }
 
     #[test]

@@ -12,7 +12,6 @@ use crate::{
             top_bar_ui,
         },
         theme::{GRID, Theme, text_size},
-        widgets::section_ui,
     },
     worker::Progress,
 };
@@ -20,7 +19,9 @@ use crate::{
 /// How visible an old result is while the new one is computed.
 const STALE_OPACITY: f32 = 0.45;
 /// A result that arrives sooner than this does not dim the old one: typing must not flicker.
-const DIM_SECS: f32 = 0.25;
+const WAIT_SECS: f32 = 0.15;
+/// How long the dimming takes.
+const DIM_SECS: f32 = 0.2;
 
 impl App {
     /// Draws everything and gives what was asked of the window.
@@ -59,7 +60,8 @@ impl App {
             .show(ui, |ui| {
                 egui::ScrollArea::vertical().id_salt("inspector").auto_shrink([false, false]).show(ui, |ui| {
                     inspector.ui(ui, &cx, pattern.as_ref());
-                    section_ui(ui, &theme, &format!("{} options", session.view.label()));
+                    ui.add_space(2.0 * GRID);
+                    ui.separator();
                     views.options_ui(session.view, ui, &view_cx);
                     ui.add_space(2.0 * GRID);
                 });
@@ -91,9 +93,11 @@ impl App {
 
 /// Dims a result that is being replaced, unless the new one is quick.
 fn opacity(ui: &Ui, session: &Session) -> f32 {
-    let stale = session.model.is_pending();
-    let t = ui.ctx().animate_bool_with_time(Id::unique("stale result"), stale, if stale { DIM_SECS } else { 0.0 });
-    egui::lerp(1.0..=STALE_OPACITY, t)
+    let stale = session.capture.is_pending() || session.model.is_pending();
+    let secs = if stale { WAIT_SECS + DIM_SECS } else { 0.0 };
+    let t = ui.ctx().animate_bool_with_time(Id::unique("stale result"), stale, secs);
+    let dimmed = ((t * (WAIT_SECS + DIM_SECS) - WAIT_SECS) / DIM_SECS).clamp(0.0, 1.0);
+    egui::lerp(1.0..=STALE_OPACITY, dimmed)
 }
 
 /// A thin line along the top of the view: how far the current job is.

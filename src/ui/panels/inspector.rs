@@ -77,7 +77,8 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let head = cx.session.selection.head;
     ui.horizontal(|ui| {
         ui.label(RichText::new(head.to_string()).heading());
-        let heads = if cx.session.selection.heads_on.is_only(head.head, n_heads(cx.session)) { "alone" } else { "" };
+        let heads =
+            if cx.session.selection.heads_on.is_only(head.head, n_heads(cx.session)) { "drawn alone" } else { "" };
         ui.label(RichText::new(heads).color(cx.theme.text_weak));
     });
     let stacks = &capture.model().stacks;
@@ -122,7 +123,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&M
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
     let focus = selection.focus();
     let title = match (focus.is_empty(), selection.hover.is_empty()) {
-        (true, _) => "Hover a token, click to hold it",
+        (true, _) => "Hover a token or patch, click to hold it",
         (false, true) => "Pinned",
         (false, false) => "Under the pointer",
     };
@@ -193,7 +194,8 @@ fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Ma
     let text = weight.map(|weight| format!("{weight:.5}  ({})", percent_text(weight)));
     field_ui(ui, cx.theme, "Weight", or_absent(text));
     let score = pair.and_then(|(query, key)| score(capture, cx.session.selection.head, query, key));
-    let text = score.map(|score| if score.is_finite() { format!("{score:.4}") } else { "masked".to_owned() });
+    let text = score
+        .map(|score| if score.is_finite() { format!("{score:.4}").replace('-', "−") } else { "masked".to_owned() });
     field_ui(ui, cx.theme, "Score", or_absent(text)).on_hover_text("q · k times the head's scale, before softmax");
     let rank = weight.zip(row).map(|(weight, row)| {
         let rank = 1 + row.iter().filter(|&&other| other > weight).count();

@@ -7,7 +7,7 @@
 use eframe::egui::{Rect, Ui, UiBuilder};
 
 use super::{ViewCtx, theme::GRID};
-use crate::session::{Loadable, ViewKind};
+use crate::session::ViewKind;
 
 mod camera;
 mod controls;
@@ -21,8 +21,6 @@ mod texture;
 
 /// Width of the free border around a view, in points.
 const MARGIN_PT: f32 = 3.0 * GRID;
-/// Opacity of a result whose successor is on its way.
-const STALE_OPACITY: f32 = 0.45;
 
 /// Every view with what it remembers between frames.
 #[derive(Default)]
@@ -41,9 +39,6 @@ impl Views {
             if let Some(sentence) = empty::reason(cx.session, kind) {
                 empty::sentence_ui(ui, cx.theme, &sentence);
                 return;
-            }
-            if matches!(cx.session.capture, Loadable::Pending { .. }) {
-                ui.multiply_opacity(STALE_OPACITY);
             }
             match kind {
                 ViewKind::Heads => self.heads.ui(ui, cx),
