@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test takes for granted and does not get is its failure")]
 
+/// Capture files: round trips, other programs' files, hostile ones.
+mod capture_file;
 /// Pictures and other files out.
 mod export;
 /// Fused operations against candle, forward and backward.

@@ -1,0 +1,110 @@
+//! Reading and writing capture files (safetensors), from and to byte streams.
+//!
+//! One tensor per recorded site, all `f32`, named `{stack}.{layer}.{site}`; facts that are no tensors are
+//! JSON in `__metadata__`. Files of other programs are welcome as long as they have attention; what they
+//! declare is believed only after it was checked, and nothing is allocated before that.
+
+mod header;
+mod metadata;
+mod read;
+mod values;
+mod write;
+
+use std::io;
+
+pub use read::read;
+pub use write::write;
+
+/// What a capture file can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileSite {
+    /// `{stack}.{layer}.q`: `[heads, n_query, d_head]`.
+    Q,
+    /// `{stack}.{layer}.k`: `[kv_heads, n_key, d_head]`.
+    K,
+    /// `{stack}.{layer}.v`: `[kv_heads, n_key, d_head]`.
+    V,
+    /// `{stack}.{layer}.scores`: `[heads, n_query, n_key]`.
+    Scores,
+    /// `{stack}.{layer}.pattern`: `[heads, n_query, n_key]`.
+    Pattern,
+    /// `{stack}.{layer}.z`: `[heads, n_query, d_head]`.
+    Z,
+    /// `{stack}.{layer}.resid_pre` and `{stack}.resid_final`: `[n, d_model]`.
+    Resid,
+    /// `logits`: `[n, vocab]` or `[classes]`.
+    Logits,
+}
+
+impl FileSite {
+    /// Every site, in the order they are written.
+    pub const ALL: [Self; 8] =
+        [Self::Q, Self::K, Self::V, Self::Scores, Self::Pattern, Self::Z, Self::Resid, Self::Logits];
+
+    /// What is written unless something else is asked for.
+    pub const DEFAULT: [Self; 4] = [Self::Q, Self::K, Self::V, Self::Pattern];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Q => "q",
+            Self::K => "k",
+            Self::V => "v",
+            Self::Scores => "scores",
+            Self::Pattern => "pattern",
+            Self::Z => "z",
+            Self::Resid => "resid",
+            Self::Logits => "logits",
+        }
+    }
+
+    /// The site with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|site| site.name() == name)
+    }
+}
+
+/// Why a capture file could not be read. Displays as one sentence for the user.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The bytes could not be read.
+    #[error("The file could not be read: {0}")]
+    Io(#[from] io::Error),
+    /// Not the container that was expected.
+    #[error("This is not a capture file: {0}")]
+    NotSafetensors(String),
+    /// Written by a version that came later.
+    #[error("This capture file has version {0}, which only a newer AttnScope can open")]
+    Version(String),
+    /// One tensor is not what it should be.
+    #[error("The tensor {name} {problem}")]
+    Tensor {
+        /// Its name, shortened when very long.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// An entry of `__metadata__` is not what it should be.
+    #[error("The file's description of the {entry} cannot be used: {problem}")]
+    Metadata {
+        /// `model`, `tokens`, `input` or `image`.
+        entry: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Nothing in it is attention.
+    #[error("There is no attention in this file: it needs a tensor such as self.0.pattern")]
+    NoAttention,
+}
+
+impl FileError {
+    fn tensor(name: &str, problem: impl Into<String>) -> Self {
+        /// Enough to recognise a name, too little to fill the window.
+        const MAX_NAME: usize = 80;
+        let mut shown: String = name.escape_debug().take(MAX_NAME).collect();
+        if shown.len() < name.len() && name.chars().count() > MAX_NAME {
+            shown.push('…');
+        }
+        Self::Tensor { name: shown, problem: problem.into() }
+    }
+}

@@ -1,0 +1,468 @@
+//! A byte stream to captures: names are sorted out, shapes agreed on, then values read and checked.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{Read, Seek},
+    sync::Arc,
+};
+
+use super::{
+    FileError,
+    header::{self, Entry},
+    metadata::{self, ImageEntry, InputEntry, ModelEntry, TokensEntry, default_scale},
+    values,
+};
+use crate::{
+    capture::{Capture, CaptureParts, InputInfo, LayerCapture, Matrix, PerHead, StackCapture, Token},
+    ids::{CaptureId, Side, StackKind},
+    spec::{LayerSpec, Modality, ModelSpec, StackSpec},
+};
+
+/// Reads every capture of a file, one per input.
+///
+/// `fallback_name` names the model when the file does not; `new_id` gives each capture its identity.
+/// A file without a description of its model gets one inferred from the shapes.
+///
+/// # Errors
+/// See [`FileError`]; a tensor that cannot be used is named.
+pub fn read(
+    source: &mut (impl Read + Seek),
+    fallback_name: &str,
+    new_id: &mut dyn FnMut() -> CaptureId,
+) -> Result<Vec<Capture>, FileError> {
+    let header = header::read(source)?;
+    let text = |key: &str| header.metadata.get(key).map(String::as_str);
+    let ours = text("format") == Some(metadata::FORMAT);
+    if let Some(version) = text("version").filter(|version| ours && *version != metadata::VERSION) {
+        return Err(FileError::Version(version.chars().take(16).collect()));
+    }
+    let model: ModelEntry = text("model").map_or_else(|| Ok(ModelEntry::default()), |m| metadata::parse("model", m))?;
+    let mut inputs: BTreeMap<Option<usize>, Input> = BTreeMap::new();
+    for entry in header.entries {
+        let (input, place) = place(&entry.name);
+        let input = inputs.entry(input).or_default();
+        match place {
+            Some(place) => {
+                // `input0/x` and `input00/x` would be the same place.
+                if !input.places.insert(place) {
+                    return Err(FileError::tensor(&entry.name, "appears twice under another spelling"));
+                }
+                input.tensors.push((place, entry));
+            }
+            None => input.n_ignored += 1,
+        }
+    }
+    inputs.retain(|_, input| !input.tensors.is_empty());
+    if !inputs.values().any(Input::has_attention) {
+        return Err(FileError::NoAttention);
+    }
+    let mut captures = Vec::with_capacity(inputs.len());
+    for (number, input) in inputs {
+        let prefix = number.map(|number| format!("input{number}/")).unwrap_or_default();
+        let text = |key: &str| text(&format!("{prefix}{key}")).or_else(|| text(key));
+        let described = Described {
+            tokens: text("tokens").map(|t| metadata::parse("tokens", t)).transpose()?,
+            input: text("input").map(|t| metadata::parse::<InputEntry>("input", t)).transpose()?,
+            image: text("image").map(|t| metadata::parse("image", t)).transpose()?,
+        };
+        captures.push(input.read(source, &model, described, fallback_name, new_id())?);
+    }
+    Ok(captures)
+}
+
+/// What `__metadata__` says about one input.
+struct Described {
+    tokens: Option<TokensEntry>,
+    input: Option<InputEntry>,
+    image: Option<ImageEntry>,
+}
+
+/// Where a tensor belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Site { stack: StackKind, layer: usize, site: Site },
+    ResidFinal(StackKind),
+    Logits,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Site {
+    Q,
+    K,
+    V,
+    Scores,
+    Pattern,
+    Z,
+    ResidPre,
+}
+
+/// Which input a name belongs to, and what it is there; `None` for names that mean nothing to us.
+fn place(name: &str) -> (Option<usize>, Option<Place>) {
+    let numbered = name.strip_prefix("input").and_then(|rest| rest.split_once('/'));
+    let (input, name) = match numbered.map(|(number, rest)| (number.parse().ok(), rest)) {
+        Some((Some(number), rest)) => (Some(number), rest),
+        _ => (None, name),
+    };
+    if name == "logits" {
+        return (input, Some(Place::Logits));
+    }
+    let parts: Vec<&str> = name.splitn(4, '.').collect();
+    let place = match parts[..] {
+        [stack, "resid_final"] => StackKind::from_name(stack).map(Place::ResidFinal),
+        [stack, layer, site] => StackKind::from_name(stack).and_then(|stack| {
+            let site = match site {
+                "q" => Site::Q,
+                "k" => Site::K,
+                "v" => Site::V,
+                "scores" => Site::Scores,
+                "pattern" => Site::Pattern,
+                "z" => Site::Z,
+                "resid_pre" => Site::ResidPre,
+                _ => return None,
+            };
+            Some(Place::Site { stack, layer: layer.parse().ok()?, site })
+        }),
+        _ => None,
+    };
+    (input, place)
+}
+
+/// The tensors of one input.
+#[derive(Default)]
+struct Input {
+    tensors: Vec<(Place, Entry)>,
+    places: BTreeSet<Place>,
+    n_ignored: usize,
+}
+
+impl Input {
+    fn has_attention(&self) -> bool {
+        self.places.iter().any(|place| match *place {
+            Place::Site { site: Site::Pattern | Site::Scores, .. } => true,
+            Place::Site { stack, layer, site: Site::Q } => {
+                self.places.contains(&Place::Site { stack, layer, site: Site::K })
+            }
+            _ => false,
+        })
+    }
+
+    fn read(
+        self,
+        source: &mut (impl Read + Seek),
+        model: &ModelEntry,
+        described: Described,
+        fallback_name: &str,
+        id: CaptureId,
+    ) -> Result<Capture, FileError> {
+        let input: InputInfo = described.input.map(InputInfo::from).unwrap_or_default();
+        let mut notes = Vec::new();
+        let (tokens, has_tokens) = self.tokens(described.tokens.unwrap_or_default(), &input)?;
+        if !has_tokens {
+            notes.push("The file has no tokens, so positions are shown".to_owned());
+        }
+        let mut stacks = self.stack_specs(model)?;
+        self.check_shapes(&stacks)?;
+        let image = match described.image {
+            Some(image) => {
+                let side = if tokens.contains_key(&Side::Vision) { Side::Vision } else { Side::Only };
+                Some(image.info(tokens.get(&side).map_or(0, Vec::len))?)
+            }
+            None => None,
+        };
+        let d_model = model.d_model.unwrap_or_else(|| self.d_model(&stacks));
+        let n_longest = tokens.values().map(Vec::len).max().unwrap_or(0);
+        if self.n_ignored > 0 {
+            notes.push(format!("{} tensors are of kinds that are not shown", self.n_ignored));
+        }
+        let Recorded { stacks: recorded, logits } = self.read_values(source, &stacks, &mut notes)?;
+        for stack in &mut stacks {
+            // Only a stack that nobody described is judged by its looks.
+            if model.stacks.iter().all(|entry| entry.kind() != stack.kind) {
+                stack.causal = recorded.iter().any(|data| data.kind == stack.kind && looks_causal(data));
+            }
+        }
+        let modality = model.modality.map(Modality::from).unwrap_or(match &image {
+            Some(image) => Modality::Image {
+                size_px: (image.grid.0 * image.patch_px.0, image.grid.1 * image.patch_px.1),
+                patch_px: image.patch_px,
+                n_prefix: image.n_prefix,
+            },
+            None => Modality::Text { n_ctx: n_longest, n_vocab: logits.as_ref().map_or(0, Matrix::n_cols) },
+        });
+        let spec = ModelSpec {
+            name: model.name.clone().unwrap_or_else(|| fallback_name.to_owned()),
+            family: model.family.clone().unwrap_or_else(|| "unknown".to_owned()),
+            modality,
+            stacks,
+            d_model,
+            n_params: model.n_params.unwrap_or(0),
+            head: model.head.map(Into::into),
+        };
+        let parts = CaptureParts {
+            id,
+            model: Arc::new(spec),
+            input,
+            tokens,
+            stacks: recorded,
+            image,
+            logits,
+            prediction: None,
+            notes,
+        };
+        Capture::new(parts).map_err(|error| FileError::NotSafetensors(error.to_string()))
+    }
+
+    /// Token lists of every side that a tensor refers to, made up of positions where the file has none;
+    /// and whether it had any.
+    fn tokens(
+        &self,
+        mut described: TokensEntry,
+        input: &InputInfo,
+    ) -> Result<(BTreeMap<Side, Vec<Token>>, bool), FileError> {
+        let mut tokens: BTreeMap<Side, Vec<Token>> = BTreeMap::new();
+        for side in Side::ALL {
+            if let Some(list) = described.remove(side.name()) {
+                tokens.insert(side, list.into_iter().map(|token| token.token(input)).collect());
+            }
+        }
+        let has_tokens = !tokens.is_empty();
+        let mut made_up: BTreeMap<Side, String> = BTreeMap::new();
+        for (place, entry) in &self.tensors {
+            for (side, axis) in sides(*place, entry)? {
+                let n = entry.shape[axis];
+                if let Some(known) = tokens.get(&side) {
+                    if known.len() != n {
+                        let against = match made_up.get(&side) {
+                            Some(other) if *other == entry.name => {
+                                return Err(FileError::tensor(other, "is not square, as self-attention is"));
+                            }
+                            Some(other) => format!("{other} has {}", known.len()),
+                            None => format!("there are {} {} tokens", known.len(), side.name()),
+                        };
+                        let problem = format!("has {n} positions along axis {axis}, but {against}");
+                        return Err(FileError::tensor(&entry.name, problem));
+                    }
+                } else {
+                    let position = |idx: usize| Token { text: idx.to_string(), id: None, special: false, span: 0..0 };
+                    tokens.insert(side, (0..n).map(position).collect());
+                    made_up.insert(side, entry.name.clone());
+                }
+            }
+        }
+        Ok((tokens, has_tokens))
+    }
+
+    /// The described stacks, and those that only tensors know of.
+    fn stack_specs(&self, model: &ModelEntry) -> Result<Vec<StackSpec>, FileError> {
+        let mut specs = model.stacks.iter().map(|stack| stack.spec()).collect::<Result<Vec<_>, _>>()?;
+        for kind in StackKind::ALL {
+            if specs.iter().any(|spec| spec.kind == kind) {
+                continue;
+            }
+            let mut layers: BTreeMap<usize, Guess> = BTreeMap::new();
+            for (place, entry) in &self.tensors {
+                let Place::Site { stack, layer, site } = *place else { continue };
+                if stack == kind {
+                    if layer >= metadata::MAX_LAYERS {
+                        return Err(FileError::tensor(&entry.name, "has a layer number that no model has"));
+                    }
+                    layers.entry(layer).or_default().learn(site, &entry.shape);
+                }
+            }
+            let Some((&last, _)) = layers.last_key_value() else { continue };
+            let Some(first) = layers.values().next().copied() else { continue };
+            let layers = (0..=last).map(|layer| layers.get(&layer).copied().unwrap_or(first).spec()).collect();
+            specs.push(StackSpec { kind, layers, causal: false });
+        }
+        Ok(specs)
+    }
+
+    /// Every shape is the one that the specs and token counts imply; counts were checked before.
+    fn check_shapes(&self, specs: &[StackSpec]) -> Result<(), FileError> {
+        for (place, entry) in &self.tensors {
+            let Place::Site { stack, layer, site } = *place else { continue };
+            let spec = specs.iter().find(|spec| spec.kind == stack);
+            let Some(spec) = spec.and_then(|spec| spec.layers.get(layer)) else {
+                return Err(FileError::tensor(&entry.name, "is of a layer that the model does not have"));
+            };
+            let n_heads = match site {
+                Site::K | Site::V => spec.n_kv_heads,
+                Site::ResidPre => continue,
+                _ => spec.n_heads,
+            };
+            if entry.shape[0] != n_heads || n_heads > metadata::MAX_HEADS {
+                let problem = format!("has {} heads where {n_heads} belong", entry.shape[0]);
+                return Err(FileError::tensor(&entry.name, problem));
+            }
+            if matches!(site, Site::Q | Site::K | Site::V | Site::Z) && entry.shape[2] != spec.d_head {
+                let problem = format!("has heads of width {} where {} belongs", entry.shape[2], spec.d_head);
+                return Err(FileError::tensor(&entry.name, problem));
+            }
+            if !spec.n_heads.is_multiple_of(spec.n_kv_heads.max(1)) {
+                let problem = format!("has {} heads, which {} key heads cannot share", spec.n_heads, spec.n_kv_heads);
+                return Err(FileError::tensor(&entry.name, problem));
+            }
+        }
+        Ok(())
+    }
+
+    fn d_model(&self, specs: &[StackSpec]) -> usize {
+        let resid = self.tensors.iter().find_map(|(place, entry)| match place {
+            Place::ResidFinal(_) | Place::Site { site: Site::ResidPre, .. } => entry.shape.get(1).copied(),
+            _ => None,
+        });
+        let of_heads = || specs.first()?.layers.first().map(|layer| layer.n_heads * layer.d_head);
+        resid.or_else(of_heads).unwrap_or(0)
+    }
+
+    fn read_values(
+        self,
+        source: &mut (impl Read + Seek),
+        specs: &[StackSpec],
+        notes: &mut Vec<String>,
+    ) -> Result<Recorded, FileError> {
+        let mut stacks: Vec<StackCapture> = specs
+            .iter()
+            .map(|spec| StackCapture {
+                kind: spec.kind,
+                layers: vec![LayerCapture::default(); spec.layers.len()],
+                resid_final: None,
+            })
+            .collect();
+        let mut logits = None;
+        let mut worst: Option<(f64, String)> = None;
+        for (place, entry) in self.tensors {
+            let data = values::read(source, &entry)?;
+            let find = |stacks: &mut Vec<StackCapture>, kind| stacks.iter().position(|stack| stack.kind == kind);
+            match place {
+                Place::Logits => {
+                    values::check_finite(&entry, &data)?;
+                    let shape = if let [n_classes] = entry.shape[..] { [1, n_classes] } else { shape_of(&entry)? };
+                    logits = Some(matrix(&entry, data, shape)?);
+                }
+                Place::ResidFinal(kind) => {
+                    values::check_finite(&entry, &data)?;
+                    let shape = shape_of(&entry)?;
+                    if let Some(idx) = find(&mut stacks, kind) {
+                        stacks[idx].resid_final = Some(matrix(&entry, data, shape)?);
+                    }
+                }
+                Place::Site { stack, layer, site } => {
+                    match site {
+                        Site::Pattern => {
+                            let deviation = values::check_pattern(&entry, &data)?;
+                            if let Some(deviation) = deviation
+                                && worst.as_ref().is_none_or(|(known, _)| deviation > *known)
+                            {
+                                worst = Some((deviation, entry.name.clone()));
+                            }
+                        }
+                        Site::Scores => values::check_scores(&entry, &data)?,
+                        _ => values::check_finite(&entry, &data)?,
+                    }
+                    let Some(idx) = find(&mut stacks, stack) else { continue };
+                    let Some(target) = stacks[idx].layers.get_mut(layer) else { continue };
+                    if site == Site::ResidPre {
+                        let shape = shape_of(&entry)?;
+                        target.resid_pre = Some(matrix(&entry, data, shape)?);
+                        continue;
+                    }
+                    let per_head = PerHead::new(data, shape_of(&entry)?)
+                        .map_err(|error| FileError::tensor(&entry.name, error.to_string()))?;
+                    let slot = match site {
+                        Site::Q => &mut target.q,
+                        Site::K => &mut target.k,
+                        Site::V => &mut target.v,
+                        Site::Scores => &mut target.scores,
+                        Site::Pattern => &mut target.pattern,
+                        Site::Z | Site::ResidPre => &mut target.z,
+                    };
+                    *slot = Some(per_head);
+                }
+            }
+        }
+        if let Some((deviation, name)) = worst {
+            notes.push(format!("Rows of {name} miss a sum of 1 by up to {deviation:.4}"));
+        }
+        Ok(Recorded { stacks, logits })
+    }
+}
+
+struct Recorded {
+    stacks: Vec<StackCapture>,
+    logits: Option<Matrix>,
+}
+
+/// Which axes of a tensor count the tokens of which side; checks the rank on the way.
+fn sides(place: Place, entry: &Entry) -> Result<Vec<(Side, usize)>, FileError> {
+    let (rank, sides) = match place {
+        Place::Logits => {
+            let fits = matches!(entry.shape.len(), 1 | 2);
+            (if fits { entry.shape.len() } else { 2 }, Vec::new())
+        }
+        Place::ResidFinal(stack) => (2, vec![(stack.query_side(), 0)]),
+        Place::Site { stack, site, .. } => match site {
+            Site::Q | Site::Z => (3, vec![(stack.query_side(), 1)]),
+            Site::K | Site::V => (3, vec![(stack.key_side(), 1)]),
+            Site::Scores | Site::Pattern => (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)]),
+            Site::ResidPre => (2, vec![(stack.query_side(), 0)]),
+        },
+    };
+    if entry.shape.len() != rank {
+        let problem = format!("has {} axes where {rank} belong", entry.shape.len());
+        return Err(FileError::tensor(&entry.name, problem));
+    }
+    if entry.n_values == 0 {
+        return Err(FileError::tensor(&entry.name, "is empty"));
+    }
+    Ok(sides)
+}
+
+fn shape_of<const N: usize>(entry: &Entry) -> Result<[usize; N], FileError> {
+    <[usize; N]>::try_from(&entry.shape[..])
+        .map_err(|_| FileError::tensor(&entry.name, format!("has {} axes where {N} belong", entry.shape.len())))
+}
+
+fn matrix(entry: &Entry, data: Arc<[f32]>, shape: [usize; 2]) -> Result<Matrix, FileError> {
+    Matrix::new(data, shape).map_err(|error| FileError::tensor(&entry.name, error.to_string()))
+}
+
+/// What the tensors of a layer say about its shape.
+#[derive(Clone, Copy, Default)]
+struct Guess {
+    n_heads: Option<usize>,
+    n_kv_heads: Option<usize>,
+    d_head: Option<usize>,
+}
+
+impl Guess {
+    fn learn(&mut self, site: Site, shape: &[usize]) {
+        let &[n_heads, _, width] = shape else { return };
+        match site {
+            Site::K | Site::V => self.n_kv_heads = self.n_kv_heads.or(Some(n_heads)),
+            _ => self.n_heads = self.n_heads.or(Some(n_heads)),
+        }
+        if matches!(site, Site::Q | Site::K | Site::V | Site::Z) {
+            self.d_head = self.d_head.or(Some(width));
+        }
+    }
+
+    fn spec(self) -> LayerSpec {
+        let n_heads = self.n_heads.or(self.n_kv_heads).unwrap_or(0);
+        let d_head = self.d_head.unwrap_or(0);
+        LayerSpec { n_heads, n_kv_heads: self.n_kv_heads.unwrap_or(n_heads), d_head, scale: default_scale(d_head) }
+    }
+}
+
+/// Whether every pattern of a stack is square and zero above the diagonal.
+fn looks_causal(stack: &StackCapture) -> bool {
+    let mut patterns = stack.layers.iter().filter_map(|layer| layer.pattern.as_ref()).peekable();
+    if patterns.peek().is_none() {
+        return false;
+    }
+    patterns.all(|pattern| {
+        let [_, n_query, n_key] = pattern.shape();
+        let above = |(idx, row): (usize, &[f32])| row[idx % n_query + 1..].iter().all(|weight| *weight == 0.0);
+        n_query == n_key && n_key > 1 && pattern.as_slice().chunks_exact(n_key).enumerate().all(above)
+    })
+}
