@@ -1,3 +1,26 @@
-//! The `attnscope` program.
+//! The `attnscope` program: the command line, and the window behind it.
 
-fn main() {}
+use std::{process::ExitCode, time::Instant};
+
+use attnscope::{
+    cli,
+    ui::app::open_window,
+    worker::{ModelEngine, Worker},
+};
+
+/// The forward pass allocates and frees large buffers in every layer; the system allocator would
+/// return them to the kernel each time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let started = Instant::now();
+    env_logger::Builder::new().filter_level(log::LevelFilter::Warn).parse_default_env().init();
+    cli::run(|options| {
+        let start_worker = |wake| {
+            let engine = ModelEngine::new()?;
+            Worker::spawn(engine, wake)
+        };
+        open_window(start_worker, options, started).map_err(|error| error.to_string())
+    })
+}

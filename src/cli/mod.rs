@@ -1,3 +1,106 @@
-//! The command line.
+//! The command line: what was typed, and the subcommands that need no window.
+//!
+//! Results go to stdout or to the file that was asked for; everything else is one line on stderr.
 
+mod capture;
+mod models;
 pub mod open;
+
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand};
+
+use self::open::OpenOptions;
+use crate::model::{Cancelled, LoadError, ModelError, Progress};
+
+/// What was typed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "attnscope",
+    version,
+    about = "A native desktop explorer of transformer attention",
+    after_help = "Without a subcommand the window opens with a bundled model.\n\n\
+                  Example: attnscope open path/to/model --view heatmap --layer 3 --head 1"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Subcommands>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Subcommands {
+    /// Open the window with models, captures, pictures or texts
+    #[command(after_help = "Example: attnscope open path/to/vit photo.jpg --view image --query 40")]
+    Open(OpenOptions),
+    /// Run a model and write what every head did to a safetensors file
+    #[command(
+        after_help = "Example: attnscope capture --model demo:gpt --text \"Once upon a time\" --out story.safetensors"
+    )]
+    Capture(capture::CaptureOptions),
+    /// List the bundled models and those in the local Hugging Face cache
+    #[command(after_help = "Example: attnscope models")]
+    Models,
+}
+
+/// Why a subcommand failed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum CliError {
+    /// The request was understood but failed: exit code 1.
+    Failed(String),
+    /// The request made no sense: exit code 2.
+    Usage(String),
+}
+
+impl From<LoadError> for CliError {
+    fn from(error: LoadError) -> Self {
+        Self::Failed(one_line(&error.to_string(), &error.details()))
+    }
+}
+
+impl From<ModelError> for CliError {
+    fn from(error: ModelError) -> Self {
+        Self::Failed(one_line(&error.to_string(), &error.details()))
+    }
+}
+
+/// Parses the command line and does what it says; `open_window` is called for `open` and for no
+/// subcommand.
+pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitCode {
+    // clap prints its own message and exits with 2 when it does not understand.
+    let result = match Arguments::parse().command {
+        None => open_window(OpenOptions::default()).map_err(CliError::Failed),
+        Some(Subcommands::Open(options)) => open_window(options).map_err(CliError::Failed),
+        Some(Subcommands::Capture(options)) => capture::run(&options),
+        Some(Subcommands::Models) => models::run(),
+    };
+    let (message, code) = match result {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(CliError::Failed(message)) => (message, 1),
+        Err(CliError::Usage(message)) => (message, 2),
+    };
+    // Nobody is left to tell when stderr is closed.
+    writeln!(io::stderr(), "attnscope: {message}").ok();
+    ExitCode::from(code)
+}
+
+fn one_line(summary: &str, details: &str) -> String {
+    let joined = if details.is_empty() { summary.to_owned() } else { format!("{summary}. {details}") };
+    joined.replace('\n', " ")
+}
+
+/// A progress line on stderr, only where somebody watches.
+fn show_progress(progress: Progress) -> Result<(), Cancelled> {
+    if io::stderr().is_terminal() {
+        const WIDTH: usize = 30;
+        let Progress { stage, done, total } = progress;
+        let filled = WIDTH * done.min(total) / total.max(1);
+        let bar = "█".repeat(filled) + &"░".repeat(WIDTH - filled);
+        let end = if done >= total { "\r\x1b[K" } else { "" };
+        let mut stderr = io::stderr();
+        write!(stderr, "\r{bar} {} {done}/{total}{end}", stage.label()).and_then(|()| stderr.flush()).ok();
+    }
+    Ok(())
+}

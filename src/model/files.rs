@@ -105,6 +105,26 @@ impl ModelFiles {
         }
     }
 
+    /// Whether weights that can be read are there, in one file or in shards.
+    pub fn has_weights(&self) -> bool {
+        ["model.safetensors", "model.safetensors.index.json"].iter().any(|name| self.contains(name))
+    }
+
+    /// Bytes of all files together.
+    pub fn size_bytes(&self) -> u64 {
+        match &self.place {
+            Place::Folder { root, .. } => fs::read_dir(root)
+                .into_iter()
+                .flatten()
+                // Snapshots in the hub's cache are links, so the size is that of the target.
+                .filter_map(|entry| fs::metadata(entry.ok()?.path()).ok())
+                .filter(fs::Metadata::is_file)
+                .map(|metadata| metadata.len())
+                .sum(),
+            Place::Embedded { files, .. } => files.iter().map(|(_, bytes)| bytes.len() as u64).sum(),
+        }
+    }
+
     /// Whether there is a file of this name.
     pub fn contains(&self, name: &str) -> bool {
         match &self.place {

@@ -19,6 +19,7 @@ mod files;
 mod head;
 pub mod input;
 pub mod kernels;
+pub mod locate;
 mod progress;
 mod run;
 mod site;

@@ -18,6 +18,9 @@ use super::{
 };
 use crate::spec::{LayerSpec, Modality};
 
+/// The `model_type`s that [`build`] knows.
+pub(crate) const SUPPORTED: [&str; 3] = ["bert", "gpt2", "vit"];
+
 /// A model as the forward pass sees it.
 #[derive(Debug)]
 pub(crate) struct Network {

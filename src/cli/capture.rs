@@ -1,0 +1,256 @@
+//! `attnscope capture`: run a model without a window and write what it did.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+use serde_json::json;
+
+use super::{CliError, show_progress};
+use crate::{
+    capture::{
+        Capture,
+        file::{self, FileSite},
+    },
+    export,
+    model::{Engine, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, TextInput, locate, uninterrupted},
+};
+
+/// Options of `attnscope capture`.
+#[derive(Debug, clap::Args)]
+pub struct CaptureOptions {
+    /// A model folder, a bundled model such as demo:gpt, or a hub id that is in the local cache
+    #[arg(long)]
+    model: String,
+    /// Text to run on; give it several times for several inputs
+    #[arg(long, value_name = "TEXT")]
+    text: Vec<String>,
+    /// Second sentence of a pair
+    #[arg(long, value_name = "TEXT", requires = "text")]
+    text_b: Option<String>,
+    /// A file with one text a line
+    #[arg(long, value_name = "FILE")]
+    texts_file: Option<PathBuf>,
+    /// Picture to run on; give it several times for several inputs
+    #[arg(long, value_name = "FILE")]
+    image: Vec<PathBuf>,
+    /// Raw token ids, separated by commas: skips the tokenizer
+    #[arg(long, value_delimiter = ',', value_name = "IDS")]
+    ids: Vec<u32>,
+    /// A safetensors file with `pixel_values` [3, height, width]: skips the image processor
+    #[arg(long, value_name = "FILE")]
+    pixels: Option<PathBuf>,
+    /// Leave out the special tokens that the tokenizer would add
+    #[arg(long)]
+    no_special: bool,
+    /// Truncate to this many tokens
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<usize>,
+    /// What to record: q, k, v, scores, pattern, z, resid, logits
+    #[arg(long, value_delimiter = ',', default_value = "q,k,v,pattern", value_parser = parse_site)]
+    sites: Vec<FileSite>,
+    /// Layers to record, such as 0-3,11
+    #[arg(long, value_parser = parse_layers)]
+    layers: Option<Layers>,
+    /// Where to write the capture
+    #[arg(long, value_name = "FILE.safetensors")]
+    out: Option<PathBuf>,
+    /// Run the forward pass this many times
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Write how long each step took
+    #[arg(long, value_name = "FILE.json")]
+    timings: Option<PathBuf>,
+    /// Compute threads
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// A list of layers, as one argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Layers(Vec<usize>);
+
+pub fn run(options: &CaptureOptions) -> Result<(), CliError> {
+    if options.out.is_none() && options.timings.is_none() {
+        return Err(CliError::Usage("name the file to write with --out".to_owned()));
+    }
+    if options.out.as_deref() == Some(Path::new("-")) {
+        return Err(CliError::Usage("a capture is binary, so --out needs a file name, not -".to_owned()));
+    }
+    let inputs = inputs(options)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = options.threads.map_or(cores, usize::from);
+    let engine = Engine::cpu(Some(threads)).map_err(|error| CliError::Failed(error.to_string()))?;
+
+    let started = Instant::now();
+    let (files, name) = locate::model(&options.model)?;
+    let model = Model::load(&files, &name, &engine, &show_progress)?;
+    let load_ms = millis(started);
+
+    let plan = plan(options, &model)?;
+    let (mut encode_ms, mut forward_ms) = (0.0, Vec::new());
+    let mut captures = Vec::with_capacity(inputs.len());
+    for input in &inputs {
+        let started = Instant::now();
+        let encoded = model.encode(input)?;
+        encode_ms += millis(started);
+        for round in 1..=options.repeat {
+            let started = Instant::now();
+            // The bar belongs to the first round; it would cost time in the ones that are measured.
+            let capture = if round == 1 {
+                model.forward(&encoded, &plan, &show_progress)?
+            } else {
+                model.forward(&encoded, &plan, &uninterrupted)?
+            };
+            forward_ms.push(millis(started));
+            if round == options.repeat {
+                captures.push(capture);
+            }
+        }
+    }
+    for note in captures.iter().flat_map(Capture::notes) {
+        log::warn!("{note}");
+    }
+
+    let started = Instant::now();
+    if let Some(out) = &options.out {
+        let captures: Vec<&Capture> = captures.iter().collect();
+        export::atomic_write(out, |writer| file::write(&captures, &options.sites, writer))
+            .map_err(|error| CliError::Failed(error.to_string()))?;
+    }
+    let write_ms = millis(started);
+    if let Some(path) = &options.timings {
+        let timings = json!({
+            "load_ms": load_ms,
+            "encode_ms": encode_ms,
+            "forward_ms": forward_ms,
+            "write_ms": write_ms,
+            "peak_rss_mb": peak_rss_mb(),
+            "threads": engine.n_threads(),
+            "device": engine.device_name(),
+        });
+        export::atomic_write(path, |writer| Ok(serde_json::to_writer_pretty(writer, &timings)?))
+            .map_err(|error| CliError::Failed(error.to_string()))?;
+    }
+    Ok(())
+}
+
+fn plan(options: &CaptureOptions, model: &Model) -> Result<RunPlan, CliError> {
+    let mut sites = Sites::NONE;
+    for site in &options.sites {
+        sites = match site {
+            FileSite::Q => sites.with(Site::Q),
+            FileSite::K => sites.with(Site::K),
+            FileSite::V => sites.with(Site::V),
+            FileSite::Scores => sites.with(Site::Scores),
+            FileSite::Pattern => sites.with(Site::Pattern),
+            FileSite::Z => sites.with(Site::Z),
+            FileSite::Resid => sites.with(Site::ResidPre).with(Site::ResidFinal),
+            FileSite::Logits => sites,
+        };
+    }
+    let n_layers = model.spec().stacks.iter().map(|stack| stack.layers.len()).max().unwrap_or(0);
+    let layers = options.layers.clone().map(|Layers(layers)| layers);
+    if let Some(layer) = layers.iter().flatten().find(|layer| **layer >= n_layers) {
+        return Err(CliError::Usage(format!("there is no layer {layer}: {} has {n_layers}", model.spec().name)));
+    }
+    let logits = if options.sites.contains(&FileSite::Logits) { Logits::Keep } else { Logits::Skip };
+    // A file was asked for explicitly, so nothing is left out of it to save memory.
+    Ok(RunPlan { sites, layers, logits, pattern_budget_bytes: u64::MAX, ..RunPlan::default() })
+}
+
+fn inputs(options: &CaptureOptions) -> Result<Vec<Input>, CliError> {
+    let mut texts = options.text.clone();
+    if let Some(path) = &options.texts_file {
+        let content = fs::read_to_string(path)
+            .map_err(|error| CliError::Failed(format!("the texts cannot be read: {error}: {}", path.display())))?;
+        texts.extend(content.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned));
+    }
+    let n_kinds = [!texts.is_empty(), !options.image.is_empty(), !options.ids.is_empty(), options.pixels.is_some()]
+        .into_iter()
+        .filter(|given| *given)
+        .count();
+    if n_kinds != 1 {
+        let message = "give one kind of input: --text or --texts-file, --image, --ids, or --pixels";
+        return Err(CliError::Usage(message.to_owned()));
+    }
+    if let Some(path) = &options.pixels {
+        return Ok(vec![read_pixels(path)?]);
+    }
+    if !options.ids.is_empty() {
+        return Ok(vec![Input::Ids(options.ids.clone())]);
+    }
+    let images = options.image.iter().map(|path| Input::Image(ImageSource::Path(path.clone())));
+    let texts = texts.into_iter().map(|text| {
+        Input::Text(TextInput {
+            text,
+            text_b: options.text_b.clone(),
+            no_special: options.no_special,
+            max_tokens: options.max_tokens,
+        })
+    });
+    Ok(texts.chain(images).collect())
+}
+
+/// Reads `pixel_values`, `[3, height, width]` or `[1, 3, height, width]`, f32.
+fn read_pixels(path: &Path) -> Result<Input, CliError> {
+    let fail = |what: String| CliError::Failed(format!("the pixels cannot be read: {what}: {}", path.display()));
+    let bytes = fs::read(path).map_err(|error| fail(error.to_string()))?;
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).map_err(|error| fail(error.to_string()))?;
+    let tensor = tensors.tensor("pixel_values").map_err(|error| fail(error.to_string()))?;
+    let (&[3, height, width] | &[1, 3, height, width]) = tensor.shape() else {
+        return Err(fail(format!("pixel_values has the shape {:?} instead of [3, height, width]", tensor.shape())));
+    };
+    if tensor.dtype() != safetensors::Dtype::F32 {
+        return Err(fail(format!("pixel_values is {:?} instead of F32", tensor.dtype())));
+    }
+    let data: Arc<[f32]> = tensor.data().as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    Ok(Input::Pixels { data, size_px: (height, width) })
+}
+
+fn parse_site(name: &str) -> Result<FileSite, String> {
+    FileSite::from_name(name).ok_or_else(|| format!("choose from {}", FileSite::ALL.map(FileSite::name).join(", ")))
+}
+
+fn parse_layers(text: &str) -> Result<Layers, String> {
+    let mut layers = Vec::new();
+    for part in text.split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| {
+            let number = text.trim().parse::<usize>().ok().filter(|layer| *layer < 10_000);
+            number.ok_or_else(|| format!("`{part}` is not a layer or a range of layers such as 0-3,11"))
+        };
+        layers.extend(number(from)?..=number(to)?);
+    }
+    layers.sort_unstable();
+    layers.dedup();
+    if layers.is_empty() { Err(format!("`{text}` names no layer")) } else { Ok(Layers(layers)) }
+}
+
+fn millis(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
+}
+
+/// The most memory the process ever held, where the system tells (Linux).
+fn peak_rss_mb() -> Option<f64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_are_numbers_and_ranges() {
+        assert_eq!(parse_layers("0-2,11,1"), Ok(Layers(vec![0, 1, 2, 11])));
+        for wrong in ["", "a", "3-", "-1", "5-2", "99999999"] {
+            assert!(parse_layers(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The program without a window: names and shapes in its files, exit codes, and one clear line when
+//! something is wrong.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use safetensors::SafeTensors;
+
+fn attnscope(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_attnscope"))
+        .args(arguments)
+        // An empty cache, so that the machine's own models change nothing.
+        .env("HF_HUB_CACHE", fixture("no-cache"))
+        .output()
+        .unwrap()
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("fixtures").join(name)
+}
+
+/// Runs `capture` and returns the shapes of what it wrote and the metadata.
+fn capture(arguments: &[&str]) -> (BTreeMap<String, Vec<usize>>, BTreeMap<String, String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("capture.safetensors");
+    let output = attnscope(&[&["capture"], arguments, &["--out", out.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.is_empty(), "nothing but results goes to stdout");
+    let bytes = std::fs::read(&out).unwrap();
+    let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let shapes = tensors.iter().map(|(name, view)| (name.to_owned(), view.shape().to_vec())).collect();
+    let metadata = header.metadata().clone().unwrap().into_iter().collect();
+    let left_over = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left_over, 1, "the temporary file was renamed");
+    (shapes, metadata)
+}
+
+/// Runs a request that must fail with `code` and one line that contains every one of `words`.
+fn check_refused(arguments: &[&str], code: i32, words: &[&str]) {
+    let output = attnscope(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "{arguments:?} does not say `{word}`: {stderr}");
+    }
+    if code == 1 {
+        assert_eq!(stderr.trim().lines().count(), 1, "{arguments:?}: {stderr}");
+    }
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_capture_has_the_contract_s_names_and_shapes() {
+    let (shapes, metadata) = capture(&["--model", "demo:gpt", "--text", "Once upon a time", "--sites", SITES]);
+    let model: serde_json::Value = serde_json::from_str(&metadata["model"]).unwrap();
+    assert_eq!(metadata["format"], "attnscope-capture");
+    assert_eq!(metadata["version"], "1");
+    assert_eq!(model["name"], "demo:gpt");
+    assert_eq!(model["family"], "gpt2");
+    let tokens: serde_json::Value = serde_json::from_str(&metadata["tokens"]).unwrap();
+    let n = tokens["self"].as_array().unwrap().len();
+    let first = &tokens["self"][0];
+    assert_eq!((first["start"].as_u64(), first["end"].as_u64()), (Some(0), Some(4)), "{first}");
+
+    let &[heads, rows, d_head] = &shapes["self.0.q"][..] else { panic!("q has three dimensions") };
+    assert_eq!(rows, n);
+    for name in ["self.0.k", "self.0.v", "self.0.z"] {
+        assert_eq!(shapes[name], [heads, n, d_head], "{name}");
+    }
+    for name in ["self.0.scores", "self.0.pattern"] {
+        assert_eq!(shapes[name], [heads, n, n], "{name}");
+    }
+    assert_eq!(shapes["self.0.resid_pre"][0], n);
+    assert_eq!(shapes["self.resid_final"][0], n);
+    assert_eq!(shapes["logits"][0], n);
+}
+
+const SITES: &str = "q,k,v,scores,pattern,z,resid,logits";
+
+#[test]
+fn layers_sites_and_several_inputs_are_what_was_asked_for() {
+    let (shapes, _) = capture(&[
+        "--model",
+        "demo:gpt",
+        "--text",
+        "one",
+        "--text",
+        "two words",
+        "--sites",
+        "pattern",
+        "--layers",
+        "1-2",
+    ]);
+    let names: Vec<&str> = shapes.keys().map(String::as_str).collect();
+    let expected = ["input0/self.1.pattern", "input0/self.2.pattern", "input1/self.1.pattern", "input1/self.2.pattern"];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn raw_ids_and_pixels_skip_the_input_stage() {
+    let bert = fixture("bert");
+    let (shapes, _) = capture(&["--model", bert.to_str().unwrap(), "--ids", "2,7,9,3"]);
+    assert_eq!(shapes["self.0.pattern"][1..], [4, 4]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pixels.safetensors");
+    let values: Vec<u8> = (0..3 * 32 * 32).flat_map(|i| (i as f32 / 3072.0).to_le_bytes()).collect();
+    let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![3, 32, 32], &values).unwrap();
+    safetensors::serialize_to_file([("pixel_values", view)], None, &path).unwrap();
+    let (shapes, metadata) = capture(&["--model", "demo:vit", "--pixels", path.to_str().unwrap()]);
+    assert_eq!(shapes["self.0.pattern"][1..], [65, 65]);
+    let image: serde_json::Value = serde_json::from_str(&metadata["image"]).unwrap();
+    assert!(image.to_string().contains('8'), "an 8 × 8 grid: {image}");
+}
+
+#[test]
+fn timings_tell_every_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("timings.json");
+    let output = attnscope(&[
+        "capture",
+        "--model",
+        "demo:gpt",
+        "--text",
+        "hello",
+        "--repeat",
+        "3",
+        "--threads",
+        "1",
+        "--timings",
+        path.to_str().unwrap(),
+    ]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let timings: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(timings["forward_ms"].as_array().unwrap().len(), 3);
+    assert_eq!(timings["threads"], 1);
+    assert_eq!(timings["device"], "cpu");
+    for key in ["load_ms", "encode_ms", "write_ms"] {
+        assert!(timings[key].as_f64().is_some_and(|ms| ms >= 0.0), "{key}: {timings}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_one_line() {
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path().join("x.safetensors");
+    let out = out.to_str().unwrap();
+    let bert = fixture("bert");
+    let bert = bert.to_str().unwrap();
+    let run = |rest: &[&str], code, words: &[&str]| {
+        check_refused(&[&["capture", "--out", out], rest].concat(), code, words);
+        assert!(!Path::new(out).exists(), "{rest:?} left a file behind");
+    };
+    run(&["--model", "no/such-model", "--text", "x"], 1, &["no/such-model"]);
+    run(&["--model", "demo:gpt", "--text", ""], 1, &["empty"]);
+    run(&["--model", "demo:gpt", "--ids", "1,99999999"], 1, &["99999999"]);
+    run(&["--model", "demo:gpt", "--image", "/no/such.png"], 1, &["text"]);
+    run(&["--model", "demo:vit", "--image", "/no/such.png"], 1, &["/no/such.png"]);
+    run(&["--model", bert, "--text", "x", "--layers", "7"], 2, &["7"]);
+    run(&["--model", bert], 2, &["--text"]);
+    run(&["--model", bert, "--text", "x", "--ids", "1"], 2, &["one kind"]);
+    run(&["--model", bert, "--text", "x", "--sites", "attention"], 2, &["pattern"]);
+    check_refused(&["capture", "--model", bert, "--text", "x", "--out", "-"], 2, &["--out"]);
+    check_refused(&["capture", "--model", bert, "--text", "x", "--out", "/no/such/folder/f"], 1, &["/no/such/folder"]);
+    check_refused(&["transmogrify"], 2, &["transmogrify"]);
+}
+
+#[test]
+fn models_lists_what_is_bundled() {
+    let output = attnscope(&["models"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success());
+    let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    assert!(line("demo:gpt").contains("gpt2") && line("demo:gpt").contains("opens"), "{text}");
+    assert!(line("demo:vit").contains("vit"), "{text}");
+}
+
+#[test]
+fn a_hub_id_opens_from_the_local_cache() {
+    let cache = tempfile::tempdir().unwrap();
+    let model = cache.path().join("models--tiny--bert");
+    let snapshot = model.join("snapshots").join("abc123");
+    std::fs::create_dir_all(&snapshot).unwrap();
+    std::fs::create_dir_all(model.join("refs")).unwrap();
+    std::fs::write(model.join("refs").join("main"), "abc123\n").unwrap();
+    for entry in std::fs::read_dir(fixture("bert")).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, snapshot.join(path.file_name().unwrap())).unwrap();
+    }
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_attnscope"));
+        command.args(arguments).env("HF_HUB_CACHE", cache.path()).output().unwrap()
+    };
+    let listed = String::from_utf8(run(&["models"]).stdout).unwrap();
+    assert!(listed.contains("tiny/bert"), "{listed}");
+    let out = cache.path().join("out.safetensors");
+    let output = run(&["capture", "--model", "tiny/bert", "--ids", "1,2,3", "--out", out.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // A path-like id never leaves the cache.
+    let output = run(&["capture", "--model", "../tiny/bert", "--ids", "1", "--out", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+}
