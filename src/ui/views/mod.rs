@@ -15,6 +15,7 @@ mod empty;
 mod heads;
 mod heatmap;
 mod hover;
+mod image;
 mod source;
 mod text;
 mod texture;
@@ -27,6 +28,7 @@ const MARGIN_PT: f32 = 3.0 * GRID;
 pub struct Views {
     heads: heads::HeadsView,
     heatmap: heatmap::HeatmapView,
+    image: image::ImageView,
 }
 
 impl Views {
@@ -43,7 +45,8 @@ impl Views {
             match kind {
                 ViewKind::Heads => self.heads.ui(ui, cx),
                 ViewKind::Heatmap => self.heatmap.ui(ui, cx),
-                ViewKind::Image | ViewKind::Scatter | ViewKind::Matrix => {}
+                ViewKind::Image => self.image.ui(ui, cx),
+                ViewKind::Scatter | ViewKind::Matrix => {}
             }
         });
         ui.advance_cursor_after_rect(area);
@@ -57,7 +60,8 @@ impl Views {
         match kind {
             ViewKind::Heads => self.heads.options_ui(ui, cx),
             ViewKind::Heatmap => self.heatmap.options_ui(ui, cx),
-            ViewKind::Image | ViewKind::Scatter | ViewKind::Matrix => {}
+            ViewKind::Image => self.image.options_ui(ui, cx),
+            ViewKind::Scatter | ViewKind::Matrix => {}
         }
     }
 }

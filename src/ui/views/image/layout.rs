@@ -1,0 +1,120 @@
+//! Where the picture, its patches, the prefix tokens and the colour bar stand. Pure geometry in
+//! points, without an egui context.
+
+use eframe::egui::{Rect, Vec2, pos2, vec2};
+
+use crate::{
+    capture::{CropRect, ImageInfo},
+    ui::{
+        theme::GRID,
+        views::{camera, texture::BAR_AND_TICKS_PT},
+    },
+};
+
+/// Size of the cell of a prefix token.
+const PREFIX_PT: Vec2 = vec2(72.0, 28.0);
+/// Free space between the parts.
+const GAP_PT: f32 = 3.0 * GRID;
+
+/// The parts of the view.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ImageLayout {
+    /// The whole picture.
+    pub picture: Rect,
+    /// The part that the patch grid covers.
+    pub crop: Rect,
+    /// The column of prefix tokens.
+    pub prefix: Rect,
+    /// Colour bar with its numbers.
+    pub bar: Rect,
+    grid: (usize, usize),
+    n_prefix: usize,
+}
+
+impl ImageLayout {
+    /// Fits the picture into what prefix tokens and colour bar leave of `area`.
+    pub fn compute(area: Rect, image: &ImageInfo) -> Self {
+        let (rows, cols) = image.grid;
+        let (size, crop) = match &image.source {
+            Some(source) => (vec2(source.width as f32, source.height as f32), image.crop),
+            None => {
+                // Without a picture the grid stands alone.
+                let size = vec2((cols * image.patch_px.1) as f32, (rows * image.patch_px.0) as f32);
+                (size, CropRect { x: 0.0, y: 0.0, width: size.x, height: size.y })
+            }
+        };
+        let left = if image.n_prefix > 0 { PREFIX_PT.x + GAP_PT } else { 0.0 };
+        let free = (area.size() - vec2(left + GAP_PT + BAR_AND_TICKS_PT, 0.0)).max(Vec2::splat(1.0));
+        let scale = (free.x / size.x.max(1.0)).min(free.y / size.y.max(1.0));
+        let picture_size = size * scale;
+        let x = (area.left() + left + (free.x - picture_size.x) / 2.0).round();
+        let picture = Rect::from_min_size(pos2(x, area.top().round()), picture_size);
+        let crop =
+            Rect::from_min_size(picture.min + vec2(crop.x, crop.y) * scale, vec2(crop.width, crop.height) * scale);
+        let prefix_size = vec2(PREFIX_PT.x, PREFIX_PT.y * image.n_prefix as f32);
+        Self {
+            picture,
+            crop,
+            prefix: Rect::from_min_size(pos2(x - left, picture.top()), prefix_size),
+            bar: Rect::from_min_size(
+                pos2(picture.right() + GAP_PT, picture.top()),
+                vec2(BAR_AND_TICKS_PT, picture.height().min(60.0 * GRID)),
+            ),
+            grid: image.grid,
+            n_prefix: image.n_prefix,
+        }
+    }
+
+    /// The cell of a token: a prefix cell or a patch.
+    pub fn token_rect(&self, position: usize) -> Rect {
+        match position.checked_sub(self.n_prefix) {
+            None => Rect::from_min_size(self.prefix.min + vec2(0.0, PREFIX_PT.y * position as f32), PREFIX_PT),
+            Some(patch) => {
+                let cols = self.grid.1.max(1);
+                camera::cell_rect(self.crop, self.grid, patch / cols, patch % cols)
+            }
+        }
+    }
+
+    /// The token of the patch at `at`.
+    pub fn patch_at(&self, at: eframe::egui::Pos2) -> Option<usize> {
+        let (row, col) = camera::cell_at(self.crop, self.grid, at)?;
+        Some(self.n_prefix + row * self.grid.1 + col)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(n_prefix: usize) -> ImageInfo {
+        let crop = CropRect { x: 50.0, y: 0.0, width: 100.0, height: 100.0 };
+        let source = crate::capture::RgbaBuffer { width: 200, height: 100, pixels: vec![0; 80_000] };
+        ImageInfo { grid: (4, 5), n_prefix, patch_px: (8, 8), crop, source: Some(std::sync::Arc::new(source)) }
+    }
+
+    #[test]
+    fn patches_lie_on_the_crop_of_the_picture() {
+        let area = Rect::from_min_size(pos2(0.0, 0.0), vec2(800.0, 300.0));
+        let layout = ImageLayout::compute(area, &image(1));
+        assert!((layout.picture.aspect_ratio() - 2.0).abs() < 1e-3);
+        assert!((layout.crop.center().x - layout.picture.center().x).abs() < 1e-3);
+        assert!(layout.prefix.right() < layout.picture.left());
+        assert!(layout.bar.right() <= area.right() + 1.0);
+        // Token 0 is the prefix; token 1 is the first patch, token 20 the last.
+        assert!(layout.token_rect(1).min.distance(layout.crop.min) < 1e-3);
+        assert!(layout.token_rect(20).max.distance(layout.crop.max) < 1e-2);
+        for position in 1..=20 {
+            assert_eq!(layout.patch_at(layout.token_rect(position).center()), Some(position));
+        }
+        assert_eq!(layout.patch_at(layout.picture.left_center()), None, "outside the crop there is no patch");
+    }
+
+    #[test]
+    fn without_a_picture_the_grid_stands_alone() {
+        let area = Rect::from_min_size(pos2(0.0, 0.0), vec2(500.0, 500.0));
+        let layout = ImageLayout::compute(area, &ImageInfo { source: None, ..image(0) });
+        assert_eq!(layout.crop, layout.picture);
+        assert!((layout.crop.aspect_ratio() - 1.25).abs() < 1e-3);
+    }
+}
