@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use attnscope::{
+    analysis::projection::project,
     capture::Capture,
+    ids::{HeadId, StackKind},
     session::{Command, Focus, HiddenTokens, Loadable, Session, Settings, ViewKind},
     ui::{CommandQueue, ViewCtx, theme::Theme, views::Views},
 };
@@ -26,6 +28,15 @@ impl Stage {
         session.capture = Loadable::Ready(Arc::new(capture));
         session.view = view;
         Self { session, views: Views::default(), asked: Vec::new(), dark: false }
+    }
+
+    /// With the planes of every head.
+    fn projected(mut self) -> Self {
+        let capture = Arc::clone(self.session.latest_capture().unwrap());
+        let options = self.session.settings.views.scatter.projection;
+        let projection = project(&capture, StackKind::SelfAttention, options, &mut |_, _| true).unwrap();
+        self.session.projection = Loadable::Ready(Arc::new(projection));
+        self
     }
 
     /// Shows the view in a window of `size`; what it asks for is done before the next frame.
@@ -159,19 +170,73 @@ fn the_wheel_zooms_the_heatmap_about_the_pointer() {
     let near_corner = plot.min + plot.size() * 0.98;
     stage.hover_at(near_corner);
     stage.run();
-    let wheel = |y| Event::MouseWheel {
-        unit: MouseWheelUnit::Point,
-        delta: vec2(0.0, y),
-        phase: TouchPhase::Move,
-        modifiers: Modifiers::NONE,
-        source: MouseWheelSource::Wheel,
-    };
     stage.event(wheel(600.0));
     stage.run();
     stage.hover_at(plot.min + plot.size() * 0.02);
     stage.run();
     let hover = stage.state().session.selection.hover;
     assert!(hover.query.unwrap() > 2 && hover.key.unwrap() > 2, "the last cells fill the plot now: {hover:?}");
+}
+
+fn wheel(y: f32) -> Event {
+    Event::MouseWheel {
+        unit: MouseWheelUnit::Point,
+        delta: vec2(0.0, y),
+        phase: TouchPhase::Move,
+        modifiers: Modifiers::NONE,
+        source: MouseWheelSource::Wheel,
+    }
+}
+
+#[test]
+fn the_picture_starts_with_cls_and_shows_the_patch_that_is_picked() {
+    let mut stage = Stage::new(synthetic::image_capture((4, 5)), ViewKind::Image).show(vec2(900.0, 700.0));
+    stage.run();
+    assert!(stage.query_by_label_contains("L0H0: What [CLS] attends to").is_some());
+    let picture = stage.get_by_label("Picture with attention").rect();
+    // The grid covers the picture but for 4 of 88 pixels at either side.
+    let crop = picture.shrink2(vec2(picture.width() * 4.0 / 88.0, 0.0));
+    let patch = crop.min + crop.size() * vec2(2.5 / 5.0, 1.5 / 4.0);
+    stage.hover_at(patch);
+    stage.run();
+    assert_eq!(stage.state().session.selection.hover, Focus::query(1 + 5 + 2));
+    assert!(stage.query_by_label_contains("What r1 c2 attends to").is_some());
+    stage.get_by_label("Patch as key").click();
+    stage.run();
+    stage.get_by_label("Prefix token [CLS]").click();
+    stage.run();
+    assert_eq!(stage.state().session.selection.pinned, Focus::key(0));
+    assert!(stage.query_by_label_contains("What attends to [CLS]").is_some());
+}
+
+#[test]
+fn zooming_into_a_plane_opens_its_head_and_back_again() {
+    let mut stage = Stage::new(sentence(), ViewKind::Matrix).projected().show(vec2(900.0, 600.0));
+    stage.run();
+    let canvas = stage.get_by_label("Query–key planes of all heads").rect();
+    // 3 layers × 4 heads: the middle of layer 2, head 1.
+    stage.hover_at(canvas.min + canvas.size() * vec2(1.5 / 4.0, 2.5 / 3.0));
+    stage.run();
+    assert!(stage.query_by_label("L2H1").is_some(), "the head under the pointer is named");
+    stage.event(wheel(900.0));
+    stage.run();
+    let session = &stage.state().session;
+    assert_eq!(session.view, ViewKind::Scatter);
+    assert_eq!(session.selection.head, HeadId::single(2, 1));
+    stage.get_by_label("Query–key plane of L2H1");
+    stage.get_by_label("‹ All heads").click();
+    stage.run();
+    assert_eq!(stage.state().session.view, ViewKind::Matrix);
+    assert!(stage.query_by_label("Show all").is_some(), "the canvas is where it was left");
+}
+
+#[test]
+fn without_a_projection_the_planes_say_what_is_coming() {
+    for view in [ViewKind::Scatter, ViewKind::Matrix] {
+        let mut stage = Stage::new(sentence(), view).show(vec2(900.0, 600.0));
+        stage.run();
+        assert!(stage.query_by_label_contains("queries and keys of every head").is_some(), "{}", view.label());
+    }
 }
 
 #[test]
@@ -215,7 +280,7 @@ fn pictures_of_the_views() {
                 if !file.contains(&only) {
                     continue;
                 }
-                let mut stage = Stage::new(capture(), view);
+                let mut stage = Stage::new(capture(), view).projected();
                 stage.dark = dark;
                 if size.x < 800.0 {
                     stage.session.selection.pinned = Focus::query(6);

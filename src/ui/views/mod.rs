@@ -16,6 +16,9 @@ mod heads;
 mod heatmap;
 mod hover;
 mod image;
+mod matrix;
+mod planes;
+mod scatter;
 mod source;
 mod text;
 mod texture;
@@ -29,6 +32,8 @@ pub struct Views {
     heads: heads::HeadsView,
     heatmap: heatmap::HeatmapView,
     image: image::ImageView,
+    scatter: scatter::ScatterView,
+    matrix: matrix::MatrixView,
 }
 
 impl Views {
@@ -46,7 +51,8 @@ impl Views {
                 ViewKind::Heads => self.heads.ui(ui, cx),
                 ViewKind::Heatmap => self.heatmap.ui(ui, cx),
                 ViewKind::Image => self.image.ui(ui, cx),
-                ViewKind::Scatter | ViewKind::Matrix => {}
+                ViewKind::Scatter => self.scatter.ui(ui, cx),
+                ViewKind::Matrix => self.matrix.ui(ui, cx),
             }
         });
         ui.advance_cursor_after_rect(area);
@@ -61,7 +67,8 @@ impl Views {
             ViewKind::Heads => self.heads.options_ui(ui, cx),
             ViewKind::Heatmap => self.heatmap.options_ui(ui, cx),
             ViewKind::Image => self.image.options_ui(ui, cx),
-            ViewKind::Scatter | ViewKind::Matrix => {}
+            ViewKind::Scatter => self.scatter.options_ui(ui, cx),
+            ViewKind::Matrix => self.matrix.options_ui(ui, cx),
         }
     }
 }

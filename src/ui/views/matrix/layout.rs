@@ -1,0 +1,140 @@
+//! Where the planes of all heads stand and how many of their points are drawn. Pure geometry in
+//! points, without an egui context.
+
+use std::ops::Range;
+
+use eframe::egui::{Pos2, Rect, Vec2, pos2, vec2};
+
+use crate::ui::{theme::GRID, views::camera};
+
+/// Room for the labels of layers, at the left.
+const ROW_LABEL_PT: f32 = 15.0 * GRID;
+/// Room for the labels of heads, on top.
+const COL_LABEL_PT: f32 = 5.0 * GRID;
+/// Cells are at most this much wider than high, or higher than wide.
+const MAX_ASPECT: f32 = 1.5;
+/// Free border inside a cell, as a part of its smaller side.
+const CELL_PAD: f32 = 0.08;
+/// Points drawn in one frame; more would not be told apart.
+const MAX_POINTS: usize = 24_000;
+
+/// The parts of the view.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MatrixLayout {
+    /// What the camera looks through.
+    pub viewport: Rect,
+    /// All cells, most of them possibly out of sight.
+    pub content: Rect,
+    /// Layers and heads.
+    pub grid: (usize, usize),
+}
+
+impl MatrixLayout {
+    /// The viewport: all cells fit into it at zoom 1.
+    pub fn viewport(area: Rect, (n_layers, n_heads): (usize, usize)) -> Rect {
+        let free = Rect::from_min_max(area.min + vec2(ROW_LABEL_PT, COL_LABEL_PT), area.max);
+        let cell = free.size().max(Vec2::splat(1.0)) / vec2(n_heads.max(1) as f32, n_layers.max(1) as f32);
+        let cell = vec2(cell.x.min(cell.y * MAX_ASPECT), cell.y.min(cell.x * MAX_ASPECT));
+        let size = cell * vec2(n_heads.max(1) as f32, n_layers.max(1) as f32);
+        let left = free.left() + ((free.width() - size.x) / 2.0).max(0.0);
+        Rect::from_min_size(pos2(left.round(), free.top()), size)
+    }
+
+    /// Rows and columns of the cells in sight.
+    pub fn visible(&self) -> [Range<usize>; 2] {
+        camera::visible_cells(self.content, self.viewport, self.grid)
+    }
+
+    /// The cell of a head.
+    pub fn cell(&self, layer: usize, head: usize) -> Rect {
+        camera::cell_rect(self.content, self.grid, layer, head)
+    }
+
+    /// Layer and head at `at`.
+    pub fn head_at(&self, at: Pos2) -> Option<(usize, usize)> {
+        self.viewport.contains(at).then(|| camera::cell_at(self.content, self.grid, at))?
+    }
+
+    /// Whether one cell fills most of the viewport along an axis.
+    pub fn is_single(&self) -> bool {
+        let cell = self.cell(0, 0).size();
+        cell.x >= 0.9 * self.viewport.width() || cell.y >= 0.9 * self.viewport.height()
+    }
+}
+
+/// From a head's plane to its cell: the same scale along both axes, y upwards, centred.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CellTransform {
+    scale: f32,
+    from: Pos2,
+    to: Pos2,
+}
+
+impl CellTransform {
+    /// Fits `bounds` into `cell` with a border.
+    pub fn new(bounds: Rect, cell: Rect) -> Self {
+        let inner = cell.shrink(CELL_PAD * cell.width().min(cell.height()));
+        let extent = bounds.size().max(Vec2::splat(f32::MIN_POSITIVE));
+        let scale = (inner.width() / extent.x).min(inner.height() / extent.y);
+        Self { scale, from: bounds.center(), to: cell.center() }
+    }
+
+    /// A point of the plane on screen.
+    pub fn apply(&self, [x, y]: [f32; 2]) -> Pos2 {
+        self.to + vec2(x - self.from.x, self.from.y - y) * self.scale
+    }
+}
+
+/// Every how many points are drawn when `n_cells` cells of `n_points` points are in sight and a cell
+/// is `side` points wide.
+pub fn stride(n_cells: usize, n_points: usize, side: f32) -> usize {
+    let for_budget = (n_cells * n_points).div_ceil(MAX_POINTS);
+    // A cell cannot show more points than a third of its own area.
+    let for_area = (n_points as f32 / (side * side / 3.0).max(16.0)).ceil() as usize;
+    for_budget.max(for_area).max(1)
+}
+
+/// Radius of a point in a cell `side` points wide.
+pub fn point_radius(side: f32) -> f32 {
+    (side / 60.0).clamp(1.0, 3.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::views::camera::Camera;
+
+    fn area() -> Rect {
+        Rect::from_min_size(pos2(0.0, 0.0), vec2(900.0, 600.0))
+    }
+
+    #[test]
+    fn all_heads_fit_at_first() {
+        for grid in [(12, 12), (2, 16), (24, 4), (1, 1)] {
+            let viewport = MatrixLayout::viewport(area(), grid);
+            let layout = MatrixLayout { viewport, content: Camera::default().content_rect(viewport), grid };
+            assert_eq!(layout.visible(), [0..grid.0, 0..grid.1]);
+            assert!(area().expand(0.6).contains_rect(viewport), "{viewport:?}");
+            let aspect = layout.cell(0, 0).aspect_ratio();
+            assert!((1.0 / MAX_ASPECT - 0.01..=MAX_ASPECT + 0.01).contains(&aspect), "{grid:?}: {aspect}");
+        }
+    }
+
+    #[test]
+    fn a_plane_keeps_its_proportions_and_stays_in_its_cell() {
+        let bounds = Rect::from_min_max(pos2(-1.0, -2.0), pos2(3.0, 0.0));
+        let cell = Rect::from_min_size(pos2(100.0, 100.0), vec2(80.0, 60.0));
+        let transform = CellTransform::new(bounds, cell);
+        let (low, high) = (transform.apply([-1.0, -2.0]), transform.apply([3.0, 0.0]));
+        assert!(cell.contains(low) && cell.contains(high));
+        assert!(low.y > high.y, "larger y is further up");
+        assert!(((high.x - low.x) / (low.y - high.y) - 2.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn many_cells_show_a_part_of_their_points() {
+        assert_eq!(stride(1, 1024, 400.0), 1);
+        assert!(stride(144, 1024, 60.0) > 1);
+        assert!(144 * 1024 / stride(144, 1024, 60.0) <= MAX_POINTS + 144);
+    }
+}

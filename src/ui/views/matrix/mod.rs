@@ -1,0 +1,222 @@
+//! The joint query–key planes of all heads of a stack, layers by heads, in one zoomable canvas.
+
+use std::sync::Arc;
+
+use eframe::egui::{Mesh, PopupAnchor, Rect, RichText, Role, Sense, Shape, Ui, WidgetInfo, containers::Tooltip};
+
+use super::{
+    camera::Camera,
+    controls,
+    hover::HoverSender,
+    planes::{self, PlanesKey},
+    scatter, source,
+};
+use crate::{
+    analysis::projection::Projection,
+    capture::Capture,
+    ids::{CaptureId, HeadId, StackKind},
+    session::{Command, Focus, PointColor, ViewKind},
+    ui::{ViewCtx, memo::Memo, theme::GRID},
+};
+
+pub mod layout;
+mod paint;
+
+use layout::{CellTransform, MatrixLayout};
+use paint::Mark;
+
+/// How far the camera backs off when a cell has become the Scatter view, so that coming back shows
+/// where that cell is.
+const BACK_OFF: f32 = 0.6;
+/// How near the pointer must be to a point.
+const REACH_PT: f32 = 10.0;
+
+/// The Matrix view with what it remembers between frames.
+#[derive(Default)]
+pub struct MatrixView {
+    camera: Camera,
+    camera_of: Option<(CaptureId, StackKind)>,
+    bounds: Memo<PlanesKey, Arc<[Rect]>>,
+    points: Memo<(PlanesKey, MatrixLayout, PointColor, bool), Arc<Mesh>>,
+    hover: HoverSender,
+}
+
+impl MatrixView {
+    /// Draws the view over all the space that is left in `ui`.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let Some(capture) = cx.session.latest_capture() else { return };
+        let stack = cx.session.selection.stack();
+        let Some(projection) = planes::shown(cx.session) else {
+            self.hover.report(cx, Focus::NONE);
+            planes::placeholder_ui(ui, cx);
+            return;
+        };
+        if self.camera_of != Some((capture.id(), stack)) {
+            self.camera_of = Some((capture.id(), stack));
+            self.camera = Camera::default();
+        }
+        ui.horizontal_wrapped(|ui| {
+            controls::caption_ui(ui, cx.theme, caption(capture, stack, &projection));
+            if self.camera != Camera::default() && ui.small_button("Show all").clicked() {
+                self.camera = Camera::default();
+            }
+        });
+        if planes::is_stale(cx.session) {
+            planes::progress_ui(ui, cx);
+            ui.multiply_opacity(planes::STALE_OPACITY);
+        }
+        self.canvas_ui(ui, cx, capture, &projection);
+    }
+
+    /// Draws the options and the legend.
+    #[expect(clippy::unused_self, reason = "every view has the same two methods")]
+    pub fn options_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        scatter::options_ui(ui, cx);
+    }
+
+    fn canvas_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, projection: &Arc<Projection>) {
+        let stack = projection.stack;
+        let spec = capture.model().stack(stack);
+        let grid = spec.map_or((1, 1), |spec| (spec.layers.len().max(1), spec.max_heads().max(1)));
+        let area = ui.available_rect_before_wrap();
+        let viewport = MatrixLayout::viewport(area, grid);
+        let response = ui.interact(viewport, ui.scope_id().with("canvas"), Sense::click_and_drag());
+        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Query–key planes of all heads"));
+        let zoom_before = self.camera.zoom;
+        let opened = response.double_clicked();
+        if !opened {
+            self.camera.interact(ui, &response, viewport, grid.0.max(grid.1) as f32);
+        }
+        let layout = MatrixLayout { viewport, content: self.camera.content_rect(viewport), grid };
+
+        let under = response.hover_pos().and_then(|at| layout.head_at(at));
+        let key = planes::key(projection);
+        let bounds = self.bounds.get_or_update(key, || projection.heads.iter().map(planes::bounds).collect());
+        let color = cx.session.settings.views.scatter.color;
+        let mesh = self.points.get_or_update((key, layout, color, cx.theme.dark), || {
+            Arc::new(points_mesh(projection, &bounds, &layout, cx))
+        });
+        let painter = ui.painter().with_clip_rect(viewport.intersect(ui.clip_rect()));
+        painter.add(Shape::Mesh(mesh));
+        paint::grid(&painter, &layout, cx.theme);
+        paint::labels(ui.painter(), &layout, cx.theme);
+        let selected = cx.session.selection.head;
+        paint::frame(&painter, layout.cell(selected.layer, selected.head), cx.theme.accent);
+
+        let head = under.map(|(layer, head)| HeadId { stack, layer, head });
+        let plane_at = head.and_then(|head| projection.heads.iter().position(|plane| plane.head == head));
+        let mut focus = Focus::NONE;
+        if let (Some(head), Some(idx), Some(at)) = (head, plane_at, response.hover_pos()) {
+            paint::frame(&painter, layout.cell(head.layer, head.head), cx.theme.text_weak);
+            let transform = CellTransform::new(bounds[idx], layout.cell(head.layer, head.head));
+            let plane = &projection.heads[idx];
+            let place = |points: &[[f32; 2]]| points.iter().map(|&point| transform.apply(point)).collect::<Vec<_>>();
+            if !response.dragged() {
+                focus = scatter::nearest(at, &place(&plane.queries), &place(&plane.keys), REACH_PT);
+            }
+            readout_ui(ui, cx, capture, head, focus);
+        }
+        self.hover.report(cx, focus);
+        rings(&painter, projection, &bounds, &layout, cx);
+        if response.clicked() && !opened && !focus.is_empty() {
+            cx.send(Command::Pin(focus));
+        }
+        let zoomed_in = self.camera.zoom > zoom_before && layout.is_single();
+        if let Some(head) = head.filter(|_| plane_at.is_some() && (opened || zoomed_in)) {
+            if let Some(at) = response.hover_pos().filter(|_| zoomed_in) {
+                self.camera.zoom_about(viewport, at, BACK_OFF, f32::MAX);
+            }
+            cx.send(Command::SelectHead(head));
+            cx.send(Command::ShowView(ViewKind::Scatter));
+        }
+        ui.allocate_rect(area, Sense::hover());
+    }
+}
+
+/// The points of all cells in sight.
+fn points_mesh(projection: &Projection, bounds: &[Rect], layout: &MatrixLayout, cx: &ViewCtx<'_>) -> Mesh {
+    let mut mesh = Mesh::default();
+    let [rows, cols] = layout.visible();
+    let cell_size = layout.cell(0, 0).size();
+    let side = cell_size.x.min(cell_size.y);
+    let radius = layout::point_radius(side);
+    let by_position = cx.session.settings.views.scatter.color == PointColor::Position;
+    for (plane, bounds) in projection.heads.iter().zip(bounds) {
+        let (layer, head) = (plane.head.layer, plane.head.head);
+        if !rows.contains(&layer) || !cols.contains(&head) {
+            continue;
+        }
+        let transform = CellTransform::new(*bounds, layout.cell(layer, head));
+        let n_points = plane.queries.len() + plane.keys.len();
+        let stride = layout::stride(rows.len() * cols.len(), n_points, side);
+        for (points, mark, tint) in
+            [(&plane.queries, Mark::Query, cx.theme.query), (&plane.keys, Mark::Key, cx.theme.key)]
+        {
+            let last = points.len().saturating_sub(1).max(1) as f32;
+            for (position, &point) in points.iter().enumerate().step_by(stride) {
+                let color = if by_position { cx.theme.position_color(position as f32 / last) } else { tint };
+                paint::point(&mut mesh, transform.apply(point), radius, mark, color);
+            }
+        }
+    }
+    mesh
+}
+
+/// Marks the focused token in every cell in sight.
+fn rings(
+    painter: &eframe::egui::Painter,
+    projection: &Projection,
+    bounds: &[Rect],
+    layout: &MatrixLayout,
+    cx: &ViewCtx<'_>,
+) {
+    let focus = cx.session.selection.focus();
+    if focus.is_empty() {
+        return;
+    }
+    let [rows, cols] = layout.visible();
+    let cell = layout.cell(0, 0).size();
+    let radius = layout::point_radius(cell.x.min(cell.y));
+    for (plane, bounds) in projection.heads.iter().zip(bounds) {
+        if !rows.contains(&plane.head.layer) || !cols.contains(&plane.head.head) {
+            continue;
+        }
+        let transform = CellTransform::new(*bounds, layout.cell(plane.head.layer, plane.head.head));
+        let query = focus.query.and_then(|query| plane.queries.get(query));
+        let key = focus.key.and_then(|key| plane.keys.get(key));
+        for (point, color) in [(query, cx.theme.query), (key, cx.theme.key)] {
+            if let Some(&point) = point {
+                paint::ring(painter, transform.apply(point), radius, color, cx.theme);
+            }
+        }
+    }
+}
+
+fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, head: HeadId, focus: Focus) {
+    let id = ui.scope_id().with("readout");
+    Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, PopupAnchor::Pointer).gap(4.0 * GRID).show(|ui| {
+        ui.label(RichText::new(head.to_string()).strong());
+        let (name, text, color) = match focus {
+            Focus { query: Some(query), .. } => {
+                ("Query", source::token_text(capture.query_tokens(head.stack), query), cx.theme.query)
+            }
+            Focus { key: Some(key), .. } => {
+                ("Key", source::token_text(capture.key_tokens(head.stack), key), cx.theme.key)
+            }
+            _ => {
+                controls::caption_ui(ui, cx.theme, "Double-click to open");
+                return;
+            }
+        };
+        ui.horizontal(|ui| {
+            ui.label(RichText::new(name).color(cx.theme.text_weak));
+            ui.label(RichText::new(text).color(color));
+        });
+    });
+}
+
+fn caption(capture: &Capture, stack: StackKind, projection: &Projection) -> String {
+    let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len());
+    let n_heads = projection.heads.len();
+    format!("{n_heads} heads, {n_query} queries and {n_key} keys each; scroll to zoom, double-click a head to open it")
+}

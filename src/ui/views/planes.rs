@@ -1,0 +1,74 @@
+//! What the Scatter and Matrix views share: which projection is shown and what to say without one.
+
+use std::sync::Arc;
+
+use eframe::egui::{ProgressBar, Rect, Ui, pos2};
+
+use super::empty;
+use crate::{
+    analysis::projection::{HeadProjection, Projection, ProjectionOptions},
+    ids::{CaptureId, HeadId, StackKind},
+    session::{Loadable, Session},
+    ui::{ViewCtx, theme::GRID},
+};
+
+/// Opacity of a projection whose successor is on its way.
+pub const STALE_OPACITY: f32 = 0.45;
+
+/// The newest projection of the selected stack, even while another is on its way.
+pub fn shown(session: &Session) -> Option<Arc<Projection>> {
+    let projection = session.projection.latest()?;
+    let capture = session.latest_capture()?;
+    let fits = projection.stack == session.selection.stack() && projection.capture == capture.id();
+    fits.then(|| Arc::clone(projection))
+}
+
+/// What tells one projection from another: the same key gives the same points.
+pub type PlanesKey = (CaptureId, StackKind, ProjectionOptions);
+
+/// The key of a projection.
+pub fn key(projection: &Projection) -> PlanesKey {
+    (projection.capture, projection.stack, projection.options)
+}
+
+/// Whether another projection is on its way.
+pub const fn is_stale(session: &Session) -> bool {
+    session.projection.is_pending()
+}
+
+/// One head of a projection.
+pub fn head(projection: &Projection, head: HeadId) -> Option<&HeadProjection> {
+    projection.heads.iter().find(|plane| plane.head == head)
+}
+
+/// The smallest rectangle around all points of a head; never empty.
+pub fn bounds(plane: &HeadProjection) -> Rect {
+    let points = plane.queries.iter().chain(&plane.keys).filter(|[x, y]| x.is_finite() && y.is_finite());
+    let bounds = Rect::from_points(&points.map(|&[x, y]| pos2(x, y)).collect::<Vec<_>>());
+    if bounds.is_finite() && bounds.size().max_elem() > 0.0 {
+        bounds
+    } else {
+        Rect::from_center_size(if bounds.is_finite() { bounds.center() } else { pos2(0.0, 0.0) }, [1.0, 1.0].into())
+    }
+}
+
+/// How far the projection on its way is.
+pub fn progress_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let fraction =
+        cx.session.projection.progress().map_or(0.0, |progress| progress.done as f32 / progress.total.max(1) as f32);
+    ui.add(ProgressBar::new(fraction).desired_height(GRID).fill(cx.theme.accent))
+        .accessible_name("Progress of the projection");
+}
+
+/// What stands in place of a projection that does not exist yet.
+pub fn placeholder_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let sentence = match &cx.session.projection {
+        Loadable::Failed { failure, .. } => failure.summary.clone(),
+        Loadable::Pending { .. } => {
+            progress_ui(ui, cx);
+            "Projecting the queries and keys of every head".to_owned()
+        }
+        _ => "The queries and keys of every head will be projected here".to_owned(),
+    };
+    empty::sentence_ui(ui, cx.theme, &sentence);
+}

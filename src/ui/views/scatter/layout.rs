@@ -1,0 +1,70 @@
+//! Which point is meant and who its partners are. Pure geometry, without an egui context.
+
+use std::ops::Range;
+
+use eframe::egui::Pos2;
+
+use crate::{capture::Matrix, session::Focus};
+
+/// Divides `n` positions into at most `n_bins` runs; each comes with its middle, `0..=1`.
+pub fn position_bins(n: usize, n_bins: usize) -> impl Iterator<Item = (Range<usize>, f32)> {
+    let n_bins = n_bins.min(n).max(1);
+    (0..n_bins).map(move |bin| {
+        let middle = if n_bins == 1 { 0.0 } else { bin as f32 / (n_bins - 1) as f32 };
+        (bin * n / n_bins..(bin + 1) * n / n_bins, middle)
+    })
+}
+
+/// The query or key nearest to `at`, at most `reach` away.
+pub fn nearest(at: Pos2, queries: &[Pos2], keys: &[Pos2], reach: f32) -> Focus {
+    let queries = queries.iter().enumerate().map(|(idx, point)| (point.distance_sq(at), Focus::query(idx)));
+    let keys = keys.iter().enumerate().map(|(idx, point)| (point.distance_sq(at), Focus::key(idx)));
+    let near = queries.chain(keys).filter(|(distance, _)| *distance <= reach * reach);
+    near.min_by(|(a, _), (b, _)| a.total_cmp(b)).map_or(Focus::NONE, |(_, focus)| focus)
+}
+
+/// The strongest partners of a token: keys of a query, queries of a key.
+pub fn partners(pattern: &Matrix, focus: Focus, n: usize) -> Vec<(Focus, f32)> {
+    let mut partners: Vec<(Focus, f32)> = match focus {
+        Focus { query: Some(query), .. } => {
+            pattern.row(query).unwrap_or_default().iter().enumerate().map(|(key, &w)| (Focus::key(key), w)).collect()
+        }
+        Focus { key: Some(key), .. } => {
+            let column = pattern.rows().map(|row| row.get(key).copied().unwrap_or(0.0));
+            column.enumerate().map(|(query, w)| (Focus::query(query), w)).collect()
+        }
+        _ => Vec::new(),
+    };
+    partners.retain(|(_, weight)| *weight > 0.0);
+    partners.sort_by(|a, b| b.1.total_cmp(&a.1));
+    partners.truncate(n);
+    partners
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_cover_every_position_once() {
+        for (n, n_bins) in [(10, 3), (2, 12), (1, 1), (0, 4)] {
+            let covered: Vec<usize> = position_bins(n, n_bins).flat_map(|(range, _)| range).collect();
+            assert_eq!(covered, (0..n).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_nearest_point_in_reach_is_meant() {
+        let (queries, keys) = ([Pos2::new(0.0, 0.0)], [Pos2::new(10.0, 0.0), Pos2::new(50.0, 0.0)]);
+        assert_eq!(nearest(Pos2::new(7.0, 1.0), &queries, &keys, 12.0), Focus::key(0));
+        assert_eq!(nearest(Pos2::new(2.0, 1.0), &queries, &keys, 12.0), Focus::query(0));
+        assert_eq!(nearest(Pos2::new(30.0, 1.0), &queries, &keys, 12.0), Focus::NONE);
+    }
+
+    #[test]
+    fn partners_are_the_strongest_of_the_other_kind() {
+        let pattern = Matrix::new(vec![0.2, 0.8, 0.0, 1.0], [2, 2]).unwrap();
+        assert_eq!(partners(&pattern, Focus::query(0), 5), [(Focus::key(1), 0.8), (Focus::key(0), 0.2)]);
+        assert_eq!(partners(&pattern, Focus::key(1), 1), [(Focus::query(1), 1.0)]);
+    }
+}

@@ -1,0 +1,310 @@
+//! One head's joint query–key plane: near means high attention, as far as two dimensions can tell.
+
+use std::sync::Arc;
+
+use eframe::egui::{Button, PopupAnchor, Pos2, RichText, Role, Sense, Ui, WidgetInfo, containers::Tooltip, vec2};
+use egui_plot::{MarkerShape, Plot, PlotPoint, PlotPoints, PlotTransform, Points};
+
+use super::{
+    controls, empty,
+    hover::HoverSender,
+    planes::{self, PlanesKey},
+    source,
+};
+use crate::{
+    analysis::projection::{HeadProjection, ScaleChoice},
+    capture::{Capture, Matrix},
+    ids::{CaptureId, HeadId},
+    session::{Command, Focus, HiddenTokens, PointColor, ViewKind},
+    ui::{
+        ViewCtx,
+        memo::Memo,
+        theme::{GRID, Theme},
+    },
+};
+
+mod layout;
+mod paint;
+
+pub use layout::nearest;
+
+/// Radius of a point.
+const POINT_PT: f32 = 4.0;
+/// How near the pointer must be to a point.
+const REACH_PT: f32 = 12.0;
+/// Colours that positions are divided into.
+const N_POSITION_COLORS: usize = 12;
+/// Lines from the focused token to its strongest partners.
+const N_LINES: usize = 12;
+/// Zooming out of a plane this much larger than its points leads back to all planes.
+const LEAVE_ZOOM: f64 = 2.5;
+
+/// The Scatter view with what it remembers between frames.
+#[derive(Default)]
+pub struct ScatterView {
+    points: Memo<(PlanesKey, HeadId), Arc<PlanePoints>>,
+    pattern: Memo<(CaptureId, HeadId, HiddenTokens), Option<Matrix>>,
+    hover: HoverSender,
+}
+
+/// One head's points in the plot's own type, so that it can borrow them.
+struct PlanePoints {
+    queries: Vec<PlotPoint>,
+    keys: Vec<PlotPoint>,
+    /// Largest extent along an axis.
+    extent: f64,
+}
+
+impl PlanePoints {
+    fn new(plane: &HeadProjection) -> Self {
+        let convert = |points: &[[f32; 2]]| -> Vec<PlotPoint> {
+            points.iter().map(|&[x, y]| PlotPoint::new(f64::from(x), f64::from(y))).collect()
+        };
+        let bounds = planes::bounds(plane);
+        let (queries, keys) = (convert(&plane.queries), convert(&plane.keys));
+        Self { queries, keys, extent: f64::from(bounds.width().max(bounds.height())) }
+    }
+
+    fn get(&self, focus: Focus) -> Option<PlotPoint> {
+        match focus {
+            Focus { query: Some(query), .. } => self.queries.get(query).copied(),
+            Focus { key: Some(key), .. } => self.keys.get(key).copied(),
+            _ => None,
+        }
+    }
+}
+
+impl ScatterView {
+    /// Draws the view over all the space that is left in `ui`.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let Some(capture) = cx.session.latest_capture() else { return };
+        let head = cx.session.selection.head;
+        ui.horizontal_wrapped(|ui| {
+            if ui.button("‹ All heads").on_hover_text("Back to the planes of all heads").clicked() {
+                cx.send(Command::ShowView(ViewKind::Matrix));
+            }
+            ui.add_space(GRID);
+            controls::stack_and_layer_ui(ui, cx);
+            head_ui(ui, cx, source::n_heads(capture, head));
+        });
+        let Some(projection) = planes::shown(cx.session) else {
+            self.hover.report(cx, Focus::NONE);
+            planes::placeholder_ui(ui, cx);
+            return;
+        };
+        let Some(plane) = planes::head(&projection, head) else {
+            self.hover.report(cx, Focus::NONE);
+            empty::sentence_ui(ui, cx.theme, "The queries and keys of this layer were not recorded");
+            return;
+        };
+        controls::caption_ui(ui, cx.theme, caption(plane));
+        if planes::is_stale(cx.session) {
+            ui.multiply_opacity(planes::STALE_OPACITY);
+            planes::progress_ui(ui, cx);
+        }
+        let points_key = (planes::key(&projection), head);
+        let points = self.points.get_or_update(points_key, || Arc::new(PlanePoints::new(plane)));
+        let hidden = cx.session.settings.views.hidden;
+        let pattern =
+            self.pattern.get_or_update((capture.id(), head, hidden), || source::shown_pattern(capture, head, hidden));
+        self.plot_ui(ui, cx, capture, &points, pattern.as_ref());
+    }
+
+    /// Draws the options and the legend.
+    #[expect(clippy::unused_self, reason = "every view has the same two methods")]
+    pub fn options_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        options_ui(ui, cx);
+    }
+
+    fn plot_ui(
+        &mut self,
+        ui: &mut Ui,
+        cx: &ViewCtx<'_>,
+        capture: &Capture,
+        points: &PlanePoints,
+        pattern: Option<&Matrix>,
+    ) {
+        let head = cx.session.selection.head;
+        let color = cx.session.settings.views.scatter.color;
+        let plot = Plot::new(("plane", head))
+            .data_aspect(1.0)
+            .show_axes(false)
+            .show_crosshair(false)
+            .show_x(false)
+            .show_y(false)
+            .show_background(false)
+            .grid_color(cx.theme.rule)
+            .label_formatter(|_| None)
+            .set_margin_fraction(vec2(0.06, 0.06))
+            .allow_boxed_zoom(false)
+            .allow_scroll(false)
+            .sense(Sense::click_and_drag());
+        let mut wheel = 0.0;
+        let shown = plot.show(ui, |plot_ui| {
+            for (name, all, shape, tint) in [
+                ("Queries", &points.queries, MarkerShape::Circle, cx.theme.query),
+                ("Keys", &points.keys, MarkerShape::Diamond, cx.theme.key),
+            ] {
+                let n_colors = if color == PointColor::Type { 1 } else { N_POSITION_COLORS };
+                for (range, middle) in layout::position_bins(all.len(), n_colors) {
+                    let fill = match color {
+                        PointColor::Type => tint,
+                        PointColor::Position => cx.theme.position_color(middle),
+                    };
+                    let series = PlotPoints::Borrowed(&all[range]);
+                    let markers =
+                        Points::new(name, series).shape(shape).radius(POINT_PT).color(fill).allow_hover(false);
+                    plot_ui.points(markers);
+                }
+            }
+            if plot_ui.response().hovered() {
+                // The wheel zooms; egui_plot would pan with it.
+                wheel = plot_ui.ctx().input(|input| input.smooth_scroll_delta().y);
+                if wheel != 0.0 {
+                    plot_ui.zoom_bounds_around_hovered(eframe::egui::Vec2::splat((wheel / 240.0).exp()));
+                }
+            }
+            plot_ui.plot_bounds()
+        });
+        let response = shown.response;
+        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Query–key plane of {head}")));
+        if wheel < 0.0 && shown.inner.width().min(shown.inner.height()) > LEAVE_ZOOM * points.extent {
+            cx.send(Command::ShowView(ViewKind::Matrix));
+        }
+        let under = response.hover_pos().filter(|_| !response.dragged()).map_or(Focus::NONE, |at| {
+            layout::nearest(
+                at,
+                &on_screen(&points.queries, &shown.transform),
+                &on_screen(&points.keys, &shown.transform),
+                REACH_PT,
+            )
+        });
+        self.hover.report(cx, under);
+        if response.clicked() && !under.is_empty() {
+            cx.send(Command::Pin(under));
+        }
+        let painter = ui.painter().with_clip_rect(response.rect.intersect(ui.clip_rect()));
+        let selection = &cx.session.selection;
+        for focus in [selection.pinned, selection.hover] {
+            let Some(from) = points.get(focus) else { continue };
+            let from = shown.transform.position_from_point(&from);
+            for (partner, weight) in
+                pattern.map(|pattern| layout::partners(pattern, focus, N_LINES)).unwrap_or_default()
+            {
+                let Some(to) = points.get(partner) else { continue };
+                let to = shown.transform.position_from_point(&to);
+                paint::line(&painter, [from, to], weight, cx.theme);
+            }
+            let tokens = [capture.query_tokens(head.stack), capture.key_tokens(head.stack)];
+            let text = match focus {
+                Focus { query: Some(query), .. } => source::token_text(tokens[0], query),
+                Focus { key: Some(key), .. } => source::token_text(tokens[1], key),
+                _ => String::new(),
+            };
+            paint::focus(&painter, from, &text, focus, cx.theme);
+        }
+        if !under.is_empty() {
+            readout_ui(ui, cx, capture, pattern, under);
+        }
+    }
+}
+
+fn on_screen(points: &[PlotPoint], transform: &PlotTransform) -> Vec<Pos2> {
+    points.iter().map(|point| transform.position_from_point(point)).collect()
+}
+
+/// One number per head, the selected one marked.
+fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize) {
+    let head = cx.session.selection.head;
+    ui.add_space(GRID);
+    ui.label(RichText::new("Head").color(cx.theme.text_weak));
+    ui.spacing_mut().item_spacing.x = 2.0;
+    for idx in 0..n_heads {
+        let button = Button::selectable(idx == head.head, idx.to_string()).min_size(vec2(6.0 * GRID, 0.0));
+        if ui.add(button).accessible_name(format!("Head {idx}")).clicked() {
+            cx.send(Command::SelectHead(HeadId { head: idx, ..head }));
+        }
+    }
+}
+
+/// Options and legend, shared with the Matrix view.
+pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    controls::edit_options(cx, |options| {
+        controls::heading_ui(ui, cx.theme, "Joint space");
+        let scatter = &mut options.scatter;
+        controls::row_ui(ui, cx.theme, "Colour", |ui| {
+            let choices = [(PointColor::Type, "Query or key"), (PointColor::Position, "Position")];
+            controls::choice_ui(ui, "Colour of points", &mut scatter.color, &choices);
+        });
+        controls::row_ui(ui, cx.theme, "Scale c", |ui| {
+            let mut fixed = match scatter.projection.scale {
+                ScaleChoice::Auto => 0,
+                ScaleChoice::None => 1,
+                ScaleChoice::Fixed(_) => 2,
+            };
+            let choices = [(0, "Equal norms"), (1, "As given"), (2, "Fixed")];
+            if controls::choice_ui(ui, "Scale of queries and keys", &mut fixed, &choices) {
+                scatter.projection.scale = match fixed {
+                    0 => ScaleChoice::Auto,
+                    1 => ScaleChoice::None,
+                    _ => ScaleChoice::Fixed(1.0),
+                };
+            }
+        });
+        if let ScaleChoice::Fixed(c) = &mut scatter.projection.scale {
+            let mut draft = *c;
+            let slider =
+                eframe::egui::Slider::new(&mut draft, 0.1..=10.0).logarithmic(true).update_while_editing(false);
+            if ui.add(slider).accessible_name("Scale c").drag_stopped()
+                || (draft != *c && !ui.ctx().egui_is_using_pointer())
+            {
+                *c = draft;
+            }
+        }
+        ui.checkbox(&mut scatter.projection.translate_keys, "Move the mean key onto the mean query");
+    });
+    controls::heading_ui(ui, cx.theme, "Legend");
+    paint::legend_ui(ui, cx);
+}
+
+fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Matrix>, focus: Focus) {
+    let stack = cx.session.selection.stack();
+    let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
+    let id = ui.scope_id().with("readout");
+    Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, PopupAnchor::Pointer).gap(4.0 * GRID).show(|ui| {
+        let theme: &Theme = cx.theme;
+        let (name, text, color) = match focus {
+            Focus { query: Some(query), .. } => ("Query", source::token_text(queries, query), theme.query),
+            Focus { key, .. } => ("Key", source::token_text(keys, key.unwrap_or_default()), theme.key),
+        };
+        ui.horizontal(|ui| {
+            ui.label(RichText::new(name).color(theme.text_weak));
+            ui.label(RichText::new(text).color(color).strong());
+        });
+        let partners = pattern.map(|pattern| layout::partners(pattern, focus, 5)).unwrap_or_default();
+        eframe::egui::Grid::new("partners").num_columns(2).spacing([4.0 * GRID, 2.0]).show(ui, |ui| {
+            for (partner, weight) in partners {
+                let text = match partner {
+                    Focus { query: Some(query), .. } => source::token_text(queries, query),
+                    Focus { key, .. } => source::token_text(keys, key.unwrap_or_default()),
+                };
+                ui.label(text);
+                ui.monospace(controls::weight_text(weight));
+                ui.end_row();
+            }
+        });
+    });
+}
+
+fn caption(plane: &HeadProjection) -> String {
+    let [x, y] = plane.explained.map(|part| 100.0 * part);
+    let correlation = |value: f32| if value.is_finite() { format!("{value:.2}") } else { "none".to_owned() };
+    format!(
+        "{}: c = {:.2}; the axes explain {x:.0} % and {y:.0} % of the variance; dot product and distance correlate {} \
+         as given, {} as shown",
+        plane.head,
+        plane.c,
+        correlation(plane.correlation_before),
+        correlation(plane.correlation_after),
+    )
+}

@@ -1,0 +1,82 @@
+//! Draws lines, the focused token and the legend of a plane: constants on top, no decisions.
+
+use eframe::egui::{
+    Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Shape, Stroke, Ui, Vec2, epaint::Mesh, pos2, vec2,
+};
+
+use crate::{
+    session::{Focus, PointColor},
+    ui::{
+        ViewCtx,
+        theme::{GRID, Theme, text_size},
+        views::controls,
+    },
+};
+
+/// Width of a line of weight 0 and what weight 1 adds.
+const LINE_PT: (f32, f32) = (1.0, 2.0);
+/// Opacity of a line of weight 0 and what weight 1 adds.
+const LINE_OPACITY: (f32, f32) = (0.12, 0.85);
+/// Radius of the ring around the focused token.
+const RING_PT: f32 = 7.0;
+
+/// A line from a token to one of its partners.
+pub fn line(painter: &Painter, ends: [Pos2; 2], weight: f32, theme: &Theme) {
+    let weight = weight.clamp(0.0, 1.0);
+    let color = theme.accent.gamma_multiply(LINE_OPACITY.1.mul_add(weight, LINE_OPACITY.0));
+    painter.line_segment(ends, Stroke::new(LINE_PT.1.mul_add(weight, LINE_PT.0), color));
+}
+
+/// A ring around the focused token, and its text on a ground that keeps it legible.
+pub fn focus(painter: &Painter, at: Pos2, text: &str, focus: Focus, theme: &Theme) {
+    let color = if focus.query.is_some() { theme.query } else { theme.key };
+    painter.circle_stroke(at, RING_PT, Stroke::new(4.0, theme.canvas));
+    painter.circle_stroke(at, RING_PT, Stroke::new(2.0, color));
+    let galley = painter.layout_no_wrap(text.to_owned(), FontId::proportional(text_size::BODY), theme.text);
+    let rect = Align2::LEFT_BOTTOM.anchor_size(at + vec2(RING_PT + 2.0, -RING_PT), galley.size());
+    painter.rect_filled(rect.expand2(vec2(4.0, 1.0)), 3, theme.canvas.gamma_multiply(0.85));
+    painter.galley(rect.min, galley, theme.text);
+}
+
+/// A diamond, the mark of keys.
+pub fn diamond(painter: &Painter, at: Pos2, radius: f32, color: Color32) {
+    let corners = [Vec2::UP, Vec2::RIGHT, Vec2::DOWN, Vec2::LEFT].map(|side| at + side * radius);
+    painter.add(Shape::convex_polygon(corners.to_vec(), color, Stroke::NONE));
+}
+
+/// What marks and colours mean.
+pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let by_position = cx.session.settings.views.scatter.color == PointColor::Position;
+    for (text, is_query, color) in [("Queries", true, cx.theme.query), ("Keys", false, cx.theme.key)] {
+        ui.horizontal(|ui| {
+            let (rect, _) = ui.allocate_exact_size(Vec2::splat(3.0 * GRID), Sense::hover());
+            let color = if by_position { cx.theme.text_weak } else { color };
+            if is_query {
+                ui.painter().circle_filled(rect.center(), 4.0, color);
+            } else {
+                diamond(ui.painter(), rect.center(), 5.0, color);
+            }
+            controls::caption_ui(ui, cx.theme, text);
+        });
+    }
+    if by_position {
+        let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 7.0 * GRID), Sense::hover());
+        let bar = Rect::from_min_max(rect.min, pos2(rect.right(), rect.top() + 2.0 * GRID));
+        let mut mesh = Mesh::default();
+        for step in 0..=16u32 {
+            let t = step as f32 / 16.0;
+            let x = bar.left() + t * bar.width();
+            mesh.colored_vertex(pos2(x, bar.top()), cx.theme.position_color(t));
+            mesh.colored_vertex(pos2(x, bar.bottom()), cx.theme.position_color(t));
+            if step > 0 {
+                let last = 2 * step;
+                mesh.add_triangle(last - 2, last - 1, last);
+                mesh.add_triangle(last - 1, last, last + 1);
+            }
+        }
+        ui.painter().add(mesh);
+        let font = FontId::proportional(text_size::SMALL);
+        ui.painter().text(rect.left_bottom(), Align2::LEFT_BOTTOM, "first", font.clone(), cx.theme.text_weak);
+        ui.painter().text(rect.right_bottom(), Align2::RIGHT_BOTTOM, "last", font, cx.theme.text_weak);
+    }
+}
