@@ -2,13 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test takes for granted and does not get is its failure")]
 
-<<<<<<< Updated upstream
 /// Capture files: round trips, other programs' files, hostile ones.
 mod capture_file;
-=======
 /// The program without a window: files, exit codes, messages.
 mod cli;
->>>>>>> Stashed changes
 /// Pictures and other files out.
 mod export;
 /// Fused operations against candle, forward and backward.
