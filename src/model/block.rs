@@ -30,8 +30,11 @@ pub(crate) struct Attention {
 }
 
 impl Attention {
+    /// `z` of all heads side by side; `out` maps it back to the stream.
+    ///
     /// # Shapes
-    /// - `x`, result: `[n, d_model]`
+    /// - `x`: `[n, d_model]`
+    /// - result: `[n, heads · d_head]`
     fn forward(&self, layer: usize, x: &Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let LayerSpec { n_heads, n_kv_heads, d_head, scale } = self.spec;
         let n = x.dim(0)?;
@@ -53,7 +56,7 @@ impl Attention {
             let by_head = run.at(Site::Z, layer, by_head)?;
             z = by_head.transpose(0, 1)?.contiguous()?.reshape((n, n_heads * d_head))?;
         }
-        Ok(self.out.forward(&z)?)
+        Ok(z)
     }
 }
 
@@ -66,9 +69,9 @@ pub(crate) struct Mlp {
 }
 
 impl Mlp {
+    /// The hidden layer; `down` maps it back to the stream.
     fn forward(&self, x: &Tensor) -> candle_core::Result<Tensor> {
-        let hidden = self.up.forward(x)?;
-        self.down.forward(&kernels::activation(&hidden, self.activation)?)
+        kernels::activation(&self.up.forward(x)?, self.activation)
     }
 }
 
@@ -85,28 +88,41 @@ pub(crate) struct Block {
 impl Block {
     fn forward(&self, layer: usize, x: Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let resid = run.at(Site::ResidPre, layer, x)?;
-        let attn_out = match self.norms {
+        let z = match self.norms {
             NormPlace::Before => self.attention.forward(layer, &self.attention_norm.forward(&resid)?, run)?,
             NormPlace::After => self.attention.forward(layer, &resid, run)?,
         };
-        let attn_out = run.at(Site::AttnOut, layer, attn_out)?;
-        let mut resid = (resid + attn_out)?;
+        let mut resid = add_to_stream(&self.attention.out, &z, resid, (Site::AttnOut, layer), run)?;
         if self.norms == NormPlace::After {
             resid = self.attention_norm.forward(&resid)?;
         }
         run.checkpoint(layer)?;
         let resid = run.at(Site::ResidMid, layer, resid)?;
-        let mlp_out = match self.norms {
+        let hidden = match self.norms {
             NormPlace::Before => self.mlp.forward(&self.mlp_norm.forward(&resid)?)?,
             NormPlace::After => self.mlp.forward(&resid)?,
         };
-        let mlp_out = run.at(Site::MlpOut, layer, mlp_out)?;
-        let resid = (resid + mlp_out)?;
+        let resid = add_to_stream(&self.mlp.down, &hidden, resid, (Site::MlpOut, layer), run)?;
         match self.norms {
             NormPlace::Before => Ok(resid),
             NormPlace::After => Ok(self.mlp_norm.forward(&resid)?),
         }
     }
+}
+
+/// `resid + map(x)`, in one pass unless somebody changes what is added.
+fn add_to_stream(
+    map: &Linear,
+    x: &Tensor,
+    resid: Tensor,
+    (site, layer): (Site, usize),
+    run: &mut Run<'_>,
+) -> Result<Tensor, ModelError> {
+    if !run.edits(site, layer) {
+        return Ok(map.forward_add(x, &resid)?);
+    }
+    let added = run.at(site, layer, map.forward(x)?)?;
+    Ok((resid + added)?)
 }
 
 /// Blocks and what follows the last of them.

@@ -109,6 +109,14 @@ impl Reader {
                 Ok(Encoded::from_image(encoded, InputInfo { image: Some(name_of(source)), ..InputInfo::default() }))
             }
             (Self::Image { patch_px, n_prefix, .. }, Input::Pixels { data, size_px }) => {
+                // Checked here already: a size that lies would make as many tokens.
+                let expected = size_px.0.checked_mul(size_px.1).and_then(|n| n.checked_mul(3));
+                if expected != Some(data.len()) {
+                    return Err(ModelError::Input {
+                        summary: format!("{} pixel values are not 3 × {} × {}", data.len(), size_px.0, size_px.1),
+                        details: "Give the values of three channels, one after the other".to_owned(),
+                    });
+                }
                 let encoded = EncodedImage::from_pixels(data.to_vec(), *size_px, *patch_px, *n_prefix);
                 Ok(Encoded::from_image(encoded, InputInfo::default()))
             }

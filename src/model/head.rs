@@ -1,10 +1,11 @@
 //! What a model says about its input: logits, and the most probable outcomes.
 
 use candle_core::Tensor;
+use rayon::prelude::*;
 
 use super::{
     Logits, ModelError,
-    kernels::{self, Activation, Linear, Norm, share},
+    kernels::{self, Activation, Linear, Norm, share, with_values},
 };
 use crate::{
     capture::{Matrix, Prediction, PredictionItem, PredictionRow},
@@ -15,8 +16,6 @@ use crate::{
 const N_TOP: usize = 5;
 /// Above this many logits only the last position is predicted, unless all logits are wanted.
 const MAX_PREDICTED: usize = 16_000_000;
-/// Positions whose logits exist at the same time when they are not kept.
-const ROWS_AT_ONCE: usize = 128;
 
 /// A prediction head.
 #[derive(Debug)]
@@ -82,7 +81,7 @@ impl Head {
                 (classifier, Some(labels))
             }
         };
-        let n_outcomes = decoder.weight.dim(1)?;
+        let n_outcomes = decoder.dims()?.1;
         let mut outcome = Outcome::default();
         let positions = match (plan, labels) {
             (Logits::Skip, _) => return Ok(outcome),
@@ -96,55 +95,52 @@ impl Head {
         };
         let class_label = |id: u32| labels.and_then(|labels| labels.get(id as usize)).cloned();
         let label = |id: u32| class_label(id).unwrap_or_else(|| label(id));
+        let logits = self.logits(x, positions.clone())?;
         let mut rows = Vec::with_capacity(positions.len());
-        let mut kept = Vec::new();
-        let mut start = positions.start;
-        while start < positions.end {
-            let chunk = start..positions.end.min(start + ROWS_AT_ONCE);
-            let logits = self.logits(x, chunk.clone())?;
-            if plan == Logits::Keep {
-                kept.push(logits.clone());
+        let tops = with_values(&logits, |values| most_probable(values, n_outcomes))?;
+        for (offset, top) in tops.into_iter().enumerate() {
+            // Nothing compares with NaN, so it leaves a row short.
+            if top.len() < N_TOP.min(n_outcomes) || top.iter().any(|(_, probability)| !probability.is_finite()) {
+                return Err(ModelError::NotFinite { what: "logits".to_owned() });
             }
-            for (offset, top) in top(&logits)?.into_iter().enumerate() {
-                let item = |(id, probability)| PredictionItem { id, label: label(id), probability };
-                let position = labels.is_none().then_some(start + offset);
-                rows.push(PredictionRow { position, top: top.into_iter().map(item).collect() });
-            }
-            start = chunk.end;
+            let item = |(id, probability)| PredictionItem { id, label: label(id), probability };
+            let position = labels.is_none().then_some(positions.start + offset);
+            rows.push(PredictionRow { position, top: top.into_iter().map(item).collect() });
         }
         if plan == Logits::Keep {
-            let kept = Tensor::cat(&kept, 0)?;
-            outcome.logits = Some(Matrix::new(share(&kept)?, kept.dims2()?.into())?);
+            outcome.logits = Some(Matrix::new(share(&logits)?, logits.dims2()?.into())?);
         }
         outcome.prediction = Some(Prediction { kind: self.kind(), rows });
         Ok(outcome)
     }
 }
 
-/// The most probable outcomes of each row, best first.
-fn top(logits: &Tensor) -> Result<Vec<Vec<(u32, f32)>>, ModelError> {
-    let (n, width) = logits.dims2()?;
-    let probabilities = kernels::softmax(&logits.reshape((1, n, width))?, false)?.reshape((n, width))?;
-    let probabilities = share(&probabilities)?;
-    let mut rows = Vec::with_capacity(n);
-    for row in probabilities.chunks_exact(width.max(1)) {
-        let mut best: Vec<(u32, f32)> = Vec::with_capacity(N_TOP + 1);
-        let mut least = f32::NEG_INFINITY;
-        for (id, &probability) in row.iter().enumerate() {
-            // NaN fails this comparison as well and leaves the row short.
-            if probability > least {
-                let at = best.partition_point(|(_, other)| *other >= probability);
-                best.insert(at, (id as u32, probability));
+/// The most probable outcomes of each row of `n_outcomes` logits, best first.
+fn most_probable(logits: &[f32], n_outcomes: usize) -> Vec<Vec<(u32, f32)>> {
+    logits.par_chunks_exact(n_outcomes.max(1)).map(top_of_row).collect()
+}
+
+fn top_of_row(row: &[f32]) -> Vec<(u32, f32)> {
+    /// Logits looked at together: most groups have none that is large enough.
+    const GROUP: usize = 64;
+    let mut best: Vec<(u32, f32)> = Vec::with_capacity(N_TOP + 1);
+    let mut least = f32::NEG_INFINITY;
+    for (group_idx, group) in row.chunks(GROUP).enumerate() {
+        if best.len() == N_TOP
+            && group.iter().fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max }) <= least
+        {
+            continue;
+        }
+        for (idx, &logit) in group.iter().enumerate() {
+            if logit > least || best.len() < N_TOP {
+                let at = best.partition_point(|(_, other)| *other >= logit);
+                best.insert(at, ((group_idx * GROUP + idx) as u32, logit));
                 best.truncate(N_TOP);
-                if best.len() == N_TOP {
-                    least = best[N_TOP - 1].1;
-                }
+                least = best.last().map_or(least, |(_, logit)| *logit);
             }
         }
-        if best.len() < N_TOP.min(width) {
-            return Err(ModelError::NotFinite { what: "logits".to_owned() });
-        }
-        rows.push(best);
     }
-    Ok(rows)
+    let max = best.first().map_or(0.0, |(_, logit)| *logit);
+    let sum = kernels::exp_sum(row, max);
+    best.into_iter().map(|(id, logit)| (id, (logit - max).exp() / sum)).collect()
 }

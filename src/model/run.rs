@@ -52,7 +52,12 @@ impl<'a> Run<'a> {
 
     /// Whether this run does anything at a site. Callers skip building a view that nobody looks at.
     pub fn needs(&self, site: Site, layer: usize) -> bool {
-        self.records(site, layer) || self.plan.edits.iter().any(|edit| touches(edit, site, layer))
+        self.records(site, layer) || self.edits(site, layer)
+    }
+
+    /// Whether this run changes anything at a site.
+    pub fn edits(&self, site: Site, layer: usize) -> bool {
+        self.plan.edits.iter().any(|edit| touches(edit, site, layer))
     }
 
     /// Passes a site's value on, after edits, tap and recording.

@@ -66,9 +66,17 @@ fn linear_matches_candle_in_both_layouts() {
     let x = sample(&[70, 48], 2);
     let bias = sample(&[100], 3);
     for weight in [sample(&[48, 100], 4), sample(&[100, 48], 5).t().unwrap()] {
-        let linear = Linear { weight: weight.clone(), bias: Some(bias.clone()) };
         let theirs = |x: &[Tensor]| x[0].matmul(&weight.contiguous().unwrap()).unwrap().broadcast_add(&bias).unwrap();
-        check("linear", std::slice::from_ref(&x), |x| linear.forward(&x[0]).unwrap(), theirs);
+        let maps = [
+            Linear::shared(weight.clone(), Some(bias.clone())),
+            Linear::new(weight.clone(), Some(bias.clone())).unwrap(),
+        ];
+        for linear in maps {
+            check("linear", std::slice::from_ref(&x), |x| linear.forward(&x[0]).unwrap(), theirs);
+            let residual = sample(&[70, 100], 6);
+            let ours = |x: &[Tensor]| linear.forward_add(&x[0], &x[1]).unwrap();
+            check("linear with residual", &[x.clone(), residual], ours, |x| (theirs(&x[..1]) + &x[1]).unwrap());
+        }
     }
 }
 

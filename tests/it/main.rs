@@ -6,12 +6,18 @@
 mod capture_file;
 /// The program without a window: files, exit codes, messages.
 mod cli;
+/// Changes of the forward pass, and gradients of the patterns.
+mod edits;
 /// Pictures and other files out.
 mod export;
+/// Broken, lying and absurd checkpoints.
+mod hostile_models;
 /// Fused operations against candle, forward and backward.
 mod kernels;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
 mod laws;
+/// Final outputs against candle-transformers.
+mod oracle;
 /// Every recorded site against PyTorch, and the laws between the sites.
 mod parity;
 /// Pictures to pixel values: the reference's numbers, and hostile files.

@@ -61,7 +61,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let head = if weights.has("score.weight") {
         let n = n_classes(weights, "score.weight");
         let weight = weights.tensor("score.weight", &[n, d_model])?.t()?;
-        let classifier = Linear { weight, bias: None };
+        let classifier = Linear::new(weight, None)?;
         Head::TextClass { pooler: None, from_last: true, classifier, labels: class_names(config, n) }
     } else {
         Head::NextToken { decoder: decoder(config, weights, "lm_head.weight", &embedding.word, None)? }
@@ -79,8 +79,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 
 /// A linear map that is stored as `(in, out)`.
 fn conv1d(weights: &mut Weights<'_>, name: &str, d_in: usize, d_out: usize) -> Result<Linear, LoadError> {
-    Ok(Linear {
-        weight: weights.tensor(&format!("{name}.weight"), &[d_in, d_out])?,
-        bias: Some(weights.tensor(&format!("{name}.bias"), &[d_out])?),
-    })
+    let weight = weights.tensor(&format!("{name}.weight"), &[d_in, d_out])?;
+    let bias = weights.tensor(&format!("{name}.bias"), &[d_out])?;
+    Ok(Linear::new(weight, Some(bias))?)
 }

@@ -71,7 +71,7 @@ fn linears(
     let full = |suffix: &str| names.iter().map(|name| format!("{name}.{suffix}")).collect::<Vec<_>>();
     let weight = weights.rows(&borrowed(&full("weight")), &[d_out, d_in])?.t()?;
     let bias = if with_bias { Some(weights.rows(&borrowed(&full("bias")), &[d_out])?) } else { None };
-    Ok(Linear { weight, bias })
+    Ok(Linear::new(weight, bias)?)
 }
 
 /// One linear map with a bias, stored as `(out, in)`.
@@ -100,7 +100,7 @@ fn decoder(
         weights.skip(name);
         embedding.clone()
     };
-    Ok(Linear { weight: weight.t()?, bias })
+    Ok(Linear::shared(weight.t()?, bias))
 }
 
 /// Number of classes of a classifier stored as `(classes, in)`: what the file's tensor says.

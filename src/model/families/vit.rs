@@ -95,5 +95,5 @@ fn patches(
     let kernel = weights.tensor(&format!("{name}.weight"), &[d_model, 3, patch_px.0, patch_px.1])?;
     let weight = kernel.reshape((d_model, 3 * patch_px.0 * patch_px.1))?.t()?;
     let bias = Some(weights.tensor(&format!("{name}.bias"), &[d_model])?);
-    Ok(PatchEmbedding { projection: Linear { weight, bias }, cls, position, grid, patch_px })
+    Ok(PatchEmbedding { projection: Linear::new(weight, bias)?, cls, position, grid, patch_px })
 }

@@ -7,7 +7,7 @@ use candle_core::{D, Result, Tensor};
 use super::{Activation, Linear, Norm, NormKind};
 
 pub(super) fn linear(linear: &Linear, x: &Tensor) -> Result<Tensor> {
-    let y = x.matmul(&linear.weight.contiguous()?)?;
+    let y = x.matmul(&linear.matrix()?.contiguous()?)?;
     match &linear.bias {
         Some(bias) => y.broadcast_add(bias),
         None => Ok(y),

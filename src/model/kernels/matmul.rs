@@ -1,12 +1,10 @@
-//! Matrix products on gemm: linear maps, and the two products of attention over all heads.
+//! Matrix products on gemm: the building block, and the two products of attention over all heads.
 //!
 //! The attention products read heads as strided views of `[n, heads · d_head]`, so nothing is
 //! transposed or copied, and skip the part that a causal mask hides.
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, D, Layout, Result, Shape, Storage, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
-
-use super::{Linear, ops::values};
 
 /// Query rows per task of an attention product: small enough to share two heads between threads
 /// evenly and to skip most of a causal triangle, large enough to keep gemm efficient.
@@ -16,11 +14,11 @@ const PARALLEL_FROM: usize = 64 * 64 * 64;
 
 /// A matrix inside a slice: where it starts and how far apart rows and columns are.
 #[derive(Clone, Copy)]
-struct View<'a> {
-    data: &'a [f32],
-    start: usize,
-    row_stride: usize,
-    col_stride: usize,
+pub(super) struct View<'a> {
+    pub data: &'a [f32],
+    pub start: usize,
+    pub row_stride: usize,
+    pub col_stride: usize,
 }
 
 impl View<'_> {
@@ -28,7 +26,7 @@ impl View<'_> {
         Self { row_stride: self.col_stride, col_stride: self.row_stride, ..self }
     }
 
-    fn rows_from(self, row: usize) -> Self {
+    pub fn rows_from(self, row: usize) -> Self {
         Self { start: self.start + row * self.row_stride, ..self }
     }
 
@@ -43,7 +41,7 @@ impl View<'_> {
 
 /// Where a product goes: a row-major block whose rows are `row_stride` apart.
 #[derive(Clone, Copy)]
-struct Target {
+pub(super) struct Target {
     data: *mut f32,
     len: usize,
 }
@@ -56,15 +54,28 @@ unsafe impl Send for Target {}
 unsafe impl Sync for Target {}
 
 impl Target {
-    const fn new(buffer: &mut [f32]) -> Self {
+    pub const fn new(buffer: &mut [f32]) -> Self {
         Self { data: buffer.as_mut_ptr(), len: buffer.len() }
+    }
+
+    /// `target[start + i] = values[i]`. Callers on several threads write regions that do not overlap.
+    pub fn write(self, start: usize, values: impl ExactSizeIterator<Item = f32>) {
+        let n = values.len();
+        assert!(start + n <= self.len, "a row reaches beyond its target");
+        // SAFETY: the region was just checked to lie inside the buffer, which is initialised and
+        // outlives the call, and no other task writes or reads it.
+        #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
+        let out = unsafe { std::slice::from_raw_parts_mut(self.data.add(start), n) };
+        for (out, value) in out.iter_mut().zip(values) {
+            *out = value;
+        }
     }
 
     /// `target[start + i·row_stride + j] = alpha · (a · b)[i, j]`, plus what was there if `accumulate`.
     ///
     /// `shape` is `(rows of a, columns of a = rows of b, columns of b)`. Callers on several threads
     /// pass `start`, `row_stride` and `shape` of regions that do not overlap.
-    fn product(
+    pub fn product(
         self,
         start: usize,
         row_stride: usize,
@@ -112,49 +123,6 @@ impl Target {
                 parallelism,
             );
         }
-    }
-}
-
-pub(super) struct LinearOp(pub Linear);
-
-impl CustomOp1 for LinearOp {
-    fn name(&self) -> &'static str {
-        "linear"
-    }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let x = values(storage, layout)?;
-        let (d_in, d_out) = self.0.weight.dims2()?;
-        if layout.dims().last() != Some(&d_in) {
-            bail!("a linear map of {d_in} inputs got {:?}", layout.dims());
-        }
-        let n = x.len() / d_in.max(1);
-        let mut out = match &self.0.bias {
-            None => vec![0.0; n * d_out],
-            Some(bias) => {
-                let (bias, bias_layout) = bias.storage_and_layout();
-                let Storage::Cpu(bias) = &*bias else { bail!("linear weights are not on the CPU") };
-                values(bias, bias_layout)?.repeat(n)
-            }
-        };
-        let (weight, weight_layout) = self.0.weight.storage_and_layout();
-        let Storage::Cpu(CpuStorage::F32(weight)) = &*weight else { bail!("linear weights are not f32 on the CPU") };
-        let stride = weight_layout.stride();
-        let x = View { data: x, start: 0, row_stride: d_in, col_stride: 1 };
-        let weight =
-            View { data: weight, start: weight_layout.start_offset(), row_stride: stride[0], col_stride: stride[1] };
-        let with_bias = self.0.bias.is_some();
-        Target::new(&mut out).product(0, d_out, (n, d_in, d_out), (x, weight), 1.0, (with_bias, true));
-        let mut dims = layout.dims().to_vec();
-        if let Some(last) = dims.last_mut() {
-            *last = d_out;
-        }
-        Ok((CpuStorage::F32(out), Shape::from(dims)))
-    }
-
-    fn bwd(&self, _x: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        let transposed = Linear { weight: self.0.weight.t()?, bias: None };
-        Ok(Some(grad.contiguous()?.apply_op1_no_bwd(&Self(transposed))?))
     }
 }
 

@@ -6,6 +6,7 @@
 //! gradient of the activations only.
 
 mod fallback;
+mod linear;
 mod matmul;
 mod ops;
 mod share;
@@ -13,8 +14,9 @@ mod simd;
 
 use candle_core::{Result, Tensor};
 
+pub use linear::Panels;
 pub use matmul::{attend, scores};
-pub use share::share;
+pub use share::{share, with_values};
 
 /// Element-wise non-linearity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,16 +82,45 @@ impl Norm {
     }
 }
 
+/// The matrix of a linear map.
+#[derive(Clone, Debug)]
+pub enum Weight {
+    /// `[d_in, d_out]`, any strides: a transposed view serves `(out, in)` tables without a copy.
+    Strided(Tensor),
+    /// In the order in which the CPU kernel reads it.
+    Panels(Panels),
+}
+
 /// Weights of one linear map.
 #[derive(Clone, Debug)]
 pub struct Linear {
-    /// `[d_in, d_out]`, any strides: a transposed view serves `(out, in)` files without a copy.
-    pub weight: Tensor,
+    /// `[d_in, d_out]`.
+    pub weight: Weight,
     /// `[d_out]`.
     pub bias: Option<Tensor>,
 }
 
 impl Linear {
+    /// A map that shares `weight` `[d_in, d_out]` with something else, such as a token embedding.
+    pub const fn shared(weight: Tensor, bias: Option<Tensor>) -> Self {
+        Self { weight: Weight::Strided(weight), bias }
+    }
+
+    /// A map of its own: on the CPU `weight` `[d_in, d_out]` is brought into the fastest order.
+    pub fn new(weight: Tensor, bias: Option<Tensor>) -> Result<Self> {
+        let weight =
+            if weight.device().is_cpu() { Weight::Panels(Panels::new(&weight)?) } else { Weight::Strided(weight) };
+        Ok(Self { weight, bias })
+    }
+
+    /// `(d_in, d_out)`.
+    pub fn dims(&self) -> Result<(usize, usize)> {
+        match &self.weight {
+            Weight::Strided(weight) => weight.dims2(),
+            Weight::Panels(panels) => panels.dims(),
+        }
+    }
+
     /// `x · weight + bias`.
     ///
     /// # Shapes
@@ -97,10 +128,36 @@ impl Linear {
     /// - result: `[n, d_out]`
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         if x.device().is_cpu() {
-            x.contiguous()?.apply_op1(matmul::LinearOp(self.clone()))
+            x.contiguous()?.apply_op1(linear::LinearOp(self.clone()))
         } else {
             fallback::linear(self, x)
         }
+    }
+
+    /// `residual + (x · weight + bias)`.
+    ///
+    /// # Shapes
+    /// - `x`: `[n, d_in]`
+    /// - `residual`, result: `[n, d_out]`
+    pub fn forward_add(&self, x: &Tensor, residual: &Tensor) -> Result<Tensor> {
+        if x.device().is_cpu() {
+            x.contiguous()?.apply_op2(&residual.contiguous()?, linear::LinearAddOp(linear::LinearOp(self.clone())))
+        } else {
+            fallback::linear(self, x)? + residual
+        }
+    }
+
+    /// The weights as `[d_in, d_out]`, copied if they are kept in another order.
+    pub(super) fn matrix(&self) -> Result<Tensor> {
+        match &self.weight {
+            Weight::Strided(weight) => Ok(weight.clone()),
+            Weight::Panels(panels) => panels.unpacked(),
+        }
+    }
+
+    /// `grad · weightᵀ`.
+    pub(super) fn input_gradient(&self, grad: &Tensor) -> Result<Tensor> {
+        Self::shared(self.matrix()?.t()?, None).forward(&grad.detach())
     }
 }
 
@@ -122,4 +179,11 @@ pub fn softmax(scores: &Tensor, causal: bool) -> Result<Tensor> {
     } else {
         fallback::softmax(scores)
     }
+}
+
+/// `Σ exp(x − max)`, the normaliser of a softmax whose largest entry is `max`.
+pub fn exp_sum(x: &[f32], max: f32) -> f32 {
+    let mut sum = [0.0];
+    simd::exp_sum(x, max, &mut sum);
+    sum[0]
 }

@@ -47,3 +47,13 @@ pub fn share(x: &Tensor) -> Result<Arc<[f32]>> {
     #[expect(unsafe_code, reason = "avoids filling large recordings twice")]
     Ok(unsafe { shared.assume_init() })
 }
+
+/// Hands the values of a tensor to `f` in row-major order, without a copy where they lie like that.
+pub fn with_values<R>(x: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
+    let (storage, layout) = x.storage_and_layout();
+    if let (Storage::Cpu(CpuStorage::F32(data)), Some((start, end))) = (&*storage, layout.contiguous_offsets()) {
+        return Ok(f(&data[start..end]));
+    }
+    drop(storage);
+    Ok(f(&x.flatten_all()?.to_vec1::<f32>()?))
+}

@@ -71,6 +71,10 @@ kernel! {
     activate_backward = activate_backward_body(f: Activation, x: &[f32], grad: &[f32], out: &mut [f32])
 }
 kernel! {
+    /// `sum[0] = Σ exp(x[i] − max)`; lanes of `f32`, so that long rows stay accurate.
+    exp_sum = exp_sum_body(x: &[f32], max: f32, sum: &mut [f32; 1])
+}
+kernel! {
     /// `out = softmax(x)`; an entry of `-inf` gives exactly zero, a row of them all zeros.
     softmax = softmax_body(x: &[f32], out: &mut [f32])
 }
@@ -284,6 +288,11 @@ fn lane_sum(n: usize, f: impl Fn(usize) -> f32) -> f32 {
         i += 1;
     }
     total
+}
+
+#[inline(always)]
+fn exp_sum_body<const FMA: bool>(x: &[f32], max: f32, sum: &mut [f32; 1]) {
+    sum[0] = lane_sum(x.len(), |i| exp::<FMA>(x[i] - max));
 }
 
 #[inline(always)]

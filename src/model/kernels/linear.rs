@@ -1,0 +1,243 @@
+//! Linear maps with frozen weights.
+//!
+//! gemm copies each operand into panels before it multiplies, which for a few hundred tokens costs a
+//! quarter of the time. Weights that are used again and again are therefore kept as panels, in the
+//! very order in which gemm's kernel reads them, and multiplied piece by piece so that it finds
+//! nothing to copy.
+
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Storage, Tensor, bail};
+use rayon::prelude::*;
+
+use super::{
+    Linear, Weight,
+    matmul::{Target, View},
+    ops::values,
+};
+
+/// Output columns per panel: the height of gemm's AVX-512 kernel, a multiple of the others'.
+const PANEL: usize = 64;
+/// Tokens per product: gemm starts to copy the weights above this.
+const TOKENS: usize = 48;
+/// Tokens per task: enough to make use of a panel that is in the cache.
+const TOKENS_PER_TASK: usize = 4 * TOKENS;
+/// Multiply–adds below which one thread is faster than several.
+const PARALLEL_FROM: usize = 64 * 64 * 64;
+
+/// Weights as `[n_panels, d_in, PANEL]`, the last panel filled up with zeros.
+#[derive(Clone, Debug)]
+pub struct Panels {
+    panels: Tensor,
+    d_out: usize,
+}
+
+impl Panels {
+    /// Reorders `[d_in, d_out]` weights of any strides. CPU only.
+    pub fn new(weight: &Tensor) -> Result<Self> {
+        let (d_in, d_out) = weight.dims2()?;
+        let (storage, layout) = weight.storage_and_layout();
+        let view = weight_view(&storage, layout)?;
+        let n_panels = d_out.div_ceil(PANEL);
+        let mut panels = vec![0.0; n_panels * d_in * PANEL];
+        panels.par_chunks_exact_mut((d_in * PANEL).max(1)).enumerate().for_each(|(idx, panel)| {
+            pack(view, d_in, idx * PANEL..d_out.min((idx + 1) * PANEL), panel);
+        });
+        drop(storage);
+        Ok(Self { panels: Tensor::from_vec(panels, (n_panels, d_in, PANEL), weight.device())?, d_out })
+    }
+
+    pub(super) fn dims(&self) -> Result<(usize, usize)> {
+        Ok((self.panels.dim(1)?, self.d_out))
+    }
+
+    /// The weights as `[d_in, d_out]`, copied back.
+    pub(super) fn unpacked(&self) -> Result<Tensor> {
+        let (n_panels, d_in, _) = self.panels.dims3()?;
+        let wide = self.panels.permute((1, 0, 2))?.contiguous()?.reshape((d_in, n_panels * PANEL))?;
+        wide.narrow(1, 0, self.d_out)
+    }
+}
+
+/// Copies columns `columns` of a `[d_in, d_out]` view into a panel.
+fn pack(weight: View<'_>, d_in: usize, columns: std::ops::Range<usize>, panel: &mut [f32]) {
+    /// Rows per pass when the weights are stored the other way round: one cache line of each column.
+    const BLOCK: usize = 16;
+    let n = columns.len();
+    if weight.col_stride == 1 {
+        for (row, out) in panel.chunks_exact_mut(PANEL).enumerate() {
+            let start = weight.start + row * weight.row_stride + columns.start;
+            out[..n].copy_from_slice(&weight.data[start..start + n]);
+        }
+        return;
+    }
+    for (block, out) in panel.chunks_mut(BLOCK * PANEL).enumerate() {
+        let rows = block * BLOCK..d_in.min((block + 1) * BLOCK);
+        for col in 0..n {
+            let start = weight.start + (columns.start + col) * weight.col_stride + rows.start * weight.row_stride;
+            for row in 0..rows.len() {
+                out[row * PANEL + col] = weight.data[start + row * weight.row_stride];
+            }
+        }
+    }
+}
+
+fn weight_view<'a>(storage: &'a Storage, layout: &Layout) -> Result<View<'a>> {
+    let Storage::Cpu(CpuStorage::F32(data)) = storage else { bail!("linear weights are not f32 on the CPU") };
+    let &[row_stride, col_stride] = layout.stride() else { bail!("linear weights are not a matrix") };
+    Ok(View { data, start: layout.start_offset(), row_stride, col_stride })
+}
+
+/// `x · weight + bias`, and optionally plus a residual stream of the result's shape.
+pub(super) struct LinearOp(pub Linear);
+
+impl LinearOp {
+    fn product(&self, x: &[f32], layout: &Layout, residual: Option<&[f32]>) -> Result<(CpuStorage, Shape)> {
+        let (d_in, d_out) = self.0.dims()?;
+        let &[n, width] = layout.dims() else { bail!("a linear map takes [n, d_in], not {:?}", layout.dims()) };
+        if width != d_in || residual.is_some_and(|residual| residual.len() != n * d_out) {
+            bail!("a linear map of {d_in} inputs got {:?}", layout.dims());
+        }
+        let bias = self.0.bias.as_ref().map(Tensor::storage_and_layout);
+        let bias = match &bias {
+            None => None,
+            Some((storage, layout)) => {
+                let Storage::Cpu(storage) = &**storage else { bail!("linear weights are not on the CPU") };
+                Some(values(storage, layout)?)
+            }
+        };
+        let tensor = match &self.0.weight {
+            Weight::Panels(panels) => &panels.panels,
+            Weight::Strided(weight) => weight,
+        };
+        let (storage, weight_layout) = tensor.storage_and_layout();
+        let source = match &self.0.weight {
+            Weight::Panels(_) => {
+                let Storage::Cpu(storage) = &*storage else { bail!("linear weights are not on the CPU") };
+                Source::Panels(values(storage, weight_layout)?)
+            }
+            Weight::Strided(_) => Source::Strided(weight_view(&storage, weight_layout)?),
+        };
+        let mut out = vec![0.0; n * d_out];
+        let job = Job { x, d_in, d_out, n, bias, residual, source, target: Target::new(&mut out) };
+        job.run();
+        Ok((CpuStorage::F32(out), Shape::from((n, d_out))))
+    }
+}
+
+enum Source<'a> {
+    Panels(&'a [f32]),
+    Strided(View<'a>),
+}
+
+/// One product, cut into tasks of a panel and some tokens each.
+struct Job<'a> {
+    x: &'a [f32],
+    d_in: usize,
+    d_out: usize,
+    n: usize,
+    bias: Option<&'a [f32]>,
+    residual: Option<&'a [f32]>,
+    source: Source<'a>,
+    target: Target,
+}
+
+impl Job<'_> {
+    fn run(&self) {
+        // Weights that must be reordered on the way are reordered once, for all tokens.
+        let tokens_per_task = match self.source {
+            Source::Panels(_) => TOKENS_PER_TASK,
+            Source::Strided(_) => self.n.max(1),
+        };
+        let n_panels = self.d_out.div_ceil(PANEL);
+        let n_tasks = n_panels * self.n.div_ceil(tokens_per_task);
+        let task = |scratch: &mut Vec<f32>, idx: usize| {
+            let first = idx / n_panels * tokens_per_task;
+            self.panel(idx % n_panels, first..self.n.min(first + tokens_per_task), scratch);
+        };
+        if self.n * self.d_in * self.d_out < PARALLEL_FROM || rayon::current_num_threads() == 1 {
+            let mut scratch = Vec::new();
+            (0..n_tasks).for_each(|idx| task(&mut scratch, idx));
+        } else {
+            (0..n_tasks).into_par_iter().for_each_init(Vec::new, task);
+        }
+    }
+
+    fn panel(&self, idx: usize, tokens: std::ops::Range<usize>, scratch: &mut Vec<f32>) {
+        let columns = idx * PANEL..self.d_out.min((idx + 1) * PANEL);
+        let size = self.d_in * PANEL;
+        let panel = match self.source {
+            Source::Panels(panels) => &panels[idx * size..(idx + 1) * size],
+            Source::Strided(view) => {
+                scratch.resize(size, 0.0);
+                pack(view, self.d_in, columns.clone(), scratch);
+                &scratch[..]
+            }
+        };
+        let panel = View { data: panel, start: 0, row_stride: PANEL, col_stride: 1 };
+        let x = View { data: self.x, start: 0, row_stride: self.d_in, col_stride: 1 };
+        let mut first = tokens.start;
+        while first < tokens.end {
+            let rows = first..tokens.end.min(first + TOKENS);
+            let mut accumulate = false;
+            for row in rows.clone() {
+                let start = row * self.d_out + columns.start;
+                accumulate = match (self.residual, self.bias) {
+                    (Some(residual), Some(bias)) => {
+                        let residual = &residual[start..start + columns.len()];
+                        self.target.write(start, residual.iter().zip(&bias[columns.clone()]).map(|(a, b)| a + b));
+                        true
+                    }
+                    (Some(residual), None) => {
+                        self.target.write(start, residual[start..start + columns.len()].iter().copied());
+                        true
+                    }
+                    (None, Some(bias)) => {
+                        self.target.write(start, bias[columns.clone()].iter().copied());
+                        true
+                    }
+                    (None, None) => false,
+                };
+            }
+            // Each task owns the columns of its panel in the rows of its tokens.
+            self.target.product(
+                rows.start * self.d_out + columns.start,
+                self.d_out,
+                (rows.len(), self.d_in, columns.len()),
+                (x.rows_from(rows.start), panel),
+                1.0,
+                (accumulate, false),
+            );
+            first = rows.end;
+        }
+    }
+}
+
+impl CustomOp1 for LinearOp {
+    fn name(&self) -> &'static str {
+        "linear"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        self.product(values(storage, layout)?, layout, None)
+    }
+
+    fn bwd(&self, _x: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        self.0.input_gradient(grad).map(Some)
+    }
+}
+
+/// [`LinearOp`] with a residual stream as the second argument.
+pub(super) struct LinearAddOp(pub LinearOp);
+
+impl CustomOp2 for LinearAddOp {
+    fn name(&self) -> &'static str {
+        "linear-add"
+    }
+
+    fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
+        self.0.product(values(s1, l1)?, l1, Some(values(s2, l2)?))
+    }
+
+    fn bwd(&self, _x: &Tensor, _r: &Tensor, _y: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        Ok((Some(self.0.0.input_gradient(grad)?), Some(grad.clone())))
+    }
+}

@@ -1,0 +1,185 @@
+//! Changes of the forward pass, and gradients with respect to the patterns.
+
+use attnscope::{
+    capture::{Capture, Matrix},
+    ids::HeadId,
+    model::{
+        Edit, Encoded, Engine, Input, Logits, Model, ModelError, ModelFiles, Objective, RunPlan, Site, Sites,
+        uninterrupted,
+    },
+};
+
+use crate::parity::{Reference, fixture, load};
+
+fn plan(edits: Vec<Edit>) -> RunPlan {
+    RunPlan { sites: Sites::all(), logits: Logits::Keep, edits, ..RunPlan::default() }
+}
+
+fn setup(folder: &str) -> (Model, Encoded) {
+    let model = load(folder);
+    let encoded = model.encode(&Reference::open(folder, "reference.safetensors").input()).unwrap();
+    (model, encoded)
+}
+
+fn run(model: &Model, encoded: &Encoded, edits: Vec<Edit>) -> Capture {
+    model.forward(encoded, &plan(edits), &uninterrupted).unwrap()
+}
+
+fn logits(capture: &Capture) -> &[f32] {
+    capture.logits().unwrap().as_slice()
+}
+
+fn max_diff(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn a_hidden_token_is_attended_to_by_nobody() {
+    for folder in ["bert", "gpt2"] {
+        let (model, encoded) = setup(folder);
+        let capture = run(&model, &encoded, vec![Edit::HideToken { position: 3 }]);
+        for (layer, spec) in model.spec().stacks[0].layers.iter().enumerate() {
+            for head in 0..spec.n_heads {
+                let pattern = capture.stored_pattern(HeadId::single(layer, head)).unwrap();
+                for row in pattern.rows() {
+                    assert_eq!(row[3], 0.0);
+                    assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{folder} {layer}.{head}");
+                }
+            }
+        }
+        let plain = run(&model, &encoded, vec![]);
+        assert!(max_diff(logits(&capture), logits(&plain)) > 1e-3, "hiding a token of {folder} changes nothing");
+    }
+}
+
+/// The first token of a causal model sees only itself: hidden, it sees nothing, which must not be NaN.
+#[test]
+fn a_query_without_any_key_attends_to_nothing() {
+    let (model, encoded) = setup("gpt2");
+    let capture = run(&model, &encoded, vec![Edit::HideToken { position: 0 }]);
+    let pattern = capture.stored_pattern(HeadId::single(0, 0)).unwrap();
+    assert!(pattern.row(0).unwrap().iter().all(|weight| *weight == 0.0));
+    assert!(logits(&capture).iter().all(|logit| logit.is_finite()));
+}
+
+#[test]
+fn an_ablated_head_adds_nothing() {
+    let (model, encoded) = setup("bert");
+    let ablated = run(&model, &encoded, vec![Edit::AblateHead { layer: 1, head: 2 }]);
+    let z = ablated.layer(HeadId::single(1, 0)).unwrap().z.clone().unwrap();
+    assert!(z.head(2).unwrap().as_slice().iter().all(|value| *value == 0.0));
+    assert!(z.head(1).unwrap().as_slice().iter().any(|value| *value != 0.0));
+    // Attending to nothing is the same as adding nothing.
+    let n = z.shape()[1];
+    let nothing = Matrix::new(vec![0.0; n * n], [n, n]).unwrap();
+    let blind = run(&model, &encoded, vec![Edit::SetPattern { layer: 1, head: 2, pattern: nothing }]);
+    assert!(max_diff(logits(&ablated), logits(&blind)) < 1e-5);
+}
+
+#[test]
+fn setting_what_is_already_there_changes_nothing() {
+    for folder in ["bert", "gpt2", "vit"] {
+        let (model, encoded) = setup(folder);
+        let plain = run(&model, &encoded, vec![]);
+        let pattern = plain.stored_pattern(HeadId::single(1, 1)).unwrap();
+        let same = run(&model, &encoded, vec![Edit::SetPattern { layer: 1, head: 1, pattern }]);
+        assert!(max_diff(logits(&plain), logits(&same)) < 1e-5, "{folder}");
+        let stream = plain.layer(HeadId::single(1, 0)).unwrap().resid_pre.clone().unwrap();
+        let positions = (0..stream.n_rows()).collect();
+        let patch = Edit::Patch { site: Site::ResidPre, layer: 1, head: None, positions, value: stream };
+        assert_eq!(logits(&plain), logits(&run(&model, &encoded, vec![patch])), "{folder}");
+    }
+}
+
+#[test]
+fn a_patched_stream_carries_one_run_into_another() {
+    let (model, encoded) = setup("gpt2");
+    let other = model.encode(&Input::Ids((20..32).collect())).unwrap();
+    let source = run(&model, &other, vec![]);
+    let stream = source.layer(HeadId::single(1, 0)).unwrap().resid_pre.clone().unwrap();
+    let positions: Vec<_> = (0..stream.n_rows()).collect();
+    let patch = Edit::Patch { site: Site::ResidPre, layer: 1, head: None, positions, value: stream };
+    assert_eq!(logits(&run(&model, &encoded, vec![patch])), logits(&source));
+}
+
+#[test]
+fn edits_that_do_not_fit_are_refused() {
+    let (model, encoded) = setup("bert");
+    let value = || Matrix::new(vec![0.0; 32], [1, 32]).unwrap();
+    let patch = |site, head, position| Edit::Patch { site, layer: 0, head, positions: vec![position], value: value() };
+    let edits = [
+        Edit::HideToken { position: 15 },
+        Edit::AblateHead { layer: 0, head: 4 },
+        Edit::SetPattern { layer: 0, head: 0, pattern: value() },
+        patch(Site::ResidPre, None, 15),
+        patch(Site::ResidPre, Some(0), 0),
+        patch(Site::Q, None, 0),
+        patch(Site::Q, Some(0), 0),
+    ];
+    for edit in edits {
+        let result = model.forward(&encoded, &plan(vec![edit.clone()]), &uninterrupted);
+        assert!(matches!(result, Err(ModelError::Edit(_))), "{edit:?} was accepted");
+    }
+}
+
+/// The gradient against central differences of the same pattern entry, everything downstream recomputed.
+#[test]
+fn pattern_gradients_match_finite_differences() {
+    const STEP: f32 = 1e-2;
+    for (folder, row) in [("bert", 4), ("gpt2", 11), ("vit", 0)] {
+        let (model, encoded) = setup(folder);
+        let objective = Objective::LogitDifference { row, id: 1, against: 2 };
+        let gradients = model.pattern_gradients(&encoded, objective, &[], &uninterrupted).unwrap();
+        let plain = run(&model, &encoded, vec![]);
+        let difference = |capture: &Capture| {
+            let row = capture.logits().unwrap().row(row).unwrap().to_vec();
+            row[1] - row[2]
+        };
+        assert!((difference(&plain) - gradients.value).abs() < 1e-4, "{folder}");
+        let mut largest = 0.0f32;
+        for (layer, spec) in model.spec().stacks[0].layers.iter().enumerate() {
+            for head in 0..spec.n_heads {
+                let pattern = plain.stored_pattern(HeadId::single(layer, head)).unwrap();
+                let (query, key) = (row.min(pattern.n_rows() - 1), (3 * head + layer) % pattern.n_cols());
+                let nudged = |step: f32| {
+                    let mut values = pattern.as_slice().to_vec();
+                    values[query * pattern.n_cols() + key] += step;
+                    let pattern = Matrix::new(values, pattern.shape()).unwrap();
+                    difference(&run(&model, &encoded, vec![Edit::SetPattern { layer, head, pattern }]))
+                };
+                let slope = (nudged(STEP) - nudged(-STEP)) / (2.0 * STEP);
+                let gradient = gradients.patterns[layer].head(head).unwrap().get(query, key).unwrap();
+                assert!(
+                    (slope - gradient).abs() <= 0.02 * gradient.abs() + 2e-3,
+                    "{folder} layer {layer} head {head}: slope {slope}, gradient {gradient}"
+                );
+                largest = largest.max(gradient.abs());
+            }
+        }
+        assert!(largest > 0.01, "{folder}: all gradients vanish");
+    }
+}
+
+#[test]
+fn gradients_of_a_model_without_a_head_need_another_objective() {
+    let (model, encoded) = setup("bert-bare");
+    let logit = model.pattern_gradients(&encoded, Objective::Logit { row: 0, id: 0 }, &[], &uninterrupted);
+    assert!(matches!(logit, Err(ModelError::Edit(_))));
+    let norm = model.pattern_gradients(&encoded, Objective::SquaredNorm { position: 0 }, &[], &uninterrupted).unwrap();
+    assert!(norm.patterns.iter().all(|pattern| pattern.as_slice().iter().any(|value| *value != 0.0)));
+}
+
+#[test]
+fn a_checkpoint_inside_the_program_opens_like_a_folder() {
+    static FILES: [(&str, &[u8]); 2] = [
+        ("config.json", include_bytes!("../fixtures/gpt2/config.json")),
+        ("model.safetensors", include_bytes!("../fixtures/gpt2/model.safetensors")),
+    ];
+    let engine = Engine::cpu(Some(1)).unwrap();
+    let embedded = Model::load(&ModelFiles::embedded("demo", &FILES), "demo", &engine, &uninterrupted).unwrap();
+    let (folder, encoded) = setup("gpt2");
+    assert_eq!(logits(&run(&embedded, &encoded, vec![])), logits(&run(&folder, &encoded, vec![])));
+    let file = ModelFiles::open(&fixture("gpt2").join("model.safetensors")).unwrap();
+    let by_file = Model::load(&file, "gpt2", &engine, &uninterrupted).unwrap();
+    assert_eq!(by_file.spec().n_params, folder.spec().n_params);
+}
