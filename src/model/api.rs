@@ -148,7 +148,7 @@ impl Model {
             }
             let stack = StackCapture { kind: StackKind::SelfAttention, layers, resid_final };
             Ok(Capture::new(CaptureParts {
-                id: next_id(),
+                id: next_capture_id(),
                 model: Arc::clone(&self.spec),
                 input: input.input.clone(),
                 tokens: input.tokens.clone(),
@@ -242,8 +242,8 @@ impl Model {
     }
 }
 
-/// Ids are unique within the process.
-fn next_id() -> CaptureId {
+/// The identity of a new capture, unique within the process.
+pub fn next_capture_id() -> CaptureId {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     CaptureId(NEXT.fetch_add(1, Ordering::Relaxed))
 }

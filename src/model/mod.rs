@@ -27,7 +27,7 @@ mod source;
 mod uniformity;
 mod weights;
 
-pub use api::{Gradients, Model, Objective};
+pub use api::{Gradients, Model, Objective, next_capture_id};
 pub use encode::Encoded;
 pub use engine::{Engine, EngineError};
 pub use error::{LoadError, ModelError};

@@ -3,14 +3,15 @@
 use std::{io, sync::Arc, time::Instant};
 
 use super::{
-    EventKind, Failure, Input, JobControl, LoadedModel, ModelSource, Progress, Request, Stage, Stop, thread::Engine,
+    EventKind, Failure, Input, JobControl, LoadedModel, ModelSource, Progress, Request, Stage, Stop, capture_file,
+    thread::Engine,
 };
 use crate::{
     analysis::projection::{self, ProjectionOptions},
     capture::Capture,
     export,
     ids::StackKind,
-    model::{self, LoadError, Model, ModelFiles, RunPlan, bundled},
+    model::{self, LoadError, Model, ModelFiles, RunPlan, locate},
 };
 
 /// Holds the current model. A failed or cancelled request leaves it as it was.
@@ -31,6 +32,11 @@ impl ModelEngine {
     }
 
     fn load(&mut self, source: ModelSource, control: &JobControl) -> Result<EventKind, Stop> {
+        if let ModelSource::Path(path) = &source
+            && capture_file::is_capture(path)
+        {
+            return capture_file::open(path, control);
+        }
         let started = Instant::now();
         let (files, name) = files(&source)?;
         let model = Model::load(&files, &name, &self.engine, &|progress| control.report(progress))?;
@@ -81,10 +87,7 @@ impl Engine for ModelEngine {
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
         match request {
             Request::Load(source) => self.load(source, control),
-            Request::OpenCapture(path) => Err(Stop::Failed(Failure {
-                summary: "Capture files cannot be opened yet".to_owned(),
-                details: path.display().to_string(),
-            })),
+            Request::OpenCapture(path) => capture_file::open(&path, control),
             Request::Run(input) => self.run(&input, control),
             Request::Project { capture, stack, options } => self.project(&capture, stack, options, control),
             Request::Export(request) => match export::write(&request) {
@@ -97,12 +100,18 @@ impl Engine for ModelEngine {
 
 /// The files of a model, and what to call it.
 fn files(source: &ModelSource) -> Result<(ModelFiles, String), LoadError> {
-    let files = match source {
-        ModelSource::Bundled(name) => bundled::model(name).ok_or_else(|| LoadError::NotFound { path: name.clone() })?,
-        ModelSource::Path(path) => ModelFiles::open(path)?,
-    };
-    let name = files.default_name();
-    Ok((files, name))
+    match source {
+        ModelSource::Bundled(name) => locate::model(name),
+        // A name that is no path may be the id of a model in the local cache.
+        ModelSource::Path(path) => match path.to_str() {
+            Some(name) if !path.exists() => locate::model(name),
+            _ => {
+                let files = ModelFiles::open(path)?;
+                let name = files.default_name();
+                Ok((files, name))
+            }
+        },
+    }
 }
 
 impl From<model::LoadError> for Stop {
@@ -124,7 +133,7 @@ impl From<model::ModelError> for Stop {
 }
 
 /// `text` with a capital letter at the start, unless it starts with a file's name.
-fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let first_word = text.split_whitespace().next().unwrap_or_default();
     let mut chars = text.chars();
     match chars.next() {

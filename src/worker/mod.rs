@@ -3,6 +3,7 @@
 //!
 //! No egui here, and candle only through [`crate::model`].
 
+mod capture_file;
 mod engine;
 mod protocol;
 mod queue;

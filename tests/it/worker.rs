@@ -11,7 +11,10 @@ use std::{
 
 use attnscope::{
     analysis::projection::ProjectionOptions,
-    capture::{Capture, RgbaBuffer},
+    capture::{
+        Capture, RgbaBuffer,
+        file::{self, FileSite},
+    },
     export::ExportRequest,
     ids::{HeadId, JobId, StackKind},
     worker::{
@@ -369,4 +372,30 @@ fn pictures_are_written_by_the_worker() {
     assert!(path.is_file());
     let nowhere = failure(session.ask(request(folder.path().join("missing").join("picture.png"))).0);
     assert!(nowhere.summary.contains("does not exist"), "{nowhere:?}");
+}
+
+/// Captures and weights have the same container; what is opened is told by what is inside.
+#[test]
+fn a_capture_opened_as_a_model_is_shown_and_the_model_stays() {
+    let mut session = Session::new();
+    assert!(matches!(session.load("bert"), EventKind::Loaded(_)));
+    let written = session.capture("the street");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("street.safetensors");
+    let mut bytes = Vec::new();
+    file::write(&[written.as_ref()], &FileSite::DEFAULT, &mut bytes).unwrap();
+    std::fs::write(&path, &bytes).unwrap();
+
+    for request in [Request::Load(ModelSource::Path(path.clone())), Request::OpenCapture(path.clone())] {
+        let EventKind::Captured(opened) = session.ask(request).0 else { panic!("not a capture") };
+        let head = HeadId::single(1, 0);
+        assert_eq!(opened.stored_pattern(head), written.stored_pattern(head));
+        assert_ne!(opened.id(), written.id());
+    }
+    assert_eq!(session.capture("the street").model().name, "bert");
+
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let cut = failure(session.ask(Request::OpenCapture(path.clone())).0);
+    assert!(cut.details.ends_with("street.safetensors"), "{cut:?}");
+    failure(session.ask(Request::OpenCapture(folder.path().join("missing.safetensors"))).0);
 }
