@@ -1,7 +1,5 @@
 //! Which of a pattern's entries to draw as lines.
 
-use std::cmp::Ordering;
-
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Matrix;
@@ -70,76 +68,91 @@ pub fn select(pattern: &Matrix, filter: EdgeFilter) -> EdgeSet {
 /// as 0, and entries of 0 are never kept.
 pub fn select_at_most(pattern: &Matrix, filter: EdgeFilter, max_edges: usize) -> EdgeSet {
     let mut set = EdgeSet::default();
-    let mut row_entries: Vec<(f32, u32)> = Vec::with_capacity(pattern.n_cols());
+    let mut ranks: Vec<u64> = Vec::with_capacity(pattern.n_cols());
     for (query, row) in pattern.rows().enumerate() {
-        row_entries.clear();
-        row_entries.extend((0u32..).zip(row).filter(|(_, weight)| **weight > 0.0).map(|(key, &weight)| (weight, key)));
-        set.n_total += row_entries.len();
-        let row_mass: f64 = row_entries.iter().map(|&(weight, _)| f64::from(weight)).sum();
+        ranks.clear();
+        ranks.extend((0u32..).zip(row).filter(|(_, weight)| **weight > 0.0).map(|(key, &weight)| rank(weight, key)));
+        set.n_total += ranks.len();
+        let row_mass = mass(&ranks);
         set.mass_total += row_mass;
-        let n_kept = match filter {
-            EdgeFilter::TopP(p) => arrange_top_p(&mut row_entries, row_mass * f64::from(p.clamp(0.0, 1.0))),
-            EdgeFilter::TopK(k) => {
-                if k > 0 && k < row_entries.len() {
-                    row_entries.select_nth_unstable_by(k - 1, stronger_first);
-                }
-                k.min(row_entries.len())
-            }
-            EdgeFilter::Threshold(least) => {
-                row_entries.retain(|&(weight, _)| weight >= least);
-                row_entries.len()
-            }
+        let weakest = match filter {
+            EdgeFilter::TopP(p) => weakest_of_top_p(&mut ranks, row_mass * f64::from(p.clamp(0.0, 1.0))),
+            EdgeFilter::TopK(k) => weakest_of_top_k(&mut ranks, k),
+            // Not above any entry of exactly this weight, so those count.
+            EdgeFilter::Threshold(least) => Some(u64::from(least.max(0.0).to_bits()) << 32),
         };
-        let kept = &mut row_entries[..n_kept];
-        kept.sort_unstable_by_key(|&(_, key)| key);
-        set.edges.extend(kept.iter().map(|&(weight, key)| Edge { query: query as u32, key, weight }));
+        let Some(weakest) = weakest else { continue };
+        // One pass over the row in key order is cheaper than sorting what was selected.
+        set.edges.extend((0u32..).zip(row).filter(|(_, weight)| **weight > 0.0).filter_map(|(key, &weight)| {
+            (rank(weight, key) >= weakest).then_some(Edge { query: query as u32, key, weight })
+        }));
     }
     cap(&mut set, max_edges);
     set.mass_shown = set.edges.iter().map(|edge| f64::from(edge.weight)).sum();
     set
 }
 
-/// Moves the fewest strongest entries that reach `wanted` mass to the front and returns their number.
+/// A number that is larger for a stronger entry and, among equals, for a lower index: comparing integers
+/// is several times faster than comparing a weight, then an index. `weight` must be greater than 0, where
+/// the bits of a float are in its order.
+fn rank(weight: f32, idx: u32) -> u64 {
+    u64::from(weight.to_bits()) << 32 | u64::from(!idx)
+}
+
+fn mass(ranks: &[u64]) -> f64 {
+    ranks.iter().map(|rank| f64::from(f32::from_bits((rank >> 32) as u32))).sum()
+}
+
+fn weakest_of_top_k(ranks: &mut [u64], k: usize) -> Option<u64> {
+    match k.min(ranks.len()) {
+        0 => None,
+        k if k == ranks.len() => Some(0),
+        k => Some(*ranks.select_nth_unstable_by(k - 1, |a, b| b.cmp(a)).1),
+    }
+}
+
+/// The rank of the last of the fewest strongest entries that reach `wanted` mass.
 ///
 /// Quickselect on the mass: each step halves what is undecided, so a diffuse row costs no full sort.
-fn arrange_top_p(entries: &mut [(f32, u32)], wanted: f64) -> usize {
+fn weakest_of_top_p(ranks: &mut [u64], wanted: f64) -> Option<u64> {
     // Sums in another order differ by rounding; without the slack p = 1 might miss its target.
     let wanted = wanted * (1.0 - 1e-9);
     if wanted <= 0.0 {
-        return 0;
+        return None;
     }
-    let (mut start, mut end) = (0, entries.len());
+    let (mut start, mut end) = (0, ranks.len());
     let mut mass_before = 0.0f64;
-    // Invariant: the answer lies in `start..=end`, and everything before `start` is stronger.
+    // Invariant: the wanted one lies in `start..end`, and everything before `start` is stronger.
     while end - start > 1 {
         let middle = start + (end - start) / 2;
-        entries[start..end].select_nth_unstable_by(middle - start - 1, stronger_first);
-        let mass: f64 = entries[start..middle].iter().map(|&(weight, _)| f64::from(weight)).sum();
-        if mass_before + mass >= wanted {
+        ranks[start..end].select_nth_unstable_by(middle - start - 1, |a, b| b.cmp(a));
+        let half = mass(&ranks[start..middle]);
+        if mass_before + half >= wanted {
             end = middle;
         } else {
-            mass_before += mass;
+            mass_before += half;
             start = middle;
         }
     }
-    end
+    ranks.get(start).copied()
 }
 
-fn stronger_first(a: &(f32, u32), b: &(f32, u32)) -> Ordering {
-    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
-}
-
+/// Leaves the strongest `max_edges`, in their order.
 fn cap(set: &mut EdgeSet, max_edges: usize) {
     let n_kept = set.edges.len();
     if n_kept <= max_edges {
         return;
     }
     set.n_capped = n_kept - max_edges;
-    if max_edges > 0 {
-        set.edges.select_nth_unstable_by(max_edges - 1, |a, b| {
-            b.weight.total_cmp(&a.weight).then((a.query, a.key).cmp(&(b.query, b.key)))
-        });
-    }
-    set.edges.truncate(max_edges);
-    set.edges.sort_unstable_by_key(|edge| (edge.query, edge.key));
+    let mut ranks: Vec<u64> = (0u32..).zip(&set.edges).map(|(idx, edge)| rank(edge.weight, idx)).collect();
+    let Some(weakest) = weakest_of_top_k(&mut ranks, max_edges) else {
+        set.edges.clear();
+        return;
+    };
+    let mut idx = 0u32;
+    set.edges.retain(|edge| {
+        let keep = rank(edge.weight, idx) >= weakest;
+        idx += 1;
+        keep
+    });
 }

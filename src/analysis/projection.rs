@@ -212,16 +212,11 @@ fn correlation(q: &[f64], k: &[f64], dots: &[f32], shift: &[f64]) -> f32 {
     let d = shift.len().max(1);
     let inner = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
     let key_squares: Vec<f64> = k.chunks_exact(d).map(|key| inner(key, key)).collect();
-    let n_key = key_squares.len();
-    let mut distances = vec![0.0f64; n_key];
     let (mut sum, mut n) = (0.0, 0usize);
-    for (query, row) in q.chunks_exact(d).zip(dots.chunks_exact(n_key.max(1))) {
+    for (query, row) in q.chunks_exact(d).zip(dots.chunks_exact(key_squares.len().max(1))) {
         // ‖q − k‖² from what is known: scaling keeps q·k, and moving the keys adds q·t.
         let constant = inner(query, query) - 2.0 * inner(query, shift);
-        for ((distance, &dot), &square) in distances.iter_mut().zip(row).zip(&key_squares) {
-            *distance = (square + constant - 2.0 * f64::from(dot)).max(0.0).sqrt();
-        }
-        if let Some(r) = pearson(row, &distances) {
+        if let Some(r) = pearson_of_distance(row, &key_squares, constant) {
             sum += r;
             n += 1;
         }
@@ -229,17 +224,38 @@ fn correlation(q: &[f64], k: &[f64], dots: &[f32], shift: &[f64]) -> f32 {
     (sum / n as f64) as f32
 }
 
-fn pearson(x: &[f32], y: &[f64]) -> Option<f64> {
-    let n = x.len() as f64;
-    let mean_x = x.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
-    let mean_y = y.iter().sum::<f64>() / n;
-    let (mut xx, mut yy, mut xy) = (0.0, 0.0, 0.0);
-    for (&x, &y) in x.iter().zip(y) {
-        let (dx, dy) = (f64::from(x) - mean_x, y - mean_y);
-        xx += dx * dx;
-        yy += dy * dy;
-        xy += dx * dy;
+/// Pearson correlation of `dots` with `√(squares + constant − 2 · dots)`.
+fn pearson_of_distance(dots: &[f32], squares: &[f64], constant: f64) -> Option<f64> {
+    /// Independent sums, so that the loop vectorises.
+    const LANES: usize = 4;
+    let distance = |dot: f64, square: f64| (square + constant - 2.0 * dot).max(0.0).sqrt();
+    // Moving both by their first value keeps the one-pass formula from cancelling.
+    let (first_dot, &first_square) = (f64::from(*dots.first()?), squares.first()?);
+    let first_distance = distance(first_dot, first_square);
+    let mut sums = [[0.0f64; LANES]; 5];
+    let mut add = |lane: usize, dot: f32, square: f64| {
+        let dot = f64::from(dot);
+        let (x, y) = (dot - first_dot, distance(dot, square) - first_distance);
+        for (sum, term) in sums.iter_mut().zip([x, y, x * x, y * y, x * y]) {
+            sum[lane] += term;
+        }
+    };
+    let (dot_chunks, dot_rest) = dots.as_chunks::<LANES>();
+    let (square_chunks, square_rest) = squares.as_chunks::<LANES>();
+    for (dots, squares) in dot_chunks.iter().zip(square_chunks) {
+        for lane in 0..LANES {
+            add(lane, dots[lane], squares[lane]);
+        }
     }
-    let product = (xx * yy).sqrt();
-    (product > f64::MIN_POSITIVE && product.is_finite()).then(|| xy / product)
+    for (&dot, &square) in dot_rest.iter().zip(square_rest) {
+        add(0, dot, square);
+    }
+    let [x, y, xx, yy, xy] = sums.map(|lanes| lanes.iter().sum::<f64>());
+    let n = dots.len() as f64;
+    let (variance_x, variance_y) = (xx - x * x / n, yy - y * y / n);
+    // What is left of equal values is rounding, not variance.
+    if variance_x <= 1e-12 * xx || variance_y <= 1e-12 * yy || dots.len() < 2 {
+        return None;
+    }
+    Some((xy - x * y / n) / (variance_x * variance_y).sqrt())
 }

@@ -148,7 +148,7 @@ fn build(
         prediction: None,
         notes: Vec::new(),
     })
-    .expect("the synthetic capture is consistent")
+    .unwrap()
 }
 
 fn layer_capture(layer: usize, n_heads: usize, words: &[usize], scale: f32, causal: bool) -> LayerCapture {
