@@ -24,7 +24,9 @@ pub fn scores(capture: &Capture, head: HeadId) -> Option<Matrix> {
     let stack = capture.model().stack(head.stack)?;
     let scale = stack.layers.get(head.layer)?.scale;
     let mut scores = dots(&q, &k)?;
-    scores.iter_mut().for_each(|score| *score *= scale);
+    for score in &mut scores {
+        *score *= scale;
+    }
     if stack.causal {
         for (query, row) in scores.chunks_exact_mut(k.n_rows().max(1)).enumerate() {
             row.iter_mut().skip(query + 1).for_each(|score| *score = f32::NEG_INFINITY);
@@ -64,7 +66,9 @@ pub fn softmax(scores: &Matrix) -> Option<Matrix> {
             sum += f64::from(*value);
         }
         let factor = (1.0 / sum) as f32;
-        row.iter_mut().for_each(|value| *value *= factor);
+        for value in row {
+            *value *= factor;
+        }
     }
     Matrix::new(values, scores.shape()).ok()
 }
@@ -85,7 +89,9 @@ pub fn hide(pattern: &Matrix, hidden: &[bool]) -> Matrix {
         let left: f64 = row.iter().map(|&weight| f64::from(weight)).sum();
         // Below this the rest is rounding error, and renormalising would show noise as attention.
         let factor = if left > 1e-6 { (1.0 / left) as f32 } else { 0.0 };
-        row.iter_mut().for_each(|weight| *weight *= factor);
+        for weight in row {
+            *weight *= factor;
+        }
     }
     Matrix::new(values, pattern.shape()).unwrap_or_else(|_| pattern.clone())
 }

@@ -1,6 +1,6 @@
 //! The joint query–key space of a head, projected to the plane.
 //!
-//! After AttentionViz (Yeh et al., 2023): scaling queries by `1/c` and keys by `c`, and translating
+//! After `AttentionViz` (Yeh et al., 2023): scaling queries by `1/c` and keys by `c`, and translating
 //! the keys, leave softmax unchanged and let distance stand for attention.
 
 use rayon::prelude::*;
@@ -171,7 +171,9 @@ fn mean(points: &[f64], d: usize) -> Vec<f64> {
         mean.iter_mut().zip(point).for_each(|(sum, x)| *sum += x);
     }
     let n = (points.len() / d.max(1)).max(1) as f64;
-    mean.iter_mut().for_each(|sum| *sum /= n);
+    for sum in &mut mean {
+        *sum /= n;
+    }
     mean
 }
 
@@ -185,7 +187,7 @@ fn plane(q: &[f64], k: &[f64], d: usize) -> Option<(Vec<[f32; 2]>, [f32; 2])> {
     let mut covariance = vec![0.0; d * d];
     for point in cloud.chunks_exact(d.max(1)) {
         for (i, &x) in point.iter().enumerate() {
-            covariance[i * d..i * d + i + 1].iter_mut().zip(point).for_each(|(sum, y)| *sum += x * y);
+            covariance[i * d..=i * d + i].iter_mut().zip(point).for_each(|(sum, y)| *sum += x * y);
         }
     }
     for i in 0..d {

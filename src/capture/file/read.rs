@@ -9,7 +9,7 @@ use std::{
 use super::{
     FileError,
     header::{self, Entry},
-    metadata::{self, ImageEntry, InputEntry, ModelEntry, TokensEntry, default_scale},
+    metadata::{self, ImageEntry, InputEntry, ModelEntry, StackEntry, TokensEntry, default_scale},
     values,
 };
 use crate::{
@@ -181,14 +181,17 @@ impl Input {
                 stack.causal = recorded.iter().any(|data| data.kind == stack.kind && looks_causal(data));
             }
         }
-        let modality = model.modality.map(Modality::from).unwrap_or(match &image {
-            Some(image) => Modality::Image {
-                size_px: (image.grid.0 * image.patch_px.0, image.grid.1 * image.patch_px.1),
-                patch_px: image.patch_px,
-                n_prefix: image.n_prefix,
+        let modality = model.modality.map_or_else(
+            || match &image {
+                Some(image) => Modality::Image {
+                    size_px: (image.grid.0 * image.patch_px.0, image.grid.1 * image.patch_px.1),
+                    patch_px: image.patch_px,
+                    n_prefix: image.n_prefix,
+                },
+                None => Modality::Text { n_ctx: n_longest, n_vocab: logits.as_ref().map_or(0, Matrix::n_cols) },
             },
-            None => Modality::Text { n_ctx: n_longest, n_vocab: logits.as_ref().map_or(0, Matrix::n_cols) },
-        });
+            Modality::from,
+        );
         let spec = ModelSpec {
             name: model.name.clone().unwrap_or_else(|| fallback_name.to_owned()),
             family: model.family.clone().unwrap_or_else(|| "unknown".to_owned()),
@@ -254,7 +257,7 @@ impl Input {
 
     /// The described stacks, and those that only tensors know of.
     fn stack_specs(&self, model: &ModelEntry) -> Result<Vec<StackSpec>, FileError> {
-        let mut specs = model.stacks.iter().map(|stack| stack.spec()).collect::<Result<Vec<_>, _>>()?;
+        let mut specs = model.stacks.iter().map(StackEntry::spec).collect::<Result<Vec<_>, _>>()?;
         for kind in StackKind::ALL {
             if specs.iter().any(|spec| spec.kind == kind) {
                 continue;

@@ -59,8 +59,7 @@ pub(super) fn check_pattern(entry: &Entry, values: &[f32]) -> Result<Option<f64>
     for (idx, row) in values.chunks_exact(n_cols).enumerate() {
         let sum: f64 = row.iter().map(|&weight| f64::from(weight)).sum();
         let deviation = (sum - 1.0).abs();
-        // Written so that a sum that is not a number fails.
-        if !(deviation <= ROW_TOLERANCE) {
+        if deviation.is_nan() || deviation > ROW_TOLERANCE {
             let [_, n_rows, _] = entry.shape[..] else {
                 return Err(FileError::tensor(&entry.name, "is no pattern"));
             };

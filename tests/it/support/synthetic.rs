@@ -157,8 +157,8 @@ fn layer_capture(layer: usize, n_heads: usize, words: &[usize], scale: f32, caus
     for head in 0..n_heads {
         let mut random = Random((layer * 997 + head + 1) as u64);
         let (head_q, head_k) = queries_and_keys(Habit::of(layer, head), words, &mut random);
-        for query in 0..n {
-            let row = row_of_pattern(&head_q[query], &head_k, scale, if causal { query + 1 } else { n });
+        for (query, q) in head_q.iter().enumerate() {
+            let row = row_of_pattern(q, &head_k, scale, if causal { query + 1 } else { n });
             pattern.extend(row);
         }
         q.extend(head_q.into_iter().flatten());
@@ -189,7 +189,9 @@ fn queries_and_keys(habit: Habit, words: &[usize], random: &mut Random) -> (Vec<
     let n = words.len();
     // Noise keeps rows from being exact copies of each other; an own mean keeps clouds of q and k apart.
     let mut noisy = |mut features: Vec<f32>, mean: f32| {
-        features.iter_mut().for_each(|x| *x += 0.15 * random.symmetric() + mean);
+        for x in &mut features {
+            *x += 0.15 * random.symmetric() + mean;
+        }
         features
     };
     let mut q = Vec::with_capacity(n);
