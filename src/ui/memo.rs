@@ -24,4 +24,9 @@ impl<K: PartialEq, V: Clone> Memo<K, V> {
             }
         }
     }
+
+    /// Whether the value for `key` is remembered.
+    pub fn knows(&self, key: &K) -> bool {
+        self.slot.as_ref().is_some_and(|(known, _)| known == key)
+    }
 }

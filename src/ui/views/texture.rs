@@ -74,21 +74,24 @@ impl HeadThumbs {
         Self { texture, uvs: atlas.tiles.iter().map(uv).collect() }
     }
 
-    /// Draws a row of thumbnails; a click selects the head.
-    pub fn ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    /// Draws a row of `n_heads` thumbnails, without pictures as long as there are none; a click selects
+    /// the head.
+    pub fn row_ui(thumbs: Option<&Self>, n_heads: usize, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let head = cx.session.selection.head;
-        let n = self.uvs.len().max(1) as f32;
+        let n = n_heads.max(1) as f32;
         let side = ((ui.available_width() + THUMB_GAP_PT) / n - THUMB_GAP_PT).clamp(THUMB_PT.0, THUMB_PT.1).floor();
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = vec2(THUMB_GAP_PT, 2.0);
-            for (idx, uv) in self.uvs.iter().enumerate() {
+            for idx in 0..n_heads {
                 let (rect, response) = ui.allocate_exact_size(vec2(side, side + THUMB_LABEL_PT), Sense::click());
                 let selected = idx == head.head;
                 response.widget_info(|| WidgetInfo::selected(Role::RadioButton, true, selected, format!("Head {idx}")));
                 let picture = Rect::from_min_size(rect.min, vec2(side, side));
                 let painter = ui.painter();
                 painter.rect_filled(picture, 0, cx.theme.masked);
-                painter.image(self.texture.id(), picture, *uv, Color32::WHITE);
+                if let Some((thumbs, uv)) = thumbs.and_then(|thumbs| Some((thumbs, *thumbs.uvs.get(idx)?))) {
+                    painter.image(thumbs.texture.id(), picture, uv, Color32::WHITE);
+                }
                 let (stroke, ink) = if selected {
                     (Stroke::new(2.0, cx.theme.accent), cx.theme.text)
                 } else if response.hovered() || response.has_focus() {

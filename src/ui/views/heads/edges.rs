@@ -10,8 +10,8 @@ use crate::{
     ui::views::source,
 };
 
-/// Pattern entries examined in one frame; about four milliseconds on one core.
-const ENTRIES_PER_FRAME: usize = 1_200_000;
+/// Pattern entries examined in one frame; a few milliseconds on one core.
+const ENTRIES_PER_FRAME: usize = 300_000;
 
 /// Everything the lines of one layer depend on, apart from which heads are on.
 #[derive(Clone, Copy, Debug, PartialEq)]

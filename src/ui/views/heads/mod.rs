@@ -70,7 +70,7 @@ struct LinesKey {
 
 /// The lines around the visible rows, in layout coordinates.
 struct Lines {
-    lines: Vec<Line>,
+    drawn: Vec<Line>,
     n_all: usize,
     mesh: Mesh,
 }
@@ -190,9 +190,9 @@ impl HeadsView {
     /// Draws the scrolled part; returns how many lines start or end around the visible rows.
     fn tokens_and_lines_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, key: &LinesKey) -> usize {
         let lines = self.lines.get_or_update(key.clone(), || {
-            let (lines, n_all) = layout::visible_lines(scene.heads, &key.rows, MAX_LINES);
-            let mesh = paint::lines_mesh(&scene.layout, &lines, cx.theme, 1.0 / key.pixels_per_point);
-            Arc::new(Lines { lines, n_all, mesh })
+            let (drawn, n_all) = layout::visible_lines(scene.heads, &key.rows, MAX_LINES);
+            let mesh = paint::lines_mesh(&scene.layout, &drawn, cx.theme, 1.0 / key.pixels_per_point);
+            Arc::new(Lines { drawn, n_all, mesh })
         });
         let placed = self.placed.get_or_update((key.clone(), scene.origin), || at(&lines.mesh, scene.origin));
         let lines_rect =
@@ -216,7 +216,7 @@ impl HeadsView {
         let over_columns = [Column::Query, Column::Key].map(|column| column_ui(ui, cx, scene, column));
         let mut hovered = over_columns.into_iter().flatten().next();
         if let Some(pointer) = line_response.hover_pos() {
-            let found = scene.layout.line_at((pointer - scene.origin).to_pos2(), &lines.lines, LINE_REACH_PT);
+            let found = scene.layout.line_at((pointer - scene.origin).to_pos2(), &lines.drawn, LINE_REACH_PT);
             let found = found.map(|(query, key)| Focus::cell(query, key));
             if line_response.clicked() {
                 cx.send(found.map_or(Command::Release, Command::Pin));

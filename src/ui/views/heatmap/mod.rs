@@ -88,8 +88,20 @@ impl HeatmapView {
         ui.horizontal_wrapped(|ui| controls::stack_and_layer_ui(ui, cx));
         let layer_key = PictureKey { head: HeadId { head: 0, ..head }, ..key };
         let ctx = ui.ctx().clone();
-        self.thumbs.get_or_update(layer_key, || thumbnails(&ctx, capture, layer_key)).ui(ui, cx);
-        let Some(picture) = self.picture.get_or_update(key, || picture(&ctx, capture, key)) else {
+        let mut is_new = false;
+        let picture = self.picture.get_or_update(key, || {
+            is_new = true;
+            picture(&ctx, capture, key)
+        });
+        // The picture comes first; the thumbnails of all heads take a frame of their own.
+        let thumbs = if is_new && !self.thumbs.knows(&layer_key) {
+            ui.ctx().request_repaint();
+            None
+        } else {
+            Some(self.thumbs.get_or_update(layer_key, || thumbnails(&ctx, capture, layer_key)))
+        };
+        HeadThumbs::row_ui(thumbs.as_ref(), source::n_heads(capture, head), ui, cx);
+        let Some(picture) = picture else {
             self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, "The attention of this head was not recorded");
             return;
@@ -261,7 +273,9 @@ fn thumbnails(ctx: &eframe::egui::Context, capture: &Capture, key: PictureKey) -
     // Enough columns for a texture that is neither too wide nor too high.
     let columns = (patterns.len() as f32).sqrt().ceil() as usize;
     let atlas = atlas(&patterns, THUMB_PX, columns, map, key.scale == ColorScale::Log, causal);
-    HeadThumbs::load(ctx, &atlas, TextureOptions::LINEAR)
+    // Thumbnails of short inputs are enlarged and keep their edges; long ones are reduced on screen.
+    let enlarged = patterns.iter().all(|pattern| pattern.n_cols() <= THUMB_PX / 2);
+    HeadThumbs::load(ctx, &atlas, if enlarged { TextureOptions::NEAREST } else { TextureOptions::LINEAR })
 }
 
 fn picture(ctx: &eframe::egui::Context, capture: &Capture, key: PictureKey) -> Option<Picture> {

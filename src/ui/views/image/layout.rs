@@ -35,13 +35,12 @@ impl ImageLayout {
     /// Fits the picture into what prefix tokens and colour bar leave of `area`.
     pub fn compute(area: Rect, image: &ImageInfo) -> Self {
         let (rows, cols) = image.grid;
-        let (size, crop) = match &image.source {
-            Some(source) => (vec2(source.width as f32, source.height as f32), image.crop),
-            None => {
-                // Without a picture the grid stands alone.
-                let size = vec2((cols * image.patch_px.1) as f32, (rows * image.patch_px.0) as f32);
-                (size, CropRect { x: 0.0, y: 0.0, width: size.x, height: size.y })
-            }
+        let (size, crop) = if let Some(source) = &image.source {
+            (vec2(source.width as f32, source.height as f32), image.crop)
+        } else {
+            // Without a picture the grid stands alone.
+            let size = vec2((cols * image.patch_px.1) as f32, (rows * image.patch_px.0) as f32);
+            (size, CropRect { x: 0.0, y: 0.0, width: size.x, height: size.y })
         };
         let left = if image.n_prefix > 0 { PREFIX_PT.x + GAP_PT } else { 0.0 };
         let free = (area.size() - vec2(left + GAP_PT + BAR_AND_TICKS_PT, 0.0)).max(Vec2::splat(1.0));

@@ -87,7 +87,7 @@ impl ImageView {
         let thumbs = self.thumbs.get_or_update((layer_key, options.color_map), || {
             thumbnails(&ctx, capture, image, layer_key, options.color_map)
         });
-        thumbs.ui(ui, cx);
+        HeadThumbs::row_ui(Some(&thumbs), source::n_heads(capture, head), ui, cx);
         let pattern =
             self.pattern.get_or_update((capture.id(), head, hidden), || source::shown_pattern(capture, head, hidden));
         let Some(pattern) = pattern else {
@@ -106,7 +106,8 @@ impl ImageView {
         let total: f32 = overlay.weights.iter().sum();
         let mut caption = format!("{head}: {}", subject.caption(capture, head.stack, options.role));
         if image.n_prefix > 0 && total > 0.0 {
-            caption += &format!("; {:.0} % on {}", 100.0 * on_prefix / total, prefix_name(image.n_prefix));
+            let percent = 100.0 * on_prefix / total;
+            caption = format!("{caption}; {percent:.0} % on {}", prefix_name(image.n_prefix));
         }
         controls::caption_ui(ui, cx.theme, caption);
         let max_side = texture::max_side(&ctx);

@@ -96,7 +96,7 @@ impl MatrixView {
         let mesh = self.points.get_or_update((key, layout, color, cx.theme.dark), || {
             Arc::new(points_mesh(projection, &bounds, &layout, cx))
         });
-        let painter = ui.painter().with_clip_rect(viewport.intersect(ui.clip_rect()));
+        let painter = ui.painter().with_clip_rect(viewport.expand(1.0).intersect(ui.clip_rect()));
         painter.add(Shape::Mesh(mesh));
         paint::grid(&painter, &layout, cx.theme);
         paint::labels(ui.painter(), &layout, cx.theme);
@@ -149,13 +149,20 @@ fn points_mesh(projection: &Projection, bounds: &[Rect], layout: &MatrixLayout, 
         let transform = CellTransform::new(*bounds, layout.cell(layer, head));
         let n_points = plane.queries.len() + plane.keys.len();
         let stride = layout::stride(rows.len() * cols.len(), n_points, side);
-        for (points, mark, tint) in
-            [(&plane.queries, Mark::Query, cx.theme.query), (&plane.keys, Mark::Key, cx.theme.key)]
-        {
-            let last = points.len().saturating_sub(1).max(1) as f32;
-            for (position, &point) in points.iter().enumerate().step_by(stride) {
-                let color = if by_position { cx.theme.position_color(position as f32 / last) } else { tint };
-                paint::point(&mut mesh, transform.apply(point), radius, mark, color);
+        let last = plane.queries.len().max(plane.keys.len()).saturating_sub(1).max(1) as f32;
+        let mut add = |position: usize, point: Option<&[f32; 2]>, mark, tint| {
+            let Some(&point) = point else { return };
+            let color = if by_position { cx.theme.position_color(position as f32 / last) } else { tint };
+            paint::point(&mut mesh, transform.apply(point), radius, mark, color);
+        };
+        for (nth, position) in (0..plane.queries.len().max(plane.keys.len())).step_by(stride).enumerate() {
+            // Taking turns, so that neither kind always covers the other.
+            for query_now in [nth % 2 == 0, nth % 2 == 1] {
+                if query_now {
+                    add(position, plane.queries.get(position), Mark::Query, cx.theme.query);
+                } else {
+                    add(position, plane.keys.get(position), Mark::Key, cx.theme.key);
+                }
             }
         }
     }

@@ -34,11 +34,11 @@ pub fn point(mesh: &mut Mesh, at: Pos2, radius: f32, mark: Mark, color: Color32)
             polygon(mesh, (0..ROUND_CORNERS).map(|idx| at + corner(idx)), color);
         }
         Mark::Query => {
-            let r = radius * 0.85;
+            let r = radius * 0.9;
             polygon(mesh, [vec2(-r, -r), vec2(r, -r), vec2(r, r), vec2(-r, r)].map(|corner| at + corner), color);
         }
         Mark::Key => {
-            let r = radius * 1.25;
+            let r = radius * 1.15;
             polygon(mesh, [vec2(0.0, -r), vec2(r, 0.0), vec2(0.0, r), vec2(-r, 0.0)].map(|corner| at + corner), color);
         }
     }

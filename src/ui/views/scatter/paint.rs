@@ -16,7 +16,7 @@ use crate::{
 /// Width of a line of weight 0 and what weight 1 adds.
 const LINE_PT: (f32, f32) = (1.0, 2.0);
 /// Opacity of a line of weight 0 and what weight 1 adds.
-const LINE_OPACITY: (f32, f32) = (0.12, 0.85);
+const LINE_OPACITY: (f32, f32) = (0.2, 0.8);
 /// Radius of the ring around the focused token.
 const RING_PT: f32 = 7.0;
 

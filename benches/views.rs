@@ -1,0 +1,106 @@
+//! One frame of each heavy view, layout to triangles, at 512 tokens × 12 layers × 12 heads. The
+//! budget is 8 ms.
+
+#[path = "../tests/it/support/synthetic.rs"]
+#[allow(dead_code, clippy::expect_used, reason = "shared with the tests, which use all of it")]
+mod synthetic;
+
+use std::sync::{Arc, LazyLock};
+
+use attnscope::{
+    analysis::projection::{Projection, ProjectionOptions, project},
+    capture::Capture,
+    ids::StackKind,
+    session::{Focus, Loadable, Session, Settings, ViewKind},
+    ui::{CommandQueue, ViewCtx, theme::Theme, views::Views},
+};
+use eframe::egui::{Context, Event, RawInput, Rect, pos2, vec2};
+
+static CAPTURE: LazyLock<Arc<Capture>> = LazyLock::new(|| Arc::new(synthetic::causal_text_capture(512, 12, 12)));
+static PROJECTION: LazyLock<Option<Arc<Projection>>> = LazyLock::new(|| {
+    project(&CAPTURE, StackKind::SelfAttention, ProjectionOptions::default(), &mut |_, _| true).map(Arc::new)
+});
+
+const VIEWS: [ViewKind; 3] = [ViewKind::Heads, ViewKind::Heatmap, ViewKind::Matrix];
+
+/// A window without a screen.
+struct Stage {
+    ctx: Context,
+    session: Session,
+    views: Views,
+    frame: usize,
+}
+
+impl Stage {
+    fn new(view: ViewKind) -> Self {
+        let mut session = Session::new(Settings::default());
+        session.capture = Loadable::Ready(Arc::clone(&CAPTURE));
+        if let Some(projection) = &*PROJECTION {
+            session.projection = Loadable::Ready(Arc::clone(projection));
+        }
+        session.view = view;
+        let ctx = Context::default();
+        ctx.set_global_style(Theme::light().style());
+        let mut stage = Self { ctx, session, views: Views::default(), frame: 0 };
+        // Fonts are loaded once per program, not per view.
+        stage.session.capture = Loadable::Empty;
+        stage.draw();
+        stage.session.capture = Loadable::Ready(Arc::clone(&CAPTURE));
+        stage
+    }
+
+    /// One frame with the pointer somewhere else than before; returns the number of primitives.
+    fn draw(&mut self) -> usize {
+        self.frame += 1;
+        let pointer = pos2(330.0 + (self.frame % 50) as f32 * 3.0, 200.0 + (self.frame % 37) as f32 * 8.0);
+        let input = RawInput {
+            screen_rect: Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(1280.0, 800.0))),
+            time: Some(self.frame as f64 / 60.0),
+            events: vec![Event::PointerMoved(pointer)],
+            ..RawInput::default()
+        };
+        let theme = Theme::light();
+        let commands = CommandQueue::default();
+        let output = self.ctx.run_ui(input, |ui| {
+            let cx = ViewCtx { session: &self.session, theme: &theme, commands: &commands };
+            self.views.ui(self.session.view, ui, &cx);
+        });
+        for command in commands.take() {
+            let _ = self.session.apply(command);
+        }
+        let (shapes, pixels_per_point) = (output.shapes.clone(), output.pixels_per_point);
+        output.drop_without_applying_deltas();
+        self.ctx.tessellate(shapes, pixels_per_point).len()
+    }
+}
+
+/// The first frame of a view.
+#[divan::bench(args = VIEWS, sample_count = 20, sample_size = 1)]
+fn first_frame(bencher: divan::Bencher<'_, '_>, view: ViewKind) {
+    bencher.with_inputs(|| Stage::new(view)).bench_local_refs(Stage::draw);
+}
+
+/// A frame with the pointer moving over the view, everything else unchanged.
+#[divan::bench(args = VIEWS, sample_count = 100)]
+fn hovering(bencher: divan::Bencher<'_, '_>, view: ViewKind) {
+    let mut stage = Stage::new(view);
+    for _ in 0..20 {
+        stage.draw();
+    }
+    bencher.bench_local(|| stage.draw());
+}
+
+/// A frame with a token held, so that its lines are drawn apart.
+#[divan::bench(args = VIEWS, sample_count = 100)]
+fn pinned(bencher: divan::Bencher<'_, '_>, view: ViewKind) {
+    let mut stage = Stage::new(view);
+    stage.session.selection.pinned = Focus::query(20);
+    for _ in 0..20 {
+        stage.draw();
+    }
+    bencher.bench_local(|| stage.draw());
+}
+
+fn main() {
+    divan::main();
+}
