@@ -5,7 +5,7 @@
 The same checkpoint with the same head (masked-word, next-word or class scores on both sides),
 the same input, f32, the same number of threads. PyTorch runs eager attention with
 `output_attentions=True` and returns the patterns; attnscope records what its window shows,
-q, k, v and patterns (`--sites`). Each side runs in a process of its own, in alternating rounds,
+q, k, v and patterns, and the logits that PyTorch returns too (`--sites`). Each side runs in a process of its own, in alternating rounds,
 so that a busy machine disturbs both; the first passes of a process are not counted. Loading,
 tokenizing and writing are not part of the time. Memory is the peak resident set of the process.
 """
@@ -91,7 +91,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3, help="processes of each side, alternating")
     parser.add_argument("--repeat", type=int, default=5, help="passes counted in each process")
-    parser.add_argument("--sites", default="q,k,v,pattern", help="what attnscope records")
+    parser.add_argument("--sites", default="q,k,v,pattern,logits", help="what attnscope records")
     parser.add_argument("--only", default="", help="only checkpoints whose name contains this")
     parser.add_argument("--json", type=Path, help="write every single time to this file")
     parser.add_argument("--torch", help=argparse.SUPPRESS)
