@@ -74,7 +74,10 @@ pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitC
         None => open_window(OpenOptions::default()).map_err(CliError::Failed),
         Some(Subcommands::Open(options)) => open_window(options).map_err(CliError::Failed),
         Some(Subcommands::Capture(options)) => capture::run(&options),
-        Some(Subcommands::Models) => models::run(),
+        Some(Subcommands::Models) => {
+            models::run();
+            Ok(())
+        }
     };
     let (message, code) = match result {
         Ok(()) => return ExitCode::SUCCESS,
@@ -92,6 +95,7 @@ fn one_line(summary: &str, details: &str) -> String {
 }
 
 /// A progress line on stderr, only where somebody watches.
+#[expect(clippy::unnecessary_wraps, reason = "a control may stop the work; this one never does")]
 fn show_progress(progress: Progress) -> Result<(), Cancelled> {
     if io::stderr().is_terminal() {
         const WIDTH: usize = 30;

@@ -2,10 +2,9 @@
 
 use std::io::{self, Write as _};
 
-use super::CliError;
 use crate::model::locate::{self, KnownModel};
 
-pub fn run() -> Result<(), CliError> {
+pub fn run() {
     let models = locate::known_models();
     let width = models.iter().map(|model| model.name.chars().count()).max().unwrap_or(0);
     let mut out = io::stdout().lock();
@@ -17,5 +16,4 @@ pub fn run() -> Result<(), CliError> {
             break;
         }
     }
-    Ok(())
 }
