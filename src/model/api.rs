@@ -76,6 +76,7 @@ impl Model {
     /// See [`LoadError`]; nothing of an earlier model is touched.
     pub fn load(files: &ModelFiles, name: &str, engine: &Engine, control: &Control<'_>) -> Result<Self, LoadError> {
         let config = Config::read(files)?;
+        families::check(&config)?;
         let (network, mut audit) = engine.install(|| {
             let mut weights = Weights::open(files, engine.device().clone(), control)?;
             let network = families::build(&config, &mut weights)?;

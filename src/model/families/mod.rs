@@ -33,6 +33,12 @@ pub(crate) struct Network {
     pub head: Option<Head>,
 }
 
+/// Refuses an unknown architecture before any weight is looked for.
+pub(crate) fn check(config: &Config) -> Result<(), LoadError> {
+    let family = config.model_type()?;
+    if SUPPORTED.contains(&family.as_str()) { Ok(()) } else { Err(config.unknown_family(&family)) }
+}
+
 /// Builds the network that `config.json` describes.
 pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     match config.model_type()?.as_str() {
