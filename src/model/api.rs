@@ -14,6 +14,7 @@ use super::{
     embedding::Embedding,
     encode::{Payload, Reader},
     families::{self, Network},
+    head::{Head, Outcome},
     run::{Recorded, Run},
     uniformity,
     weights::Weights,
@@ -97,7 +98,7 @@ impl Model {
             }],
             d_model: network.d_model,
             n_params: audit.n_params,
-            head: network.head.as_ref().map(super::head::Head::kind),
+            head: network.head.as_ref().map(Head::kind),
         };
         Ok(Self { spec: Arc::new(spec), audit, engine: engine.clone(), network, reader })
     }
@@ -133,6 +134,11 @@ impl Model {
         self.engine.install(|| {
             let mut run = Run::new(plan, self.network.stack.blocks.len(), false, control);
             let x = self.stream(input, &mut run)?;
+            let mut outcome = Outcome::default();
+            if let Some(head) = &self.network.head {
+                let n_layers = self.network.stack.blocks.len();
+                outcome = head.run(&x, plan.logits, &|id| self.reader.label(id), &|| run.checkpoint(n_layers))?;
+            }
             let Recorded { layers, resid_final, n_omitted, .. } = run.finish();
             let mut notes = input.notes.clone();
             if n_omitted > 0 {
@@ -142,11 +148,7 @@ impl Model {
             if plan.edits.is_empty() && uniformity::is_nearly_uniform(&layers, self.network.causal) {
                 notes.push("Attention is nearly uniform in all heads: are the weights random or untrained?".to_owned());
             }
-            let mut outcome = super::head::Outcome::default();
-            if let Some(head) = &self.network.head {
-                outcome = head.run(&x, plan.logits, &|id| self.reader.label(id))?;
-                notes.extend(outcome.note.take());
-            }
+            notes.extend(outcome.note);
             let stack = StackCapture { kind: StackKind::SelfAttention, layers, resid_final };
             Ok(Capture::new(CaptureParts {
                 id: next_capture_id(),

@@ -12,7 +12,7 @@ use crate::spec::LayerSpec;
 /// Where a block's norms stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NormPlace {
-    /// Before attention and MLP (GPT-2, ViT).
+    /// Before attention and MLP (GPT-2, vision transformers).
     Before,
     /// After each residual addition (BERT).
     After,

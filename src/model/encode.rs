@@ -37,7 +37,7 @@ pub(crate) enum Payload {
 pub(crate) enum Reader {
     /// Without a tokenizer only raw ids can be read.
     Text {
-        encoder: Option<TextEncoder>,
+        encoder: Option<Box<TextEncoder>>,
         n_ctx: usize,
         n_vocab: usize,
     },
@@ -55,7 +55,7 @@ impl Reader {
         match *modality {
             Modality::Text { n_ctx, n_vocab } => {
                 let encoder = match TextEncoder::from_files(files) {
-                    Ok(encoder) => Some(encoder),
+                    Ok(encoder) => Some(Box::new(encoder)),
                     Err(InputError::MissingTokenizer) => None,
                     Err(error) => return Err(error.into()),
                 };
@@ -101,7 +101,7 @@ impl Reader {
             }
             (Self::Text { encoder: None, .. }, Input::Text(_)) => Err(InputError::MissingTokenizer.into()),
             (Self::Text { encoder, n_ctx, n_vocab }, Input::Ids(ids)) => {
-                let encoded = EncodedText::from_ids(ids, encoder.as_ref(), *n_vocab, *n_ctx)?;
+                let encoded = EncodedText::from_ids(ids, encoder.as_deref(), *n_vocab, *n_ctx)?;
                 Ok(Encoded::from_text(encoded, InputInfo::default()))
             }
             (Self::Image { processor, patch_px, n_prefix }, Input::Image(source)) => {

@@ -1,5 +1,7 @@
 //! What a model says about its input: logits, and the most probable outcomes.
 
+use std::ops::Range;
+
 use candle_core::Tensor;
 use rayon::prelude::*;
 
@@ -14,6 +16,8 @@ use crate::{
 
 /// Outcomes kept for each position.
 const N_TOP: usize = 5;
+/// Outcomes whose logits exist at the same time when they are not kept.
+const OUTCOMES_AT_ONCE: usize = 4096;
 /// Above this many logits only the last position is predicted, unless all logits are wanted.
 const MAX_PREDICTED: usize = 16_000_000;
 
@@ -53,94 +57,153 @@ impl Head {
     /// # Shapes
     /// - `x`: `[n, d_model]`, after the final norm
     /// - result: `[rows.len(), n_vocab]` or `[1, classes]`
-    pub fn logits(&self, x: &Tensor, rows: std::ops::Range<usize>) -> candle_core::Result<Tensor> {
+    pub fn logits(&self, x: &Tensor, rows: Range<usize>) -> candle_core::Result<Tensor> {
+        self.output().forward(&self.features(x, rows)?)
+    }
+
+    /// The last linear map.
+    const fn output(&self) -> &Linear {
         match self {
-            Self::MaskedLm { dense, activation, norm, decoder } => {
-                let x = dense.forward(&x.narrow(0, rows.start, rows.len())?)?;
-                decoder.forward(&norm.forward(&kernels::activation(&x, *activation)?)?)
-            }
-            Self::NextToken { decoder } => decoder.forward(&x.narrow(0, rows.start, rows.len())?),
-            Self::TextClass { pooler, from_last, classifier, .. } => {
-                let row = if *from_last { x.dim(0)? - 1 } else { 0 };
-                let mut x = x.narrow(0, row, 1)?;
-                if let Some(pooler) = pooler {
-                    x = kernels::activation(&pooler.forward(&x)?, Activation::Tanh)?;
-                }
-                classifier.forward(&x)
-            }
-            Self::ImageClass { classifier, .. } => classifier.forward(&x.narrow(0, 0, 1)?),
+            Self::MaskedLm { decoder: output, .. }
+            | Self::NextToken { decoder: output }
+            | Self::TextClass { classifier: output, .. }
+            | Self::ImageClass { classifier: output, .. } => output,
         }
     }
 
-    /// Logits and predictions as planned. `label` names a vocabulary id.
-    pub fn run(&self, x: &Tensor, plan: Logits, label: &dyn Fn(u32) -> String) -> Result<Outcome, ModelError> {
-        let n = x.dim(0)?;
-        let (decoder, labels) = match self {
-            Self::MaskedLm { decoder, .. } | Self::NextToken { decoder } => (decoder, None),
-            Self::TextClass { classifier, labels, .. } | Self::ImageClass { classifier, labels } => {
-                (classifier, Some(labels))
+    /// What the last linear map reads.
+    fn features(&self, x: &Tensor, rows: Range<usize>) -> candle_core::Result<Tensor> {
+        match self {
+            Self::MaskedLm { dense, activation, norm, .. } => {
+                let x = dense.forward(&x.narrow(0, rows.start, rows.len())?)?;
+                norm.forward(&kernels::activation(&x, *activation)?)
             }
-        };
-        let n_outcomes = decoder.dims()?.1;
+            Self::NextToken { .. } => x.narrow(0, rows.start, rows.len()),
+            Self::TextClass { pooler, from_last, .. } => {
+                let row = if *from_last { x.dim(0)? - 1 } else { 0 };
+                let x = x.narrow(0, row, 1)?;
+                let Some(pooler) = pooler else { return Ok(x) };
+                kernels::activation(&pooler.forward(&x)?, Activation::Tanh)
+            }
+            Self::ImageClass { .. } => x.narrow(0, 0, 1),
+        }
+    }
+
+    /// Class names; `None` for heads over the vocabulary.
+    const fn labels(&self) -> Option<&Vec<String>> {
+        match self {
+            Self::MaskedLm { .. } | Self::NextToken { .. } => None,
+            Self::TextClass { labels, .. } | Self::ImageClass { labels, .. } => Some(labels),
+        }
+    }
+
+    /// Logits and predictions as planned. `label` names a vocabulary id; `checkpoint` is called
+    /// between steps and may stop the work.
+    pub fn run(
+        &self,
+        x: &Tensor,
+        plan: Logits,
+        label: &dyn Fn(u32) -> String,
+        checkpoint: &dyn Fn() -> Result<(), ModelError>,
+    ) -> Result<Outcome, ModelError> {
+        let n = x.dim(0)?;
+        let labels = self.labels();
+        let n_outcomes = self.output().dims()?.1;
         let mut outcome = Outcome::default();
-        let positions = match (plan, labels) {
-            (Logits::Skip, _) => return Ok(outcome),
-            (_, Some(_)) => 0..1,
-            (Logits::Keep, None) => 0..n,
-            (Logits::Predict, None) if n * n_outcomes > MAX_PREDICTED => {
+        let positions = match plan {
+            Logits::Skip => return Ok(outcome),
+            _ if labels.is_some() => 0..1,
+            Logits::Predict if n * n_outcomes > MAX_PREDICTED => {
                 outcome.note = Some(format!("Only the last of {n} positions is predicted, to save time"));
                 n - 1..n
             }
-            (Logits::Predict, None) => 0..n,
+            Logits::Predict | Logits::Keep => 0..n,
         };
+        let mut ranking = vec![Ranking::default(); positions.len()];
+        if plan == Logits::Keep {
+            let logits = self.logits(x, positions.clone())?;
+            with_values(&logits, |values| rank(&mut ranking, values, 0))?;
+            outcome.logits = Some(Matrix::new(share(&logits)?, logits.dims2()?.into())?);
+        } else {
+            // A part of the vocabulary at a time: the logits of all of it would be larger than the model's
+            // other activations together, and take too long to be stopped.
+            let features = self.features(x, positions.clone())?;
+            let mut start = 0;
+            while start < n_outcomes {
+                checkpoint()?;
+                let part = start..n_outcomes.min(start + OUTCOMES_AT_ONCE);
+                let logits = self.output().columns(part.clone())?.forward(&features)?;
+                with_values(&logits, |values| rank(&mut ranking, values, start))?;
+                start = part.end;
+            }
+        }
         let class_label = |id: u32| labels.and_then(|labels| labels.get(id as usize)).cloned();
-        let label = |id: u32| class_label(id).unwrap_or_else(|| label(id));
-        let logits = self.logits(x, positions.clone())?;
-        let mut rows = Vec::with_capacity(positions.len());
-        let tops = with_values(&logits, |values| most_probable(values, n_outcomes))?;
-        for (offset, top) in tops.into_iter().enumerate() {
-            // Nothing compares with NaN, so it leaves a row short.
-            if top.len() < N_TOP.min(n_outcomes) || top.iter().any(|(_, probability)| !probability.is_finite()) {
+        let item =
+            |(id, probability)| PredictionItem { id, label: class_label(id).unwrap_or_else(|| label(id)), probability };
+        let mut rows = Vec::with_capacity(ranking.len());
+        for (position, ranking) in positions.zip(ranking) {
+            let top = ranking.probabilities();
+            if top.iter().any(|(_, probability)| !probability.is_finite()) {
                 return Err(ModelError::NotFinite { what: "logits".to_owned() });
             }
-            let item = |(id, probability)| PredictionItem { id, label: label(id), probability };
-            let position = labels.is_none().then_some(positions.start + offset);
+            let position = labels.is_none().then_some(position);
             rows.push(PredictionRow { position, top: top.into_iter().map(item).collect() });
-        }
-        if plan == Logits::Keep {
-            outcome.logits = Some(Matrix::new(share(&logits)?, logits.dims2()?.into())?);
         }
         outcome.prediction = Some(Prediction { kind: self.kind(), rows });
         Ok(outcome)
     }
 }
 
-/// The most probable outcomes of each row of `n_outcomes` logits, best first.
-fn most_probable(logits: &[f32], n_outcomes: usize) -> Vec<Vec<(u32, f32)>> {
-    logits.par_chunks_exact(n_outcomes.max(1)).map(top_of_row).collect()
+/// Takes the next logits of every row into account; `first` is the outcome of the first column.
+fn rank(ranking: &mut [Ranking], logits: &[f32], first: usize) {
+    let width = logits.len() / ranking.len().max(1);
+    let rows = logits.par_chunks_exact(width.max(1));
+    ranking.par_iter_mut().zip(rows).for_each(|(ranking, row)| ranking.add(row, first));
 }
 
-fn top_of_row(row: &[f32]) -> Vec<(u32, f32)> {
-    /// Logits looked at together: most groups have none that is large enough.
-    const GROUP: usize = 64;
-    let mut best: Vec<(u32, f32)> = Vec::with_capacity(N_TOP + 1);
-    let mut least = f32::NEG_INFINITY;
-    for (group_idx, group) in row.chunks(GROUP).enumerate() {
-        if best.len() == N_TOP
-            && group.iter().fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max }) <= least
-        {
-            continue;
-        }
-        for (idx, &logit) in group.iter().enumerate() {
-            if logit > least || best.len() < N_TOP {
-                let at = best.partition_point(|(_, other)| *other >= logit);
-                best.insert(at, ((group_idx * GROUP + idx) as u32, logit));
-                best.truncate(N_TOP);
-                least = best.last().map_or(least, |(_, logit)| *logit);
+/// The largest logits of one position so far, and the normaliser of its softmax.
+#[derive(Clone, Debug, Default)]
+struct Ranking {
+    /// Outcome and logit, largest first.
+    best: Vec<(u32, f32)>,
+    /// `Σ exp(logit − largest)`; NaN as soon as a logit is.
+    sum: f32,
+}
+
+impl Ranking {
+    fn add(&mut self, logits: &[f32], first: usize) {
+        /// Logits looked at together: most groups have none that is large enough.
+        const GROUP: usize = 64;
+        let largest = |best: &[(u32, f32)]| best.first().map(|(_, logit)| *logit);
+        let before = largest(&self.best);
+        let mut least = if self.best.len() < N_TOP { f32::NEG_INFINITY } else { self.best[N_TOP - 1].1 };
+        for (group_idx, group) in logits.chunks(GROUP).enumerate() {
+            let max = group.iter().fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max });
+            if max <= least {
+                continue;
+            }
+            for (idx, &logit) in group.iter().enumerate() {
+                if logit > least {
+                    let at = self.best.partition_point(|(_, other)| *other >= logit);
+                    self.best.insert(at, ((first + group_idx * GROUP + idx) as u32, logit));
+                    self.best.truncate(N_TOP);
+                    if self.best.len() == N_TOP {
+                        least = self.best[N_TOP - 1].1;
+                    }
+                }
             }
         }
+        let max = largest(&self.best).unwrap_or(0.0);
+        self.sum = before.map_or(0.0, |before| self.sum * (before - max).exp()) + kernels::exp_sum(logits, max);
     }
-    let max = best.first().map_or(0.0, |(_, logit)| *logit);
-    let sum = kernels::exp_sum(row, max);
-    best.into_iter().map(|(id, logit)| (id, (logit - max).exp() / sum)).collect()
+
+    /// Outcomes and their softmax probabilities, best first.
+    fn probabilities(self) -> Vec<(u32, f32)> {
+        let max = self.best.first().map_or(0.0, |(_, logit)| *logit);
+        if self.best.is_empty() {
+            // Every logit is NaN or minus infinity.
+            return vec![(0, f32::NAN)];
+        }
+        self.best.into_iter().map(|(id, logit)| (id, (logit - max).exp() / self.sum)).collect()
+    }
 }

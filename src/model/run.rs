@@ -64,7 +64,7 @@ impl<'a> Run<'a> {
     pub fn at(&mut self, site: Site, layer: usize, mut x: Tensor) -> Result<Tensor, ModelError> {
         let plan = self.plan;
         for edit in plan.edits.iter().filter(|edit| touches(edit, site, layer)) {
-            x = apply(edit, x)?;
+            x = apply(edit, &x)?;
         }
         if site == Site::Pattern
             && let Some(taps) = &mut self.taps
@@ -133,16 +133,16 @@ fn touches(edit: &Edit, at_site: Site, at_layer: usize) -> bool {
     }
 }
 
-fn apply(edit: &Edit, x: Tensor) -> Result<Tensor, ModelError> {
+fn apply(edit: &Edit, x: &Tensor) -> Result<Tensor, ModelError> {
     match edit {
         Edit::AblateHead { head, .. } => {
             let (_, n, d) = x.dims3()?;
-            replace(&x, Some(*head), &(0..n).collect::<Vec<_>>(), &vec![0.0; n * d], d)
+            replace(x, Some(*head), &(0..n).collect::<Vec<_>>(), &vec![0.0; n * d], d)
         }
         Edit::SetPattern { head, pattern, .. } => {
             let (_, n_query, _) = x.dims3()?;
             let rows: Vec<_> = (0..n_query).collect();
-            replace(&x, Some(*head), &rows, pattern.as_slice(), pattern.n_cols())
+            replace(x, Some(*head), &rows, pattern.as_slice(), pattern.n_cols())
         }
         Edit::HideToken { position } => {
             let n_key = x.dims3()?.2;
@@ -153,7 +153,7 @@ fn apply(edit: &Edit, x: Tensor) -> Result<Tensor, ModelError> {
             *hidden = f32::NEG_INFINITY;
             Ok(x.broadcast_add(&Tensor::from_vec(mask, (1, 1, n_key), x.device())?)?)
         }
-        Edit::Patch { head, positions, value, .. } => replace(&x, *head, positions, value.as_slice(), value.n_cols()),
+        Edit::Patch { head, positions, value, .. } => replace(x, *head, positions, value.as_slice(), value.n_cols()),
     }
 }
 

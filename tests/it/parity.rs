@@ -1,4 +1,4 @@
-//! Every recorded site against PyTorch (`tests/fixtures`), and the laws that tie the sites together.
+//! Every recorded site against `PyTorch` (`tests/fixtures`), and the laws that tie the sites together.
 
 use std::{collections::HashMap, fs, path::PathBuf, sync::Arc};
 
@@ -9,7 +9,7 @@ use attnscope::{
 };
 use safetensors::{Dtype, SafeTensors};
 
-/// Largest difference from PyTorch at any site. The fixtures are sharpened, so that single-precision
+/// Largest difference from `PyTorch` at any site. The fixtures are sharpened, so that single-precision
 /// rounding is amplified as in a trained model.
 const TOLERANCE: f32 = 1e-5;
 

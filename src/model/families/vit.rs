@@ -1,4 +1,4 @@
-//! ViT: pre-norm encoder on image patches, with a CLS token and learned positions.
+//! Vision transformer: pre-norm encoder on image patches, with a CLS token and learned positions.
 
 use candle_core::Tensor;
 

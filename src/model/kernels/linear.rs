@@ -45,6 +45,15 @@ impl Panels {
         Ok(Self { panels: Tensor::from_vec(panels, (n_panels, d_in, PANEL), weight.device())?, d_out })
     }
 
+    /// Some of the output columns.
+    pub(super) fn columns(&self, columns: std::ops::Range<usize>) -> Result<Self> {
+        if !columns.start.is_multiple_of(PANEL) {
+            return Self::new(&self.unpacked()?.narrow(1, columns.start, columns.len())?);
+        }
+        let n_panels = columns.len().div_ceil(PANEL);
+        Ok(Self { panels: self.panels.narrow(0, columns.start / PANEL, n_panels)?, d_out: columns.len() })
+    }
+
     pub(super) fn dims(&self) -> Result<(usize, usize)> {
         Ok((self.panels.dim(1)?, self.d_out))
     }
@@ -71,10 +80,20 @@ fn pack(weight: View<'_>, d_in: usize, columns: std::ops::Range<usize>, panel: &
     }
     for (block, out) in panel.chunks_mut(BLOCK * PANEL).enumerate() {
         let rows = block * BLOCK..d_in.min((block + 1) * BLOCK);
+        let start = weight.start + columns.start * weight.col_stride + rows.start * weight.row_stride;
         for col in 0..n {
-            let start = weight.start + (columns.start + col) * weight.col_stride + rows.start * weight.row_stride;
-            for row in 0..rows.len() {
-                out[row * PANEL + col] = weight.data[start + row * weight.row_stride];
+            let from = &weight.data[start + col * weight.col_stride..];
+            // Fixed sizes, so that no index has to be checked.
+            let whole: Option<(&[f32; BLOCK], &mut [f32; BLOCK * PANEL])> =
+                from.first_chunk().filter(|_| weight.row_stride == 1).zip(out.first_chunk_mut());
+            if let Some((from, out)) = whole {
+                for row in 0..BLOCK {
+                    out[row * PANEL + col % PANEL] = from[row];
+                }
+            } else {
+                for row in 0..rows.len() {
+                    out[row * PANEL + col] = from[row * weight.row_stride];
+                }
             }
         }
     }

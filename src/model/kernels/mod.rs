@@ -121,6 +121,16 @@ impl Linear {
         }
     }
 
+    /// The map to some of the outputs, without a copy when it starts where a panel does.
+    pub fn columns(&self, columns: std::ops::Range<usize>) -> Result<Self> {
+        let weight = match &self.weight {
+            Weight::Strided(weight) => Weight::Strided(weight.narrow(1, columns.start, columns.len())?),
+            Weight::Panels(panels) => Weight::Panels(panels.columns(columns.clone())?),
+        };
+        let bias = self.bias.as_ref().map(|bias| bias.narrow(0, columns.start, columns.len())).transpose()?;
+        Ok(Self { weight, bias })
+    }
+
     /// `x · weight + bias`.
     ///
     /// # Shapes
