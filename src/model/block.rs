@@ -44,8 +44,11 @@ impl Attention {
         let k = run.at(Site::K, layer, qkv.narrow(0, n_heads, n_kv_heads)?)?;
         let v = run.at(Site::V, layer, qkv.narrow(0, n_heads + n_kv_heads, n_kv_heads)?)?;
         let scores = run.at(Site::Scores, layer, kernels::scores(&q, &k, scale, self.causal)?)?;
-        let pattern = kernels::softmax(&scores, self.causal)?;
-        drop(scores);
+        let pattern = if run.is_differentiated() {
+            kernels::softmax(&scores, self.causal)?
+        } else {
+            kernels::softmax_in_place(scores, self.causal)?
+        };
         let given = pattern.id();
         let pattern = run.at(Site::Pattern, layer, pattern)?;
         // Only an untouched pattern is sure to be zero beyond the diagonal.
@@ -70,8 +73,13 @@ pub(crate) struct Mlp {
 
 impl Mlp {
     /// The hidden layer; `down` maps it back to the stream.
-    fn forward(&self, x: &Tensor) -> candle_core::Result<Tensor> {
-        kernels::activation(&self.up.forward(x)?, self.activation)
+    fn forward(&self, x: &Tensor, run: &Run<'_>) -> candle_core::Result<Tensor> {
+        let hidden = self.up.forward(x)?;
+        if run.is_differentiated() {
+            kernels::activation(&hidden, self.activation)
+        } else {
+            kernels::activation_in_place(hidden, self.activation)
+        }
     }
 }
 
@@ -99,8 +107,8 @@ impl Block {
         run.checkpoint(layer)?;
         let resid = run.at(Site::ResidMid, layer, resid)?;
         let hidden = match self.norms {
-            NormPlace::Before => self.mlp.forward(&self.mlp_norm.forward(&resid)?)?,
-            NormPlace::After => self.mlp.forward(&resid)?,
+            NormPlace::Before => self.mlp.forward(&self.mlp_norm.forward(&resid)?, run)?,
+            NormPlace::After => self.mlp.forward(&resid, run)?,
         };
         let resid = add_to_stream(&self.mlp.down, &hidden, resid, (Site::MlpOut, layer), run)?;
         match self.norms {

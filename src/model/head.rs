@@ -16,8 +16,11 @@ use crate::{
 
 /// Outcomes kept for each position.
 const N_TOP: usize = 5;
-/// Outcomes whose logits exist at the same time when they are not kept.
-const OUTCOMES_AT_ONCE: usize = 4096;
+/// Outcomes whose logits exist at the same time when they are not kept. Whole panels of weights, and
+/// no power of two: rows that far apart would share their cache lines.
+const OUTCOMES_AT_ONCE: usize = 33 * 64;
+/// Positions from which the vocabulary is cut into parts.
+const FEW: usize = 8;
 /// Above this many logits only the last position is predicted, unless all logits are wanted.
 const MAX_PREDICTED: usize = 16_000_000;
 
@@ -125,13 +128,15 @@ impl Head {
             with_values(&logits, |values| rank(&mut ranking, values, 0))?;
             outcome.logits = Some(Matrix::new(share(&logits)?, logits.dims2()?.into())?);
         } else {
+            // Few positions need little memory, and are done at once.
+            let at_once = if positions.len() < FEW { n_outcomes } else { OUTCOMES_AT_ONCE };
             // A part of the vocabulary at a time: the logits of all of it would be larger than the model's
             // other activations together, and take too long to be stopped.
             let features = self.features(x, positions.clone())?;
             let mut start = 0;
             while start < n_outcomes {
                 checkpoint()?;
-                let part = start..n_outcomes.min(start + OUTCOMES_AT_ONCE);
+                let part = start..n_outcomes.min(start + at_once);
                 let logits = self.output().columns(part.clone())?.forward(&features)?;
                 with_values(&logits, |values| rank(&mut ranking, values, start))?;
                 start = part.end;

@@ -55,6 +55,11 @@ impl<'a> Run<'a> {
         self.records(site, layer) || self.edits(site, layer)
     }
 
+    /// Whether gradients will be asked for, so that every value must stay as it is.
+    pub const fn is_differentiated(&self) -> bool {
+        self.taps.is_some()
+    }
+
     /// Whether this run changes anything at a site.
     pub fn edits(&self, site: Site, layer: usize) -> bool {
         self.plan.edits.iter().any(|edit| touches(edit, site, layer))

@@ -1,6 +1,6 @@
 //! BERT: post-norm encoder with learned positions and segments.
 
-use super::{Network, class_names, decoder, layer_norm, linear, linears, n_classes};
+use super::{Network, class_names, decoder, layer_norm, linear, n_classes};
 use crate::{
     model::{
         LoadError,
@@ -41,7 +41,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let qkv = ["query", "key", "value"].map(|part| name(&format!("attention.self.{part}")));
         blocks.push(Block {
             attention: Attention {
-                qkv: linears(weights, &qkv.each_ref().map(String::as_str), (d_model, d_model), true)?,
+                qkv: weights.linear(&qkv.each_ref().map(String::as_str), (d_model, d_model), true, true)?,
                 out: linear(weights, &name("attention.output.dense"), d_model, d_model)?,
                 spec,
                 causal: false,

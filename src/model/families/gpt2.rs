@@ -79,7 +79,5 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 
 /// A linear map that is stored as `(in, out)`.
 fn conv1d(weights: &mut Weights<'_>, name: &str, d_in: usize, d_out: usize) -> Result<Linear, LoadError> {
-    let weight = weights.tensor(&format!("{name}.weight"), &[d_in, d_out])?;
-    let bias = weights.tensor(&format!("{name}.bias"), &[d_out])?;
-    Ok(Linear::new(weight, Some(bias))?)
+    weights.linear(&[name], (d_in, d_out), false, true)
 }

@@ -67,26 +67,9 @@ fn layer_norm(weights: &mut Weights<'_>, name: &str, d: usize, eps: f32) -> Resu
     })
 }
 
-/// Linear maps stored as `(out, in)`, their outputs side by side.
-fn linears(
-    weights: &mut Weights<'_>,
-    names: &[&str],
-    (d_in, d_out): (usize, usize),
-    with_bias: bool,
-) -> Result<Linear, LoadError> {
-    let full = |suffix: &str| names.iter().map(|name| format!("{name}.{suffix}")).collect::<Vec<_>>();
-    let weight = weights.rows(&borrowed(&full("weight")), &[d_out, d_in])?.t()?;
-    let bias = if with_bias { Some(weights.rows(&borrowed(&full("bias")), &[d_out])?) } else { None };
-    Ok(Linear::new(weight, bias)?)
-}
-
 /// One linear map with a bias, stored as `(out, in)`.
 fn linear(weights: &mut Weights<'_>, name: &str, d_in: usize, d_out: usize) -> Result<Linear, LoadError> {
-    linears(weights, &[name], (d_in, d_out), true)
-}
-
-fn borrowed(names: &[String]) -> Vec<&str> {
-    names.iter().map(String::as_str).collect()
+    weights.linear(&[name], (d_in, d_out), true, true)
 }
 
 /// The output projection to the vocabulary: its own weights when the file unties them, else the

@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use super::{Network, class_names, layer_norm, linear, linears, n_classes};
+use super::{Network, class_names, layer_norm, linear, n_classes};
 use crate::{
     model::{
         LoadError,
@@ -44,7 +44,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let qkv = ["query", "key", "value"].map(|part| name(&format!("attention.attention.{part}")));
         blocks.push(Block {
             attention: Attention {
-                qkv: linears(weights, &qkv.each_ref().map(String::as_str), (d_model, d_model), qkv_bias)?,
+                qkv: weights.linear(&qkv.each_ref().map(String::as_str), (d_model, d_model), true, qkv_bias)?,
                 out: linear(weights, &name("attention.output.dense"), d_model, d_model)?,
                 spec,
                 causal: false,

@@ -5,13 +5,15 @@
 //! very order in which gemm's kernel reads them, and multiplied piece by piece so that it finds
 //! nothing to copy.
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Storage, Tensor, bail};
+use std::ops::Range;
+
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use rayon::prelude::*;
 
 use super::{
     Linear, Weight,
     matmul::{Target, View},
-    ops::values,
+    ops::{filled, values},
 };
 
 /// Output columns per panel: the height of gemm's AVX-512 kernel, a multiple of the others'.
@@ -20,6 +22,8 @@ const PANEL: usize = 64;
 const TOKENS: usize = 48;
 /// Tokens per task: enough to make use of a panel that is in the cache.
 const TOKENS_PER_TASK: usize = 4 * TOKENS;
+/// Tokens below which weights are read where they lie.
+const FEW: usize = 8;
 /// Multiply–adds below which one thread is faster than several.
 const PARALLEL_FROM: usize = 64 * 64 * 64;
 
@@ -33,20 +37,30 @@ pub struct Panels {
 impl Panels {
     /// Reorders `[d_in, d_out]` weights of any strides. CPU only.
     pub fn new(weight: &Tensor) -> Result<Self> {
-        let (d_in, d_out) = weight.dims2()?;
         let (storage, layout) = weight.storage_and_layout();
-        let view = weight_view(&storage, layout)?;
+        Self::from_view(weight_view(&storage, layout)?, weight.dims2()?)
+    }
+
+    /// Reorders weights `[d_in, d_out]`, or `[d_out, d_in]` when `transposed`.
+    pub fn from_slice(data: &[f32], (d_in, d_out): (usize, usize), transposed: bool) -> Result<Self> {
+        if data.len() != d_in * d_out {
+            bail!("{} weights for {d_in} inputs and {d_out} outputs", data.len());
+        }
+        let (row_stride, col_stride) = if transposed { (1, d_in) } else { (d_out, 1) };
+        Self::from_view(View { data, start: 0, row_stride, col_stride }, (d_in, d_out))
+    }
+
+    fn from_view(view: View<'_>, (d_in, d_out): (usize, usize)) -> Result<Self> {
         let n_panels = d_out.div_ceil(PANEL);
         let mut panels = vec![0.0; n_panels * d_in * PANEL];
         panels.par_chunks_exact_mut((d_in * PANEL).max(1)).enumerate().for_each(|(idx, panel)| {
             pack(view, d_in, idx * PANEL..d_out.min((idx + 1) * PANEL), panel);
         });
-        drop(storage);
-        Ok(Self { panels: Tensor::from_vec(panels, (n_panels, d_in, PANEL), weight.device())?, d_out })
+        Ok(Self { panels: Tensor::from_vec(panels, (n_panels, d_in, PANEL), &Device::Cpu)?, d_out })
     }
 
     /// Some of the output columns.
-    pub(super) fn columns(&self, columns: std::ops::Range<usize>) -> Result<Self> {
+    pub(super) fn columns(&self, columns: Range<usize>) -> Result<Self> {
         if !columns.start.is_multiple_of(PANEL) {
             return Self::new(&self.unpacked()?.narrow(1, columns.start, columns.len())?);
         }
@@ -67,7 +81,7 @@ impl Panels {
 }
 
 /// Copies columns `columns` of a `[d_in, d_out]` view into a panel.
-fn pack(weight: View<'_>, d_in: usize, columns: std::ops::Range<usize>, panel: &mut [f32]) {
+fn pack(weight: View<'_>, d_in: usize, columns: Range<usize>, panel: &mut [f32]) {
     /// Rows per pass when the weights are stored the other way round: one cache line of each column.
     const BLOCK: usize = 16;
     let n = columns.len();
@@ -135,9 +149,14 @@ impl LinearOp {
             }
             Weight::Strided(_) => Source::Strided(weight_view(&storage, weight_layout)?),
         };
-        let mut out = vec![0.0; n * d_out];
-        let job = Job { x, d_in, d_out, n, bias, residual, source, target: Target::new(&mut out) };
-        job.run();
+        // SAFETY: the tasks cover all tokens and all panels, and each writes its whole block: the
+        // product either overwrites it, or adds to the bias or stream that was written there.
+        #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
+        let out = unsafe {
+            filled(n * d_out, |out| {
+                Job { x, d_in, d_out, n, bias, residual, source, target: Target::new(out) }.run();
+            })
+        };
         Ok((CpuStorage::F32(out), Shape::from((n, d_out))))
     }
 }
@@ -161,6 +180,14 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn run(&self) {
+        if let Source::Strided(weight) = self.source
+            && self.n < FEW
+        {
+            // Reordering the weights would cost more than the product.
+            self.fill_rows(0..self.n, 0..self.d_out);
+            self.product(0..self.n, 0..self.d_out, weight, true);
+            return;
+        }
         // Weights that must be reordered on the way are reordered once, for all tokens.
         let tokens_per_task = match self.source {
             Source::Panels(_) => TOKENS_PER_TASK,
@@ -180,7 +207,7 @@ impl Job<'_> {
         }
     }
 
-    fn panel(&self, idx: usize, tokens: std::ops::Range<usize>, scratch: &mut Vec<f32>) {
+    fn panel(&self, idx: usize, tokens: Range<usize>, scratch: &mut Vec<f32>) {
         let columns = idx * PANEL..self.d_out.min((idx + 1) * PANEL);
         let size = self.d_in * PANEL;
         let panel = match self.source {
@@ -192,41 +219,43 @@ impl Job<'_> {
             }
         };
         let panel = View { data: panel, start: 0, row_stride: PANEL, col_stride: 1 };
-        let x = View { data: self.x, start: 0, row_stride: self.d_in, col_stride: 1 };
         let mut first = tokens.start;
         while first < tokens.end {
             let rows = first..tokens.end.min(first + TOKENS);
-            let mut accumulate = false;
-            for row in rows.clone() {
-                let start = row * self.d_out + columns.start;
-                accumulate = match (self.residual, self.bias) {
-                    (Some(residual), Some(bias)) => {
-                        let residual = &residual[start..start + columns.len()];
-                        self.target.write(start, residual.iter().zip(&bias[columns.clone()]).map(|(a, b)| a + b));
-                        true
-                    }
-                    (Some(residual), None) => {
-                        self.target.write(start, residual[start..start + columns.len()].iter().copied());
-                        true
-                    }
-                    (None, Some(bias)) => {
-                        self.target.write(start, bias[columns.clone()].iter().copied());
-                        true
-                    }
-                    (None, None) => false,
-                };
-            }
-            // Each task owns the columns of its panel in the rows of its tokens.
-            self.target.product(
-                rows.start * self.d_out + columns.start,
-                self.d_out,
-                (rows.len(), self.d_in, columns.len()),
-                (x.rows_from(rows.start), panel),
-                1.0,
-                (accumulate, false),
-            );
+            self.fill_rows(rows.clone(), columns.clone());
+            self.product(rows.clone(), columns.clone(), panel, false);
             first = rows.end;
         }
+    }
+
+    /// Writes what the product is added to.
+    fn fill_rows(&self, rows: Range<usize>, columns: Range<usize>) {
+        for row in rows {
+            let start = row * self.d_out + columns.start;
+            let residual = self.residual.map(|residual| &residual[start..start + columns.len()]);
+            let bias = self.bias.map(|bias| &bias[columns.clone()]);
+            match (residual, bias) {
+                (Some(residual), Some(bias)) => {
+                    self.target.write(start, residual.iter().zip(bias).map(|(residual, bias)| residual + bias));
+                }
+                (Some(values), None) | (None, Some(values)) => self.target.write(start, values.iter().copied()),
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// Adds the product of some tokens with the weights of some columns. Each task has its own.
+    fn product(&self, rows: Range<usize>, columns: Range<usize>, weight: View<'_>, parallel: bool) {
+        let x = View { data: self.x, start: 0, row_stride: self.d_in, col_stride: 1 };
+        let accumulate = self.residual.is_some() || self.bias.is_some();
+        self.target.product(
+            rows.start * self.d_out + columns.start,
+            self.d_out,
+            (rows.len(), self.d_in, columns.len()),
+            (x.rows_from(rows.start), weight),
+            1.0,
+            (accumulate, parallel),
+        );
     }
 }
 

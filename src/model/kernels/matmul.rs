@@ -6,6 +6,8 @@
 use candle_core::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
+use super::ops::filled;
+
 /// Query rows per task of an attention product: small enough to share two heads between threads
 /// evenly and to skip most of a causal triangle, large enough to keep gemm efficient.
 const BLOCK: usize = 64;
@@ -229,25 +231,30 @@ impl CustomOp2 for ScoresOp {
         }
         let (q, k) = (head_view(s1, l1)?, head_view(s2, l2)?);
         let group = n_heads / n_kv;
-        let mut out = vec![0.0; n_heads * n_query * n_key];
-        let target = Target::new(&mut out);
-        for_each_block(n_heads, n_query, n_heads * n_query * n_key * d_head, |head, row, rows| {
-            let n = visible(self.causal, row, rows, n_query, n_key);
-            // Each task owns the rows `row..row + rows` of its head.
-            target.product(
-                (head * n_query + row) * n_key,
-                n_key,
-                (rows, d_head, n),
-                (q(head).rows_from(row), k(head / group).transposed()),
-                self.scale,
-                (false, false),
-            );
-        });
-        if self.causal {
-            out.par_chunks_exact_mut(n_key).enumerate().for_each(|(row, out)| {
-                out[visible(true, row % n_query, 1, n_query, n_key)..].fill(f32::NEG_INFINITY);
+        let fill = |out: &mut [f32]| {
+            let target = Target::new(out);
+            for_each_block(n_heads, n_query, n_heads * n_query * n_key * d_head, |head, row, rows| {
+                let n = visible(self.causal, row, rows, n_query, n_key);
+                // Each task owns the rows `row..row + rows` of its head.
+                target.product(
+                    (head * n_query + row) * n_key,
+                    n_key,
+                    (rows, d_head, n),
+                    (q(head).rows_from(row), k(head / group).transposed()),
+                    self.scale,
+                    (false, false),
+                );
             });
-        }
+            if self.causal {
+                out.par_chunks_exact_mut(n_key).enumerate().for_each(|(row, out)| {
+                    out[visible(true, row % n_query, 1, n_query, n_key)..].fill(f32::NEG_INFINITY);
+                });
+            }
+        };
+        // SAFETY: the blocks cover all rows of all heads; what a block does not compute lies beyond
+        // the diagonal and is filled with minus infinity.
+        #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
+        let out = unsafe { filled(n_heads * n_query * n_key, fill) };
         Ok((CpuStorage::F32(out), Shape::from((n_heads, n_query, n_key))))
     }
 

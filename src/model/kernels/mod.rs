@@ -191,6 +191,26 @@ pub fn softmax(scores: &Tensor, causal: bool) -> Result<Tensor> {
     }
 }
 
+/// [`softmax`] that may overwrite `scores` instead of allocating. For values that nothing else holds,
+/// in runs that are not differentiated.
+pub fn softmax_in_place(scores: Tensor, causal: bool) -> Result<Tensor> {
+    if scores.device().is_cpu() && scores.is_contiguous() {
+        scores.inplace_op1(&ops::SoftmaxOp { causal })?;
+        return Ok(scores);
+    }
+    softmax(&scores, causal)
+}
+
+/// [`activation`] that may overwrite `x` instead of allocating. For values that nothing else holds,
+/// in runs that are not differentiated.
+pub fn activation_in_place(x: Tensor, f: Activation) -> Result<Tensor> {
+    if x.device().is_cpu() && x.is_contiguous() {
+        x.inplace_op1(&ops::ActivationOp(f))?;
+        return Ok(x);
+    }
+    activation(&x, f)
+}
+
 /// `Σ exp(x − max)`, the normaliser of a softmax whose largest entry is `max`.
 pub fn exp_sum(x: &[f32], max: f32) -> f32 {
     let mut sum = [0.0];

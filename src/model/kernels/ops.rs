@@ -1,6 +1,6 @@
 //! Row-wise operations as candle custom operations: activation, softmax, norm.
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, InplaceOp1, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
 use super::{Activation, Norm, simd};
@@ -17,6 +17,31 @@ pub(super) fn values<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a
         Some((start, end)) => Ok(&data[start..end]),
         None => bail!("the row kernels take contiguous tensors only"),
     }
+}
+
+/// The values of a contiguous `f32` tensor, to be overwritten.
+fn values_mut<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut [f32]> {
+    let CpuStorage::F32(data) = storage else { bail!("the kernels take f32 tensors only") };
+    match layout.contiguous_offsets() {
+        Some((start, end)) => Ok(&mut data[start..end]),
+        None => bail!("the row kernels take contiguous tensors only"),
+    }
+}
+
+/// A buffer of `len` values that `fill` writes, without writing zeros first.
+///
+/// # Safety
+/// `fill` must write every value, and read none that it has not written.
+#[expect(unsafe_code, reason = "large results would otherwise be written twice")]
+pub(super) unsafe fn filled(len: usize, fill: impl FnOnce(&mut [f32])) -> Vec<f32> {
+    let mut data = Vec::with_capacity(len);
+    // SAFETY: the allocation holds `len` values, every bit pattern is an `f32`, and the caller
+    // promises that all of them are written before any is read; a panic leaves the length at zero.
+    unsafe {
+        fill(std::slice::from_raw_parts_mut(data.as_mut_ptr(), len));
+        data.set_len(len);
+    }
+    data
 }
 
 fn last_dim(layout: &Layout) -> usize {
@@ -39,15 +64,31 @@ fn output(data: Vec<f32>, layout: &Layout) -> (CpuStorage, Shape) {
 
 pub(super) struct ActivationOp(pub Activation);
 
+impl ActivationOp {
+    fn run(&self, x: &mut [f32]) {
+        x.par_chunks_mut(CHUNK).for_each(|x| simd::activate(self.0, x));
+    }
+}
+
+impl InplaceOp1 for ActivationOp {
+    fn name(&self) -> &'static str {
+        "activation-in-place"
+    }
+
+    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
+        self.run(values_mut(storage, layout)?);
+        Ok(())
+    }
+}
+
 impl CustomOp1 for ActivationOp {
     fn name(&self) -> &'static str {
         "activation"
     }
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let x = values(storage, layout)?;
-        let mut out = vec![0.0; x.len()];
-        out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).for_each(|(out, x)| simd::activate(self.0, x, out));
+        let mut out = values(storage, layout)?.to_vec();
+        self.run(&mut out);
         Ok(output(out, layout))
     }
 
@@ -77,22 +118,39 @@ pub(super) struct SoftmaxOp {
     pub causal: bool,
 }
 
+impl SoftmaxOp {
+    fn run(&self, x: &mut [f32], layout: &Layout) {
+        let n_key = last_dim(layout);
+        let n_query = layout.dims().iter().rev().nth(1).copied().unwrap_or(1).max(1);
+        for_each_row(x, n_key, |row, x| {
+            let n_visible =
+                if self.causal { (row % n_query + 1 + n_key).saturating_sub(n_query).min(n_key) } else { n_key };
+            let (visible, hidden) = x.split_at_mut(n_visible);
+            simd::softmax(visible);
+            hidden.fill(0.0);
+        });
+    }
+}
+
+impl InplaceOp1 for SoftmaxOp {
+    fn name(&self) -> &'static str {
+        "softmax-in-place"
+    }
+
+    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
+        self.run(values_mut(storage, layout)?, layout);
+        Ok(())
+    }
+}
+
 impl CustomOp1 for SoftmaxOp {
     fn name(&self) -> &'static str {
         "softmax"
     }
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let x = values(storage, layout)?;
-        let n_key = last_dim(layout);
-        let n_query = layout.dims().iter().rev().nth(1).copied().unwrap_or(1).max(1);
-        let mut out = vec![0.0; x.len()];
-        for_each_row(&mut out, n_key, |row, out| {
-            let x = &x[row * n_key..(row + 1) * n_key];
-            let n_visible =
-                if self.causal { (row % n_query + 1 + n_key).saturating_sub(n_query).min(n_key) } else { n_key };
-            simd::softmax(&x[..n_visible], &mut out[..n_visible]);
-        });
+        let mut out = values(storage, layout)?.to_vec();
+        self.run(&mut out, layout);
         Ok(output(out, layout))
     }
 

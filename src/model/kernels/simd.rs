@@ -65,8 +65,8 @@ macro_rules! kernel {
 }
 
 kernel! {
-    /// `out[i] = f(x[i])`.
-    activate = activate_body(f: Activation, x: &[f32], out: &mut [f32])
+    /// `x[i] = f(x[i])`.
+    activate = activate_body(f: Activation, x: &mut [f32])
 }
 kernel! {
     /// `out[i] = grad[i] · f'(x[i])`.
@@ -77,8 +77,8 @@ kernel! {
     exp_sum = exp_sum_body(x: &[f32], max: f32, sum: &mut [f32; 1])
 }
 kernel! {
-    /// `out = softmax(x)`; an entry of `-inf` gives exactly zero, a row of them all zeros.
-    softmax = softmax_body(x: &[f32], out: &mut [f32])
+    /// `x = softmax(x)`; an entry of `-inf` gives exactly zero, a row of them all zeros.
+    softmax = softmax_body(x: &mut [f32])
 }
 kernel! {
     /// `out = p ⊙ (grad − Σ p·grad)`, the gradient of a softmax whose result was `p`.
@@ -256,9 +256,9 @@ macro_rules! per_activation {
 }
 
 #[inline(always)]
-fn activate_body<const FMA: bool>(f: Activation, x: &[f32], out: &mut [f32]) {
-    per_activation!(f, F => for (x, out) in x.iter().zip(out) {
-        *out = activation::<FMA>(F, *x);
+fn activate_body<const FMA: bool>(f: Activation, x: &mut [f32]) {
+    per_activation!(f, F => for x in x {
+        *x = activation::<FMA>(F, *x);
     });
 }
 
@@ -295,9 +295,7 @@ fn exp_sum_body<const FMA: bool>(x: &[f32], max: f32, sum: &mut [f32; 1]) {
 }
 
 #[inline(always)]
-fn softmax_body<const FMA: bool>(x: &[f32], out: &mut [f32]) {
-    let n = x.len();
-    let out = &mut out[..n];
+fn softmax_body<const FMA: bool>(x: &mut [f32]) {
     let mut lanes = [f32::NEG_INFINITY; 16];
     let (chunks, rest) = x.as_chunks::<16>();
     for chunk in chunks {
@@ -309,15 +307,15 @@ fn softmax_body<const FMA: bool>(x: &[f32], out: &mut [f32]) {
     if max == f32::NEG_INFINITY {
         // Every key is masked. (A row of NaN also ends here; the run reports it from the output.)
         let fill = if x.iter().any(|x| x.is_nan()) { f32::NAN } else { 0.0 };
-        out.fill(fill);
+        x.fill(fill);
         return;
     }
-    for (x, out) in x.iter().zip(out.iter_mut()) {
-        *out = exp::<FMA>(*x - max);
+    for x in x.iter_mut() {
+        *x = exp::<FMA>(*x - max);
     }
-    let scale = 1.0 / lane_sum(n, |i| out[i]);
-    for out in out {
-        *out *= scale;
+    let scale = 1.0 / lane_sum(x.len(), |i| x[i]);
+    for x in x {
+        *x *= scale;
     }
 }
 

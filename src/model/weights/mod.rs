@@ -15,7 +15,11 @@ use std::{
 use candle_core::{Device, Tensor};
 
 use self::header::Entry;
-use super::{Control, LoadError, ModelFiles, Progress, Stage, audit::Audit};
+use super::{
+    Control, LoadError, ModelFiles, Progress, Stage,
+    audit::Audit,
+    kernels::{Linear, Panels, Weight},
+};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -36,6 +40,8 @@ pub(crate) struct Weights<'a> {
     prefix: Option<(&'static str, String)>,
     used: BTreeSet<String>,
     skipped: BTreeSet<String>,
+    /// Where matrices are read before they are reordered.
+    scratch: Vec<f32>,
     audit: Audit,
 }
 
@@ -66,6 +72,7 @@ impl<'a> Weights<'a> {
             prefix: None,
             used: BTreeSet::new(),
             skipped: BTreeSet::new(),
+            scratch: Vec::new(),
             audit: Audit::default(),
         };
         weights.audit.dtypes = weights.dtypes();
@@ -96,7 +103,8 @@ impl<'a> Weights<'a> {
 
     /// A tensor the model cannot do without.
     pub fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
-        let values = self.stacked(&[name], shape)?;
+        let mut values = Vec::new();
+        self.read_into(&mut values, &[name.to_owned()], shape)?;
         Ok(Tensor::from_vec(values, shape, &self.device)?)
     }
 
@@ -109,14 +117,6 @@ impl<'a> Weights<'a> {
         Ok(None)
     }
 
-    /// Tensors of the same shape, one below the other along the first dimension, without a copy.
-    pub fn rows(&mut self, names: &[&str], shape: &[usize]) -> Result<Tensor, LoadError> {
-        let values = self.stacked(names, shape)?;
-        let mut dims = shape.to_vec();
-        dims[0] *= names.len();
-        Ok(Tensor::from_vec(values, dims, &self.device)?)
-    }
-
     /// Notes that a tensor is a copy of another one and is not needed.
     pub fn skip(&mut self, name: &str) {
         self.skipped.extend(self.find(name));
@@ -125,6 +125,40 @@ impl<'a> Weights<'a> {
     /// Notes that the checkpoint lacks something optional.
     pub fn note_absent(&mut self, name: &str) {
         self.audit.absent.push(name.to_owned());
+    }
+
+    /// A linear map. The outputs of several tensors stand side by side.
+    ///
+    /// `transposed` says that the file stores `(out, in)`, as all but GPT-2's do.
+    pub fn linear(
+        &mut self,
+        names: &[&str],
+        (d_in, d_out): (usize, usize),
+        transposed: bool,
+        with_bias: bool,
+    ) -> Result<Linear, LoadError> {
+        let parameters = |suffix: &str| names.iter().map(|name| format!("{name}.{suffix}")).collect::<Vec<_>>();
+        let shape = if transposed { [d_out, d_in] } else { [d_in, d_out] };
+        // The same memory for every matrix: fresh memory costs more than reading the file.
+        let mut values = std::mem::take(&mut self.scratch);
+        self.read_into(&mut values, &parameters("weight"), &shape)?;
+        let n_out = d_out * names.len();
+        let weight = if self.device.is_cpu() {
+            Weight::Panels(Panels::from_slice(&values, (d_in, n_out), transposed)?)
+        } else if transposed {
+            Weight::Strided(Tensor::from_slice(&values, (n_out, d_in), &self.device)?.t()?)
+        } else {
+            Weight::Strided(Tensor::from_slice(&values, (d_in, n_out), &self.device)?)
+        };
+        self.scratch = values;
+        let bias = if with_bias {
+            let mut values = Vec::new();
+            self.read_into(&mut values, &parameters("bias"), &[d_out])?;
+            Some(Tensor::from_vec(values, n_out, &self.device)?)
+        } else {
+            None
+        };
+        Ok(Linear { weight, bias })
     }
 
     /// What was read and what was left over.
@@ -139,7 +173,8 @@ impl<'a> Weights<'a> {
         self.audit
     }
 
-    fn stacked(&mut self, names: &[&str], shape: &[usize]) -> Result<Vec<f32>, LoadError> {
+    /// Reads tensors of the same shape one after the other.
+    fn read_into(&mut self, values: &mut Vec<f32>, names: &[String], shape: &[usize]) -> Result<(), LoadError> {
         // All shapes are checked before anything of that size is allocated; a checked shape is
         // backed by as many bytes in the file.
         let mut found = Vec::with_capacity(names.len());
@@ -147,7 +182,12 @@ impl<'a> Weights<'a> {
             found.push(self.checked(name, shape)?);
         }
         let n: usize = shape.iter().product();
-        let mut values = vec![0.0f32; n * names.len()];
+        if values.is_empty() {
+            // Zeroed memory from the system costs nothing until it is read into.
+            *values = vec![0.0; n * names.len()];
+        } else {
+            values.resize(n * names.len(), 0.0);
+        }
         for (name, part) in found.into_iter().zip(values.chunks_exact_mut(n.max(1))) {
             (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
             let (shard, entry) = &self.entries[&name];
@@ -155,7 +195,7 @@ impl<'a> Weights<'a> {
             self.audit.n_params += entry.n_values() as u64;
             self.used.insert(name);
         }
-        Ok(values)
+        Ok(())
     }
 
     /// The name in the file, when the tensor is there with the expected shape.
