@@ -1,7 +1,7 @@
 //! What was seen in one forward pass: immutable, plain `f32` data.
 //!
 //! Nothing here names the engine, the window, a thread or a file's bytes (reading and writing
-//! capture files is [`file`]'s job, on byte slices). A capture may come from our own forward pass
+//! capture files is [`mod@file`]'s job, on byte slices). A capture may come from our own forward pass
 //! or from a file another program wrote, so everything but the patterns is optional.
 
 mod capture_data;

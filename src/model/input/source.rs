@@ -15,7 +15,7 @@ use crate::{
 pub struct Picture {
     /// What to call it: the file's name.
     pub name: String,
-    /// For the screen: at its own resolution, or scaled down to [`MAX_SHOWN_PX`].
+    /// For the screen: at its own resolution, or scaled down to `MAX_SHOWN_PX`.
     pub shown: Arc<RgbaBuffer>,
     /// Sentences the user should see.
     pub notes: Vec<String>,
