@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 
-def arguments(description, batch):
+def arguments(description, batch, lr):
     """The command line of a recipe."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -19,11 +19,11 @@ def arguments(description, batch):
     parser.add_argument("--data", type=Path, required=True, help="folder of training data")
     parser.add_argument("--out", type=Path, required=True, help="folder for checkpoint, log and state")
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--minutes", type=float, default=90, help="plan the decay by training time")
-    length.add_argument("--steps", type=int, help="plan the decay by steps (repeatable exactly)")
+    length.add_argument("--minutes", type=float, default=90, help="plan the decay by elapsed time")
+    length.add_argument("--steps", type=int, help="plan the decay by steps: better on a busy machine")
     parser.add_argument("--quick", action="store_true", help="a few steps only, to try the recipe")
     parser.add_argument("--batch", type=int, default=batch)
-    parser.add_argument("--lr", type=float, default=1e-3, help="peak learning rate")
+    parser.add_argument("--lr", type=float, default=lr, help="peak learning rate")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--every", type=float, default=4, help="minutes between evaluations and saves")

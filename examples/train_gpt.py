@@ -8,8 +8,8 @@ CDLA-Sharing-1.0) and `common_voice_en_cc0.txt` (one sentence a line, CC0). RUN/
 an ordinary checkpoint. Run the same command again to resume. Needs torch, transformers
 and tokenizers; one CPU thread is enough.
 
-A fifth of the rows are random tokens that repeat: the only way to predict them is to look
-up what followed last time, so induction heads form within minutes.
+Some rows are random tokens that repeat: the only way to predict them is to look up what
+followed last time, so induction heads form. Half of the rows until they have, then a tenth.
 """
 
 import json
@@ -24,7 +24,8 @@ from recipe import Run, arguments, forward_context
 
 END = "<|endoftext|>"
 VOCABULARY, CONTEXT = 2048, 256
-REPEATED_SHARE = 0.2
+# Share of rows that repeat, as long as their loss is above the limit and when it is below.
+REPEATED_SHARE_HIGH, REPEATED_SHARE_LOW, REPEATED_LIMIT = 0.5, 0.1, 1.0
 IGNORE = -100
 
 
@@ -61,9 +62,20 @@ def encode(tokenizer, text):
     return np.array(ids, dtype=np.int64)
 
 
+def load_ids(options):
+    """The tokenizer and all training and held-out ids; kept in the output folder for a resumed run."""
+    kept = options.out / "ids.npz"
+    text, heldout = read_texts(options.data)
+    tokenizer = load_tokenizer(options.out, text)
+    if not kept.exists():
+        np.savez(kept, train=encode(tokenizer, text), heldout=encode(tokenizer, heldout))
+    ids = np.load(kept)
+    return tokenizer, ids["train"], ids["heldout"]
+
+
 def repeated_row(rng):
-    """A random segment of 8 to 64 tokens over and over, and labels that skip its first pass."""
-    period = int(rng.integers(8, 65))
+    """A random segment of 4 to 48 tokens over and over, and labels that skip its first pass."""
+    period = int(rng.integers(4, 49))
     segment = rng.integers(1, VOCABULARY, period)
     row = np.resize(segment, CONTEXT + 1)
     labels = row.copy()
@@ -71,11 +83,11 @@ def repeated_row(rng):
     return row, labels
 
 
-def batch(rng, ids, rows):
-    """`rows` windows of text, a fifth of them replaced by repeated random tokens."""
+def batch(rng, ids, rows, share):
+    """`rows` windows of text, a `share` of them replaced by repeated random tokens."""
     windows, targets = [], []
     for _ in range(rows):
-        if rng.random() < REPEATED_SHARE:
+        if rng.random() < share:
             row, labels = repeated_row(rng)
         else:
             start = rng.integers(0, len(ids) - CONTEXT - 1)
@@ -97,12 +109,10 @@ def mean_loss(model, options, windows, targets):
 
 
 def main():
-    options = arguments(__doc__, batch=16)
+    options = arguments(__doc__, batch=16, lr=2e-3)
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
-    text, heldout_text = read_texts(options.data)
-    tokenizer = load_tokenizer(options.out, text)
-    ids, heldout = encode(tokenizer, text), encode(tokenizer, heldout_text)
+    tokenizer, ids, heldout = load_ids(options)
     print(f"{len(ids)} training tokens, {len(heldout)} held-out tokens", flush=True)
 
     end = tokenizer.token_to_id(END)
@@ -117,7 +127,9 @@ def main():
 
     def loss_of_step(step):
         rng = np.random.default_rng((options.seed, step))
-        x, y = batch(rng, ids, options.batch)
+        learnt = run.rows and run.rows[-1]["repeated_loss"] < REPEATED_LIMIT
+        share = REPEATED_SHARE_LOW if learnt else REPEATED_SHARE_HIGH
+        x, y = batch(rng, ids, options.batch, share)
         with forward_context(options):
             logits = model(x).logits
         return F.cross_entropy(logits.flatten(0, 1).float(), y.flatten(), ignore_index=IGNORE)

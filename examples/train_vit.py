@@ -49,7 +49,7 @@ def augmented(rng, pictures):
 
 
 def main():
-    options = arguments(__doc__, batch=64)
+    options = arguments(__doc__, batch=64, lr=1e-3)
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     pictures = read_pictures(options.data)
