@@ -1,6 +1,8 @@
 //! One frame of each heavy view, layout to triangles, at 512 tokens × 12 layers × 12 heads. The
 //! budget is 8 ms.
 
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
+
 #[path = "../tests/it/support/synthetic.rs"]
 #[allow(dead_code, clippy::expect_used, reason = "shared with the tests, which use all of it")]
 mod synthetic;

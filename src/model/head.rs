@@ -1,13 +1,13 @@
 //! What a model says about its input: logits, and the most probable outcomes.
 
-use std::ops::Range;
+use std::{iter::repeat_n, ops::Range, sync::Arc};
 
 use candle_core::Tensor;
 use rayon::prelude::*;
 
 use super::{
     Logits, ModelError,
-    kernels::{self, Activation, Linear, Norm, share, with_values},
+    kernels::{self, Activation, Linear, Norm, with_values},
 };
 use crate::{
     capture::{Matrix, Prediction, PredictionItem, PredictionRow},
@@ -16,11 +16,11 @@ use crate::{
 
 /// Outcomes kept for each position.
 const N_TOP: usize = 5;
-/// Outcomes whose logits exist at the same time when they are not kept. Whole panels of weights, and
-/// no power of two: rows that far apart would share their cache lines.
-const OUTCOMES_AT_ONCE: usize = 33 * 64;
-/// Positions from which the vocabulary is cut into parts.
-const FEW: usize = 8;
+/// The vocabulary is cut into multiples of this many outcomes. Whole panels of weights, and no power of
+/// two: rows that far apart would share their cache lines.
+const OUTCOMES_STEP: usize = 33 * 64;
+/// About how many logits exist at the same time, besides those that are kept.
+const LOGITS_AT_ONCE: usize = 4_000_000;
 /// Above this many logits only the last position is predicted, unless all logits are wanted.
 const MAX_PREDICTED: usize = 16_000_000;
 
@@ -123,24 +123,28 @@ impl Head {
             Logits::Predict | Logits::Keep => 0..n,
         };
         let mut ranking = vec![Ranking::default(); positions.len()];
-        if plan == Logits::Keep {
-            let logits = self.logits(x, positions.clone())?;
-            with_values(&logits, |values| rank(&mut ranking, values, 0))?;
-            outcome.logits = Some(Matrix::new(share(&logits)?, logits.dims2()?.into())?);
-        } else {
-            // Few positions need little memory, and are done at once.
-            let at_once = if positions.len() < FEW { n_outcomes } else { OUTCOMES_AT_ONCE };
-            // A part of the vocabulary at a time: the logits of all of it would be larger than the model's
-            // other activations together, and take too long to be stopped.
-            let features = self.features(x, positions.clone())?;
-            let mut start = 0;
-            while start < n_outcomes {
-                checkpoint()?;
-                let part = start..n_outcomes.min(start + at_once);
-                let logits = self.output().columns(part.clone())?.forward(&features)?;
-                with_values(&logits, |values| rank(&mut ranking, values, start))?;
-                start = part.end;
-            }
+        let mut kept: Option<Arc<[f32]>> =
+            (plan == Logits::Keep).then(|| repeat_n(0.0, positions.len() * n_outcomes).collect());
+        let at_once = OUTCOMES_STEP * (LOGITS_AT_ONCE / (OUTCOMES_STEP * positions.len().max(1))).max(1);
+        // A part of the vocabulary at a time: the logits of all of it would be larger than the model's
+        // other activations together, and take too long to be stopped.
+        let features = self.features(x, positions.clone())?;
+        let mut start = 0;
+        while start < n_outcomes {
+            checkpoint()?;
+            let part = start..n_outcomes.min(start + at_once);
+            let logits = self.output().columns(part.clone())?.forward(&features)?;
+            with_values(&logits, |values| {
+                rank(&mut ranking, values, start);
+                if let Some(kept) = kept.as_mut().and_then(Arc::get_mut) {
+                    let rows = kept.par_chunks_exact_mut(n_outcomes).zip(values.par_chunks_exact(part.len()));
+                    rows.for_each(|(kept, part_of_row)| kept[part.clone()].copy_from_slice(part_of_row));
+                }
+            })?;
+            start = part.end;
+        }
+        if let Some(kept) = kept {
+            outcome.logits = Some(Matrix::new(kept, [positions.len(), n_outcomes])?);
         }
         let class_label = |id: u32| labels.and_then(|labels| labels.get(id as usize)).cloned();
         let item =

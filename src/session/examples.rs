@@ -38,13 +38,13 @@ pub const SAMPLES: &[(&str, &str)] =
 pub const EXAMPLES: &[Example] = &[
     Example {
         title: "Once upon a time",
-        hint: "A story the model could have read: hover a word to see what it looks back at",
+        hint: "Much of this head looks at the word before: hover a word to see its lines",
         model: "demo:gpt",
         input: ExampleInput::Text(
             "Once upon a time, there was a little girl named Lily. She loved to play with her red ball. One day, Lily",
         ),
         view: ViewKind::Heads,
-        head: None,
+        head: Some((2, 1)),
         query: None,
     },
     Example {
@@ -58,11 +58,11 @@ pub const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Repeated words",
-        hint: "The second time round, induction heads look at what followed the first time",
+        hint: "The second time round, this induction head looks at what followed the first time",
         model: "demo:gpt",
         input: ExampleInput::Text("tree blue door fish happy moon cake dog tree blue door fish happy moon cake dog"),
         view: ViewKind::Heatmap,
-        head: None,
+        head: Some((3, 2)),
         query: None,
     },
     Example {

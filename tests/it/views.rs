@@ -266,7 +266,8 @@ fn pictures_of_the_views() {
     let Some(folder) = std::env::var_os("VIEW_PICTURES") else { return };
     let only = std::env::var("VIEW_ONLY").unwrap_or_default();
     let folder = std::path::PathBuf::from(folder);
-    let captures: [(&str, fn() -> Capture); 4] = [
+    type Make = fn() -> Capture;
+    let captures: [(&str, Make); 4] = [
         ("short", || synthetic::text_capture(12, 4, 4)),
         ("many", || synthetic::causal_text_capture(40, 12, 12)),
         ("long", || synthetic::causal_text_capture(300, 4, 12)),
