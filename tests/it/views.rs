@@ -263,10 +263,11 @@ fn options_of_every_view_can_be_drawn_and_have_names() {
 #[cfg(feature = "snapshots")]
 #[test]
 fn pictures_of_the_views() {
+    type Make = fn() -> Capture;
+
     let Some(folder) = std::env::var_os("VIEW_PICTURES") else { return };
     let only = std::env::var("VIEW_ONLY").unwrap_or_default();
     let folder = std::path::PathBuf::from(folder);
-    type Make = fn() -> Capture;
     let captures: [(&str, Make); 4] = [
         ("short", || synthetic::text_capture(12, 4, 4)),
         ("many", || synthetic::causal_text_capture(40, 12, 12)),
