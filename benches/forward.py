@@ -2,12 +2,13 @@
 
     python benches/forward.py [--attnscope target/release/attnscope] [--work FOLDER]
 
-The same checkpoint with the same head (masked-word, next-word or class scores on both sides),
-the same input, f32, the same number of threads. PyTorch runs eager attention with
-`output_attentions=True` and returns the patterns; attnscope records what its window shows,
-q, k, v and patterns, and the logits that PyTorch returns too (`--sites`). Each side runs in a process of its own, in alternating rounds,
-so that a busy machine disturbs both; the first passes of a process are not counted. Loading,
-tokenizing and writing are not part of the time. Memory is the peak resident set of the process.
+The same checkpoint, the same input, f32, the same number of threads. PyTorch runs eager attention
+with `output_attentions=True` and returns the patterns; attnscope records what its window shows: q, k,
+v and patterns. Without `--head` both sides run the layers only; with it, both also compute and return
+the logits of every position, and attnscope ranks the five best. Each side runs in a process of its
+own, in alternating rounds, so that a busy machine disturbs both; the first passes of a process are
+not counted. Loading, tokenizing and writing are not part of the time. Memory is the peak resident set
+of the process.
 """
 
 import argparse
@@ -34,6 +35,7 @@ def run_torch(name, options):
     torch.set_num_threads(options.threads)
     folder, model_class = full_size(name, options.work)
     model = model_class.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    model = model if options.head else model.base_model
     inputs = random_input(name, options.tokens)
     times = []
     with torch.no_grad():
@@ -50,7 +52,7 @@ def time_torch(name, tokens, options):
     """The PyTorch half in a new process."""
     command = [sys.executable, __file__, "--torch", name, "--tokens", str(tokens)]
     command += ["--work", str(options.work), "--repeat", str(options.repeat)]
-    command += ["--threads", str(options.threads)]
+    command += ["--threads", str(options.threads)] + ["--head"] * options.head
     environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
     environment.pop("OMP_WAIT_POLICY", None)
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -63,7 +65,7 @@ def time_attnscope(name, tokens, options):
     """The attnscope half in a new process."""
     timings, capture = options.work / "timings.json", options.work / "capture.safetensors"
     command = [str(options.attnscope), "capture", "--model", str(options.work / name)]
-    command += options.inputs[name, tokens] + ["--sites", options.sites]
+    command += options.inputs[name, tokens] + ["--sites", "q,k,v,pattern" + ",logits" * options.head]
     command += ["--threads", str(options.threads), "--repeat", str(options.repeat + WARM_UP)]
     command += ["--timings", str(timings), "--out", str(capture)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -91,7 +93,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3, help="processes of each side, alternating")
     parser.add_argument("--repeat", type=int, default=5, help="passes counted in each process")
-    parser.add_argument("--sites", default="q,k,v,pattern,logits", help="what attnscope records")
+    parser.add_argument("--head", action="store_true", help="with the model's head on both sides")
     parser.add_argument("--only", default="", help="only checkpoints whose name contains this")
     parser.add_argument("--json", type=Path, help="write every single time to this file")
     parser.add_argument("--torch", help=argparse.SUPPRESS)
