@@ -238,8 +238,7 @@ fn patterns_over_the_budget_are_left_out_but_queries_are_kept() {
 }
 
 #[test]
-fn untrained_attention_is_pointed_out() {
-    // Scaled so that all scores vanish, as with freshly initialised weights.
+fn sharp_attention_is_not_called_uniform() {
     let input: Vec<u32> = (5..17).collect();
     let sharp = run(&load("gpt2"), &Input::Ids(input), &RunPlan::default());
     assert!(sharp.notes().iter().all(|note| !note.contains("uniform")), "{:?}", sharp.notes());
