@@ -1,5 +1,7 @@
 //! Plain facts about a model, in the field's words. No engine types, no behaviour beyond look-ups.
 
+use std::ops::Range;
+
 use crate::ids::StackKind;
 
 /// What a model is: the facts every view, analysis and file needs.
@@ -31,22 +33,79 @@ impl ModelSpec {
 /// What a model reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Modality {
-    /// Tokens, at most `n_ctx` of them.
-    Text {
-        /// Longest input the position embeddings allow, special tokens included.
-        n_ctx: usize,
-        /// Number of token ids.
-        n_vocab: usize,
-    },
+    /// Tokens.
+    Text(TextSpec),
     /// Pixels.
-    Image {
-        /// Height and width the model was trained on, in pixels.
-        size_px: (usize, usize),
-        /// Height and width of a patch, in pixels.
-        patch_px: (usize, usize),
-        /// Tokens before the patches: CLS, distillation token, registers.
-        n_prefix: usize,
+    Image(ImageSpec),
+    /// A text for the encoder; the decoder writes another one.
+    TextToText {
+        /// What the encoder reads.
+        source: TextSpec,
+        /// What the decoder reads and writes.
+        target: TextSpec,
     },
+    /// A picture for the encoder; the decoder describes it.
+    ImageToText {
+        /// What the encoder reads.
+        source: ImageSpec,
+        /// What the decoder reads and writes.
+        target: TextSpec,
+    },
+    /// A picture and a text that are compared (two towers).
+    ImageAndText {
+        /// What the vision tower reads.
+        image: ImageSpec,
+        /// What the text tower reads.
+        text: TextSpec,
+    },
+}
+
+/// Token sequences a model can read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextSpec {
+    /// Longest sequence, special tokens included.
+    pub n_ctx: usize,
+    /// Number of token ids.
+    pub n_vocab: usize,
+}
+
+/// Pictures a model can read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageSpec {
+    /// Height and width the model was trained on, in pixels.
+    pub size_px: (usize, usize),
+    /// Height and width of a patch, in pixels.
+    pub patch_px: (usize, usize),
+    /// Tokens before the patches: CLS, distillation token, registers.
+    pub n_prefix: usize,
+}
+
+impl Modality {
+    /// The text that is the input: of an encoder–decoder the source, of two towers the text.
+    pub const fn text(&self) -> Option<&TextSpec> {
+        match self {
+            Self::Text(text) | Self::TextToText { source: text, .. } | Self::ImageAndText { text, .. } => Some(text),
+            Self::Image(_) | Self::ImageToText { .. } => None,
+        }
+    }
+
+    /// The picture that is the input.
+    pub const fn image(&self) -> Option<&ImageSpec> {
+        match self {
+            Self::Image(image) | Self::ImageToText { source: image, .. } | Self::ImageAndText { image, .. } => {
+                Some(image)
+            }
+            Self::Text(_) | Self::TextToText { .. } => None,
+        }
+    }
+
+    /// What the decoder of an encoder–decoder writes.
+    pub const fn target(&self) -> Option<&TextSpec> {
+        match self {
+            Self::TextToText { target, .. } | Self::ImageToText { target, .. } => Some(target),
+            Self::Text(_) | Self::Image(_) | Self::ImageAndText { .. } => None,
+        }
+    }
 }
 
 /// What a prediction head says.
@@ -60,6 +119,10 @@ pub enum HeadKind {
     TextClass,
     /// Which class the image belongs to.
     ImageClass,
+    /// Which class each token belongs to (names, parts of speech, replaced or not).
+    TokenClass,
+    /// How well the picture and the text fit (two towers).
+    Similarity,
 }
 
 /// One attention stack of a model.
@@ -91,9 +154,30 @@ pub struct LayerSpec {
     pub d_head: usize,
     /// Factor on `q·kᵀ` before bias and mask; usually `1/√d_head`, 1 for T5.
     pub scale: f32,
+    /// A query sees only keys less than this many positions away; `None` without a sliding window.
+    pub window: Option<usize>,
+    /// Scaled scores `s` become `cap · tanh(s / cap)` before the mask (Gemma 2).
+    pub softcap: Option<f32>,
+    /// Whether a bias that depends on the positions (T5, ALiBi, BEiT) is added to the scores. Those
+    /// cannot be recomputed from q and k alone.
+    pub biased: bool,
 }
 
 impl LayerSpec {
+    /// Ordinary multi-head attention: scores are divided by `√d_head`.
+    pub fn new(n_heads: usize, d_head: usize) -> Self {
+        let scale = 1.0 / (d_head as f32).sqrt();
+        Self { n_heads, n_kv_heads: n_heads, d_head, scale, window: None, softcap: None, biased: false }
+    }
+
+    /// Keys that query `query` may see, of `n_query` queries that end where the `n_key` keys end.
+    pub fn visible(&self, causal: bool, query: usize, n_query: usize, n_key: usize) -> Range<usize> {
+        let at = query + n_key.saturating_sub(n_query);
+        let reach = self.window.unwrap_or(usize::MAX);
+        let end = if causal { at + 1 } else { at.saturating_add(reach) };
+        (at + 1).saturating_sub(reach).min(n_key)..end.min(n_key)
+    }
+
     /// The key/value head that query head `head` reads.
     pub fn kv_head(&self, head: usize) -> usize {
         head * self.n_kv_heads / self.n_heads.max(1)

@@ -1,7 +1,7 @@
 //! Scores and patterns of one head: the stored ones, or recomputed from q and k.
 //!
-//! Recomputing knows the scale and the causal mask, not a relative bias: models that have one must
-//! store their scores or patterns.
+//! Recomputing knows scale, cap, bias and mask. A bias is part of the capture; a file that lacks the
+//! bias of a biased layer must store its scores or patterns.
 
 use crate::{
     capture::{Capture, Matrix},
@@ -22,17 +22,31 @@ pub fn scores(capture: &Capture, head: HeadId) -> Option<Matrix> {
     }
     let (q, k) = (capture.q(head)?, capture.k(head)?);
     let stack = capture.model().stack(head.stack)?;
-    let scale = stack.layers.get(head.layer)?.scale;
+    let layer = stack.layers.get(head.layer)?;
+    let bias = match &capture.layer(head)?.bias {
+        Some(bias) => Some(bias.head(head.head)?),
+        None if layer.biased => return None,
+        None => None,
+    };
+    let (n_query, n_key) = (q.n_rows(), k.n_rows());
     let mut scores = dots(&q, &k)?;
-    for score in &mut scores {
-        *score *= scale;
-    }
-    if stack.causal {
-        for (query, row) in scores.chunks_exact_mut(k.n_rows().max(1)).enumerate() {
-            row.iter_mut().skip(query + 1).for_each(|score| *score = f32::NEG_INFINITY);
+    for (query, row) in scores.chunks_exact_mut(n_key.max(1)).enumerate() {
+        for score in row.iter_mut() {
+            *score *= layer.scale;
         }
+        if let Some(cap) = layer.softcap {
+            row.iter_mut().for_each(|score| *score = cap * (*score / cap).tanh());
+        }
+        if let Some(bias) = &bias {
+            // A bias of one row holds for every query.
+            let bias = bias.row(if bias.n_rows() == 1 { 0 } else { query })?;
+            row.iter_mut().zip(bias).for_each(|(score, bias)| *score += bias);
+        }
+        let visible = layer.visible(stack.causal, query, n_query, n_key);
+        row[..visible.start].fill(f32::NEG_INFINITY);
+        row[visible.end..].fill(f32::NEG_INFINITY);
     }
-    Matrix::new(scores, [q.n_rows(), k.n_rows()]).ok()
+    Matrix::new(scores, [n_query, n_key]).ok()
 }
 
 /// One head's pattern `[query, key]`: the stored one, or the softmax of its [`scores`].
@@ -45,7 +59,10 @@ pub fn pattern(capture: &Capture, head: HeadId) -> Option<Matrix> {
 /// Whether [`pattern`] can answer, without computing it.
 pub fn has_pattern(capture: &Capture, head: HeadId) -> bool {
     capture.layer(head).is_some_and(|layer| {
-        layer.pattern.is_some() || layer.scores.is_some() || (layer.q.is_some() && layer.k.is_some())
+        let biased = || capture.model().stack(head.stack).and_then(|stack| Some(stack.layers.get(head.layer)?.biased));
+        layer.pattern.is_some()
+            || layer.scores.is_some()
+            || (layer.q.is_some() && layer.k.is_some() && (layer.bias.is_some() || biased() == Some(false)))
     })
 }
 

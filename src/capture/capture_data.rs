@@ -33,6 +33,8 @@ pub struct CaptureParts {
     pub logits: Option<Matrix>,
     /// What the model's head says, if it has one.
     pub prediction: Option<Prediction>,
+    /// Which decoder tokens the model wrote itself, if it did.
+    pub generated: Option<Generated>,
     /// Sentences the user must see: truncation, uniform attention, tolerance notes.
     pub notes: Vec<String>,
 }
@@ -46,6 +48,19 @@ pub struct InputInfo {
     pub text_b: Option<String>,
     /// A name for the image, if any.
     pub image: Option<String>,
+    /// The decoder's text that was given, if any.
+    pub target: Option<String>,
+}
+
+/// A continuation that the model wrote.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generated {
+    /// Which tokens they are: of the decoder, or of the only sequence.
+    pub side: Side,
+    /// Position of the first of them.
+    pub first: usize,
+    /// The probability the model gave each of them, in `0..=1`.
+    pub probabilities: Vec<f32>,
 }
 
 /// One stack's recordings.
@@ -68,6 +83,9 @@ pub struct LayerCapture {
     pub k: Option<PerHead>,
     /// `[kv_head, key, d_head]`.
     pub v: Option<PerHead>,
+    /// `[head, query or 1, key]`: what is added to the scaled scores before the mask, for models whose
+    /// bias depends on positions. Layers that share a bias share its storage.
+    pub bias: Option<PerHead>,
     /// `[head, query, key]`: scaled, biased and masked (`-inf` where masked), before softmax.
     pub scores: Option<PerHead>,
     /// `[head, query, key]`: softmax of the scores; rows sum to one.
@@ -125,7 +143,9 @@ impl Capture {
                     });
                 };
                 let (h, kv, d) = (spec.n_heads, spec.n_kv_heads, spec.d_head);
+                let bias_rows = layer.bias.as_ref().map_or(1, |bias| if bias.shape()[1] == 1 { 1 } else { n_query });
                 for (site, data, expected) in [
+                    ("bias", &layer.bias, [h, bias_rows, n_key]),
                     ("q", &layer.q, [h, n_query, d]),
                     ("k", &layer.k, [kv, n_key, d]),
                     ("v", &layer.v, [kv, n_key, d]),
@@ -176,6 +196,11 @@ impl Capture {
     /// What the model's head says.
     pub const fn prediction(&self) -> Option<&Prediction> {
         self.parts.prediction.as_ref()
+    }
+
+    /// The continuation the model wrote, if it did.
+    pub const fn generated(&self) -> Option<&Generated> {
+        self.parts.generated.as_ref()
     }
 
     /// Sentences the user must see.

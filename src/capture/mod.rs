@@ -10,7 +10,7 @@ mod matrix;
 mod tokens;
 
 pub use capture_data::{
-    Capture, CaptureParts, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow, StackCapture,
+    Capture, CaptureParts, Generated, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow, StackCapture,
 };
 pub use matrix::{Matrix, PerHead, ShapeError};
 pub use tokens::{CropRect, ImageInfo, RgbaBuffer, Token};

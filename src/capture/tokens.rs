@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 /// One position of a sequence: a text token, a prefix token or an image patch.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Token {
     /// What a person reads: `␣the` for a byte-level piece, `##ing`, `[CLS]`, `r3 c5` for a patch.
     pub text: String,
@@ -13,6 +13,8 @@ pub struct Token {
     pub special: bool,
     /// Byte range in the input text; empty where there is none.
     pub span: Range<usize>,
+    /// Which sentence of a pair it belongs to: 0 for the first, 1 for the second.
+    pub segment: u8,
 }
 
 /// The picture a vision model saw and how patches lie on it.

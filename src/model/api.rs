@@ -1,8 +1,12 @@
 //! [`Model`]: a checkpoint that is ready to run, and everything that can be asked of it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use candle_core::Tensor;
@@ -11,18 +15,18 @@ use super::{
     Control, Edit, Encoded, Engine, Input, LoadError, ModelError, ModelFiles, RunPlan, Sites,
     audit::Audit,
     config::Config,
-    embedding::Embedding,
     encode::{Payload, Reader},
-    families::{self, Network},
-    head::{Head, Outcome},
+    families,
+    head::Outcome,
+    network::Network,
     run::{Recorded, Run},
     uniformity,
     weights::Weights,
 };
 use crate::{
-    capture::{Capture, CaptureParts, PerHead, StackCapture},
-    ids::{CaptureId, StackKind},
-    spec::{ModelSpec, StackSpec},
+    capture::{Capture, CaptureParts, Generated, PerHead},
+    ids::{CaptureId, Side, StackKind},
+    spec::{Modality, ModelSpec},
 };
 
 /// An opened checkpoint.
@@ -66,8 +70,8 @@ pub enum Objective {
 pub struct Gradients {
     /// The objective's value.
     pub value: f32,
-    /// One per layer: `[head, query, key]`.
-    pub patterns: Vec<PerHead>,
+    /// One per layer of each stack: `[head, query, key]`.
+    pub patterns: BTreeMap<StackKind, Vec<PerHead>>,
 }
 
 impl Model {
@@ -83,7 +87,7 @@ impl Model {
             let network = families::build(&config, &mut weights)?;
             Ok::<_, LoadError>((network, weights.finish()))
         })?;
-        let reader = Reader::open(files, &network.modality)?;
+        let reader = Reader::open(files, &network.modality, config.decoding())?;
         let (source, warning) = reader.source();
         audit.input_source = source;
         audit.warnings.extend(warning);
@@ -91,14 +95,10 @@ impl Model {
             name: name.to_owned(),
             family: network.family.to_owned(),
             modality: network.modality,
-            stacks: vec![StackSpec {
-                kind: StackKind::SelfAttention,
-                layers: network.stack.blocks.iter().map(|block| block.attention.spec).collect(),
-                causal: network.causal,
-            }],
+            stacks: network.stacks(),
             d_model: network.d_model,
             n_params: audit.n_params,
-            head: network.head.as_ref().map(Head::kind),
+            head: network.head.as_ref().map(|head| head.kind),
         };
         Ok(Self { spec: Arc::new(spec), audit, engine: engine.clone(), network, reader })
     }
@@ -126,42 +126,82 @@ impl Model {
         self.reader.encode(input)
     }
 
-    /// Runs the model and records what the plan asks for.
+    /// Runs the model and records what the plan asks for. A decoder without a target writes its text
+    /// first; a text model continues its input when the plan says so.
     ///
     /// # Errors
     /// When the input or an edit does not fit, the output is not finite, or `control` says stop.
     pub fn forward(&self, input: &Encoded, plan: &RunPlan, control: &Control<'_>) -> Result<Capture, ModelError> {
         self.engine.install(|| {
-            let mut run = Run::new(plan, self.network.stack.blocks.len(), false, control);
-            let x = self.stream(input, &mut run)?;
+            let (input, generated) = self.written(input, plan, control)?;
+            let mut run = Run::new(plan, &self.spec.stacks, false, control);
+            let streams = self.network.forward(&input, &mut run)?;
             let mut outcome = Outcome::default();
             if let Some(head) = &self.network.head {
-                let n_layers = self.network.stack.blocks.len();
-                outcome = head.run(&x, plan.logits, &|id| self.reader.label(id), &|| run.checkpoint(n_layers))?;
+                outcome = head.run(&streams, plan.logits, &|id| self.reader.label(id), &|| run.checkpoint())?;
             }
-            let Recorded { layers, resid_final, n_omitted, .. } = run.finish();
+            let Recorded { stacks, n_omitted, .. } = run.finish();
             let mut notes = input.notes.clone();
             if n_omitted > 0 {
-                let n = layers.len();
+                let n: usize = stacks.iter().map(|stack| stack.layers.len()).sum();
                 notes.push(format!("Patterns of {n_omitted} of {n} layers are not stored, to save memory"));
             }
-            if plan.edits.is_empty() && uniformity::is_nearly_uniform(&layers, self.network.causal) {
+            if plan.edits.is_empty() && uniformity::is_nearly_uniform(&stacks, &self.spec.stacks) {
                 notes.push("Attention is nearly uniform in all heads: are the weights random or untrained?".to_owned());
             }
             notes.extend(outcome.note);
-            let stack = StackCapture { kind: StackKind::SelfAttention, layers, resid_final };
             Ok(Capture::new(CaptureParts {
                 id: next_capture_id(),
                 model: Arc::clone(&self.spec),
                 input: input.input.clone(),
                 tokens: input.tokens.clone(),
-                stacks: vec![stack],
+                stacks,
                 image: input.image.clone(),
                 logits: outcome.logits,
                 prediction: outcome.prediction,
+                generated,
                 notes,
             })?)
         })
+    }
+
+    /// The input with what the model writes, if it is to write. Edits do not take part: they show what
+    /// would change about a given text.
+    fn written<'a>(
+        &self,
+        input: &'a Encoded,
+        plan: &RunPlan,
+        control: &Control<'_>,
+    ) -> Result<(Cow<'a, Encoded>, Option<Generated>), ModelError> {
+        let rules = &self.reader.decoding;
+        let (side, n_ctx, prompt, memory) = match (&self.spec.modality, &input.source) {
+            (modality, source) if modality.target().is_some() && input.target.is_none() => {
+                let n_ctx = modality.target().map_or(0, |target| target.n_ctx);
+                let silent = RunPlan { sites: Sites::NONE, ..RunPlan::default() };
+                let memory = self.network.encode(source, &mut Run::new(&silent, &self.spec.stacks, false, control))?;
+                (Side::Decoder, n_ctx, vec![rules.start.unwrap_or(0)], Some(memory))
+            }
+            (Modality::Text(spec), Payload::Text { ids, .. }) if plan.generate.is_some() => {
+                (Side::Only, spec.n_ctx, ids.clone(), None)
+            }
+            _ => return Ok((Cow::Borrowed(input), None)),
+        };
+        let generation = plan.generate.unwrap_or_default();
+        let written = self.network.write(&prompt, memory.as_ref(), rules, (generation, n_ctx), control)?;
+        let mut input = input.clone();
+        let tokens = input.tokens.entry(side).or_default();
+        let first = prompt.len();
+        let ids: Vec<u32> = prompt.into_iter().chain(written.ids).collect();
+        // The prompt's own tokens know more (spans) than their ids tell.
+        let known = tokens.len();
+        tokens.extend(self.reader.decoder_tokens(&ids).into_iter().skip(known));
+        let payload = Payload::ids(ids);
+        if side == Side::Decoder {
+            input.target = Some(payload);
+        } else {
+            input.source = payload;
+        }
+        Ok((Cow::Owned(input), Some(Generated { side, first, probabilities: written.probabilities })))
     }
 
     /// How an objective changes with every weight of every pattern, other patterns fixed downstream
@@ -178,41 +218,23 @@ impl Model {
     ) -> Result<Gradients, ModelError> {
         let plan = RunPlan { sites: Sites::NONE, edits: edits.to_vec(), ..RunPlan::default() };
         self.engine.install(|| {
-            let mut run = Run::new(&plan, self.network.stack.blocks.len(), true, control);
-            let x = self.stream(input, &mut run)?;
+            let mut run = Run::new(&plan, &self.spec.stacks, true, control);
+            let streams = self.network.forward(input, &mut run)?;
             let taps = run.finish().taps;
-            let value = self.objective(&x, objective)?;
+            let value = self.objective(streams.main(), objective)?;
             let grads = value.backward()?;
-            let mut patterns = Vec::with_capacity(taps.len());
-            for tap in &taps {
+            let mut patterns: BTreeMap<StackKind, Vec<PerHead>> = BTreeMap::new();
+            for (at, tap) in &taps {
                 let shape = tap.dims3()?.into();
                 // Without a gradient the objective does not depend on this layer.
                 let values = match grads.get(tap) {
                     Some(grad) => super::kernels::share(grad)?,
                     None => vec![0.0; tap.elem_count()].into(),
                 };
-                patterns.push(PerHead::new(values, shape)?);
+                patterns.entry(at.stack).or_default().push(PerHead::new(values, shape)?);
             }
             Ok(Gradients { value: value.to_scalar()?, patterns })
         })
-    }
-
-    /// The final stream `[n, d_model]`.
-    fn stream(&self, input: &Encoded, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        run.checkpoint(0)?;
-        let x = match (&self.network.embedding, &input.payload) {
-            (Embedding::Text(embedding), Payload::Text { ids, segments }) => embedding.forward(ids, segments)?,
-            (Embedding::Patches(embedding), Payload::Image { pixels, size_px }) => {
-                embedding.forward(pixels, *size_px)?
-            }
-            _ => {
-                return Err(ModelError::Input {
-                    summary: "this input was prepared for another model".to_owned(),
-                    details: String::new(),
-                });
-            }
-        };
-        self.network.stack.forward(x, run)
     }
 
     fn objective(&self, x: &Tensor, objective: Objective) -> Result<Tensor, ModelError> {

@@ -1,17 +1,32 @@
 //! Bicubic resampling of position embeddings, as `torch.nn.functional.interpolate` does it with
-//! `mode="bicubic", align_corners=False`: cubic convolution with a = −0.75, borders repeated, no
-//! anti-aliasing. Pure arithmetic.
+//! `mode="bicubic", align_corners=False`: cubic convolution, with and without
+//! `antialias`. Pure arithmetic.
+
+/// How a grid is resampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bicubic {
+    /// Four taps each way, also when the grid shrinks.
+    Plain,
+    /// As many taps as the new grid's steps are wide (`antialias=True`).
+    Antialiased,
+}
 
 /// Resamples a grid of `d`-dimensional rows, `[from.0 · from.1, d]` to `[to.0 · to.1, d]`.
-pub(super) fn resize_rows(values: &[f32], from: (usize, usize), to: (usize, usize), d: usize) -> Vec<f32> {
+pub(super) fn resize_rows(
+    values: &[f32],
+    from: (usize, usize),
+    to: (usize, usize),
+    d: usize,
+    filter: Bicubic,
+) -> Vec<f32> {
     let mut out = vec![0.0; to.0 * to.1 * d];
-    let cols: Vec<_> = (0..to.1).map(|col| taps(col, from.1, to.1)).collect();
+    let cols: Vec<_> = (0..to.1).map(|col| filter.taps(col, from.1, to.1)).collect();
     for row in 0..to.0 {
-        let row_taps = taps(row, from.0, to.0);
+        let row_taps = filter.taps(row, from.0, to.0);
         for (col, col_taps) in cols.iter().enumerate() {
             let start = (row * to.1 + col) * d;
             let out = &mut out[start..start + d];
-            for (y, weight_y) in row_taps {
+            for (y, weight_y) in &row_taps {
                 for (x, weight_x) in col_taps {
                     let start = (y * from.1 + x) * d;
                     let weight = weight_y * weight_x;
@@ -25,47 +40,63 @@ pub(super) fn resize_rows(values: &[f32], from: (usize, usize), to: (usize, usiz
     out
 }
 
-/// The four source indices and weights of one target index.
-fn taps(target: usize, n_from: usize, n_to: usize) -> [(usize, f32); 4] {
-    let scale = n_from as f32 / n_to as f32;
-    let source = scale * (target as f32 + 0.5) - 0.5;
-    let first = source.floor();
-    let t = source - first;
-    let weights = [outer(t + 1.0), inner(t), inner(1.0 - t), outer(2.0 - t)];
-    let mut taps = [(0, 0.0); 4];
-    for (idx, (tap, weight)) in taps.iter_mut().zip(weights).enumerate() {
-        let index = (first as isize - 1 + idx as isize).clamp(0, n_from as isize - 1);
-        *tap = (index as usize, weight);
+impl Bicubic {
+    /// Source indices and weights of one target index.
+    fn taps(self, target: usize, n_from: usize, n_to: usize) -> Vec<(usize, f32)> {
+        let scale = n_from as f32 / n_to as f32;
+        match self {
+            Self::Plain => {
+                let source = scale * (target as f32 + 0.5) - 0.5;
+                let first = source.floor();
+                let taps = (-1..=2).map(|offset| {
+                    let at = first + offset as f32;
+                    ((at as isize).clamp(0, n_from as isize - 1) as usize, kernel(A, at - source))
+                });
+                taps.collect()
+            }
+            Self::Antialiased => {
+                let stretch = scale.max(1.0);
+                let centre = scale * (target as f32 + 0.5);
+                let first = (centre - 2.0 * stretch + 0.5).max(0.0) as usize;
+                let end = ((centre + 2.0 * stretch + 0.5).max(0.0) as usize).min(n_from);
+                let weight = |at: usize| kernel(A_ANTIALIASED, (at as f32 - centre + 0.5) / stretch);
+                let sum: f32 = (first..end).map(weight).sum();
+                (first..end).map(|at| (at, weight(at) / sum)).collect()
+            }
+        }
     }
-    taps
 }
 
 const A: f32 = -0.75;
+/// With anti-aliasing the reference changes the parameter too.
+const A_ANTIALIASED: f32 = -0.5;
 
-/// The kernel at a distance of at most one.
-fn inner(x: f32) -> f32 {
-    ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0
-}
-
-/// The kernel at a distance between one and two.
-fn outer(x: f32) -> f32 {
-    ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A
+/// The cubic convolution kernel with parameter `a`.
+fn kernel(a: f32, x: f32) -> f32 {
+    let x = x.abs();
+    if x <= 1.0 {
+        ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+    } else if x < 2.0 {
+        ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
+    } else {
+        0.0
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::resize_rows;
+    use super::{Bicubic, resize_rows};
 
     #[test]
     fn same_size_is_the_identity() {
         let values: Vec<f32> = (0..12).map(|i| (i * i) as f32).collect();
-        assert_eq!(resize_rows(&values, (2, 3), (2, 3), 2), values);
+        assert_eq!(resize_rows(&values, (2, 3), (2, 3), 2, Bicubic::Plain), values);
     }
 
     /// From `torch.nn.functional.interpolate(torch.tensor([[[[0., 1., 4.]]]]), size=(1, 5), mode="bicubic")`.
     #[test]
     fn one_dimension_matches_torch() {
-        let resized = resize_rows(&[0.0, 1.0, 4.0], (1, 3), (1, 5), 1);
+        let resized = resize_rows(&[0.0, 1.0, 4.0], (1, 3), (1, 5), 1, Bicubic::Plain);
         let expected = [-0.096, 0.172, 1.0, 2.908, 4.288];
         for (value, expected) in resized.iter().zip(expected) {
             assert!((value - expected).abs() < 1e-6 * expected.abs().max(1.0), "{resized:?}");

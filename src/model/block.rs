@@ -1,81 +1,96 @@
-//! The one transformer block that serves every family, instrumented at every site.
+//! The one transformer block that serves every family, and the stack of them.
+
+use std::sync::Arc;
 
 use candle_core::{D, Tensor};
 
 use super::{
     ModelError, Site,
+    attention::Attention,
     kernels::{self, Activation, Linear, Norm},
-    run::Run,
+    pass::Pass,
+    relative::RelativeBias,
+    rotary::Rotary,
+    run::{At, Run},
 };
-use crate::spec::LayerSpec;
+use crate::{
+    ids::StackKind,
+    spec::{LayerSpec, StackSpec},
+};
 
-/// Where a block's norms stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NormPlace {
-    /// Before attention and MLP (GPT-2, vision transformers).
-    Before,
-    /// After each residual addition (BERT).
-    After,
+/// The norms around one branch of the residual stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Norms {
+    /// Of what the branch reads (GPT-2, vision transformers, LLaMA).
+    pub before: Option<Norm>,
+    /// Of what the branch adds (Gemma 2 and 3).
+    pub branch: Option<Norm>,
+    /// Of the stream after the addition (BERT).
+    pub after: Option<Norm>,
 }
 
-/// Multi-head self-attention.
-#[derive(Debug)]
-pub(crate) struct Attention {
-    /// `[d_model, (heads + 2 · kv_heads) · d_head]`: queries, keys, values.
-    pub qkv: Linear,
-    /// `[heads · d_head, d_model]`.
-    pub out: Linear,
-    pub spec: LayerSpec,
-    pub causal: bool,
-}
+impl Norms {
+    pub fn pre(norm: Norm) -> Self {
+        Self { before: Some(norm), ..Self::default() }
+    }
 
-impl Attention {
-    /// `z` of all heads side by side; `out` maps it back to the stream.
-    ///
-    /// # Shapes
-    /// - `x`: `[n, d_model]`
-    /// - result: `[n, heads · d_head]`
-    fn forward(&self, layer: usize, x: &Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let LayerSpec { n_heads, n_kv_heads, d_head, scale } = self.spec;
-        let n = x.dim(0)?;
-        // Heads are strided views of one product: the kernels read them in place.
-        let qkv = self.qkv.forward(x)?.reshape((n, n_heads + 2 * n_kv_heads, d_head))?.transpose(0, 1)?;
-        let q = run.at(Site::Q, layer, qkv.narrow(0, 0, n_heads)?)?;
-        let k = run.at(Site::K, layer, qkv.narrow(0, n_heads, n_kv_heads)?)?;
-        let v = run.at(Site::V, layer, qkv.narrow(0, n_heads + n_kv_heads, n_kv_heads)?)?;
-        let scores = run.at(Site::Scores, layer, kernels::scores(&q, &k, scale, self.causal)?)?;
-        let pattern = if run.is_differentiated() {
-            kernels::softmax(&scores, self.causal)?
+    pub fn post(norm: Norm) -> Self {
+        Self { after: Some(norm), ..Self::default() }
+    }
+
+    /// What the branch reads.
+    fn enter(&self, resid: &Tensor) -> candle_core::Result<Tensor> {
+        self.before.as_ref().map_or_else(|| Ok(resid.clone()), |norm| norm.forward(resid))
+    }
+
+    /// The stream with `map(x)` added, in one pass unless somebody changes what is added.
+    fn join(
+        &self,
+        map: &Linear,
+        x: &Tensor,
+        resid: &Tensor,
+        (site, at): (Site, At),
+        run: &mut Run<'_>,
+    ) -> Result<Tensor, ModelError> {
+        let resid = if self.branch.is_none() && !run.edits(site, at) {
+            map.forward_add(x, resid)?
         } else {
-            kernels::softmax_in_place(scores, self.causal)?
+            let mut added = map.forward(x)?;
+            if let Some(norm) = &self.branch {
+                added = norm.forward(&added)?;
+            }
+            (resid + run.at(site, at, added)?)?
         };
-        let given = pattern.id();
-        let pattern = run.at(Site::Pattern, layer, pattern)?;
-        // Only an untouched pattern is sure to be zero beyond the diagonal.
-        let causal = self.causal && pattern.id() == given;
-        let mut z = kernels::attend(&pattern, &v, causal)?;
-        if run.needs(Site::Z, layer) {
-            let by_head = z.reshape((n, n_heads, d_head))?.transpose(0, 1)?;
-            let by_head = run.at(Site::Z, layer, by_head)?;
-            z = by_head.transpose(0, 1)?.contiguous()?.reshape((n, n_heads * d_head))?;
-        }
-        Ok(z)
+        Ok(match &self.after {
+            Some(norm) => norm.forward(&resid)?,
+            None => resid,
+        })
     }
 }
 
 /// Two linear maps around a non-linearity.
 #[derive(Debug)]
 pub(crate) struct Mlp {
+    /// `[d_model, d_mlp]`, or `[d_model, 2 · d_mlp]` with the gate first.
     pub up: Linear,
     pub activation: Activation,
+    /// Whether one half of the hidden layer, activated, scales the other.
+    pub gated: bool,
+    /// `[d_mlp, d_model]`.
     pub down: Linear,
 }
 
 impl Mlp {
+    pub const fn plain(up: Linear, activation: Activation, down: Linear) -> Self {
+        Self { up, activation, gated: false, down }
+    }
+
     /// The hidden layer; `down` maps it back to the stream.
     fn forward(&self, x: &Tensor, run: &Run<'_>) -> candle_core::Result<Tensor> {
         let hidden = self.up.forward(x)?;
-        if run.is_differentiated() {
+        if self.gated {
+            kernels::gated(&hidden, self.activation)
+        } else if run.is_differentiated() {
             kernels::activation(&hidden, self.activation)
         } else {
             kernels::activation_in_place(hidden, self.activation)
@@ -83,77 +98,87 @@ impl Mlp {
     }
 }
 
-/// Attention and MLP around a residual stream.
+/// Attention, cross-attention in a decoder, and MLP around a residual stream.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub attention: Attention,
-    pub attention_norm: Norm,
+    pub attention_norms: Norms,
+    pub cross: Option<(Attention, Norms)>,
     pub mlp: Mlp,
-    pub mlp_norm: Norm,
-    pub norms: NormPlace,
+    pub mlp_norms: Norms,
+    /// Whether attention and MLP read the same stream (GPT-NeoX, Phi-2).
+    pub parallel: bool,
 }
 
 impl Block {
-    fn forward(&self, layer: usize, x: Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let resid = run.at(Site::ResidPre, layer, x)?;
-        let z = match self.norms {
-            NormPlace::Before => self.attention.forward(layer, &self.attention_norm.forward(&resid)?, run)?,
-            NormPlace::After => self.attention.forward(layer, &resid, run)?,
-        };
-        let mut resid = add_to_stream(&self.attention.out, &z, resid, (Site::AttnOut, layer), run)?;
-        if self.norms == NormPlace::After {
-            resid = self.attention_norm.forward(&resid)?;
+    /// A block without cross-attention whose MLP follows its attention.
+    pub const fn new(attention: Attention, attention_norms: Norms, mlp: Mlp, mlp_norms: Norms) -> Self {
+        Self { attention, attention_norms, cross: None, mlp, mlp_norms, parallel: false }
+    }
+
+    fn forward(&self, at: At, x: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        let entering = run.at(Site::ResidPre, at, x)?;
+        let z = self.attention.forward(at, &self.attention_norms.enter(&entering)?, pass, run)?;
+        let mut resid = self.attention_norms.join(&self.attention.out, &z, &entering, (Site::AttnOut, at), run)?;
+        run.checkpoint()?;
+        if let Some((attention, norms)) = &self.cross {
+            let at = At { stack: StackKind::Cross, layer: at.layer };
+            let z = attention.forward(at, &norms.enter(&resid)?, pass, run)?;
+            resid = norms.join(&attention.out, &z, &resid, (Site::AttnOut, at), run)?;
         }
-        run.checkpoint(layer)?;
-        let resid = run.at(Site::ResidMid, layer, resid)?;
-        let hidden = match self.norms {
-            NormPlace::Before => self.mlp.forward(&self.mlp_norm.forward(&resid)?, run)?,
-            NormPlace::After => self.mlp.forward(&resid, run)?,
-        };
-        let resid = add_to_stream(&self.mlp.down, &hidden, resid, (Site::MlpOut, layer), run)?;
-        match self.norms {
-            NormPlace::Before => Ok(resid),
-            NormPlace::After => Ok(self.mlp_norm.forward(&resid)?),
-        }
+        let resid = run.at(Site::ResidMid, at, resid)?;
+        let source = if self.parallel { &entering } else { &resid };
+        let hidden = self.mlp.forward(&self.mlp_norms.enter(source)?, run)?;
+        self.mlp_norms.join(&self.mlp.down, &hidden, &resid, (Site::MlpOut, at), run)
     }
 }
 
-/// `resid + map(x)`, in one pass unless somebody changes what is added.
-fn add_to_stream(
-    map: &Linear,
-    x: &Tensor,
-    resid: Tensor,
-    (site, layer): (Site, usize),
-    run: &mut Run<'_>,
-) -> Result<Tensor, ModelError> {
-    if !run.edits(site, layer) {
-        return Ok(map.forward_add(x, &resid)?);
-    }
-    let added = run.at(site, layer, map.forward(x)?)?;
-    Ok((resid + added)?)
-}
-
-/// Blocks and what follows the last of them.
+/// Blocks, what they share, and what follows the last of them.
 #[derive(Debug)]
 pub(crate) struct Stack {
-    pub blocks: Vec<Block>,
+    pub kind: StackKind,
+    /// One per layer; layers may share one (ALBERT).
+    pub blocks: Vec<Arc<Block>>,
     pub final_norm: Option<Norm>,
+    /// Rotary embeddings that attention layers refer to by index.
+    pub rotary: Vec<Rotary>,
+    /// The bias that all layers share.
+    pub bias: Option<RelativeBias>,
 }
 
 impl Stack {
+    /// Blocks with nothing shared.
+    pub fn new(kind: StackKind, blocks: Vec<Block>, final_norm: Option<Norm>) -> Self {
+        let blocks = blocks.into_iter().map(Arc::new).collect();
+        Self { kind, blocks, final_norm, rotary: Vec::new(), bias: None }
+    }
+
+    /// What the stack is; with cross-attention also what that is.
+    pub fn specs(&self) -> Vec<StackSpec> {
+        let spec = |kind, layers: Vec<&Attention>| StackSpec {
+            kind,
+            causal: layers.first().is_some_and(|attention| attention.causal),
+            layers: layers.iter().map(|attention| -> LayerSpec { attention.spec }).collect(),
+        };
+        let own = spec(self.kind, self.blocks.iter().map(|block| &block.attention).collect());
+        let cross: Vec<_> = self.blocks.iter().filter_map(|block| Some(&block.cross.as_ref()?.0)).collect();
+        if cross.is_empty() { vec![own] } else { vec![own, spec(StackKind::Cross, cross)] }
+    }
+
     /// # Shapes
     /// - `x`, result: `[n, d_model]`; the result is after the final norm
-    pub fn forward(&self, mut x: Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+    pub fn forward(&self, mut x: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        pass.prepare(self, x.dim(0)?, x.device())?;
         for (layer, block) in self.blocks.iter().enumerate() {
-            run.checkpoint(layer)?;
-            x = block.forward(layer, x, run)?;
+            run.checkpoint()?;
+            x = block.forward(At { stack: self.kind, layer }, x, pass, run)?;
+            run.layer_done();
         }
-        run.checkpoint(self.blocks.len())?;
+        run.checkpoint()?;
         if let Some(norm) = &self.final_norm {
             x = norm.forward(&x)?;
         }
-        let n_layers = self.blocks.len();
-        let x = run.at(Site::ResidFinal, n_layers, x)?;
+        let x = run.at(Site::ResidFinal, At { stack: self.kind, layer: self.blocks.len() }, x)?;
         // A single infinity reaches the sum, so one number tells.
         let sum = x.sum_keepdim(D::Minus1)?.flatten_all()?.to_vec1::<f32>()?;
         if sum.iter().all(|sum| sum.is_finite()) {

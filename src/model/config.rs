@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{LoadError, ModelFiles, kernels::Activation};
+use super::{LoadError, ModelFiles, encode::Decoding, kernels::Activation};
 
 const FILE: &str = "config.json";
 
@@ -165,6 +165,17 @@ impl Config {
             Some(n) if (1..=max as u64).contains(&n) => Ok(Some(n as usize)),
             _ => Err(self.error(format!("{name} is {value}, which no model has"))),
         }
+    }
+
+    /// What frames a text that the model writes.
+    pub fn decoding(&self) -> Decoding {
+        let id = |name: &str| self.values.get(name).and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
+        let end = match self.values.get("eos_token_id") {
+            Some(Value::Array(ids)) => ids.iter().filter_map(|id| u32::try_from(id.as_u64()?).ok()).collect(),
+            _ => id("eos_token_id").into_iter().collect(),
+        };
+        let start = id("decoder_start_token_id").or_else(|| id("bos_token_id"));
+        Decoding { start, end, forced_first: id("forced_bos_token_id"), never: Vec::new() }
     }
 
     fn get(&self, aliases: &[&'static str]) -> Option<(&'static str, &Value)> {

@@ -1,10 +1,11 @@
 //! From token ids or pixels to the first residual stream.
 
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
 
 use super::{
     ModelError,
-    bicubic::resize_rows,
+    bicubic::{Bicubic, resize_rows},
+    encode::Payload,
     kernels::{Linear, Norm},
 };
 
@@ -17,29 +18,95 @@ pub(crate) enum Embedding {
     Patches(PatchEmbedding),
 }
 
+impl Embedding {
+    /// The first stream `[n, d_model]` of an input whose first token stands at `first`, and the grid of
+    /// patches if there is one.
+    pub fn forward(&self, input: &Payload, first: usize) -> Result<(Tensor, Option<(usize, usize)>), ModelError> {
+        match (self, input) {
+            (Self::Text(embedding), Payload::Text { ids, segments }) => {
+                Ok((embedding.forward(ids, segments, first)?, None))
+            }
+            (Self::Patches(embedding), Payload::Image { pixels, size_px }) => {
+                let (x, grid) = embedding.forward(pixels, *size_px)?;
+                Ok((x, Some(grid)))
+            }
+            _ => Err(input_error("this input was prepared for another model", "")),
+        }
+    }
+}
+
 /// Sum of token, position and segment embeddings.
 #[derive(Debug)]
 pub(crate) struct TextEmbedding {
-    /// `[n_vocab, d_model]`.
+    /// `[n_vocab, d_embedding]`.
     pub word: Tensor,
-    /// `[n_ctx, d_model]`.
-    pub position: Tensor,
-    /// `[n_segments, d_model]`.
+    /// Factor on the token embedding: `√d_model` for Gemma and Marian, 1 for most.
+    pub scale: f32,
+    pub position: Option<Positions>,
+    /// `[n_segments, d_embedding]`.
     pub segment: Option<Tensor>,
     pub norm: Option<Norm>,
+    /// To the width of the stream, where embeddings are narrower (ALBERT, ELECTRA).
+    pub projection: Option<Linear>,
+    /// Longest sequence.
+    pub n_ctx: usize,
+}
+
+/// A table of position embeddings.
+#[derive(Debug)]
+pub(crate) struct Positions {
+    /// `[rows, d_embedding]`.
+    pub table: Tensor,
+    /// Row of the first position.
+    pub offset: usize,
+    /// A token that takes no position but the row before the first (RoBERTa's padding).
+    pub padding: Option<u32>,
+}
+
+impl Positions {
+    /// Rows for positions from 0.
+    pub const fn from_zero(table: Tensor) -> Self {
+        Self { table, offset: 0, padding: None }
+    }
+
+    fn rows(&self, ids: &[u32], first: usize) -> candle_core::Result<Tensor> {
+        let start = self.offset + first;
+        if !self.padding.is_some_and(|padding| ids.contains(&padding)) {
+            return self.table.narrow(0, start, ids.len());
+        }
+        let mut next = start as u32;
+        let rows: Vec<u32> = ids
+            .iter()
+            .map(|id| {
+                if Some(*id) == self.padding {
+                    self.offset.saturating_sub(1) as u32
+                } else {
+                    next += 1;
+                    next - 1
+                }
+            })
+            .collect();
+        self.table.index_select(&Tensor::new(rows, self.table.device())?, 0)
+    }
 }
 
 impl TextEmbedding {
-    /// `[n, d_model]`; `segments` may be empty, which means segment 0 throughout.
-    pub fn forward(&self, ids: &[u32], segments: &[u32]) -> Result<Tensor, ModelError> {
+    /// Token embeddings alone.
+    pub const fn tokens(word: Tensor, n_ctx: usize) -> Self {
+        Self { word, scale: 1.0, position: None, segment: None, norm: None, projection: None, n_ctx }
+    }
+
+    /// `[n, d_model]`; `segments` may be empty, which means segment 0 throughout. The first token
+    /// stands at position `first`.
+    pub fn forward(&self, ids: &[u32], segments: &[u32], first: usize) -> Result<Tensor, ModelError> {
         let device = self.word.device();
-        let (n_vocab, n_ctx) = (self.word.dim(0)?, self.position.dim(0)?);
+        let n_vocab = self.word.dim(0)?;
         if ids.is_empty() {
             return Err(input_error("the input is empty", "Type some text"));
         }
-        if ids.len() > n_ctx {
+        if first + ids.len() > self.n_ctx {
             return Err(input_error(
-                &format!("the input has {} tokens, but the model reads at most {n_ctx}", ids.len()),
+                &format!("the input has {} tokens, but the model reads at most {}", first + ids.len(), self.n_ctx),
                 "Shorten the text",
             ));
         }
@@ -52,6 +119,9 @@ impl TextEmbedding {
         let n = ids.len();
         let select = |table: &Tensor, ids: &[u32]| table.index_select(&Tensor::new(ids, device)?, 0);
         let mut x = select(&self.word, ids)?;
+        if self.scale != 1.0 {
+            x = (x * f64::from(self.scale))?;
+        }
         if let Some(table) = &self.segment {
             let n_segments = table.dim(0)?;
             if !segments.is_empty() && segments.len() != n {
@@ -65,41 +135,71 @@ impl TextEmbedding {
             let zeros = vec![0; n];
             x = (x + select(table, if segments.is_empty() { &zeros } else { segments })?)?;
         }
-        x = (x + self.position.narrow(0, 0, n)?)?;
-        match &self.norm {
-            Some(norm) => Ok(norm.forward(&x)?),
+        if let Some(position) = &self.position {
+            x = (x + position.rows(ids, first)?)?;
+        }
+        if let Some(norm) = &self.norm {
+            x = norm.forward(&x)?;
+        }
+        match &self.projection {
+            Some(projection) => Ok(projection.forward(&x)?),
             None => Ok(x),
         }
     }
 }
 
-/// A linear map of each patch, after a CLS token, plus positions.
+/// A linear map of each patch, after prefix tokens, plus positions.
 #[derive(Debug)]
 pub(crate) struct PatchEmbedding {
     /// `[3 · patch height · patch width, d_model]`.
     pub projection: Linear,
-    /// `[1, d_model]`.
-    pub cls: Tensor,
-    /// `[1 + rows · columns, d_model]`.
-    pub position: Tensor,
+    /// CLS and distillation tokens, `[n_prefix, d_model]`; possibly none.
+    pub prefix: Option<Tensor>,
+    /// `[n_prefix + rows · columns, d_model]`.
+    pub position: Option<Tensor>,
+    /// Tokens without a position between prefix and patches (DINOv2's registers), `[n_registers, d_model]`.
+    pub registers: Option<Tensor>,
+    /// Of the whole sequence (CLIP).
+    pub norm: Option<Norm>,
     /// Rows and columns the positions were trained for.
     pub grid: (usize, usize),
     pub patch_px: (usize, usize),
+    /// How positions are resampled for other grids.
+    pub filter: Bicubic,
 }
 
 impl PatchEmbedding {
-    /// `[1 + patches, d_model]` from channel-major pixels of any size; positions are interpolated
-    /// when the grid is another than the trained one.
-    pub fn forward(&self, pixels: &[f32], size_px: (usize, usize)) -> Result<Tensor, ModelError> {
-        let device = self.cls.device();
+    /// `[prefix + registers + patches, d_model]` and the grid, from channel-major pixels of any size;
+    /// positions are interpolated when the grid is another than the trained one.
+    pub fn forward(&self, pixels: &[f32], size_px: (usize, usize)) -> Result<(Tensor, (usize, usize)), ModelError> {
         let grid = self.grid_of(pixels.len(), size_px)?;
         let patches = unfold(pixels, size_px, self.patch_px, grid);
-        let x = Tensor::from_vec(patches, (grid.0 * grid.1, 3 * self.patch_px.0 * self.patch_px.1), device)?;
-        let x = Tensor::cat(&[&self.cls, &self.projection.forward(&x)?], 0)?;
-        if grid == self.grid {
-            return Ok((x + &self.position)?);
+        let x = Tensor::from_vec(
+            patches,
+            (grid.0 * grid.1, 3 * self.patch_px.0 * self.patch_px.1),
+            self.projection.device(),
+        )?;
+        let mut x = self.projection.forward(&x)?;
+        if let Some(prefix) = &self.prefix {
+            x = Tensor::cat(&[prefix, &x], 0)?;
         }
-        Ok((x + self.positions_for(grid, device)?)?)
+        if let Some(position) = &self.position {
+            x = if grid == self.grid { (x + position)? } else { (x + self.positions_for(position, grid)?)? };
+        }
+        if let Some(registers) = &self.registers {
+            let n_prefix = self.n_prefix()?;
+            let n_patches = grid.0 * grid.1;
+            let parts = [x.narrow(0, 0, n_prefix)?, registers.clone(), x.narrow(0, n_prefix, n_patches)?];
+            x = Tensor::cat(&parts, 0)?;
+        }
+        if let Some(norm) = &self.norm {
+            x = norm.forward(&x)?;
+        }
+        Ok((x, grid))
+    }
+
+    fn n_prefix(&self) -> candle_core::Result<usize> {
+        self.prefix.as_ref().map_or(Ok(0), |prefix| prefix.dim(0))
     }
 
     /// Rows and columns of patches in a picture of this size.
@@ -123,14 +223,16 @@ impl PatchEmbedding {
         }
     }
 
-    fn positions_for(&self, grid: (usize, usize), device: &Device) -> Result<Tensor, ModelError> {
-        let n_prefix = 1;
-        let d_model = self.position.dim(1)?;
+    fn positions_for(&self, position: &Tensor, grid: (usize, usize)) -> Result<Tensor, ModelError> {
+        let (n_prefix, d_model) = (self.n_prefix()?, position.dim(1)?);
         let n_patches = self.grid.0 * self.grid.1;
-        let trained = self.position.narrow(0, n_prefix, n_patches)?.flatten_all()?.to_vec1::<f32>()?;
-        let resized = resize_rows(&trained, self.grid, grid, d_model);
-        let resized = Tensor::from_vec(resized, (grid.0 * grid.1, d_model), device)?;
-        Ok(Tensor::cat(&[&self.position.narrow(0, 0, n_prefix)?, &resized], 0)?)
+        let trained = position.narrow(0, n_prefix, n_patches)?.flatten_all()?.to_vec1::<f32>()?;
+        let resized = resize_rows(&trained, self.grid, grid, d_model, self.filter);
+        let resized = Tensor::from_vec(resized, (grid.0 * grid.1, d_model), position.device())?;
+        if n_prefix == 0 {
+            return Ok(resized);
+        }
+        Ok(Tensor::cat(&[&position.narrow(0, 0, n_prefix)?, &resized], 0)?)
     }
 }
 

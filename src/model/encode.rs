@@ -9,13 +9,16 @@ use super::{
 use crate::{
     capture::{ImageInfo, InputInfo, Token},
     ids::Side,
-    spec::Modality,
+    spec::{ImageSpec, Modality, TextSpec},
 };
 
 /// What one forward pass reads.
 #[derive(Clone, Debug)]
 pub struct Encoded {
-    pub(crate) payload: Payload,
+    /// For the only tower, the encoder, or the vision tower.
+    pub(crate) source: Payload,
+    /// For the decoder or the text tower; `None` until the decoder has written it.
+    pub(crate) target: Option<Payload>,
     /// Token sequences by side.
     pub tokens: BTreeMap<Side, Vec<Token>>,
     /// For captions and metadata.
@@ -32,128 +35,250 @@ pub(crate) enum Payload {
     Image { pixels: Vec<f32>, size_px: (usize, usize) },
 }
 
+impl Payload {
+    /// Token ids of a single segment.
+    pub const fn ids(ids: Vec<u32>) -> Self {
+        Self::Text { ids, segments: Vec::new() }
+    }
+}
+
 /// How a model's input is prepared.
 #[derive(Debug)]
-pub(crate) enum Reader {
+pub(crate) struct Reader {
+    modality: Modality,
     /// Without a tokenizer only raw ids can be read.
-    Text {
-        encoder: Option<Box<TextEncoder>>,
-        n_ctx: usize,
-        n_vocab: usize,
-    },
-    Image {
-        processor: ImageProcessor,
-        patch_px: (usize, usize),
-        n_prefix: usize,
-    },
+    encoder: Option<Box<TextEncoder>>,
+    processor: Option<ImageProcessor>,
+    /// What a decoder's text starts with, and what ends it.
+    pub decoding: Decoding,
+}
+
+/// Ids that frame what a decoder writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decoding {
+    /// Read before the first token of the decoder's text.
+    pub start: Option<u32>,
+    /// Any of these ends the text.
+    pub end: Vec<u32>,
+    /// What the first written token must be (a language code).
+    pub forced_first: Option<u32>,
+    /// Tokens that are never written.
+    pub never: Vec<u32>,
+}
+
+impl Decoding {
+    /// What is added to the logits of the token after `written`; `None` when nothing is.
+    pub fn penalty(&self, written: &[u32], n_vocab: usize) -> Option<Vec<f32>> {
+        if let (Some(first), true) = (self.forced_first, written.is_empty()) {
+            let mut penalty = vec![f32::NEG_INFINITY; n_vocab];
+            *penalty.get_mut(first as usize)? = 0.0;
+            return Some(penalty);
+        }
+        if self.never.is_empty() {
+            return None;
+        }
+        let mut penalty = vec![0.0; n_vocab];
+        for &id in &self.never {
+            if let Some(entry) = penalty.get_mut(id as usize) {
+                *entry = f32::NEG_INFINITY;
+            }
+        }
+        Some(penalty)
+    }
 }
 
 impl Reader {
-    /// Reads the tokenizer's or the image processor's files. A missing tokenizer is not an error
+    /// Reads the tokenizer's and the image processor's files. A missing tokenizer is not an error
     /// here: raw ids can still be run.
-    pub fn open(files: &ModelFiles, modality: &Modality) -> Result<Self, LoadError> {
-        match *modality {
-            Modality::Text { n_ctx, n_vocab } => {
-                let encoder = match TextEncoder::from_files(files) {
-                    Ok(encoder) => Some(Box::new(encoder)),
-                    Err(InputError::MissingTokenizer) => None,
-                    Err(error) => return Err(error.into()),
-                };
-                Ok(Self::Text { encoder, n_ctx, n_vocab })
-            }
-            Modality::Image { size_px, patch_px, n_prefix } => {
-                Ok(Self::Image { processor: ImageProcessor::from_files(files, size_px)?, patch_px, n_prefix })
-            }
+    pub fn open(files: &ModelFiles, modality: &Modality, decoding: Decoding) -> Result<Self, LoadError> {
+        let mut reader = Self { modality: *modality, encoder: None, processor: None, decoding };
+        if modality.text().or(modality.target()).is_some() {
+            reader.encoder = match TextEncoder::from_files(files) {
+                Ok(encoder) => Some(Box::new(encoder)),
+                Err(InputError::MissingTokenizer) => None,
+                Err(error) => return Err(error.into()),
+            };
         }
+        if let Some(image) = modality.image() {
+            reader.processor = Some(ImageProcessor::from_files(files, image.size_px)?);
+        }
+        Ok(reader)
     }
 
-    /// Where the tokenizer or the image processor came from, and what the user must know about it.
+    /// Where the tokenizer and the image processor came from, and what the user must know about it.
     pub fn source(&self) -> (String, Option<String>) {
-        match self {
-            Self::Text { encoder: Some(encoder), n_vocab, .. } => {
-                let warning = (encoder.n_vocab() > *n_vocab)
-                    .then(|| format!("The tokenizer has {} ids, but the model only {n_vocab}", encoder.n_vocab()));
-                (encoder.source().to_owned(), warning)
+        let mut sources = Vec::new();
+        let mut warning = None;
+        if let Some(spec) = self.modality.text().or(self.modality.target()) {
+            match &self.encoder {
+                Some(encoder) => {
+                    warning = (encoder.n_vocab() > spec.n_vocab).then(|| {
+                        format!("The tokenizer has {} ids, but the model only {}", encoder.n_vocab(), spec.n_vocab)
+                    });
+                    sources.push(encoder.source());
+                }
+                None => {
+                    warning =
+                        Some("There is no tokenizer among the model's files, so it reads token ids only".to_owned());
+                }
             }
-            Self::Text { encoder: None, .. } => {
-                let warning = "There is no tokenizer among the model's files, so it reads token ids only";
-                ("none".to_owned(), Some(warning.to_owned()))
-            }
-            Self::Image { processor, .. } => (processor.source().to_owned(), None),
         }
+        sources.extend(self.processor.as_ref().map(ImageProcessor::source));
+        (if sources.is_empty() { "none".to_owned() } else { sources.join(", ") }, warning)
     }
 
     /// What to show for a vocabulary id.
     pub fn label(&self, id: u32) -> String {
-        match self {
-            Self::Text { encoder: Some(encoder), .. } => encoder.decode_label(id),
-            _ => format!("#{id}"),
+        self.encoder.as_ref().map_or_else(|| format!("#{id}"), |encoder| encoder.decode_label(id))
+    }
+
+    /// Tokens of ids that a decoder reads.
+    pub fn decoder_tokens(&self, ids: &[u32]) -> Vec<Token> {
+        let mut tokens = match &self.encoder {
+            Some(encoder) => encoder.tokens_of_ids(ids),
+            None => ids.iter().map(|&id| Token { text: format!("#{id}"), id: Some(id), ..Token::default() }).collect(),
+        };
+        if let Some(first) = tokens.first_mut().filter(|token| token.id == self.decoding.start) {
+            first.special = true;
         }
+        tokens
     }
 
     pub fn encode(&self, input: &Input) -> Result<Encoded, ModelError> {
-        match (self, input) {
-            (Self::Text { encoder: Some(encoder), n_ctx, n_vocab }, Input::Text(text)) => {
-                let encoded = encoder.encode(text, *n_ctx)?;
-                super::input::check_ids(&encoded.ids, *n_vocab, *n_ctx)?;
-                let info = InputInfo { text: Some(text.text.clone()), text_b: text.text_b.clone(), image: None };
-                Ok(Encoded::from_text(encoded, info))
+        match (&self.modality, input) {
+            (Modality::Text(spec), Input::Text(_) | Input::Ids(_)) => self.text(input, spec, Side::Only),
+            (Modality::Image(spec), Input::Image(_) | Input::Pixels { .. }) => self.image(input, spec, Side::Only),
+            (Modality::TextToText { source, target }, Input::Pair { source: text, target: forced }) => {
+                let encoded = self.text(text, source, Side::Encoder)?;
+                self.with_forced(encoded, forced, target)
             }
-            (Self::Text { encoder: None, .. }, Input::Text(_)) => Err(InputError::MissingTokenizer.into()),
-            (Self::Text { encoder, n_ctx, n_vocab }, Input::Ids(ids)) => {
-                let encoded = EncodedText::from_ids(ids, encoder.as_deref(), *n_vocab, *n_ctx)?;
-                Ok(Encoded::from_text(encoded, InputInfo::default()))
+            (Modality::TextToText { source, .. }, Input::Text(_) | Input::Ids(_)) => {
+                self.text(input, source, Side::Encoder)
             }
-            (Self::Image { processor, patch_px, n_prefix }, Input::Image(source)) => {
-                let encoded = processor.encode(&open_picture(source)?, *patch_px, *n_prefix)?;
-                Ok(Encoded::from_image(encoded, InputInfo { image: Some(name_of(source)), ..InputInfo::default() }))
+            (Modality::ImageToText { source, target }, Input::Pair { source: picture, target: forced }) => {
+                let encoded = self.image(picture, source, Side::Encoder)?;
+                self.with_forced(encoded, forced, target)
             }
-            (Self::Image { patch_px, n_prefix, .. }, Input::Pixels { data, size_px }) => {
+            (Modality::ImageToText { source, .. }, Input::Image(_) | Input::Pixels { .. }) => {
+                self.image(input, source, Side::Encoder)
+            }
+            (Modality::ImageAndText { image, text }, Input::Pair { source: picture, target: words }) => {
+                let words = self.text(words, text, Side::Text)?;
+                let mut encoded = self.image(picture, image, Side::Vision)?;
+                encoded.target = Some(words.source);
+                encoded.tokens.extend(words.tokens);
+                encoded.input.text = words.input.text;
+                encoded.notes.extend(words.notes);
+                Ok(encoded)
+            }
+            (Modality::ImageAndText { .. }, _) => {
+                Err(refuse("this model compares a picture with a text", "Give both a picture and a text"))
+            }
+            (_, Input::Pair { .. }) => {
+                Err(refuse("this model has no decoder, so it takes no target text", "Leave the target out"))
+            }
+            (Modality::Text(_) | Modality::TextToText { .. }, Input::Image(_) | Input::Pixels { .. }) => {
+                Err(refuse("this model reads text, not pictures", "Open a vision model for this picture"))
+            }
+            (Modality::Image(_) | Modality::ImageToText { .. }, Input::Text(_) | Input::Ids(_)) => {
+                Err(refuse("this model reads pictures, not text", "Open a text model for this text"))
+            }
+        }
+    }
+
+    fn text(&self, input: &Input, spec: &TextSpec, side: Side) -> Result<Encoded, ModelError> {
+        let TextSpec { n_ctx, n_vocab } = *spec;
+        let (encoded, info) = match (input, &self.encoder) {
+            (Input::Text(text), Some(encoder)) => {
+                let encoded = encoder.encode(text, n_ctx)?;
+                super::input::check_ids(&encoded.ids, n_vocab, n_ctx)?;
+                let (text, text_b) = (Some(text.text.clone()), text.text_b.clone());
+                (encoded, InputInfo { text, text_b, ..InputInfo::default() })
+            }
+            (Input::Text(_), None) => return Err(InputError::MissingTokenizer.into()),
+            (Input::Ids(ids), encoder) => {
+                (EncodedText::from_ids(ids, encoder.as_deref(), n_vocab, n_ctx)?, InputInfo::default())
+            }
+            _ => return Err(refuse("a text is needed here, not a picture", "")),
+        };
+        let EncodedText { ids, type_ids, tokens, notes } = encoded;
+        Ok(Encoded {
+            source: Payload::Text { ids, segments: type_ids },
+            target: None,
+            tokens: BTreeMap::from([(side, tokens)]),
+            input: info,
+            image: None,
+            notes,
+        })
+    }
+
+    fn image(&self, input: &Input, spec: &ImageSpec, side: Side) -> Result<Encoded, ModelError> {
+        let ImageSpec { patch_px, n_prefix, .. } = *spec;
+        let (encoded, name) = match (input, &self.processor) {
+            (Input::Image(source), Some(processor)) => {
+                (processor.encode(&open_picture(source)?, patch_px, n_prefix)?, Some(name_of(source)))
+            }
+            (Input::Pixels { data, size_px }, _) => {
                 // Checked here already: a size that lies would make as many tokens.
                 let expected = size_px.0.checked_mul(size_px.1).and_then(|n| n.checked_mul(3));
                 if expected != Some(data.len()) {
-                    return Err(ModelError::Input {
-                        summary: format!("{} pixel values are not 3 × {} × {}", data.len(), size_px.0, size_px.1),
-                        details: "Give the values of three channels, one after the other".to_owned(),
-                    });
+                    return Err(refuse(
+                        &format!("{} pixel values are not 3 × {} × {}", data.len(), size_px.0, size_px.1),
+                        "Give the values of three channels, one after the other",
+                    ));
                 }
-                let encoded = EncodedImage::from_pixels(data.to_vec(), *size_px, *patch_px, *n_prefix);
-                Ok(Encoded::from_image(encoded, InputInfo::default()))
+                (EncodedImage::from_pixels(data.to_vec(), *size_px, patch_px, n_prefix), None)
             }
-            (Self::Text { .. }, Input::Image(_) | Input::Pixels { .. }) => Err(ModelError::Input {
-                summary: "this model reads text, not pictures".to_owned(),
-                details: "Open a vision model for this picture".to_owned(),
-            }),
-            (Self::Image { .. }, Input::Text(_) | Input::Ids(_)) => Err(ModelError::Input {
-                summary: "this model reads pictures, not text".to_owned(),
-                details: "Open a text model for this text".to_owned(),
-            }),
+            _ => return Err(refuse("a picture is needed here, not a text", "")),
+        };
+        let EncodedImage { pixels, size_px, info, tokens, notes } = encoded;
+        Ok(Encoded {
+            source: Payload::Image { pixels, size_px },
+            target: None,
+            tokens: BTreeMap::from([(side, tokens)]),
+            input: InputInfo { image: name, ..InputInfo::default() },
+            image: Some(info),
+            notes,
+        })
+    }
+
+    /// An input with a text that the decoder is made to write. Raw ids are read as they are; a text is
+    /// read after the start token and without its end.
+    fn with_forced(&self, mut encoded: Encoded, forced: &Input, spec: &TextSpec) -> Result<Encoded, ModelError> {
+        let mut target = self.text(forced, spec, Side::Decoder)?;
+        let tokens = target.tokens.entry(Side::Decoder).or_default();
+        if let (Input::Text(_), Payload::Text { ids, segments }) = (forced, &mut target.source) {
+            if ids.last().is_some_and(|last| self.decoding.end.contains(last)) {
+                ids.pop();
+                tokens.pop();
+            }
+            if let Some(start) = self.decoding.start
+                && ids.first() != Some(&start)
+            {
+                ids.insert(0, start);
+                tokens.insert(0, Token { text: self.label(start), id: Some(start), special: true, ..Token::default() });
+                ids.truncate(spec.n_ctx);
+                tokens.truncate(spec.n_ctx);
+            }
+            segments.clear();
         }
+        encoded.tokens.extend(target.tokens);
+        encoded.input.target = target.input.text;
+        encoded.notes.extend(target.notes);
+        encoded.target = Some(target.source);
+        Ok(encoded)
     }
 }
 
 impl Encoded {
-    fn from_text(encoded: EncodedText, input: InputInfo) -> Self {
-        let EncodedText { ids, type_ids, tokens, notes } = encoded;
-        Self {
-            payload: Payload::Text { ids, segments: type_ids },
-            tokens: BTreeMap::from([(Side::Only, tokens)]),
-            input,
-            image: None,
-            notes,
-        }
+    /// What the decoder or the text tower reads.
+    pub(crate) fn target(&self) -> Result<&Payload, ModelError> {
+        self.target.as_ref().ok_or_else(|| ModelError::internal("the decoder has nothing to read"))
     }
+}
 
-    fn from_image(encoded: EncodedImage, input: InputInfo) -> Self {
-        let EncodedImage { pixels, size_px, info, tokens, notes } = encoded;
-        Self {
-            payload: Payload::Image { pixels, size_px },
-            tokens: BTreeMap::from([(Side::Only, tokens)]),
-            input,
-            image: Some(info),
-            notes,
-        }
-    }
+fn refuse(summary: &str, details: &str) -> ModelError {
+    ModelError::Input { summary: summary.to_owned(), details: details.to_owned() }
 }
 
 fn name_of(source: &ImageSource) -> String {

@@ -208,6 +208,11 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// A state that the code around it rules out.
+    pub(crate) fn internal(what: &str) -> Self {
+        Self::Engine(candle_core::Error::Msg(what.to_owned()))
+    }
+
     /// What to do about it; may be empty.
     pub fn details(&self) -> String {
         match self {

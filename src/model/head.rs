@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::{
     Logits, ModelError,
     kernels::{self, Activation, Linear, Norm, with_values},
+    network::Streams,
 };
 use crate::{
     capture::{Matrix, Prediction, PredictionItem, PredictionRow},
@@ -24,17 +25,45 @@ const LOGITS_AT_ONCE: usize = 4_000_000;
 /// Above this many logits only the last position is predicted, unless all logits are wanted.
 const MAX_PREDICTED: usize = 16_000_000;
 
-/// A prediction head.
+/// A prediction head: which positions it reads, what it makes of them, and a linear map to outcomes.
 #[derive(Debug)]
-pub(crate) enum Head {
-    /// BERT: dense, activation, norm, then the vocabulary.
-    MaskedLm { dense: Linear, activation: Activation, norm: Norm, decoder: Linear },
-    /// GPT: straight to the vocabulary.
-    NextToken { decoder: Linear },
-    /// A class for the text, read from its first or last token.
-    TextClass { pooler: Option<Linear>, from_last: bool, classifier: Linear, labels: Vec<String> },
-    /// A class for the picture, read from CLS.
-    ImageClass { classifier: Linear, labels: Vec<String> },
+pub(crate) struct Head {
+    pub kind: HeadKind,
+    pub reads: Reads,
+    pub transform: Transform,
+    /// To the vocabulary or the classes.
+    pub output: Linear,
+    /// Class names; `None` for heads over the vocabulary.
+    pub labels: Option<Vec<String>>,
+    /// Logits `x` become `cap · tanh(x / cap)` (Gemma 2).
+    pub softcap: Option<f32>,
+}
+
+/// Which positions of the stream a head reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// Each position for itself.
+    Each,
+    /// The first: CLS.
+    First,
+    /// The last.
+    Last,
+    /// The mean of all after `n_prefix` tokens (BEiT).
+    Mean { n_prefix: usize },
+    /// The first beside the mean of all after `n_prefix` tokens (DINOv2).
+    FirstAndMean { n_prefix: usize },
+    /// The first two side by side: CLS and distillation token (DeiT).
+    FirstTwo,
+}
+
+/// What happens between the stream and the last linear map, in this order.
+#[derive(Debug, Default)]
+pub(crate) struct Transform {
+    /// A factor (T5's tied output).
+    pub scale: Option<f32>,
+    pub dense: Option<Linear>,
+    pub activation: Option<Activation>,
+    pub norm: Option<Norm>,
 }
 
 /// What became of the head.
@@ -46,57 +75,77 @@ pub(crate) struct Outcome {
 }
 
 impl Head {
-    pub const fn kind(&self) -> HeadKind {
-        match self {
-            Self::MaskedLm { .. } => HeadKind::MaskedLm,
-            Self::NextToken { .. } => HeadKind::NextToken,
-            Self::TextClass { .. } => HeadKind::TextClass,
-            Self::ImageClass { .. } => HeadKind::ImageClass,
+    /// A head that says what follows each position.
+    pub fn next_token(output: Linear) -> Self {
+        Self {
+            kind: HeadKind::NextToken,
+            reads: Reads::Each,
+            transform: Transform::default(),
+            output,
+            labels: None,
+            softcap: None,
         }
     }
 
-    /// Logits of some positions of the stream; a classifier has a single row in any case.
+    /// A head that says which token stands at each position.
+    pub const fn masked_lm(dense: Linear, activation: Activation, norm: Norm, output: Linear) -> Self {
+        let transform = Transform { scale: None, dense: Some(dense), activation: Some(activation), norm: Some(norm) };
+        Self { kind: HeadKind::MaskedLm, reads: Reads::Each, transform, output, labels: None, softcap: None }
+    }
+
+    /// A head that names a class.
+    pub const fn class(
+        kind: HeadKind,
+        reads: Reads,
+        transform: Transform,
+        output: Linear,
+        labels: Vec<String>,
+    ) -> Self {
+        Self { kind, reads, transform, output, labels: Some(labels), softcap: None }
+    }
+
+    /// Logits of some positions of the stream; a head that reads no single positions has one row in any
+    /// case.
     ///
     /// # Shapes
     /// - `x`: `[n, d_model]`, after the final norm
     /// - result: `[rows.len(), n_vocab]` or `[1, classes]`
     pub fn logits(&self, x: &Tensor, rows: Range<usize>) -> candle_core::Result<Tensor> {
-        self.output().forward(&self.features(x, rows)?)
+        self.cap(self.output.forward(&self.features(x, rows)?)?)
     }
 
-    /// The last linear map.
-    const fn output(&self) -> &Linear {
-        match self {
-            Self::MaskedLm { decoder: output, .. }
-            | Self::NextToken { decoder: output }
-            | Self::TextClass { classifier: output, .. }
-            | Self::ImageClass { classifier: output, .. } => output,
+    fn cap(&self, logits: Tensor) -> candle_core::Result<Tensor> {
+        match self.softcap {
+            Some(cap) => kernels::softcap(&logits, cap),
+            None => Ok(logits),
         }
     }
 
     /// What the last linear map reads.
     fn features(&self, x: &Tensor, rows: Range<usize>) -> candle_core::Result<Tensor> {
-        match self {
-            Self::MaskedLm { dense, activation, norm, .. } => {
-                let x = dense.forward(&x.narrow(0, rows.start, rows.len())?)?;
-                norm.forward(&kernels::activation(&x, *activation)?)
-            }
-            Self::NextToken { .. } => x.narrow(0, rows.start, rows.len()),
-            Self::TextClass { pooler, from_last, .. } => {
-                let row = if *from_last { x.dim(0)? - 1 } else { 0 };
-                let x = x.narrow(0, row, 1)?;
-                let Some(pooler) = pooler else { return Ok(x) };
-                kernels::activation(&pooler.forward(&x)?, Activation::Tanh)
-            }
-            Self::ImageClass { .. } => x.narrow(0, 0, 1),
+        let n = x.dim(0)?;
+        let mean = |n_prefix: usize| x.narrow(0, n_prefix, n - n_prefix)?.mean_keepdim(0);
+        let mut x = match self.reads {
+            Reads::Each => x.narrow(0, rows.start, rows.len())?,
+            Reads::First => x.narrow(0, 0, 1)?,
+            Reads::Last => x.narrow(0, n - 1, 1)?,
+            Reads::Mean { n_prefix } => mean(n_prefix)?,
+            Reads::FirstAndMean { n_prefix } => Tensor::cat(&[x.narrow(0, 0, 1)?, mean(n_prefix)?], 1)?,
+            Reads::FirstTwo => x.narrow(0, 0, 2)?.reshape((1, 2 * x.dim(1)?))?,
+        };
+        let Transform { scale, dense, activation, norm } = &self.transform;
+        if let Some(scale) = scale {
+            x = (x * f64::from(*scale))?;
         }
-    }
-
-    /// Class names; `None` for heads over the vocabulary.
-    const fn labels(&self) -> Option<&Vec<String>> {
-        match self {
-            Self::MaskedLm { .. } | Self::NextToken { .. } => None,
-            Self::TextClass { labels, .. } | Self::ImageClass { labels, .. } => Some(labels),
+        if let Some(dense) = dense {
+            x = dense.forward(&x)?;
+        }
+        if let Some(activation) = activation {
+            x = kernels::activation(&x, *activation)?;
+        }
+        match norm {
+            Some(norm) => norm.forward(&x),
+            None => Ok(x),
         }
     }
 
@@ -104,18 +153,20 @@ impl Head {
     /// between steps and may stop the work.
     pub fn run(
         &self,
-        x: &Tensor,
+        streams: &Streams,
         plan: Logits,
         label: &dyn Fn(u32) -> String,
         checkpoint: &dyn Fn() -> Result<(), ModelError>,
     ) -> Result<Outcome, ModelError> {
+        let x = streams.main();
         let n = x.dim(0)?;
-        let labels = self.labels();
-        let n_outcomes = self.output().dims()?.1;
+        let labels = self.labels.as_ref();
+        let whole = self.reads != Reads::Each;
+        let n_outcomes = self.output.dims()?.1;
         let mut outcome = Outcome::default();
         let positions = match plan {
             Logits::Skip => return Ok(outcome),
-            _ if labels.is_some() => 0..1,
+            _ if whole => 0..1,
             Logits::Predict if n * n_outcomes > MAX_PREDICTED => {
                 outcome.note = Some(format!("Only the last of {n} positions is predicted, to save time"));
                 n - 1..n
@@ -133,7 +184,7 @@ impl Head {
         while start < n_outcomes {
             checkpoint()?;
             let part = start..n_outcomes.min(start + at_once);
-            let logits = self.output().columns(part.clone())?.forward(&features)?;
+            let logits = self.cap(self.output.columns(part.clone())?.forward(&features)?)?;
             with_values(&logits, |values| {
                 rank(&mut ranking, values, start);
                 if let Some(kept) = kept.as_mut().and_then(Arc::get_mut) {
@@ -155,10 +206,10 @@ impl Head {
             if top.iter().any(|(_, probability)| !probability.is_finite()) {
                 return Err(ModelError::NotFinite { what: "logits".to_owned() });
             }
-            let position = labels.is_none().then_some(position);
+            let position = (!whole).then_some(position);
             rows.push(PredictionRow { position, top: top.into_iter().map(item).collect() });
         }
-        outcome.prediction = Some(Prediction { kind: self.kind(), rows });
+        outcome.prediction = Some(Prediction { kind: self.kind, rows });
         Ok(outcome)
     }
 }

@@ -5,6 +5,7 @@
 //! Inside, a family file maps the checkpoint's names to one generic embedding, block and head.
 
 mod api;
+mod attention;
 pub mod audit;
 mod bicubic;
 mod block;
@@ -16,11 +17,16 @@ mod engine;
 mod error;
 mod families;
 mod files;
+mod generate;
 mod head;
 pub mod input;
 pub mod kernels;
 pub mod locate;
+mod network;
+mod pass;
 mod progress;
+mod relative;
+mod rotary;
 mod run;
 mod site;
 mod source;
@@ -32,6 +38,7 @@ pub use encode::Encoded;
 pub use engine::{Engine, EngineError};
 pub use error::{LoadError, ModelError};
 pub use files::ModelFiles;
+pub use generate::{Choice, Generation};
 pub use progress::{Cancelled, Control, Progress, Stage, uninterrupted};
 pub use site::{Edit, Logits, RunPlan, Site, Sites};
 pub use source::{ImageSource, Input, TextInput};

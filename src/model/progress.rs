@@ -20,6 +20,8 @@ pub enum Stage {
     Encode,
     /// The forward pass; steps are layers.
     Forward,
+    /// Writing a text; steps are tokens.
+    Generate,
     /// Projecting; steps are heads.
     Project,
     /// Writing a file.
@@ -33,6 +35,7 @@ impl Stage {
             Self::Load => "Reading weights",
             Self::Encode => "Preparing input",
             Self::Forward => "Running layer",
+            Self::Generate => "Writing token",
             Self::Project => "Projecting head",
             Self::Write => "Writing file",
         }

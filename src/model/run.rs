@@ -3,56 +3,81 @@
 //!
 //! With an empty plan every call hands its tensor back untouched, so recording cannot change numbers.
 
+use std::collections::BTreeMap;
+
 use candle_core::{DType, Tensor, Var};
 
 use super::{Control, Edit, ModelError, Progress, RunPlan, Site, Stage, kernels::share};
-use crate::capture::{LayerCapture, Matrix, PerHead};
+use crate::{
+    capture::{LayerCapture, Matrix, PerHead, StackCapture},
+    ids::StackKind,
+    spec::StackSpec,
+};
+
+/// Where in the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct At {
+    pub stack: StackKind,
+    pub layer: usize,
+}
 
 pub(crate) struct Run<'a> {
     plan: &'a RunPlan,
     control: &'a Control<'a>,
-    /// Layer and position of the progress.
+    /// Layers of all stacks together; cross-attention belongs to its decoder's layers.
     n_layers: usize,
-    /// Bytes that patterns and scores may still take.
+    n_done: usize,
+    /// Bytes that patterns, scores and biases may still take.
     budget: u64,
     n_omitted: usize,
-    layers: Vec<LayerCapture>,
-    resid_final: Option<Matrix>,
+    stacks: BTreeMap<StackKind, StackCapture>,
+    /// The bias that all layers of a stack share, so that they also share its storage.
+    shared_bias: Option<(StackKind, PerHead)>,
     /// One zero per pattern value, added to the pattern: their gradients are the pattern's.
-    taps: Option<Vec<Var>>,
+    taps: Option<Vec<(At, Var)>>,
 }
 
 /// What a run recorded.
 pub(crate) struct Recorded {
-    pub layers: Vec<LayerCapture>,
-    pub resid_final: Option<Matrix>,
+    pub stacks: Vec<StackCapture>,
     /// Layers whose patterns or scores were over the budget.
     pub n_omitted: usize,
-    pub taps: Vec<Var>,
+    pub taps: Vec<(At, Var)>,
 }
 
 impl<'a> Run<'a> {
-    pub fn new(plan: &'a RunPlan, n_layers: usize, with_taps: bool, control: &'a Control<'a>) -> Self {
+    pub fn new(plan: &'a RunPlan, stacks: &[StackSpec], with_taps: bool, control: &'a Control<'a>) -> Self {
+        let empty = |spec: &StackSpec| {
+            let layers = vec![LayerCapture::default(); spec.layers.len()];
+            (spec.kind, StackCapture { kind: spec.kind, layers, resid_final: None })
+        };
+        let own_layers = stacks.iter().filter(|spec| spec.kind != StackKind::Cross);
         Self {
             plan,
             control,
-            n_layers,
+            n_layers: own_layers.map(|spec| spec.layers.len()).sum(),
+            n_done: 0,
             budget: plan.pattern_budget_bytes,
             n_omitted: 0,
-            layers: vec![LayerCapture::default(); n_layers],
-            resid_final: None,
+            stacks: stacks.iter().map(empty).collect(),
+            shared_bias: None,
             taps: with_taps.then(Vec::new),
         }
     }
 
     /// Between steps: reports progress and stops if asked to.
-    pub fn checkpoint(&self, layers_done: usize) -> Result<(), ModelError> {
-        Ok((self.control)(Progress { stage: Stage::Forward, done: layers_done, total: self.n_layers })?)
+    pub fn checkpoint(&self) -> Result<(), ModelError> {
+        Ok((self.control)(Progress { stage: Stage::Forward, done: self.n_done, total: self.n_layers })?)
+    }
+
+    /// One more layer has run.
+    pub const fn layer_done(&mut self) {
+        self.n_done += 1;
     }
 
     /// Whether this run does anything at a site. Callers skip building a view that nobody looks at.
-    pub fn needs(&self, site: Site, layer: usize) -> bool {
-        self.records(site, layer) || self.edits(site, layer)
+    pub fn needs(&self, site: Site, at: At) -> bool {
+        self.records(site, at) || self.edits(site, at)
     }
 
     /// Whether gradients will be asked for, so that every value must stay as it is.
@@ -61,14 +86,14 @@ impl<'a> Run<'a> {
     }
 
     /// Whether this run changes anything at a site.
-    pub fn edits(&self, site: Site, layer: usize) -> bool {
-        self.plan.edits.iter().any(|edit| touches(edit, site, layer))
+    pub fn edits(&self, site: Site, at: At) -> bool {
+        self.plan.edits.iter().any(|edit| touches(edit, site, at))
     }
 
     /// Passes a site's value on, after edits, tap and recording.
-    pub fn at(&mut self, site: Site, layer: usize, mut x: Tensor) -> Result<Tensor, ModelError> {
+    pub fn at(&mut self, site: Site, at: At, mut x: Tensor) -> Result<Tensor, ModelError> {
         let plan = self.plan;
-        for edit in plan.edits.iter().filter(|edit| touches(edit, site, layer)) {
+        for edit in plan.edits.iter().filter(|edit| touches(edit, site, at)) {
             x = apply(edit, &x)?;
         }
         if site == Site::Pattern
@@ -76,29 +101,59 @@ impl<'a> Run<'a> {
         {
             let tap = Var::zeros(x.shape(), DType::F32, x.device())?;
             x = (x + tap.as_tensor())?;
-            taps.push(tap);
+            taps.push((at, tap));
         }
-        if self.records(site, layer) {
-            self.record(site, layer, &x)?;
+        if self.records(site, at) {
+            self.record(site, at, &x)?;
         }
         Ok(x)
     }
 
+    /// Keeps the bias of a layer whose queries and keys are kept, so that its scores can be recomputed.
+    pub fn keep_bias(&mut self, at: At, bias: &Tensor, shared: bool) -> Result<(), ModelError> {
+        if !self.records(Site::Q, at) {
+            return Ok(());
+        }
+        let known = self.shared_bias.as_ref().filter(|(stack, _)| shared && *stack == at.stack);
+        let kept = if let Some((_, kept)) = known {
+            kept.clone()
+        } else {
+            let bytes = 4 * bias.elem_count() as u64;
+            if bytes > self.budget {
+                return Ok(());
+            }
+            self.budget -= bytes;
+            let kept = PerHead::new(share(bias)?, bias.dims3()?.into())?;
+            if shared {
+                self.shared_bias = Some((at.stack, kept.clone()));
+            }
+            kept
+        };
+        if let Some(layer) = self.layer(at) {
+            layer.bias = Some(kept);
+        }
+        Ok(())
+    }
+
     pub fn finish(self) -> Recorded {
+        // In the order in which stacks are shown, which is that of their kinds.
         Recorded {
-            layers: self.layers,
-            resid_final: self.resid_final,
+            stacks: self.stacks.into_values().collect(),
             n_omitted: self.n_omitted,
             taps: self.taps.unwrap_or_default(),
         }
     }
 
-    fn records(&self, site: Site, layer: usize) -> bool {
-        let in_layer = || self.plan.layers.as_ref().is_none_or(|layers| layers.contains(&layer));
+    fn layer(&mut self, at: At) -> Option<&mut LayerCapture> {
+        self.stacks.get_mut(&at.stack)?.layers.get_mut(at.layer)
+    }
+
+    fn records(&self, site: Site, at: At) -> bool {
+        let in_layer = || self.plan.layers.as_ref().is_none_or(|layers| layers.contains(&at.layer));
         self.plan.sites.contains(site) && (site == Site::ResidFinal || in_layer())
     }
 
-    fn record(&mut self, site: Site, layer: usize, x: &Tensor) -> Result<(), ModelError> {
+    fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
         if matches!(site, Site::Scores | Site::Pattern) {
             let bytes = 4 * x.elem_count() as u64;
             if bytes > self.budget {
@@ -110,10 +165,12 @@ impl<'a> Run<'a> {
         let per_head = |x: &Tensor| -> Result<_, ModelError> { Ok(Some(PerHead::new(share(x)?, x.dims3()?.into())?)) };
         let matrix = |x: &Tensor| -> Result<_, ModelError> { Ok(Some(Matrix::new(share(x)?, x.dims2()?.into())?)) };
         if site == Site::ResidFinal {
-            self.resid_final = matrix(x)?;
+            if let Some(stack) = self.stacks.get_mut(&at.stack) {
+                stack.resid_final = matrix(x)?;
+            }
             return Ok(());
         }
-        let Some(slot) = self.layers.get_mut(layer) else { return Ok(()) };
+        let Some(slot) = self.layer(at) else { return Ok(()) };
         match site {
             Site::Q => slot.q = per_head(x)?,
             Site::K => slot.k = per_head(x)?,
@@ -129,12 +186,15 @@ impl<'a> Run<'a> {
     }
 }
 
-fn touches(edit: &Edit, at_site: Site, at_layer: usize) -> bool {
-    match edit {
-        Edit::AblateHead { layer, .. } => at_site == Site::Z && *layer == at_layer,
-        Edit::SetPattern { layer, .. } => at_site == Site::Pattern && *layer == at_layer,
-        Edit::HideToken { .. } => at_site == Site::Scores,
-        Edit::Patch { site, layer, .. } => *site == at_site && (*layer == at_layer || at_site == Site::ResidFinal),
+fn touches(edit: &Edit, at_site: Site, at: At) -> bool {
+    let here = |stack: StackKind, layer: usize| stack == at.stack && layer == at.layer;
+    match *edit {
+        Edit::AblateHead { stack, layer, .. } => at_site == Site::Z && here(stack, layer),
+        Edit::SetPattern { stack, layer, .. } => at_site == Site::Pattern && here(stack, layer),
+        Edit::HideToken { side, .. } => at_site == Site::Scores && at.stack.key_side() == side,
+        Edit::Patch { site, stack, layer, .. } => {
+            site == at_site && stack == at.stack && (layer == at.layer || at_site == Site::ResidFinal)
+        }
     }
 }
 
@@ -149,7 +209,7 @@ fn apply(edit: &Edit, x: &Tensor) -> Result<Tensor, ModelError> {
             let rows: Vec<_> = (0..n_query).collect();
             replace(x, Some(*head), &rows, pattern.as_slice(), pattern.n_cols())
         }
-        Edit::HideToken { position } => {
+        Edit::HideToken { position, .. } => {
             let n_key = x.dims3()?.2;
             let mut mask = vec![0.0f32; n_key];
             let Some(hidden) = mask.get_mut(*position) else {

@@ -1,6 +1,10 @@
 //! What a run may record, and what it may change. Plain data: shapes are checked when it is run.
 
-use crate::capture::Matrix;
+use super::Generation;
+use crate::{
+    capture::Matrix,
+    ids::{Side, StackKind},
+};
 
 /// A point in the forward pass where a value exists.
 ///
@@ -110,6 +114,9 @@ pub struct RunPlan {
     pub logits: Logits,
     /// Changes, in order.
     pub edits: Vec<Edit>,
+    /// How a decoder writes when it is given no target; a text model continues its input only when this
+    /// is present.
+    pub generate: Option<Generation>,
 }
 
 impl Default for RunPlan {
@@ -120,6 +127,7 @@ impl Default for RunPlan {
             pattern_budget_bytes: 768 << 20,
             logits: Logits::default(),
             edits: Vec::new(),
+            generate: None,
         }
     }
 }
@@ -129,6 +137,8 @@ impl Default for RunPlan {
 pub enum Edit {
     /// One head adds nothing: its `z` is zero.
     AblateHead {
+        /// Which stack.
+        stack: StackKind,
         /// Layer, from 0.
         layer: usize,
         /// Query head, from 0.
@@ -136,6 +146,8 @@ pub enum Edit {
     },
     /// One head attends as given.
     SetPattern {
+        /// Which stack.
+        stack: StackKind,
         /// Layer, from 0.
         layer: usize,
         /// Query head, from 0.
@@ -145,6 +157,8 @@ pub enum Edit {
     },
     /// No query of any layer can attend to this token.
     HideToken {
+        /// Whose token.
+        side: Side,
         /// Position, from 0.
         position: usize,
     },
@@ -152,6 +166,8 @@ pub enum Edit {
     Patch {
         /// Where.
         site: Site,
+        /// Which stack.
+        stack: StackKind,
         /// Layer, from 0; not used by `ResidFinal`.
         layer: usize,
         /// Which head of a per-head site; `None` for the others.

@@ -20,6 +20,27 @@ pub enum Input {
         /// Height and width.
         size_px: (usize, usize),
     },
+    /// Two inputs: what an encoder reads and what its decoder is made to write, or a picture and the
+    /// text it is compared with.
+    Pair {
+        /// For the encoder or the vision tower.
+        source: Box<Self>,
+        /// For the decoder or the text tower.
+        target: Box<Self>,
+    },
+}
+
+impl Input {
+    /// A single text, special tokens added.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextInput { text: text.into(), ..TextInput::default() })
+    }
+
+    /// This input for the encoder or the vision tower, `target` for the decoder or the text tower.
+    #[must_use]
+    pub fn with_target(self, target: Self) -> Self {
+        Self::Pair { source: Box::new(self), target: Box::new(target) }
+    }
 }
 
 /// Text and how to tokenise it.

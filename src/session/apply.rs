@@ -255,7 +255,7 @@ impl Session {
             return Vec::new();
         }
         match self.model.latest().cloned() {
-            Some(model) if matches!(model.spec.modality, Modality::Text { .. }) => self.run(),
+            Some(model) if model.spec.modality.text().is_some() => self.run(),
             current => {
                 if let Some(model) = current {
                     let summary = format!("{} sees pictures, so demo:gpt reads the text", model.spec.name);
@@ -302,7 +302,7 @@ impl Session {
             return Vec::new();
         }
         match self.model.latest().cloned() {
-            Some(model) if matches!(model.spec.modality, Modality::Image { .. }) => self.run(),
+            Some(model) if model.spec.modality.image().is_some() => self.run(),
             current => {
                 if let Some(model) = current {
                     self.notify(
@@ -337,20 +337,33 @@ impl Session {
     }
 
     fn input_for(&self, model: &LoadedModel) -> Result<Input, Failure> {
-        match model.spec.modality {
-            Modality::Text { .. } if self.text.trim().is_empty() => Err(Failure {
-                summary: "There is no text to run".to_owned(),
-                details: "Type a sentence, or drop a text file".to_owned(),
-            }),
-            Modality::Text { .. } => Ok(Input::Text(TextInput {
-                text: self.text.clone(),
-                text_b: self.text_b.clone().filter(|text| !text.trim().is_empty()),
-                ..TextInput::default()
-            })),
-            Modality::Image { .. } => self.image.clone().map(Input::Image).ok_or_else(|| Failure {
+        let text = || {
+            if self.text.trim().is_empty() {
+                return Err(Failure {
+                    summary: "There is no text to run".to_owned(),
+                    details: "Type a sentence, or drop a text file".to_owned(),
+                });
+            }
+            let text_b = self.text_b.clone().filter(|text| !text.trim().is_empty());
+            Ok(Input::Text(TextInput { text: self.text.clone(), text_b, ..TextInput::default() }))
+        };
+        let image = || {
+            self.image.clone().map(Input::Image).ok_or_else(|| Failure {
                 summary: "There is no picture to run".to_owned(),
                 details: "Drop a picture, or paste one".to_owned(),
-            }),
+            })
+        };
+        // Without a target the model writes one.
+        let with_target = |source: Input| match self.target.trim() {
+            "" => source,
+            target => source.with_target(Input::text(target)),
+        };
+        match model.spec.modality {
+            Modality::Text(_) => text(),
+            Modality::Image(_) => image(),
+            Modality::TextToText { .. } => text().map(with_target),
+            Modality::ImageToText { .. } => image().map(with_target),
+            Modality::ImageAndText { .. } => Ok(image()?.with_target(text()?)),
         }
     }
 
@@ -362,12 +375,11 @@ impl Session {
                 for warning in &model.audit.warnings {
                     self.notify(NoticeKind::Info, Failure { summary: warning.clone(), details: String::new() });
                 }
-                match model.spec.modality {
-                    Modality::Text { .. } if self.text.trim().is_empty() => DEFAULT_TEXT.clone_into(&mut self.text),
-                    Modality::Image { .. } if self.image.is_none() => {
-                        self.image = Some(ImageSource::Bundled(DEFAULT_SAMPLE.to_owned()));
-                    }
-                    _ => {}
+                if model.spec.modality.text().is_some() && self.text.trim().is_empty() {
+                    DEFAULT_TEXT.clone_into(&mut self.text);
+                }
+                if model.spec.modality.image().is_some() && self.image.is_none() {
+                    self.image = Some(ImageSource::Bundled(DEFAULT_SAMPLE.to_owned()));
                 }
                 self.model = Loadable::Ready(model);
                 return self.run();

@@ -27,6 +27,8 @@ pub struct Session {
     pub text: String,
     /// Second sentence, if the input is a pair.
     pub text_b: Option<String>,
+    /// What the decoder of an encoder–decoder is made to write; the model writes itself when it is blank.
+    pub target: String,
     /// Picture input.
     pub image: Option<ImageSource>,
     /// The example that is shown, by its index, until the input or the model changes.

@@ -9,7 +9,7 @@ use attnscope::{
         file::{self, FileSite},
     },
     ids::{CaptureId, HeadId, Side, StackKind},
-    spec::{HeadKind, Modality},
+    spec::{HeadKind, Modality, TextSpec},
 };
 
 use crate::support::synthetic;
@@ -43,6 +43,7 @@ fn parts(capture: &Capture) -> CaptureParts {
         image: capture.image().cloned(),
         logits: capture.logits().cloned(),
         prediction: None,
+        generated: None,
         notes: Vec::new(),
     }
 }
@@ -199,7 +200,7 @@ fn a_file_of_another_program_needs_only_patterns() {
     assert!(opened.q(head).is_none());
     assert_eq!(opened.tokens(Side::Only)[2].text, "2", "positions stand in for tokens");
     assert_eq!(opened.notes().len(), 2, "no tokens, one tensor ignored: {:?}", opened.notes());
-    assert!(matches!(opened.model().modality, Modality::Text { n_ctx: 3, .. }));
+    assert!(matches!(opened.model().modality, Modality::Text(TextSpec { n_ctx: 3, .. })));
 }
 
 #[test]

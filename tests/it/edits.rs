@@ -2,7 +2,7 @@
 
 use attnscope::{
     capture::{Capture, Matrix},
-    ids::HeadId,
+    ids::{HeadId, Side, StackKind},
     model::{
         Edit, Encoded, Engine, Input, Logits, Model, ModelError, ModelFiles, Objective, RunPlan, Site, Sites,
         uninterrupted,
@@ -10,6 +10,8 @@ use attnscope::{
 };
 
 use crate::parity::{Reference, fixture, load};
+
+const SELF: StackKind = StackKind::SelfAttention;
 
 fn plan(edits: Vec<Edit>) -> RunPlan {
     RunPlan { sites: Sites::all(), logits: Logits::Keep, edits, ..RunPlan::default() }
@@ -37,7 +39,7 @@ fn max_diff(a: &[f32], b: &[f32]) -> f32 {
 fn a_hidden_token_is_attended_to_by_nobody() {
     for folder in ["bert", "gpt2"] {
         let (model, encoded) = setup(folder);
-        let capture = run(&model, &encoded, vec![Edit::HideToken { position: 3 }]);
+        let capture = run(&model, &encoded, vec![Edit::HideToken { side: Side::Only, position: 3 }]);
         for (layer, spec) in model.spec().stacks[0].layers.iter().enumerate() {
             for head in 0..spec.n_heads {
                 let pattern = capture.stored_pattern(HeadId::single(layer, head)).unwrap();
@@ -56,7 +58,7 @@ fn a_hidden_token_is_attended_to_by_nobody() {
 #[test]
 fn a_query_without_any_key_attends_to_nothing() {
     let (model, encoded) = setup("gpt2");
-    let capture = run(&model, &encoded, vec![Edit::HideToken { position: 0 }]);
+    let capture = run(&model, &encoded, vec![Edit::HideToken { side: Side::Only, position: 0 }]);
     let pattern = capture.stored_pattern(HeadId::single(0, 0)).unwrap();
     assert!(pattern.row(0).unwrap().iter().all(|weight| *weight == 0.0));
     assert!(logits(&capture).iter().all(|logit| logit.is_finite()));
@@ -65,14 +67,14 @@ fn a_query_without_any_key_attends_to_nothing() {
 #[test]
 fn an_ablated_head_adds_nothing() {
     let (model, encoded) = setup("bert");
-    let ablated = run(&model, &encoded, vec![Edit::AblateHead { layer: 1, head: 2 }]);
+    let ablated = run(&model, &encoded, vec![Edit::AblateHead { stack: SELF, layer: 1, head: 2 }]);
     let z = ablated.layer(HeadId::single(1, 0)).unwrap().z.clone().unwrap();
     assert!(z.head(2).unwrap().as_slice().iter().all(|value| *value == 0.0));
     assert!(z.head(1).unwrap().as_slice().iter().any(|value| *value != 0.0));
     // Attending to nothing is the same as adding nothing.
     let n = z.shape()[1];
     let nothing = Matrix::new(vec![0.0; n * n], [n, n]).unwrap();
-    let blind = run(&model, &encoded, vec![Edit::SetPattern { layer: 1, head: 2, pattern: nothing }]);
+    let blind = run(&model, &encoded, vec![Edit::SetPattern { stack: SELF, layer: 1, head: 2, pattern: nothing }]);
     assert!(max_diff(logits(&ablated), logits(&blind)) < 1e-5);
 }
 
@@ -82,11 +84,11 @@ fn setting_what_is_already_there_changes_nothing() {
         let (model, encoded) = setup(folder);
         let plain = run(&model, &encoded, vec![]);
         let pattern = plain.stored_pattern(HeadId::single(1, 1)).unwrap();
-        let same = run(&model, &encoded, vec![Edit::SetPattern { layer: 1, head: 1, pattern }]);
+        let same = run(&model, &encoded, vec![Edit::SetPattern { stack: SELF, layer: 1, head: 1, pattern }]);
         assert!(max_diff(logits(&plain), logits(&same)) < 1e-5, "{folder}");
         let stream = plain.layer(HeadId::single(1, 0)).unwrap().resid_pre.clone().unwrap();
         let positions = (0..stream.n_rows()).collect();
-        let patch = Edit::Patch { site: Site::ResidPre, layer: 1, head: None, positions, value: stream };
+        let patch = Edit::Patch { site: Site::ResidPre, stack: SELF, layer: 1, head: None, positions, value: stream };
         assert_eq!(logits(&plain), logits(&run(&model, &encoded, vec![patch])), "{folder}");
     }
 }
@@ -98,7 +100,7 @@ fn a_patched_stream_carries_one_run_into_another() {
     let source = run(&model, &other, vec![]);
     let stream = source.layer(HeadId::single(1, 0)).unwrap().resid_pre.clone().unwrap();
     let positions: Vec<_> = (0..stream.n_rows()).collect();
-    let patch = Edit::Patch { site: Site::ResidPre, layer: 1, head: None, positions, value: stream };
+    let patch = Edit::Patch { site: Site::ResidPre, stack: SELF, layer: 1, head: None, positions, value: stream };
     assert_eq!(logits(&run(&model, &encoded, vec![patch])), logits(&source));
 }
 
@@ -106,11 +108,18 @@ fn a_patched_stream_carries_one_run_into_another() {
 fn edits_that_do_not_fit_are_refused() {
     let (model, encoded) = setup("bert");
     let value = || Matrix::new(vec![0.0; 32], [1, 32]).unwrap();
-    let patch = |site, head, position| Edit::Patch { site, layer: 0, head, positions: vec![position], value: value() };
+    let patch = |site, head, position| Edit::Patch {
+        site,
+        stack: SELF,
+        layer: 0,
+        head,
+        positions: vec![position],
+        value: value(),
+    };
     let edits = [
-        Edit::HideToken { position: 15 },
-        Edit::AblateHead { layer: 0, head: 4 },
-        Edit::SetPattern { layer: 0, head: 0, pattern: value() },
+        Edit::HideToken { side: Side::Only, position: 15 },
+        Edit::AblateHead { stack: SELF, layer: 0, head: 4 },
+        Edit::SetPattern { stack: SELF, layer: 0, head: 0, pattern: value() },
         patch(Site::ResidPre, None, 15),
         patch(Site::ResidPre, Some(0), 0),
         patch(Site::Q, None, 0),
@@ -145,10 +154,10 @@ fn pattern_gradients_match_finite_differences() {
                     let mut values = pattern.as_slice().to_vec();
                     values[query * pattern.n_cols() + key] += step;
                     let pattern = Matrix::new(values, pattern.shape()).unwrap();
-                    difference(&run(&model, &encoded, vec![Edit::SetPattern { layer, head, pattern }]))
+                    difference(&run(&model, &encoded, vec![Edit::SetPattern { stack: SELF, layer, head, pattern }]))
                 };
                 let slope = (nudged(STEP) - nudged(-STEP)) / (2.0 * STEP);
-                let gradient = gradients.patterns[layer].head(head).unwrap().get(query, key).unwrap();
+                let gradient = gradients.patterns[&SELF][layer].head(head).unwrap().get(query, key).unwrap();
                 assert!(
                     (slope - gradient).abs() <= 0.02 * gradient.abs() + 2e-3,
                     "{folder} layer {layer} head {head}: slope {slope}, gradient {gradient}"
@@ -166,7 +175,7 @@ fn gradients_of_a_model_without_a_head_need_another_objective() {
     let logit = model.pattern_gradients(&encoded, Objective::Logit { row: 0, id: 0 }, &[], &uninterrupted);
     assert!(matches!(logit, Err(ModelError::Edit(_))));
     let norm = model.pattern_gradients(&encoded, Objective::SquaredNorm { position: 0 }, &[], &uninterrupted).unwrap();
-    assert!(norm.patterns.iter().all(|pattern| pattern.as_slice().iter().any(|value| *value != 0.0)));
+    assert!(norm.patterns[&SELF].iter().all(|pattern| pattern.as_slice().iter().any(|value| *value != 0.0)));
 }
 
 #[test]

@@ -50,6 +50,7 @@ fn without_patterns(capture: &Capture) -> Capture {
         image: capture.image().cloned(),
         logits: None,
         prediction: None,
+        generated: None,
         notes: Vec::new(),
     })
     .unwrap()

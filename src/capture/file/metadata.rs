@@ -8,7 +8,7 @@ use super::FileError;
 use crate::{
     capture::{CropRect, ImageInfo, InputInfo, Token},
     ids::StackKind,
-    spec::{HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
+    spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
 
 /// Written as `format`.
@@ -52,6 +52,14 @@ pub(super) struct StackEntry {
     scale: Option<PerLayer<f32>>,
     #[serde(default)]
     causal: bool,
+    /// Zero means no sliding window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    window: Option<PerLayer<usize>>,
+    /// Zero means no cap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    softcap: Option<PerLayer<f32>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    biased: Option<PerLayer<bool>>,
 }
 
 /// One value for all layers, or one per layer.
@@ -71,6 +79,12 @@ impl<T: Copy + PartialEq> PerLayer<T> {
         }
     }
 
+    /// `None` when every layer has the usual value.
+    fn unless_all(values: impl Iterator<Item = T> + Clone, usual: T) -> Option<Self> {
+        let unusual = values.clone().any(|value| value != usual);
+        unusual.then(|| Self::of(values))
+    }
+
     fn at(&self, layer: usize) -> Option<T> {
         match self {
             Self::All(value) => Some(*value),
@@ -87,15 +101,41 @@ pub(super) enum HeadEntry {
     NextToken,
     TextClass,
     ImageClass,
+    TokenClass,
+    Similarity,
 }
 
 /// What the model reads.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ModalityEntry {
-    Text { n_ctx: usize, n_vocab: usize },
-    Image { size_px: (usize, usize), patch_px: (usize, usize), n_prefix: usize },
+    Text(TextEntry),
+    Image(PictureEntry),
+    TextToText { source: TextEntry, target: TextEntry },
+    ImageToText { source: PictureEntry, target: TextEntry },
+    ImageAndText { image: PictureEntry, text: TextEntry },
 }
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(remote = "TextSpec")]
+struct TextSpecEntry {
+    n_ctx: usize,
+    n_vocab: usize,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct TextEntry(#[serde(with = "TextSpecEntry")] TextSpec);
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(remote = "ImageSpec")]
+struct ImageSpecEntry {
+    size_px: (usize, usize),
+    patch_px: (usize, usize),
+    n_prefix: usize,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct PictureEntry(#[serde(with = "ImageSpecEntry")] ImageSpec);
 
 impl From<&ModelSpec> for ModelEntry {
     fn from(spec: &ModelSpec) -> Self {
@@ -122,6 +162,9 @@ impl From<&StackSpec> for StackEntry {
             d_head: Some(PerLayer::of(layers().map(|layer| layer.d_head))),
             scale: Some(PerLayer::of(layers().map(|layer| layer.scale))),
             causal: stack.causal,
+            window: PerLayer::unless_all(layers().map(|layer| layer.window.unwrap_or(0)), 0),
+            softcap: PerLayer::unless_all(layers().map(|layer| layer.softcap.unwrap_or(0.0)), 0.0),
+            biased: PerLayer::unless_all(layers().map(|layer| layer.biased), false),
         }
     }
 }
@@ -149,7 +192,10 @@ impl StackEntry {
             if n_heads > MAX_HEADS || n_kv_heads == 0 && n_heads > 0 || !scale.is_finite() {
                 return Err(problem(&format!("has {n_heads} heads, {n_kv_heads} key heads and the scale {scale}")));
             }
-            Ok(LayerSpec { n_heads, n_kv_heads, d_head, scale })
+            let window = self.window.as_ref().and_then(|n| n.at(idx)).filter(|&reach| reach > 0);
+            let softcap = self.softcap.as_ref().and_then(|cap| cap.at(idx)).filter(|&cap| cap > 0.0);
+            let biased = self.biased.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
+            Ok(LayerSpec { n_heads, n_kv_heads, d_head, scale, window, softcap, biased })
         };
         let layers = (0..self.layers).map(layer).collect::<Result<_, _>>()?;
         Ok(StackSpec { kind: self.name, layers, causal: self.causal })
@@ -168,6 +214,8 @@ impl From<HeadKind> for HeadEntry {
             HeadKind::NextToken => Self::NextToken,
             HeadKind::TextClass => Self::TextClass,
             HeadKind::ImageClass => Self::ImageClass,
+            HeadKind::TokenClass => Self::TokenClass,
+            HeadKind::Similarity => Self::Similarity,
         }
     }
 }
@@ -179,15 +227,25 @@ impl From<HeadEntry> for HeadKind {
             HeadEntry::NextToken => Self::NextToken,
             HeadEntry::TextClass => Self::TextClass,
             HeadEntry::ImageClass => Self::ImageClass,
+            HeadEntry::TokenClass => Self::TokenClass,
+            HeadEntry::Similarity => Self::Similarity,
         }
     }
 }
 
 impl From<Modality> for ModalityEntry {
     fn from(modality: Modality) -> Self {
+        let (text, image) = (TextEntry, PictureEntry);
         match modality {
-            Modality::Text { n_ctx, n_vocab } => Self::Text { n_ctx, n_vocab },
-            Modality::Image { size_px, patch_px, n_prefix } => Self::Image { size_px, patch_px, n_prefix },
+            Modality::Text(spec) => Self::Text(text(spec)),
+            Modality::Image(spec) => Self::Image(image(spec)),
+            Modality::TextToText { source, target } => Self::TextToText { source: text(source), target: text(target) },
+            Modality::ImageToText { source, target } => {
+                Self::ImageToText { source: image(source), target: text(target) }
+            }
+            Modality::ImageAndText { image: picture, text: words } => {
+                Self::ImageAndText { image: image(picture), text: text(words) }
+            }
         }
     }
 }
@@ -195,8 +253,11 @@ impl From<Modality> for ModalityEntry {
 impl From<ModalityEntry> for Modality {
     fn from(modality: ModalityEntry) -> Self {
         match modality {
-            ModalityEntry::Text { n_ctx, n_vocab } => Self::Text { n_ctx, n_vocab },
-            ModalityEntry::Image { size_px, patch_px, n_prefix } => Self::Image { size_px, patch_px, n_prefix },
+            ModalityEntry::Text(text) => Self::Text(text.0),
+            ModalityEntry::Image(image) => Self::Image(image.0),
+            ModalityEntry::TextToText { source, target } => Self::TextToText { source: source.0, target: target.0 },
+            ModalityEntry::ImageToText { source, target } => Self::ImageToText { source: source.0, target: target.0 },
+            ModalityEntry::ImageAndText { image, text } => Self::ImageAndText { image: image.0, text: text.0 },
         }
     }
 }
@@ -216,22 +277,29 @@ pub(super) struct TokenEntry {
     start: usize,
     #[serde(default)]
     end: usize,
+    #[serde(default, skip_serializing_if = "is_first")]
+    segment: u8,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
+const fn is_first(segment: &u8) -> bool {
+    *segment == 0
 }
 
 impl From<&Token> for TokenEntry {
     fn from(token: &Token) -> Self {
-        let Token { text, id, special, span } = token;
-        Self { text: text.clone(), id: *id, special: *special, start: span.start, end: span.end }
+        let Token { text, id, special, span, segment } = token;
+        Self { text: text.clone(), id: *id, special: *special, start: span.start, end: span.end, segment: *segment }
     }
 }
 
 impl TokenEntry {
     /// The token; a span that does not lie in the input is dropped, because others slice with it.
     pub(super) fn token(self, input: &InputInfo) -> Token {
-        let Self { text, id, special, start, end } = self;
+        let Self { text, id, special, start, end, segment } = self;
         let fits = |text: &Option<String>| text.as_ref().is_some_and(|text| text.get(start..end).is_some());
-        let span = if fits(&input.text) || fits(&input.text_b) { start..end } else { 0..0 };
-        Token { text, id, special, span }
+        let span = if fits(&input.text) || fits(&input.text_b) || fits(&input.target) { start..end } else { 0..0 };
+        Token { text, id, special, span, segment }
     }
 }
 
@@ -242,18 +310,20 @@ pub(super) struct InputEntry {
     text: Option<String>,
     text_b: Option<String>,
     image: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
 }
 
 impl From<&InputInfo> for InputEntry {
     fn from(input: &InputInfo) -> Self {
-        let InputInfo { text, text_b, image } = input.clone();
-        Self { text, text_b, image }
+        let InputInfo { text, text_b, image, target } = input.clone();
+        Self { text, text_b, image, target }
     }
 }
 
 impl From<InputEntry> for InputInfo {
-    fn from(InputEntry { text, text_b, image }: InputEntry) -> Self {
-        Self { text, text_b, image }
+    fn from(InputEntry { text, text_b, image, target }: InputEntry) -> Self {
+        Self { text, text_b, image, target }
     }
 }
 

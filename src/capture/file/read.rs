@@ -15,7 +15,7 @@ use super::{
 use crate::{
     capture::{Capture, CaptureParts, InputInfo, LayerCapture, Matrix, PerHead, StackCapture, Token},
     ids::{CaptureId, Side, StackKind},
-    spec::{LayerSpec, Modality, ModelSpec, StackSpec},
+    spec::{ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
 
 /// Reads every capture of a file, one per input.
@@ -183,12 +183,14 @@ impl Input {
         }
         let modality = model.modality.map_or_else(
             || match &image {
-                Some(image) => Modality::Image {
+                Some(image) => Modality::Image(ImageSpec {
                     size_px: (image.grid.0 * image.patch_px.0, image.grid.1 * image.patch_px.1),
                     patch_px: image.patch_px,
                     n_prefix: image.n_prefix,
-                },
-                None => Modality::Text { n_ctx: n_longest, n_vocab: logits.as_ref().map_or(0, Matrix::n_cols) },
+                }),
+                None => {
+                    Modality::Text(TextSpec { n_ctx: n_longest, n_vocab: logits.as_ref().map_or(0, Matrix::n_cols) })
+                }
             },
             Modality::from,
         );
@@ -210,6 +212,7 @@ impl Input {
             image,
             logits,
             prediction: None,
+            generated: None,
             notes,
         };
         Capture::new(parts).map_err(|error| FileError::NotSafetensors(error.to_string()))
@@ -246,7 +249,7 @@ impl Input {
                         return Err(FileError::tensor(&entry.name, problem));
                     }
                 } else {
-                    let position = |idx: usize| Token { text: idx.to_string(), id: None, special: false, span: 0..0 };
+                    let position = |idx: usize| Token { text: idx.to_string(), ..Token::default() };
                     tokens.insert(side, (0..n).map(position).collect());
                     made_up.insert(side, entry.name.clone());
                 }
@@ -453,7 +456,11 @@ impl Guess {
     fn spec(self) -> LayerSpec {
         let n_heads = self.n_heads.or(self.n_kv_heads).unwrap_or(0);
         let d_head = self.d_head.unwrap_or(0);
-        LayerSpec { n_heads, n_kv_heads: self.n_kv_heads.unwrap_or(n_heads), d_head, scale: default_scale(d_head) }
+        LayerSpec {
+            n_kv_heads: self.n_kv_heads.unwrap_or(n_heads),
+            scale: default_scale(d_head),
+            ..LayerSpec::new(n_heads, d_head)
+        }
     }
 }
 

@@ -114,7 +114,8 @@ fn collect<'a>(capture: &'a Capture, sites: &[FileSite], prefix: &str, tensors: 
         }
     }
     if let Some(data) = capture.logits().filter(|_| wanted(FileSite::Logits)) {
-        let classifier = matches!(capture.model().head, Some(HeadKind::TextClass | HeadKind::ImageClass));
+        let classifier =
+            matches!(capture.model().head, Some(HeadKind::TextClass | HeadKind::ImageClass | HeadKind::Similarity));
         let shape = if classifier && data.n_rows() == 1 { vec![data.n_cols()] } else { data.shape().to_vec() };
         tensors.push(Tensor { name: format!("{prefix}logits"), shape, values: data.as_slice() });
     }

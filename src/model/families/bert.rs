@@ -1,22 +1,26 @@
 //! BERT: post-norm encoder with learned positions and segments.
 
-use super::{Network, class_names, decoder, layer_norm, linear, n_classes};
+use super::{classifier, decoder, layer_norm, linear, mlp, n_classes, qkv};
 use crate::{
+    ids::StackKind,
     model::{
         LoadError,
-        block::{Attention, Block, Mlp, NormPlace, Stack},
+        attention::Attention,
+        block::{Block, Norms, Stack},
         config::Config,
-        embedding::{Embedding, TextEmbedding},
-        head::Head,
+        embedding::{Embedding, Positions, TextEmbedding},
+        head::{Head, Reads, Transform},
         kernels::Activation,
+        network::{Body, Network, Tower},
         weights::Weights,
     },
-    spec::{LayerSpec, Modality},
+    spec::{HeadKind, LayerSpec, Modality, TextSpec},
 };
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_model = config.d_model()?;
-    let spec = LayerSpec::multi_head(d_model, config.n_heads(d_model)?);
+    let n_heads = config.n_heads(d_model)?;
+    let spec = LayerSpec::new(n_heads, d_model / n_heads);
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
     let (n_vocab, n_ctx) = (config.n_vocab()?, config.n_ctx()?);
     let eps = config.norm_eps(1e-12)?;
@@ -29,41 +33,33 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let word = weights.tensor("bert.embeddings.word_embeddings.weight", &[n_vocab, d_model])?;
     let segment = "bert.embeddings.token_type_embeddings.weight";
     let n_segments = n_classes(weights, segment);
+    let position = weights.tensor("bert.embeddings.position_embeddings.weight", &[n_ctx, d_model])?;
     let embedding = TextEmbedding {
-        position: weights.tensor("bert.embeddings.position_embeddings.weight", &[n_ctx, d_model])?,
+        position: Some(Positions::from_zero(position)),
         segment: weights.optional(segment, &[n_segments, d_model])?,
         norm: Some(layer_norm(weights, "bert.embeddings.LayerNorm", d_model, eps)?),
-        word,
+        ..TextEmbedding::tokens(word, n_ctx)
     };
     let mut blocks = Vec::new();
     for layer in 0..config.n_layers()? {
         let name = |part: &str| format!("bert.encoder.layer.{layer}.{part}");
-        let qkv = ["query", "key", "value"].map(|part| name(&format!("attention.self.{part}")));
-        blocks.push(Block {
-            attention: Attention {
-                qkv: weights.linear(&qkv.each_ref().map(String::as_str), (d_model, d_model), true, true)?,
-                out: linear(weights, &name("attention.output.dense"), d_model, d_model)?,
-                spec,
-                causal: false,
-            },
-            attention_norm: layer_norm(weights, &name("attention.output.LayerNorm"), d_model, eps)?,
-            mlp: Mlp {
-                up: linear(weights, &name("intermediate.dense"), d_model, d_mlp)?,
-                activation,
-                down: linear(weights, &name("output.dense"), d_mlp, d_model)?,
-            },
-            mlp_norm: layer_norm(weights, &name("output.LayerNorm"), d_model, eps)?,
-            norms: NormPlace::After,
-        });
+        let [q, k, v] = ["query", "key", "value"].map(|part| name(&format!("attention.self.{part}")));
+        let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [true; 3])?;
+        let out = linear(weights, &name("attention.output.dense"), d_model, d_model)?;
+        blocks.push(Block::new(
+            Attention::plain(qkv, out, spec, false),
+            Norms::post(layer_norm(weights, &name("attention.output.LayerNorm"), d_model, eps)?),
+            mlp(weights, [&name("intermediate.dense"), &name("output.dense")], (d_model, d_mlp), activation)?,
+            Norms::post(layer_norm(weights, &name("output.LayerNorm"), d_model, eps)?),
+        ));
     }
     let head = head(config, weights, &embedding, activation, eps)?;
+    let stack = Stack::new(StackKind::SelfAttention, blocks, None);
     Ok(Network {
         family: "bert",
-        modality: Modality::Text { n_ctx, n_vocab },
+        modality: Modality::Text(TextSpec { n_ctx, n_vocab }),
         d_model,
-        causal: false,
-        embedding: Embedding::Text(embedding),
-        stack: Stack { blocks, final_norm: None },
+        body: Body::Single(Tower { embedding: Embedding::Text(embedding), stack }),
         head,
     })
 }
@@ -83,19 +79,16 @@ fn head(
         let bias = bias.map(|name| weights.tensor(name, &[n_vocab])).transpose()?;
         weights.skip("cls.predictions.decoder.bias");
         let decoder = decoder(config, weights, "cls.predictions.decoder.weight", &embedding.word, bias)?;
-        return Ok(Some(Head::MaskedLm { dense, activation, norm, decoder }));
+        return Ok(Some(Head::masked_lm(dense, activation, norm, decoder)));
     }
     // Token classifiers and question answering also have a `classifier` or similar, but say nothing
     // about the text as a whole.
     let is_classifier = config.architecture().is_none_or(|class| class.ends_with("ForSequenceClassification"));
     if is_classifier && weights.has("classifier.weight") && weights.has("bert.pooler.dense.weight") {
-        let n = n_classes(weights, "classifier.weight");
-        return Ok(Some(Head::TextClass {
-            pooler: Some(linear(weights, "bert.pooler.dense", d_model, d_model)?),
-            from_last: false,
-            classifier: linear(weights, "classifier", d_model, n)?,
-            labels: class_names(config, n),
-        }));
+        let pooler = linear(weights, "bert.pooler.dense", d_model, d_model)?;
+        let transform = Transform { dense: Some(pooler), activation: Some(Activation::Tanh), ..Transform::default() };
+        let parts = (HeadKind::TextClass, Reads::First, transform);
+        return Ok(Some(classifier(config, weights, "classifier", d_model, parts)?));
     }
     weights.note_absent("cls.predictions.transform.dense.weight");
     Ok(None)

@@ -1,22 +1,26 @@
 //! GPT-2: pre-norm decoder with learned positions; its linear maps are stored as `(in, out)`.
 
-use super::{Network, class_names, decoder, layer_norm, n_classes};
+use super::{class_names, decoder, layer_norm, n_classes};
 use crate::{
+    ids::StackKind,
     model::{
         LoadError,
-        block::{Attention, Block, Mlp, NormPlace, Stack},
+        attention::Attention,
+        block::{Block, Mlp, Norms, Stack},
         config::Config,
-        embedding::{Embedding, TextEmbedding},
-        head::Head,
+        embedding::{Embedding, Positions, TextEmbedding},
+        head::{Head, Reads, Transform},
         kernels::{Activation, Linear},
+        network::{Body, Network, Tower},
         weights::Weights,
     },
-    spec::{LayerSpec, Modality},
+    spec::{HeadKind, LayerSpec, Modality, TextSpec},
 };
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_model = config.d_model()?;
-    let mut spec = LayerSpec::multi_head(d_model, config.n_heads(d_model)?);
+    let n_heads = config.n_heads(d_model)?;
+    let mut spec = LayerSpec::new(n_heads, d_model / n_heads);
     if !config.flag("scale_attn_weights", true) {
         spec.scale = 1.0;
     }
@@ -27,32 +31,23 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let activation = config.activation(Activation::GeluTanh)?;
 
     weights.set_prefix("transformer.", "wte.weight");
-    let embedding = TextEmbedding {
-        word: weights.tensor("transformer.wte.weight", &[n_vocab, d_model])?,
-        position: weights.tensor("transformer.wpe.weight", &[n_ctx, d_model])?,
-        segment: None,
-        norm: None,
-    };
+    let word = weights.tensor("transformer.wte.weight", &[n_vocab, d_model])?;
+    let position = Positions::from_zero(weights.tensor("transformer.wpe.weight", &[n_ctx, d_model])?);
+    let embedding = TextEmbedding { position: Some(position), ..TextEmbedding::tokens(word, n_ctx) };
     let mut blocks = Vec::new();
     for layer in 0..config.n_layers()? {
         let name = |part: &str| format!("transformer.h.{layer}.{part}");
         let scale = if by_layer { spec.scale / (layer + 1) as f32 } else { spec.scale };
-        blocks.push(Block {
-            attention: Attention {
-                qkv: conv1d(weights, &name("attn.c_attn"), d_model, 3 * d_model)?,
-                out: conv1d(weights, &name("attn.c_proj"), d_model, d_model)?,
-                spec: LayerSpec { scale, ..spec },
-                causal: true,
-            },
-            attention_norm: layer_norm(weights, &name("ln_1"), d_model, eps)?,
-            mlp: Mlp {
-                up: conv1d(weights, &name("mlp.c_fc"), d_model, d_mlp)?,
-                activation,
-                down: conv1d(weights, &name("mlp.c_proj"), d_mlp, d_model)?,
-            },
-            mlp_norm: layer_norm(weights, &name("ln_2"), d_model, eps)?,
-            norms: NormPlace::Before,
-        });
+        let qkv = conv1d(weights, &name("attn.c_attn"), d_model, 3 * d_model)?;
+        let out = conv1d(weights, &name("attn.c_proj"), d_model, d_model)?;
+        let up = conv1d(weights, &name("mlp.c_fc"), d_model, d_mlp)?;
+        let down = conv1d(weights, &name("mlp.c_proj"), d_mlp, d_model)?;
+        blocks.push(Block::new(
+            Attention::plain(qkv, out, LayerSpec { scale, ..spec }, true),
+            Norms::pre(layer_norm(weights, &name("ln_1"), d_model, eps)?),
+            Mlp::plain(up, activation, down),
+            Norms::pre(layer_norm(weights, &name("ln_2"), d_model, eps)?),
+        ));
         // Causal masks that old checkpoints stored beside the weights.
         weights.skip(&name("attn.bias"));
         weights.skip(&name("attn.masked_bias"));
@@ -62,17 +57,17 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let n = n_classes(weights, "score.weight");
         let weight = weights.tensor("score.weight", &[n, d_model])?.t()?;
         let classifier = Linear::new(weight, None)?;
-        Head::TextClass { pooler: None, from_last: true, classifier, labels: class_names(config, n) }
+        let labels = class_names(config, n);
+        Head::class(HeadKind::TextClass, Reads::Last, Transform::default(), classifier, labels)
     } else {
-        Head::NextToken { decoder: decoder(config, weights, "lm_head.weight", &embedding.word, None)? }
+        Head::next_token(decoder(config, weights, "lm_head.weight", &embedding.word, None)?)
     };
+    let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
     Ok(Network {
         family: "gpt2",
-        modality: Modality::Text { n_ctx, n_vocab },
+        modality: Modality::Text(TextSpec { n_ctx, n_vocab }),
         d_model,
-        causal: true,
-        embedding: Embedding::Text(embedding),
-        stack: Stack { blocks, final_norm },
+        body: Body::Single(Tower { embedding: Embedding::Text(embedding), stack }),
         head: Some(head),
     })
 }

@@ -9,29 +9,17 @@ use candle_core::Tensor;
 
 use super::{
     LoadError,
-    block::Stack,
+    block::Mlp,
     config::Config,
-    embedding::Embedding,
-    head::Head,
-    kernels::{Linear, Norm, NormKind},
-    weights::Weights,
+    head::{Head, Reads, Transform},
+    kernels::{Activation, Linear, Norm, NormKind},
+    network::Network,
+    weights::{Part, Weights},
 };
-use crate::spec::{LayerSpec, Modality};
+use crate::spec::{HeadKind, LayerSpec};
 
 /// The `model_type`s that [`build`] knows.
 pub(crate) const SUPPORTED: [&str; 3] = ["bert", "gpt2", "vit"];
-
-/// A model as the forward pass sees it.
-#[derive(Debug)]
-pub(crate) struct Network {
-    pub family: &'static str,
-    pub modality: Modality,
-    pub d_model: usize,
-    pub causal: bool,
-    pub embedding: Embedding,
-    pub stack: Stack,
-    pub head: Option<Head>,
-}
 
 /// Refuses an unknown architecture before any weight is looked for.
 pub(crate) fn check(config: &Config) -> Result<(), LoadError> {
@@ -49,12 +37,28 @@ pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     }
 }
 
-impl LayerSpec {
-    /// Ordinary multi-head attention: heads share the width, scores are divided by `√d_head`.
-    fn multi_head(d_model: usize, n_heads: usize) -> Self {
-        let d_head = d_model / n_heads;
-        Self { n_heads, n_kv_heads: n_heads, d_head, scale: 1.0 / (d_head as f32).sqrt() }
-    }
+/// Queries, keys and values of three tensors as one map; `bias` of each of them.
+fn qkv(
+    weights: &mut Weights<'_>,
+    [q, k, v]: [&str; 3],
+    d_model: usize,
+    spec: LayerSpec,
+    bias: [bool; 3],
+) -> Result<Linear, LoadError> {
+    let (wide, narrow) = (spec.n_heads * spec.d_head, spec.n_kv_heads * spec.d_head);
+    let parts = [(q, wide), (k, narrow), (v, narrow)];
+    let parts: Vec<_> = parts.into_iter().zip(bias).map(|((name, d_out), bias)| Part { name, d_out, bias }).collect();
+    weights.linear_of(&parts, d_model, true, None)
+}
+
+/// An MLP of two linear maps with biases.
+fn mlp(
+    weights: &mut Weights<'_>,
+    [up, down]: [&str; 2],
+    (d_model, d_mlp): (usize, usize),
+    activation: Activation,
+) -> Result<Mlp, LoadError> {
+    Ok(Mlp::plain(linear(weights, up, d_model, d_mlp)?, activation, linear(weights, down, d_mlp, d_model)?))
 }
 
 /// A layer norm under `name`, with its bias.
@@ -90,6 +94,19 @@ fn decoder(
         embedding.clone()
     };
     Ok(Linear::shared(weight.t()?, bias))
+}
+
+/// A classifier of the whole text or picture under `name`.
+fn classifier(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    name: &str,
+    d_in: usize,
+    (kind, reads, transform): (HeadKind, Reads, Transform),
+) -> Result<Head, LoadError> {
+    let n = n_classes(weights, &format!("{name}.weight"));
+    let output = linear(weights, name, d_in, n)?;
+    Ok(Head::class(kind, reads, transform, output, class_names(config, n)))
 }
 
 /// Number of classes of a classifier stored as `(classes, in)`: what the file's tensor says.

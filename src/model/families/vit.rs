@@ -1,24 +1,27 @@
 //! Vision transformer: pre-norm encoder on image patches, with a CLS token and learned positions.
 
-use candle_core::Tensor;
-
-use super::{Network, class_names, layer_norm, linear, n_classes};
+use super::{classifier, layer_norm, linear, mlp, qkv};
 use crate::{
+    ids::StackKind,
     model::{
         LoadError,
-        block::{Attention, Block, Mlp, NormPlace, Stack},
+        attention::Attention,
+        bicubic::Bicubic,
+        block::{Block, Norms, Stack},
         config::Config,
         embedding::{Embedding, PatchEmbedding},
-        head::Head,
+        head::{Reads, Transform},
         kernels::{Activation, Linear},
+        network::{Body, Network, Tower},
         weights::Weights,
     },
-    spec::{LayerSpec, Modality},
+    spec::{HeadKind, ImageSpec, LayerSpec, Modality},
 };
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_model = config.d_model()?;
-    let spec = LayerSpec::multi_head(d_model, config.n_heads(d_model)?);
+    let n_heads = config.n_heads(d_model)?;
+    let spec = LayerSpec::new(n_heads, d_model / n_heads);
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
     let eps = config.norm_eps(1e-12)?;
     let activation = config.activation(Activation::Gelu)?;
@@ -41,42 +44,30 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let mut blocks = Vec::new();
     for layer in 0..config.n_layers()? {
         let name = |part: &str| format!("vit.encoder.layer.{layer}.{part}");
-        let qkv = ["query", "key", "value"].map(|part| name(&format!("attention.attention.{part}")));
-        blocks.push(Block {
-            attention: Attention {
-                qkv: weights.linear(&qkv.each_ref().map(String::as_str), (d_model, d_model), true, qkv_bias)?,
-                out: linear(weights, &name("attention.output.dense"), d_model, d_model)?,
-                spec,
-                causal: false,
-            },
-            attention_norm: layer_norm(weights, &name("layernorm_before"), d_model, eps)?,
-            mlp: Mlp {
-                up: linear(weights, &name("intermediate.dense"), d_model, d_mlp)?,
-                activation,
-                down: linear(weights, &name("output.dense"), d_mlp, d_model)?,
-            },
-            mlp_norm: layer_norm(weights, &name("layernorm_after"), d_model, eps)?,
-            norms: NormPlace::Before,
-        });
+        let [q, k, v] = ["query", "key", "value"].map(|part| name(&format!("attention.attention.{part}")));
+        let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [qkv_bias; 3])?;
+        let out = linear(weights, &name("attention.output.dense"), d_model, d_model)?;
+        blocks.push(Block::new(
+            Attention::plain(qkv, out, spec, false),
+            Norms::pre(layer_norm(weights, &name("layernorm_before"), d_model, eps)?),
+            mlp(weights, [&name("intermediate.dense"), &name("output.dense")], (d_model, d_mlp), activation)?,
+            Norms::pre(layer_norm(weights, &name("layernorm_after"), d_model, eps)?),
+        ));
     }
     let final_norm = Some(layer_norm(weights, "vit.layernorm", d_model, eps)?);
     let head = if weights.has("classifier.weight") {
-        let n = n_classes(weights, "classifier.weight");
-        Some(Head::ImageClass {
-            classifier: linear(weights, "classifier", d_model, n)?,
-            labels: class_names(config, n),
-        })
+        let parts = (HeadKind::ImageClass, Reads::First, Transform::default());
+        Some(classifier(config, weights, "classifier", d_model, parts)?)
     } else {
         weights.note_absent("classifier.weight");
         None
     };
+    let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
     Ok(Network {
         family: "vit",
-        modality: Modality::Image { size_px, patch_px, n_prefix: 1 },
+        modality: Modality::Image(ImageSpec { size_px, patch_px, n_prefix: 1 }),
         d_model,
-        causal: false,
-        embedding: Embedding::Patches(embedding),
-        stack: Stack { blocks, final_norm },
+        body: Body::Single(Tower { embedding: Embedding::Patches(embedding), stack }),
         head,
     })
 }
@@ -89,11 +80,19 @@ fn patches(
 ) -> Result<PatchEmbedding, LoadError> {
     let cls = weights.tensor("vit.embeddings.cls_token", &[1, 1, d_model])?.reshape((1, d_model))?;
     let n = 1 + grid.0 * grid.1;
-    let position: Tensor =
-        weights.tensor("vit.embeddings.position_embeddings", &[1, n, d_model])?.reshape((n, d_model))?;
+    let position = weights.tensor("vit.embeddings.position_embeddings", &[1, n, d_model])?.reshape((n, d_model))?;
     let name = "vit.embeddings.patch_embeddings.projection";
     let kernel = weights.tensor(&format!("{name}.weight"), &[d_model, 3, patch_px.0, patch_px.1])?;
     let weight = kernel.reshape((d_model, 3 * patch_px.0 * patch_px.1))?.t()?;
     let bias = Some(weights.tensor(&format!("{name}.bias"), &[d_model])?);
-    Ok(PatchEmbedding { projection: Linear::new(weight, bias)?, cls, position, grid, patch_px })
+    Ok(PatchEmbedding {
+        projection: Linear::new(weight, bias)?,
+        prefix: Some(cls),
+        position: Some(position),
+        registers: None,
+        norm: None,
+        grid,
+        patch_px,
+        filter: Bicubic::Plain,
+    })
 }

@@ -210,15 +210,10 @@ fn grid(patch_px: (usize, usize), size_px: (usize, usize)) -> (usize, usize) {
 fn patch_tokens((n_rows, n_columns): (usize, usize), n_prefix: usize) -> Vec<Token> {
     let prefix = (0..n_prefix).map(|idx| {
         let text = if idx == 0 { "[CLS]".to_owned() } else { format!("[REG{idx}]") };
-        Token { text, id: None, special: true, span: 0..0 }
+        Token { text, special: true, ..Token::default() }
     });
     let patches = (0..n_rows).flat_map(|row| {
-        (0..n_columns).map(move |column| Token {
-            text: format!("r{row} c{column}"),
-            id: None,
-            special: false,
-            span: 0..0,
-        })
+        (0..n_columns).map(move |column| Token { text: format!("r{row} c{column}"), ..Token::default() })
     });
     prefix.chain(patches).collect()
 }

@@ -141,7 +141,7 @@ impl TextEncoder {
     pub fn tokens_of_ids(&self, ids: &[u32]) -> Vec<Token> {
         let pieces: Vec<_> = ids.iter().map(|&id| self.piece_bytes(id)).collect();
         let labels = self.labels(ids, &pieces);
-        let token = |(text, &id)| Token { text, id: Some(id), special: false, span: 0..0 };
+        let token = |(text, &id)| Token { text, id: Some(id), ..Token::default() };
         labels.into_iter().zip(ids).map(token).collect()
     }
 
@@ -181,11 +181,19 @@ impl TextEncoder {
         let pieces: Vec<_> =
             special.iter().map(|&special| if special { None } else { content.next().cloned().flatten() }).collect();
         let labels = self.labels(encoding.get_ids(), &pieces);
-        let facts = encoding.get_ids().iter().zip(encoding.get_offsets()).zip(special);
+        // Type ids are no help: RoBERTa has none for the second sentence.
+        let segments = encoding.get_sequence_ids().into_iter().map(|id| id.unwrap_or(0) as u8);
+        let facts = encoding.get_ids().iter().zip(encoding.get_offsets()).zip(special).zip(segments);
         labels
             .into_iter()
             .zip(facts)
-            .map(|(text, ((&id, &(start, end)), special))| Token { text, id: Some(id), special, span: start..end })
+            .map(|(text, (((&id, &(start, end)), special), segment))| Token {
+                text,
+                id: Some(id),
+                special,
+                span: start..end,
+                segment,
+            })
             .collect()
     }
 
@@ -224,7 +232,7 @@ impl EncodedText {
         check_ids(ids, n_vocab, n_ctx)?;
         let tokens = encoder.map_or_else(
             || {
-                let token = |&id: &u32| Token { text: format!("#{id}"), id: Some(id), special: false, span: 0..0 };
+                let token = |&id: &u32| Token { text: format!("#{id}"), id: Some(id), ..Token::default() };
                 ids.iter().map(token).collect()
             },
             |encoder| encoder.tokens_of_ids(ids),

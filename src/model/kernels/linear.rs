@@ -68,6 +68,10 @@ impl Panels {
         Ok(Self { panels: self.panels.narrow(0, columns.start / PANEL, n_panels)?, d_out: columns.len() })
     }
 
+    pub(super) fn device(&self) -> &Device {
+        self.panels.device()
+    }
+
     pub(super) fn dims(&self) -> Result<(usize, usize)> {
         Ok((self.panels.dim(1)?, self.d_out))
     }

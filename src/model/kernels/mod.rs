@@ -6,16 +6,22 @@
 //! gradient of the activations only.
 
 mod fallback;
+mod gate;
 mod linear;
+mod mask;
 mod matmul;
 mod ops;
+mod rotate;
 mod share;
 mod simd;
 
 use candle_core::{Result, Tensor};
 
+pub use gate::gated;
 pub use linear::Panels;
+pub use mask::{Mask, mask, softcap};
 pub use matmul::{attend, scores};
+pub use rotate::{Turns, rotate};
 pub use share::{share, with_values};
 
 /// Element-wise non-linearity.
@@ -118,6 +124,14 @@ impl Linear {
         match &self.weight {
             Weight::Strided(weight) => weight.dims2(),
             Weight::Panels(panels) => panels.dims(),
+        }
+    }
+
+    /// Where the weights are.
+    pub fn device(&self) -> &candle_core::Device {
+        match &self.weight {
+            Weight::Strided(weight) => weight.device(),
+            Weight::Panels(panels) => panels.device(),
         }
     }
 

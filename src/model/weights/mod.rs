@@ -5,6 +5,7 @@
 //! uses. No architecture is known here.
 
 mod header;
+mod linear;
 mod read;
 
 use std::{
@@ -15,11 +16,8 @@ use std::{
 use candle_core::{Device, Tensor};
 
 use self::header::Entry;
-use super::{
-    Control, LoadError, ModelFiles, Progress, Stage,
-    audit::Audit,
-    kernels::{Linear, Panels, Weight},
-};
+pub(crate) use self::linear::Part;
+use super::{Control, LoadError, ModelFiles, Progress, Stage, audit::Audit};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -104,7 +102,7 @@ impl<'a> Weights<'a> {
     /// A tensor the model cannot do without.
     pub fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
         let mut values = Vec::new();
-        self.read_into(&mut values, &[name.to_owned()], shape)?;
+        self.read_into(&mut values, &[(name.to_owned(), shape.to_vec())])?;
         Ok(Tensor::from_vec(values, shape, &self.device)?)
     }
 
@@ -127,40 +125,6 @@ impl<'a> Weights<'a> {
         self.audit.absent.push(name.to_owned());
     }
 
-    /// A linear map. The outputs of several tensors stand side by side.
-    ///
-    /// `transposed` says that the file stores `(out, in)`, as all but GPT-2's do.
-    pub fn linear(
-        &mut self,
-        names: &[&str],
-        (d_in, d_out): (usize, usize),
-        transposed: bool,
-        with_bias: bool,
-    ) -> Result<Linear, LoadError> {
-        let parameters = |suffix: &str| names.iter().map(|name| format!("{name}.{suffix}")).collect::<Vec<_>>();
-        let shape = if transposed { [d_out, d_in] } else { [d_in, d_out] };
-        // The same memory for every matrix: fresh memory costs more than reading the file.
-        let mut values = std::mem::take(&mut self.scratch);
-        self.read_into(&mut values, &parameters("weight"), &shape)?;
-        let n_out = d_out * names.len();
-        let weight = if self.device.is_cpu() {
-            Weight::Panels(Panels::from_slice(&values, (d_in, n_out), transposed)?)
-        } else if transposed {
-            Weight::Strided(Tensor::from_slice(&values, (n_out, d_in), &self.device)?.t()?)
-        } else {
-            Weight::Strided(Tensor::from_slice(&values, (d_in, n_out), &self.device)?)
-        };
-        self.scratch = values;
-        let bias = if with_bias {
-            let mut values = Vec::new();
-            self.read_into(&mut values, &parameters("bias"), &[d_out])?;
-            Some(Tensor::from_vec(values, n_out, &self.device)?)
-        } else {
-            None
-        };
-        Ok(Linear { weight, bias })
-    }
-
     /// What was read and what was left over.
     pub fn finish(mut self) -> Audit {
         self.audit.n_loaded = self.used.len();
@@ -173,22 +137,25 @@ impl<'a> Weights<'a> {
         self.audit
     }
 
-    /// Reads tensors of the same shape one after the other.
-    fn read_into(&mut self, values: &mut Vec<f32>, names: &[String], shape: &[usize]) -> Result<(), LoadError> {
+    /// Reads tensors one after the other.
+    fn read_into(&mut self, values: &mut Vec<f32>, parts: &[(String, Vec<usize>)]) -> Result<(), LoadError> {
         // All shapes are checked before anything of that size is allocated; a checked shape is
         // backed by as many bytes in the file.
-        let mut found = Vec::with_capacity(names.len());
-        for name in names {
-            found.push(self.checked(name, shape)?);
+        let mut found = Vec::with_capacity(parts.len());
+        for (name, shape) in parts {
+            found.push((self.checked(name, shape)?, shape.iter().product::<usize>()));
         }
-        let n: usize = shape.iter().product();
+        let n: usize = found.iter().map(|(_, n)| n).sum();
         if values.is_empty() {
             // Zeroed memory from the system costs nothing until it is read into.
-            *values = vec![0.0; n * names.len()];
+            *values = vec![0.0; n];
         } else {
-            values.resize(n * names.len(), 0.0);
+            values.resize(n, 0.0);
         }
-        for (name, part) in found.into_iter().zip(values.chunks_exact_mut(n.max(1))) {
+        let mut rest = values.as_mut_slice();
+        for (name, n) in found {
+            let (part, after) = rest.split_at_mut(n);
+            rest = after;
             (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
             let (shard, entry) = &self.entries[&name];
             read::fill(self.files, &self.shards[*shard], &name, entry, part)?;

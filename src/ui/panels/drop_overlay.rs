@@ -6,7 +6,6 @@ use eframe::egui::{self, Align2, FontId, Id, LayerId, Order, vec2};
 
 use crate::{
     session::PathKind,
-    spec::Modality,
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
@@ -53,7 +52,7 @@ pub fn drop_overlay_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) {
 pub fn consequence(cx: &ViewCtx<'_>, path: &Path) -> String {
     let name = path.file_name().map_or_else(|| path.display().to_string(), |it| it.to_string_lossy().into_owned());
     let model = cx.session.model.latest();
-    let sees = model.is_some_and(|model| matches!(model.spec.modality, Modality::Image { .. }));
+    let sees = model.is_some_and(|model| model.spec.modality.image().is_some());
     let current = model.map_or("the model", |model| model.spec.name.as_str());
     match PathKind::of(path) {
         PathKind::Model => format!("Open {name} as a model or capture"),

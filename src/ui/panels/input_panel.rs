@@ -7,7 +7,6 @@ use crate::{
     capture::{Capture, Matrix, RgbaBuffer, Token},
     ids::{CaptureId, Side},
     session::{Command, Focus, examples::SAMPLES},
-    spec::Modality,
     ui::{
         ViewCtx,
         commands::UiCommand,
@@ -45,7 +44,7 @@ impl InputPanel {
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
         section_ui(ui, cx.theme, "Input");
         let sees = match (cx.session.model.latest(), cx.session.latest_capture()) {
-            (Some(model), _) => matches!(model.spec.modality, Modality::Image { .. }),
+            (Some(model), _) => model.spec.modality.image().is_some(),
             (None, Some(capture)) => capture.image().is_some(),
             (None, None) => false,
         };

@@ -5,7 +5,7 @@ use eframe::egui::{self, CollapsingHeader, RichText, Ui};
 use super::failure_ui;
 use crate::{
     session::Command,
-    spec::{Modality, ModelSpec, StackSpec},
+    spec::{ImageSpec, ModelSpec, StackSpec, TextSpec},
     ui::{
         ViewCtx,
         commands::UiCommand,
@@ -58,15 +58,16 @@ fn card_ui(ui: &mut Ui, cx: &ViewCtx<'_>, spec: &ModelSpec, model: Option<&Loade
                 field_ui(ui, cx.theme, &format!("Stack {}", stack.kind), stack_text(stack));
             }
             field_ui(ui, cx.theme, "Width", format!("d_model {}", spec.d_model));
-            match spec.modality {
-                Modality::Text { n_ctx, n_vocab } => {
-                    field_ui(ui, cx.theme, "Context", format!("{n_ctx} tokens"));
-                    field_ui(ui, cx.theme, "Vocabulary", format!("{n_vocab} ids"));
-                }
-                Modality::Image { size_px: (h, w), patch_px: (ph, pw), n_prefix } => {
-                    field_ui(ui, cx.theme, "Picture", format!("{h} × {w} px"));
-                    field_ui(ui, cx.theme, "Patches", format!("{ph} × {pw} px, {n_prefix} before"));
-                }
+            if let Some(TextSpec { n_ctx, n_vocab }) = spec.modality.text() {
+                field_ui(ui, cx.theme, "Context", format!("{n_ctx} tokens"));
+                field_ui(ui, cx.theme, "Vocabulary", format!("{n_vocab} ids"));
+            }
+            if let Some(ImageSpec { size_px: (h, w), patch_px: (ph, pw), n_prefix }) = spec.modality.image() {
+                field_ui(ui, cx.theme, "Picture", format!("{h} × {w} px"));
+                field_ui(ui, cx.theme, "Patches", format!("{ph} × {pw} px, {n_prefix} before"));
+            }
+            if let Some(TextSpec { n_ctx, n_vocab }) = spec.modality.target() {
+                field_ui(ui, cx.theme, "Writes", format!("up to {n_ctx} tokens of {n_vocab}"));
             }
             if let Some(model) = model {
                 field_ui(ui, cx.theme, "Loaded in", duration_text(model.load_secs));

@@ -64,6 +64,7 @@ const fn title(kind: HeadKind) -> &'static str {
     match kind {
         HeadKind::MaskedLm => "Fills in",
         HeadKind::NextToken => "Next token",
-        HeadKind::TextClass | HeadKind::ImageClass => "Class",
+        HeadKind::TextClass | HeadKind::ImageClass | HeadKind::TokenClass => "Class",
+        HeadKind::Similarity => "Fits the picture",
     }
 }

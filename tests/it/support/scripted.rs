@@ -19,7 +19,7 @@ use attnscope::{
     },
     ids::{CaptureId, HeadId, JobId, Side, StackKind},
     session::FilePurpose,
-    spec::{HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
+    spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
     ui::{
         app::Jobs,
         shell::{Choice, Desktop, ScreenshotFn},
@@ -43,14 +43,14 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         ModelSource::Path(path) => path.file_name().unwrap().to_string_lossy().into_owned(),
     };
     let sees = name.contains("vit");
-    let layer = LayerSpec { n_heads: N_HEADS, n_kv_heads: N_HEADS, d_head: D_HEAD, scale: (D_HEAD as f32).powf(-0.5) };
+    let layer = LayerSpec::new(N_HEADS, D_HEAD);
     let spec = ModelSpec {
         name,
         family: if sees { "vit" } else { "gpt2" }.to_owned(),
         modality: if sees {
-            Modality::Image { size_px: (32, 32), patch_px: (8, 8), n_prefix: 1 }
+            Modality::Image(ImageSpec { size_px: (32, 32), patch_px: (8, 8), n_prefix: 1 })
         } else {
-            Modality::Text { n_ctx: 512, n_vocab: 1000 }
+            Modality::Text(TextSpec { n_ctx: 512, n_vocab: 1000 })
         },
         stacks: vec![StackSpec { kind: StackKind::SelfAttention, layers: vec![layer; N_LAYERS], causal: !sees }],
         d_model: N_HEADS * D_HEAD,
@@ -94,13 +94,14 @@ pub fn capture(model: &LoadedModel, input: &Input) -> Arc<Capture> {
         stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers, resid_final: None }],
         image,
         logits: None,
+        generated: None,
         notes: Vec::new(),
     };
     Arc::new(Capture::new(parts).unwrap())
 }
 
 fn token(text: &str, position: usize) -> Token {
-    Token { text: text.to_owned(), id: Some(100 + position as u32), special: false, span: 0..0 }
+    Token { text: text.to_owned(), id: Some(100 + position as u32), ..Token::default() }
 }
 
 fn picture() -> ImageInfo {

@@ -10,7 +10,7 @@ use attnscope::{
         Capture, CaptureParts, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, RgbaBuffer, StackCapture, Token,
     },
     ids::{CaptureId, Side, StackKind},
-    spec::{LayerSpec, Modality, ModelSpec, StackSpec},
+    spec::{ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
 
 /// Width of one head's q, k and v.
@@ -76,7 +76,7 @@ pub fn image_capture(grid: (usize, usize)) -> Capture {
         crop: CropRect { x: 4.0, y: 0.0, width: (cols * 16) as f32, height: height as f32 },
         source: Some(Arc::new(RgbaBuffer { width, height, pixels })),
     };
-    let modality = Modality::Image { size_px: (rows * 8, cols * 8), patch_px: (8, 8), n_prefix: 1 };
+    let modality = Modality::Image(ImageSpec { size_px: (rows * 8, cols * 8), patch_px: (8, 8), n_prefix: 1 });
     let input = InputInfo { image: Some("disc.png".to_owned()), ..InputInfo::default() };
     build("synthetic-vit", "vit", modality, input, tokens, &words, (2, 5), false, Some(image))
 }
@@ -101,14 +101,14 @@ fn text(n_tokens: usize, n_layers: usize, n_heads: usize, causal: bool) -> Captu
         }
     }
     let (name, family) = if causal { ("synthetic-gpt", "gpt2") } else { ("synthetic-bert", "bert") };
-    let modality = Modality::Text { n_ctx: n_tokens.max(512), n_vocab: 100 };
+    let modality = Modality::Text(TextSpec { n_ctx: n_tokens.max(512), n_vocab: 100 });
     let input = InputInfo { text: Some(sentence), ..InputInfo::default() };
     build(name, family, modality, input, tokens, &words, (n_layers, n_heads), causal, None)
 }
 
 fn token(text: &str, id: Option<u32>, special: bool, start: usize) -> Token {
     let end = if special || id.is_none() { start } else { start + text.len() };
-    Token { text: text.to_owned(), id, special, span: start..end }
+    Token { text: text.to_owned(), id, special, span: start..end, segment: 0 }
 }
 
 #[expect(clippy::too_many_arguments, reason = "one call per kind of model")]
@@ -125,7 +125,7 @@ fn build(
 ) -> Capture {
     let n = tokens.len();
     let scale = 1.0 / (D_HEAD as f32).sqrt();
-    let layer = LayerSpec { n_heads, n_kv_heads: n_heads, d_head: D_HEAD, scale };
+    let layer = LayerSpec::new(n_heads, D_HEAD);
     let spec = ModelSpec {
         name: name.to_owned(),
         family: family.to_owned(),
@@ -146,6 +146,7 @@ fn build(
         image,
         logits: None,
         prediction: None,
+        generated: None,
         notes: Vec::new(),
     })
     .unwrap()

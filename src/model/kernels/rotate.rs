@@ -1,0 +1,95 @@
+//! Rotary position embedding of queries or keys (Su et al. 2021), the half-split form of the Hugging
+//! Face libraries: dimension `i` turns together with dimension `i + n/2`.
+
+use std::sync::Arc;
+
+use candle_core::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor, bail};
+use rayon::prelude::*;
+
+/// Cosines and sines of some positions, one row of `n_rotated / 2` each.
+#[derive(Clone, Debug)]
+pub struct Turns {
+    cos: Arc<[f32]>,
+    sin: Arc<[f32]>,
+    /// Rotated dimensions of a head; the rest passes.
+    n_rotated: usize,
+}
+
+impl Turns {
+    /// The turns at `positions`, for frequencies `[n_rotated / 2]` in radians per position; both are
+    /// multiplied by `scale`.
+    pub fn new(frequencies: &[f32], positions: std::ops::Range<usize>, scale: f32) -> Self {
+        // The product is rounded to single precision like the reference's; only then does a far
+        // position turn by the same angle.
+        let angles = || positions.clone().flat_map(|p| frequencies.iter().map(move |f| f64::from(f * p as f32)));
+        Self {
+            cos: angles().map(|angle| angle.cos() as f32 * scale).collect(),
+            sin: angles().map(|angle| angle.sin() as f32 * scale).collect(),
+            n_rotated: 2 * frequencies.len(),
+        }
+    }
+
+    fn reversed(&self) -> Self {
+        Self { sin: self.sin.iter().map(|sin| -sin).collect(), ..self.clone() }
+    }
+}
+
+/// Turns each head's vector by the angles of its position.
+///
+/// # Shapes
+/// - `x`: `[n, heads, d_head]`, the last dimension without gaps
+/// - result: the same, contiguous
+pub fn rotate(x: &Tensor, turns: &Turns) -> Result<Tensor> {
+    if x.device().is_cpu() {
+        return x.apply_op1(RotateOp(turns.clone()));
+    }
+    let (n, _, d_head) = x.dims3()?;
+    let half = turns.n_rotated / 2;
+    let table = |values: &Arc<[f32]>| Tensor::from_slice(values, (n, 1, half), x.device());
+    let (cos, sin) = (table(&turns.cos)?, table(&turns.sin)?);
+    let (a, b) = (x.narrow(2, 0, half)?, x.narrow(2, half, half)?);
+    let first = (a.broadcast_mul(&cos)? - b.broadcast_mul(&sin)?)?;
+    let second = (b.broadcast_mul(&cos)? + a.broadcast_mul(&sin)?)?;
+    let rest = x.narrow(2, turns.n_rotated, d_head - turns.n_rotated)?;
+    Tensor::cat(&[first, second, rest], D::Minus1)
+}
+
+struct RotateOp(Turns);
+
+impl CustomOp1 for RotateOp {
+    fn name(&self) -> &'static str {
+        "rotate"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let CpuStorage::F32(data) = storage else { bail!("rotary embedding takes f32 tensors only") };
+        let (&[n, n_heads, d_head], &[row_stride, head_stride, 1]) = (layout.dims(), layout.stride()) else {
+            bail!("rotary embedding takes [n, heads, d_head], not {:?}", layout.dims())
+        };
+        let Turns { cos, sin, n_rotated } = &self.0;
+        let half = n_rotated / 2;
+        if *n_rotated > d_head || cos.len() != n * half {
+            bail!("turns of {} positions do not fit {:?}", cos.len() / half.max(1), layout.dims());
+        }
+        let mut out = vec![0.0; n * n_heads * d_head];
+        out.par_chunks_exact_mut((n_heads * d_head).max(1)).enumerate().for_each(|(row, out)| {
+            let (cos, sin) = (&cos[row * half..(row + 1) * half], &sin[row * half..(row + 1) * half]);
+            for (head, out) in out.chunks_exact_mut(d_head).enumerate() {
+                let start = layout.start_offset() + row * row_stride + head * head_stride;
+                let x = &data[start..start + d_head];
+                let (a, b) = x[..*n_rotated].split_at(half);
+                for i in 0..half {
+                    out[i] = a[i] * cos[i] - b[i] * sin[i];
+                    out[half + i] = b[i] * cos[i] + a[i] * sin[i];
+                }
+                out[*n_rotated..].copy_from_slice(&x[*n_rotated..]);
+            }
+        });
+        Ok((CpuStorage::F32(out), Shape::from((n, n_heads, d_head))))
+    }
+
+    /// A rotation's transpose turns the other way.
+    fn bwd(&self, _x: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        Ok(Some(grad.contiguous()?.apply_op1_no_bwd(&RotateOp(self.0.reversed()))?))
+    }
+}

@@ -1,0 +1,87 @@
+//! Biases on attention scores that depend on positions only.
+
+use std::ops::Range;
+
+use candle_core::{Device, Result, Tensor};
+
+/// A bias on attention scores.
+#[derive(Debug)]
+pub(crate) enum RelativeBias {
+    /// A learned number per head and logarithmic bucket of the distance (T5, MPNet).
+    Buckets {
+        /// `[n_buckets, heads]`.
+        table: Vec<f32>,
+        n_heads: usize,
+        /// Whether keys after the query have buckets of their own.
+        bidirectional: bool,
+        /// Distance from which all share the last bucket.
+        max_distance: usize,
+    },
+    /// A slope per head times the key's position (ALiBi, Press et al. 2022).
+    Alibi { slopes: Vec<f32> },
+}
+
+impl RelativeBias {
+    /// ALiBi's slopes: a geometric series, with every other one of the next series for head counts that
+    /// are no power of two.
+    pub fn alibi(n_heads: usize) -> Self {
+        let power = 1usize << n_heads.max(1).ilog2();
+        let slope = |n: usize, i: usize| (-8.0 * (i + 1) as f64 / n as f64).exp2() as f32;
+        let mut slopes: Vec<f32> = (0..power).map(|i| slope(power, i)).collect();
+        slopes.extend((0..n_heads - power).map(|i| slope(2 * power, 2 * i)));
+        Self::Alibi { slopes }
+    }
+
+    /// The bias of queries at `queries` on keys from 0.
+    ///
+    /// # Shapes
+    /// - result: `[heads, queries.len() or 1, n_key]`
+    pub fn tensor(
+        &self,
+        queries: Range<usize>,
+        n_key: usize,
+        _grid: Option<(usize, usize)>,
+        device: &Device,
+    ) -> Result<Tensor> {
+        match self {
+            Self::Buckets { table, n_heads, bidirectional, max_distance } => {
+                let n_buckets = table.len() / n_heads.max(&1);
+                let n_query = queries.len();
+                let mut values = vec![0.0; n_heads * n_query * n_key];
+                for (row, query) in queries.enumerate() {
+                    for key in 0..n_key {
+                        let distance = key as i64 - query as i64;
+                        let bucket = bucket(distance, *bidirectional, n_buckets, *max_distance);
+                        for head in 0..*n_heads {
+                            values[(head * n_query + row) * n_key + key] = table[bucket * n_heads + head];
+                        }
+                    }
+                }
+                Tensor::from_vec(values, (*n_heads, n_query, n_key), device)
+            }
+            Self::Alibi { slopes } => {
+                let values: Vec<f32> =
+                    slopes.iter().flat_map(|slope| (0..n_key).map(move |key| slope * key as f32)).collect();
+                Tensor::from_vec(values, (slopes.len(), 1, n_key), device)
+            }
+        }
+    }
+}
+
+/// The bucket of a distance (key minus query): exact up to half of the buckets, logarithmic beyond
+/// (Raffel et al. 2020).
+fn bucket(distance: i64, bidirectional: bool, n_buckets: usize, max_distance: usize) -> usize {
+    let (n, base, distance) = if bidirectional {
+        let n = n_buckets / 2;
+        (n, if distance > 0 { n } else { 0 }, distance.unsigned_abs() as usize)
+    } else {
+        (n_buckets, 0, (-distance).max(0) as usize)
+    };
+    let exact = n / 2;
+    if distance < exact {
+        return base + distance;
+    }
+    // In single precision, as the reference rounds.
+    let ratio = (distance as f32 / exact as f32).ln() / ((max_distance as f32 / exact as f32) as f64).ln() as f32;
+    base + (exact + (ratio * (n - exact) as f32) as usize).min(n - 1)
+}
