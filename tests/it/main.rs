@@ -10,6 +10,7 @@ mod cli;
 mod edits;
 /// Pictures and other files out.
 mod export;
+mod families;
 /// Broken, lying and absurd checkpoints.
 mod hostile_models;
 /// Fused operations against candle, forward and backward.

@@ -44,10 +44,33 @@ impl Reference {
 
     /// What the reference was computed from.
     pub fn input(&self) -> Input {
-        if let Some((shape, pixels)) = self.0.get("pixel_values") {
-            return Input::Pixels { data: pixels.clone().into(), size_px: (shape[1], shape[2]) };
+        let ids = |name: &str| Some(Input::Ids(self.0.get(name)?.1.iter().map(|id| *id as u32).collect()));
+        let pixels = self.0.get("pixel_values").map(|(shape, pixels)| Input::Pixels {
+            data: pixels.clone().into(),
+            size_px: (shape[1], shape[2]),
+        });
+        match (pixels, ids("input_ids"), ids("decoder_input_ids")) {
+            (Some(source), Some(target), _) | (Some(source), None, Some(target)) | (None, Some(source), Some(target)) => {
+                source.with_target(target)
+            }
+            (Some(source), None, None) | (None, Some(source), None) => source,
+            (None, None, _) => panic!("the reference has no input"),
         }
-        Input::Ids(self.0["input_ids"].1.iter().map(|id| *id as u32).collect())
+    }
+
+    /// Whether a tensor is what the reference was computed from, or text it wrote.
+    pub fn is_input(name: &str) -> bool {
+        name.ends_with("_ids") || name.ends_with("_mask") || name == "pixel_values"
+    }
+
+    /// All tensors: name, shape, values.
+    pub fn tensors(&self) -> impl Iterator<Item = (&str, &[usize], &[f32])> {
+        self.0.iter().map(|(name, (shape, values))| (name.as_str(), shape.as_slice(), values.as_slice()))
+    }
+
+    /// What the model writes greedily, if it does.
+    pub fn generated(&self) -> Option<Vec<u32>> {
+        Some(self.0.get("generated_ids")?.1.iter().map(|id| *id as u32).collect())
     }
 
     fn check(&self, name: &str, shape: &[usize], values: &[f32], tolerance: f32) {

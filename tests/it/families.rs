@@ -1,0 +1,135 @@
+//! Every family against `PyTorch` at every site: the checkpoints in `tests/fixtures/families`.
+
+use std::{fs, path::PathBuf};
+
+use attnscope::{
+    capture::{Capture, Matrix, PerHead},
+    ids::{Side, StackKind},
+    model::{Engine, Generation, Input, Logits, Model, ModelFiles, RunPlan, Sites, uninterrupted},
+};
+
+use crate::parity::Reference;
+
+/// Largest difference of patterns, which lie between 0 and 1.
+const PATTERN: f32 = 1e-5;
+/// Largest difference of other sites, relative to the largest value of the tensor.
+const RELATIVE: f32 = 2e-5;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families")
+}
+
+fn families() -> Vec<String> {
+    let entries = fs::read_dir(folder()).unwrap().map(Result::unwrap);
+    let with_reference = entries.filter(|entry| entry.path().join("reference.safetensors").is_file());
+    let mut names: Vec<_> = with_reference.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn open(name: &str) -> (Model, Reference) {
+    let files = ModelFiles::open(&folder().join(name)).unwrap();
+    let model = Model::load(&files, name, &Engine::cpu(Some(2)).unwrap(), &uninterrupted)
+        .unwrap_or_else(|error| panic!("{name}: {error}; {}", error.details()));
+    (model, Reference::open(&format!("families/{name}"), "reference.safetensors"))
+}
+
+fn run(model: &Model, input: &Input, plan: &RunPlan) -> Capture {
+    model.forward(&model.encode(input).unwrap(), plan, &uninterrupted).unwrap()
+}
+
+/// The recorded values under a name of the capture file, with their shape.
+fn site<'a>(capture: &'a Capture, name: &str) -> Option<(Vec<usize>, &'a [f32])> {
+    fn heads(data: &PerHead) -> (Vec<usize>, &[f32]) {
+        (data.shape().to_vec(), data.as_slice())
+    }
+    fn matrix(data: &Matrix) -> (Vec<usize>, &[f32]) {
+        (data.shape().to_vec(), data.as_slice())
+    }
+    if name == "logits" {
+        return capture.logits().map(matrix);
+    }
+    let (stack, rest) = name.split_once('.')?;
+    let stack = capture.stack(StackKind::from_name(stack)?)?;
+    if rest == "resid_final" {
+        return stack.resid_final.as_ref().map(matrix);
+    }
+    let (layer, site) = rest.split_once('.')?;
+    let layer = stack.layers.get(layer.parse::<usize>().ok()?)?;
+    match site {
+        "q" => layer.q.as_ref().map(heads),
+        "k" => layer.k.as_ref().map(heads),
+        "v" => layer.v.as_ref().map(heads),
+        "scores" => layer.scores.as_ref().map(heads),
+        "pattern" => layer.pattern.as_ref().map(heads),
+        "z" => layer.z.as_ref().map(heads),
+        "resid_pre" => layer.resid_pre.as_ref().map(matrix),
+        _ => None,
+    }
+}
+
+/// What is wrong with one family's capture; empty when all is well.
+fn differences(name: &str) -> Vec<String> {
+    let (model, reference) = open(name);
+    let everything = RunPlan { sites: Sites::all(), logits: Logits::Keep, ..RunPlan::default() };
+    let capture = run(&model, &reference.input(), &everything);
+    let mut wrong = Vec::new();
+    let mut n_sites = 0;
+    for (tensor, expected_shape, expected) in reference.tensors() {
+        if Reference::is_input(tensor) {
+            continue;
+        }
+        n_sites += 1;
+        let Some((shape, values)) = site(&capture, tensor) else {
+            wrong.push(format!("{name}: {tensor} was not recorded"));
+            continue;
+        };
+        let same_shape = shape == expected_shape || (shape.first() == Some(&1) && shape[1..] == *expected_shape);
+        if !same_shape {
+            wrong.push(format!("{name}: {tensor} has the shape {shape:?}, not {expected_shape:?}"));
+            continue;
+        }
+        let finite = expected.iter().filter(|value| value.is_finite());
+        let largest = finite.fold(1.0f32, |largest, value| largest.max(value.abs()));
+        // Masked scores are equal infinities, whose difference is no number.
+        let pairs = values.iter().zip(expected).filter(|(value, expected)| value != expected);
+        let worst = pairs.map(|(value, expected)| (value - expected).abs()).fold(0.0f32, |a, b| {
+            if b.is_nan() { f32::INFINITY } else { a.max(b) }
+        });
+        let tolerance = if tensor.ends_with("pattern") { PATTERN } else { RELATIVE * largest };
+        if worst > tolerance {
+            wrong.push(format!("{name}: {tensor} differs by {worst:e}, more than {tolerance:e}"));
+        }
+    }
+    if n_sites < 8 {
+        wrong.push(format!("{name}: the reference has only {n_sites} sites"));
+    }
+    wrong
+}
+
+#[test]
+fn every_family_matches_pytorch_at_every_site() {
+    let wrong: Vec<_> = families().iter().flat_map(|name| differences(name)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_family_that_writes_writes_what_pytorch_writes() {
+    for name in families() {
+        let (model, reference) = open(&name);
+        let Some(expected) = reference.generated() else { continue };
+        let input = match reference.input() {
+            Input::Pair { source, .. } => *source,
+            input => input,
+        };
+        let generation = Generation { max_new_tokens: expected.len(), ..Generation::default() };
+        let capture = run(&model, &input, &RunPlan { generate: Some(generation), ..RunPlan::default() });
+        let generated = capture.generated().unwrap();
+        let tokens = capture.tokens(if generated.side == Side::Decoder { Side::Decoder } else { Side::Only });
+        let written: Vec<u32> = tokens[generated.first..].iter().filter_map(|token| token.id).collect();
+        // The reference also lists the token that ended the text.
+        let n = written.len().min(expected.len());
+        assert!(expected.len() - n <= 1 && written == expected[..n], "{name}: {written:?} instead of {expected:?}");
+        assert!(generated.probabilities.iter().all(|p| *p > 0.0 && *p <= 1.0), "{name}");
+    }
+}
