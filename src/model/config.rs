@@ -119,6 +119,33 @@ impl Config {
         self.get(aliases).and_then(|(_, value)| value.as_str())
     }
 
+    /// A finite number under any of these names.
+    pub fn number(&self, aliases: &[&'static str]) -> Result<Option<f64>, LoadError> {
+        let Some((name, value)) = self.get(aliases) else { return Ok(None) };
+        match value.as_f64() {
+            Some(number) if number.is_finite() && number.abs() < 1e12 => Ok(Some(number)),
+            _ => Err(self.error(format!("{name} is {value}"))),
+        }
+    }
+
+    /// A list of finite numbers, at most as many as a head is wide.
+    pub fn numbers(&self, name: &'static str) -> Option<Vec<f32>> {
+        let list = self.values.get(name)?.as_array().filter(|list| list.len() <= MAX_WIDTH)?;
+        list.iter().map(|value| value.as_f64().map(|x| x as f32).filter(|x| x.is_finite())).collect()
+    }
+
+    /// One name per layer, such as `layer_types`.
+    pub fn names(&self, name: &str) -> Option<Vec<String>> {
+        let list = self.values.get(name)?.as_array().filter(|list| list.len() <= MAX_LAYERS)?;
+        list.iter().map(|value| value.as_str().map(str::to_owned)).collect()
+    }
+
+    /// A configuration inside this one, such as `text_config`.
+    pub fn section(&self, name: &str) -> Option<Self> {
+        let values = self.values.get(name)?.as_object()?.clone();
+        Some(Self { values, path: self.path.clone() })
+    }
+
     /// A number of pixels, or `[height, width]`.
     pub fn pixels(&self, name: &str, default: Option<usize>) -> Result<(usize, usize), LoadError> {
         let size = |value: &Value| match value.as_u64() {
