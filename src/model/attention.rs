@@ -24,8 +24,17 @@ pub(crate) enum Projections {
 /// Norms of queries and keys, before rotary.
 #[derive(Debug)]
 pub(crate) struct QkNorm {
-    pub q: Norm,
-    pub k: Norm,
+    pub q: HeadNorm,
+    pub k: HeadNorm,
+}
+
+/// A norm of each head's vector.
+#[derive(Debug)]
+pub(crate) struct HeadNorm {
+    /// `[d_head]`, for all heads.
+    pub norm: Norm,
+    /// `[heads, d_head]`, where every head has weights of its own.
+    pub by_head: Option<Tensor>,
 }
 
 /// Multi-head attention.
@@ -160,11 +169,12 @@ impl Attention {
 /// # Shapes
 /// - `x`: `[n, heads, d_head]`, any strides
 /// - result: the same, contiguous
-fn norm_heads(norm: &Norm, x: &Tensor) -> CandleResult<Tensor> {
+fn norm_heads(norm: &HeadNorm, x: &Tensor) -> CandleResult<Tensor> {
     let (n, n_heads, d_head) = x.dims3()?;
-    // A norm as wide as all heads together sees them as one vector; one of `[heads, d_head]` weights is
-    // a norm per head.
-    let width = norm.weight.elem_count();
-    let rows = if width == d_head { n * n_heads } else { n };
-    norm.forward(&x.contiguous()?.reshape((rows, width))?)?.reshape((n, n_heads, d_head))
+    let rows = x.contiguous()?.reshape((n * n_heads, d_head))?;
+    let normed = norm.norm.forward(&rows)?.reshape((n, n_heads, d_head))?;
+    match &norm.by_head {
+        Some(weights) => normed.broadcast_mul(weights),
+        None => Ok(normed),
+    }
 }

@@ -11,6 +11,8 @@ const FILE: &str = "config.json";
 
 /// The largest value of each kind of size; far above every real model, far below an overflow.
 const MAX_WIDTH: usize = 1 << 20;
+/// What configurations call the number of heads.
+const N_HEADS: [&str; 4] = ["num_attention_heads", "n_head", "n_heads", "num_heads"];
 const MAX_LAYERS: usize = 4096;
 const MAX_ROWS: usize = 1 << 24;
 const MAX_PIXELS: usize = 1 << 15;
@@ -77,13 +79,33 @@ impl Config {
         self.size(&["num_hidden_layers", "n_layer", "n_layers", "num_layers"], MAX_LAYERS)
     }
 
+    /// Heads, and the width of each: `head_dim` where the file has it, else they share `d_model`.
+    pub fn heads(&self, d_model: usize) -> Result<(usize, usize), LoadError> {
+        match self.optional_size(&["head_dim"], MAX_WIDTH)? {
+            Some(d_head) => Ok((self.size(&N_HEADS, MAX_WIDTH)?, d_head)),
+            None => {
+                let n_heads = self.n_heads(d_model)?;
+                Ok((n_heads, d_model / n_heads))
+            }
+        }
+    }
+
     /// Heads, which must divide `d_model`.
     pub fn n_heads(&self, d_model: usize) -> Result<usize, LoadError> {
-        let n_heads = self.size(&["num_attention_heads", "n_head", "n_heads", "num_heads"], MAX_WIDTH)?;
+        let n_heads = self.size(&N_HEADS, MAX_WIDTH)?;
         if !d_model.is_multiple_of(n_heads) {
             return Err(self.error(format!("{n_heads} heads do not divide a width of {d_model}")));
         }
         Ok(n_heads)
+    }
+
+    /// Key/value heads, which must divide the query heads; as many as those when the file is silent.
+    pub fn n_kv_heads(&self, n_heads: usize) -> Result<usize, LoadError> {
+        let n = self.optional_size(&["num_key_value_heads", "num_kv_heads"], MAX_WIDTH)?.unwrap_or(n_heads);
+        if !n_heads.is_multiple_of(n) {
+            return Err(self.error(format!("{n} key/value heads do not divide {n_heads} heads")));
+        }
+        Ok(n)
     }
 
     pub fn n_vocab(&self) -> Result<usize, LoadError> {
@@ -138,6 +160,24 @@ impl Config {
     pub fn names(&self, name: &str) -> Option<Vec<String>> {
         let list = self.values.get(name)?.as_array().filter(|list| list.len() <= MAX_LAYERS)?;
         list.iter().map(|value| value.as_str().map(str::to_owned)).collect()
+    }
+
+    /// One name per layer from `[[[names], times], …]`, as GPT-Neo lists its layers.
+    pub fn repeated(&self, name: &str) -> Option<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in self.values.get(name)?.as_array()? {
+            let [kinds, times] = entry.as_array()?.as_slice() else { return None };
+            let times = times.as_u64().filter(|&n| n <= MAX_LAYERS as u64)?;
+            for _ in 0..times {
+                for kind in kinds.as_array()? {
+                    names.push(kind.as_str()?.to_owned());
+                }
+                if names.len() > MAX_LAYERS {
+                    return None;
+                }
+            }
+        }
+        Some(names)
     }
 
     /// A configuration inside this one, such as `text_config`.

@@ -6,7 +6,7 @@
 use super::progress::Cancelled;
 
 /// Model types this version can open, for messages.
-pub(crate) const SUPPORTED: &str = "bert, gpt2 and vit";
+
 
 /// Why a checkpoint could not be opened.
 #[derive(Debug, thiserror::Error)]

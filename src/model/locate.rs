@@ -61,7 +61,7 @@ pub fn known_models() -> Vec<KnownModel> {
 fn describe(name: String, files: &ModelFiles) -> KnownModel {
     let (family, problem) = match Config::read(files).and_then(|config| Ok((config.model_type()?, config))) {
         Ok((family, config)) => {
-            let problem = (!families::SUPPORTED.contains(&family.as_str()))
+            let problem = (!families::is_supported(&family))
                 .then(|| config.unknown_family(&family).to_string())
                 .or_else(|| (!files.has_weights()).then(|| "it has no safetensors weights".to_owned()));
             (family, problem)

@@ -107,7 +107,9 @@ impl Rotary {
                     beyond: Some((n_trained as usize, divided(&long))),
                 })
             }
-            other => Err(config.error(format!("its rotary embedding is of the kind “{other}”, which is not supported"))),
+            other => {
+                Err(config.error(format!("its rotary embedding is of the kind “{other}”, which is not supported")))
+            }
         }
     }
 

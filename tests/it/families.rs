@@ -93,9 +93,9 @@ fn differences(name: &str) -> Vec<String> {
         let largest = finite.fold(1.0f32, |largest, value| largest.max(value.abs()));
         // Masked scores are equal infinities, whose difference is no number.
         let pairs = values.iter().zip(expected).filter(|(value, expected)| value != expected);
-        let worst = pairs.map(|(value, expected)| (value - expected).abs()).fold(0.0f32, |a, b| {
-            if b.is_nan() { f32::INFINITY } else { a.max(b) }
-        });
+        let worst = pairs
+            .map(|(value, expected)| (value - expected).abs())
+            .fold(0.0f32, |a, b| if b.is_nan() { f32::INFINITY } else { a.max(b) });
         let tolerance = if tensor.ends_with("pattern") { PATTERN } else { RELATIVE * largest };
         if worst > tolerance {
             wrong.push(format!("{name}: {tensor} differs by {worst:e}, more than {tolerance:e}"));

@@ -45,14 +45,14 @@ impl Reference {
     /// What the reference was computed from.
     pub fn input(&self) -> Input {
         let ids = |name: &str| Some(Input::Ids(self.0.get(name)?.1.iter().map(|id| *id as u32).collect()));
-        let pixels = self.0.get("pixel_values").map(|(shape, pixels)| Input::Pixels {
-            data: pixels.clone().into(),
-            size_px: (shape[1], shape[2]),
-        });
+        let pixels = self
+            .0
+            .get("pixel_values")
+            .map(|(shape, pixels)| Input::Pixels { data: pixels.clone().into(), size_px: (shape[1], shape[2]) });
         match (pixels, ids("input_ids"), ids("decoder_input_ids")) {
-            (Some(source), Some(target), _) | (Some(source), None, Some(target)) | (None, Some(source), Some(target)) => {
-                source.with_target(target)
-            }
+            (Some(source), Some(target), _)
+            | (Some(source), None, Some(target))
+            | (None, Some(source), Some(target)) => source.with_target(target),
             (Some(source), None, None) | (None, Some(source), None) => source,
             (None, None, _) => panic!("the reference has no input"),
         }

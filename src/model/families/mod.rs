@@ -2,7 +2,14 @@
 //! embedding, block and head. No arithmetic here.
 
 mod bert;
+mod bloom;
+mod decoder;
 mod gpt2;
+mod gpt_neo;
+mod gpt_neox;
+mod llama;
+mod opt;
+mod phi;
 mod vit;
 
 use candle_core::Tensor;
@@ -19,21 +26,31 @@ use super::{
 use crate::spec::{HeadKind, LayerSpec};
 
 /// The `model_type`s that [`build`] knows.
-pub(crate) const SUPPORTED: [&str; 3] = ["bert", "gpt2", "vit"];
+const SUPPORTED: &[&str] = &["bert", "bloom", "gpt2", "gpt_neo", "gpt_neox", "opt", "phi", "vit"];
+
+/// Whether [`build`] knows this `model_type`.
+pub(crate) fn is_supported(model_type: &str) -> bool {
+    SUPPORTED.contains(&model_type) || llama::TYPES.contains(&model_type)
+}
 
 /// Refuses an unknown architecture before any weight is looked for.
 pub(crate) fn check(config: &Config) -> Result<(), LoadError> {
     let family = config.model_type()?;
-    if SUPPORTED.contains(&family.as_str()) { Ok(()) } else { Err(config.unknown_family(&family)) }
+    if is_supported(&family) { Ok(()) } else { Err(config.unknown_family(&family)) }
 }
 
 /// Builds the network that `config.json` describes.
 pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     match config.model_type()?.as_str() {
         "bert" => bert::build(config, weights),
+        "bloom" => bloom::build(config, weights),
         "gpt2" => gpt2::build(config, weights),
+        "gpt_neo" => gpt_neo::build(config, weights),
+        "gpt_neox" => gpt_neox::build(config, weights),
+        "opt" => opt::build(config, weights),
+        "phi" => phi::build(config, weights),
         "vit" => vit::build(config, weights),
-        other => Err(config.unknown_family(other)),
+        other => llama::build(config, other, weights),
     }
 }
 

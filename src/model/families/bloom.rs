@@ -1,0 +1,58 @@
+//! BLOOM: no position embedding, but a slope per head on the distance (ALiBi).
+
+use super::{
+    decoder::{head, interleaved_qkv, network},
+    layer_norm, linear, mlp,
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        attention::Attention,
+        block::{Block, Norms, Stack},
+        config::Config,
+        embedding::TextEmbedding,
+        kernels::Activation,
+        network::Network,
+        relative::RelativeBias,
+        weights::Weights,
+    },
+    spec::LayerSpec,
+};
+
+/// What the model was trained on when the configuration does not say.
+const N_CTX: usize = 2048;
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let d_model = config.d_model()?;
+    let n_heads = config.n_heads(d_model)?;
+    let spec = LayerSpec { biased: true, ..LayerSpec::new(n_heads, d_model / n_heads) };
+    let (n_vocab, eps) = (config.n_vocab()?, config.norm_eps(1e-5)?);
+    let n_ctx = config.optional_size(&["seq_length", "max_position_embeddings"], 1 << 24)?.unwrap_or(N_CTX);
+    if config.flag("apply_residual_connection_post_layernorm", false) {
+        return Err(config.error("BLOOM with residuals after the norm is not supported"));
+    }
+
+    weights.set_prefix("transformer.", "word_embeddings.weight");
+    let word = weights.tensor("transformer.word_embeddings.weight", &[n_vocab, d_model])?;
+    let norm = layer_norm(weights, "transformer.word_embeddings_layernorm", d_model, eps)?;
+    let mut blocks = Vec::new();
+    for layer in 0..config.n_layers()? {
+        let name = |part: &str| format!("transformer.h.{layer}.{part}");
+        let qkv = interleaved_qkv(weights, &name("self_attention.query_key_value"), d_model, spec, true)?;
+        let out = linear(weights, &name("self_attention.dense"), d_model, d_model)?;
+        let names = [name("mlp.dense_h_to_4h"), name("mlp.dense_4h_to_h")];
+        blocks.push(Block::new(
+            Attention::plain(qkv, out, spec, true),
+            Norms::pre(layer_norm(weights, &name("input_layernorm"), d_model, eps)?),
+            mlp(weights, [&names[0], &names[1]], (d_model, 4 * d_model), Activation::GeluTanh)?,
+            Norms::pre(layer_norm(weights, &name("post_attention_layernorm"), d_model, eps)?),
+        ));
+    }
+    let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
+    let head = head(config, weights, "lm_head", &word, (true, false))?;
+    let embedding = TextEmbedding { norm: Some(norm), ..TextEmbedding::tokens(word, n_ctx) };
+    let bias = Some(RelativeBias::alibi(n_heads));
+    let stack = Stack { bias, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
+    Ok(network("bloom", (d_model, n_vocab), embedding, stack, head))
+}

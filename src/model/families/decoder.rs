@@ -1,0 +1,109 @@
+//! What decoder-only families share: heads over the vocabulary, RMS norms, interleaved projections.
+
+use candle_core::Tensor;
+
+use super::{class_names, n_classes};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        block::Stack,
+        config::Config,
+        embedding::{Embedding, TextEmbedding},
+        head::{Head, Reads, Transform},
+        kernels::{Linear, Norm, NormKind},
+        network::{Body, Network, Tower},
+        weights::{Part, Weights},
+    },
+    spec::{HeadKind, LayerSpec, Modality, TextSpec},
+};
+
+/// A decoder-only network of its parts.
+pub(super) fn network(
+    family: &'static str,
+    (d_model, n_vocab): (usize, usize),
+    embedding: TextEmbedding,
+    stack: Stack,
+    head: Option<Head>,
+) -> Network {
+    debug_assert_eq!(stack.kind, StackKind::SelfAttention);
+    Network {
+        family,
+        modality: Modality::Text(TextSpec { n_ctx: embedding.n_ctx, n_vocab }),
+        d_model,
+        body: Body::Single(Tower { embedding: Embedding::Text(embedding), stack }),
+        head,
+    }
+}
+
+/// The language model's or the classifier's head; `None` for a checkpoint of the body alone.
+///
+/// `tied` is what the family does when the configuration does not say.
+pub(super) fn head(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    name: &str,
+    embedding: &Tensor,
+    (tied, bias): (bool, bool),
+) -> Result<Option<Head>, LoadError> {
+    let (n_vocab, d_model) = embedding.dims2()?;
+    if weights.has("score.weight") {
+        let n = n_classes(weights, "score.weight");
+        let classifier = Linear::new(weights.tensor("score.weight", &[n, d_model])?.t()?, None)?;
+        let labels = class_names(config, n);
+        return Ok(Some(Head::class(HeadKind::TextClass, Reads::Last, Transform::default(), classifier, labels)));
+    }
+    let weight = format!("{name}.weight");
+    if config.flag("tie_word_embeddings", tied) {
+        weights.skip(&weight);
+        return Ok(Some(Head::next_token(Linear::shared(embedding.t()?, None))));
+    }
+    if !weights.has(&weight) {
+        weights.note_absent(&weight);
+        return Ok(None);
+    }
+    let part = Part { name, d_out: n_vocab, bias };
+    Ok(Some(Head::next_token(weights.linear_of(&[part], d_model, true, None)?)))
+}
+
+/// An RMS norm under `name`. `offset` is added to its weights: Gemma stores them less one.
+pub(super) fn rms_norm(
+    weights: &mut Weights<'_>,
+    name: &str,
+    d: usize,
+    (eps, offset): (f32, f32),
+) -> Result<Norm, LoadError> {
+    let mut weight = weights.tensor(&format!("{name}.weight"), &[d])?;
+    if offset != 0.0 {
+        weight = (weight + f64::from(offset))?;
+    }
+    Ok(Norm { kind: NormKind::Rms, weight, bias: None, eps })
+}
+
+/// A fused projection whose outputs are stored head by head, each as query, key, value (GPT-NeoX, BLOOM).
+pub(super) fn interleaved_qkv(
+    weights: &mut Weights<'_>,
+    name: &str,
+    d_model: usize,
+    spec: LayerSpec,
+    bias: bool,
+) -> Result<Linear, LoadError> {
+    let LayerSpec { n_heads, d_head, .. } = spec;
+    let mut order = Vec::with_capacity(3 * n_heads * d_head);
+    for kind in 0..3 {
+        for head in 0..n_heads {
+            order.extend((0..d_head).map(|dim| (head * 3 + kind) * d_head + dim));
+        }
+    }
+    weights.linear_of(&[Part { name, d_out: 3 * n_heads * d_head, bias }], d_model, true, Some(&order))
+}
+
+/// One linear map with or without a bias, stored as `(out, in)`.
+pub(super) fn map(
+    weights: &mut Weights<'_>,
+    name: &str,
+    (d_in, d_out): (usize, usize),
+    bias: bool,
+) -> Result<Linear, LoadError> {
+    weights.linear(&[name], (d_in, d_out), true, bias)
+}

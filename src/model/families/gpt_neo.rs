@@ -1,0 +1,62 @@
+//! GPT-Neo: GPT-2 with unscaled scores and a sliding window in every other layer.
+
+use super::{
+    decoder::{head, map, network},
+    layer_norm, mlp, qkv,
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        attention::Attention,
+        block::{Block, Norms, Stack},
+        config::Config,
+        embedding::{Positions, TextEmbedding},
+        kernels::Activation,
+        network::Network,
+        weights::Weights,
+    },
+    spec::LayerSpec,
+};
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let d_model = config.d_model()?;
+    let n_heads = config.n_heads(d_model)?;
+    let spec = LayerSpec { scale: 1.0, ..LayerSpec::new(n_heads, d_model / n_heads) };
+    let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
+    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps(1e-5)?);
+    let activation = config.activation(Activation::GeluTanh)?;
+    let n_layers = config.n_layers()?;
+    let reach = config.optional_size(&["window_size"], 1 << 24)?.unwrap_or(256);
+    let Some(kinds) = config.names("attention_layers").or_else(|| config.repeated("attention_types")) else {
+        return Err(config.error("it does not say which layers are local"));
+    };
+    if kinds.len() != n_layers {
+        return Err(config.error(format!("it describes {} of {n_layers} layers", kinds.len())));
+    }
+
+    weights.set_prefix("transformer.", "wte.weight");
+    let word = weights.tensor("transformer.wte.weight", &[n_vocab, d_model])?;
+    let position = Positions::from_zero(weights.tensor("transformer.wpe.weight", &[n_ctx, d_model])?);
+    let mut blocks = Vec::new();
+    for (layer, kind) in kinds.iter().enumerate() {
+        let name = |part: &str| format!("transformer.h.{layer}.{part}");
+        let [q, k, v] = ["q_proj", "k_proj", "v_proj"].map(|part| name(&format!("attn.attention.{part}")));
+        let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [false; 3])?;
+        let out = map(weights, &name("attn.attention.out_proj"), (d_model, d_model), true)?;
+        let spec = LayerSpec { window: (kind == "local").then_some(reach), ..spec };
+        blocks.push(Block::new(
+            Attention::plain(qkv, out, spec, true),
+            Norms::pre(layer_norm(weights, &name("ln_1"), d_model, eps)?),
+            mlp(weights, [&name("mlp.c_fc"), &name("mlp.c_proj")], (d_model, d_mlp), activation)?,
+            Norms::pre(layer_norm(weights, &name("ln_2"), d_model, eps)?),
+        ));
+        weights.skip(&name("attn.attention.bias"));
+        weights.skip(&name("attn.attention.masked_bias"));
+    }
+    let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
+    let head = head(config, weights, "lm_head", &word, (true, false))?;
+    let embedding = TextEmbedding { position: Some(position), ..TextEmbedding::tokens(word, n_ctx) };
+    let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
+    Ok(network("gpt_neo", (d_model, n_vocab), embedding, stack, head))
+}

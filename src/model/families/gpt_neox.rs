@@ -1,0 +1,59 @@
+//! GPT-NeoX and Pythia: attention and MLP side by side, partly rotated heads.
+
+use super::{
+    decoder::{head, interleaved_qkv, map, network},
+    layer_norm,
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        attention::Attention,
+        block::{Block, Mlp, Norms, Stack},
+        config::Config,
+        embedding::TextEmbedding,
+        kernels::Activation,
+        network::Network,
+        rotary::Rotary,
+        weights::Weights,
+    },
+    spec::LayerSpec,
+};
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let d_model = config.d_model()?;
+    let n_heads = config.n_heads(d_model)?;
+    let spec = LayerSpec::new(n_heads, d_model / n_heads);
+    let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
+    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps(1e-5)?);
+    let activation = config.activation(Activation::Gelu)?;
+    let bias = config.flag("attention_bias", true);
+    let parallel = config.flag("use_parallel_residual", true);
+
+    weights.set_prefix("gpt_neox.", "embed_in.weight");
+    let word = weights.tensor("gpt_neox.embed_in.weight", &[n_vocab, d_model])?;
+    let mut blocks = Vec::new();
+    for layer in 0..config.n_layers()? {
+        let name = |part: &str| format!("gpt_neox.layers.{layer}.{part}");
+        let qkv = interleaved_qkv(weights, &name("attention.query_key_value"), d_model, spec, bias)?;
+        let out = map(weights, &name("attention.dense"), (d_model, d_model), bias)?;
+        let up = map(weights, &name("mlp.dense_h_to_4h"), (d_model, d_mlp), true)?;
+        let down = map(weights, &name("mlp.dense_4h_to_h"), (d_mlp, d_model), true)?;
+        let block = Block::new(
+            Attention { rotary: Some(0), ..Attention::plain(qkv, out, spec, true) },
+            Norms::pre(layer_norm(weights, &name("input_layernorm"), d_model, eps)?),
+            Mlp::plain(up, activation, down),
+            Norms::pre(layer_norm(weights, &name("post_attention_layernorm"), d_model, eps)?),
+        );
+        blocks.push(Block { parallel, ..block });
+        // Buffers that old checkpoints stored beside the weights.
+        for buffer in ["attention.bias", "attention.masked_bias", "attention.rotary_emb.inv_freq"] {
+            weights.skip(&name(buffer));
+        }
+    }
+    let final_norm = Some(layer_norm(weights, "gpt_neox.final_layer_norm", d_model, eps)?);
+    let head = head(config, weights, "embed_out", &word, (false, false))?;
+    let rotary = vec![Rotary::from_config(config, spec.d_head, 0.25)?];
+    let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
+    Ok(network("gpt_neox", (d_model, n_vocab), TextEmbedding::tokens(word, n_ctx), stack, head))
+}

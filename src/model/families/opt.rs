@@ -1,0 +1,78 @@
+//! OPT: GPT-2 with separate projections and positions that start at row 2; the 350 M model has
+//! narrower embeddings and norms after the addition.
+
+use super::{
+    decoder::{head, map, network},
+    layer_norm, n_classes, qkv,
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        attention::Attention,
+        block::{Block, Mlp, Norms, Stack},
+        config::Config,
+        embedding::{Positions, TextEmbedding},
+        kernels::Activation,
+        network::Network,
+        weights::Weights,
+    },
+    spec::LayerSpec,
+};
+
+/// Rows of the position table before that of the first token.
+const OFFSET: usize = 2;
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let d_model = config.d_model()?;
+    let n_heads = config.n_heads(d_model)?;
+    let spec = LayerSpec::new(n_heads, d_model / n_heads);
+    let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
+    let (n_vocab, n_ctx) = (config.n_vocab()?, config.n_ctx()?);
+    let eps = config.norm_eps(1e-5)?;
+    let activation = config.activation(Activation::Relu)?;
+    let bias = config.flag("enable_bias", true);
+    let norm_before = config.flag("do_layer_norm_before", true);
+    if !config.flag("layer_norm_elementwise_affine", true) {
+        return Err(config.error("layer norms without weights are not supported for OPT"));
+    }
+
+    weights.set_prefix("model.decoder.", "embed_tokens.weight");
+    let word_name = "model.decoder.embed_tokens.weight";
+    let d_embedding = weights.shape(word_name).and_then(|shape| shape.get(1)).copied().unwrap_or(d_model);
+    let word = weights.tensor(word_name, &[n_vocab, d_embedding])?;
+    let table = "model.decoder.embed_positions.weight";
+    let n_rows = n_classes(weights, table).clamp(OFFSET, n_ctx + OFFSET);
+    let position = weights.tensor(table, &[n_rows, d_model])?;
+    let mut blocks = Vec::new();
+    for layer in 0..config.n_layers()? {
+        let name = |part: &str| format!("model.decoder.layers.{layer}.{part}");
+        let [q, k, v] = ["q_proj", "k_proj", "v_proj"].map(|part| name(&format!("self_attn.{part}")));
+        let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [bias; 3])?;
+        let out = map(weights, &name("self_attn.out_proj"), (d_model, d_model), bias)?;
+        let up = map(weights, &name("fc1"), (d_model, d_mlp), bias)?;
+        let down = map(weights, &name("fc2"), (d_mlp, d_model), bias)?;
+        let place = if norm_before { Norms::pre } else { Norms::post };
+        blocks.push(Block::new(
+            Attention::plain(qkv, out, spec, true),
+            place(layer_norm(weights, &name("self_attn_layer_norm"), d_model, eps)?),
+            Mlp::plain(up, activation, down),
+            place(layer_norm(weights, &name("final_layer_norm"), d_model, eps)?),
+        ));
+    }
+    let has_final = norm_before && !config.flag("_remove_final_layer_norm", false);
+    let final_norm =
+        has_final.then(|| layer_norm(weights, "model.decoder.final_layer_norm", d_model, eps)).transpose()?;
+    let mut head = head(config, weights, "lm_head", &word, (true, false))?;
+    let mut embedding = TextEmbedding::tokens(word, n_rows - OFFSET);
+    if d_embedding != d_model {
+        embedding.projection = Some(map(weights, "model.decoder.project_in", (d_embedding, d_model), false)?);
+        if let Some(head) = &mut head {
+            let back = map(weights, "model.decoder.project_out", (d_model, d_embedding), false)?;
+            head.transform.dense = Some(back);
+        }
+    }
+    embedding.position = Some(Positions { table: position, offset: OFFSET, padding: None });
+    let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
+    Ok(network("opt", (d_model, n_vocab), embedding, stack, head))
+}
