@@ -46,7 +46,9 @@ pub(crate) struct TextEmbedding {
     /// `[n_segments, d_embedding]`.
     pub segment: Option<Tensor>,
     pub norm: Option<Norm>,
-    /// To the width of the stream, where embeddings are narrower (ALBERT, ELECTRA).
+    /// Of the token embeddings alone to the width of the stream (OPT).
+    pub token_projection: Option<Linear>,
+    /// Of the sum to the width of the stream (ALBERT, ELECTRA).
     pub projection: Option<Linear>,
     /// Longest sequence.
     pub n_ctx: usize,
@@ -93,7 +95,16 @@ impl Positions {
 impl TextEmbedding {
     /// Token embeddings alone.
     pub const fn tokens(word: Tensor, n_ctx: usize) -> Self {
-        Self { word, scale: 1.0, position: None, segment: None, norm: None, projection: None, n_ctx }
+        Self {
+            word,
+            scale: 1.0,
+            token_projection: None,
+            position: None,
+            segment: None,
+            norm: None,
+            projection: None,
+            n_ctx,
+        }
     }
 
     /// `[n, d_model]`; `segments` may be empty, which means segment 0 throughout. The first token
@@ -121,6 +132,9 @@ impl TextEmbedding {
         let mut x = select(&self.word, ids)?;
         if self.scale != 1.0 {
             x = (x * f64::from(self.scale))?;
+        }
+        if let Some(projection) = &self.token_projection {
+            x = projection.forward(&x)?;
         }
         if let Some(table) = &self.segment {
             let n_segments = table.dim(0)?;

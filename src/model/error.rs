@@ -5,9 +5,6 @@
 
 use super::progress::Cancelled;
 
-/// Model types this version can open, for messages.
-
-
 /// Why a checkpoint could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -58,7 +55,7 @@ pub enum LoadError {
         reason: String,
     },
     /// An architecture that has no family file.
-    #[error("this model is of the type “{model_type}”, which is not supported; supported are {SUPPORTED}")]
+    #[error("this model is of the type “{model_type}”, which is not supported")]
     UnknownFamily {
         /// What the file says.
         model_type: String,
@@ -158,7 +155,9 @@ impl LoadError {
             Self::NoWeights { path, other: None } => format!("The download may be incomplete: {path}"),
             Self::Io { path, .. } => format!("Check that the file exists and that you may read it: {path}"),
             Self::Config { path, .. } => format!("Compare it with the original from where the model came: {path}"),
-            Self::UnknownFamily { path, .. } => format!("Read from config.json in {path}"),
+            Self::UnknownFamily { path, .. } => {
+                format!("Supported are {}; read from config.json in {path}", super::families::supported().join(", "))
+            }
             Self::Damaged { path, .. } => format!("The download may be incomplete; fetch the file again: {path}"),
             Self::ShardOutside { path, .. } => {
                 format!("Do not use this model unless you trust where it came from: {path}")

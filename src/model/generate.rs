@@ -104,6 +104,11 @@ impl Network {
             written.probabilities.push(probability(&logits.to_vec1::<f32>()?, id));
             written.ids.push(id);
             next = vec![id];
+            if self.turns_change_at() == Some(cache.n + 1) {
+                // Keys so far were turned as in a short text, so the long text starts afresh.
+                cache = Cache::default();
+                next = prompt.iter().chain(&written.ids).copied().collect();
+            }
         }
         Ok(written)
     }

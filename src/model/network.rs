@@ -106,6 +106,13 @@ impl Network {
         })
     }
 
+    /// Length from which the writing tower turns all its queries and keys by other angles (LongRoPE).
+    pub fn turns_change_at(&self) -> Option<usize> {
+        let (Body::Single(tower) | Body::EncoderDecoder { decoder: tower, .. } | Body::TwoTowers { text: tower, .. }) =
+            &self.body;
+        tower.stack.rotary.iter().find_map(|rotary| Some(rotary.beyond.as_ref()?.0 + 1))
+    }
+
     /// The tower that writes, on new tokens after those in the cache.
     pub fn decode(
         &self,

@@ -28,9 +28,16 @@ use crate::spec::{HeadKind, LayerSpec};
 /// The `model_type`s that [`build`] knows.
 const SUPPORTED: &[&str] = &["bert", "bloom", "gpt2", "gpt_neo", "gpt_neox", "opt", "phi", "vit"];
 
+/// Every `model_type` that [`build`] knows, in alphabetical order.
+pub(crate) fn supported() -> Vec<&'static str> {
+    let mut types: Vec<_> = SUPPORTED.iter().chain(&llama::TYPES).copied().collect();
+    types.sort_unstable();
+    types
+}
+
 /// Whether [`build`] knows this `model_type`.
 pub(crate) fn is_supported(model_type: &str) -> bool {
-    SUPPORTED.contains(&model_type) || llama::TYPES.contains(&model_type)
+    supported().contains(&model_type)
 }
 
 /// Refuses an unknown architecture before any weight is looked for.

@@ -66,7 +66,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let mut head = head(config, weights, "lm_head", &word, (true, false))?;
     let mut embedding = TextEmbedding::tokens(word, n_rows - OFFSET);
     if d_embedding != d_model {
-        embedding.projection = Some(map(weights, "model.decoder.project_in", (d_embedding, d_model), false)?);
+        embedding.token_projection = Some(map(weights, "model.decoder.project_in", (d_embedding, d_model), false)?);
         if let Some(head) = &mut head {
             let back = map(weights, "model.decoder.project_out", (d_model, d_embedding), false)?;
             head.transform.dense = Some(back);
