@@ -20,6 +20,11 @@ pub fn scores(capture: &Capture, head: HeadId) -> Option<Matrix> {
     if let Some(stored) = capture.layer(head)?.scores.as_ref() {
         return stored.head(head.head);
     }
+    scores_from(capture, head)
+}
+
+/// [`scores`] computed from q and k even where they are stored.
+pub(crate) fn scores_from(capture: &Capture, head: HeadId) -> Option<Matrix> {
     let (q, k) = (capture.q(head)?, capture.k(head)?);
     let stack = capture.model().stack(head.stack)?;
     let layer = stack.layers.get(head.layer)?;

@@ -4,5 +4,6 @@
 pub mod attention;
 pub mod edges;
 mod eigen;
+pub mod laws;
 pub mod projection;
 pub mod stats;

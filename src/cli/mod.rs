@@ -3,6 +3,7 @@
 //! Results go to stdout or to the file that was asked for; everything else is one line on stderr.
 
 mod capture;
+mod check;
 mod models;
 pub mod open;
 
@@ -40,6 +41,9 @@ enum Subcommands {
         after_help = "Example: attnscope capture --model demo:gpt --text \"Once upon a time\" --out story.safetensors"
     )]
     Capture(capture::CaptureOptions),
+    /// Open a model, show what was understood, and test that its numbers obey the laws of attention
+    #[command(after_help = "Example: attnscope check path/to/model")]
+    Check(check::CheckOptions),
     /// List the bundled models and those in the local Hugging Face cache
     #[command(after_help = "Example: attnscope models")]
     Models,
@@ -74,6 +78,7 @@ pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitC
         None => open_window(OpenOptions::default()).map_err(CliError::Failed),
         Some(Subcommands::Open(options)) => open_window(options).map_err(CliError::Failed),
         Some(Subcommands::Capture(options)) => capture::run(&options),
+        Some(Subcommands::Check(options)) => check::run(&options),
         Some(Subcommands::Models) => {
             models::run();
             Ok(())

@@ -89,6 +89,7 @@ impl Model {
         })?;
         let reader = Reader::open(files, &network.modality, config.decoding())?;
         let (source, warning) = reader.source();
+        audit.config = config.lookups();
         audit.input_source = source;
         audit.warnings.extend(warning);
         let spec = ModelSpec {
@@ -111,6 +112,17 @@ impl Model {
     /// What was found in its files.
     pub const fn audit(&self) -> &Audit {
         &self.audit
+    }
+
+    /// Whether it can read text; without a tokenizer it reads token ids only.
+    pub const fn has_tokenizer(&self) -> bool {
+        self.reader.encoder.is_some()
+    }
+
+    /// The token that stands for a hidden one (`[MASK]`, `<mask>`).
+    pub fn mask_id(&self) -> Option<u32> {
+        let encoder = self.reader.encoder.as_ref()?;
+        ["[MASK]", "<mask>"].into_iter().find_map(|piece| encoder.id_of(piece))
     }
 
     /// What it computes on.

@@ -19,4 +19,33 @@ pub struct Audit {
     pub input_source: String,
     /// Sentences the user must see.
     pub warnings: Vec<String>,
+    /// Every tensor of the checkpoint, by name.
+    pub tensors: Vec<TensorFact>,
+    /// What was looked up in `config.json`: the name that was found and its value, or the first name
+    /// that was tried and `None`.
+    pub config: Vec<(String, Option<String>)>,
+}
+
+/// One tensor of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorFact {
+    /// Its name in the file.
+    pub name: String,
+    /// Its element type in the file.
+    pub dtype: String,
+    /// Its shape in the file.
+    pub shape: Vec<usize>,
+    /// What became of it.
+    pub role: Role,
+}
+
+/// What became of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The model uses it.
+    Used,
+    /// A copy of another one or a buffer: known, and not needed.
+    Skipped,
+    /// The model knows nothing of it.
+    Unexpected,
 }

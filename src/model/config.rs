@@ -3,6 +3,8 @@
 //!
 //! The only place that knows the names of the Hugging Face libraries for sizes.
 
+use std::sync::{Mutex, PoisonError};
+
 use serde_json::{Map, Value};
 
 use super::{LoadError, ModelFiles, encode::Decoding, kernels::Activation};
@@ -21,6 +23,8 @@ const MAX_PIXELS: usize = 1 << 15;
 pub(crate) struct Config {
     values: Map<String, Value>,
     path: String,
+    /// What was looked up and what was found, for the audit.
+    lookups: Mutex<Vec<(String, Option<String>)>>,
 }
 
 impl Config {
@@ -29,7 +33,7 @@ impl Config {
         let Some(bytes) = files.read(FILE) else { return Err(LoadError::NoConfig { path: files.location() }) };
         let bytes = bytes.map_err(|source| LoadError::Io { file: FILE.to_owned(), path: path.clone(), source })?;
         match serde_json::from_slice(&bytes) {
-            Ok(Value::Object(values)) => Ok(Self { values, path }),
+            Ok(Value::Object(values)) => Ok(Self { values, path, lookups: Mutex::default() }),
             Ok(_) => Err(LoadError::Config { file: FILE.to_owned(), path, reason: "it is not an object".to_owned() }),
             Err(error) => Err(LoadError::Config { file: FILE.to_owned(), path, reason: error.to_string() }),
         }
@@ -134,7 +138,9 @@ impl Config {
     }
 
     pub fn flag(&self, name: &str, default: bool) -> bool {
-        self.values.get(name).and_then(Value::as_bool).unwrap_or(default)
+        let value = self.values.get(name).filter(|value| !value.is_null());
+        self.note(name, value);
+        value.and_then(Value::as_bool).unwrap_or(default)
     }
 
     pub fn text(&self, aliases: &[&'static str]) -> Option<&str> {
@@ -183,7 +189,8 @@ impl Config {
     /// A configuration inside this one, such as `text_config`.
     pub fn section(&self, name: &str) -> Option<Self> {
         let values = self.values.get(name)?.as_object()?.clone();
-        Some(Self { values, path: self.path.clone() })
+        self.note(name, self.values.get(name));
+        Some(Self { values, path: self.path.clone(), lookups: Mutex::default() })
     }
 
     /// A number of pixels, or `[height, width]`.
@@ -192,6 +199,7 @@ impl Config {
             Some(n) if (1..=MAX_PIXELS as u64).contains(&n) => Ok(n as usize),
             _ => Err(self.error(format!("{name} is {value}"))),
         };
+        self.note(name, self.values.get(name));
         match self.values.get(name) {
             None | Some(Value::Null) => {
                 default.map(|n| (n, n)).ok_or_else(|| self.error(format!("it does not say {name}")))
@@ -246,6 +254,32 @@ impl Config {
     }
 
     fn get(&self, aliases: &[&'static str]) -> Option<(&'static str, &Value)> {
-        aliases.iter().find_map(|name| Some((*name, self.values.get(*name).filter(|value| !value.is_null())?)))
+        let present = |name: &&'static str| Some((*name, self.values.get(*name).filter(|value| !value.is_null())?));
+        let found = aliases.iter().find_map(present);
+        self.note(found.map_or(aliases[0], |(name, _)| name), found.map(|(_, value)| value));
+        found
+    }
+
+    /// Remembers a look-up for the audit.
+    fn note(&self, name: &str, value: Option<&Value>) {
+        let entry = (name.to_owned(), value.map(short));
+        let mut lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
+        if !lookups.contains(&entry) {
+            lookups.push(entry);
+        }
+    }
+
+    /// What was looked up so far, in order: the name found and its value, or the first name tried.
+    pub fn lookups(&self) -> Vec<(String, Option<String>)> {
+        self.lookups.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A value as one would quote it: long lists and objects are only counted.
+fn short(value: &Value) -> String {
+    match value {
+        Value::Array(list) if list.len() > 8 => format!("a list of {}", list.len()),
+        Value::Object(map) if map.len() > 8 => format!("{} entries", map.len()),
+        other => other.to_string(),
     }
 }

@@ -47,7 +47,7 @@ impl Payload {
 pub(crate) struct Reader {
     modality: Modality,
     /// Without a tokenizer only raw ids can be read.
-    encoder: Option<Box<TextEncoder>>,
+    pub encoder: Option<Box<TextEncoder>>,
     processor: Option<ImageProcessor>,
     /// What a decoder's text starts with, and what ends it.
     pub decoding: Decoding,

@@ -204,3 +204,26 @@ fn a_hub_id_opens_from_the_local_cache() {
     let output = run(&["capture", "--model", "../tiny/bert", "--ids", "1", "--out", out.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
 }
+
+#[test]
+fn check_shows_what_was_understood_and_tests_the_laws() {
+    for (model, words) in [
+        ("demo:gpt", ["n_embd = 192", "perplexity", "Tensors:"]),
+        ("demo:vit", ["patch_size", "probability", "Tensors:"]),
+    ] {
+        let output = attnscope(&["check", model]);
+        let report = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{report}");
+        for word in words.iter().chain(&["every row of attention sums to 1", "holds"]) {
+            assert!(report.contains(word), "{model} does not say `{word}`: {report}");
+        }
+        assert!(!report.contains("BROKEN"), "{report}");
+        let brief = attnscope(&["check", model, "--brief"]).stdout;
+        assert!(!brief.is_empty() && brief.len() < output.stdout.len());
+    }
+    let bert = fixture("bert");
+    let output = attnscope(&["check", bert.to_str().unwrap()]);
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(report.contains("hidden tokens filled in"), "{report}");
+    check_refused(&["check", "no/such/model"], 1, &["no/such/model"]);
+}

@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use attnscope::{
+    analysis::laws,
     capture::{Capture, Matrix, PerHead},
     ids::{Side, StackKind},
     model::{Engine, Generation, Input, Logits, Model, ModelFiles, RunPlan, Sites, uninterrupted},
@@ -111,6 +112,18 @@ fn differences(name: &str) -> Vec<String> {
 fn every_family_matches_pytorch_at_every_site() {
     let wrong: Vec<_> = families().iter().flat_map(|name| differences(name)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_family_obeys_the_laws_of_attention() {
+    for name in families() {
+        let (model, reference) = open(&name);
+        let everything = RunPlan { sites: Sites::all(), ..RunPlan::default() };
+        let capture = run(&model, &reference.input(), &everything);
+        for law in laws::check(&capture) {
+            assert!(law.holds(), "{name}: {law:?}");
+        }
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn matrix(rows: &[&[f32]]) -> Matrix {
 
 /// The capture without what a byte budget would drop.
 fn without_patterns(capture: &Capture) -> Capture {
-    let stacks = capture
+    let stacks: Vec<_> = capture
         .stacks()
         .iter()
         .map(|stack| {
@@ -41,6 +41,11 @@ fn without_patterns(capture: &Capture) -> Capture {
             stack
         })
         .collect();
+    with_stacks(capture, stacks)
+}
+
+/// The capture with other recordings.
+fn with_stacks(capture: &Capture, stacks: Vec<StackCapture>) -> Capture {
     Capture::new(CaptureParts {
         id: capture.id(),
         model: capture.model().clone(),
@@ -220,4 +225,25 @@ fn too_many_edges_keep_the_strongest_and_say_how_many_are_missing() {
     assert_eq!(kept, [(0, 0), (0, 1), (1, 0)]);
     assert_eq!((set.n_total, set.n_capped), (7, 4));
     assert!((set.fraction_shown() - 1.05 / 2.0).abs() < 1e-6);
+}
+
+/// The self-check must fail when a number is wrong, or it proves nothing.
+#[test]
+fn a_broken_capture_breaks_its_law() {
+    let capture = synthetic::causal_text_capture(9, 2, 3);
+    assert!(attnscope::analysis::laws::check(&capture).iter().all(attnscope::analysis::laws::Law::holds));
+    let shape = [3, 9, 9];
+    let first = capture.stacks()[0].layers[0].pattern.as_ref().unwrap();
+    let broken = |change: &dyn Fn(&mut [f32])| {
+        let mut values = first.as_slice().to_vec();
+        change(&mut values);
+        let mut stacks = capture.stacks().to_vec();
+        stacks[0].layers[0].pattern = Some(attnscope::capture::PerHead::new(values, shape).unwrap());
+        let capture = with_stacks(&capture, stacks);
+        attnscope::analysis::laws::check(&capture).iter().filter(|law| !law.holds()).count()
+    };
+    assert_eq!(broken(&|_| {}), 0);
+    assert!(broken(&|values| values[9] += 0.01) >= 1, "a row sums to more than 1");
+    assert!(broken(&|values| values.swap(0, 5)) >= 1, "a masked key gets attention");
+    assert!(broken(&|values| values[20] = f32::NAN) >= 1, "a weight is no number");
 }

@@ -76,6 +76,11 @@ impl TextEncoder {
         self.source
     }
 
+    /// The id of one piece of the vocabulary.
+    pub fn id_of(&self, piece: &str) -> Option<u32> {
+        self.tokenizer.token_to_id(piece)
+    }
+
     /// Number of ids, added tokens included.
     pub fn n_vocab(&self) -> usize {
         self.tokenizer.get_vocab_size(true)

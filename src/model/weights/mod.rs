@@ -17,7 +17,10 @@ use candle_core::{Device, Tensor};
 
 use self::header::Entry;
 pub(crate) use self::linear::Part;
-use super::{Control, LoadError, ModelFiles, Progress, Stage, audit::Audit};
+use super::{
+    Control, LoadError, ModelFiles, Progress, Stage,
+    audit::{Audit, Role, TensorFact},
+};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -128,6 +131,18 @@ impl<'a> Weights<'a> {
     /// What was read and what was left over.
     pub fn finish(mut self) -> Audit {
         self.audit.n_loaded = self.used.len();
+        let role = |name: &String| match (self.used.contains(name), self.skipped.contains(name)) {
+            (true, _) => Role::Used,
+            (false, true) => Role::Skipped,
+            (false, false) => Role::Unexpected,
+        };
+        let fact = |(name, (_, entry)): (&String, &(usize, Entry))| TensorFact {
+            name: name.clone(),
+            dtype: entry.dtype_name.clone(),
+            shape: entry.shape.clone(),
+            role: role(name),
+        };
+        self.audit.tensors = self.entries.iter().map(fact).collect();
         self.audit.unexpected = self
             .entries
             .keys()

@@ -1,0 +1,311 @@
+"""Every supported family beside PyTorch: parity at every site, and speed at full width.
+
+    python benches/families.py [--attnscope target/release/attnscope] [--only NAME] [--out docs/families.md]
+
+For each family three things are measured and written as one row of a table:
+
+* parity: every tiny checkpoint of `tests/fixtures/families` is run through `attnscope capture`, and the
+  largest difference of any pattern and of any other site (relative to the largest value of the tensor)
+  from what PyTorch recorded is taken over all of them;
+* a checkpoint with the published model's configuration (random weights, queries and keys sharpened;
+  fewer layers where the whole would not fit, which the row says) is loaded and run on 128 tokens or one
+  picture, and its patterns are compared. Sharp random models amplify rounding, so PyTorch's own
+  difference between f32 and f64 stands beside it where the model is small enough to run in f64;
+* speed: the median forward pass with q, k, v and patterns recorded, over that of PyTorch's eager attention
+  with `output_attentions=True`, same input, same threads, layers without the head on both sides,
+  alternating processes.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FIXTURES = ROOT / "tests" / "fixtures"
+TOKENS = 128
+WARM_UP = 1
+REPEAT = 4
+ROUNDS = 2
+# Sides above this many parameters are not run in f64.
+F64_BELOW = 0.35e9
+INPUTS = ("input_ids", "pixel_values", "decoder_input_ids", "generated_ids", "attention_mask")
+
+LLAMA = dict(vocab_size=32000, max_position_embeddings=2048)
+# Published name: (model class, configuration class, its numbers, what is smaller than published).
+FULL = {
+    "bert-base": ("BertModel", "BertConfig", {}, ""),
+    "distilbert-base": ("DistilBertModel", "DistilBertConfig", {}, ""),
+    "roberta-base": ("RobertaModel", "RobertaConfig", dict(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1), ""),
+    "xlm-roberta-base": ("XLMRobertaModel", "XLMRobertaConfig", dict(vocab_size=250002, max_position_embeddings=514, type_vocab_size=1), ""),
+    "camembert-base": ("CamembertModel", "CamembertConfig", dict(vocab_size=32005, max_position_embeddings=514, type_vocab_size=1), ""),
+    "electra-base": ("ElectraModel", "ElectraConfig", dict(embedding_size=768, hidden_size=768, intermediate_size=3072, num_attention_heads=12), ""),
+    "albert-base-v2": ("AlbertModel", "AlbertConfig", dict(hidden_size=768, intermediate_size=3072, num_attention_heads=12, hidden_act="gelu_new"), ""),
+    "mpnet-base": ("MPNetModel", "MPNetConfig", {}, ""),
+    "modernbert-base": ("ModernBertModel", "ModernBertConfig", {}, ""),
+    "deberta-v3-base": ("DebertaV2Model", "DebertaV2Config", dict(vocab_size=128100, hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072, relative_attention=True, position_buckets=256, norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type=["p2c", "c2p"], max_relative_positions=-1, position_biased_input=False, type_vocab_size=0), ""),
+    "gpt2": ("GPT2Model", "GPT2Config", {}, ""),
+    "gpt-neo-125m": ("GPTNeoModel", "GPTNeoConfig", dict(hidden_size=768, num_layers=12, num_heads=12, attention_types=[[["global", "local"], 6]]), ""),
+    "pythia-160m": ("GPTNeoXModel", "GPTNeoXConfig", dict(vocab_size=50304, hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072), ""),
+    "opt-125m": ("OPTModel", "OPTConfig", {}, ""),
+    "bloom-560m": ("BloomModel", "BloomConfig", dict(hidden_size=1024, n_layer=24, n_head=16), ""),
+    "tinyllama-1.1b": ("LlamaModel", "LlamaConfig", dict(**LLAMA, hidden_size=2048, intermediate_size=5632, num_hidden_layers=22, num_attention_heads=32, num_key_value_heads=4), ""),
+    "llama-3.2-1b": ("LlamaModel", "LlamaConfig", dict(vocab_size=128256, hidden_size=2048, intermediate_size=8192, num_hidden_layers=8, num_attention_heads=32, num_key_value_heads=8, head_dim=64, rope_parameters=dict(rope_type="llama3", rope_theta=500000.0, factor=32.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=8192)), "8 of 16 layers"),
+    "mistral-7b": ("MistralModel", "MistralConfig", dict(num_hidden_layers=3, sliding_window=4096), "3 of 32 layers"),
+    "qwen2-0.5b": ("Qwen2Model", "Qwen2Config", dict(hidden_size=896, intermediate_size=4864, num_hidden_layers=24, num_attention_heads=14, num_key_value_heads=2), ""),
+    "qwen3-0.6b": ("Qwen3Model", "Qwen3Config", dict(hidden_size=1024, intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8, head_dim=128), ""),
+    "gemma-2b": ("GemmaModel", "GemmaConfig", dict(hidden_size=2048, intermediate_size=16384, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=1, head_dim=256), "4 of 18 layers"),
+    "gemma-2-2b": ("Gemma2Model", "Gemma2Config", dict(num_hidden_layers=4), "4 of 26 layers"),
+    "gemma-3-270m": ("Gemma3TextModel", "Gemma3TextConfig", dict(hidden_size=640, intermediate_size=2048, num_hidden_layers=18, num_attention_heads=4, num_key_value_heads=1, head_dim=256, query_pre_attn_scalar=256, sliding_window=512), ""),
+    "phi-1.5": ("PhiModel", "PhiConfig", dict(num_hidden_layers=8), "8 of 24 layers"),
+    "phi-3-mini": ("Phi3Model", "Phi3Config", dict(num_hidden_layers=4), "4 of 32 layers"),
+    "stablelm-2-1.6b": ("StableLmModel", "StableLmConfig", dict(vocab_size=100352, hidden_size=2048, intermediate_size=5632, num_hidden_layers=8, num_attention_heads=32, num_key_value_heads=32, use_qkv_bias=True), "8 of 24 layers"),
+    "vit-base": ("ViTModel", "ViTConfig", {}, ""),
+    "deit-base-distilled": ("DeiTModel", "DeiTConfig", {}, ""),
+    "beit-base": ("BeitModel", "BeitConfig", dict(use_relative_position_bias=True), ""),
+    "dinov2-base": ("Dinov2Model", "Dinov2Config", dict(patch_size=14), ""),
+    "dinov2-with-registers-base": ("Dinov2WithRegistersModel", "Dinov2WithRegistersConfig", dict(patch_size=14, num_register_tokens=4), ""),
+    "clip-vit-base-patch32": ("CLIPModel", "CLIPConfig", {}, ""),
+    "siglip-base": ("SiglipModel", "SiglipConfig", {}, ""),
+    "t5-base": ("T5Model", "T5Config", dict(d_model=768, d_ff=3072, num_layers=12, num_heads=12), ""),
+    "bart-base": ("BartModel", "BartConfig", dict(d_model=768, encoder_layers=6, decoder_layers=6, encoder_ffn_dim=3072, decoder_ffn_dim=3072, encoder_attention_heads=12, decoder_attention_heads=12), ""),
+    "mbart-large": ("MBartModel", "MBartConfig", dict(encoder_layers=3, decoder_layers=3), "3 of 12 layers"),
+    "opus-mt": ("MarianModel", "MarianConfig", dict(vocab_size=58101, d_model=512, encoder_layers=6, decoder_layers=6, encoder_ffn_dim=2048, decoder_ffn_dim=2048, encoder_attention_heads=8, decoder_attention_heads=8, activation_function="swish", pad_token_id=58100, decoder_start_token_id=58100, scale_embedding=True, static_position_embeddings=True), ""),
+}
+# Which family's tokenizer files of `tests/fixtures/tokenizers` a checkpoint gets, where it is not obvious.
+QUERY_KEY = ("query", "key", "q_proj", "k_proj", "q_lin", "k_lin", "c_attn", "query_key_value", "qkv_proj", "Wqkv", "attn.q", "attn.k", "Attention.q", "Attention.k")
+
+
+def build(name, folder):
+    """The model of a row with sharpened queries and keys, saved in `folder`."""
+    import torch
+    import transformers
+
+    model_class, config_class, numbers, _ = FULL[name]
+    torch.manual_seed(0)
+    model = getattr(transformers, model_class)(getattr(transformers, config_class)(**numbers)).eval()
+    with torch.no_grad():
+        for parameter, weight in model.named_parameters():
+            owner = parameter.rsplit(".", 1)[0]
+            if weight.dim() == 2 and parameter.endswith("weight") and owner.endswith(QUERY_KEY):
+                weight.mul_(2.0 if "t5" in name else 4.0)
+    model.save_pretrained(folder, max_shard_size="2GB")
+    return model
+
+
+def inputs_of(model):
+    """A seeded input for a model: 128 tokens, one picture, or both."""
+    import torch
+
+    generator = torch.Generator().manual_seed(1)
+    config = model.config
+    text = getattr(config, "text_config", config)
+
+    def ids(n, config):
+        return torch.randint(5, config.vocab_size - 5, (1, n), generator=generator)
+
+    found = {}
+    if getattr(config, "vision_config", None) is not None or hasattr(config, "patch_size"):
+        vision = getattr(config, "vision_config", config)
+        size = 224 if "dinov2" in config.model_type else vision.image_size
+        found["pixel_values"] = torch.randn(1, 3, size, size, generator=generator)
+    if hasattr(text, "vocab_size") and (text is not config or "pixel_values" not in found):
+        n = min(TOKENS, getattr(text, "max_position_embeddings", TOKENS) or TOKENS)
+        found["input_ids"] = ids(n, text)
+    if getattr(config, "is_encoder_decoder", False):
+        found["decoder_input_ids"] = ids(TOKENS // 2, config)
+    return found
+
+
+def patterns_of(output):
+    """All patterns by capture file name."""
+    found = {}
+    towers = {"vision": getattr(output, "vision_model_output", None), "text": getattr(output, "text_model_output", None)}
+    sources = {name: getattr(tower, "attentions", None) for name, tower in towers.items() if tower is not None}
+    if not sources:
+        fields = {"self": "attentions", "encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
+        sources = {name: getattr(output, field, None) for name, field in fields.items()}
+    for stack, layers in sources.items():
+        for layer, pattern in enumerate(layers or ()):
+            found[f"{stack}.{layer}.pattern"] = pattern[0].float().contiguous().clone()
+    return found
+
+
+def torch_side(name, options):
+    """Runs in a process of its own: builds or loads, runs, prints one line of JSON."""
+    import torch
+    import transformers
+    from safetensors.torch import save_file
+
+    torch.set_num_threads(options.threads)
+    folder = options.work / name
+    first = not folder.exists()
+    model_class = getattr(transformers, FULL[name][0])
+    model = build(name, folder) if first else model_class.from_pretrained(folder, dtype=torch.float32)
+    model.set_attn_implementation("eager")
+    model.eval()
+    inputs = inputs_of(model)
+    extra = {"output_attentions": True}
+    if name.startswith("dinov2") or name.startswith("vit") or name.startswith("deit"):
+        extra |= {}
+    times = []
+    with torch.no_grad():
+        for _ in range(REPEAT + WARM_UP):
+            start = time.perf_counter()
+            output = model(**inputs, **extra)
+            times.append(1000 * (time.perf_counter() - start))
+    n = sum(weight.numel() for weight in model.parameters())
+    result = {"forward_ms": times[WARM_UP:], "params": n}
+    if first:
+        patterns = patterns_of(output)
+        save_file(patterns, options.work / "patterns.safetensors")
+        arguments = []
+        if "pixel_values" in inputs:
+            save_file({"pixel_values": inputs["pixel_values"][0].contiguous()}, options.work / "pixels.safetensors")
+            arguments += ["--pixels", str(options.work / "pixels.safetensors")]
+        for key, flag in (("input_ids", "--ids"), ("decoder_input_ids", "--target-ids")):
+            if key in inputs:
+                arguments += [flag, ",".join(map(str, inputs[key][0].tolist()))]
+        result["arguments"] = arguments
+        if n < F64_BELOW:
+            model.double()
+            doubled = {key: value.double() if value.is_floating_point() else value for key, value in inputs.items()}
+            with torch.no_grad():
+                exact = patterns_of(model(**doubled, **extra))
+            result["drift"] = max((patterns[key] - exact[key]).abs().max().item() for key in patterns)
+    print(json.dumps(result))
+
+
+def run_torch(name, options):
+    command = [sys.executable, __file__, "--torch", name, "--work", str(options.work), "--threads", str(options.threads)]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-600:])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def run_attnscope(model, arguments, options, sites="q,k,v,pattern", repeat=1):
+    """Runs `attnscope capture`; answers its timings and the tensors it wrote."""
+    from safetensors.numpy import load_file
+
+    timings, out = options.work / "timings.json", options.work / "capture.safetensors"
+    command = [str(options.attnscope), "capture", "--model", str(model), *arguments, "--sites", sites]
+    command += ["--threads", str(options.threads), "--repeat", str(repeat), "--timings", str(timings), "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    return json.loads(timings.read_text()), load_file(out)
+
+
+def full_row(name, options):
+    """Loads, parity and speed at full width."""
+    import numpy as np
+    from safetensors.numpy import load_file
+
+    shutil.rmtree(options.work / name, ignore_errors=True)
+    try:
+        first = run_torch(name, options)
+        times = {"torch": list(first["forward_ms"]), "attnscope": []}
+        timings, tensors = None, None
+        for round_idx in range(ROUNDS):
+            timings, tensors = run_attnscope(options.work / name, first["arguments"], options, repeat=REPEAT + WARM_UP)
+            times["attnscope"] += timings["forward_ms"][WARM_UP:]
+            if round_idx + 1 < ROUNDS:
+                times["torch"] += run_torch(name, options)["forward_ms"]
+        expected = load_file(options.work / "patterns.safetensors")
+        worst = max(float(np.abs(tensors[key] - expected[key]).max()) for key in expected)
+        return {
+            "params": first["params"],
+            "worst": worst,
+            "drift": first.get("drift"),
+            "load_ms": timings["load_ms"],
+            "ratio": statistics.median(times["attnscope"]) / statistics.median(times["torch"]),
+        }
+    finally:
+        shutil.rmtree(options.work / name, ignore_errors=True)
+
+
+def tiny_rows(options):
+    """Largest differences over the tiny checkpoints, by model type."""
+    import numpy as np
+    from safetensors.numpy import load_file, save_file
+
+    rows = defaultdict(lambda: {"n": 0, "pattern": 0.0, "site": 0.0, "n_sites": 0})
+    for folder in sorted((FIXTURES / "families").iterdir()):
+        reference_file = folder / "reference.safetensors"
+        if not reference_file.exists():
+            continue
+        reference = load_file(reference_file)
+        arguments = []
+        if "pixel_values" in reference:
+            save_file({"pixel_values": reference["pixel_values"].astype("float32")}, options.work / "tiny.safetensors")
+            arguments += ["--pixels", str(options.work / "tiny.safetensors")]
+        for key, flag in (("input_ids", "--ids"), ("decoder_input_ids", "--target-ids")):
+            if key in reference:
+                arguments += [flag, ",".join(map(str, reference[key].tolist()))]
+        _, tensors = run_attnscope(folder, arguments, options, sites="q,k,v,scores,pattern,z,resid,logits")
+        row = rows[json.loads((folder / "config.json").read_text())["model_type"]]
+        row["n"] += 1
+        for key, expected in reference.items():
+            if key in INPUTS:
+                continue
+            value, expected = tensors[key].reshape(expected.shape), expected
+            same = value == expected
+            difference = float(np.abs(np.where(same, 0, value) - np.where(same, 0, expected)).max())
+            if key.endswith("pattern"):
+                row["pattern"] = max(row["pattern"], difference)
+            else:
+                finite = np.abs(expected[np.isfinite(expected)])
+                row["site"] = max(row["site"], difference / max(1.0, float(finite.max())))
+            row["n_sites"] += 1
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--attnscope", type=Path, default=ROOT / "target" / "release" / "attnscope")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", default="", help="full-width rows whose name contains this")
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--out", type=Path, help="write the tables to this file")
+    parser.add_argument("--torch", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.torch:
+        return torch_side(options.torch, options)
+    options.work = options.work or Path(tempfile.mkdtemp(prefix="attnscope-families-"))
+    options.work.mkdir(parents=True, exist_ok=True)
+
+    lines = ["| `model_type` | tiny checkpoints | sites compared | max pattern difference | other sites, relative |", "|---|---|---|---|---|"]
+    for model_type, row in sorted(tiny_rows(options).items()):
+        lines.append(f"| {model_type} | {row['n']} | {row['n_sites']} | {row['pattern']:.1e} | {row['site']:.1e} |")
+        print(lines[-1], flush=True)
+    lines += ["", "| configuration of | parameters | smaller than published | load | max pattern difference | PyTorch f32 against f64 | time over PyTorch's |", "|---|---|---|---|---|---|---|"]
+    for name, (_, _, _, smaller) in FULL.items():
+        if options.only not in name:
+            continue
+        try:
+            row = full_row(name, options)
+        except RuntimeError as error:
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
+            lines.append(f"| {name} | | | | failed: {str(error).splitlines()[-1][:120]} | | |")
+            continue
+        drift = f"{row['drift']:.1e}" if row["drift"] is not None else "not run"
+        lines.append(
+            f"| {name} | {row['params'] / 1e6:.0f} M | {smaller or 'no'} | {row['load_ms'] / 1000:.1f} s "
+            f"| {row['worst']:.1e} | {drift} | {row['ratio']:.2f} |"
+        )
+        print(lines[-1], flush=True)
+    if options.out:
+        options.out.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+//! What must hold between the recordings of every forward pass. A capture that breaks one of these laws
+//! was computed wrongly, whatever the checkpoint.
+
+use super::attention::{dots, scores_from, softmax};
+use crate::{
+    capture::{Capture, Matrix},
+    ids::HeadId,
+};
+
+/// One law and how far a capture is from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Law {
+    /// What must hold, in words.
+    pub text: &'static str,
+    /// The largest deviation of any head.
+    pub worst: f32,
+    /// Where that was; `None` when no head has what the law is about.
+    pub at: Option<HeadId>,
+    /// The largest deviation that rounding explains.
+    pub limit: f32,
+}
+
+impl Law {
+    /// Whether the capture obeys it.
+    pub fn holds(&self) -> bool {
+        self.worst <= self.limit
+    }
+
+    fn new(text: &'static str, limit: f32) -> Self {
+        Self { text, worst: 0.0, at: None, limit }
+    }
+
+    fn take(&mut self, head: HeadId, deviation: f32) {
+        // A deviation that is no number breaks every law.
+        let deviation = if deviation.is_nan() { f32::INFINITY } else { deviation };
+        if self.at.is_none() || deviation > self.worst {
+            (self.worst, self.at) = (deviation, Some(head));
+        }
+    }
+}
+
+/// The deviations of a capture that holds patterns; scores, q, k, v and z are used where they are there.
+pub fn check(capture: &Capture) -> Vec<Law> {
+    let mut sums = Law::new("every row of attention sums to 1, or is hidden altogether", 1e-5);
+    let mut masked = Law::new("keys behind a causal mask or outside a window get exactly 0", 0.0);
+    let mut softmaxed = Law::new("attention is the softmax of the scores", 1e-6);
+    let mut products = Law::new("scores are scaled products of q and k, with bias, cap and mask", 1e-5);
+    let mut mixed = Law::new("z is attention times v, query heads sharing grouped values", 1e-5);
+    for stack in &capture.model().stacks {
+        for (layer, spec) in stack.layers.iter().enumerate() {
+            for head in (0..spec.n_heads).map(|head| HeadId { stack: stack.kind, layer, head }) {
+                let Some(pattern) = capture.stored_pattern(head) else { continue };
+                let [n_query, n_key] = pattern.shape();
+                for (query, row) in pattern.rows().enumerate() {
+                    let sum: f64 = row.iter().map(|&weight| f64::from(weight)).sum();
+                    sums.take(head, if sum == 0.0 { 0.0 } else { (sum - 1.0).abs() as f32 });
+                    let visible = spec.visible(stack.causal, query, n_query, n_key);
+                    if visible.len() < n_key {
+                        let hidden = row[..visible.start].iter().chain(&row[visible.end..]);
+                        masked.take(head, hidden.fold(0.0, |worst, weight| weight.abs().max(worst)));
+                    }
+                }
+                if let Some(scores) = capture.layer(head).and_then(|layer| layer.scores.as_ref()?.head(head.head)) {
+                    if let Some(expected) = softmax(&scores) {
+                        softmaxed.take(head, difference(&pattern, &expected, 1.0));
+                    }
+                    if let Some(expected) = scores_from(capture, head) {
+                        products.take(head, difference(&scores, &expected, largest(&scores)));
+                    }
+                }
+                let z = capture.layer(head).and_then(|layer| layer.z.as_ref()?.head(head.head));
+                if let (Some(z), Some(v)) = (z, capture.v(head))
+                    && let Some(expected) = transposed(&v).and_then(|v| dots(&pattern, &v))
+                {
+                    let worst = z.as_slice().iter().zip(&expected).map(|(a, b)| (a - b).abs());
+                    mixed.take(head, worst.fold(0.0, f32::max) / largest(&z));
+                }
+            }
+        }
+    }
+    vec![sums, masked, softmaxed, products, mixed]
+}
+
+/// The largest finite value, at least 1.
+fn largest(matrix: &Matrix) -> f32 {
+    let finite = matrix.as_slice().iter().filter(|value| value.is_finite());
+    finite.fold(1.0, |largest, value| largest.max(value.abs()))
+}
+
+/// The largest difference in units of `scale`; equal infinities do not differ.
+fn difference(a: &Matrix, b: &Matrix, scale: f32) -> f32 {
+    if a.shape() != b.shape() {
+        return f32::INFINITY;
+    }
+    let pairs = a.as_slice().iter().zip(b.as_slice()).filter(|(a, b)| a != b);
+    pairs
+        .map(|(a, b)| (a - b).abs() / scale)
+        .fold(0.0, |worst, next| if next > worst || next.is_nan() { next } else { worst })
+}
+
+fn transposed(matrix: &Matrix) -> Option<Matrix> {
+    let [n_rows, n_cols] = matrix.shape();
+    let values: Vec<f32> =
+        (0..n_cols).flat_map(|col| matrix.rows().map(move |row| row[col]).collect::<Vec<_>>()).collect();
+    Matrix::new(values, [n_cols, n_rows]).ok()
+}

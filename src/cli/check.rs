@@ -1,0 +1,254 @@
+//! `attnscope check`: shows what was understood of a checkpoint, and proves on a probe input that its
+//! numbers obey the laws of attention.
+
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _},
+};
+
+use clap::Args;
+
+use super::{CliError, show_progress};
+use crate::{
+    analysis::laws::{self, Law},
+    capture::Capture,
+    model::{
+        Engine, ImageSource, Input, Logits, Model, RunPlan, Sites,
+        audit::{Audit, Role},
+        locate, uninterrupted,
+    },
+    spec::{HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
+};
+
+/// Text of the probe: ordinary words that every text model can guess some of.
+const SENTENCE: &str = "The animal didn't cross the street because it was too tired.";
+/// Picture of the probe.
+const PICTURE: &str = "chelsea.jpg";
+/// Tokens of the probe for models without a tokenizer.
+const N_IDS: usize = 16;
+
+/// What to check.
+#[derive(Debug, Args)]
+pub struct CheckOptions {
+    /// A model folder, a bundled name such as demo:gpt, or a hub id in the local cache
+    model: String,
+    /// Leave out the tables of configuration and tensors
+    #[arg(long)]
+    brief: bool,
+    /// Compute threads
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+pub fn run(options: &CheckOptions) -> Result<(), CliError> {
+    let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
+    let (files, name) = locate::model(&options.model)?;
+    let model = Model::load(&files, &name, &engine, &show_progress)?;
+    let mut report = String::new();
+    summary(&mut report, model.spec(), model.audit());
+    if !options.brief {
+        tables(&mut report, model.audit());
+    }
+    let capture = probe(&model)?;
+    let laws = laws::check(&capture);
+    laws_text(&mut report, &capture, &laws);
+    if let Some(text) = quality(&model, &capture)? {
+        writeln!(report, "\nPrediction\n  {text}").ok();
+    }
+    for note in capture.notes() {
+        writeln!(report, "\nNote: {note}").ok();
+    }
+    // A closed pipe (`attnscope check M | head`) is not an error.
+    io::stdout().lock().write_all(report.as_bytes()).ok();
+    let broken = laws.iter().filter(|law| !law.holds()).count();
+    if broken == 0 { Ok(()) } else { Err(CliError::Failed(format!("{broken} of {} laws do not hold", laws.len()))) }
+}
+
+fn summary(report: &mut String, spec: &ModelSpec, audit: &Audit) {
+    writeln!(report, "{} ({})", spec.name, spec.family).ok();
+    for stack in &spec.stacks {
+        writeln!(report, "  {:8} {}", stack.kind.name(), stack_text(stack)).ok();
+    }
+    writeln!(report, "  width    {}", spec.d_model).ok();
+    writeln!(report, "  reads    {}", modality_text(&spec.modality)).ok();
+    writeln!(report, "  predicts {}", spec.head.map_or("nothing: it has no head", head_text)).ok();
+    writeln!(report, "  input    {}", audit.input_source).ok();
+    let dtypes: Vec<_> = audit.dtypes.iter().map(|(name, n)| format!("{name} × {n}")).collect();
+    writeln!(report, "  weights  {} parameters; {}", spec.n_params, dtypes.join(", ")).ok();
+    for warning in &audit.warnings {
+        writeln!(report, "  warning  {warning}").ok();
+    }
+}
+
+fn stack_text(stack: &StackSpec) -> String {
+    let n = stack.layers.len();
+    let Some(first) = stack.layers.first() else { return "no layers".to_owned() };
+    let mut text = format!("{n} layers × {} heads of {}", first.n_heads, first.d_head);
+    if first.n_kv_heads != first.n_heads {
+        write!(text, ", {} of them share each key and value", first.n_heads / first.n_kv_heads.max(1)).ok();
+    }
+    write!(text, "; scale {:.4}; {}", first.scale, if stack.causal { "causal" } else { "sees everything" }).ok();
+    let count = |has: fn(&LayerSpec) -> bool| stack.layers.iter().filter(|layer| has(layer)).count();
+    let windows = count(|layer| layer.window.is_some());
+    if let Some(window) = stack.layers.iter().find_map(|layer| layer.window) {
+        write!(text, "; {windows} of {n} layers see {window} tokens at most to either side").ok();
+    }
+    if count(|layer| layer.biased) > 0 {
+        text.push_str("; bias by position");
+    }
+    if let Some(cap) = first.softcap {
+        write!(text, "; scores capped at {cap}").ok();
+    }
+    text
+}
+
+fn modality_text(modality: &Modality) -> String {
+    let mut parts = Vec::new();
+    if let Some(text) = modality.text() {
+        parts.push(format!("text of at most {} tokens, {} ids", text.n_ctx, text.n_vocab));
+    }
+    if let Some(image) = modality.image() {
+        let ((height, width), (rows, cols)) = (image.size_px, image.patch_px);
+        parts.push(format!("pictures of {height} × {width} in patches of {rows} × {cols}"));
+    }
+    if let Some(target) = modality.target() {
+        parts.push(format!("writes at most {} tokens of {} ids", target.n_ctx, target.n_vocab));
+    }
+    parts.join("; ")
+}
+
+const fn head_text(head: HeadKind) -> &'static str {
+    match head {
+        HeadKind::MaskedLm => "the token at each position",
+        HeadKind::NextToken => "the token after each position",
+        HeadKind::TextClass => "a class of the text",
+        HeadKind::ImageClass => "a class of the picture",
+        HeadKind::TokenClass => "a class of each token",
+        HeadKind::Similarity => "how well text and picture fit",
+    }
+}
+
+fn tables(report: &mut String, audit: &Audit) {
+    writeln!(report, "\nConfiguration").ok();
+    for (name, value) in &audit.config {
+        match value {
+            Some(value) => writeln!(report, "  {name} = {value}").ok(),
+            None => writeln!(report, "  {name} is not given; the family's default holds").ok(),
+        };
+    }
+    for (expected, found) in &audit.renamed {
+        writeln!(report, "  tensors {expected} are called {found}").ok();
+    }
+    let count = |role: Role| audit.tensors.iter().filter(|tensor| tensor.role == role).count();
+    let counts = (count(Role::Used), count(Role::Skipped), count(Role::Unexpected));
+    writeln!(report, "\nTensors: {} used, {} not needed, {} unexpected", counts.0, counts.1, counts.2).ok();
+    let width = audit.tensors.iter().map(|tensor| tensor.name.len()).max().unwrap_or(0);
+    for tensor in &audit.tensors {
+        let role = match tensor.role {
+            Role::Used => "",
+            Role::Skipped => "  not needed",
+            Role::Unexpected => "  unexpected",
+        };
+        writeln!(report, "  {:width$}  {:4}  {:?}{role}", tensor.name, tensor.dtype, tensor.shape).ok();
+    }
+    for name in &audit.absent {
+        writeln!(report, "  {name} is absent, which the model can do without").ok();
+    }
+}
+
+/// Everything that is recorded of one run on the probe input.
+fn probe(model: &Model) -> Result<Capture, CliError> {
+    let modality = &model.spec().modality;
+    let ids = |n_vocab: usize, n_ctx: usize| {
+        Input::Ids((0..N_IDS.min(n_ctx)).map(|i| (i * 7919 % n_vocab.max(1)) as u32).collect())
+    };
+    let text = |spec: Option<&crate::spec::TextSpec>| match spec {
+        Some(spec) if !model.has_tokenizer() => ids(spec.n_vocab, spec.n_ctx),
+        _ => Input::text(SENTENCE),
+    };
+    let picture = || Input::Image(ImageSource::Bundled(PICTURE.to_owned()));
+    let input = match modality {
+        Modality::Text(spec) => text(Some(spec)),
+        Modality::Image(_) => picture(),
+        Modality::TextToText { source, target } => text(Some(source)).with_target(text(Some(target))),
+        Modality::ImageToText { target, .. } => picture().with_target(text(Some(target))),
+        Modality::ImageAndText { text: spec, .. } => picture().with_target(text(Some(spec))),
+    };
+    let plan =
+        RunPlan { sites: Sites::all(), logits: Logits::Keep, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };
+    Ok(model.forward(&model.encode(&input)?, &plan, &show_progress)?)
+}
+
+fn laws_text(report: &mut String, capture: &Capture, laws: &[Law]) {
+    let sizes: Vec<_> = capture
+        .stacks()
+        .iter()
+        .map(|stack| {
+            let (queries, keys) = (capture.query_tokens(stack.kind).len(), capture.key_tokens(stack.kind).len());
+            format!("{} {queries} × {keys}", stack.kind)
+        })
+        .collect();
+    writeln!(report, "\nLaws, on a probe input ({})", sizes.join(", ")).ok();
+    for law in laws {
+        let verdict = if law.holds() { "holds " } else { "BROKEN" };
+        let place = law.at.map_or_else(
+            || "nothing to test".to_owned(),
+            |at| format!("off by at most {:.1e}, in {} {at}; limit {:.0e}", law.worst, at.stack, law.limit),
+        );
+        writeln!(report, "  {verdict}  {}: {place}", law.text).ok();
+    }
+}
+
+/// How well the head does on the probe; `None` when there is none, or none that this can judge.
+fn quality(model: &Model, capture: &Capture) -> Result<Option<String>, CliError> {
+    let Some(prediction) = capture.prediction() else { return Ok(None) };
+    let side = capture.model().stacks.last().map(|stack| stack.kind.query_side());
+    let tokens = side.map_or(&[][..], |side| capture.tokens(side));
+    let ids: Vec<Option<u32>> = tokens.iter().map(|token| token.id).collect();
+    match prediction.kind {
+        HeadKind::NextToken => {
+            let Some(logits) = capture.logits() else { return Ok(None) };
+            let next = ids.iter().skip(1).enumerate().filter_map(|(row, id)| Some((logits.row(row)?, (*id)?)));
+            let losses: Vec<f64> = next.filter_map(|(row, id)| Some(surprise(row, *row.get(id as usize)?))).collect();
+            if losses.is_empty() {
+                return Ok(None);
+            }
+            let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+            let uniform = logits.n_cols();
+            Ok(Some(format!("perplexity {:.1} over {} tokens; guessing has {uniform}", mean.exp(), losses.len())))
+        }
+        HeadKind::MaskedLm => masked_accuracy(model, capture),
+        _ => {
+            let best = prediction.rows.first().and_then(|row| row.top.first());
+            Ok(best.map(|best| format!("{}, probability {:.3}", best.label, best.probability)))
+        }
+    }
+}
+
+/// Negative log-probability of one logit among its row.
+fn surprise(row: &[f32], logit: f32) -> f64 {
+    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = row.iter().map(|x| f64::from(x - max).exp()).sum();
+    sum.ln() - f64::from(logit - max)
+}
+
+/// Hides each token of the probe in turn and counts how often the model fills in the right one.
+fn masked_accuracy(model: &Model, capture: &Capture) -> Result<Option<String>, CliError> {
+    let Some(mask) = model.mask_id() else { return Ok(None) };
+    let Some(stack) = capture.stacks().first() else { return Ok(None) };
+    let tokens = capture.query_tokens(stack.kind);
+    let Some(ids) = tokens.iter().map(|token| token.id).collect::<Option<Vec<u32>>>() else { return Ok(None) };
+    let (mut right, mut in_five, mut n) = (0, 0, 0);
+    for (position, id) in ids.iter().enumerate().filter(|(position, _)| !tokens[*position].special) {
+        let mut hidden = ids.clone();
+        hidden[position] = mask;
+        let plan = RunPlan { sites: Sites::NONE, ..RunPlan::default() };
+        let capture = model.forward(&model.encode(&Input::Ids(hidden))?, &plan, &uninterrupted)?;
+        let rows = capture.prediction().map_or(&[][..], |prediction| &prediction.rows);
+        let Some(row) = rows.iter().find(|row| row.position == Some(position)) else { continue };
+        n += 1;
+        right += usize::from(row.top.first().is_some_and(|top| top.id == *id));
+        in_five += usize::from(row.top.iter().any(|top| top.id == *id));
+    }
+    Ok((n > 0).then(|| format!("{right} of {n} hidden tokens filled in rightly, {in_five} among the first five")))
+}
