@@ -292,3 +292,33 @@ fn a_run_can_be_cancelled_between_any_two_steps() {
         assert!(matches!(result, Err(ModelError::Cancelled(_))), "not stopped at step {stop_at}");
     }
 }
+
+/// Queries of zero make every score the same, as in a checkpoint that was never trained.
+#[test]
+fn attention_without_queries_is_called_uniform() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["config.json", "tokenizer.json"] {
+        fs::copy(fixture("bert").join(file), folder.path().join(file)).unwrap();
+    }
+    let bytes = fs::read(fixture("bert").join("model.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let zeroed: Vec<(String, Vec<usize>, Vec<u8>)> = tensors
+        .iter()
+        .map(|(name, view)| {
+            let mut data = view.data().to_vec();
+            if name.contains("attention.self.query") {
+                data.fill(0);
+            }
+            (name.to_owned(), view.shape().to_vec(), data)
+        })
+        .collect();
+    let views = zeroed.iter().map(|(name, shape, data)| {
+        (name.as_str(), safetensors::tensor::TensorView::new(Dtype::F32, shape.clone(), data).unwrap())
+    });
+    safetensors::serialize_to_file(views, None, &folder.path().join("model.safetensors")).unwrap();
+    let files = ModelFiles::open(folder.path()).unwrap();
+    let model = Model::load(&files, "untrained", &Engine::cpu(Some(1)).unwrap(), &uninterrupted).unwrap();
+    let reference = Reference::open("bert", "reference.safetensors");
+    let capture = run(&model, &reference.input(), &RunPlan::default());
+    assert!(capture.notes().iter().any(|note| note.contains("nearly uniform")), "{:?}", capture.notes());
+}
