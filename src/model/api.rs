@@ -84,7 +84,8 @@ impl Model {
         families::check(&config)?;
         let (network, mut audit) = engine.install(|| {
             let mut weights = Weights::open(files, engine.device().clone(), control)?;
-            let network = families::build(&config, &mut weights)?;
+            let mut network = families::build(&config, &mut weights)?;
+            network.tie()?;
             Ok::<_, LoadError>((network, weights.finish()))
         })?;
         let reader = Reader::open(files, &network.modality, config.decoding())?;

@@ -1,6 +1,6 @@
 //! From token ids or pixels to the first residual stream.
 
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 
 use super::{
     ModelError,
@@ -39,7 +39,7 @@ impl Embedding {
 #[derive(Debug)]
 pub(crate) struct TextEmbedding {
     /// `[n_vocab, d_embedding]`.
-    pub word: Tensor,
+    pub word: Table,
     /// Factor on the token embedding: `√d_model` for Gemma and Marian, 1 for most.
     pub scale: f32,
     pub position: Option<Positions>,
@@ -52,6 +52,51 @@ pub(crate) struct TextEmbedding {
     pub projection: Option<Linear>,
     /// Longest sequence.
     pub n_ctx: usize,
+}
+
+/// Token embeddings.
+#[derive(Debug)]
+pub(crate) enum Table {
+    /// `[n_vocab, d_embedding]`.
+    Rows(Tensor),
+    /// The head's output map, whose columns are the embeddings: one copy in the order in which the
+    /// product reads it serves both.
+    Tied(Linear),
+}
+
+impl Table {
+    /// The table as the file has it, while the model is built.
+    ///
+    /// # Errors
+    /// When it has already become part of the head.
+    pub fn rows(&self) -> candle_core::Result<&Tensor> {
+        match self {
+            Self::Rows(rows) => Ok(rows),
+            Self::Tied(_) => candle_core::bail!("the token embeddings are part of the head already"),
+        }
+    }
+
+    fn n_vocab(&self) -> candle_core::Result<usize> {
+        match self {
+            Self::Rows(rows) => rows.dim(0),
+            Self::Tied(output) => Ok(output.dims()?.1),
+        }
+    }
+
+    fn device(&self) -> &Device {
+        match self {
+            Self::Rows(rows) => rows.device(),
+            Self::Tied(output) => output.device(),
+        }
+    }
+
+    /// `[ids.len(), d_embedding]`.
+    fn select(&self, ids: &[u32]) -> candle_core::Result<Tensor> {
+        match self {
+            Self::Rows(rows) => rows.index_select(&Tensor::new(ids, rows.device())?, 0),
+            Self::Tied(output) => output.columns_as_rows(ids),
+        }
+    }
 }
 
 /// A table of position embeddings.
@@ -96,7 +141,7 @@ impl TextEmbedding {
     /// Token embeddings alone.
     pub const fn tokens(word: Tensor, n_ctx: usize) -> Self {
         Self {
-            word,
+            word: Table::Rows(word),
             scale: 1.0,
             token_projection: None,
             position: None,
@@ -111,7 +156,7 @@ impl TextEmbedding {
     /// stands at position `first`.
     pub fn forward(&self, ids: &[u32], segments: &[u32], first: usize) -> Result<Tensor, ModelError> {
         let device = self.word.device();
-        let n_vocab = self.word.dim(0)?;
+        let n_vocab = self.word.n_vocab()?;
         if ids.is_empty() {
             return Err(input_error("the input is empty", "Type some text"));
         }
@@ -129,7 +174,7 @@ impl TextEmbedding {
         }
         let n = ids.len();
         let select = |table: &Tensor, ids: &[u32]| table.index_select(&Tensor::new(ids, device)?, 0);
-        let mut x = select(&self.word, ids)?;
+        let mut x = self.word.select(ids)?;
         if self.scale != 1.0 {
             x = (x * f64::from(self.scale))?;
         }

@@ -5,7 +5,7 @@ use candle_core::Tensor;
 use super::{
     ModelError,
     block::Stack,
-    embedding::Embedding,
+    embedding::{Embedding, Table},
     encode::{Encoded, Payload},
     head::Head,
     kernels::Linear,
@@ -68,6 +68,34 @@ impl Tower {
 }
 
 impl Network {
+    /// Brings an output that shares its weights with a token embedding into the order in which it is
+    /// multiplied fastest, and lets every embedding that shares it read from there: reordering it in
+    /// each run would take as long as the product.
+    pub fn tie(&mut self) -> candle_core::Result<()> {
+        let Some(head) = &mut self.head else { return Ok(()) };
+        let towers = match &mut self.body {
+            Body::Single(tower) => vec![tower],
+            Body::EncoderDecoder { encoder, decoder, .. } => vec![encoder, decoder],
+            Body::TwoTowers { text, .. } => vec![text],
+        };
+        let mut tables: Vec<&mut Table> = Vec::new();
+        for tower in towers {
+            if let Embedding::Text(embedding) = &mut tower.embedding
+                && embedding.word.rows().is_ok_and(|rows| head.output.shares(rows))
+            {
+                tables.push(&mut embedding.word);
+            }
+        }
+        if tables.is_empty() {
+            return Ok(());
+        }
+        head.output = Linear::new(head.output.matrix()?, head.output.bias.clone())?;
+        for table in tables {
+            *table = Table::Tied(Linear { bias: None, ..head.output.clone() });
+        }
+        Ok(())
+    }
+
     /// The attention stacks, in forward order.
     pub fn stacks(&self) -> Vec<StackSpec> {
         match &self.body {

@@ -71,14 +71,14 @@ fn head(
     activation: Activation,
     eps: f32,
 ) -> Result<Option<Head>, LoadError> {
-    let (n_vocab, d_model) = embedding.word.dims2()?;
+    let (n_vocab, d_model) = embedding.word.rows()?.dims2()?;
     if weights.has("cls.predictions.transform.dense.weight") {
         let dense = linear(weights, "cls.predictions.transform.dense", d_model, d_model)?;
         let norm = layer_norm(weights, "cls.predictions.transform.LayerNorm", d_model, eps)?;
         let bias = ["cls.predictions.bias", "cls.predictions.decoder.bias"].into_iter().find(|name| weights.has(name));
         let bias = bias.map(|name| weights.tensor(name, &[n_vocab])).transpose()?;
         weights.skip("cls.predictions.decoder.bias");
-        let decoder = decoder(config, weights, "cls.predictions.decoder.weight", &embedding.word, bias)?;
+        let decoder = decoder(config, weights, "cls.predictions.decoder.weight", embedding.word.rows()?, bias)?;
         return Ok(Some(Head::masked_lm(dense, activation, norm, decoder)));
     }
     // Token classifiers and question answering also have a `classifier` or similar, but say nothing

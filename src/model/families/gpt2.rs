@@ -60,7 +60,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let labels = class_names(config, n);
         Head::class(HeadKind::TextClass, Reads::Last, Transform::default(), classifier, labels)
     } else {
-        Head::next_token(decoder(config, weights, "lm_head.weight", &embedding.word, None)?)
+        Head::next_token(decoder(config, weights, "lm_head.weight", embedding.word.rows()?, None)?)
     };
     let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
     Ok(Network {

@@ -68,6 +68,24 @@ impl Panels {
         Ok(Self { panels: self.panels.narrow(0, columns.start / PANEL, n_panels)?, d_out: columns.len() })
     }
 
+    /// The weights of some outputs, one row each: `[outputs.len(), d_in]`.
+    pub(super) fn columns_as_rows(&self, outputs: &[u32]) -> Result<Tensor> {
+        let (_, d_in, _) = self.panels.dims3()?;
+        let (storage, layout) = self.panels.storage_and_layout();
+        let Storage::Cpu(storage) = &*storage else { bail!("linear weights are not on the CPU") };
+        let panels = values(storage, layout)?;
+        let mut rows = Vec::with_capacity(outputs.len() * d_in);
+        for &output in outputs {
+            let (panel, column) = (output as usize / PANEL, output as usize % PANEL);
+            if output as usize >= self.d_out {
+                bail!("there is no output {output} among {}", self.d_out);
+            }
+            let start = panel * d_in * PANEL + column;
+            rows.extend((0..d_in).map(|dim| panels[start + dim * PANEL]));
+        }
+        Tensor::from_vec(rows, (outputs.len(), d_in), &Device::Cpu)
+    }
+
     pub(super) fn device(&self) -> &Device {
         self.panels.device()
     }

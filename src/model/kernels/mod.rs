@@ -15,7 +15,7 @@ mod rotate;
 mod share;
 mod simd;
 
-use candle_core::{Result, Tensor};
+use candle_core::{CpuStorage, Result, Storage, Tensor};
 
 pub use gate::gated;
 pub use linear::Panels;
@@ -135,6 +135,22 @@ impl Linear {
         }
     }
 
+    /// The weights of some outputs, one row each: `[outputs.len(), d_in]`.
+    pub fn columns_as_rows(&self, outputs: &[u32]) -> Result<Tensor> {
+        match &self.weight {
+            Weight::Strided(weight) => weight.t()?.index_select(&Tensor::new(outputs, weight.device())?, 0),
+            Weight::Panels(panels) => panels.columns_as_rows(outputs),
+        }
+    }
+
+    /// Whether the weights are those of `table` `[d_out, d_in]` itself, seen from the other side.
+    pub fn shares(&self, table: &Tensor) -> bool {
+        match &self.weight {
+            Weight::Strided(weight) => same_memory(weight, table),
+            Weight::Panels(_) => false,
+        }
+    }
+
     /// The map to some of the outputs, without a copy when it starts where a panel does.
     pub fn columns(&self, columns: std::ops::Range<usize>) -> Result<Self> {
         let weight = match &self.weight {
@@ -172,7 +188,7 @@ impl Linear {
     }
 
     /// The weights as `[d_in, d_out]`, copied if they are kept in another order.
-    pub(super) fn matrix(&self) -> Result<Tensor> {
+    pub(in crate::model) fn matrix(&self) -> Result<Tensor> {
         match &self.weight {
             Weight::Strided(weight) => Ok(weight.clone()),
             Weight::Panels(panels) => panels.unpacked(),
@@ -183,6 +199,18 @@ impl Linear {
     pub(super) fn input_gradient(&self, grad: &Tensor) -> Result<Tensor> {
         Self::shared(self.matrix()?.t()?, None).forward(&grad.detach())
     }
+}
+
+/// Whether two tensors are views of the same numbers, from the first on. CPU only.
+fn same_memory(a: &Tensor, b: &Tensor) -> bool {
+    let start = |x: &Tensor| {
+        let (storage, layout) = x.storage_and_layout();
+        match &*storage {
+            Storage::Cpu(CpuStorage::F32(data)) => data.get(layout.start_offset()..).map(<[f32]>::as_ptr),
+            _ => None,
+        }
+    };
+    start(a).is_some_and(|a| start(b) == Some(a))
 }
 
 /// Applies `f` to every element.
