@@ -2,10 +2,11 @@
 //!
 //! The modules, in reading order (each may use only those above it; `tests/it/tidy.rs` checks):
 //!
-//! - [`ids`], [`spec`]: names of things and plain facts about a model.
+//! - [`ids`], [`spec`], [`text`]: names of things, plain facts about a model, numbers as people read them.
 //! - [`capture`]: what was seen in one forward pass, as immutable `f32` data.
 //! - [`analysis`]: pure functions on captures.
 //! - [`raster`]: pure pixels: colour maps, heatmaps, overlays.
+//! - [`hub`]: the Hugging Face cache, and downloads into it.
 //! - [`model`]: the instrumented forward pass; the only module that names candle.
 //! - [`export`]: files out.
 //! - [`worker`]: the background thread and its protocol.
@@ -15,12 +16,14 @@
 
 pub mod ids;
 pub mod spec;
+pub mod text;
 
 pub mod capture;
 
 pub mod analysis;
 pub mod raster;
 
+pub mod hub;
 pub mod model;
 
 pub mod export;

@@ -5,7 +5,7 @@ use std::{process::ExitCode, time::Instant};
 use attnscope::{
     cli,
     ui::app::open_window,
-    worker::{ModelEngine, Worker},
+    worker::{ModelEngine, Workers},
 };
 
 /// The forward pass allocates and frees large buffers in every layer; the system allocator would
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     cli::run(|options| {
         let start_worker = |wake| {
             let engine = ModelEngine::new()?;
-            Worker::spawn(engine, wake)
+            Workers::spawn(engine, wake)
         };
         open_window(start_worker, options, started).map_err(|error| error.to_string())
     })

@@ -6,6 +6,7 @@ mod capture;
 mod check;
 mod models;
 pub mod open;
+mod pull;
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -44,6 +45,9 @@ enum Subcommands {
     /// Open a model, show what was understood, and test that its numbers obey the laws of attention
     #[command(after_help = "Example: attnscope check path/to/model")]
     Check(check::CheckOptions),
+    /// Download a model from the Hugging Face hub into the cache that Python shares
+    #[command(after_help = "Example: attnscope pull openai-community/gpt2")]
+    Pull(pull::PullOptions),
     /// List the bundled models and those in the local Hugging Face cache
     #[command(after_help = "Example: attnscope models")]
     Models,
@@ -79,6 +83,7 @@ pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitC
         Some(Subcommands::Open(options)) => open_window(options).map_err(CliError::Failed),
         Some(Subcommands::Capture(options)) => capture::run(&options),
         Some(Subcommands::Check(options)) => check::run(&options),
+        Some(Subcommands::Pull(options)) => pull::run(&options),
         Some(Subcommands::Models) => {
             models::run();
             Ok(())
@@ -103,13 +108,18 @@ fn one_line(summary: &str, details: &str) -> String {
 #[expect(clippy::unnecessary_wraps, reason = "a control may stop the work; this one never does")]
 fn show_progress(progress: Progress) -> Result<(), Cancelled> {
     if io::stderr().is_terminal() {
-        const WIDTH: usize = 30;
         let Progress { stage, done, total } = progress;
-        let filled = WIDTH * done.min(total) / total.max(1);
-        let bar = "█".repeat(filled) + &"░".repeat(WIDTH - filled);
+        let bar = bar_text(done as f32 / total.max(1) as f32);
         let end = if done >= total { "\r\x1b[K" } else { "" };
         let mut stderr = io::stderr();
         write!(stderr, "\r{bar} {} {done}/{total}{end}", stage.label()).and_then(|()| stderr.flush()).ok();
     }
     Ok(())
+}
+
+/// A bar of fixed width, full at 1.
+fn bar_text(fraction: f32) -> String {
+    const WIDTH: usize = 30;
+    let filled = ((WIDTH as f32 * fraction) as usize).min(WIDTH);
+    "█".repeat(filled) + &"░".repeat(WIDTH - filled)
 }

@@ -142,7 +142,9 @@ impl LoadError {
     /// What to do about it, and the path last; may be empty.
     pub fn details(&self) -> String {
         match self {
-            Self::NotFound { path } => format!("Check the spelling, or drop the model's folder on the window: {path}"),
+            Self::NotFound { path } => {
+                format!("Check the spelling, drop the model's folder on the window, or download it: {path}")
+            }
             Self::NotAModel { path } => format!("Choose a model folder or its .safetensors file: {path}"),
             Self::NoConfig { path } => {
                 format!("Choose the folder that holds config.json and model.safetensors: {path}")

@@ -1,12 +1,10 @@
 //! From what a user types to a model's files: bundled names, paths, and ids in the local Hugging Face
 //! cache. Never downloads.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use super::{LoadError, ModelFiles, bundled, config::Config, families};
+use crate::hub::{Cache, RepoId};
 
 /// A model that can be opened by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,26 +34,37 @@ pub fn model(name: &str) -> Result<(ModelFiles, String), LoadError> {
         let name = files.default_name();
         return Ok((files, name));
     }
+    in_cache(name)
+}
+
+/// As [`model`], for what can only be a hub id, `ID` or `ID@REVISION`.
+///
+/// # Errors
+/// When the cache does not hold it.
+pub fn in_cache(name: &str) -> Result<(ModelFiles, String), LoadError> {
     match cached(name) {
         Some(folder) => Ok((ModelFiles::folder(folder), name.to_owned())),
         None => Err(LoadError::NotFound { path: name.to_owned() }),
     }
 }
 
+/// Why no model of this `model_type` opens; `None` when its family is known.
+pub fn unknown_family(model_type: &str) -> Option<String> {
+    let known = families::SUPPORTED.contains(&model_type.to_lowercase().as_str());
+    let error = || LoadError::UnknownFamily { model_type: model_type.to_owned(), path: String::new() };
+    (!known).then(|| error().to_string())
+}
+
 /// Bundled models, then those in the local cache by name.
 pub fn known_models() -> Vec<KnownModel> {
     let bundled = bundled::models().filter_map(|name| Some(describe(name.to_owned(), &bundled::model(name)?)));
-    let mut cached: Vec<_> = cache_folder()
-        .and_then(|cache| fs::read_dir(cache).ok())
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| {
-            let id = entry.ok()?.file_name().to_str()?.strip_prefix("models--")?.replace("--", "/");
-            Some(describe(id.clone(), &ModelFiles::folder(cached(&id)?)))
-        })
-        .collect();
-    cached.sort_by(|a, b| a.name.cmp(&b.name));
-    bundled.chain(cached).collect()
+    bundled.chain(cached_models()).collect()
+}
+
+/// What is in the local cache, by name.
+pub fn cached_models() -> Vec<KnownModel> {
+    let models = Cache::from_environment().map(|cache| cache.models()).unwrap_or_default();
+    models.into_iter().map(|(name, folder)| describe(name, &ModelFiles::folder(folder))).collect()
 }
 
 fn describe(name: String, files: &ModelFiles) -> KnownModel {
@@ -73,29 +82,5 @@ fn describe(name: String, files: &ModelFiles) -> KnownModel {
 
 /// The snapshot folder of a hub id, if it is in the local cache.
 fn cached(id: &str) -> Option<PathBuf> {
-    let parts: Vec<&str> = id.split('/').collect();
-    let plain = |part: &&str| {
-        !part.is_empty()
-            && !part.starts_with('.')
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
-    };
-    if parts.len() > 2 || !parts.iter().all(plain) {
-        return None;
-    }
-    let model = cache_folder()?.join(format!("models--{}", parts.join("--")));
-    let revision = fs::read_to_string(model.join("refs").join("main")).ok()?;
-    let revision = revision.trim();
-    if !plain(&revision) {
-        return None;
-    }
-    Some(model.join("snapshots").join(revision)).filter(|folder| folder.is_dir())
-}
-
-/// Where Python keeps downloaded models: `HF_HUB_CACHE`, `HF_HOME/hub`, `~/.cache/huggingface/hub`.
-fn cache_folder() -> Option<PathBuf> {
-    let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    variable("HF_HUB_CACHE")
-        .or_else(|| variable("HF_HOME").map(|home| home.join("hub")))
-        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("huggingface").join("hub")))
-        .or_else(|| env::home_dir().map(|home| home.join(".cache").join("huggingface").join("hub")))
+    Cache::from_environment()?.snapshot(&RepoId::parse(id)?)
 }

@@ -90,7 +90,9 @@ impl Session {
     pub fn on_event(&mut self, event: Event) -> Vec<Effect> {
         let Event { job, kind } = event;
         let mut effects = Vec::new();
-        if self.exports_pending.contains(&job) {
+        if self.is_download_job(job) {
+            effects = self.on_download_event(job, kind);
+        } else if self.exports_pending.contains(&job) {
             self.on_export_event(job, kind);
         } else if self.model.job() == Some(job) {
             effects = self.on_load_event(kind);
@@ -165,6 +167,8 @@ impl Session {
             Command::Run => return self.run(),
             Command::Cancel(lane) => {
                 match lane {
+                    Lane::Download => return self.stop_download(),
+                    Lane::Catalog => {}
                     Lane::Load => self.model.cancel(),
                     Lane::Run => self.capture.cancel(),
                     Lane::Project => self.projection.cancel(),
@@ -205,6 +209,7 @@ impl Session {
             Command::SetAppearance(appearance) => self.settings.appearance = appearance,
             Command::SetViewOptions(options) => self.settings.views = options,
             Command::Pick(purpose) => return vec![Effect::Pick(purpose)],
+            Command::Download(command) => return self.on_download_command(command),
             Command::Export(target) => return vec![Effect::Capture(target)],
             Command::CopyView => return vec![Effect::CopyView],
             Command::DismissNotice(id) => self.notices.retain(|notice| notice.id != id),
@@ -213,7 +218,7 @@ impl Session {
         Vec::new()
     }
 
-    fn load(&mut self, source: ModelSource) -> Vec<Effect> {
+    pub(super) fn load(&mut self, source: ModelSource) -> Vec<Effect> {
         let job = self.new_job();
         self.model.start(job);
         vec![Effect::Submit(job, Request::Load(source))]
@@ -395,7 +400,7 @@ impl Session {
                 self.pending_selection = None;
                 self.notify(NoticeKind::Error, failure);
             }
-            EventKind::Projected(_) | EventKind::Exported(_) => {}
+            _ => {}
         }
         Vec::new()
     }
@@ -410,7 +415,7 @@ impl Session {
                 self.pending_selection = None;
                 self.notify(NoticeKind::Error, failure);
             }
-            EventKind::Loaded(_) | EventKind::Projected(_) | EventKind::Exported(_) => {}
+            _ => {}
         }
     }
 
@@ -572,7 +577,7 @@ impl Session {
         self.select(place.head);
     }
 
-    const fn new_job(&mut self) -> JobId {
+    pub(super) const fn new_job(&mut self) -> JobId {
         self.next_job += 1;
         JobId(self.next_job)
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Appearance, Focus, ViewKind, ViewOptions};
+use super::{Appearance, DownloadCommand, Focus, ViewKind, ViewOptions};
 use crate::{
     ids::{HeadId, JobId, StackKind},
     worker::{ImageSource, Lane, ModelSource, Request},
@@ -62,6 +62,8 @@ pub enum Command {
     SetViewOptions(ViewOptions),
     /// Choose a file.
     Pick(FilePurpose),
+    /// Download a model, or something on the way there.
+    Download(DownloadCommand),
     /// Save a picture of the window or the view: asks where, then writes.
     Export(ExportTarget),
     /// Put a picture of the view on the clipboard.

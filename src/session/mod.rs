@@ -5,6 +5,7 @@
 
 mod apply;
 mod command;
+mod download;
 pub mod examples;
 mod loadable;
 mod selection;
@@ -13,6 +14,7 @@ mod state;
 
 pub use apply::{PathKind, PendingSelection};
 pub use command::{Command, Effect, ExportTarget, FilePurpose, HeadStep};
+pub use download::{Download, DownloadCommand, DownloadStep, SUGGESTIONS};
 pub use loadable::Loadable;
 pub use selection::{Focus, HeadSet, Selection};
 pub use settings::{

@@ -21,6 +21,8 @@ pub struct Session {
     pub capture: Loadable<Arc<Capture>>,
     /// The joint query–key planes of the selected stack.
     pub projection: Loadable<Arc<Projection>>,
+    /// The download of a model.
+    pub download: super::Download,
     /// Files being written.
     pub exports_pending: Vec<JobId>,
     /// Text input.

@@ -4,7 +4,7 @@
 
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 
-use crate::session::{Appearance, Command, ExportTarget, FilePurpose, HeadStep, ViewKind};
+use crate::session::{Appearance, Command, DownloadCommand, ExportTarget, FilePurpose, HeadStep, ViewKind};
 
 /// Something a button or a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,6 +13,8 @@ pub enum UiCommand {
     Show(ViewKind),
     /// Choose a model folder.
     OpenModel,
+    /// Download a model from the hub.
+    DownloadModel,
     /// Choose a picture, text or capture.
     OpenFile,
     /// Run now instead of after a pause.
@@ -60,7 +62,7 @@ enum Scope {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -75,6 +77,7 @@ impl UiCommand {
         Self::Forward,
         Self::FindToken,
         Self::OpenModel,
+        Self::DownloadModel,
         Self::OpenFile,
         Self::Run,
         Self::Cancel,
@@ -91,6 +94,7 @@ impl UiCommand {
         match self {
             Self::Show(view) => view.label(),
             Self::OpenModel => "Open model…",
+            Self::DownloadModel => "Download…",
             Self::OpenFile => "Open file…",
             Self::Run => "Run",
             Self::Cancel => "Cancel",
@@ -120,6 +124,7 @@ impl UiCommand {
             Self::Show(ViewKind::Scatter) => "One head’s queries and keys in one plane",
             Self::Show(ViewKind::Matrix) => "Every head’s queries and keys in one plane each",
             Self::OpenModel => "Choose a folder with config.json and model.safetensors",
+            Self::DownloadModel => "Fetch a model from the Hugging Face hub, or open one of its cache",
             Self::OpenFile => "Choose a picture, a text, a checkpoint or a capture",
             Self::Run => "Run the model on the input now",
             Self::Cancel => "Stop what is running and keep the last result",
@@ -161,6 +166,7 @@ impl UiCommand {
             Self::Show(ViewKind::Scatter) => plain(Key::Num4),
             Self::Show(ViewKind::Matrix) => plain(Key::Num5),
             Self::OpenModel => command(Key::O),
+            Self::DownloadModel => command(Key::D),
             Self::OpenFile => command_shift(Key::O),
             Self::Run => command(Key::Enter),
             Self::NextHead => plain(Key::ArrowRight),
@@ -192,6 +198,7 @@ impl UiCommand {
         Some(match self {
             Self::Show(view) => Command::ShowView(view),
             Self::OpenModel => Command::Pick(FilePurpose::ModelFolder),
+            Self::DownloadModel => Command::Download(DownloadCommand::Open),
             Self::OpenFile => Command::Pick(FilePurpose::InputFile),
             Self::Run => Command::Run,
             Self::NextHead => Command::Step(HeadStep::NextHead),

@@ -3,8 +3,8 @@
 use std::{io, sync::Arc, time::Instant};
 
 use super::{
-    EventKind, Failure, Input, JobControl, LoadedModel, ModelSource, Progress, Request, Stage, Stop, capture_file,
-    thread::Engine,
+    EventKind, Failure, HubEngine, Input, JobControl, LoadedModel, ModelSource, Progress, Request, Stage, Stop,
+    capture_file, thread::Engine,
 };
 use crate::{
     analysis::projection::{self, ProjectionOptions},
@@ -90,6 +90,8 @@ impl Engine for ModelEngine {
             Request::OpenCapture(path) => capture_file::open(&path, control),
             Request::Run(input) => self.run(&input, control),
             Request::Project { capture, stack, options } => self.project(&capture, stack, options, control),
+            Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),
+            Request::PlanDownload(_) | Request::Download(_) => HubEngine::default().answer(request, control),
             Request::Export(request) => match export::write(&request) {
                 Ok(path) => Ok(EventKind::Exported(path)),
                 Err(error) => Err(Stop::Failed(Failure { summary: error.to_string(), details: String::new() })),
@@ -102,6 +104,7 @@ impl Engine for ModelEngine {
 fn files(source: &ModelSource) -> Result<(ModelFiles, String), LoadError> {
     match source {
         ModelSource::Bundled(name) => locate::model(name),
+        ModelSource::Hub(name) => locate::in_cache(name),
         // A name that is no path may be the id of a model in the local cache.
         ModelSource::Path(path) => match path.to_str() {
             Some(name) if !path.exists() => locate::model(name),

@@ -1,16 +1,22 @@
-//! The background thread and its protocol: one named thread that owns the model, closed enums of
-//! requests and events, cooperative cancellation, and a boundary that turns a panic into a message.
+//! The background threads and their protocol: one named thread that owns the model and one for
+//! downloads, closed enums of requests and events, cooperative cancellation, and a boundary that turns a
+//! panic into a message.
 //!
 //! No egui here, and candle only through [`crate::model`].
 
 mod capture_file;
 mod engine;
+mod hub;
 mod protocol;
 mod queue;
 mod thread;
+mod workers;
 
 pub use engine::ModelEngine;
+pub use hub::HubEngine;
 pub use protocol::{
-    Event, EventKind, Failure, ImageSource, Input, Lane, LoadedModel, ModelSource, Progress, Request, Stage, TextInput,
+    Event, EventKind, Failure, ImageSource, Input, KnownModel, Lane, LoadedModel, ModelSource, Plan, PlannedFile,
+    Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,
 };
 pub use thread::{Engine, JobControl, Stop, Wake, Worker};
+pub use workers::Workers;

@@ -11,7 +11,10 @@ use crate::{
     spec::ModelSpec,
 };
 
-pub use crate::model::{ImageSource, Input, Progress, Stage, TextInput};
+pub use crate::{
+    hub::{Plan, PlannedFile, RepoId, Retry, Transfer},
+    model::{ImageSource, Input, Progress, Stage, TextInput, locate::KnownModel},
+};
 
 /// Work for the background thread.
 #[derive(Clone, Debug)]
@@ -33,6 +36,12 @@ pub enum Request {
     },
     /// Write a file.
     Export(ExportRequest),
+    /// List the models in the local Hugging Face cache.
+    ListCached,
+    /// Ask the hub which files a model consists of and how large they are.
+    PlanDownload(RepoId),
+    /// Fetch what is missing of them.
+    Download(Arc<Plan>),
 }
 
 /// Requests of one lane supersede each other; exports queue.
@@ -46,11 +55,15 @@ pub enum Lane {
     Project,
     /// Writing files.
     Export,
+    /// Listing models.
+    Catalog,
+    /// Asking the hub, and fetching from it.
+    Download,
 }
 
 impl Lane {
     /// Every lane.
-    pub const ALL: [Self; 4] = [Self::Load, Self::Run, Self::Project, Self::Export];
+    pub const ALL: [Self; 6] = [Self::Load, Self::Run, Self::Project, Self::Export, Self::Catalog, Self::Download];
 }
 
 impl Request {
@@ -61,6 +74,8 @@ impl Request {
             Self::Run(_) => Lane::Run,
             Self::Project { .. } => Lane::Project,
             Self::Export(_) => Lane::Export,
+            Self::ListCached => Lane::Catalog,
+            Self::PlanDownload(_) | Self::Download(_) => Lane::Download,
         }
     }
 }
@@ -72,6 +87,8 @@ pub enum ModelSource {
     Bundled(String),
     /// A folder in Hugging Face layout, or a weights file inside one.
     Path(PathBuf),
+    /// A hub id in the local cache, `ID` or `ID@REVISION`.
+    Hub(String),
 }
 
 /// An answer, or a sign of life, of one job.
@@ -96,6 +113,19 @@ pub enum EventKind {
     Projected(Arc<Projection>),
     /// A file was written.
     Exported(PathBuf),
+    /// The models in the local cache, by name.
+    CachedModels(Vec<KnownModel>),
+    /// What a download would consist of.
+    Planned {
+        /// Files and sizes.
+        plan: Arc<Plan>,
+        /// Why the model would not open, if so.
+        problem: Option<String>,
+    },
+    /// How far a download is.
+    Transfer(Transfer),
+    /// A model is in the cache.
+    Downloaded(Arc<Plan>),
     /// The job was superseded or cancelled; not an error.
     Cancelled,
     /// The job failed; whatever was there before is still there.

@@ -8,7 +8,8 @@ use std::{
         Arc,
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
-    thread::{Builder, JoinHandle},
+    thread::{self, Builder, JoinHandle},
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -22,6 +23,11 @@ pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// Does the work: the real one holds the model, the one of the tests follows a script.
 pub trait Engine {
+    /// Name of the thread it runs on.
+    const THREAD: &'static str = "model-worker";
+    /// How long closing waits for a job that was told to stop; `None` for as long as it takes.
+    const CLOSING: Option<Duration> = None;
+
     /// Answers one request. The answer is any kind of event but progress.
     ///
     /// # Errors
@@ -46,6 +52,8 @@ impl From<Cancelled> for Stop {
 
 /// Events that wait to be taken in. Results wait for room, signs of life are dropped.
 const MAX_EVENTS: usize = 64;
+/// How often closing looks whether a thread has ended.
+const CLOSING_STEP: Duration = Duration::from_millis(5);
 
 /// A background thread that answers requests, seen from the window.
 ///
@@ -59,6 +67,7 @@ pub struct Worker {
     /// Answers that do not need the thread: jobs that were replaced before they were started.
     cancelled: Vec<JobId>,
     thread: Option<JoinHandle<()>>,
+    closing: Option<Duration>,
 }
 
 impl Worker {
@@ -66,14 +75,14 @@ impl Worker {
     ///
     /// # Errors
     /// When the system refuses to start a thread.
-    pub fn spawn(engine: impl Engine + Send + 'static, wake: Wake) -> io::Result<Self> {
+    pub fn spawn<E: Engine + Send + 'static>(engine: E, wake: Wake) -> io::Result<Self> {
         let queue = Arc::new(Queue::default());
         let (sender, events) = sync_channel(MAX_EVENTS);
         let for_thread = Arc::clone(&queue);
-        let thread = Builder::new().name("model-worker".to_owned()).spawn(move || {
+        let thread = Builder::new().name(E::THREAD.to_owned()).spawn(move || {
             run(engine, &for_thread, &sender, &wake);
         })?;
-        Ok(Self { queue, events: Some(events), cancelled: Vec::new(), thread: Some(thread) })
+        Ok(Self { queue, events: Some(events), cancelled: Vec::new(), thread: Some(thread), closing: E::CLOSING })
     }
 
     /// Asks for something; never blocks. What runs or waits in the same lane is cancelled, except exports.
@@ -106,9 +115,14 @@ impl Drop for Worker {
         self.queue.close();
         // A thread that waits for room in the channel is let go by the missing receiver.
         self.events = None;
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
+        let Some(thread) = self.thread.take() else { return };
+        let until = self.closing.map(|closing| Instant::now() + closing);
+        while until.is_some_and(|until| Instant::now() < until) && !thread.is_finished() {
+            thread::sleep(CLOSING_STEP);
+        }
+        if until.is_some() && !thread.is_finished() {
+            log::warn!("{} is left to the end of the process", thread.thread().name().unwrap_or("a thread"));
+        } else if thread.join().is_err() {
             log::error!("the worker thread ended with a panic");
         }
     }
@@ -167,13 +181,17 @@ impl JobControl {
     /// When the job was told to stop.
     pub fn report(&self, progress: Progress) -> Result<(), Cancelled> {
         self.check()?;
-        let event = Event { job: self.job, kind: EventKind::Progress(progress) };
-        match self.events.try_send(event) {
+        self.send_sign_of_life(EventKind::Progress(progress));
+        Ok(())
+    }
+
+    /// Tells something that may get lost.
+    pub(super) fn send_sign_of_life(&self, kind: EventKind) {
+        match self.events.try_send(Event { job: self.job, kind }) {
             Ok(()) => (self.wake)(),
             // The next sign of life will do.
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         }
-        Ok(())
     }
 
     /// Whether to go on.

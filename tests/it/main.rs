@@ -6,6 +6,8 @@
 mod capture_file;
 /// The program without a window: files, exit codes, messages.
 mod cli;
+/// The download dialog: its states, and what a person can do with it.
+mod download;
 /// Changes of the forward pass, and gradients of the patterns.
 mod edits;
 /// Pictures and other files out.
@@ -13,6 +15,8 @@ mod export;
 mod families;
 /// Broken, lying and absurd checkpoints.
 mod hostile_models;
+/// Downloads from a server on this machine: what is fetched, resumed, refused, and what is left behind.
+mod hub;
 /// Fused operations against candle, forward and backward.
 mod kernels;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.

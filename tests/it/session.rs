@@ -85,6 +85,9 @@ impl Play {
                 Request::Run(_) => "run",
                 Request::Project { .. } => "project",
                 Request::Export(_) => "export",
+                Request::ListCached => "list",
+                Request::PlanDownload(_) => "plan",
+                Request::Download(_) => "download",
             })
             .collect()
     }

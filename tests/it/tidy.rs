@@ -9,25 +9,36 @@ use std::{
 const MAX_LINES: usize = 800;
 
 /// Each layer and the sibling layers it may name. `ids` and `spec` are free for all.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("capture", &[]),
     ("analysis", &["capture"]),
     ("raster", &["capture", "analysis"]),
-    ("model", &["capture", "analysis"]),
+    ("hub", &[]),
+    ("model", &["capture", "analysis", "hub"]),
     ("export", &["capture", "analysis", "raster"]),
-    ("worker", &["capture", "analysis", "model", "export"]),
+    ("worker", &["capture", "analysis", "hub", "model", "export"]),
     ("session", &["capture", "analysis", "worker"]),
-    ("cli", &["capture", "analysis", "raster", "model", "export", "worker", "session"]),
+    ("cli", &["capture", "analysis", "raster", "hub", "model", "export", "worker", "session"]),
     ("ui", &["capture", "analysis", "raster", "export", "worker", "session", "cli"]),
 ];
 
 /// Words that only one part of the tree may use, where, and why.
-const RESERVED: [(&[&str], &[&str], &str); 3] = [
+const RESERVED: [(&[&str], &[&str], &str); 4] = [
     (&["candle_core", "candle_nn", "candle_transformers"], &["src/model/"], "the engine stays in model/"),
+    (&["ureq", "ring::digest"], &["src/hub/"], "the network stays in hub/"),
     (&["egui::", "eframe", "egui_plot", "rfd::"], &["src/ui/", "src/main.rs"], "the window stays in ui/"),
     (
         &["std::fs", "std::thread", "std::time", "Instant::now", "std::net", "rayon"],
-        &["src/analysis/", "src/model/", "src/export/", "src/worker/", "src/cli/", "src/ui/", "src/main.rs"],
+        &[
+            "src/analysis/",
+            "src/hub/",
+            "src/model/",
+            "src/export/",
+            "src/worker/",
+            "src/cli/",
+            "src/ui/",
+            "src/main.rs",
+        ],
         "capture, raster and session do no IO, start no thread and read no clock",
     ),
 ];
@@ -89,11 +100,12 @@ fn every_module_says_what_it_is_for() {
     assert!(silent.is_empty(), "no module documentation:\n{}", silent.join("\n"));
 }
 
-/// Two versions of gemm would silently lose the AVX-512 kernels, and two of egui do not fit together.
+/// Two versions of gemm would silently lose the AVX-512 kernels, two of egui do not fit together, and a
+/// second ring would be built for a checksum alone.
 #[test]
 fn unified_dependencies_have_one_version() {
     let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
-    for name in ["gemm", "candle-core", "egui", "tokenizers", "image"] {
+    for name in ["gemm", "candle-core", "egui", "tokenizers", "image", "ring"] {
         let n_versions = lock.lines().filter(|line| *line == format!("name = \"{name}\"")).count();
         assert_eq!(n_versions, 1, "{name} is in Cargo.lock {n_versions} times");
     }

@@ -22,7 +22,7 @@ use eframe::egui::{self, Rect};
 use self::{automation::Automation, pictures::Pictures, timing::FrameTimes};
 use super::{
     CommandQueue, glyphs,
-    panels::{Inspector, LeftPanel, Notices, SelectedPattern},
+    panels::{DownloadDialog, Inspector, LeftPanel, Notices, SelectedPattern},
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
     views::Views,
@@ -31,7 +31,7 @@ use crate::{
     cli::open::OpenOptions,
     ids::JobId,
     session::{Command, Session, Settings},
-    worker::{Event, Lane, Request, Worker},
+    worker::{Event, Lane, Request, Workers},
 };
 
 /// Key of the settings in eframe's storage.
@@ -50,7 +50,7 @@ pub trait Jobs {
     fn drain(&mut self) -> Vec<Event>;
 }
 
-impl Jobs for Worker {
+impl Jobs for Workers {
     fn submit(&mut self, job: JobId, request: Request) {
         Self::submit(self, job, request);
     }
@@ -92,6 +92,7 @@ pub struct App {
     left: LeftPanel,
     inspector: Inspector,
     notices: Notices,
+    download: DownloadDialog,
     pattern: SelectedPattern,
     pictures: Pictures,
     automation: Option<Automation>,
@@ -212,6 +213,7 @@ impl Startup {
             left: LeftPanel::default(),
             inspector: Inspector::default(),
             notices: Notices::default(),
+            download: DownloadDialog::default(),
             pattern: SelectedPattern::default(),
             pictures: Pictures::default(),
             automation: automated.then(|| Automation::new(options, outcome)),

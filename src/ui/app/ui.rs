@@ -82,6 +82,7 @@ impl App {
             notices.toasts_ui(ui.ctx(), &cx, top_height);
             drop_overlay_ui(ui.ctx(), &cx);
         }
+        self.download.ui(ui.ctx(), &cx);
         if self.shortcuts_open {
             self.shortcuts_open = shortcuts_ui(ui.ctx(), &theme);
         }

@@ -2,6 +2,7 @@
 //!
 //! Panels read a [`ViewCtx`] and push commands, as views do; each keeps only its own widget state.
 
+mod download;
 mod drop_overlay;
 mod examples;
 mod input_panel;
@@ -23,6 +24,7 @@ use crate::{
     worker::Failure,
 };
 
+pub use download::DownloadDialog;
 pub use drop_overlay::drop_overlay_ui;
 pub use examples::examples_ui;
 pub use inspector::Inspector;

@@ -34,7 +34,7 @@ pub fn model_panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     ui.add_space(GRID);
     ui.horizontal_wrapped(|ui| {
         ui.style_mut().wrap_mode = Some(egui::TextWrapMode::Extend);
-        for command in [UiCommand::OpenModel, UiCommand::OpenFile] {
+        for command in [UiCommand::OpenModel, UiCommand::DownloadModel, UiCommand::OpenFile] {
             if command_button_ui(ui, command, true).clicked()
                 && let Some(command) = command.command()
             {
@@ -146,7 +146,7 @@ fn stack_text(stack: &StackSpec) -> String {
 
 fn source_name(source: &ModelSource) -> String {
     match source {
-        ModelSource::Bundled(name) => name.clone(),
+        ModelSource::Bundled(name) | ModelSource::Hub(name) => name.clone(),
         ModelSource::Path(path) => {
             path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
         }
@@ -156,6 +156,7 @@ fn source_name(source: &ModelSource) -> String {
 fn source_text(source: &ModelSource) -> String {
     match source {
         ModelSource::Bundled(name) => format!("{name}, bundled with AttnScope"),
+        ModelSource::Hub(name) => format!("{name}, in the Hugging Face cache"),
         ModelSource::Path(path) => path.display().to_string(),
     }
 }

@@ -11,7 +11,7 @@ use crate::{
         theme::GRID,
         widgets::{bytes_text, duration_text},
     },
-    worker::{Lane, Progress},
+    worker::{Lane, Progress, Transfer},
 };
 
 /// What only the window knows.
@@ -26,7 +26,7 @@ pub fn status_bar_ui(ui: &mut Ui, cx: &ViewCtx<'_>, facts: StatusFacts) {
     ui.horizontal_centered(|ui| {
         ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
         match running(cx.session) {
-            Some((lane, what, progress)) => running_ui(ui, cx, lane, what, progress),
+            Some(running) => running_ui(ui, cx, &running),
             None => {
                 ui.label(RichText::new(idle_text(cx.session, facts)).color(cx.theme.text_weak));
             }
@@ -50,35 +50,49 @@ pub fn status_bar_ui(ui: &mut Ui, cx: &ViewCtx<'_>, facts: StatusFacts) {
     });
 }
 
+/// A job, in words.
+struct Running {
+    lane: Lane,
+    text: String,
+    fraction: f32,
+}
+
 /// The job that the user waits for longest, and how far it is.
-fn running(session: &Session) -> Option<(Lane, &'static str, Option<Progress>)> {
+fn running(session: &Session) -> Option<Running> {
+    let steps = |lane, what: &str, progress| {
+        let (text, fraction) = match progress {
+            Some(Progress { stage, done, total }) if total > 0 => {
+                (format!("{} {done} of {total}", stage.label()), done as f32 / total as f32)
+            }
+            Some(Progress { stage, .. }) => (stage.label().to_owned(), 0.0),
+            None => (what.to_owned(), 0.0),
+        };
+        Some(Running { lane, text, fraction })
+    };
     if session.model.is_pending() {
-        Some((Lane::Load, "Loading", session.model.progress()))
+        steps(Lane::Load, "Loading", session.model.progress())
     } else if session.capture.is_pending() {
-        Some((Lane::Run, "Running", session.capture.progress()))
+        steps(Lane::Run, "Running", session.capture.progress())
     } else if session.projection.is_pending() {
-        Some((Lane::Project, "Projecting", session.projection.progress()))
-    } else if session.exports_pending.is_empty() {
-        None
+        steps(Lane::Project, "Projecting", session.projection.progress())
+    } else if !session.exports_pending.is_empty() {
+        steps(Lane::Export, "Writing file", None)
     } else {
-        Some((Lane::Export, "Writing file", None))
+        let (plan, transfer) = session.download.running()?;
+        let how_far = transfer.map_or_else(String::new, |transfer| format!(": {}", transfer.text()));
+        let fraction = transfer.map_or(0.0, Transfer::fraction);
+        Some(Running { lane: Lane::Download, text: format!("Downloading {}{how_far}", plan.id), fraction })
     }
 }
 
-fn running_ui(ui: &mut Ui, cx: &ViewCtx<'_>, lane: Lane, what: &str, progress: Option<Progress>) {
-    let (text, fraction) = match progress {
-        Some(Progress { stage, done, total }) if total > 0 => {
-            (format!("{} {done} of {total}", stage.label()), done as f32 / total as f32)
-        }
-        Some(progress) => (progress.stage.label().to_owned(), 0.0),
-        None => (what.to_owned(), 0.0),
-    };
-    let bar = ProgressBar::new(fraction).desired_width(32.0 * GRID).desired_height(1.5 * GRID).fill(cx.theme.accent);
+fn running_ui(ui: &mut Ui, cx: &ViewCtx<'_>, running: &Running) {
+    let Running { lane, text, fraction } = running;
+    let bar = ProgressBar::new(*fraction).desired_width(32.0 * GRID).desired_height(1.5 * GRID).fill(cx.theme.accent);
     ui.add(bar);
     ui.label(text);
     let cancel = ui.add(egui::Button::new(UiCommand::Cancel.text()).small());
     if cancel.on_hover_text(UiCommand::Cancel.tooltip()).clicked() {
-        cx.send(Command::Cancel(lane));
+        cx.send(Command::Cancel(*lane));
     }
 }
 

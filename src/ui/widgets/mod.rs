@@ -2,6 +2,8 @@
 
 use eframe::egui::{self, Align2, FontId, Rect, Response, RichText, Role, Sense, Ui, WidgetInfo, pos2, vec2};
 
+pub use crate::text::bytes_text;
+
 use super::{
     commands::UiCommand,
     theme::{GRID, Theme, text_size},
@@ -128,16 +130,6 @@ pub fn compact_count(n: u64) -> String {
         1_000..1_000_000 => format!("{:.1} k", n as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} M", n as f64 / 1e6),
         _ => format!("{:.2} B", n as f64 / 1e9),
-    }
-}
-
-/// Bytes in decimal units.
-pub fn bytes_text(n: u64) -> String {
-    match n {
-        0..1_000 => format!("{n} B"),
-        1_000..1_000_000 => format!("{:.0} kB", n as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
-        _ => format!("{:.2} GB", n as f64 / 1e9),
     }
 }
 

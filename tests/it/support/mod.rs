@@ -1,4 +1,6 @@
 //! Helpers of the other test modules; no tests of their own.
 
+pub mod hub_bench;
+pub mod hub_server;
 pub mod scripted;
 pub mod synthetic;

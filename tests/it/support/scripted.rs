@@ -24,7 +24,7 @@ use attnscope::{
         app::Jobs,
         shell::{Choice, Desktop, ScreenshotFn},
     },
-    worker::{Event, EventKind, Failure, Input, Lane, LoadedModel, ModelSource, Request},
+    worker::{Event, EventKind, Failure, Input, KnownModel, Lane, LoadedModel, ModelSource, Request},
 };
 use eframe::egui::{self, ColorImage};
 
@@ -39,7 +39,7 @@ const GRID: usize = 4;
 /// A model as the worker describes it: `demo:gpt` reads text, every other bundled name sees pictures.
 pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
     let name = match source {
-        ModelSource::Bundled(name) => name.clone(),
+        ModelSource::Bundled(name) | ModelSource::Hub(name) => name.clone(),
         ModelSource::Path(path) => path.file_name().unwrap().to_string_lossy().into_owned(),
     };
     let sees = name.contains("vit");
@@ -205,6 +205,8 @@ pub struct Script {
     pub events: Vec<Event>,
     /// Whether it answers by itself as a working model would.
     pub answers: bool,
+    /// What is in the cache of downloaded models.
+    pub cached: Vec<KnownModel>,
     loaded: Option<Arc<LoadedModel>>,
 }
 
@@ -254,6 +256,12 @@ impl Jobs for ScriptedJobs {
                     EventKind::Exported(path.clone())
                 }
                 Request::OpenCapture(_) => EventKind::Cancelled,
+                Request::ListCached => EventKind::CachedModels(script.cached.clone()),
+                Request::PlanDownload(_) | Request::Download(_) => {
+                    // The test says what the hub answers.
+                    script.submitted.push((job, request));
+                    return;
+                }
             };
             script.events.push(Event { job, kind });
         }

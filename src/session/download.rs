@@ -1,0 +1,254 @@
+//! The download of a model from the hub: what was asked for, how far it is, how it ended.
+
+use std::sync::Arc;
+
+use super::{Effect, NoticeKind, Session};
+use crate::{
+    ids::JobId,
+    worker::{EventKind, Failure, KnownModel, Lane, ModelSource, Plan, RepoId, Request, Transfer},
+};
+
+/// Models to begin with: id, and what it is.
+pub const SUGGESTIONS: [(&str, &str); 4] = [
+    ("openai-community/gpt2", "text generation, 124 M parameters"),
+    ("google-bert/bert-base-uncased", "masked words, 110 M parameters"),
+    ("sentence-transformers/all-MiniLM-L6-v2", "sentence vectors, 23 M parameters"),
+    ("google/vit-base-patch16-224", "picture classes, 86 M parameters"),
+];
+
+/// What the download dialog shows, and what goes on while it is closed.
+#[derive(Debug, Default)]
+pub struct Download {
+    /// Whether the dialog is open.
+    pub is_open: bool,
+    /// What was typed.
+    pub name: String,
+    /// How far it is.
+    pub step: DownloadStep,
+    /// Models in the cache, by name.
+    pub cached: Vec<KnownModel>,
+    listing: Option<JobId>,
+}
+
+/// How far a download is. One at a time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum DownloadStep {
+    /// Nothing was asked for yet.
+    #[default]
+    Choosing,
+    /// The server is asked what the model consists of.
+    Asking {
+        /// Whose answer counts.
+        job: JobId,
+        /// What is asked for.
+        id: RepoId,
+        /// Why the answer takes long, if so.
+        transfer: Option<Transfer>,
+    },
+    /// Files and sizes are known; nothing was fetched yet.
+    Ready {
+        /// What would be fetched.
+        plan: Arc<Plan>,
+        /// Why the model would not open, if so.
+        problem: Option<String>,
+    },
+    /// Fetching.
+    Running {
+        /// Whose answer counts.
+        job: JobId,
+        /// What is fetched.
+        plan: Arc<Plan>,
+        /// The last sign of life.
+        transfer: Option<Transfer>,
+    },
+    /// The user stopped it; what arrived is kept.
+    Stopped(Arc<Plan>),
+    /// It did not work out.
+    Failed {
+        /// What to tell the user.
+        failure: Failure,
+        /// What was being fetched, if it came to that: it can go on.
+        plan: Option<Arc<Plan>>,
+    },
+    /// The model is in the cache.
+    Done(Arc<Plan>),
+}
+
+/// What the user can ask of the dialog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DownloadCommand {
+    /// Open the dialog.
+    Open,
+    /// Close it; a download goes on.
+    Close,
+    /// Change the id.
+    SetName(String),
+    /// Ask the server about the id.
+    LookUp,
+    /// Fetch, or go on fetching.
+    Start,
+    /// Stop asking or fetching.
+    Stop,
+    /// Open a model of the cache and close the dialog.
+    OpenModel(String),
+}
+
+impl Download {
+    /// The download that is running, with its last sign of life.
+    pub const fn running(&self) -> Option<(&Arc<Plan>, Option<&Transfer>)> {
+        match &self.step {
+            DownloadStep::Running { plan, transfer, .. } => Some((plan, transfer.as_ref())),
+            _ => None,
+        }
+    }
+
+    /// The job that is being waited for.
+    const fn job(&self) -> Option<JobId> {
+        match self.step {
+            DownloadStep::Asking { job, .. } | DownloadStep::Running { job, .. } => Some(job),
+            _ => None,
+        }
+    }
+
+    /// What is fetched when the user asks for it.
+    fn startable(&self) -> Option<Arc<Plan>> {
+        match &self.step {
+            DownloadStep::Ready { plan, .. }
+            | DownloadStep::Stopped(plan)
+            | DownloadStep::Failed { plan: Some(plan), .. } => Some(Arc::clone(plan)),
+            _ => None,
+        }
+    }
+}
+
+impl Session {
+    pub(super) fn on_download_command(&mut self, command: DownloadCommand) -> Vec<Effect> {
+        match command {
+            DownloadCommand::Open => {
+                self.download.is_open = true;
+                return vec![self.list_cached()];
+            }
+            DownloadCommand::Close => {
+                self.download.is_open = false;
+                if matches!(self.download.step, DownloadStep::Done(_)) {
+                    self.download.step = DownloadStep::Choosing;
+                }
+            }
+            DownloadCommand::SetName(name) => {
+                if self.download.running().is_none() {
+                    let effects = self.stop_download();
+                    self.download.step = DownloadStep::Choosing;
+                    self.download.name = name;
+                    return effects;
+                }
+            }
+            DownloadCommand::LookUp => return self.look_up(),
+            DownloadCommand::Start => {
+                if let Some(plan) = self.download.startable() {
+                    return vec![self.fetch(plan)];
+                }
+            }
+            DownloadCommand::Stop => return self.stop_download(),
+            DownloadCommand::OpenModel(name) => {
+                let mut effects = self.on_download_command(DownloadCommand::Close);
+                self.example = None;
+                effects.extend(self.load(ModelSource::Hub(name)));
+                return effects;
+            }
+        }
+        Vec::new()
+    }
+
+    /// Whether `job` is the download's, or its list's.
+    pub(super) fn is_download_job(&self, job: JobId) -> bool {
+        self.download.job() == Some(job) || self.download.listing == Some(job)
+    }
+
+    pub(super) fn on_download_event(&mut self, job: JobId, kind: EventKind) -> Vec<Effect> {
+        if self.download.listing == Some(job) {
+            // A list that could not be made leaves the old one.
+            if let EventKind::CachedModels(models) = kind {
+                self.download.cached = models;
+            }
+            self.download.listing = None;
+            return Vec::new();
+        }
+        match kind {
+            EventKind::Transfer(now) => {
+                if let DownloadStep::Asking { transfer, .. } | DownloadStep::Running { transfer, .. } =
+                    &mut self.download.step
+                {
+                    *transfer = Some(now);
+                }
+            }
+            EventKind::Planned { plan, problem } => {
+                if plan.missing_bytes() == 0 {
+                    // Nothing to decide, and no network needed.
+                    return vec![self.fetch(plan)];
+                }
+                self.download.step = DownloadStep::Ready { plan, problem };
+            }
+            EventKind::Downloaded(plan) => {
+                if !self.download.is_open {
+                    let summary = format!("{} is downloaded", plan.id);
+                    self.notify(NoticeKind::Info, Failure { summary, details: "Open it from Download…".to_owned() });
+                }
+                self.download.step = DownloadStep::Done(plan);
+                return vec![self.list_cached()];
+            }
+            EventKind::Failed(failure) => {
+                if !self.download.is_open {
+                    self.notify(NoticeKind::Error, failure.clone());
+                }
+                let plan = self.download.running().map(|(plan, _)| Arc::clone(plan));
+                self.download.step = DownloadStep::Failed { failure, plan };
+            }
+            // Somebody else stopped it; there is nothing left to cancel.
+            EventKind::Cancelled => drop(self.stop_download()),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// Stops asking or fetching.
+    pub(super) fn stop_download(&mut self) -> Vec<Effect> {
+        self.download.step = match std::mem::take(&mut self.download.step) {
+            DownloadStep::Asking { .. } => DownloadStep::Choosing,
+            DownloadStep::Running { plan, .. } => DownloadStep::Stopped(plan),
+            idle => {
+                self.download.step = idle;
+                return Vec::new();
+            }
+        };
+        vec![Effect::Cancel(Lane::Download)]
+    }
+
+    fn look_up(&mut self) -> Vec<Effect> {
+        if self.download.running().is_some() || self.download.name.trim().is_empty() {
+            return Vec::new();
+        }
+        let Some(id) = RepoId::parse(&self.download.name) else {
+            let failure = Failure {
+                summary: format!("“{}” is not the id of a model", self.download.name.trim()),
+                details: "Type it as it stands on the hub: owner/name, if need be with @revision".to_owned(),
+            };
+            self.download.step = DownloadStep::Failed { failure, plan: None };
+            return Vec::new();
+        };
+        let job = self.new_job();
+        self.download.step = DownloadStep::Asking { job, id: id.clone(), transfer: None };
+        vec![Effect::Submit(job, Request::PlanDownload(id))]
+    }
+
+    fn fetch(&mut self, plan: Arc<Plan>) -> Effect {
+        let job = self.new_job();
+        self.download.step = DownloadStep::Running { job, plan: Arc::clone(&plan), transfer: None };
+        Effect::Submit(job, Request::Download(plan))
+    }
+
+    fn list_cached(&mut self) -> Effect {
+        let job = self.new_job();
+        self.download.listing = Some(job);
+        Effect::Submit(job, Request::ListCached)
+    }
+}

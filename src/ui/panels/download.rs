@@ -1,0 +1,210 @@
+//! The download dialog: type or pick an id, see what it costs, fetch it, open it.
+
+use eframe::egui::{self, Button, Id, Key, Modal, ProgressBar, RichText, ScrollArea, Spinner, TextEdit, Ui};
+
+use super::failure_ui;
+use crate::{
+    session::{Command, Download, DownloadCommand, DownloadStep, SUGGESTIONS},
+    text::bytes_text,
+    ui::{
+        ViewCtx,
+        theme::GRID,
+        widgets::{field_ui, section_ui},
+    },
+    worker::{KnownModel, Plan, Transfer},
+};
+
+const WIDTH: f32 = 128.0 * GRID;
+/// Height of a list before it scrolls.
+const LIST_HEIGHT: f32 = 42.0 * GRID;
+
+/// What the dialog remembers of its own.
+#[derive(Debug, Default)]
+pub struct DownloadDialog {
+    was_open: bool,
+}
+
+impl DownloadDialog {
+    /// Draws the dialog over everything while it is open.
+    pub fn ui(&mut self, ctx: &egui::Context, cx: &ViewCtx<'_>) {
+        let download = &cx.session.download;
+        let just_opened = download.is_open && !self.was_open;
+        self.was_open = download.is_open;
+        if !download.is_open {
+            return;
+        }
+        let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
+        let modal = Modal::new(Id::unique("download")).frame(frame).show(ctx, |ui| {
+            ui.set_width(WIDTH);
+            ui.heading("Download a model");
+            ui.add_space(GRID);
+            name_ui(ui, cx, just_opened);
+            ui.add_space(2.0 * GRID);
+            step_ui(ui, cx);
+            cached_ui(ui, cx);
+            ui.add_space(2.0 * GRID);
+            let text = if download.running().is_some() { "Close and go on" } else { "Close" };
+            ui.button(text).clicked()
+        });
+        if modal.inner || modal.should_close() {
+            send(cx, DownloadCommand::Close);
+        }
+    }
+}
+
+fn send(cx: &ViewCtx<'_>, command: DownloadCommand) {
+    cx.send(Command::Download(command));
+}
+
+fn name_ui(ui: &mut Ui, cx: &ViewCtx<'_>, just_opened: bool) {
+    let download = &cx.session.download;
+    let free = download.running().is_none();
+    ui.add_enabled_ui(free, |ui| {
+        let label = ui.label(RichText::new("Id on the Hugging Face hub").color(cx.theme.text_weak));
+        ui.horizontal(|ui| {
+            let mut name = download.name.clone();
+            let edit = TextEdit::singleline(&mut name).hint_text("owner/name").desired_width(WIDTH - 26.0 * GRID);
+            let edit = ui.add(edit).labelled_by(label.id);
+            if just_opened {
+                edit.request_focus();
+            }
+            if edit.changed() {
+                send(cx, DownloadCommand::SetName(name));
+            }
+            let entered = edit.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+            let look_up = ui.add_enabled(!download.name.trim().is_empty(), Button::new("Look up"));
+            if look_up.on_hover_text("Ask the hub for its files and their sizes").clicked() || entered {
+                send(cx, DownloadCommand::LookUp);
+            }
+        });
+    });
+}
+
+fn step_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    match &cx.session.download.step {
+        DownloadStep::Choosing => suggestions_ui(ui, cx),
+        DownloadStep::Asking { id, transfer, .. } => {
+            ui.horizontal(|ui| {
+                ui.add(Spinner::new());
+                let retry = transfer.as_ref().and_then(|transfer| transfer.retry.as_ref());
+                ui.label(retry.map_or_else(|| format!("Asking about {id}"), |retry| sentence(&retry.text())));
+            });
+            action_ui(ui, cx, "Cancel", DownloadCommand::Stop);
+        }
+        DownloadStep::Ready { plan, problem } => {
+            plan_ui(ui, cx, plan);
+            if let Some(problem) = problem {
+                ui.label(RichText::new(format!("⚠ {problem}")).color(cx.theme.warning));
+            }
+            let start = format!("Download {}", bytes_text(plan.missing_bytes()));
+            action_ui(ui, cx, &start, DownloadCommand::Start);
+        }
+        DownloadStep::Running { plan, transfer, .. } => {
+            ui.label(RichText::new(plan.id.to_string()).strong());
+            transfer_ui(ui, cx, plan, transfer.as_ref());
+            action_ui(ui, cx, "Cancel", DownloadCommand::Stop);
+        }
+        DownloadStep::Stopped(plan) => {
+            ui.label(format!("Stopped. What has arrived of {} is kept", plan.id));
+            action_ui(ui, cx, "Resume", DownloadCommand::Start);
+        }
+        DownloadStep::Failed { failure, plan } => {
+            failure_ui(ui, cx, failure);
+            match plan {
+                Some(_) => action_ui(ui, cx, "Resume", DownloadCommand::Start),
+                None => action_ui(ui, cx, "Try again", DownloadCommand::LookUp),
+            }
+        }
+        DownloadStep::Done(plan) => {
+            ui.label(format!("{} is in the cache, {}", plan.id, bytes_text(plan.total_bytes())));
+            action_ui(ui, cx, "Open it", DownloadCommand::OpenModel(plan.id.to_string()));
+        }
+    }
+}
+
+/// The one thing to do next.
+fn action_ui(ui: &mut Ui, cx: &ViewCtx<'_>, text: &str, command: DownloadCommand) {
+    ui.add_space(GRID);
+    if ui.button(RichText::new(text).strong()).clicked() {
+        send(cx, command);
+    }
+}
+
+fn suggestions_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    section_ui(ui, cx.theme, "To begin with");
+    for (id, what) in SUGGESTIONS {
+        ui.horizontal(|ui| {
+            if ui.link(id).on_hover_text("Look up its files and their sizes").clicked() {
+                send(cx, DownloadCommand::SetName(id.to_owned()));
+                send(cx, DownloadCommand::LookUp);
+            }
+            ui.label(RichText::new(what).small().color(cx.theme.text_weak));
+        });
+    }
+}
+
+fn plan_ui(ui: &mut Ui, cx: &ViewCtx<'_>, plan: &Plan) {
+    let (total, missing) = (plan.total_bytes(), plan.missing_bytes());
+    let here =
+        if missing < total { format!(" · {} are here already", bytes_text(total - missing)) } else { String::new() };
+    let n = plan.files.len();
+    ui.label(RichText::new(plan.id.to_string()).strong());
+    ui.label(RichText::new(format!("{n} files · {}{here}", bytes_text(total))).color(cx.theme.text_weak));
+    ScrollArea::vertical().id_salt("files").max_height(LIST_HEIGHT).show(ui, |ui| {
+        for file in &plan.files {
+            field_ui(ui, cx.theme, &file.name, bytes_text(file.size_bytes));
+        }
+    });
+}
+
+fn transfer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, plan: &Plan, transfer: Option<&Transfer>) {
+    let started = Transfer {
+        done_bytes: plan.total_bytes() - plan.missing_bytes(),
+        total_bytes: plan.total_bytes(),
+        ..Transfer::default()
+    };
+    let transfer = transfer.unwrap_or(&started);
+    ui.add(ProgressBar::new(transfer.fraction()).desired_height(2.0 * GRID).fill(cx.theme.accent));
+    let color = if transfer.retry.is_some() { cx.theme.warning } else { cx.theme.text };
+    ui.label(RichText::new(sentence(&transfer.text())).color(color));
+    ui.label(RichText::new(&transfer.file).small().color(cx.theme.text_weak));
+}
+
+fn cached_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let Download { cached, .. } = &cx.session.download;
+    section_ui(ui, cx.theme, "In the cache");
+    if cached.is_empty() {
+        ui.label(RichText::new("No models yet").color(cx.theme.text_weak));
+        return;
+    }
+    ScrollArea::vertical().id_salt("cached").max_height(LIST_HEIGHT).show(ui, |ui| {
+        for KnownModel { name, family, size_bytes, problem } in cached {
+            ui.horizontal(|ui| {
+                ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                    ui.label(RichText::new(bytes_text(*size_bytes)).small().color(cx.theme.text_weak));
+                    ui.with_layout(egui::Layout::left_to_right(egui::Align::Center).with_main_wrap(false), |ui| {
+                        let link = ui.add_enabled(problem.is_none(), egui::Link::new(name));
+                        let link = link.on_hover_text("Open it; no network is needed");
+                        if link.on_disabled_hover_text(problem.as_deref().unwrap_or_default()).clicked() {
+                            send(cx, DownloadCommand::OpenModel(name.clone()));
+                        }
+                        let note =
+                            problem.as_ref().map_or_else(|| family.clone(), |_| format!("{family}, does not open"));
+                        ui.label(RichText::new(note).small().color(cx.theme.text_weak));
+                    });
+                });
+            });
+        }
+    });
+}
+
+/// `text` with a capital letter, unless it starts with a host's name.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) if !text.split(' ').next().unwrap_or_default().contains('.') => {
+            first.to_uppercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
+    }
+}

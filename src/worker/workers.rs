@@ -1,0 +1,48 @@
+//! The two threads behind the window, as one.
+
+use std::{io, sync::Arc};
+
+use super::{Event, HubEngine, Lane, Request, Wake, Worker, thread::Engine};
+use crate::ids::JobId;
+
+/// The model's thread and the one for downloads; a request goes to the thread that its lane belongs to.
+#[derive(Debug)]
+pub struct Workers {
+    model: Worker,
+    hub: Worker,
+}
+
+impl Workers {
+    /// Starts both threads.
+    ///
+    /// # Errors
+    /// When the system refuses to start a thread.
+    pub fn spawn(engine: impl Engine + Send + 'static, wake: Wake) -> io::Result<Self> {
+        let hub = Worker::spawn(HubEngine::default(), Arc::clone(&wake))?;
+        Ok(Self { model: Worker::spawn(engine, wake)?, hub })
+    }
+
+    /// Asks for something; never blocks.
+    pub fn submit(&mut self, job: JobId, request: Request) {
+        self.thread_of(request.lane()).submit(job, request);
+    }
+
+    /// Stops what runs or waits in a lane.
+    pub fn cancel(&mut self, lane: Lane) {
+        self.thread_of(lane).cancel(lane);
+    }
+
+    /// Everything that was said since the last call; never blocks.
+    pub fn drain(&mut self) -> Vec<Event> {
+        let mut events = self.model.drain();
+        events.append(&mut self.hub.drain());
+        events
+    }
+
+    const fn thread_of(&mut self, lane: Lane) -> &mut Worker {
+        match lane {
+            Lane::Download => &mut self.hub,
+            _ => &mut self.model,
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The download dialog: its states, and what a person can do with it.
+
+use std::{sync::Arc, time::Instant};
+
+use attnscope::{
+    cli::open::OpenOptions,
+    ids::JobId,
+    session::{Command, DownloadCommand, DownloadStep, Effect, Session},
+    ui::{App, app::Startup},
+    worker::{Event, EventKind, KnownModel, Lane, ModelSource, Plan, Request, Retry, Transfer},
+};
+use eframe::egui::{Key, Modifiers, accesskit::Role};
+use egui_kittest::{Harness, kittest::Queryable as _};
+
+use crate::support::{
+    hub_bench::{Bench, ID},
+    scripted::{ScriptedDesktop, ScriptedJobs, failure},
+};
+
+/// A plan as the hub's thread makes it.
+fn plan() -> Arc<Plan> {
+    Arc::new(Bench::new(5_000_000).plan(ID).unwrap())
+}
+
+fn transfer(done_bytes: u64) -> Transfer {
+    Transfer { file: "model.safetensors".to_owned(), done_bytes, total_bytes: 5_000_024, ..Transfer::default() }
+}
+
+fn does(session: &mut Session, command: DownloadCommand) -> Vec<Effect> {
+    session.apply(Command::Download(command))
+}
+
+/// The one job that was asked for, in words.
+fn asked(effects: &[Effect]) -> (JobId, &'static str) {
+    let [Effect::Submit(job, request)] = effects else { panic!("{effects:?}") };
+    let what = match request {
+        Request::ListCached => "list",
+        Request::PlanDownload(_) => "plan",
+        Request::Download(_) => "download",
+        Request::Load(ModelSource::Hub(_)) => "load",
+        other => panic!("unexpected {other:?}"),
+    };
+    (*job, what)
+}
+
+fn hears(session: &mut Session, job: JobId, kind: EventKind) -> Vec<Effect> {
+    session.on_event(Event { job, kind })
+}
+
+/// A session that is downloading, and the job.
+fn downloading(plan: &Arc<Plan>) -> (Session, JobId) {
+    let mut session = Session::default();
+    asked(&does(&mut session, DownloadCommand::Open));
+    does(&mut session, DownloadCommand::SetName(ID.to_owned()));
+    let (job, _) = asked(&does(&mut session, DownloadCommand::LookUp));
+    hears(&mut session, job, EventKind::Planned { plan: Arc::clone(plan), problem: None });
+    assert!(matches!(session.download.step, DownloadStep::Ready { .. }));
+    let (job, what) = asked(&does(&mut session, DownloadCommand::Start));
+    assert_eq!(what, "download");
+    (session, job)
+}
+
+#[test]
+fn a_download_goes_from_an_id_to_an_open_model() {
+    let (mut session, job) = downloading(&plan());
+    hears(&mut session, job, EventKind::Transfer(transfer(1_000_000)));
+    let (_, now) = session.download.running().unwrap();
+    assert_eq!(now.unwrap().done_bytes, 1_000_000);
+    let effects = hears(&mut session, job, EventKind::Downloaded(plan()));
+    assert_eq!(asked(&effects).1, "list", "the new model belongs into the list");
+    assert!(matches!(session.download.step, DownloadStep::Done(_)));
+    assert!(session.notices.is_empty(), "the dialog says it");
+    let effects = does(&mut session, DownloadCommand::OpenModel(ID.to_owned()));
+    assert_eq!(asked(&effects).1, "load");
+    assert!(!session.download.is_open);
+}
+
+#[test]
+fn what_is_no_id_is_refused_without_asking_anybody() {
+    let mut session = Session::default();
+    for name in ["../etc", "a b", "a/b/c"] {
+        does(&mut session, DownloadCommand::SetName(name.to_owned()));
+        assert!(does(&mut session, DownloadCommand::LookUp).is_empty());
+        let DownloadStep::Failed { failure, plan: None } = &session.download.step else { panic!("{name}") };
+        assert_eq!(failure.summary, format!("“{name}” is not the id of a model"));
+    }
+    does(&mut session, DownloadCommand::SetName("gpt2".to_owned()));
+    assert_eq!(session.download.step, DownloadStep::Choosing, "typing clears the message");
+    does(&mut session, DownloadCommand::SetName("  ".to_owned()));
+    assert!(does(&mut session, DownloadCommand::LookUp).is_empty());
+    assert_eq!(session.download.step, DownloadStep::Choosing);
+}
+
+#[test]
+fn one_download_runs_at_a_time() {
+    let (mut session, job) = downloading(&plan());
+    for command in [DownloadCommand::SetName("other/model".to_owned()), DownloadCommand::LookUp, DownloadCommand::Start]
+    {
+        assert!(does(&mut session, command).is_empty());
+    }
+    assert_eq!(session.download.name, ID);
+    hears(&mut session, job, EventKind::Transfer(transfer(7)));
+    assert_eq!(session.download.running().unwrap().1.unwrap().done_bytes, 7);
+}
+
+#[test]
+fn a_stopped_download_can_be_resumed_and_ignores_the_past() {
+    let (mut session, first) = downloading(&plan());
+    let effects = does(&mut session, DownloadCommand::Stop);
+    assert!(matches!(effects[..], [Effect::Cancel(Lane::Download)]), "{effects:?}");
+    assert!(matches!(session.download.step, DownloadStep::Stopped(_)));
+    let (second, what) = asked(&does(&mut session, DownloadCommand::Start));
+    assert_eq!(what, "download");
+    for late in [EventKind::Cancelled, EventKind::Transfer(transfer(1)), EventKind::Failed(failure("Too late"))] {
+        hears(&mut session, first, late);
+    }
+    assert_eq!(session.download.running().unwrap().1, None, "nothing of the first job counts");
+    hears(&mut session, second, EventKind::Downloaded(plan()));
+    assert!(matches!(session.download.step, DownloadStep::Done(_)));
+}
+
+#[test]
+fn a_failed_download_goes_on_from_where_it_was() {
+    let (mut session, job) = downloading(&plan());
+    hears(&mut session, job, EventKind::Failed(failure("The connection broke")));
+    assert!(matches!(session.download.step, DownloadStep::Failed { plan: Some(_), .. }));
+    assert_eq!(asked(&does(&mut session, DownloadCommand::Start)).1, "download");
+}
+
+#[test]
+fn while_the_dialog_is_closed_messages_tell_how_it_ended() {
+    let (mut session, job) = downloading(&plan());
+    does(&mut session, DownloadCommand::Close);
+    assert!(session.download.running().is_some(), "closing does not stop it");
+    hears(&mut session, job, EventKind::Failed(failure("The disk is full")));
+    assert_eq!(session.notices.last().unwrap().text.summary, "The disk is full");
+    let (job, _) = asked(&does(&mut session, DownloadCommand::Start));
+    hears(&mut session, job, EventKind::Downloaded(plan()));
+    assert_eq!(session.notices.last().unwrap().text.summary, "owner/tiny is downloaded");
+}
+
+#[test]
+fn a_model_that_is_all_there_is_not_offered_for_download() {
+    let bench = Bench::new(10);
+    bench.pull(ID).unwrap();
+    let mut session = Session::default();
+    does(&mut session, DownloadCommand::SetName(ID.to_owned()));
+    let (job, _) = asked(&does(&mut session, DownloadCommand::LookUp));
+    let whole = Arc::new(bench.plan(ID).unwrap());
+    let effects = hears(&mut session, job, EventKind::Planned { plan: whole, problem: None });
+    assert_eq!(asked(&effects).1, "download", "which needs no network and puts the links right");
+}
+
+struct Window {
+    harness: Harness<'static, App>,
+    jobs: ScriptedJobs,
+}
+
+impl Window {
+    /// With one model in the cache that opens and one that does not.
+    fn open() -> Self {
+        let jobs = ScriptedJobs::answering();
+        let known = |name: &str, problem: Option<&str>| KnownModel {
+            name: name.to_owned(),
+            family: "bert".to_owned(),
+            size_bytes: 12_300_000,
+            problem: problem.map(str::to_owned),
+        };
+        jobs.0.borrow_mut().cached = vec![known("here/opens", None), known("here/broken", Some("it has no weights"))];
+        let for_app = jobs.clone();
+        let harness = Harness::builder().with_size([1280.0, 800.0]).with_max_steps(40).build_eframe(move |cc| {
+            let desktop = Box::new(ScriptedDesktop::default());
+            let startup = Startup::new(|_| Ok(for_app), desktop, OpenOptions::default(), Instant::now()).unwrap();
+            startup.attach(cc).unwrap()
+        });
+        let mut window = Self { harness, jobs };
+        window.settle();
+        window
+    }
+
+    fn settle(&mut self) {
+        self.harness.run_steps(6);
+        self.harness.check_accessibility();
+    }
+
+    fn click(&mut self, label: &str) {
+        self.harness.get_by_label(label).click();
+        self.settle();
+    }
+
+    fn says(&mut self, kind: EventKind) {
+        self.jobs.say(kind);
+        self.settle();
+    }
+
+    fn shows(&self, text: &str) -> bool {
+        self.harness.query_all_by_label_contains(text).next().is_some()
+    }
+
+    fn last_request(&self) -> String {
+        format!("{:?}", self.jobs.0.borrow().submitted.last().unwrap().1)
+    }
+}
+
+#[test]
+fn the_dialog_leads_from_the_keyboard_to_a_download() {
+    let mut window = Window::open();
+    window.harness.key_press_modifiers(Modifiers::COMMAND, Key::D);
+    window.settle();
+    assert!(window.shows("Download a model") && window.shows("here/opens") && window.shows("12.3 MB"));
+    // The cursor is in the field already.
+    let field = "Id on the Hugging Face hub";
+    window.harness.get_by_role_and_label(Role::TextInput, field).type_text(ID);
+    window.settle();
+    window.harness.key_press(Key::Enter);
+    window.settle();
+    assert!(window.last_request().starts_with("PlanDownload"), "{}", window.last_request());
+    assert!(window.shows("Asking about owner/tiny"));
+    window.says(EventKind::Planned { plan: plan(), problem: Some("This model is a whale".to_owned()) });
+    for text in ["3 files · 5.0 MB", "model.safetensors", "This model is a whale"] {
+        assert!(window.shows(text), "{text}");
+    }
+    window.click("Download 5.0 MB");
+    assert!(window.last_request().starts_with("Download("), "{}", window.last_request());
+    window.says(EventKind::Transfer(Transfer { bytes_per_sec: Some(1_000_000.0), ..transfer(2_000_000) }));
+    assert!(window.shows("2.0 MB of 5.0 MB · 1.0 MB/s · 4 s left"));
+    let retry = Retry { why: "the connection broke".to_owned(), pause_secs: 4.0 };
+    window.says(EventKind::Transfer(Transfer { retry: Some(retry), ..transfer(2_000_000) }));
+    assert!(window.shows("The connection broke; trying again in 4 s"));
+    window.click("Close and go on");
+    assert!(!window.shows("Download a model"));
+    assert!(window.shows("Downloading owner/tiny"), "the status bar tells");
+    window.says(EventKind::Downloaded(plan()));
+    assert!(window.shows("owner/tiny is downloaded"));
+}
+
+#[test]
+fn cancel_resume_and_open_are_one_click_each() {
+    let mut window = Window::open();
+    window.click("Download…");
+    window.click("openai-community/gpt2");
+    window.says(EventKind::Planned { plan: plan(), problem: None });
+    window.click("Download 5.0 MB");
+    // The status bar behind the dialog has one, too.
+    window.harness.get_all_by_label("Cancel").last().unwrap().click();
+    window.settle();
+    assert_eq!(window.jobs.0.borrow().cancelled, [Lane::Download]);
+    assert!(window.shows("Stopped"));
+    window.click("Resume");
+    window.says(EventKind::Failed(failure("The disk is full")));
+    assert!(window.shows("The disk is full") && window.shows("Try something else"));
+    window.click("Resume");
+    window.says(EventKind::Downloaded(plan()));
+    window.click("Open it");
+    let opened = |window: &Window, name: &str| {
+        let source = ModelSource::Hub(name.to_owned());
+        let jobs = window.jobs.0.borrow();
+        jobs.submitted.iter().any(|(_, request)| matches!(request, Request::Load(of) if *of == source))
+    };
+    assert!(opened(&window, ID) && !window.shows("Download a model"));
+
+    window.click("Download…");
+    window.click("here/broken");
+    assert!(window.shows("Download a model"), "what does not open is no button");
+    window.click("here/opens");
+    assert!(opened(&window, "here/opens") && !opened(&window, "here/broken"));
+}
