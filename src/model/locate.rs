@@ -50,7 +50,7 @@ pub fn in_cache(name: &str) -> Result<(ModelFiles, String), LoadError> {
 
 /// Why no model of this `model_type` opens; `None` when its family is known.
 pub fn unknown_family(model_type: &str) -> Option<String> {
-    let known = families::SUPPORTED.contains(&model_type.to_lowercase().as_str());
+    let known = families::is_supported(&model_type.to_lowercase());
     let error = || LoadError::UnknownFamily { model_type: model_type.to_owned(), path: String::new() };
     (!known).then(|| error().to_string())
 }
