@@ -66,7 +66,7 @@ fn names_in(folder: &Path) -> Vec<String> {
     entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
 }
 
-/// One model's part of the cache. ETags, commits and names of files were checked before they come here.
+/// One model's part of the cache. Names of contents, commits and files were checked before they come here.
 #[derive(Clone, Debug)]
 pub(super) struct RepoFolder {
     root: PathBuf,

@@ -1,4 +1,4 @@
-//! Checksums that the hub announces: the ETag of a large file is its SHA-256, that of a small one its
+//! Checksums that the hub announces: the `ETag` of a large file is its SHA-256, that of a small one its
 //! git blob id.
 
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
@@ -13,7 +13,7 @@ pub enum Checksum {
 }
 
 impl Checksum {
-    /// What an ETag without its quotes says about the content; `None` when it is no checksum.
+    /// What an `ETag` without its quotes says about the content; `None` when it is no checksum.
     pub fn from_etag(etag: &str) -> Option<Self> {
         let etag = etag.to_ascii_lowercase();
         match etag.len() {
@@ -38,9 +38,10 @@ impl Checksum {
 
     /// Whether the content that went through `hasher` is the announced one.
     pub fn matches(&self, hasher: Hasher) -> bool {
-        let found: String = hasher.0.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         let (Self::Sha256(expected) | Self::GitBlob(expected)) = self;
-        found == *expected
+        let digit = |value: u8| char::from_digit(value.into(), 16);
+        let found = hasher.0.finish();
+        found.as_ref().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).eq(expected.chars().map(Some))
     }
 }
 

@@ -22,13 +22,9 @@ impl RepoId {
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim().trim_end_matches('/');
         let page = text.strip_prefix("https://huggingface.co/");
-        let (name, revision) = match page.and_then(|page| page.split_once("/tree/")) {
-            Some((name, revision)) => (name, revision),
-            None => {
-                let text = page.unwrap_or(text);
-                text.split_once('@').unwrap_or((text, DEFAULT_REVISION))
-            }
-        };
+        let of_page = page.and_then(|page| page.split_once("/tree/"));
+        let text = page.unwrap_or(text);
+        let (name, revision) = of_page.or_else(|| text.split_once('@')).unwrap_or((text, DEFAULT_REVISION));
         let parts = name.split('/').count();
         let sound = parts <= 2 && name.split('/').all(is_name) && is_revision(revision);
         sound.then(|| Self { name: name.to_owned(), revision: revision.to_owned() })

@@ -27,7 +27,7 @@ pub fn is_hostile(name: &str) -> bool {
 
 fn is_small(name: &str) -> bool {
     let vocabulary = name.starts_with("tokenizer") || name.starts_with("vocab");
-    let pieces = name.ends_with(".model") || name.ends_with(".spm");
+    let pieces = name.rsplit_once('.').is_some_and(|(_, ext)| ext == "model" || ext == "spm");
     !name.contains('/') && (NAMES.contains(&name) || vocabulary || pieces)
 }
 

@@ -17,7 +17,7 @@ use super::{
 
 /// Longest list of files that is read, in bytes; the hub's largest models stay far below.
 const MAX_LISTING_BYTES: u64 = 16 << 20;
-/// Longest ETag that is taken for a file's name.
+/// Longest `ETag` that is taken for a file's name.
 const MAX_ETAG: usize = 128;
 /// File names that an error lists.
 const MAX_NAMES: usize = 5;

@@ -193,13 +193,11 @@ fn read(stream: &TcpStream) -> Option<Request> {
 
 fn write(mut stream: TcpStream, request: &Request, reply: &Reply, closed: &AtomicBool) -> std::io::Result<()> {
     let mut head = format!("HTTP/1.1 {} Status\r\nconnection: close\r\n", reply.status);
-    for (name, value) in &reply.headers {
-        head += &format!("{name}: {value}\r\n");
+    let length = reply.length.map(|length| ("content-length".to_owned(), length.to_string()));
+    for (name, value) in reply.headers.iter().chain(&length) {
+        head.extend([name, ": ", value, "\r\n"]);
     }
-    if let Some(length) = reply.length {
-        head += &format!("content-length: {length}\r\n");
-    }
-    stream.write_all(format!("{head}\r\n").as_bytes())?;
+    stream.write_all((head + "\r\n").as_bytes())?;
     if request.method == "HEAD" {
         return Ok(());
     }
@@ -252,10 +250,10 @@ impl Repo {
 
     /// Whether a file lies on the other server, as the hub does it with weights.
     pub fn is_large(name: &str) -> bool {
-        name.ends_with(".safetensors") || name.ends_with(".bin")
+        name.rsplit_once('.').is_some_and(|(_, ext)| ext == "safetensors" || ext == "bin")
     }
 
-    /// The ETag without quotes: SHA-256 of a large file, git's blob id of a small one.
+    /// The `ETag` without quotes: SHA-256 of a large file, git's blob id of a small one.
     pub fn etag(name: &str, bytes: &[u8]) -> String {
         if Self::is_large(name) { sha256(bytes) } else { git_blob(bytes) }
     }
@@ -320,7 +318,8 @@ fn git_blob(bytes: &[u8]) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Bytes that look like weights: no two places are alike.
