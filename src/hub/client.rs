@@ -208,7 +208,8 @@ impl Client {
             return Err(Trouble::Passing { error, pause: None, progressed: false });
         }
         let gated = headers.get("x-error-code").is_some_and(|code| code == "GatedRepo");
-        let access = |problem| Trouble::Final(HubError::Access { id: self.id.clone(), host: host.clone(), problem });
+        let endpoint = self.endpoint.to_string().trim_end_matches('/').to_owned();
+        let access = |problem| Trouble::Final(HubError::Access { id: self.id.clone(), endpoint, problem });
         Err(match (status.as_u16(), &self.token) {
             (401 | 403, _) if gated => access(AccessProblem::Gated),
             (401 | 403, None) => access(AccessProblem::NoToken),

@@ -36,12 +36,12 @@ pub enum HubError {
         host: String,
     },
     /// The model exists, but not for us.
-    #[error("{}", problem.summary(id, host))]
+    #[error("{}", problem.summary(id, endpoint))]
     Access {
         /// What was asked for.
         id: String,
-        /// Who was asked.
-        host: String,
+        /// Address of who was asked.
+        endpoint: String,
         /// Why not.
         problem: AccessProblem,
     },
@@ -138,7 +138,8 @@ pub enum AccessProblem {
 }
 
 impl AccessProblem {
-    fn summary(self, id: &str, host: &str) -> String {
+    fn summary(self, id: &str, endpoint: &str) -> String {
+        let host = endpoint.split_once("://").map_or(endpoint, |(_, host)| host);
         match self {
             Self::Gated => format!("only those who accepted its conditions may download {id}"),
             Self::NoToken => format!("{host} shows no model {id} to somebody without a token"),
@@ -147,19 +148,19 @@ impl AccessProblem {
         }
     }
 
-    fn details(self, id: &str, host: &str) -> String {
+    fn details(self, id: &str, endpoint: &str) -> String {
         match self {
             Self::Gated => format!(
-                "Accept them at https://{host}/{id}, make a token at https://{host}/settings/tokens and put it into \
+                "Accept them at {endpoint}/{id}, make a token at {endpoint}/settings/tokens and put it into \
                  HF_TOKEN"
             ),
             Self::NoToken => "Check the spelling. If the model is private, put a token that may read it into HF_TOKEN \
                               or run `hf auth login`"
                 .to_owned(),
-            Self::BadToken => format!(
-                "Make a new one at https://{host}/settings/tokens and put it into HF_TOKEN, or remove the old one"
-            ),
-            Self::Forbidden => format!("Give it the right at https://{host}/settings/tokens, or use another one"),
+            Self::BadToken => {
+                format!("Make a new one at {endpoint}/settings/tokens and put it into HF_TOKEN, or remove the old one")
+            }
+            Self::Forbidden => format!("Give it the right at {endpoint}/settings/tokens, or use another one"),
         }
     }
 }
@@ -177,7 +178,7 @@ impl HubError {
             Self::Offline { cached: true, .. } => "It opens as it is".to_owned(),
             Self::Offline { .. } => "Unset HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE to download".to_owned(),
             Self::NotFound { .. } => "Check the spelling of the id and of the revision".to_owned(),
-            Self::Access { id, host, problem } => problem.details(id, host),
+            Self::Access { id, endpoint, problem } => problem.details(id, endpoint),
             Self::Busy { .. } => format!("Try again then. {KEPT}"),
             Self::Server { .. } => format!("Try again later. {KEPT}"),
             Self::Unreachable { .. } => {

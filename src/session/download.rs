@@ -9,8 +9,10 @@ use crate::{
 };
 
 /// Models to begin with: id, and what it is.
-pub const SUGGESTIONS: [(&str, &str); 4] = [
+pub const SUGGESTIONS: [(&str, &str); 6] = [
     ("openai-community/gpt2", "text generation, 124 M parameters"),
+    ("HuggingFaceTB/SmolLM2-135M", "text generation, 135 M parameters"),
+    ("EleutherAI/pythia-70m", "text generation, 70 M parameters"),
     ("google-bert/bert-base-uncased", "masked words, 110 M parameters"),
     ("sentence-transformers/all-MiniLM-L6-v2", "sentence vectors, 23 M parameters"),
     ("google/vit-base-patch16-224", "picture classes, 86 M parameters"),

@@ -235,6 +235,21 @@ fn the_dialog_leads_from_the_keyboard_to_a_download() {
 }
 
 #[test]
+fn escape_closes_the_dialog_wherever_the_cursor_is() {
+    let mut window = Window::open();
+    for step in ["", "google/vit-base-patch16-224"] {
+        window.click("Download…");
+        if !step.is_empty() {
+            window.click(step);
+        }
+        assert!(window.shows("Download a model"));
+        window.harness.key_press(Key::Escape);
+        window.settle();
+        assert!(!window.shows("Download a model"), "after {step:?}");
+    }
+}
+
+#[test]
 fn cancel_resume_and_open_are_one_click_each() {
     let mut window = Window::open();
     window.click("Download…");

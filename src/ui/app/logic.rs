@@ -11,7 +11,7 @@ use super::{
 use crate::{
     capture::RgbaBuffer,
     export::ExportRequest,
-    session::{Appearance, Command, Effect, ExportTarget, Focus, NoticeKind},
+    session::{Appearance, Command, DownloadCommand, Effect, ExportTarget, Focus, NoticeKind},
     ui::{
         commands::{UiCommand, other_appearance},
         panels::WindowRequests,
@@ -187,6 +187,11 @@ impl App {
 
     fn on_ui_command(&mut self, ctx: &egui::Context, command: UiCommand) {
         match command {
+            // What lies over everything is let go of first.
+            UiCommand::Release if self.session.download.is_open => {
+                self.commands.push(Command::Download(DownloadCommand::Close));
+            }
+            UiCommand::Release if self.shortcuts_open => self.shortcuts_open = false,
             UiCommand::Shortcuts => self.shortcuts_open = !self.shortcuts_open,
             UiCommand::ToggleExamples => self.examples_open = !self.examples_open,
             UiCommand::ToggleTheme => {

@@ -63,7 +63,7 @@ fn name_ui(ui: &mut Ui, cx: &ViewCtx<'_>, just_opened: bool) {
         let label = ui.label(RichText::new("Id on the Hugging Face hub").color(cx.theme.text_weak));
         ui.horizontal(|ui| {
             let mut name = download.name.clone();
-            let edit = TextEdit::singleline(&mut name).hint_text("owner/name").desired_width(WIDTH - 26.0 * GRID);
+            let edit = TextEdit::singleline(&mut name).hint_text("owner/name").desired_width(WIDTH - 17.5 * GRID);
             let edit = ui.add(edit).labelled_by(label.id);
             if just_opened {
                 edit.request_focus();
