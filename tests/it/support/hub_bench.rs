@@ -66,7 +66,7 @@ impl Bench {
             offline: false,
             patience: Patience {
                 connect: Duration::from_secs(2),
-                silence: Duration::from_millis(250),
+                silence: Duration::from_millis(600),
                 n_retries: 3,
                 first_pause: Duration::from_millis(2),
                 longest_pause: Duration::from_millis(100),
