@@ -2,19 +2,28 @@
 //!
 //! Nothing here names the engine; a model gets ids or pixels and hands the tokens on to the capture.
 
+mod convention;
 mod display;
+mod encoded;
 mod image;
+mod pieces;
 mod resample;
+mod sentencepiece;
+mod settings;
+mod side;
 mod source;
+mod special;
 mod text;
 mod vocabulary;
 
 use std::{borrow::Cow, path::PathBuf};
 
 pub use self::{
+    encoded::{EncodedText, check_ids},
     image::{EncodedImage, ImageProcessor},
     source::{Picture, open_picture},
-    text::{EncodedText, TextEncoder, check_ids},
+    special::SpecialIds,
+    text::TextEncoder,
 };
 use super::ModelFiles;
 
@@ -122,8 +131,9 @@ impl InputError {
     pub fn details(&self) -> String {
         match self {
             Self::MissingTokenizer => {
-                "Looked for tokenizer.json, vocab.txt, and vocab.json with merges.txt; add one of \
-                                       them to the model's folder, or give token ids"
+                "Looked for tokenizer.json, a SentencePiece model (spiece.model, tokenizer.model, \
+                 sentencepiece.bpe.model, spm.model, or source.spm with vocab.json), vocab.txt, and vocab.json with \
+                 merges.txt; add one of them to the model's folder, or give token ids"
                     .to_owned()
             }
             Self::BadFile { .. } => "Fetch the file again from where the model came".to_owned(),

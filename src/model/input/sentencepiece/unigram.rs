@@ -1,0 +1,54 @@
+//! The most probable sequence of pieces.
+
+use super::{PieceFacts, lexicon::Lexicon, proto::PieceKind};
+
+/// What an unknown character costs more than the rarest piece.
+const UNKNOWN_PENALTY: f32 = 10.0;
+
+#[derive(Clone, Copy)]
+struct Best {
+    score: f32,
+    start: usize,
+    id: u32,
+}
+
+/// The best path through `text`: where each piece ends, with its id.
+///
+/// Piece scores are added in `f64`, compared with the stored `f32` and stored rounded, because that
+/// is what the C++ of `Model::EncodeOptimized` does: two cuts of `aaa` have the same probability,
+/// and the rounding decides between them.
+pub(super) fn encode(text: &str, lexicon: &Lexicon, facts: &PieceFacts) -> Vec<(usize, u32)> {
+    let mut best: Vec<Option<Best>> = vec![None; text.len() + 1];
+    let unknown_score = facts.min_score - UNKNOWN_PENALTY;
+    for (start, c) in text.char_indices() {
+        let score_here = best[start].map_or(0.0, |best| best.score);
+        let mut has_single = false;
+        for (len, id) in lexicon.prefixes(&text[start..]) {
+            let (kind, score) = facts.of(id);
+            let score = match kind {
+                PieceKind::Unused => continue,
+                PieceKind::UserDefined => f64::from(len as f32 * facts.max_score) - 0.1,
+                _ => f64::from(score),
+            };
+            let score = score + f64::from(score_here);
+            if best[start + len].is_none_or(|best| score > f64::from(best.score)) {
+                best[start + len] = Some(Best { score: score as f32, start, id });
+            }
+            has_single |= len == c.len_utf8();
+        }
+        let end = start + c.len_utf8();
+        let score = unknown_score + score_here;
+        if !has_single && best[end].is_none_or(|best| score > best.score) {
+            best[end] = Some(Best { score, start, id: facts.unknown });
+        }
+    }
+    let mut path = Vec::new();
+    let mut end = text.len();
+    // Every character can at least be unknown, so there is a way back to the start.
+    while let Some(step) = best[end].filter(|_| end > 0) {
+        path.push((end, step.id));
+        end = step.start;
+    }
+    path.reverse();
+    path
+}
