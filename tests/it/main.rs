@@ -37,5 +37,6 @@ mod tokenization;
 mod ui;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
+mod vocabularies;
 /// The background thread: newest wins, cancelling, panics, shutting down.
 mod worker;

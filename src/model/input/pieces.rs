@@ -28,6 +28,8 @@ pub(super) struct PieceCutter {
     prepare: Option<NormalizerWrapper>,
     /// Only the beginning of a text gets a `▁` in front, not what follows a special token.
     prefix_first_only: bool,
+    /// What the model does not know may still have an id, as a piece of the other language.
+    by_name: bool,
 }
 
 /// A tokenizer that knows names and ids and how to decode, and a cutter that gives the ids.
@@ -65,6 +67,7 @@ pub(super) fn tokenizer(
         model,
         ids,
         prepare: prepare(settings).map_err(|error| error.to_string())?,
+        by_name: vocab.is_some(),
         prefix_first_only: settings.convention == Convention::Llama && settings.flag("legacy") == Some(false),
     };
     Ok((tokenizer, cutter))
@@ -87,12 +90,12 @@ impl PieceCutter {
             if let Some(prepare) = &self.prepare {
                 prepare.normalize(&mut prepared)?;
             }
-            let dummy = start == 0 || !self.prefix_first_only;
-            for (piece, span) in self.model.encode(prepared.get(), dummy) {
-                let id = self.ids[piece as usize];
-                let span = original(&prepared, span);
-                let name = tokenizer.id_to_token(id).unwrap_or_default();
-                tokens.push(Token::new(id, name, (start + span.start, start + span.end)));
+            let dummy = !self.prefix_first_only || start == 0 && !part.starts_with([' ', '▁']);
+            for found in self.model.encode(prepared.get(), dummy) {
+                let other = if self.by_name && self.model.is_unknown(found.id) { tokenizer.token_to_id(&found.text) } else { None };
+                let id = other.unwrap_or(self.ids[found.id as usize]);
+                let span = if self.prepare.is_some() { original(&prepared, found.span) } else { found.span };
+                tokens.push(Token::new(id, found.text, (start + span.start, start + span.end)));
             }
         }
         Ok(Encoding::from_tokens(tokens, 0))

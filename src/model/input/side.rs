@@ -95,7 +95,7 @@ impl Side {
         Ok(EncodedText {
             ids: encoding.get_ids().to_vec(),
             type_ids: encoding.get_type_ids().to_vec(),
-            tokens: self.tokens(&encoding, &bytes.concat()),
+            tokens: self.tokens(texts, &encoding, &bytes.concat()),
             notes,
         })
     }
@@ -163,18 +163,20 @@ impl Side {
     }
 
     /// `content` has the bytes of the tokens that are not special, in order.
-    fn tokens(&self, encoding: &Encoding, content: &[Option<Vec<u8>>]) -> Vec<Token> {
+    fn tokens(&self, texts: &Texts<'_>, encoding: &Encoding, content: &[Option<Vec<u8>>]) -> Vec<Token> {
         let mut content = content.iter();
         let special: Vec<bool> = encoding.get_special_tokens_mask().iter().map(|&flag| flag != 0).collect();
         let pieces: Vec<_> =
             special.iter().map(|&special| if special { None } else { content.next().cloned().flatten() }).collect();
         let labels = self.labels(encoding.get_ids(), &pieces);
         let facts = encoding.get_ids().iter().zip(encoding.get_offsets()).zip(special);
-        labels
-            .into_iter()
-            .zip(facts)
-            .map(|(text, ((&id, &(start, end)), special))| Token { text, id: Some(id), special, span: start..end })
-            .collect()
+        let token = |(i, (text, ((&id, &(start, end)), special)))| {
+            let source = if encoding.token_to_sequence(i) == Some(1) { texts.second.unwrap_or("") } else { texts.first };
+            // The library trims spaces as if each had one byte, which may end inside a character.
+            let span = source.floor_char_boundary(start)..source.floor_char_boundary(end);
+            Token { text, id: Some(id), special, span }
+        };
+        labels.into_iter().zip(facts).enumerate().map(token).collect()
     }
 
     /// One label per id; consecutive pieces with bytes are read as one text.

@@ -2,7 +2,7 @@
 //! `vocab.json` with `merges.txt`; and what stands beside a `tokenizer.json` and changes it.
 
 use tokenizers::{
-    AddedToken, NormalizerWrapper, PostProcessor as _, PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer,
+    AddedToken, NormalizerWrapper, PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer,
     decoders::{byte_level::ByteLevel as ByteLevelDecoder, wordpiece::WordPiece as WordPieceDecoder},
     models::{
         bpe::{BPE, Merges, Vocab},
@@ -94,6 +94,8 @@ fn processed(
 
 /// Applies what `tokenizer_config.json` and the other small files say to a `tokenizer.json`.
 ///
+/// `add_bos_token` and `add_eos_token` are not among it: the processor in the file already obeys them.
+///
 /// # Errors
 /// Only when the library fails.
 pub(super) fn adjust(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenizers::Result<()> {
@@ -114,20 +116,6 @@ pub(super) fn adjust(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenize
     let mut tokens: Vec<AddedToken> = settings.added_tokens().into_iter().map(|(_, token)| token).collect();
     tokens.extend(settings.declared_tokens().chain(settings.additional_special_tokens()).filter(new));
     tokenizer.add_tokens(tokens)?;
-
-    let chosen = ["add_bos_token", "add_eos_token"].map(|key| settings.flag(key));
-    let obeys = matches!(
-        convention,
-        Convention::Gemma | Convention::Gpt2 | Convention::Llama | Convention::Qwen2 | Convention::Other
-    );
-    if obeys && chosen.iter().any(Option::is_some) {
-        let processor = convention.processor(settings, tokenizer, "")?;
-        let present = tokenizer.get_post_processor().map_or(0, |present| present.added_tokens(false));
-        // One that adds nothing may still trim spaces, so it stays when there is nothing to add.
-        if present > 0 || processor.added_tokens(false) > 0 {
-            tokenizer.with_post_processor(Some(processor));
-        }
-    }
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Cuts text into pieces as the `SentencePiece` library does, from its own model files.
 //!
 //! The tokenizers library has the same two models, but not this format, and it differs in rare
-//! places: it adds probabilities in `f64`, looks Unicode rules up by grapheme, and finds byte pieces
+//! places: it adds probabilities in `f64`, which breaks ties the other way, looks Unicode rules up by grapheme, and finds byte pieces
 //! in the text. A checkpoint that comes with a model file alone was made with `SentencePiece`, so
 //! that is what decides. Nothing here knows of model families or of the ids they give to pieces.
 
@@ -32,6 +32,16 @@ pub(super) struct SentencePiece {
     facts: PieceFacts,
     /// With byte fallback: the piece of each byte.
     byte_ids: Option<Vec<u32>>,
+}
+
+/// A piece in a text.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub id: u32,
+    /// The normalised text that it covers.
+    pub text: String,
+    /// Where it stands, in bytes of the source.
+    pub span: Range<usize>,
 }
 
 /// Kinds and scores by id.
@@ -119,31 +129,40 @@ impl SentencePiece {
         self.byte_ids.is_some()
     }
 
-    /// The pieces of `text`, as ids and byte ranges of `text`. Without `dummy` no `▁` is put in
-    /// front, whatever the model says.
-    pub fn encode(&self, text: &str, dummy: bool) -> Vec<(u32, Range<usize>)> {
+    /// The pieces of `text`. Without `dummy` no `▁` is put in front, whatever the model says.
+    pub fn encode(&self, text: &str, dummy: bool) -> Vec<Found> {
         let normalized = self.normalizer.normalize(text, &self.kept, dummy);
         let cut = match self.model_type {
             ModelType::Bpe => bpe::encode(&normalized.text, &self.lexicon, &self.kept, &self.facts),
             _ => unigram::encode(&normalized.text, &self.lexicon, &self.facts),
         };
-        let mut pieces: Vec<(u32, Range<usize>)> = Vec::with_capacity(cut.len());
+        let mut pieces: Vec<Found> = Vec::with_capacity(cut.len());
         let mut start = 0;
         for (end, id) in cut {
-            let spans = &normalized.spans[start..end];
-            let span = spans.first().map_or(0, |span| span.0)..spans.last().map_or(0, |span| span.1);
+            let part = &normalized.text[start..end];
+            let span = normalized.source(start..end);
+            let unknown = id == self.facts.unknown;
             match (&self.byte_ids, pieces.last_mut()) {
-                (Some(byte_ids), _) if id == self.facts.unknown => {
-                    let bytes = normalized.text[start..end].bytes();
-                    pieces.extend(bytes.map(|byte| (byte_ids[usize::from(byte)], span.clone())));
-                }
+                (Some(byte_ids), _) if unknown => pieces.extend(part.bytes().map(|byte| Found {
+                    id: byte_ids[usize::from(byte)],
+                    text: part.to_owned(),
+                    span: span.clone(),
+                })),
                 // Unknown characters in a row are one token.
-                (None, Some((last, last_span))) if id == self.facts.unknown && *last == id => last_span.end = span.end,
-                _ => pieces.push((id, span)),
+                (None, Some(last)) if unknown && last.id == id => {
+                    last.text.push_str(part);
+                    last.span.end = span.end;
+                }
+                _ => pieces.push(Found { id, text: part.to_owned(), span }),
             }
             start = end;
         }
         pieces
+    }
+
+    /// Whether `id` stands for characters that the model does not know.
+    pub const fn is_unknown(&self, id: u32) -> bool {
+        id == self.facts.unknown
     }
 }
 

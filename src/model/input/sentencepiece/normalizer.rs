@@ -4,6 +4,8 @@
 //! Follows `normalizer.cc` of the `SentencePiece` library, rules compiled into a double-array trie
 //! included: <https://github.com/google/sentencepiece/blob/v0.2.0/src/normalizer.cc>.
 
+use std::ops::Range;
+
 use super::{
     lexicon::Lexicon,
     proto::{NormalizerSpec, TrainerSpec},
@@ -23,10 +25,20 @@ pub(super) struct Normalizer {
 pub(super) struct Normalized {
     pub text: String,
     /// For each byte of `text` the bytes of the source that it comes from.
-    pub spans: Vec<(usize, usize)>,
+    spans: Vec<(usize, usize)>,
+    /// Where the source ends, without spaces that were cut off.
+    end: usize,
 }
 
 impl Normalized {
+    /// The bytes of the source that a part of `text` comes from, with those that were dropped behind it.
+    pub fn source(&self, part: Range<usize>) -> Range<usize> {
+        let start = self.spans.get(part.start).map_or(self.end, |span| span.0);
+        let next = self.spans.get(part.end).map_or(self.end, |span| span.0);
+        let last = self.spans[part].last().map_or(start, |span| span.1);
+        start..last.max(next)
+    }
+
     fn push(&mut self, text: &str, span: (usize, usize)) {
         self.text.push_str(text);
         self.spans.resize(self.text.len(), span);
@@ -99,6 +111,7 @@ impl Normalizer {
         if dummy && self.whitespace_as_suffix {
             out.push(space, (at, at));
         }
+        out.end = at;
         out
     }
 

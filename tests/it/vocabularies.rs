@@ -1,0 +1,99 @@
+//! Vocabularies without a `tokenizer.json`, and settings that change one, against what Python makes
+//! of the same files.
+
+use std::{fs, path::PathBuf};
+
+use attnscope::model::{
+    ModelFiles, TextInput,
+    input::{InputError, TextEncoder},
+};
+use serde_json::Value;
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers").join(name)
+}
+
+fn encoder(name: &str) -> TextEncoder {
+    TextEncoder::from_files(&ModelFiles::folder(fixture(name))).unwrap()
+}
+
+fn text(text: &str) -> TextInput {
+    TextInput { text: text.to_owned(), ..TextInput::default() }
+}
+
+fn cases(name: &str, file: &str) -> Vec<Value> {
+    serde_json::from_str(&fs::read_to_string(fixture(name).join(file)).unwrap()).unwrap()
+}
+
+fn ids(case: &Value) -> Vec<u32> {
+    serde_json::from_value(case["ids"].clone()).unwrap()
+}
+
+/// Every text of `tokenization.json`: ids, and offsets in bytes where Python has some.
+#[track_caller]
+fn check_reference(name: &str, source: &str) {
+    let encoder = encoder(name);
+    assert_eq!(encoder.source(), source, "{name}");
+    let cases = cases(name, "tokenization.json");
+    assert!(cases.len() >= 28, "{name}");
+    let mut failures = Vec::new();
+    for case in &cases {
+        let mut input = text(case["text"].as_str().unwrap());
+        input.text_b = case.get("pair").map(|pair| pair.as_str().unwrap().to_owned());
+        let encoded = match encoder.encode(&input, 10_000) {
+            // Python gives the special tokens alone.
+            Err(InputError::EmptyText) if input.text.trim().is_empty() => continue,
+            encoded => encoded.unwrap(),
+        };
+        if encoded.ids != ids(case) {
+            failures.push(format!("{:?}\n  here   {:?}\n  python {:?}", input.text, encoded.ids, ids(case)));
+            continue;
+        }
+        for (i, span) in case.get("offsets").and_then(Value::as_array).into_iter().flatten().enumerate() {
+            let here = &encoded.tokens[i].span;
+            assert!(input.text.get(here.clone()).is_some(), "{name}: {here:?} of {:?}", input.text);
+            if !span.is_null() && *span != serde_json::json!([here.start, here.end]) {
+                failures.push(format!("{:?}: token {i} at {here:?}, in Python at {span}", input.text));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{name}\n{}", failures.join("\n"));
+}
+
+#[test]
+fn unigram_models_give_the_reference_ids() {
+    for (name, file) in [
+        ("t5", "spiece.model"),
+        ("albert", "spiece.model"),
+        ("albert-cased", "spiece.model"),
+        ("xlm-roberta", "sentencepiece.bpe.model"),
+        ("camembert", "sentencepiece.bpe.model"),
+        ("mbart", "sentencepiece.bpe.model"),
+        ("deberta-v2", "spm.model"),
+        ("plain", "tokenizer.model"),
+        ("marian", "source.spm and vocab.json"),
+    ] {
+        check_reference(name, file);
+    }
+}
+
+#[test]
+fn bpe_models_with_bytes_give_the_reference_ids() {
+    for name in ["llama", "llama-repaired", "gemma"] {
+        check_reference(name, "tokenizer.model");
+    }
+}
+
+#[test]
+fn old_byte_level_vocabularies_give_the_reference_ids() {
+    for name in ["roberta", "bart-prefix", "opt", "qwen2", "clip"] {
+        check_reference(name, "vocab.json and merges.txt");
+    }
+    check_reference("mpnet", "vocab.txt");
+}
+
+#[test]
+fn settings_beside_a_tokenizer_json_count() {
+    check_reference("json-bos", "tokenizer.json");
+    check_reference("json-cased", "tokenizer.json");
+}
