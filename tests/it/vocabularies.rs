@@ -49,6 +49,9 @@ fn check_reference(name: &str, source: &str) {
             failures.push(format!("{:?}\n  here   {:?}\n  python {:?}", input.text, encoded.ids, ids(case)));
             continue;
         }
+        if let Some(decoded) = case.get("decoded") {
+            assert_eq!(encoder.decode(&encoded.ids), *decoded, "{name}");
+        }
         for (i, span) in case.get("offsets").and_then(Value::as_array).into_iter().flatten().enumerate() {
             let here = &encoded.tokens[i].span;
             assert!(input.text.get(here.clone()).is_some(), "{name}: {here:?} of {:?}", input.text);
@@ -69,6 +72,7 @@ fn unigram_models_give_the_reference_ids() {
         ("xlm-roberta", "sentencepiece.bpe.model"),
         ("camembert", "sentencepiece.bpe.model"),
         ("mbart", "sentencepiece.bpe.model"),
+        ("mbart50", "sentencepiece.bpe.model"),
         ("deberta-v2", "spm.model"),
         ("plain", "tokenizer.model"),
         ("marian", "source.spm and vocab.json"),
@@ -96,4 +100,38 @@ fn old_byte_level_vocabularies_give_the_reference_ids() {
 fn settings_beside_a_tokenizer_json_count() {
     check_reference("json-bos", "tokenizer.json");
     check_reference("json-cased", "tokenizer.json");
+}
+
+#[test]
+fn a_target_is_what_the_decoder_reads() {
+    for name in ["t5", "bart-prefix", "mbart", "mbart50", "marian"] {
+        let encoder = encoder(name);
+        for case in cases(name, "targets.json") {
+            let target = case["text"].as_str().unwrap();
+            let encoded = encoder.encode_target(target, 512).unwrap();
+            assert_eq!(encoded.ids, ids(&case), "{target:?} in {name}");
+            assert!(encoded.tokens[0].special, "{name}");
+            assert_eq!(encoded.tokens.iter().filter(|token| !token.special).map(|token| token.span.start).min(), Some(0));
+            assert_eq!(encoded.tokens.len(), encoded.ids.len());
+            assert!(encoded.type_ids.iter().all(|&id| id == 0) && encoded.type_ids.len() == encoded.ids.len());
+        }
+    }
+    let long = encoder("t5").encode_target(&"the sea ".repeat(400), 20).unwrap();
+    assert!(long.ids.len() <= 20 && long.ids[0] == 0);
+    assert_eq!(long.notes.len(), 1);
+    assert!(matches!(encoder("t5").encode_target(" ", 20), Err(InputError::EmptyText)));
+}
+
+#[test]
+fn marian_decodes_with_the_pieces_of_its_target() {
+    let encoder = encoder("marian");
+    let sentence = "Le train arrive le long de la mer.";
+    let mut written = encoder.encode_target(sentence, 64).unwrap().ids;
+    written.push(encoder.special_ids().eos[0]);
+    assert_eq!(encoder.decode(&written), sentence);
+    let tokens = encoder.target_tokens(&written);
+    let special: Vec<bool> = tokens.iter().map(|token| token.special).collect();
+    assert!(special[0] && special[special.len() - 1] && !special[1..special.len() - 1].contains(&true));
+    assert_eq!(tokens[1].text, "␣Le");
+    assert_eq!(encoder.target_label(written[1]), "␣Le");
 }

@@ -37,6 +37,7 @@ impl SpecialIds {
         let flag = settings.model.get("is_encoder_decoder").and_then(Value::as_bool);
         let from_family = match settings.convention {
             Convention::T5 | Convention::Marian => pad,
+            Convention::MBart => settings.text("tgt_lang").and_then(&id_of),
             _ if flag == Some(true) => bos,
             _ => None,
         };

@@ -4,6 +4,7 @@ use tokenizers::Tokenizer;
 
 use super::{
     InputError, SpecialIds,
+    convention::Convention,
     encoded::EncodedText,
     read,
     settings::Settings,
@@ -21,6 +22,8 @@ pub struct TextEncoder {
     /// Where the target of an encoder–decoder model has a vocabulary or pieces of its own.
     target: Option<Side>,
     special: SpecialIds,
+    /// The language code that mBART-50 writes before a target.
+    target_language: Option<u32>,
     source: &'static str,
 }
 
@@ -47,7 +50,9 @@ impl TextEncoder {
             None => vocabulary::sides(files, &settings)?,
         };
         let special = SpecialIds::new(&settings, |token| text.id(token));
-        Ok(Self { text, target, special, source })
+        let language = || special.forced_bos.or_else(|| text.id(settings.text("tgt_lang")?));
+        let target_language = if settings.convention == Convention::MBart50 { language() } else { None };
+        Ok(Self { text, target, special, target_language, source })
     }
 
     /// The file or files it was read from.
@@ -97,13 +102,17 @@ impl TextEncoder {
         let start = self.special.decoder_start;
         let limit = n_ctx.saturating_sub(usize::from(start.is_some()));
         let mut encoded = side.encode(&Texts { first: text, second: None, no_special: false, limit })?;
-        let end = encoded.tokens.iter().rposition(|token| !token.special).map_or(0, |last| last + 1);
+        let content = |token: &Token| !token.special;
+        let end = encoded.tokens.iter().rposition(content).map_or(0, |last| last + 1);
+        let begin = encoded.tokens.iter().position(content).unwrap_or(0);
         encoded.ids.truncate(end);
         encoded.tokens.truncate(end);
-        if let Some(start) = start {
-            encoded.ids.insert(0, start);
-            encoded.tokens.splice(0..0, side.tokens_of_ids(&[start], |_| true));
+        let mut front: Vec<u32> = start.into_iter().chain(encoded.ids[..begin].iter().copied()).collect();
+        if let (Some(last), Some(language)) = (front.last_mut(), self.target_language) {
+            *last = language;
         }
+        encoded.tokens.splice(..begin, side.tokens_of_ids(&front, |_| true));
+        encoded.ids.splice(..begin, front);
         encoded.type_ids = vec![0; encoded.ids.len()];
         Ok(encoded)
     }
