@@ -21,9 +21,10 @@ mod laws;
 mod oracle;
 /// Every recorded site against PyTorch, and the laws between the sites.
 mod parity;
+/// The joint query–key space in the plane.
+mod piece_models;
 /// Pictures to pixel values: the reference's numbers, and hostile files.
 mod preprocessing;
-/// The joint query–key space in the plane.
 mod projection;
 /// Commands and events in, effects and state out.
 mod session;

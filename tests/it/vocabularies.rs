@@ -111,7 +111,10 @@ fn a_target_is_what_the_decoder_reads() {
             let encoded = encoder.encode_target(target, 512).unwrap();
             assert_eq!(encoded.ids, ids(&case), "{target:?} in {name}");
             assert!(encoded.tokens[0].special, "{name}");
-            assert_eq!(encoded.tokens.iter().filter(|token| !token.special).map(|token| token.span.start).min(), Some(0));
+            assert_eq!(
+                encoded.tokens.iter().filter(|token| !token.special).map(|token| token.span.start).min(),
+                Some(0)
+            );
             assert_eq!(encoded.tokens.len(), encoded.ids.len());
             assert!(encoded.type_ids.iter().all(|&id| id == 0) && encoded.type_ids.len() == encoded.ids.len());
         }

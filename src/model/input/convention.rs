@@ -112,17 +112,12 @@ impl Convention {
                 ("unk_token", "<|endoftext|>"),
                 ("pad_token", "<|endoftext|>"),
             ],
-            Self::Gemma => &[
-                ("bos_token", "<bos>"),
-                ("eos_token", "<eos>"),
-                ("unk_token", "<unk>"),
-                ("pad_token", "<pad>"),
-            ],
-            Self::Gpt2 => &[
-                ("bos_token", "<|endoftext|>"),
-                ("eos_token", "<|endoftext|>"),
-                ("unk_token", "<|endoftext|>"),
-            ],
+            Self::Gemma => {
+                &[("bos_token", "<bos>"), ("eos_token", "<eos>"), ("unk_token", "<unk>"), ("pad_token", "<pad>")]
+            }
+            Self::Gpt2 => {
+                &[("bos_token", "<|endoftext|>"), ("eos_token", "<|endoftext|>"), ("unk_token", "<|endoftext|>")]
+            }
             Self::Llama => &[("bos_token", "<s>"), ("eos_token", "</s>"), ("unk_token", "<unk>")],
             Self::MpNet => &[
                 ("bos_token", "<s>"),
@@ -179,9 +174,8 @@ impl Convention {
             Self::MBart50 => ("language $A eos_token", "language $A $B eos_token"),
             _ => {
                 let begins = matches!(self, Self::Llama | Self::Gemma);
-                let flag = |key, token, default| {
-                    settings.flag(key).unwrap_or(default) && settings.token(token).is_some()
-                };
+                let flag =
+                    |key, token, default| settings.flag(key).unwrap_or(default) && settings.token(token).is_some();
                 let begin = flag("add_bos_token", "bos_token", begins);
                 let end = flag("add_eos_token", "eos_token", false);
                 let around = |segment: &str, type_id: &str| {

@@ -1,7 +1,10 @@
 //! `SentencePiece` vocabularies as the families use them: which id a piece has, what is added, and
 //! how text is prepared.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+};
 
 use serde_json::Value;
 use tokenizers::{
@@ -58,10 +61,13 @@ pub(super) fn tokenizer(
     };
     let has_prefix = model.adds_prefix();
     let decoder = decoder(&model, has_prefix).map_err(|error| error.to_string())?;
-    let special = names.special_tokens(&pieces, settings);
+    let mut special = names.special_tokens(&pieces, settings);
     let model_of_names = WordLevel::builder().vocab(names.into_ids().collect()).build();
     let mut tokenizer = Tokenizer::new(model_of_names.map_err(|error| error.to_string())?);
     tokenizer.with_decoder(Some(decoder));
+    // A family's token that the vocabulary lacks means that it is another family's vocabulary.
+    let declared = settings.named();
+    special.retain(|token| declared.contains(&token.content) || tokenizer.token_to_id(&token.content).is_some());
     tokenizer.add_tokens(special).map_err(|error| error.to_string())?;
     let cutter = PieceCutter {
         model,
@@ -92,7 +98,11 @@ impl PieceCutter {
             }
             let dummy = !self.prefix_first_only || start == 0 && !part.starts_with([' ', '▁']);
             for found in self.model.encode(prepared.get(), dummy) {
-                let other = if self.by_name && self.model.is_unknown(found.id) { tokenizer.token_to_id(&found.text) } else { None };
+                let other = if self.by_name && self.model.is_unknown(found.id) {
+                    tokenizer.token_to_id(&found.text)
+                } else {
+                    None
+                };
                 let id = other.unwrap_or(self.ids[found.id as usize]);
                 let span = if self.prepare.is_some() { original(&prepared, found.span) } else { found.span };
                 tokens.push(Token::new(id, found.text, (start + span.start, start + span.end)));
@@ -136,7 +146,9 @@ impl Names {
             ids.push(id);
         }
         for name in extra_names(settings) {
-            self.push(name);
+            if !pieces.iter().any(|(piece, _)| *piece == name) {
+                self.push(name);
+            }
         }
         ids
     }
@@ -153,13 +165,8 @@ impl Names {
         for (id, token) in &added {
             self.0.insert(*id, token.content.clone());
         }
-        let mut tokens: Vec<AddedToken> = Vec::new();
-        for token in added.into_iter().map(|(_, token)| token).chain(settings.special_tokens()) {
-            if !tokens.iter().any(|known| known.content == token.content) {
-                tokens.push(token);
-            }
-        }
-        tokens.extend(settings.additional_special_tokens());
+        let mut tokens: Vec<AddedToken> = added.into_iter().map(|(_, token)| token).collect();
+        tokens.extend(settings.special_tokens().chain(settings.additional_special_tokens()));
         tokens.extend(extra_names(settings).map(|name| AddedToken::from(name, true)));
         if settings.convention == Convention::Marian {
             let is_language = |name: &&String| name.starts_with(">>") && name.ends_with("<<");
@@ -169,7 +176,8 @@ impl Names {
             let control = pieces.iter().filter(|(_, kind)| *kind == PieceKind::Control);
             tokens.extend(control.map(|(name, _)| AddedToken::from(name, true)));
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
+        // The first description of a token counts: declared ones come before those of the family.
         tokens.retain(|token| seen.insert(token.content.clone()));
         tokens
     }
@@ -202,8 +210,11 @@ fn extra_names(settings: &Settings) -> Box<dyn Iterator<Item = String>> {
             Box::new((0..n).rev().map(|i| format!("<extra_id_{i}>")))
         }
         Convention::XlmRoberta | Convention::Camembert => Box::new(std::iter::once("<mask>".to_owned())),
-        Convention::MBart => Box::new(LANGUAGES[..N_MBART_LANGUAGES].iter().chain(&["<mask>"]).map(|&name| name.to_owned())),
+        Convention::MBart => {
+            Box::new(LANGUAGES[..N_MBART_LANGUAGES].iter().chain(&["<mask>"]).map(|&name| name.to_owned()))
+        }
         Convention::MBart50 => Box::new(LANGUAGES.iter().chain(&["<mask>"]).map(|&name| name.to_owned())),
+        Convention::DebertaV2 => Box::new(std::iter::once("[MASK]".to_owned())),
         _ => Box::new(std::iter::empty()),
     }
 }

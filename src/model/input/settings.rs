@@ -1,5 +1,7 @@
 //! What stands beside a vocabulary: special tokens, and flags that change how text is cut.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 use tokenizers::AddedToken;
 
@@ -31,8 +33,9 @@ impl Settings {
     pub fn from_files(files: &ModelFiles) -> Result<Self, InputError> {
         let json = |file| match read(files, file)? {
             None => Ok(Value::Null),
-            Some(bytes) => serde_json::from_slice(&bytes)
-                .map_err(|error| InputError::BadFile { file, reason: error.to_string() }),
+            Some(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|error| InputError::BadFile { file, reason: error.to_string() })
+            }
         };
         let (tokenizer, model) = (json(CONFIG)?, json(MODEL_CONFIG)?);
         Ok(Self {
@@ -69,9 +72,9 @@ impl Settings {
         Some(token.lstrip(lstrip))
     }
 
-    /// Whether the checkpoint itself names this special token.
-    pub fn names(&self, text: &str) -> bool {
-        self.declared_tokens().chain(self.additional_special_tokens()).any(|token| token.content == text)
+    /// Texts of all special tokens that the checkpoint names itself.
+    pub fn named(&self) -> HashSet<String> {
+        self.declared_tokens().chain(self.additional_special_tokens()).map(|token| token.content).collect()
     }
 
     /// All special tokens with a role that the checkpoint names itself.
@@ -110,21 +113,26 @@ impl Settings {
                     let entry = |(id, token): (&String, &Value)| Some((id.parse().ok()?, added_token(token)?));
                     decoder.iter().filter_map(entry).collect()
                 }
-                None => self.old_added_tokens().collect(),
+                None => self.old_added_tokens(),
             };
+        tokens.retain(|(id, _)| *id < MAX_ADDED_ID);
         tokens.sort_by_key(|(id, _)| *id);
         tokens
     }
 
-    fn old_added_tokens(&self) -> impl Iterator<Item = (u32, AddedToken)> {
-        self.added_tokens.as_object().into_iter().flat_map(Map::iter).filter_map(|(text, id)| {
-            Some((u32::try_from(id.as_u64()?).ok()?, AddedToken::from(text, self.names(text))))
-        })
+    fn old_added_tokens(&self) -> Vec<(u32, AddedToken)> {
+        let named = self.named();
+        let entry = |(text, id): (&String, &Value)| {
+            Some((u32::try_from(id.as_u64()?).ok()?, AddedToken::from(text, named.contains(text))))
+        };
+        self.added_tokens.as_object().into_iter().flat_map(Map::iter).filter_map(entry).collect()
     }
 }
 
-const ROLES: [&str; 7] =
-    ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+/// No vocabulary comes near; the library counts on from the largest id.
+const MAX_ADDED_ID: u32 = 1 << 30;
+
+const ROLES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
 /// Written as text, or as an object with `content`.
 fn added_token(value: &Value) -> Option<AddedToken> {

@@ -171,7 +171,8 @@ impl Side {
         let labels = self.labels(encoding.get_ids(), &pieces);
         let facts = encoding.get_ids().iter().zip(encoding.get_offsets()).zip(special);
         let token = |(i, (text, ((&id, &(start, end)), special)))| {
-            let source = if encoding.token_to_sequence(i) == Some(1) { texts.second.unwrap_or("") } else { texts.first };
+            let source =
+                if encoding.token_to_sequence(i) == Some(1) { texts.second.unwrap_or("") } else { texts.first };
             // The library trims spaces as if each had one byte, which may end inside a character.
             let span = source.floor_char_boundary(start)..source.floor_char_boundary(end);
             Token { text, id: Some(id), special, span }

@@ -39,10 +39,8 @@ impl TextEncoder {
         let settings = Settings::from_files(files)?;
         let (text, target, source) = match read(files, TOKENIZER_JSON)? {
             Some(bytes) => {
-                let bad = |error: tokenizers::Error| InputError::BadFile {
-                    file: TOKENIZER_JSON,
-                    reason: error.to_string(),
-                };
+                let bad =
+                    |error: tokenizers::Error| InputError::BadFile { file: TOKENIZER_JSON, reason: error.to_string() };
                 let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(bad)?;
                 vocabulary::adjust(&mut tokenizer, &settings).map_err(bad)?;
                 (Side::new(tokenizer, None)?, None, TOKENIZER_JSON)

@@ -1,6 +1,8 @@
 //! Tokenizers from what came before `tokenizer.json`: `SentencePiece` models, `vocab.txt`, and
 //! `vocab.json` with `merges.txt`; and what stands beside a `tokenizer.json` and changes it.
 
+use std::collections::HashSet;
+
 use tokenizers::{
     AddedToken, NormalizerWrapper, PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer,
     decoders::{byte_level::ByteLevel as ByteLevelDecoder, wordpiece::WordPiece as WordPieceDecoder},
@@ -32,12 +34,12 @@ const TARGET_SPM: &str = "target.spm";
 const PIECE_MODELS: [&str; 4] = ["spiece.model", "sentencepiece.bpe.model", "spm.model", "tokenizer.model"];
 
 /// CLIP's words: English endings, letters, single digits, and runs of anything else but spaces.
-const CLIP_WORDS: &str =
-    r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+";
+const CLIP_WORDS: &str = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+";
 
 /// Qwen's words: as GPT-2's, but with single digits, line ends of their own, and punctuation that
 /// may begin a word.
-const QWEN_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const QWEN_WORDS: &str =
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// Text, target where it has pieces of its own, and the names of the files.
 type Sides = (Side, Option<Side>, &'static str);
@@ -115,7 +117,10 @@ pub(super) fn adjust(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenize
     let new = |token: &AddedToken| tokenizer.token_to_id(&token.content).is_none();
     let mut tokens: Vec<AddedToken> = settings.added_tokens().into_iter().map(|(_, token)| token).collect();
     tokens.extend(settings.declared_tokens().chain(settings.additional_special_tokens()).filter(new));
-    tokenizer.add_tokens(tokens)?;
+    // The library gives the id after the largest one, and there may be none.
+    if !tokenizer.get_added_vocabulary().get_added_tokens_decoder().contains_key(&u32::MAX) {
+        tokenizer.add_tokens(tokens)?;
+    }
     Ok(())
 }
 
@@ -123,7 +128,8 @@ pub(super) fn adjust(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenize
 fn word_piece(vocab: &[u8], settings: &Settings) -> Result<Tokenizer, InputError> {
     let mut vocab: Vocab = WordPiece::read_bytes(vocab).map_err(|error| bad(VOCAB_TXT, &error))?;
     add_declared(&mut vocab, settings);
-    let special = |role: &str, default: &str| settings.token(role).map_or_else(|| default.to_owned(), |token| token.content);
+    let special =
+        |role: &str, default: &str| settings.token(role).map_or_else(|| default.to_owned(), |token| token.content);
     let (unk, cls, sep) = (special("unk_token", "[UNK]"), special("cls_token", "[CLS]"), special("sep_token", "[SEP]"));
     let id = |token: &str| id_of(&vocab, token, VOCAB_TXT);
     id(&unk)?;
@@ -248,15 +254,15 @@ fn add_declared(vocab: &mut Vocab, settings: &Settings) {
 /// Tokens to look for in text before it is cut: all that the checkpoint names, and those of the
 /// family that the vocabulary has.
 fn added_tokens(vocab: &Vocab, settings: &Settings, default: Convention) -> Vec<AddedToken> {
-    let mut tokens: Vec<AddedToken> = settings.added_tokens().into_iter().map(|(_, token)| token).collect();
+    let declared = settings.added_tokens().into_iter().map(|(_, token)| token);
     let of_family = default.special_tokens().iter().map(|(_, text)| AddedToken::from(*text, true));
     let of_family = of_family.filter(|_| settings.convention == Convention::Other);
-    for token in settings.special_tokens().chain(settings.additional_special_tokens()).chain(of_family) {
-        let known = tokens.iter().any(|other| other.content == token.content);
-        if !known && (vocab.contains_key(&token.content) || settings.names(&token.content)) {
-            tokens.push(token);
-        }
-    }
+    let special = settings.special_tokens().chain(settings.additional_special_tokens()).chain(of_family);
+    let named = settings.named();
+    let known = |token: &AddedToken| vocab.contains_key(&token.content) || named.contains(&token.content);
+    let mut tokens: Vec<AddedToken> = declared.chain(special.filter(known)).collect();
+    let mut seen = HashSet::new();
+    tokens.retain(|token| seen.insert(token.content.clone()));
     tokens
 }
 

@@ -51,7 +51,6 @@ struct PieceFacts {
     unknown: u32,
     /// Of normal pieces.
     min_score: f32,
-    max_score: f32,
 }
 
 impl PieceFacts {
@@ -78,18 +77,15 @@ impl SentencePiece {
         if let Some(piece) = all.duplicate() {
             return Err(format!("it contains the piece “{piece}” twice"));
         }
-        let unknown: Vec<u32> =
-            ids_where(&proto.pieces, |kind| kind == PieceKind::Unknown).map(|(_, id)| id).collect();
+        let unknown: Vec<u32> = ids_where(&proto.pieces, |kind| kind == PieceKind::Unknown).map(|(_, id)| id).collect();
         let [unknown] = unknown[..] else {
             return Err("it does not have exactly one piece for unknown characters".to_owned());
         };
         let byte_ids = proto.trainer.byte_fallback.then(|| byte_ids(&all)).transpose()?;
-        let normal = || proto.pieces.iter().filter(|piece| piece.kind == PieceKind::Normal).map(|piece| piece.score);
+        let normal = proto.pieces.iter().filter(|piece| piece.kind == PieceKind::Normal).map(|piece| piece.score);
         let facts = PieceFacts {
             unknown,
-            min_score: normal().fold(f32::MAX, f32::min),
-            // The library starts from the smallest positive number, so usually that is the maximum.
-            max_score: normal().fold(f32::MIN_POSITIVE, f32::max),
+            min_score: normal.fold(f32::MAX, f32::min),
             pieces: proto.pieces.iter().map(|piece| (piece.kind, piece.score)).collect(),
         };
         let in_text = |kind| matches!(kind, PieceKind::Normal | PieceKind::UserDefined | PieceKind::Unused);

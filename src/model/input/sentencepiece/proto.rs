@@ -61,12 +61,7 @@ pub(super) struct NormalizerSpec {
 
 impl Default for NormalizerSpec {
     fn default() -> Self {
-        Self {
-            charsmap: Vec::new(),
-            add_dummy_prefix: true,
-            remove_extra_whitespaces: true,
-            escape_whitespaces: true,
-        }
+        Self { charsmap: Vec::new(), add_dummy_prefix: true, remove_extra_whitespaces: true, escape_whitespaces: true }
     }
 }
 

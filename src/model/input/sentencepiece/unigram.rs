@@ -14,8 +14,9 @@ struct Best {
 
 /// The best path through `text`: where each piece ends, with its id.
 ///
-/// All in `f32`, like `Model::EncodeOptimized` of `SentencePiece` 0.2.3: two cuts of `aaa` have the
-/// same probability, and the rounding decides between them.
+/// Scores as `SentencePiece` 0.2.3 adds them, all in `f32`: two cuts of `aaa` have the same
+/// probability, and the rounding decides between them. (Up to 0.2.1 sums were compared in `f64`, and
+/// user-defined symbols scored -0.1 whatever their length.)
 pub(super) fn encode(text: &str, lexicon: &Lexicon, facts: &PieceFacts) -> Vec<(usize, u32)> {
     let mut best: Vec<Option<Best>> = vec![None; text.len() + 1];
     let unknown_score = facts.min_score - UNKNOWN_PENALTY;
@@ -26,8 +27,8 @@ pub(super) fn encode(text: &str, lexicon: &Lexicon, facts: &PieceFacts) -> Vec<(
             let (kind, score) = facts.of(id);
             let score = match kind {
                 PieceKind::Unused => continue,
-                // Better than any sum of normal pieces could be.
-                PieceKind::UserDefined => len as f32 * facts.max_score - 0.1,
+                // Probabilities have logarithms below zero, so this is better than almost all of them.
+                PieceKind::UserDefined => len as f32 * 0.1 - 0.1,
                 _ => score,
             };
             let score = score + score_here;
