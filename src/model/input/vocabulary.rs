@@ -161,7 +161,7 @@ fn bert_normalizer(settings: &Settings, old: BertNormalizer) -> BertNormalizer {
     )
 }
 
-/// Byte-level BPE as the Python classes of GPT-2, RoBERTa, CLIP and Qwen build it.
+/// Byte-level BPE as the Python classes of GPT-2, `RoBERTa`, CLIP and Qwen build it.
 fn byte_level_bpe(vocab: &[u8], merges: &[u8], settings: &Settings) -> Result<Tokenizer, InputError> {
     let convention = settings.convention;
     let failed = |error: &dyn std::fmt::Display| bad(VOCAB_JSON, error);

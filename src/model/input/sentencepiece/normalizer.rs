@@ -16,8 +16,9 @@ pub(super) struct Normalizer {
     rules: Rules,
     add_dummy_prefix: bool,
     remove_extra_whitespaces: bool,
-    escape_whitespaces: bool,
     whitespace_as_suffix: bool,
+    /// How a space is written: `▁`, in all known models.
+    space: &'static str,
 }
 
 /// A normalised text.
@@ -53,7 +54,7 @@ impl Normalizer {
             rules: Rules::new(&spec.charsmap)?,
             add_dummy_prefix: spec.add_dummy_prefix,
             remove_extra_whitespaces: spec.remove_extra_whitespaces,
-            escape_whitespaces: spec.escape_whitespaces,
+            space: if spec.escape_whitespaces { "▁" } else { " " },
             whitespace_as_suffix: trainer.whitespace_as_suffix,
         })
     }
@@ -69,7 +70,7 @@ impl Normalizer {
 
     /// Normalises `source`, in which `kept` symbols stay as they are.
     pub fn normalize(&self, source: &str, kept: &Lexicon, dummy: bool) -> Normalized {
-        let space = if self.escape_whitespaces { "▁" } else { " " };
+        let space = self.space;
         let mut out = Normalized::default();
         let mut at = 0;
         if self.remove_extra_whitespaces {

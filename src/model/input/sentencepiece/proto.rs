@@ -87,8 +87,8 @@ fn piece(bytes: &[u8], id: usize) -> Result<Piece> {
     for field in Fields(bytes) {
         match field? {
             (1, Value::Bytes(text)) => {
-                piece.text =
-                    std::str::from_utf8(text).map_err(|_| format!("piece {id} is not valid UTF-8"))?.to_owned();
+                let text = String::from_utf8(text.to_vec());
+                piece.text = text.map_err(|_| format!("piece {id} is not valid UTF-8"))?;
             }
             (2, Value::Fixed32(score)) => piece.score = f32::from_le_bytes(score),
             (3, Value::Varint(kind)) => {
