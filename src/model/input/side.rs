@@ -169,15 +169,16 @@ impl Side {
         let pieces: Vec<_> =
             special.iter().map(|&special| if special { None } else { content.next().cloned().flatten() }).collect();
         let labels = self.labels(encoding.get_ids(), &pieces);
-        let facts = encoding.get_ids().iter().zip(encoding.get_offsets()).zip(special);
-        let token = |(i, (text, ((&id, &(start, end)), special)))| {
-            let source =
-                if encoding.token_to_sequence(i) == Some(1) { texts.second.unwrap_or("") } else { texts.first };
+        // Type ids do not tell the segments apart: RoBERTa has none for the second one.
+        let segments = encoding.get_sequence_ids().into_iter().map(|id| id.unwrap_or(0));
+        let facts = encoding.get_ids().iter().zip(encoding.get_offsets()).zip(special).zip(segments);
+        let token = |(text, (((&id, &(start, end)), special), segment))| {
+            let source = if segment == 1 { texts.second.unwrap_or_default() } else { texts.first };
             // The library trims spaces as if each had one byte, which may end inside a character.
             let span = source.floor_char_boundary(start)..source.floor_char_boundary(end);
-            Token { text, id: Some(id), special, span }
+            Token { text, id: Some(id), special, span, segment: segment as u8 }
         };
-        labels.into_iter().zip(facts).enumerate().map(token).collect()
+        labels.into_iter().zip(facts).map(token).collect()
     }
 
     /// One label per id; consecutive pieces with bytes are read as one text.
