@@ -103,6 +103,18 @@ fn tokens_that_the_family_needs_must_be_there() {
     assert!(open(folder.path(), &model(&good())).unwrap_err().starts_with("tokenizer_config.json cannot be used"));
 }
 
+/// Reading Japanese with another family's rules would give ids, but not the model's.
+#[test]
+fn an_unknown_kind_of_tokenizer_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("tokenizer_config.json"), r#"{"tokenizer_class": "BertJapaneseTokenizer"}"#).unwrap();
+    let refusal = open(folder.path(), &model(&good())).map(drop).unwrap_err();
+    assert!(refusal.starts_with("this model needs a BertJapaneseTokenizer"), "{refusal}");
+    fs::write(folder.path().join("tokenizer_config.json"), r#"{"tokenizer_class": "PreTrainedTokenizerFast"}"#)
+        .unwrap();
+    assert!(open(folder.path(), &model(&good())).is_ok());
+}
+
 #[test]
 fn a_file_cut_anywhere_is_refused_or_read() {
     let folder = tempfile::tempdir().unwrap();

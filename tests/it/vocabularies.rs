@@ -138,3 +138,27 @@ fn marian_decodes_with_the_pieces_of_its_target() {
     assert_eq!(tokens[1].text, "␣Le");
     assert_eq!(encoder.target_label(written[1]), "␣Le");
 }
+
+#[test]
+fn pieces_are_shown_as_text() {
+    let shown = |name: &str, input: &str| -> Vec<String> {
+        let encoded = encoder(name).encode(&TextInput { no_special: true, ..text(input) }, 100).unwrap();
+        encoded.tokens.into_iter().map(|token| token.text).collect()
+    };
+    assert_eq!(shown("t5", "the sea"), ["␣the", "␣se", "a"]);
+    assert_eq!(shown("llama", "the 🙂"), ["␣the", "␣", "🙂¹", "🙂²", "🙂³", "🙂⁴"]);
+    assert_eq!(shown("clip", "The keeper"), ["the", "ke", "ep", "er"]);
+    assert_eq!(shown("mpnet", "the keeper")[0], "the");
+}
+
+/// Far more text than the model reads: only its beginning is cut.
+#[test]
+fn a_huge_text_is_not_read_to_its_end() {
+    for name in ["t5", "llama"] {
+        let encoder = encoder(name);
+        let encoded = encoder.encode(&text(&"the sea ".repeat(1_000_000)), 64).unwrap();
+        let start = encoder.encode(&text(&"the sea ".repeat(100)), 64).unwrap();
+        assert_eq!(encoded.ids, start.ids, "{name}");
+        assert!(encoded.notes[0].starts_with("The text has about "), "{}", encoded.notes[0]);
+    }
+}

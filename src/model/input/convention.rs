@@ -35,19 +35,32 @@ pub(super) enum Convention {
 impl Convention {
     /// From `tokenizer_class`, or else from `model_type`.
     pub fn of(tokenizer: &Value, model: &Value) -> Self {
-        let text = |source: &Value, key: &str| source.get(key).and_then(Value::as_str).map(str::to_owned);
-        let class = text(tokenizer, "tokenizer_class").or_else(|| text(model, "tokenizer_class"));
-        let from_class = class.and_then(|class| Self::from_class(class.strip_suffix("Fast").unwrap_or(&class)));
         // A vision-encoder-decoder model has its text in the decoder.
-        let model_type =
-            || text(model.get("decoder").unwrap_or(model), "model_type").or_else(|| text(model, "model_type"));
-        from_class.or_else(|| Self::from_model_type(&model_type()?)).unwrap_or(Self::Other)
+        let of_decoder = model.get("decoder").and_then(|decoder| text(decoder, "model_type"));
+        let model_type = of_decoder.or_else(|| text(model, "model_type"));
+        let from_class = class(tokenizer, model).and_then(Self::from_class);
+        let from_model_type = || Self::from_model_type(model_type?);
+        from_class.or_else(from_model_type).unwrap_or(Self::Other)
+    }
+
+    /// The class that the checkpoint names, when it is not one of these families and says more than
+    /// that there is a tokenizer.
+    pub fn unknown_class<'a>(tokenizer: &'a Value, model: &'a Value) -> Option<&'a str> {
+        let class = class(tokenizer, model)?;
+        let says_nothing = matches!(class, "PreTrainedTokenizer" | "TokenizersBackend" | "");
+        (!says_nothing && Self::from_class(class).is_none()).then_some(class)
     }
 
     fn from_class(class: &str) -> Option<Self> {
         Some(match class {
             "AlbertTokenizer" => Self::Albert,
-            "BertTokenizer" | "BertJapaneseTokenizer" | "DistilBertTokenizer" | "ElectraTokenizer" => Self::Bert,
+            "BertTokenizer"
+            | "ConvBertTokenizer"
+            | "DistilBertTokenizer"
+            | "ElectraTokenizer"
+            | "LayoutLMTokenizer"
+            | "MobileBertTokenizer"
+            | "SqueezeBertTokenizer" => Self::Bert,
             "CamembertTokenizer" => Self::Camembert,
             "CLIPTokenizer" => Self::Clip,
             "DebertaV2Tokenizer" => Self::DebertaV2,
@@ -219,4 +232,14 @@ impl Convention {
             .build()
             .map_err(|error| error.to_string())
     }
+}
+
+/// The declared class, without the mark of its fast version.
+fn class<'a>(tokenizer: &'a Value, model: &'a Value) -> Option<&'a str> {
+    let class = text(tokenizer, "tokenizer_class").or_else(|| text(model, "tokenizer_class"))?;
+    Some(class.strip_suffix("Fast").unwrap_or(class))
+}
+
+fn text<'a>(source: &'a Value, key: &str) -> Option<&'a str> {
+    source.get(key)?.as_str()
 }

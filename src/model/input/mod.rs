@@ -38,6 +38,12 @@ pub enum InputError {
     /// The checkpoint has no vocabulary.
     #[error("this model has no tokenizer, so it cannot read text")]
     MissingTokenizer,
+    /// Its rules are not known, and reading its vocabulary by other rules would give wrong ids.
+    #[error("this model needs a {class}, which is read from a tokenizer.json only, and it has none")]
+    UnknownTokenizer {
+        /// The class that the checkpoint names.
+        class: String,
+    },
     /// A tokenizer or processor file is damaged.
     #[error("{file} cannot be used: {reason}")]
     BadFile {
@@ -136,6 +142,9 @@ impl InputError {
                  merges.txt; add one of them to the model's folder, or give token ids"
                     .to_owned()
             }
+            Self::UnknownTokenizer { .. } => "Save it once with the transformers library: \
+                 AutoTokenizer.from_pretrained(…).save_pretrained(…) writes the file; or give token ids"
+                .to_owned(),
             Self::BadFile { .. } => "Fetch the file again from where the model came".to_owned(),
             Self::EmptyText => "Type at least one word".to_owned(),
             Self::NoRoom { n_special, .. } => format!("The tokenizer adds {n_special} special tokens; allow more"),

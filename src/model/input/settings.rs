@@ -48,6 +48,11 @@ impl Settings {
         })
     }
 
+    /// The class of tokenizer that the checkpoint asks for, when it is none of the known families.
+    pub fn unknown_class(&self) -> Option<&str> {
+        Convention::unknown_class(&self.tokenizer, &self.model)
+    }
+
     pub fn flag(&self, key: &str) -> Option<bool> {
         self.tokenizer.get(key)?.as_bool()
     }

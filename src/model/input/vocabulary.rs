@@ -46,6 +46,9 @@ type Sides = (Side, Option<Side>, &'static str);
 
 /// Builds a tokenizer from whichever old vocabulary there is.
 pub(super) fn sides(files: &ModelFiles, settings: &Settings) -> Result<Sides, InputError> {
+    if let Some(class) = settings.unknown_class() {
+        return Err(InputError::UnknownTokenizer { class: class.to_owned() });
+    }
     if let (Some(source), Some(vocab)) = (read(files, SOURCE_SPM)?, read(files, VOCAB_JSON)?) {
         let text = marian(SOURCE_SPM, &source, VOCAB_JSON, &vocab, settings)?;
         let target_vocab = read(files, TARGET_VOCAB)?;
