@@ -209,6 +209,8 @@ fn special_ids_come_from_the_files_in_order() {
         suppressed: vec![5, 8],
     };
     assert_eq!(both, expected);
+    fs::write(folder.path().join("config.json"), r#"{"eos_token_id": [3, 4]}"#).unwrap();
+    assert_eq!(SpecialIds::from_files(&ModelFiles::folder(folder.path())).unwrap().eos, [3, 4]);
     // The decoder of a vision model has its own settings.
     let vision = special(&[(
         "config.json",

@@ -98,7 +98,7 @@ fn old_byte_level_vocabularies_give_the_reference_ids() {
 
 #[test]
 fn settings_beside_a_tokenizer_json_count() {
-    check_reference("json-bos", "tokenizer.json");
+    check_reference("json-prefix", "tokenizer.json");
     check_reference("json-cased", "tokenizer.json");
 }
 

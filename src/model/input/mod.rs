@@ -2,6 +2,7 @@
 //!
 //! Nothing here names the engine; a model gets ids or pixels and hands the tokens on to the capture.
 
+mod codec;
 mod convention;
 mod display;
 mod encoded;
@@ -10,7 +11,6 @@ mod pieces;
 mod resample;
 mod sentencepiece;
 mod settings;
-mod side;
 mod source;
 mod special;
 mod text;

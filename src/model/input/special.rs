@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{convention::Convention, settings::Settings};
+use super::{InputError, convention::Convention, settings::Settings};
+use crate::model::ModelFiles;
 
 /// Special ids of a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,14 @@ pub struct SpecialIds {
 }
 
 impl SpecialIds {
+    /// For a model without a tokenizer; `TextEncoder::special_ids` knows more.
+    ///
+    /// # Errors
+    /// When one of the files is not JSON.
+    pub fn from_files(files: &ModelFiles) -> Result<Self, InputError> {
+        Ok(Self::new(&Settings::from_files(files)?, |_| None))
+    }
+
     /// From `generation_config.json`, else `config.json`, else the tokens that the tokenizer names.
     pub(super) fn new(settings: &Settings, id_of: impl Fn(&str) -> Option<u32>) -> Self {
         let named = |role: &str| settings.token(role).and_then(|token| id_of(&token.content));

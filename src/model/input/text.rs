@@ -4,11 +4,11 @@ use tokenizers::Tokenizer;
 
 use super::{
     InputError, SpecialIds,
+    codec::{Codec, Texts},
     convention::Convention,
     encoded::EncodedText,
     read,
     settings::Settings,
-    side::{Side, Texts},
     vocabulary,
 };
 use crate::{
@@ -18,9 +18,9 @@ use crate::{
 
 /// A model's tokenizer.
 pub struct TextEncoder {
-    text: Side,
+    text: Codec,
     /// Where the target of an encoder–decoder model has a vocabulary or pieces of its own.
-    target: Option<Side>,
+    target: Option<Codec>,
     special: SpecialIds,
     /// The language code that mBART-50 writes before a target.
     target_language: Option<u32>,
@@ -43,9 +43,9 @@ impl TextEncoder {
                     |error: tokenizers::Error| InputError::BadFile { file: TOKENIZER_JSON, reason: error.to_string() };
                 let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(bad)?;
                 vocabulary::adjust(&mut tokenizer, &settings).map_err(bad)?;
-                (Side::new(tokenizer, None)?, None, TOKENIZER_JSON)
+                (Codec::new(tokenizer, None)?, None, TOKENIZER_JSON)
             }
-            None => vocabulary::sides(files, &settings)?,
+            None => vocabulary::codecs(files, &settings)?,
         };
         let special = SpecialIds::new(&settings, |token| text.id(token));
         let language = || special.forced_bos.or_else(|| text.id(settings.text("tgt_lang")?));
@@ -96,10 +96,10 @@ impl TextEncoder {
     /// # Errors
     /// When there is no token besides the special ones.
     pub fn encode_target(&self, text: &str, n_ctx: usize) -> Result<EncodedText, InputError> {
-        let side = self.target_side();
+        let codec = self.target_codec();
         let start = self.special.decoder_start;
         let limit = n_ctx.saturating_sub(usize::from(start.is_some()));
-        let mut encoded = side.encode(&Texts { first: text, second: None, no_special: false, limit })?;
+        let mut encoded = codec.encode(&Texts { first: text, second: None, no_special: false, limit })?;
         let content = |token: &Token| !token.special;
         let end = encoded.tokens.iter().rposition(content).map_or(0, |last| last + 1);
         let begin = encoded.tokens.iter().position(content).unwrap_or(0);
@@ -109,7 +109,7 @@ impl TextEncoder {
         if let (Some(last), Some(language)) = (front.last_mut(), self.target_language) {
             *last = language;
         }
-        encoded.tokens.splice(..begin, side.tokens_of_ids(&front, |_| true));
+        encoded.tokens.splice(..begin, codec.tokens_of_ids(&front, |_| true));
         encoded.ids.splice(..begin, front);
         encoded.type_ids = vec![0; encoded.ids.len()];
         Ok(encoded)
@@ -117,18 +117,18 @@ impl TextEncoder {
 
     /// The text that generated `ids` stand for, without special tokens.
     pub fn decode(&self, ids: &[u32]) -> String {
-        self.target_side().decode(ids)
+        self.target_codec().decode(ids)
     }
 
     /// Tokens for generated ids; special ones are marked.
     pub fn target_tokens(&self, ids: &[u32]) -> Vec<Token> {
-        let side = self.target_side();
-        side.tokens_of_ids(ids, |id| side.is_special(id))
+        let codec = self.target_codec();
+        codec.tokens_of_ids(ids, |id| codec.is_special(id))
     }
 
     /// What to show for an id that the decoder may write; `#id` for an unknown one.
     pub fn target_label(&self, id: u32) -> String {
-        self.target_side().label(id)
+        self.target_codec().label(id)
     }
 
     /// What to show for a vocabulary id, in predictions; `#id` for one that the tokenizer does not know.
@@ -141,7 +141,7 @@ impl TextEncoder {
         self.text.tokens_of_ids(ids, |_| false)
     }
 
-    fn target_side(&self) -> &Side {
+    fn target_codec(&self) -> &Codec {
         self.target.as_ref().unwrap_or(&self.text)
     }
 }

@@ -20,7 +20,7 @@ use tokenizers::{
     processors::{PostProcessorWrapper, bert::BertProcessing, roberta::RobertaProcessing},
 };
 
-use super::{InputError, convention::Convention, display::WORD_END, pieces, read, settings::Settings, side::Side};
+use super::{InputError, codec::Codec, convention::Convention, display::WORD_END, pieces, read, settings::Settings};
 use crate::model::ModelFiles;
 
 const VOCAB_TXT: &str = "vocab.txt";
@@ -42,10 +42,10 @@ const QWEN_WORDS: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// Text, target where it has pieces of its own, and the names of the files.
-type Sides = (Side, Option<Side>, &'static str);
+type Codecs = (Codec, Option<Codec>, &'static str);
 
 /// Builds a tokenizer from whichever old vocabulary there is.
-pub(super) fn sides(files: &ModelFiles, settings: &Settings) -> Result<Sides, InputError> {
+pub(super) fn codecs(files: &ModelFiles, settings: &Settings) -> Result<Codecs, InputError> {
     if let Some(class) = settings.unknown_class() {
         return Err(InputError::UnknownTokenizer { class: class.to_owned() });
     }
@@ -63,11 +63,11 @@ pub(super) fn sides(files: &ModelFiles, settings: &Settings) -> Result<Sides, In
         }
     }
     if let Some(vocab) = read(files, VOCAB_TXT)? {
-        return Ok((Side::new(word_piece(&vocab, settings)?, None)?, None, VOCAB_TXT));
+        return Ok((Codec::new(word_piece(&vocab, settings)?, None)?, None, VOCAB_TXT));
     }
     if let (Some(vocab), Some(merges)) = (read(files, VOCAB_JSON)?, read(files, MERGES)?) {
         let tokenizer = byte_level_bpe(&vocab, &merges, settings)?;
-        return Ok((Side::new(tokenizer, None)?, None, "vocab.json and merges.txt"));
+        return Ok((Codec::new(tokenizer, None)?, None, "vocab.json and merges.txt"));
     }
     Err(InputError::MissingTokenizer)
 }
@@ -78,7 +78,7 @@ fn marian(
     vocab_file: &'static str,
     vocab: &[u8],
     settings: &Settings,
-) -> Result<Side, InputError> {
+) -> Result<Codec, InputError> {
     let ids = pieces::ids_by_name(vocab).map_err(|error| bad(vocab_file, &error))?;
     let (tokenizer, cutter) = pieces::tokenizer(model, Some(&ids), settings).map_err(|error| bad(file, &error))?;
     processed(file, tokenizer, cutter, settings)
@@ -90,11 +90,11 @@ fn processed(
     mut tokenizer: Tokenizer,
     cutter: pieces::PieceCutter,
     settings: &Settings,
-) -> Result<Side, InputError> {
+) -> Result<Codec, InputError> {
     let language = settings.text("src_lang").unwrap_or("en_XX");
     let processor = settings.convention.processor(settings, &tokenizer, language).map_err(|error| bad(file, &error))?;
     tokenizer.with_post_processor(Some(processor));
-    Side::new(tokenizer, Some(cutter))
+    Codec::new(tokenizer, Some(cutter))
 }
 
 /// Applies what `tokenizer_config.json` and the other small files say to a `tokenizer.json`.

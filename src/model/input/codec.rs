@@ -1,5 +1,5 @@
-//! How the text of one side of a model becomes ids: nearly always there is one side, but Marian
-//! writes its target in pieces of their own.
+//! Text to ids and back, by one vocabulary. Nearly always a model has one, but Marian writes its
+//! target in pieces of their own.
 
 use serde_json::Value;
 use tokenizers::{
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::capture::Token;
 
-pub(super) struct Side {
+pub(super) struct Codec {
     tokenizer: Tokenizer,
     /// Cuts text in place of the tokenizer, which then only knows names, ids and special tokens.
     cutter: Option<PieceCutter>,
@@ -41,7 +41,7 @@ const WHOLE_BYTES: usize = 1 << 18;
 /// Generous for one token of any language.
 const BYTES_PER_TOKEN: usize = 32;
 
-impl Side {
+impl Codec {
     /// # Errors
     /// Only when the library fails.
     pub fn new(mut tokenizer: Tokenizer, cutter: Option<PieceCutter>) -> Result<Self, InputError> {
