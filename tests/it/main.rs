@@ -25,9 +25,10 @@ mod laws;
 mod oracle;
 /// Every recorded site against PyTorch, and the laws between the sites.
 mod parity;
+/// The joint query–key space in the plane.
+mod piece_models;
 /// Pictures to pixel values: the reference's numbers, and hostile files.
 mod preprocessing;
-/// The joint query–key space in the plane.
 mod projection;
 /// Commands and events in, effects and state out.
 mod session;
@@ -41,5 +42,6 @@ mod tokenization;
 mod ui;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
+mod vocabularies;
 /// The background thread: newest wins, cancelling, panics, shutting down.
 mod worker;

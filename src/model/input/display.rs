@@ -10,9 +10,14 @@ pub(super) enum PieceStyle {
     Plain,
     /// One printable character stands for one byte, as in GPT-2.
     ByteLevel,
+    /// The same, and the last piece of a word ends in `</w>`, as in CLIP.
+    WordEnd,
     /// `▁` stands for a space, `<0xE2>` for a byte (`SentencePiece`).
     Metaspace,
 }
+
+/// Ends a word in CLIP's vocabulary.
+pub(super) const WORD_END: &str = "</w>";
 
 impl PieceStyle {
     /// The bytes that `piece` stands for; `None` where the style does not apply to it.
@@ -20,6 +25,7 @@ impl PieceStyle {
         match self {
             Self::Plain => None,
             Self::ByteLevel => piece.chars().map(byte_of).collect(),
+            Self::WordEnd => Self::ByteLevel.bytes(piece.strip_suffix(WORD_END).unwrap_or(piece)),
             Self::Metaspace => {
                 Some(fallback_byte(piece).map_or_else(|| piece.replace('▁', " ").into_bytes(), |byte| vec![byte]))
             }
@@ -149,6 +155,7 @@ mod tests {
         assert_eq!(PieceStyle::ByteLevel.label("Ċ"), "⏎");
         assert_eq!(PieceStyle::ByteLevel.label("Ã©"), "é");
         assert_eq!(PieceStyle::ByteLevel.label("Ã"), "⟨C3⟩");
+        assert_eq!(PieceStyle::WordEnd.label("cafÃ©</w>"), "café");
         assert_eq!(PieceStyle::Metaspace.label("▁the"), "␣the");
         assert_eq!(PieceStyle::Metaspace.label("<0xE2>"), "⟨E2⟩");
         assert_eq!(PieceStyle::Plain.label("##ing"), "##ing");

@@ -2,19 +2,28 @@
 //!
 //! Nothing here names the engine; a model gets ids or pixels and hands the tokens on to the capture.
 
+mod codec;
+mod convention;
 mod display;
+mod encoded;
 mod image;
+mod pieces;
 mod resample;
+mod sentencepiece;
+mod settings;
 mod source;
+mod special;
 mod text;
 mod vocabulary;
 
 use std::{borrow::Cow, path::PathBuf};
 
 pub use self::{
+    encoded::{EncodedText, check_ids},
     image::{EncodedImage, ImageProcessor},
     source::{Picture, open_picture},
-    text::{EncodedText, TextEncoder, check_ids},
+    special::SpecialIds,
+    text::TextEncoder,
 };
 use super::ModelFiles;
 
@@ -29,6 +38,12 @@ pub enum InputError {
     /// The checkpoint has no vocabulary.
     #[error("this model has no tokenizer, so it cannot read text")]
     MissingTokenizer,
+    /// Its rules are not known, and reading its vocabulary by other rules would give wrong ids.
+    #[error("this model needs a {class}, which is read from a tokenizer.json only, and it has none")]
+    UnknownTokenizer {
+        /// The class that the checkpoint names.
+        class: String,
+    },
     /// A tokenizer or processor file is damaged.
     #[error("{file} cannot be used: {reason}")]
     BadFile {
@@ -122,10 +137,14 @@ impl InputError {
     pub fn details(&self) -> String {
         match self {
             Self::MissingTokenizer => {
-                "Looked for tokenizer.json, vocab.txt, and vocab.json with merges.txt; add one of \
-                                       them to the model's folder, or give token ids"
+                "Looked for tokenizer.json, a SentencePiece model (spiece.model, tokenizer.model, \
+                 sentencepiece.bpe.model, spm.model, or source.spm with vocab.json), vocab.txt, and vocab.json with \
+                 merges.txt; add one of them to the model's folder, or give token ids"
                     .to_owned()
             }
+            Self::UnknownTokenizer { .. } => "Save it once with the transformers library: \
+                 AutoTokenizer.from_pretrained(…).save_pretrained(…) writes the file; or give token ids"
+                .to_owned(),
             Self::BadFile { .. } => "Fetch the file again from where the model came".to_owned(),
             Self::EmptyText => "Type at least one word".to_owned(),
             Self::NoRoom { n_special, .. } => format!("The tokenizer adds {n_special} special tokens; allow more"),

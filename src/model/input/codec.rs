@@ -1,0 +1,276 @@
+//! Text to ids and back, by one vocabulary. Nearly always a model has one, but Marian writes its
+//! target in pieces of their own.
+
+use serde_json::Value;
+use tokenizers::{
+    Encoding, PostProcessor as _, PostProcessorWrapper, PreTokenizerWrapper, Tokenizer,
+    decoders::DecoderWrapper,
+    models::ModelWrapper,
+    normalizers::NormalizerWrapper,
+    utils::truncation::{TruncationParams, truncate_encodings},
+};
+
+use super::{
+    InputError,
+    display::{self, PieceStyle},
+    encoded::EncodedText,
+    pieces::PieceCutter,
+};
+use crate::capture::Token;
+
+pub(super) struct Codec {
+    tokenizer: Tokenizer,
+    /// Cuts text in place of the tokenizer, which then only knows names, ids and special tokens.
+    cutter: Option<PieceCutter>,
+    /// Taken out of `tokenizer`, because truncation comes between tokenising and adding special tokens.
+    post_processor: Option<PostProcessorWrapper>,
+    style: PieceStyle,
+}
+
+/// One or two texts, and how many tokens they may become.
+pub(super) struct Texts<'a> {
+    pub first: &'a str,
+    pub second: Option<&'a str>,
+    pub no_special: bool,
+    pub limit: usize,
+}
+
+/// Up to this length a text is tokenised whole, so that its number of tokens is exact; of a longer
+/// one only what the model can read.
+const WHOLE_BYTES: usize = 1 << 18;
+/// Generous for one token of any language.
+const BYTES_PER_TOKEN: usize = 32;
+
+impl Codec {
+    /// # Errors
+    /// Only when the library fails.
+    pub fn new(mut tokenizer: Tokenizer, cutter: Option<PieceCutter>) -> Result<Self, InputError> {
+        let post_processor = tokenizer.get_post_processor().cloned();
+        tokenizer.with_post_processor(None::<PostProcessorWrapper>).with_padding(None);
+        tokenizer.with_truncation(None).map_err(failed)?;
+        let style = if cutter.is_some() { PieceStyle::Metaspace } else { piece_style(&tokenizer) };
+        Ok(Self { tokenizer, cutter, post_processor, style })
+    }
+
+    pub fn n_vocab(&self) -> usize {
+        self.tokenizer.get_vocab_size(true)
+    }
+
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.tokenizer.token_to_id(token)
+    }
+
+    /// See `TextEncoder::encode`.
+    pub fn encode(&self, texts: &Texts<'_>) -> Result<EncodedText, InputError> {
+        let limit = texts.limit;
+        let n_special = match &self.post_processor {
+            Some(processor) if !texts.no_special => processor.added_tokens(texts.second.is_some()),
+            _ => 0,
+        };
+        let room = limit.saturating_sub(n_special);
+        if room == 0 {
+            return Err(InputError::NoRoom { limit, n_special });
+        }
+        let first = self.segment(texts.first, room)?;
+        let second = texts.second.map(|text| self.segment(text, room)).transpose()?;
+        let n_content = first.encoding.len() + second.as_ref().map_or(0, |segment| segment.encoding.len());
+        if n_content == 0 {
+            return Err(InputError::EmptyText);
+        }
+        let mut notes = Vec::new();
+        if n_content > room {
+            let n_tokens = n_special + first.n_tokens + second.as_ref().map_or(0, |segment| segment.n_tokens);
+            let about = if first.whole && second.as_ref().is_none_or(|segment| segment.whole) { "" } else { "about " };
+            notes.push(truncation_note(about, n_tokens, limit, second.is_some()));
+        }
+        let params = TruncationParams { max_length: room, ..TruncationParams::default() };
+        let (first, second) =
+            truncate_encodings(first.encoding, second.map(|segment| segment.encoding), &params).map_err(failed)?;
+        let bytes: Vec<Vec<Option<Vec<u8>>>> =
+            std::iter::once(&first).chain(&second).map(|segment| self.segment_bytes(segment)).collect();
+        let encoding = match &self.post_processor {
+            Some(processor) => processor.process(first, second, !texts.no_special).map_err(failed)?,
+            None => self.tokenizer.post_process(first, second, false).map_err(failed)?,
+        };
+        Ok(EncodedText {
+            ids: encoding.get_ids().to_vec(),
+            type_ids: encoding.get_type_ids().to_vec(),
+            tokens: self.tokens(texts, &encoding, &bytes.concat()),
+            notes,
+        })
+    }
+
+    /// The text that `ids` stand for, without special tokens.
+    pub fn decode(&self, ids: &[u32]) -> String {
+        let text = self.tokenizer.decode(ids, true).unwrap_or_default();
+        // As `CLIPTokenizer` does: the suffix of a word is where the next one begins.
+        if self.style == PieceStyle::WordEnd { text.replace(display::WORD_END, " ").trim().to_owned() } else { text }
+    }
+
+    /// What to show for a vocabulary id; `#id` for one that the tokenizer does not know.
+    pub fn label(&self, id: u32) -> String {
+        match self.tokenizer.id_to_token(id) {
+            Some(piece) if self.is_added(id) => display::visible(&piece),
+            Some(piece) => self.style.label(&piece),
+            None => format!("#{id}"),
+        }
+    }
+
+    /// Tokens for ids that come from no text. Those that `special` names are marked.
+    pub fn tokens_of_ids(&self, ids: &[u32], special: impl Fn(u32) -> bool) -> Vec<Token> {
+        let pieces: Vec<_> = ids.iter().map(|&id| self.piece_bytes(id)).collect();
+        let labels = self.labels(ids, &pieces);
+        let token = |(text, &id)| Token { text, id: Some(id), special: special(id), ..Token::default() };
+        labels.into_iter().zip(ids).map(token).collect()
+    }
+
+    /// Whether `id` is skipped when ids are decoded.
+    pub fn is_special(&self, id: u32) -> bool {
+        self.tokenizer.get_added_vocabulary().get_added_tokens_decoder().get(&id).is_some_and(|token| token.special)
+    }
+
+    /// One segment without special tokens, whole unless it is far longer than `room` tokens.
+    fn segment(&self, text: &str, room: usize) -> Result<Segment, InputError> {
+        let mut n_bytes = WHOLE_BYTES.max(room.saturating_mul(BYTES_PER_TOKEN));
+        loop {
+            let part = prefix(text, n_bytes);
+            let encoding = match &self.cutter {
+                Some(cutter) => cutter.encode(&self.tokenizer, part),
+                None => self.tokenizer.encode(part, false),
+            };
+            let encoding = encoding.map_err(failed)?;
+            let whole = part.len() == text.len();
+            // Text that gives few tokens per byte (blank lines, say) may need a longer part.
+            if whole || encoding.len() > room {
+                let n_tokens = (encoding.len() as f64 * text.len() as f64 / part.len().max(1) as f64) as usize;
+                return Ok(Segment { encoding, n_tokens, whole });
+            }
+            n_bytes = n_bytes.saturating_mul(4);
+        }
+    }
+
+    fn is_added(&self, id: u32) -> bool {
+        self.tokenizer.get_added_vocabulary().get_added_tokens_decoder().contains_key(&id)
+    }
+
+    /// The bytes that a piece stands for; `None` where it is shown as it is.
+    fn piece_bytes(&self, id: u32) -> Option<Vec<u8>> {
+        if self.is_added(id) { None } else { self.style.bytes(&self.tokenizer.id_to_token(id)?) }
+    }
+
+    fn segment_bytes(&self, segment: &Encoding) -> Vec<Option<Vec<u8>>> {
+        segment.get_ids().iter().map(|&id| self.piece_bytes(id)).collect()
+    }
+
+    /// `content` has the bytes of the tokens that are not special, in order.
+    fn tokens(&self, texts: &Texts<'_>, encoding: &Encoding, content: &[Option<Vec<u8>>]) -> Vec<Token> {
+        let mut content = content.iter();
+        let special: Vec<bool> = encoding.get_special_tokens_mask().iter().map(|&flag| flag != 0).collect();
+        let pieces: Vec<_> =
+            special.iter().map(|&special| if special { None } else { content.next().cloned().flatten() }).collect();
+        let labels = self.labels(encoding.get_ids(), &pieces);
+        // Type ids do not tell the segments apart: RoBERTa has none for the second one.
+        let segments = encoding.get_sequence_ids().into_iter().map(|id| id.unwrap_or(0));
+        let facts = encoding.get_ids().iter().zip(encoding.get_offsets()).zip(special).zip(segments);
+        let token = |(text, (((&id, &(start, end)), special), segment))| {
+            let source = if segment == 1 { texts.second.unwrap_or_default() } else { texts.first };
+            // The library trims spaces as if each had one byte, which may end inside a character.
+            let span = source.floor_char_boundary(start)..source.floor_char_boundary(end);
+            Token { text, id: Some(id), special, span, segment: segment as u8 }
+        };
+        labels.into_iter().zip(facts).map(token).collect()
+    }
+
+    /// One label per id; consecutive pieces with bytes are read as one text.
+    fn labels(&self, ids: &[u32], pieces: &[Option<Vec<u8>>]) -> Vec<String> {
+        let mut labels = Vec::with_capacity(ids.len());
+        for run in pieces.chunk_by(|a, b| a.is_some() && b.is_some()) {
+            if run[0].is_some() {
+                let bytes: Vec<Vec<u8>> = run.iter().flatten().cloned().collect();
+                labels.extend(display::label_run(&bytes));
+            } else {
+                labels.push(self.label(ids[labels.len()]));
+            }
+        }
+        labels
+    }
+}
+
+struct Segment {
+    encoding: Encoding,
+    /// Estimated when only a part was tokenised.
+    n_tokens: usize,
+    whole: bool,
+}
+
+/// At most `n_bytes` of `text`, ended at a space where there is one nearby.
+fn prefix(text: &str, n_bytes: usize) -> &str {
+    if text.len() <= n_bytes {
+        return text;
+    }
+    let end = text.floor_char_boundary(n_bytes);
+    let tail_start = text.floor_char_boundary(end.saturating_sub(1024));
+    let end = text[tail_start..end].rfind(char::is_whitespace).map_or(end, |at| tail_start + at);
+    &text[..end]
+}
+
+fn truncation_note(about: &str, n_tokens: usize, limit: usize, pair: bool) -> String {
+    let (n_tokens, limit) = (with_separators(n_tokens), with_separators(limit));
+    if pair {
+        format!("The two texts have {about}{n_tokens} tokens; they were cut to {limit}")
+    } else {
+        format!("The text has {about}{n_tokens} tokens; the first {limit} were used")
+    }
+}
+
+/// `104231` as `104,231`.
+fn with_separators(n: usize) -> String {
+    let digits = n.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    groups.join(",")
+}
+
+/// How the tokenizer writes its pieces, from the parts it is made of.
+fn piece_style(tokenizer: &Tokenizer) -> PieceStyle {
+    let parts = [
+        tokenizer.get_pre_tokenizer().map(serde_json::to_value::<&PreTokenizerWrapper>),
+        tokenizer.get_decoder().map(serde_json::to_value::<&DecoderWrapper>),
+        tokenizer.get_normalizer().map(serde_json::to_value::<&NormalizerWrapper>),
+    ];
+    let mut style = PieceStyle::Plain;
+    for part in parts.into_iter().flatten().flatten() {
+        match piece_style_of(&part) {
+            PieceStyle::Plain => {}
+            PieceStyle::ByteLevel => {
+                let suffix = match tokenizer.get_model() {
+                    ModelWrapper::BPE(model) => model.end_of_word_suffix.as_deref(),
+                    _ => None,
+                };
+                return if suffix == Some(display::WORD_END) { PieceStyle::WordEnd } else { PieceStyle::ByteLevel };
+            }
+            other => style = other,
+        }
+    }
+    style
+}
+
+/// Sequences nest, so the serialised form is searched for the component's name.
+fn piece_style_of(part: &Value) -> PieceStyle {
+    match part {
+        Value::Object(fields) => match fields.get("type").and_then(Value::as_str) {
+            Some("ByteLevel") => PieceStyle::ByteLevel,
+            Some("Metaspace" | "ByteFallback") => PieceStyle::Metaspace,
+            _ => fields.values().map(piece_style_of).find(|&s| s != PieceStyle::Plain).unwrap_or(PieceStyle::Plain),
+        },
+        Value::Array(parts) => {
+            parts.iter().map(piece_style_of).find(|&s| s != PieceStyle::Plain).unwrap_or(PieceStyle::Plain)
+        }
+        _ => PieceStyle::Plain,
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the signature that map_err wants")]
+fn failed(error: tokenizers::Error) -> InputError {
+    InputError::Tokenize(error.to_string())
+}

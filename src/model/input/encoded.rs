@@ -1,0 +1,59 @@
+//! What a text model reads, and whether it can.
+
+use super::{InputError, TextEncoder};
+use crate::capture::Token;
+
+/// What a text model reads.
+#[derive(Clone, Debug, Default)]
+pub struct EncodedText {
+    /// Vocabulary ids, special tokens included.
+    pub ids: Vec<u32>,
+    /// 0 for the first segment and 1 for the second, with the special tokens that belong to each.
+    pub type_ids: Vec<u32>,
+    /// One per id.
+    pub tokens: Vec<Token>,
+    /// Sentences the user must see: truncation.
+    pub notes: Vec<String>,
+}
+
+impl EncodedText {
+    /// Raw ids; `encoder` only names them.
+    ///
+    /// # Errors
+    /// See [`check_ids`].
+    pub fn from_ids(
+        ids: &[u32],
+        encoder: Option<&TextEncoder>,
+        n_vocab: usize,
+        n_ctx: usize,
+    ) -> Result<Self, InputError> {
+        check_ids(ids, n_vocab, n_ctx)?;
+        let tokens = encoder.map_or_else(
+            || {
+                let token = |&id: &u32| Token { text: format!("#{id}"), id: Some(id), ..Token::default() };
+                ids.iter().map(token).collect()
+            },
+            |encoder| encoder.tokens_of_ids(ids),
+        );
+        Ok(Self { ids: ids.to_vec(), type_ids: vec![0; ids.len()], tokens, notes: Vec::new() })
+    }
+}
+
+/// Whether a model with `n_vocab` embeddings and `n_ctx` positions can read `ids`.
+///
+/// # Errors
+/// When there are none or too many, or one is out of range.
+pub fn check_ids(ids: &[u32], n_vocab: usize, n_ctx: usize) -> Result<(), InputError> {
+    if ids.is_empty() {
+        return Err(InputError::NoIds);
+    }
+    if ids.len() > n_ctx {
+        return Err(InputError::TooManyIds { n: ids.len(), n_ctx });
+    }
+    match ids.iter().position(|&id| id as usize >= n_vocab) {
+        None => Ok(()),
+        Some(position) => {
+            Err(InputError::IdOutOfRange { id: ids[position], position, last: n_vocab.saturating_sub(1) })
+        }
+    }
+}

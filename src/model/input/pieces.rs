@@ -1,0 +1,279 @@
+//! `SentencePiece` vocabularies as the families use them: which id a piece has, what is added, and
+//! how text is prepared.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+};
+
+use serde_json::Value;
+use tokenizers::{
+    AddedToken, Encoding, NormalizedString, Normalizer as _, OffsetReferential, OffsetType, Token, Tokenizer,
+    decoders::{DecoderWrapper, byte_fallback::ByteFallback, fuse::Fuse, sequence::Sequence as Decoders, strip::Strip},
+    models::wordlevel::WordLevel,
+    normalizers::{Lowercase, NFKD, NormalizerWrapper, Replace, Sequence as Normalizers, StripAccents},
+    tokenizer::normalizer::Range as In,
+};
+
+use super::{
+    convention::Convention,
+    sentencepiece::{PieceKind, SentencePiece},
+    settings::Settings,
+};
+
+/// Cuts text into pieces with the ids of a checkpoint.
+#[derive(Debug)]
+pub(super) struct PieceCutter {
+    model: SentencePiece,
+    /// The checkpoint's id of each piece of the model.
+    ids: Vec<u32>,
+    /// What is done to text before the model sees it.
+    prepare: Option<NormalizerWrapper>,
+    /// Only the beginning of a text gets a `▁` in front, not what follows a special token.
+    prefix_first_only: bool,
+    /// What the model does not know may still have an id, as a piece of the other language.
+    by_name: bool,
+}
+
+/// A tokenizer that knows names and ids and how to decode, and a cutter that gives the ids.
+///
+/// `vocab` is Marian's `vocab.json`, which has ids of its own.
+///
+/// # Errors
+/// A sentence on what is wrong with the model file.
+pub(super) fn tokenizer(
+    bytes: &[u8],
+    vocab: Option<&BTreeMap<String, u32>>,
+    settings: &Settings,
+) -> Result<(Tokenizer, PieceCutter), String> {
+    let (mut model, pieces) = SentencePiece::parse(bytes)?;
+    if let Some(add) = settings.flag("add_prefix_space") {
+        model.set_prefix(add);
+    }
+    if settings.convention == Convention::Albert {
+        // `9,` is written as two pieces, and so are other numbers before a comma.
+        model.penalize(ends_in_digit_and_comma, 100.0);
+    }
+    let mut names = Names::default();
+    let ids = match vocab {
+        Some(vocab) => marian_ids(&pieces, vocab, settings, &mut names)?,
+        None => names.lay_out(&pieces, settings),
+    };
+    let has_prefix = model.adds_prefix();
+    let decoder = decoder(&model, has_prefix).map_err(|error| error.to_string())?;
+    let mut special = names.special_tokens(&pieces, settings);
+    let model_of_names = WordLevel::builder().vocab(names.into_ids().collect()).build();
+    let mut tokenizer = Tokenizer::new(model_of_names.map_err(|error| error.to_string())?);
+    tokenizer.with_decoder(Some(decoder));
+    // A family's token that the vocabulary lacks means that it is another family's vocabulary.
+    let declared = settings.named();
+    special.retain(|token| declared.contains(&token.content) || tokenizer.token_to_id(&token.content).is_some());
+    tokenizer.add_tokens(special).map_err(|error| error.to_string())?;
+    let cutter = PieceCutter {
+        model,
+        ids,
+        prepare: prepare(settings).map_err(|error| error.to_string())?,
+        by_name: vocab.is_some(),
+        prefix_first_only: settings.convention == Convention::Llama && settings.flag("legacy") == Some(false),
+    };
+    Ok((tokenizer, cutter))
+}
+
+impl PieceCutter {
+    /// Tokens of `text` without those that a processor adds. `tokenizer` is the one that came with it.
+    ///
+    /// # Errors
+    /// Never on text; only when the library fails.
+    pub fn encode(&self, tokenizer: &Tokenizer, text: &str) -> tokenizers::Result<Encoding> {
+        let parts = tokenizer.get_added_vocabulary().extract_and_normalize(None::<&NormalizerWrapper>, text);
+        let mut tokens = Vec::new();
+        for (part, (start, end), added) in parts.get_splits(OffsetReferential::Original, OffsetType::Byte) {
+            if let Some(added) = added {
+                tokens.extend(added.iter().map(|token| Token { offsets: (start, end), ..token.clone() }));
+                continue;
+            }
+            let mut prepared = NormalizedString::from(part);
+            if let Some(prepare) = &self.prepare {
+                prepare.normalize(&mut prepared)?;
+            }
+            let dummy = !self.prefix_first_only || start == 0 && !part.starts_with([' ', '▁']);
+            for found in self.model.encode(prepared.get(), dummy) {
+                let other = if self.by_name && self.model.is_unknown(found.id) {
+                    tokenizer.token_to_id(&found.text)
+                } else {
+                    None
+                };
+                let id = other.unwrap_or(self.ids[found.id as usize]);
+                let span = if self.prepare.is_some() { original(&prepared, found.span) } else { found.span };
+                tokens.push(Token::new(id, found.text, (start + span.start, start + span.end)));
+            }
+        }
+        Ok(Encoding::from_tokens(tokens, 0))
+    }
+}
+
+/// From bytes of the prepared text to bytes of the original.
+fn original(prepared: &NormalizedString, span: Range<usize>) -> Range<usize> {
+    let convert = |span| prepared.convert_offsets(In::Normalized(span));
+    if span.is_empty() {
+        // The library leaves empty spans as they are: look where the next character comes from.
+        let at = convert(span.start..span.start + 1).map_or(prepared.len_original(), |next| next.start);
+        return at..at;
+    }
+    convert(span).unwrap_or(0..0)
+}
+
+/// Names by id.
+#[derive(Default)]
+struct Names(BTreeMap<u32, String>);
+
+impl Names {
+    /// Names all pieces and the tokens that the family adds; with the id of each piece.
+    fn lay_out(&mut self, pieces: &[(String, PieceKind)], settings: &Settings) -> Vec<u32> {
+        // The families that fairseq trained put tokens of their own in front.
+        let (front, offset): (&[&str], u32) = match settings.convention {
+            Convention::XlmRoberta | Convention::MBart | Convention::MBart50 => (&["<s>", "<pad>", "</s>", "<unk>"], 1),
+            Convention::Camembert => (&["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED"], 4),
+            _ => (&[], 0),
+        };
+        self.0.extend((0..).zip(front.iter().map(|&name| name.to_owned())));
+        let by_name = |name: &str| front.iter().position(|&known| known == name).map(|at| at as u32);
+        let mut ids = Vec::with_capacity(pieces.len());
+        for (id, (name, kind)) in (0..).zip(pieces) {
+            let known = if *kind == PieceKind::Unknown { by_name("<unk>") } else { by_name(name) };
+            let id = known.unwrap_or(id + offset);
+            self.0.entry(id).or_insert_with(|| name.to_owned());
+            ids.push(id);
+        }
+        for name in extra_names(settings) {
+            if !pieces.iter().any(|(piece, _)| *piece == name) {
+                self.push(name);
+            }
+        }
+        ids
+    }
+
+    /// Gives the next id to `name`.
+    fn push(&mut self, name: String) {
+        let next = self.0.last_key_value().map_or(0, |(id, _)| id + 1);
+        self.0.insert(next, name);
+    }
+
+    /// All tokens to look for in text before it is cut; names those that have no id yet.
+    fn special_tokens(&mut self, pieces: &[(String, PieceKind)], settings: &Settings) -> Vec<AddedToken> {
+        let added = settings.added_tokens();
+        for (id, token) in &added {
+            self.0.insert(*id, token.content.clone());
+        }
+        let mut tokens: Vec<AddedToken> = added.into_iter().map(|(_, token)| token).collect();
+        tokens.extend(settings.special_tokens().chain(settings.additional_special_tokens()));
+        tokens.extend(extra_names(settings).map(|name| AddedToken::from(name, true)));
+        if settings.convention == Convention::Marian {
+            let is_language = |name: &&String| name.starts_with(">>") && name.ends_with("<<");
+            let languages = self.0.values().filter(is_language);
+            tokens.extend(languages.map(|name| AddedToken::from(name, false).normalized(false)));
+        } else {
+            let control = pieces.iter().filter(|(_, kind)| *kind == PieceKind::Control);
+            tokens.extend(control.map(|(name, _)| AddedToken::from(name, true)));
+        }
+        let mut seen = HashSet::new();
+        // The first description of a token counts: declared ones come before those of the family.
+        tokens.retain(|token| seen.insert(token.content.clone()));
+        tokens
+    }
+
+    /// Of two ids with the same name the lower one counts.
+    fn into_ids(self) -> impl Iterator<Item = (String, u32)> {
+        self.0.into_iter().rev().map(|(id, name)| (name, id))
+    }
+}
+
+/// Ids from `vocab.json`; pieces that it lacks are unknown.
+fn marian_ids(
+    pieces: &[(String, PieceKind)],
+    vocab: &BTreeMap<String, u32>,
+    settings: &Settings,
+    names: &mut Names,
+) -> Result<Vec<u32>, String> {
+    let unknown = settings.token("unk_token").map(|token| token.content).unwrap_or_default();
+    let unknown = *vocab.get(&unknown).ok_or_else(|| format!("vocab.json does not contain {unknown}"))?;
+    names.0.extend(vocab.iter().map(|(name, id)| (*id, name.clone())));
+    Ok(pieces.iter().map(|(name, _)| vocab.get(name).copied().unwrap_or(unknown)).collect())
+}
+
+/// Tokens that a family has behind the pieces of its model.
+fn extra_names(settings: &Settings) -> Box<dyn Iterator<Item = String>> {
+    match settings.convention {
+        Convention::T5 => {
+            // Declared ids would be the same; a million of them would be a mistake.
+            let n = settings.number("extra_ids").unwrap_or(100).min(10_000);
+            Box::new((0..n).rev().map(|i| format!("<extra_id_{i}>")))
+        }
+        Convention::XlmRoberta | Convention::Camembert => Box::new(std::iter::once("<mask>".to_owned())),
+        Convention::MBart => {
+            Box::new(LANGUAGES[..N_MBART_LANGUAGES].iter().chain(&["<mask>"]).map(|&name| name.to_owned()))
+        }
+        Convention::MBart50 => Box::new(LANGUAGES.iter().chain(&["<mask>"]).map(|&name| name.to_owned())),
+        Convention::DebertaV2 => Box::new(std::iter::once("[MASK]".to_owned())),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// The languages of mBART, then those that mBART-50 adds, in the order of their ids.
+const LANGUAGES: [&str; 52] = [
+    "ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN", "hi_IN", "it_IT", "ja_XX",
+    "kk_KZ", "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP", "nl_XX", "ro_RO", "ru_RU", "si_LK", "tr_TR", "vi_VN",
+    "zh_CN", "af_ZA", "az_AZ", "bn_IN", "fa_IR", "he_IL", "hr_HR", "id_ID", "ka_GE", "km_KH", "mk_MK", "ml_IN",
+    "mn_MN", "mr_IN", "pl_PL", "ps_AF", "pt_XX", "sv_SE", "sw_KE", "ta_IN", "te_IN", "th_TH", "tl_XX", "uk_UA",
+    "ur_PK", "xh_ZA", "gl_ES", "sl_SI",
+];
+const N_MBART_LANGUAGES: usize = 25;
+
+/// ALBERT and DeBERTa-v2 change letters before the model sees them.
+fn prepare(settings: &Settings) -> tokenizers::Result<Option<NormalizerWrapper>> {
+    let mut steps: Vec<NormalizerWrapper> = Vec::new();
+    let lowercase = |default| settings.flag("do_lower_case").unwrap_or(default);
+    match settings.convention {
+        Convention::Albert => {
+            steps.extend([Replace::new("``", "\"")?.into(), Replace::new("''", "\"")?.into()]);
+            if !settings.flag("keep_accents").unwrap_or(false) {
+                steps.extend([NFKD.into(), StripAccents.into()]);
+            }
+            if lowercase(true) {
+                steps.push(Lowercase.into());
+            }
+        }
+        Convention::DebertaV2 if lowercase(false) => steps.push(Lowercase.into()),
+        _ => {}
+    }
+    Ok((!steps.is_empty()).then(|| Normalizers::new(steps).into()))
+}
+
+fn decoder(model: &SentencePiece, has_prefix: bool) -> tokenizers::Result<DecoderWrapper> {
+    let mut steps: Vec<DecoderWrapper> = vec![Replace::new("▁", " ")?.into()];
+    if model.has_byte_fallback() {
+        steps.push(ByteFallback::new().into());
+    }
+    steps.push(Fuse::new().into());
+    if has_prefix {
+        steps.push(Strip::new(' ', 1, 0).into());
+    }
+    Ok(Decoders::new(steps).into())
+}
+
+fn ends_in_digit_and_comma(piece: &str) -> bool {
+    piece.strip_suffix(',').is_some_and(|start| start.ends_with(|c: char| c.is_numeric()))
+}
+
+/// Marian's `vocab.json`.
+///
+/// # Errors
+/// When it is not a list of ids by piece.
+pub(super) fn ids_by_name(bytes: &[u8]) -> Result<BTreeMap<String, u32>, String> {
+    let entries: serde_json::Map<String, Value> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let id = |name: &str, value: &Value| {
+        let id = value.as_u64().and_then(|id| u32::try_from(id).ok());
+        id.ok_or_else(|| format!("the id of “{name}” is not a number"))
+    };
+    entries.iter().map(|(name, value)| Ok((name.clone(), id(name, value)?))).collect()
+}

@@ -1,0 +1,164 @@
+//! Vocabularies without a `tokenizer.json`, and settings that change one, against what Python makes
+//! of the same files.
+
+use std::{fs, path::PathBuf};
+
+use attnscope::model::{
+    ModelFiles, TextInput,
+    input::{InputError, TextEncoder},
+};
+use serde_json::Value;
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers").join(name)
+}
+
+fn encoder(name: &str) -> TextEncoder {
+    TextEncoder::from_files(&ModelFiles::folder(fixture(name))).unwrap()
+}
+
+fn text(text: &str) -> TextInput {
+    TextInput { text: text.to_owned(), ..TextInput::default() }
+}
+
+fn cases(name: &str, file: &str) -> Vec<Value> {
+    serde_json::from_str(&fs::read_to_string(fixture(name).join(file)).unwrap()).unwrap()
+}
+
+fn ids(case: &Value) -> Vec<u32> {
+    serde_json::from_value(case["ids"].clone()).unwrap()
+}
+
+/// Every text of `tokenization.json`: ids, and offsets in bytes where Python has some.
+#[track_caller]
+fn check_reference(name: &str, source: &str) {
+    let encoder = encoder(name);
+    assert_eq!(encoder.source(), source, "{name}");
+    let cases = cases(name, "tokenization.json");
+    assert!(cases.len() >= 28, "{name}");
+    let mut failures = Vec::new();
+    for case in &cases {
+        let mut input = text(case["text"].as_str().unwrap());
+        input.text_b = case.get("pair").map(|pair| pair.as_str().unwrap().to_owned());
+        let encoded = match encoder.encode(&input, 10_000) {
+            // Python gives the special tokens alone.
+            Err(InputError::EmptyText) if input.text.trim().is_empty() => continue,
+            encoded => encoded.unwrap(),
+        };
+        if encoded.ids != ids(case) {
+            failures.push(format!("{:?}\n  here   {:?}\n  python {:?}", input.text, encoded.ids, ids(case)));
+            continue;
+        }
+        if let Some(decoded) = case.get("decoded") {
+            assert_eq!(encoder.decode(&encoded.ids), *decoded, "{name}");
+        }
+        for (i, span) in case.get("offsets").and_then(Value::as_array).into_iter().flatten().enumerate() {
+            let here = &encoded.tokens[i].span;
+            assert!(input.text.get(here.clone()).is_some(), "{name}: {here:?} of {:?}", input.text);
+            if !span.is_null() && *span != serde_json::json!([here.start, here.end]) {
+                failures.push(format!("{:?}: token {i} at {here:?}, in Python at {span}", input.text));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{name}\n{}", failures.join("\n"));
+}
+
+#[test]
+fn unigram_models_give_the_reference_ids() {
+    for (name, file) in [
+        ("t5", "spiece.model"),
+        ("albert", "spiece.model"),
+        ("albert-cased", "spiece.model"),
+        ("xlm-roberta", "sentencepiece.bpe.model"),
+        ("camembert", "sentencepiece.bpe.model"),
+        ("mbart", "sentencepiece.bpe.model"),
+        ("mbart50", "sentencepiece.bpe.model"),
+        ("deberta-v2", "spm.model"),
+        ("plain", "tokenizer.model"),
+        ("marian", "source.spm and vocab.json"),
+    ] {
+        check_reference(name, file);
+    }
+}
+
+#[test]
+fn bpe_models_with_bytes_give_the_reference_ids() {
+    for name in ["llama", "llama-repaired", "gemma"] {
+        check_reference(name, "tokenizer.model");
+    }
+}
+
+#[test]
+fn old_byte_level_vocabularies_give_the_reference_ids() {
+    for name in ["roberta", "bart-prefix", "opt", "qwen2", "clip"] {
+        check_reference(name, "vocab.json and merges.txt");
+    }
+    check_reference("mpnet", "vocab.txt");
+}
+
+#[test]
+fn settings_beside_a_tokenizer_json_count() {
+    check_reference("json-prefix", "tokenizer.json");
+    check_reference("json-cased", "tokenizer.json");
+}
+
+#[test]
+fn a_target_is_what_the_decoder_reads() {
+    for name in ["t5", "bart-prefix", "mbart", "mbart50", "marian"] {
+        let encoder = encoder(name);
+        for case in cases(name, "targets.json") {
+            let target = case["text"].as_str().unwrap();
+            let encoded = encoder.encode_target(target, 512).unwrap();
+            assert_eq!(encoded.ids, ids(&case), "{target:?} in {name}");
+            assert!(encoded.tokens[0].special, "{name}");
+            assert_eq!(
+                encoded.tokens.iter().filter(|token| !token.special).map(|token| token.span.start).min(),
+                Some(0)
+            );
+            assert_eq!(encoded.tokens.len(), encoded.ids.len());
+            assert!(encoded.type_ids.iter().all(|&id| id == 0) && encoded.type_ids.len() == encoded.ids.len());
+        }
+    }
+    let long = encoder("t5").encode_target(&"the sea ".repeat(400), 20).unwrap();
+    assert!(long.ids.len() <= 20 && long.ids[0] == 0);
+    assert_eq!(long.notes.len(), 1);
+    assert!(matches!(encoder("t5").encode_target(" ", 20), Err(InputError::EmptyText)));
+}
+
+#[test]
+fn marian_decodes_with_the_pieces_of_its_target() {
+    let encoder = encoder("marian");
+    let sentence = "Le train arrive le long de la mer.";
+    let mut written = encoder.encode_target(sentence, 64).unwrap().ids;
+    written.push(encoder.special_ids().eos[0]);
+    assert_eq!(encoder.decode(&written), sentence);
+    let tokens = encoder.target_tokens(&written);
+    let special: Vec<bool> = tokens.iter().map(|token| token.special).collect();
+    assert!(special[0] && special[special.len() - 1] && !special[1..special.len() - 1].contains(&true));
+    assert_eq!(tokens[1].text, "␣Le");
+    assert_eq!(encoder.target_label(written[1]), "␣Le");
+}
+
+#[test]
+fn pieces_are_shown_as_text() {
+    let shown = |name: &str, input: &str| -> Vec<String> {
+        let encoded = encoder(name).encode(&TextInput { no_special: true, ..text(input) }, 100).unwrap();
+        encoded.tokens.into_iter().map(|token| token.text).collect()
+    };
+    assert_eq!(shown("t5", "the sea"), ["␣the", "␣se", "a"]);
+    assert_eq!(shown("llama", "the 🙂"), ["␣the", "␣", "🙂¹", "🙂²", "🙂³", "🙂⁴"]);
+    assert_eq!(shown("clip", "The keeper"), ["the", "ke", "ep", "er"]);
+    assert_eq!(shown("mpnet", "the keeper")[0], "the");
+}
+
+/// Far more text than the model reads: only its beginning is cut.
+#[test]
+fn a_huge_text_is_not_read_to_its_end() {
+    for name in ["t5", "llama"] {
+        let encoder = encoder(name);
+        let encoded = encoder.encode(&text(&"the sea ".repeat(1_000_000)), 64).unwrap();
+        let start = encoder.encode(&text(&"the sea ".repeat(100)), 64).unwrap();
+        assert_eq!(encoded.ids, start.ids, "{name}");
+        assert!(encoded.notes[0].starts_with("The text has about "), "{}", encoded.notes[0]);
+    }
+}
