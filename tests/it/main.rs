@@ -37,5 +37,7 @@ mod tokenization;
 mod ui;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
+/// Containers, prefixes, quantised and hostile weights, and memory.
+mod weights;
 /// The background thread: newest wins, cancelling, panics, shutting down.
 mod worker;
