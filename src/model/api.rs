@@ -82,8 +82,9 @@ impl Model {
     pub fn load(files: &ModelFiles, name: &str, engine: &Engine, control: &Control<'_>) -> Result<Self, LoadError> {
         let config = Config::read(files)?;
         families::check(&config)?;
+        config.check_precision()?;
         let (network, mut audit) = engine.install(|| {
-            let mut weights = Weights::open(files, engine.device().clone(), control)?;
+            let mut weights = Weights::open(files, engine, control)?;
             let mut network = families::build(&config, &mut weights)?;
             network.tie()?;
             Ok::<_, LoadError>((network, weights.finish()))

@@ -49,3 +49,13 @@ pub enum Role {
     /// The model knows nothing of it.
     Unexpected,
 }
+
+impl Audit {
+    /// Notes another name once.
+    pub(super) fn note_renamed(&mut self, expected: &str, found: &str) {
+        let renamed = (expected.to_owned(), found.to_owned());
+        if !self.renamed.contains(&renamed) {
+            self.renamed.push(renamed);
+        }
+    }
+}

@@ -30,7 +30,13 @@ pub(crate) struct Config {
 impl Config {
     pub fn read(files: &ModelFiles) -> Result<Self, LoadError> {
         let path = files.location_of(FILE);
-        let Some(bytes) = files.read(FILE) else { return Err(LoadError::NoConfig { path: files.location() }) };
+        let Some(bytes) = files.read(FILE) else {
+            let path = files.location();
+            return Err(match files.adapter_base() {
+                Some(base) => LoadError::Adapter { base, path },
+                None => LoadError::NoConfig { path },
+            });
+        };
         let bytes = bytes.map_err(|source| LoadError::Io { file: FILE.to_owned(), path: path.clone(), source })?;
         match serde_json::from_slice(&bytes) {
             Ok(Value::Object(values)) => Ok(Self { values, path, lookups: Mutex::default() }),
@@ -67,6 +73,20 @@ impl Config {
     /// The class that wrote the checkpoint, such as `BertForMaskedLM`.
     pub fn architecture(&self) -> Option<&str> {
         self.values.get("architectures")?.as_array()?.first()?.as_str()
+    }
+
+    /// Refuses weights that the file says are quantised.
+    pub fn check_precision(&self) -> Result<(), LoadError> {
+        let Some(Value::Object(settings)) = self.values.get("quantization_config") else { return Ok(()) };
+        let flag = |name: &str| settings.get(name).and_then(Value::as_bool).unwrap_or(false);
+        let bits = match settings.get("bits").and_then(Value::as_u64) {
+            None if flag("load_in_4bit") => Some(4),
+            None if flag("load_in_8bit") => Some(8),
+            bits => bits,
+        };
+        let method = settings.get("quant_method").and_then(Value::as_str).unwrap_or("by an unnamed method");
+        let how = bits.map_or_else(|| method.to_owned(), |bits| format!("{method}, {bits} bits"));
+        Err(LoadError::Quantised { how, path: self.path.clone() })
     }
 
     /// Width of the residual stream.

@@ -5,11 +5,15 @@ use std::sync::Arc;
 use candle_core::Device;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use super::memory;
+
 /// Compute threads and device. Cheap to clone; clones share the threads.
 #[derive(Clone, Debug)]
 pub struct Engine {
     pool: Arc<ThreadPool>,
     device: Device,
+    /// Bytes a model may take, whatever the system says.
+    memory_limit: Option<u64>,
 }
 
 impl Engine {
@@ -25,7 +29,14 @@ impl Engine {
             .thread_name(|idx| format!("compute-{idx}"))
             .build()
             .map_err(|error| EngineError(error.to_string()))?;
-        Ok(Self { pool: Arc::new(pool), device: Device::Cpu })
+        Ok(Self { pool: Arc::new(pool), device: Device::Cpu, memory_limit: None })
+    }
+
+    /// Refuses models that need more than so many bytes, instead of asking the system what is free.
+    #[must_use]
+    pub fn with_memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = Some(bytes);
+        self
     }
 
     /// Number of compute threads.
@@ -45,6 +56,11 @@ impl Engine {
     /// Runs `work` with the engine's threads as rayon's current ones.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.pool.install(work)
+    }
+
+    /// Bytes that a new model may take; `None` when nobody knows.
+    pub(crate) fn available_memory(&self) -> Option<u64> {
+        self.memory_limit.or_else(|| memory::available().filter(|_| self.device.is_cpu()))
     }
 
     pub(crate) const fn device(&self) -> &Device {

@@ -27,7 +27,7 @@ pub enum LoadError {
         path: String,
     },
     /// No weights in a format we read.
-    #[error("this model folder has no model.safetensors")]
+    #[error("this model folder has no weights, neither model.safetensors nor pytorch_model.bin")]
     NoWeights {
         /// The folder.
         path: String,
@@ -71,6 +71,44 @@ pub enum LoadError {
         path: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A weights file that is whole, but of a kind that is not read.
+    #[error("{file} {what}")]
+    Foreign {
+        /// File name.
+        file: String,
+        /// Where it is.
+        path: String,
+        /// What it is; follows the file's name.
+        what: String,
+        /// How to make it readable.
+        advice: &'static str,
+    },
+    /// Weights of fewer than 16 bits.
+    #[error("the weights are quantised ({how}), but attention is computed from 16- or 32-bit ones")]
+    Quantised {
+        /// The method or the number type.
+        how: String,
+        /// Where the model is.
+        path: String,
+    },
+    /// An adapter without its model, or beside it.
+    #[error("the weights hold an adapter (LoRA) for {base} that is not merged into it")]
+    Adapter {
+        /// The model it belongs to.
+        base: String,
+        /// Where the adapter is.
+        path: String,
+    },
+    /// More memory than there is; nothing was read yet.
+    #[error("the model needs {} of memory, but only {} are free", size(*needed), size(*available))]
+    TooLarge {
+        /// Bytes of all weights in single precision, and of the largest tensor again.
+        needed: u64,
+        /// Bytes that are free, or that the engine may use.
+        available: u64,
+        /// Where the model is.
+        path: String,
     },
     /// The index names a file outside the model's folder.
     #[error("{file} points to “{shard}”, which is outside the model's folder")]
@@ -145,9 +183,9 @@ impl LoadError {
             Self::NotFound { path } => {
                 format!("Check the spelling, drop the model's folder on the window, or download it: {path}")
             }
-            Self::NotAModel { path } => format!("Choose a model folder or its .safetensors file: {path}"),
+            Self::NotAModel { path } => format!("Choose a model folder, or its .safetensors or .bin file: {path}"),
             Self::NoConfig { path } => {
-                format!("Choose the folder that holds config.json and model.safetensors: {path}")
+                format!("Choose the folder that holds config.json and the weights: {path}")
             }
             Self::NoWeights { path, other: Some(other) } => {
                 format!(
@@ -161,6 +199,14 @@ impl LoadError {
                 format!("Supported are {}; read from config.json in {path}", super::families::supported().join(", "))
             }
             Self::Damaged { path, .. } => format!("The download may be incomplete; fetch the file again: {path}"),
+            Self::Foreign { path, advice, .. } => format!("{advice}: {path}"),
+            Self::Quantised { path, .. } => {
+                format!("Open the model it was made from, or save `model.dequantize()` from Python: {path}")
+            }
+            Self::Adapter { path, .. } => format!(
+                "Merge it in Python, `PeftModel.from_pretrained(model, ADAPTER).merge_and_unload().save_pretrained(FOLDER)`: {path}"
+            ),
+            Self::TooLarge { path, .. } => format!("Close other programs, or open a smaller model: {path}"),
             Self::ShardOutside { path, .. } => {
                 format!("Do not use this model unless you trust where it came from: {path}")
             }
@@ -168,12 +214,22 @@ impl LoadError {
                 format!("The weights belong to another architecture or the file is incomplete: {path}")
             }
             Self::WrongShape { path, .. } => format!("config.json and the weights belong to different models: {path}"),
-            Self::Dtype { path, .. } => format!("Quantised weights have to be converted first: {path}"),
+            Self::Dtype { path, .. } => {
+                format!("Save the model again in Python, `model.float().save_pretrained(FOLDER)`: {path}")
+            }
             Self::NotFinite { path, .. } => format!("The training diverged or the file is damaged: {path}"),
             Self::Input { details, .. } => details.clone(),
             Self::Engine(_) => "Please report this with the model's name".to_owned(),
             Self::Cancelled(_) => String::new(),
         }
+    }
+}
+
+/// Bytes in words.
+fn size(bytes: u64) -> String {
+    match bytes as f64 {
+        bytes if bytes >= 1e9 => format!("{:.1} GB", bytes / 1e9),
+        bytes => format!("{:.1} MB", bytes / 1e6),
     }
 }
 

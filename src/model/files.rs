@@ -9,10 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::LoadError;
+use super::{LoadError, weights::FORMATS};
 
 /// Configuration and vocabulary files above this size are refused: no real one comes near.
 const MAX_TEXT_BYTES: u64 = 256 << 20;
+/// What weights files are called, the last two by people who save them themselves.
+const WEIGHTS_EXTENSIONS: [&str; 4] = ["safetensors", "bin", "pt", "pth"];
 
 /// The files of one checkpoint, by name.
 #[derive(Clone, Debug)]
@@ -39,12 +41,13 @@ pub trait ReadSeek: Read + Seek + Send {}
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
 impl ModelFiles {
-    /// A folder in Hugging Face layout, or a `.safetensors` file inside one.
+    /// A folder in Hugging Face layout, or a weights file inside one.
     ///
     /// # Errors
     /// When the path does not exist, or is a file of another kind.
     pub fn open(path: &Path) -> Result<Self, LoadError> {
-        let is_weights = path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("safetensors"));
+        let is_weights =
+            path.extension().is_some_and(|ext| WEIGHTS_EXTENSIONS.iter().any(|known| ext.eq_ignore_ascii_case(known)));
         if path.is_dir() {
             return Ok(Self::folder(path));
         }
@@ -107,7 +110,15 @@ impl ModelFiles {
 
     /// Whether weights that can be read are there, in one file or in shards.
     pub fn has_weights(&self) -> bool {
-        ["model.safetensors", "model.safetensors.index.json"].iter().any(|name| self.contains(name))
+        FORMATS.iter().any(|(single, index)| self.contains(single) || self.contains(index))
+    }
+
+    /// The model that an adapter in this place belongs to; `None` when there is no adapter.
+    pub(crate) fn adapter_base(&self) -> Option<String> {
+        let bytes = self.read("adapter_config.json")?.ok()?;
+        let config: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let base = config["base_model_name_or_path"].as_str().filter(|base| !base.is_empty());
+        Some(base.map_or_else(|| "another model".to_owned(), |base| format!("“{base}”")))
     }
 
     /// Bytes of all files together.

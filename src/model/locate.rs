@@ -72,7 +72,7 @@ fn describe(name: String, files: &ModelFiles) -> KnownModel {
         Ok((family, config)) => {
             let problem = (!families::is_supported(&family))
                 .then(|| config.unknown_family(&family).to_string())
-                .or_else(|| (!files.has_weights()).then(|| "it has no safetensors weights".to_owned()));
+                .or_else(|| (!files.has_weights()).then(|| "it has no weights that can be read".to_owned()));
             (family, problem)
         }
         Err(error) => ("?".to_owned(), Some(error.to_string())),

@@ -22,6 +22,7 @@ mod head;
 pub mod input;
 pub mod kernels;
 pub mod locate;
+mod memory;
 mod network;
 mod pass;
 mod progress;

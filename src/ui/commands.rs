@@ -123,7 +123,7 @@ impl UiCommand {
             Self::Show(ViewKind::Image) => "Attention on the picture",
             Self::Show(ViewKind::Scatter) => "One head’s queries and keys in one plane",
             Self::Show(ViewKind::Matrix) => "Every head’s queries and keys in one plane each",
-            Self::OpenModel => "Choose a folder with config.json and model.safetensors",
+            Self::OpenModel => "Choose a folder with config.json and the weights",
             Self::DownloadModel => "Fetch a model from the Hugging Face hub, or open one of its cache",
             Self::OpenFile => "Choose a picture, a text, a checkpoint or a capture",
             Self::Run => "Run the model on the input now",

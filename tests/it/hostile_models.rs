@@ -75,9 +75,9 @@ fn paths_that_are_no_models() {
 fn weights_that_are_missing_or_in_another_format() {
     let folder = copy("bert");
     fs::remove_file(folder.path().join("model.safetensors")).unwrap();
-    assert_says(&refused(folder.path()), &["no model.safetensors"]);
-    fs::write(folder.path().join("pytorch_model.bin"), [0; 16]).unwrap();
-    assert!(refused(folder.path()).details().contains("pytorch_model.bin"));
+    assert_says(&refused(folder.path()), &["no weights", "model.safetensors", "pytorch_model.bin"]);
+    fs::write(folder.path().join("tf_model.h5"), [0; 16]).unwrap();
+    assert!(refused(folder.path()).details().contains("tf_model.h5"));
 }
 
 #[test]
@@ -127,6 +127,12 @@ fn headers_that_contradict_the_file() {
             r#"{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},"a":{"dtype":"F32","shape":[4],"data_offsets":[16,32]}}"#,
             32,
             "twice",
+        ),
+        (r#"{"a\nb":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}"#, 16, "is not text"),
+        (
+            r#"{"a":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,4],"data_offsets":[0,16]}}"#,
+            16,
+            "no valid shape",
         ),
         ("[1, 2]", 0, "not JSON"),
     ];

@@ -43,5 +43,7 @@ mod ui;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
 mod vocabularies;
+/// Containers, prefixes, quantised and hostile weights, and memory.
+mod weights;
 /// The background thread: newest wins, cancelling, panics, shutting down.
 mod worker;

@@ -11,58 +11,10 @@ use serde::{
 };
 use serde_json::Value;
 
+use super::entry::{Dtype, Entry, MAX_DIMS, is_presentable};
+
 /// Headers above this size are refused; those of the largest public models are a few MiB.
 const MAX_HEADER_BYTES: u64 = 32 << 20;
-
-/// How numbers are stored in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dtype {
-    F64,
-    F32,
-    F16,
-    Bf16,
-}
-
-impl Dtype {
-    fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "F64" => Self::F64,
-            "F32" => Self::F32,
-            "F16" => Self::F16,
-            "BF16" => Self::Bf16,
-            _ => return None,
-        })
-    }
-
-    pub const fn size_bytes(self) -> usize {
-        match self {
-            Self::F64 => 8,
-            Self::F32 => 4,
-            Self::F16 | Self::Bf16 => 2,
-        }
-    }
-}
-
-/// One tensor of a file, as declared and checked.
-#[derive(Clone, Debug)]
-pub(super) struct Entry {
-    /// The type's name in the file.
-    pub dtype_name: String,
-    /// `None` for types that weights do not have (integers, booleans, eight-bit floats).
-    pub dtype: Option<Dtype>,
-    pub shape: Vec<usize>,
-    /// First byte, from the start of the file.
-    pub start: u64,
-    /// Length in bytes.
-    pub len: u64,
-}
-
-impl Entry {
-    /// Number of values; the header check made sure that it fits.
-    pub fn n_values(&self) -> usize {
-        self.shape.iter().product()
-    }
-}
 
 /// All tensors of a safetensors file of `file_len` bytes.
 ///
@@ -92,15 +44,16 @@ pub(super) fn read(file: &mut dyn Read, file_len: u64) -> Result<Vec<(String, En
         }
     }
     check_disjoint(&entries)?;
-    Ok(entries)
+    Ok(entries.into_iter().map(|(name, (entry, _))| (name, entry)).collect())
 }
 
-fn entry(value: &Value, data_start: u64, data_len: u64) -> Result<Entry, String> {
-    let dtype_name = value["dtype"].as_str().ok_or("has no dtype")?.to_owned();
+/// A tensor and its length in bytes.
+fn entry(value: &Value, data_start: u64, data_len: u64) -> Result<(Entry, u64), String> {
+    let dtype_name = value["dtype"].as_str().filter(|name| is_presentable(name)).ok_or("has no dtype")?.to_owned();
     let shape: Option<Vec<usize>> = value["shape"]
         .as_array()
         .and_then(|dims| dims.iter().map(|dim| dim.as_u64().and_then(|dim| usize::try_from(dim).ok())).collect());
-    let shape = shape.ok_or("has no valid shape")?;
+    let shape = shape.filter(|shape| shape.len() <= MAX_DIMS).ok_or("has no valid shape")?;
     let offsets = value["data_offsets"].as_array().map(Vec::as_slice);
     let Some([start, end]) = offsets else { return Err("has no data_offsets".to_owned()) };
     let (Some(start), Some(end)) = (start.as_u64(), end.as_u64()) else {
@@ -116,15 +69,15 @@ fn entry(value: &Value, data_start: u64, data_len: u64) -> Result<Entry, String>
             return Err(format!("has the shape {shape:?} in {dtype_name}, but {} bytes", end - start));
         }
     }
-    Ok(Entry { dtype_name, dtype, shape, start: data_start + start, len: end - start })
+    Ok((Entry { dtype_name, dtype, shape, strides: None, start: data_start + start }, end - start))
 }
 
-fn check_disjoint(entries: &[(String, Entry)]) -> Result<(), String> {
-    let mut by_start: Vec<_> = entries.iter().filter(|(_, entry)| entry.len > 0).collect();
-    by_start.sort_by_key(|(_, entry)| entry.start);
+fn check_disjoint(entries: &[(String, (Entry, u64))]) -> Result<(), String> {
+    let mut by_start: Vec<_> = entries.iter().filter(|(_, (_, len))| *len > 0).collect();
+    by_start.sort_by_key(|(_, (entry, _))| entry.start);
     for pair in by_start.windows(2) {
-        if let [(first, a), (second, b)] = pair
-            && a.start + a.len > b.start
+        if let [(first, (a, len)), (second, (b, _))] = pair
+            && a.start + len > b.start
         {
             return Err(format!("tensors {first} and {second} overlap"));
         }
@@ -154,6 +107,9 @@ impl<'de> Visitor<'de> for PairsVisitor {
         let mut pairs = Vec::new();
         let mut seen = std::collections::HashSet::new();
         while let Some((name, value)) = map.next_entry::<String, Value>()? {
+            if !is_presentable(&name) {
+                return Err(serde::de::Error::custom(format!("a name has {} bytes or is not text", name.len())));
+            }
             if !seen.insert(name.clone()) {
                 return Err(serde::de::Error::custom(format!("{name} is given twice")));
             }

@@ -1,32 +1,32 @@
-//! Reads checkpoint weights: finds each tensor under its name or an older one, checks its shape, and
-//! reads it straight into `f32`.
+//! Reads checkpoint weights: finds each tensor under its name, an older one, or inside a wrapper,
+//! checks its shape, and reads it straight into `f32`.
 //!
-//! Nothing is mapped and no file is read whole, so memory peaks at the `f32` size of what the model
-//! uses. No architecture is known here.
+//! Both formats, safetensors and PyTorch's own, come down to a table of tensors and where their
+//! values lie. Nothing is mapped and no file is read whole, so memory peaks at the `f32` size of what
+//! the model uses plus one tensor. Nothing in a file is executed. No architecture is known here.
 
+mod entry;
 mod header;
 mod linear;
+mod names;
+mod pickle;
 mod read;
+mod refuse;
+mod shards;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::{Component, Path},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use candle_core::{Device, Tensor};
 
-use self::header::Entry;
-pub(crate) use self::linear::Part;
+use self::{
+    entry::Entry,
+    names::{OLD_NAMES, Placement},
+};
+pub(crate) use self::{linear::Part, shards::FORMATS};
 use super::{
-    Control, LoadError, ModelFiles, Progress, Stage,
+    Control, Engine, LoadError, ModelFiles, Progress, Stage,
     audit::{Audit, Role, TensorFact},
 };
-
-const SINGLE: &str = "model.safetensors";
-const INDEX: &str = "model.safetensors.index.json";
-/// Weights in formats that are not read, to say so.
-const OTHER_FORMATS: [&str; 5] =
-    ["pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack", "model.onnx"];
 
 /// The tensors of one checkpoint, read on request.
 pub(crate) struct Weights<'a> {
@@ -37,8 +37,8 @@ pub(crate) struct Weights<'a> {
     shards: Vec<String>,
     /// Tensor name to shard and place.
     entries: BTreeMap<String, (usize, Entry)>,
-    /// The family's own prefix, such as `bert.`, and what the file has in its place.
-    prefix: Option<(&'static str, String)>,
+    /// Where the file has what the family knows under its own prefix.
+    placement: Option<Placement>,
     used: BTreeSet<String>,
     skipped: BTreeSet<String>,
     /// Where matrices are read before they are reordered.
@@ -47,48 +47,48 @@ pub(crate) struct Weights<'a> {
 }
 
 impl<'a> Weights<'a> {
-    /// Reads the headers of all weight files.
-    pub fn open(files: &'a ModelFiles, device: Device, control: &'a Control<'a>) -> Result<Self, LoadError> {
-        let shards = shard_names(files)?;
+    /// Reads what all weight files declare, and refuses what cannot be loaded.
+    pub fn open(files: &'a ModelFiles, engine: &Engine, control: &'a Control<'a>) -> Result<Self, LoadError> {
+        let shards = shards::names(files)?;
         let mut entries = BTreeMap::new();
+        let mut audit = Audit::default();
         for (idx, shard) in shards.iter().enumerate() {
-            let (mut reader, len) = files.reader(shard).map_err(|source| LoadError::Io {
-                file: shard.clone(),
-                path: files.location_of(shard),
-                source,
-            })?;
-            let found = header::read(&mut *reader, len).map_err(|reason| LoadError::Damaged {
-                file: shard.clone(),
-                path: files.location_of(shard),
-                reason,
-            })?;
-            entries.extend(found.into_iter().map(|(name, entry)| (name, (idx, entry))));
+            let (found, wrapper) = shards::open(files, shard)?;
+            if !wrapper.is_empty() {
+                audit.note_renamed("…", &format!("{wrapper}[…]"));
+            }
+            for (name, entry) in found {
+                for wrapper in names::WRAPPERS.iter().filter(|wrapper| name.contains(**wrapper)) {
+                    audit.note_renamed("…", &format!("{wrapper}…"));
+                }
+                entries.insert(names::without_wrappers(name), (idx, entry));
+            }
         }
         let mut weights = Self {
             files,
             control,
-            device,
+            device: engine.device().clone(),
             shards,
             entries,
-            prefix: None,
+            placement: None,
             used: BTreeSet::new(),
             skipped: BTreeSet::new(),
             scratch: Vec::new(),
-            audit: Audit::default(),
+            audit,
         };
+        refuse::check(files, &weights.entries)?;
+        weights.check_memory(engine)?;
         weights.audit.dtypes = weights.dtypes();
         Ok(weights)
     }
 
     /// Finds out what stands before the names of the body: `own` (such as `bert.`), nothing, or
-    /// what a wrapper added. `anchor` is a body tensor that every such checkpoint has, without prefix.
+    /// what wrappers added. `anchor` is a body tensor that every such checkpoint has, without prefix.
+    /// Heads, whose names do not begin with `own`, are then looked for inside the wrappers and outside.
     pub fn set_prefix(&mut self, own: &'static str, anchor: &str) {
-        let found = self.entries.keys().find_map(|name| name.strip_suffix(anchor)).map(str::to_owned);
-        if let Some(found) = found {
-            if found != own {
-                self.audit.renamed.push((format!("{own}…"), format!("{found}…")));
-            }
-            self.prefix = Some((own, found));
+        self.placement = Placement::find(own, anchor, self.entries.keys().map(String::as_str));
+        if let Some((expected, found)) = self.placement.as_ref().and_then(Placement::renamed) {
+            self.audit.note_renamed(&expected, &found);
         }
     }
 
@@ -180,24 +180,23 @@ impl<'a> Weights<'a> {
         Ok(())
     }
 
-    /// The name in the file, when the tensor is there with the expected shape.
+    /// The name in the file, when the tensor is there with a usable type and the expected shape.
     fn checked(&mut self, name: &str, shape: &[usize]) -> Result<String, LoadError> {
         let path = || self.files.location();
         let Some(found) = self.find(name) else {
             return Err(LoadError::MissingTensor { name: name.to_owned(), path: path() });
         };
         let entry = &self.entries[&found].1;
+        if entry.dtype.is_none() {
+            return Err(LoadError::Dtype { name: found, dtype: entry.dtype_name.clone(), path: path() });
+        }
         if entry.shape != shape {
             let (found_shape, expected) = (entry.shape.clone(), shape.to_vec());
             return Err(LoadError::WrongShape { name: found, found: found_shape, expected, path: path() });
         }
-        if entry.dtype.is_none() {
-            return Err(LoadError::Dtype { name: found, dtype: entry.dtype_name.clone(), path: path() });
-        }
         for (new, old) in OLD_NAMES {
-            let renamed = (format!("….{new}"), format!("….{old}"));
-            if name.ends_with(new) && found.ends_with(old) && !self.audit.renamed.contains(&renamed) {
-                self.audit.renamed.push(renamed);
+            if name.ends_with(new) && found.ends_with(old) {
+                self.audit.note_renamed(&format!("….{new}"), &format!("….{old}"));
             }
         }
         Ok(found)
@@ -205,21 +204,32 @@ impl<'a> Weights<'a> {
 
     /// The name under which the file has a tensor that the family calls `name`.
     fn find(&self, name: &str) -> Option<String> {
-        let placed = match &self.prefix {
-            None => name.to_owned(),
-            Some((own, found)) => match name.strip_prefix(own) {
-                Some(rest) => format!("{found}{rest}"),
-                // A head: what a wrapper put before the body stands before the head too.
-                None => format!("{}{name}", found.strip_suffix(own).unwrap_or_default()),
-            },
+        let placed = match &self.placement {
+            None => vec![name.to_owned()],
+            Some(placement) => placement.candidates(name),
         };
-        if self.entries.contains_key(&placed) {
-            return Some(placed);
+        let old = placed.iter().flat_map(|placed| {
+            OLD_NAMES.iter().filter_map(|(new, old)| Some(format!("{}{old}", placed.strip_suffix(new)?)))
+        });
+        placed.iter().cloned().chain(old).find(|name| self.entries.contains_key(name))
+    }
+
+    /// Refuses a model that does not fit, before anything is allocated for it.
+    fn check_memory(&self, engine: &Engine) -> Result<(), LoadError> {
+        let Some(available) = engine.available_memory() else { return Ok(()) };
+        let mut seen = BTreeSet::new();
+        let sizes = self.entries.values().filter_map(|(shard, entry)| {
+            // Tied tensors are one tensor under two names.
+            let is_new = entry.dtype.is_some() && seen.insert((shard, entry.start, &entry.shape));
+            is_new.then(|| (entry.n_values() as u64).saturating_mul(size_of::<f32>() as u64))
+        });
+        // Every tensor once, and the largest again while it is put in order.
+        let (total, largest) = sizes.fold((0u64, 0), |(sum, max), size| (sum.saturating_add(size), size.max(max)));
+        let needed = total.saturating_add(largest);
+        if needed > available {
+            return Err(LoadError::TooLarge { needed, available, path: self.files.location() });
         }
-        OLD_NAMES
-            .iter()
-            .filter_map(|(new, old)| placed.strip_suffix(new).map(|stem| format!("{stem}{old}")))
-            .find(|name| self.entries.contains_key(name))
+        Ok(())
     }
 
     fn dtypes(&self) -> Vec<(String, usize)> {
@@ -229,42 +239,4 @@ impl<'a> Weights<'a> {
         }
         counts.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()
     }
-}
-
-/// How old TensorFlow conversions call the parameters of a norm.
-const OLD_NAMES: [(&str, &str); 2] = [("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")];
-
-/// The weight files of a checkpoint: the one the user chose, `model.safetensors`, or what an index lists.
-fn shard_names(files: &ModelFiles) -> Result<Vec<String>, LoadError> {
-    let part_of_index = |name: &str| name.contains("-of-") && files.contains(INDEX);
-    match files.chosen_weights() {
-        Some(chosen) if !part_of_index(chosen) => return Ok(vec![chosen.to_owned()]),
-        _ if files.contains(SINGLE) => return Ok(vec![SINGLE.to_owned()]),
-        _ => {}
-    }
-    let Some(bytes) = files.read(INDEX) else {
-        let other = OTHER_FORMATS.into_iter().find(|name| files.contains(name)).map(str::to_owned);
-        return Err(LoadError::NoWeights { path: files.location(), other });
-    };
-    let (file, path) = (INDEX.to_owned(), files.location_of(INDEX));
-    let bytes = bytes.map_err(|source| LoadError::Io { file: file.clone(), path: path.clone(), source })?;
-    let damaged = |reason: String| LoadError::Damaged { file: file.clone(), path: path.clone(), reason };
-    let index: serde_json::Value =
-        serde_json::from_slice(&bytes).map_err(|error| damaged(format!("it is not JSON ({error})")))?;
-    let map = index["weight_map"].as_object().ok_or_else(|| damaged("it has no weight_map".to_owned()))?;
-    let mut shards = BTreeSet::new();
-    for shard in map.values() {
-        let shard = shard.as_str().ok_or_else(|| damaged("a file name is not text".to_owned()))?;
-        if !stays_inside(shard) {
-            return Err(LoadError::ShardOutside { file, shard: shard.to_owned(), path });
-        }
-        shards.insert(shard.to_owned());
-    }
-    Ok(shards.into_iter().collect())
-}
-
-/// Whether a relative name cannot leave the folder it is relative to, on any platform.
-fn stays_inside(name: &str) -> bool {
-    let mut parts = Path::new(name).components();
-    !name.is_empty() && !name.contains(['\\', ':']) && parts.all(|part| matches!(part, Component::Normal(_)))
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read, SeekFrom};
 
 use rayon::prelude::*;
 
-use super::header::{Dtype, Entry};
+use super::entry::{Dtype, Entry, extent};
 use crate::model::{LoadError, ModelFiles};
 
 /// Values per task: large enough that opening the file once per task costs nothing.
@@ -20,22 +20,52 @@ pub(super) fn fill(
     entry: &Entry,
     out: &mut [f32],
 ) -> Result<(), LoadError> {
+    let path = || files.location_of(shard);
     let Some(dtype) = entry.dtype else {
-        return Err(LoadError::Dtype {
-            name: name.to_owned(),
-            dtype: entry.dtype_name.clone(),
-            path: files.location_of(shard),
-        });
+        return Err(LoadError::Dtype { name: name.to_owned(), dtype: entry.dtype_name.clone(), path: path() });
     };
+    let finite = match &entry.strides {
+        None => read_run(files, shard, dtype, entry.start, out),
+        Some(strides) => {
+            let mut run = vec![0.0; extent(&entry.shape, strides).unwrap_or(0)];
+            read_run(files, shard, dtype, entry.start, &mut run).map(|_| {
+                gather(&run, &entry.shape, strides, out);
+                out.iter().all(|value| value.is_finite())
+            })
+        }
+    };
+    match finite {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(LoadError::NotFinite { name: name.to_owned(), path: path() }),
+        Err(source) => Err(LoadError::Io { file: shard.to_owned(), path: path(), source }),
+    }
+}
+
+/// Reads values that lie one after the other; answers whether all of them are finite.
+fn read_run(files: &ModelFiles, shard: &str, dtype: Dtype, start: u64, out: &mut [f32]) -> io::Result<bool> {
     let finite = out.par_chunks_mut(PIECE).enumerate().map(|(idx, piece)| {
         let (mut reader, _) = files.reader(shard)?;
-        reader.seek(SeekFrom::Start(entry.start + (idx * PIECE * dtype.size_bytes()) as u64))?;
+        reader.seek(SeekFrom::Start(start + (idx * PIECE * dtype.size_bytes()) as u64))?;
         read_piece(&mut *reader, dtype, piece)
     });
-    match finite.try_reduce(|| true, |a, b| Ok(a & b)) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(LoadError::NotFinite { name: name.to_owned(), path: files.location_of(shard) }),
-        Err(source) => Err(LoadError::Io { file: shard.to_owned(), path: files.location_of(shard), source }),
+    finite.try_reduce(|| true, |a, b| Ok(a & b))
+}
+
+/// Copies a strided view into order, last dimension first. Transposed and sliced weights are saved as
+/// such views.
+fn gather(run: &[f32], shape: &[usize], strides: &[usize], out: &mut [f32]) {
+    let Some((&row, outer)) = shape.split_last() else { return };
+    let stride = strides.last().copied().unwrap_or(1);
+    for (idx, out) in out.chunks_exact_mut(row.max(1)).enumerate() {
+        let mut rest = idx;
+        let mut start = 0;
+        for (dim, stride) in outer.iter().zip(strides).rev() {
+            start += rest % dim * stride;
+            rest /= dim;
+        }
+        for (col, out) in out.iter_mut().enumerate() {
+            *out = run[start + col * stride];
+        }
     }
 }
 
@@ -86,7 +116,19 @@ fn f32_from_f16(bits: u16) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::f32_from_f16;
+    use super::{f32_from_f16, gather};
+
+    #[test]
+    fn views_are_copied_into_order() {
+        let run: Vec<f32> = (0..24).map(|n| n as f32).collect();
+        let mut out = [0.0; 6];
+        gather(&run, &[2, 3], &[1, 2], &mut out);
+        assert_eq!(out, [0.0, 2.0, 4.0, 1.0, 3.0, 5.0]);
+        gather(&run, &[3, 1, 2], &[8, 100, 3], &mut out);
+        assert_eq!(out, [0.0, 3.0, 8.0, 11.0, 16.0, 19.0]);
+        gather(&run, &[6], &[4], &mut out);
+        assert_eq!(out, [0.0, 4.0, 8.0, 12.0, 16.0, 20.0]);
+    }
 
     #[test]
     fn half_precision_widens_exactly() {
