@@ -154,7 +154,11 @@ impl Attention {
             scores = kernels::softcap(&scores, cap)?;
         }
         if biased {
-            let own = self.bias.as_ref().map(|bias| pass.bias_of(bias, q.dim(1)?, n_key, q.device())).transpose()?;
+            let own = match &self.bias {
+                Some(RelativeBias::Disentangled(term)) => Some(term.scores(q, k, scale)?),
+                Some(bias) => Some(pass.bias_of(bias, q.dim(1)?, n_key, q.device())?),
+                None => None,
+            };
             if let Some(bias) = own.as_ref().or(pass.bias.as_ref()) {
                 scores = scores.broadcast_add(bias)?;
                 run.keep_bias(at, bias, own.is_none())?;

@@ -15,7 +15,7 @@ const FILE: &str = "config.json";
 const MAX_WIDTH: usize = 1 << 20;
 /// What configurations call the number of heads.
 const N_HEADS: [&str; 4] = ["num_attention_heads", "n_head", "n_heads", "num_heads"];
-const MAX_LAYERS: usize = 4096;
+pub(crate) const MAX_LAYERS: usize = 4096;
 const MAX_ROWS: usize = 1 << 24;
 const MAX_PIXELS: usize = 1 << 15;
 
@@ -94,6 +94,11 @@ impl Config {
         self.size(&["hidden_size", "n_embd", "d_model", "dim"], MAX_WIDTH)
     }
 
+    /// Width of the embeddings, where it may differ from `d_model`.
+    pub fn d_embedding(&self) -> Result<Option<usize>, LoadError> {
+        self.optional_size(&["embedding_size"], MAX_WIDTH)
+    }
+
     /// Width between the two linear maps of an MLP; `None` when the file leaves it to the family.
     pub fn d_mlp(&self) -> Result<Option<usize>, LoadError> {
         self.optional_size(&["intermediate_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim"], MAX_WIDTH)
@@ -142,7 +147,7 @@ impl Config {
     }
 
     pub fn norm_eps(&self, default: f32) -> Result<f32, LoadError> {
-        let aliases = ["layer_norm_eps", "layer_norm_epsilon", "layernorm_eps", "rms_norm_eps"];
+        let aliases = ["layer_norm_eps", "layer_norm_epsilon", "layernorm_eps", "rms_norm_eps", "norm_eps"];
         let Some((name, value)) = self.get(&aliases) else { return Ok(default) };
         match value.as_f64() {
             Some(eps) if (0.0..=1.0).contains(&eps) => Ok(eps as f32),
@@ -151,9 +156,13 @@ impl Config {
     }
 
     pub fn activation(&self, default: Activation) -> Result<Activation, LoadError> {
-        let Some(name) = self.text(&["hidden_act", "activation_function", "hidden_activation"]) else {
-            return Ok(default);
-        };
+        let aliases = ["hidden_act", "activation_function", "hidden_activation", "activation"];
+        self.activation_of(&aliases, default)
+    }
+
+    /// The activation under any of these names.
+    pub fn activation_of(&self, aliases: &[&'static str], default: Activation) -> Result<Activation, LoadError> {
+        let Some(name) = self.text(aliases) else { return Ok(default) };
         Activation::from_name(name).ok_or_else(|| self.error(format!("its activation “{name}” is not supported")))
     }
 
@@ -262,15 +271,19 @@ impl Config {
         }
     }
 
+    /// The id of a special token, such as `pad_token_id`.
+    pub fn token(&self, name: &str) -> Option<u32> {
+        self.values.get(name).and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok())
+    }
+
     /// What frames a text that the model writes.
     pub fn decoding(&self) -> Decoding {
-        let id = |name: &str| self.values.get(name).and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
         let end = match self.values.get("eos_token_id") {
             Some(Value::Array(ids)) => ids.iter().filter_map(|id| u32::try_from(id.as_u64()?).ok()).collect(),
-            _ => id("eos_token_id").into_iter().collect(),
+            _ => self.token("eos_token_id").into_iter().collect(),
         };
-        let start = id("decoder_start_token_id").or_else(|| id("bos_token_id"));
-        Decoding { start, end, forced_first: id("forced_bos_token_id"), never: Vec::new() }
+        let start = self.token("decoder_start_token_id").or_else(|| self.token("bos_token_id"));
+        Decoding { start, end, forced_first: self.token("forced_bos_token_id"), never: Vec::new() }
     }
 
     fn get(&self, aliases: &[&'static str]) -> Option<(&'static str, &Value)> {

@@ -11,6 +11,7 @@ mod bicubic;
 mod block;
 pub mod bundled;
 mod config;
+mod disentangled;
 mod embedding;
 mod encode;
 mod engine;

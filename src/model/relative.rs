@@ -1,8 +1,10 @@
-//! Biases on attention scores that depend on positions only.
+//! Biases on attention scores that depend on positions.
 
 use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor};
+
+use super::disentangled::Disentangled;
 
 /// A bias on attention scores.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub(crate) enum RelativeBias {
     },
     /// A slope per head times the key's position (ALiBi, Press et al. 2022).
     Alibi { slopes: Vec<f32> },
+    /// Contents compared with positions (DeBERTa): it takes the layer's queries and keys.
+    Disentangled(Disentangled),
 }
 
 impl RelativeBias {
@@ -32,7 +36,7 @@ impl RelativeBias {
         Self::Alibi { slopes }
     }
 
-    /// The bias of queries at `queries` on keys from 0.
+    /// The bias of queries at `queries` on keys from 0, where it depends on positions alone.
     ///
     /// # Shapes
     /// - result: `[heads, queries.len() or 1, n_key]`
@@ -64,6 +68,7 @@ impl RelativeBias {
                     slopes.iter().flat_map(|slope| (0..n_key).map(move |key| slope * key as f32)).collect();
                 Tensor::from_vec(values, (slopes.len(), 1, n_key), device)
             }
+            Self::Disentangled(_) => candle_core::bail!("this bias is not one of positions alone"),
         }
     }
 }

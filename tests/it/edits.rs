@@ -135,7 +135,8 @@ fn edits_that_do_not_fit_are_refused() {
 #[test]
 fn pattern_gradients_match_finite_differences() {
     const STEP: f32 = 1e-2;
-    for (folder, row) in [("bert", 4), ("gpt2", 11), ("vit", 0)] {
+    let folders = [("bert", 4), ("gpt2", 11), ("vit", 0), ("families/deberta-v3", 4), ("families/modernbert", 5)];
+    for (folder, row) in folders {
         let (model, encoded) = setup(folder);
         let objective = Objective::LogitDifference { row, id: 1, against: 2 };
         let gradients = model.pattern_gradients(&encoded, objective, &[], &uninterrupted).unwrap();

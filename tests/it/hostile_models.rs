@@ -4,6 +4,7 @@
 use std::{fs, path::Path};
 
 use attnscope::model::{Engine, Input, LoadError, Model, ModelError, ModelFiles, RunPlan, uninterrupted};
+use safetensors::{SafeTensors, tensor::TensorView};
 use tempfile::TempDir;
 
 use crate::parity::{fixture, load};
@@ -48,6 +49,24 @@ fn write_weights(folder: &TempDir, header: &str, n_data: usize) {
     bytes.extend_from_slice(header.as_bytes());
     bytes.resize(bytes.len() + n_data, 0);
     fs::write(folder.path().join("model.safetensors"), bytes).unwrap();
+}
+
+/// Leaves a classifier one output.
+fn keep_first_class(folder: &TempDir) {
+    let path = folder.path().join("model.safetensors");
+    let bytes = fs::read(&path).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let narrowed = tensors.iter().map(|(name, view)| {
+        let mut shape = view.shape().to_vec();
+        let mut data = view.data();
+        if name.starts_with("classifier.") {
+            data = &data[..data.len() / shape[0]];
+            shape[0] = 1;
+        }
+        (name.to_owned(), TensorView::new(view.dtype(), shape, data).unwrap())
+    });
+    let narrowed: Vec<_> = narrowed.collect();
+    fs::write(&path, safetensors::serialize(narrowed, None).unwrap()).unwrap();
 }
 
 /// Overwrites the first value of a tensor.
@@ -197,6 +216,30 @@ fn an_unknown_model_type_is_told_what_is_supported() {
     for supported in ["bert", "gpt2", "llama", "vit"] {
         assert!(error.details().contains(supported), "{}", error.details());
     }
+}
+
+#[test]
+fn a_deberta_with_a_convolution_is_refused() {
+    let folder = copy("families/deberta-v3");
+    edit(&folder, "config.json", |text| text.replacen('{', "{\"conv_kernel_size\": 3,", 1));
+    assert_says(&refused(folder.path()), &["convolution", "conv_kernel_size"]);
+}
+
+#[test]
+fn positions_that_padding_leaves_none_of_are_refused() {
+    let folder = copy("families/roberta");
+    edit(&folder, "config.json", |text| text.replace("\"pad_token_id\": 1", "\"pad_token_id\": 4000000000"));
+    assert_says(&refused(folder.path()), &["24 positions", "padding"]);
+}
+
+#[test]
+fn a_classifier_with_a_single_output_predicts_no_class() {
+    let folder = copy("families/distilbert-classifier");
+    keep_first_class(&folder);
+    let files = ModelFiles::open(folder.path()).unwrap();
+    let model = Model::load(&files, "one", &Engine::cpu(Some(1)).unwrap(), &uninterrupted).unwrap();
+    assert_eq!(model.spec().head, None);
+    assert!(model.audit().warnings.iter().any(|warning| warning.contains("one number")), "{:?}", model.audit());
 }
 
 #[test]

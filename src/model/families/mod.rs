@@ -1,15 +1,23 @@
 //! One small file per architecture: each maps a configuration and tensor names to the generic
 //! embedding, block and head. No arithmetic here.
 
+mod albert;
 mod bert;
 mod bloom;
+mod deberta;
 mod decoder;
+mod distilbert;
+mod electra;
+mod encoder;
 mod gpt2;
 mod gpt_neo;
 mod gpt_neox;
 mod llama;
+mod modernbert;
+mod mpnet;
 mod opt;
 mod phi;
+mod roberta;
 mod vit;
 
 use candle_core::Tensor;
@@ -26,7 +34,25 @@ use super::{
 use crate::spec::{HeadKind, LayerSpec};
 
 /// The `model_type`s that [`build`] knows.
-const SUPPORTED: &[&str] = &["bert", "bloom", "gpt2", "gpt_neo", "gpt_neox", "opt", "phi", "vit"];
+const SUPPORTED: &[&str] = &[
+    "albert",
+    "bert",
+    "bloom",
+    "camembert",
+    "deberta-v2",
+    "distilbert",
+    "electra",
+    "gpt2",
+    "gpt_neo",
+    "gpt_neox",
+    "modernbert",
+    "mpnet",
+    "opt",
+    "phi",
+    "roberta",
+    "vit",
+    "xlm-roberta",
+];
 
 /// Every `model_type` that [`build`] knows, in alphabetical order.
 pub(crate) fn supported() -> Vec<&'static str> {
@@ -49,14 +75,23 @@ pub(crate) fn check(config: &Config) -> Result<(), LoadError> {
 /// Builds the network that `config.json` describes.
 pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     match config.model_type()?.as_str() {
+        "albert" => albert::build(config, weights),
         "bert" => bert::build(config, weights),
         "bloom" => bloom::build(config, weights),
+        "camembert" => roberta::build(config, "camembert", weights),
+        "deberta-v2" => deberta::build(config, weights),
+        "distilbert" => distilbert::build(config, weights),
+        "electra" => electra::build(config, weights),
         "gpt2" => gpt2::build(config, weights),
         "gpt_neo" => gpt_neo::build(config, weights),
         "gpt_neox" => gpt_neox::build(config, weights),
+        "modernbert" => modernbert::build(config, weights),
+        "mpnet" => mpnet::build(config, weights),
         "opt" => opt::build(config, weights),
         "phi" => phi::build(config, weights),
+        "roberta" => roberta::build(config, "roberta", weights),
         "vit" => vit::build(config, weights),
+        "xlm-roberta" => roberta::build(config, "xlm-roberta", weights),
         other => llama::build(config, other, weights),
     }
 }

@@ -128,6 +128,11 @@ impl<'a> Weights<'a> {
         self.audit.absent.push(name.to_owned());
     }
 
+    /// Leaves a sentence for the user.
+    pub fn warn(&mut self, sentence: &str) {
+        self.audit.warnings.push(sentence.to_owned());
+    }
+
     /// What was read and what was left over.
     pub fn finish(mut self) -> Audit {
         self.audit.n_loaded = self.used.len();

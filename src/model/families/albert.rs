@@ -1,0 +1,67 @@
+//! ALBERT: BERT with narrow embeddings and layers that share their weights.
+
+use std::sync::Arc;
+
+use super::{
+    decoder::network,
+    encoder::{BlockNames, HeadNames, Sizes, block, embedding, head},
+    linear,
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        block::{Block, Stack},
+        config::{Config, MAX_LAYERS},
+        kernels::Activation,
+        network::Network,
+        weights::Weights,
+    },
+};
+
+const BLOCK: BlockNames = BlockNames {
+    qkv: ["attention.query", "attention.key", "attention.value"],
+    out: "attention.dense",
+    attention_norm: "attention.LayerNorm",
+    mlp: ["ffn", "ffn_output"],
+    mlp_norm: "full_layer_layer_norm",
+};
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let d_embedding = config.d_embedding()?.unwrap_or(128);
+    let sizes = Sizes { d_embedding, ..Sizes::read(config, Activation::GeluTanh)? };
+    weights.set_prefix("albert.", "embeddings.word_embeddings.weight");
+    let mut embedding = embedding(weights, &sizes, "albert.embeddings", true)?;
+    let mapping = "albert.encoder.embedding_hidden_mapping_in";
+    embedding.projection = Some(linear(weights, mapping, sizes.d_embedding, sizes.d_model)?);
+    let stack = Stack { blocks: blocks(config, weights, &sizes)?, ..Stack::new(StackKind::SelfAttention, vec![], None) };
+    let names = HeadNames {
+        dense: "predictions.dense",
+        activation: sizes.activation,
+        norm: "predictions.LayerNorm",
+        decoder: "predictions.decoder",
+        bias: "predictions.bias",
+        pooler: "albert.pooler",
+        pooled: Activation::Tanh,
+        classifier: "classifier",
+    };
+    let head = head(config, weights, &sizes, &names, embedding.word.rows()?)?;
+    Ok(network("albert", (sizes.d_model, sizes.n_vocab), embedding, stack, head))
+}
+
+/// Consecutive layers belong to one group and share its blocks; each layer runs all of them.
+fn blocks(config: &Config, weights: &mut Weights<'_>, sizes: &Sizes) -> Result<Vec<Arc<Block>>, LoadError> {
+    let n_layers = sizes.n_layers;
+    let n_groups = config.optional_size(&["num_hidden_groups"], n_layers)?.unwrap_or(1);
+    let n_inner = config.optional_size(&["inner_group_num"], MAX_LAYERS / n_layers)?.unwrap_or(1);
+    let mut groups = Vec::new();
+    for group in 0..n_groups {
+        let mut blocks = Vec::new();
+        for inner in 0..n_inner {
+            let name = format!("albert.encoder.albert_layer_groups.{group}.albert_layers.{inner}");
+            blocks.push(Arc::new(block(weights, sizes, &name, &BLOCK)?));
+        }
+        groups.push(blocks);
+    }
+    Ok((0..n_layers).flat_map(|layer| groups[layer * n_groups / n_layers].clone()).collect())
+}

@@ -1,0 +1,183 @@
+//! DeBERTa-v2 and v3: BERT whose scores also compare contents with relative positions.
+
+use candle_core::Tensor;
+
+use super::{
+    decoder::network,
+    encoder::{BlockNames, HeadNames, Sizes, block, head, segments},
+    layer_norm, linear,
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        block::Stack,
+        config::Config,
+        disentangled::{Disentangled, Distances},
+        embedding::{Positions, TextEmbedding},
+        kernels::Activation,
+        network::Network,
+        relative::RelativeBias,
+        weights::Weights,
+    },
+};
+
+const BLOCK: BlockNames = BlockNames {
+    qkv: ["attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"],
+    out: "attention.output.dense",
+    attention_norm: "attention.output.LayerNorm",
+    mlp: ["intermediate.dense", "output.dense"],
+    mlp_norm: "output.LayerNorm",
+};
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let mut sizes = Sizes::read(config, Activation::Gelu)?;
+    if config.number(&["conv_kernel_size"])?.is_some_and(|size| size > 0.0) {
+        return Err(config.error("a DeBERTa with a convolution (conv_kernel_size) is not supported"));
+    }
+    if config.d_embedding()?.is_some_and(|width| width != sizes.d_model) {
+        return Err(config.error("a DeBERTa with narrower embeddings (embedding_size) is not supported"));
+    }
+    // Contents with contents, contents with positions, positions with contents: each adds to the variance.
+    let kinds = Kinds::read(config);
+    let n_terms = 1 + usize::from(kinds.keys) + usize::from(kinds.queries);
+    sizes.spec.scale = 1.0 / ((sizes.spec.d_head * n_terms) as f32).sqrt();
+    sizes.spec.biased = kinds.relative && n_terms > 1;
+
+    weights.set_prefix("deberta.", "embeddings.word_embeddings.weight");
+    let embedding = embedding(config, weights, &sizes)?;
+    let positions = if kinds.relative { Some(positions(config, weights, &sizes)?) } else { None };
+    let mut blocks = Vec::new();
+    for layer in 0..sizes.n_layers {
+        let name = format!("deberta.encoder.layer.{layer}");
+        let mut block = block(weights, &sizes, &name, &BLOCK)?;
+        if let Some((table, distances)) = &positions {
+            let disentangled = compare(weights, &sizes, kinds, &name, table, *distances)?;
+            block.attention.bias = Some(RelativeBias::Disentangled(disentangled));
+        }
+        blocks.push(block);
+    }
+    let head = head(config, weights, &sizes, &head_names(config, weights, &sizes)?, embedding.word.rows()?)?;
+    let stack = Stack::new(StackKind::SelfAttention, blocks, None);
+    Ok(network("deberta-v2", (sizes.d_model, sizes.n_vocab), embedding, stack, head))
+}
+
+/// Which terms besides contents with contents the scores have.
+#[derive(Clone, Copy)]
+struct Kinds {
+    relative: bool,
+    /// Contents with positions, which need keys of their own.
+    keys: bool,
+    /// Positions with contents, which need queries of their own.
+    queries: bool,
+    /// Whether positions go through the maps of the contents.
+    shared: bool,
+}
+
+impl Kinds {
+    fn read(config: &Config) -> Self {
+        let listed = config.names("pos_att_type").unwrap_or_else(|| {
+            let text = config.text(&["pos_att_type"]).unwrap_or_default().to_lowercase();
+            text.split('|').map(|kind| kind.trim().to_owned()).collect()
+        });
+        let has = |kind: &str| listed.iter().any(|listed| listed == kind);
+        Self {
+            relative: config.flag("relative_attention", false),
+            keys: has("c2p"),
+            queries: has("p2c"),
+            shared: config.flag("share_att_key", false),
+        }
+    }
+}
+
+fn embedding(config: &Config, weights: &mut Weights<'_>, sizes: &Sizes) -> Result<TextEmbedding, LoadError> {
+    let &Sizes { d_model, n_vocab, n_positions, eps, .. } = sizes;
+    let name = |part: &str| format!("deberta.embeddings.{part}");
+    let word = weights.tensor(&name("word_embeddings.weight"), &[n_vocab, d_model])?;
+    let table = name("position_embeddings.weight");
+    let position = if config.flag("position_biased_input", true) {
+        Some(Positions::from_zero(weights.tensor(&table, &[n_positions, d_model])?))
+    } else {
+        weights.skip(&table);
+        None
+    };
+    let has_segments = config.number(&["type_vocab_size"])?.is_some_and(|n| n > 0.0);
+    let table = name("token_type_embeddings.weight");
+    let segment = if has_segments { segments(weights, sizes, &table)? } else { None };
+    let norm = Some(layer_norm(weights, &name("LayerNorm"), d_model, eps)?);
+    weights.skip(&name("position_ids"));
+    Ok(TextEmbedding { position, segment, norm, ..TextEmbedding::tokens(word, n_positions) })
+}
+
+/// The table of relative positions `[2 · span, d_model]`, normed, and how distances share its rows.
+fn positions(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    sizes: &Sizes,
+) -> Result<(Tensor, Distances), LoadError> {
+    // Negative numbers stand for “none”.
+    let size = |name: &'static str| -> Result<Option<usize>, LoadError> {
+        match config.number(&[name])? {
+            Some(n) if n > 0.0 => config.optional_size(&[name], 1 << 20),
+            _ => Ok(None),
+        }
+    };
+    let furthest = size("max_relative_positions")?.unwrap_or(sizes.n_positions);
+    let n_buckets = size("position_buckets")?;
+    let distances = Distances { span: n_buckets.unwrap_or(furthest), logarithmic: n_buckets.and(Some(furthest)) };
+    let name = "deberta.encoder.rel_embeddings.weight";
+    let table = weights.tensor(name, &[2 * distances.span, sizes.d_model])?;
+    let is_normed = config.text(&["norm_rel_ebd"]).unwrap_or("none").to_lowercase().contains("layer_norm");
+    if !is_normed {
+        return Ok((table, distances));
+    }
+    let norm = layer_norm(weights, "deberta.encoder.LayerNorm", sizes.d_model, sizes.eps)?;
+    Ok((norm.forward(&table)?, distances))
+}
+
+/// The table as the layer under `name` sees it.
+fn compare(
+    weights: &mut Weights<'_>,
+    sizes: &Sizes,
+    kinds: Kinds,
+    name: &str,
+    table: &Tensor,
+    distances: Distances,
+) -> Result<Disentangled, LoadError> {
+    let spec = sizes.spec;
+    let mut by_head = |part: &str| -> Result<Tensor, LoadError> {
+        let name = format!("{name}.attention.self.{part}");
+        let mapped = linear(weights, &name, sizes.d_model, sizes.d_model)?.forward(table)?;
+        Ok(mapped.reshape(((), spec.n_heads, spec.d_head))?.transpose(0, 1)?.contiguous()?)
+    };
+    let [key, query] = if kinds.shared { ["key_proj", "query_proj"] } else { ["pos_key_proj", "pos_query_proj"] };
+    Ok(Disentangled {
+        keys: kinds.keys.then(|| by_head(key)).transpose()?,
+        queries: kinds.queries.then(|| by_head(query)).transpose()?,
+        distances,
+    })
+}
+
+/// The names of the heads, whose vocabulary part has older and newer ones.
+fn head_names(config: &Config, weights: &Weights<'_>, sizes: &Sizes) -> Result<HeadNames, LoadError> {
+    let older = HeadNames {
+        dense: "cls.predictions.transform.dense",
+        activation: sizes.activation,
+        norm: "cls.predictions.transform.LayerNorm",
+        decoder: "cls.predictions.decoder",
+        bias: "cls.predictions.bias",
+        pooler: "pooler.dense",
+        pooled: config.activation_of(&["pooler_hidden_act"], Activation::Gelu)?,
+        classifier: "classifier",
+    };
+    if !weights.has("lm_predictions.lm_head.dense.weight") {
+        return Ok(older);
+    }
+    Ok(HeadNames {
+        dense: "lm_predictions.lm_head.dense",
+        norm: "lm_predictions.lm_head.LayerNorm",
+        decoder: "lm_predictions.lm_head.decoder",
+        bias: "lm_predictions.lm_head.bias",
+        ..older
+    })
+}

@@ -1,0 +1,38 @@
+//! DistilBERT: BERT without segments.
+
+use super::{
+    decoder::network,
+    encoder::{BlockNames, HeadNames, Sizes, blocks, embedding, head},
+};
+use crate::{
+    ids::StackKind,
+    model::{LoadError, block::Stack, config::Config, kernels::Activation, network::Network, weights::Weights},
+};
+
+const BLOCK: BlockNames = BlockNames {
+    qkv: ["attention.q_lin", "attention.k_lin", "attention.v_lin"],
+    out: "attention.out_lin",
+    attention_norm: "sa_layer_norm",
+    mlp: ["ffn.lin1", "ffn.lin2"],
+    mlp_norm: "output_layer_norm",
+};
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let sizes = Sizes::read(config, Activation::Gelu)?;
+    weights.set_prefix("distilbert.", "embeddings.word_embeddings.weight");
+    let embedding = embedding(weights, &sizes, "distilbert.embeddings", false)?;
+    let blocks = blocks(weights, &sizes, "distilbert.transformer.layer", &BLOCK)?;
+    let names = HeadNames {
+        dense: "vocab_transform",
+        activation: sizes.activation,
+        norm: "vocab_layer_norm",
+        decoder: "vocab_projector",
+        bias: "vocab_projector.bias",
+        pooler: "pre_classifier",
+        pooled: Activation::Relu,
+        classifier: "classifier",
+    };
+    let head = head(config, weights, &sizes, &names, embedding.word.rows()?)?;
+    let stack = Stack::new(StackKind::SelfAttention, blocks, None);
+    Ok(network("distilbert", (sizes.d_model, sizes.n_vocab), embedding, stack, head))
+}

@@ -1,0 +1,237 @@
+//! What BERT and its descendants share: sizes, embeddings, post-norm blocks, and the choice of a head.
+
+use candle_core::Tensor;
+
+use super::{classifier, decoder, layer_norm, linear, mlp, n_classes, qkv};
+use crate::{
+    model::{
+        LoadError,
+        attention::Attention,
+        block::{Block, Norms},
+        config::Config,
+        embedding::{Positions, TextEmbedding},
+        head::{Head, Reads, Transform},
+        kernels::Activation,
+        weights::Weights,
+    },
+    spec::{HeadKind, LayerSpec},
+};
+
+/// Sizes of an encoder, and what its configuration says about all layers.
+pub(super) struct Sizes {
+    pub d_model: usize,
+    /// Width of the embeddings; `d_model` unless the family has another.
+    pub d_embedding: usize,
+    pub d_mlp: usize,
+    pub n_vocab: usize,
+    /// Rows of the position table.
+    pub n_positions: usize,
+    pub n_layers: usize,
+    pub eps: f32,
+    pub activation: Activation,
+    pub spec: LayerSpec,
+    /// Whether the encoder was made a decoder.
+    pub causal: bool,
+}
+
+impl Sizes {
+    pub fn read(config: &Config, activation: Activation) -> Result<Self, LoadError> {
+        if config.text(&["position_embedding_type"]).is_some_and(|kind| kind != "absolute") {
+            return Err(config.error("only absolute position embeddings are supported for this architecture"));
+        }
+        let d_model = config.d_model()?;
+        let n_heads = config.n_heads(d_model)?;
+        Ok(Self {
+            d_model,
+            d_embedding: d_model,
+            d_mlp: config.d_mlp()?.unwrap_or(4 * d_model),
+            n_vocab: config.n_vocab()?,
+            n_positions: config.n_ctx()?,
+            n_layers: config.n_layers()?,
+            eps: config.norm_eps(1e-12)?,
+            activation: config.activation(activation)?,
+            spec: LayerSpec::new(n_heads, d_model / n_heads),
+            causal: config.flag("is_decoder", false),
+        })
+    }
+}
+
+/// The embeddings under `name`: tokens, positions and, where the family has them, segments.
+pub(super) fn embedding(
+    weights: &mut Weights<'_>,
+    sizes: &Sizes,
+    name: &str,
+    has_segments: bool,
+) -> Result<TextEmbedding, LoadError> {
+    let Sizes { d_embedding, n_vocab, n_positions, eps, .. } = *sizes;
+    let name = |part: &str| format!("{name}.{part}");
+    let word = weights.tensor(&name("word_embeddings.weight"), &[n_vocab, d_embedding])?;
+    let position = weights.tensor(&name("position_embeddings.weight"), &[n_positions, d_embedding])?;
+    let norm = layer_norm(weights, &name("LayerNorm"), d_embedding, eps)?;
+    // Buffers of older versions of the library.
+    weights.skip(&name("position_ids"));
+    weights.skip(&name("token_type_ids"));
+    Ok(TextEmbedding {
+        position: Some(Positions::from_zero(position)),
+        segment: if has_segments { segments(weights, sizes, &name("token_type_embeddings.weight"))? } else { None },
+        norm: Some(norm),
+        ..TextEmbedding::tokens(word, n_positions)
+    })
+}
+
+/// The table of segments, as long as the file has it.
+pub(super) fn segments(weights: &mut Weights<'_>, sizes: &Sizes, name: &str) -> Result<Option<Tensor>, LoadError> {
+    let n_segments = n_classes(weights, name);
+    weights.optional(name, &[n_segments, sizes.d_embedding])
+}
+
+/// The embeddings of RoBERTa and MPNet: positions are counted from the row after the padding token's,
+/// and that token takes none.
+pub(super) fn count_from(
+    config: &Config,
+    padding: u32,
+    embedding: TextEmbedding,
+) -> Result<TextEmbedding, LoadError> {
+    let offset = padding as usize + 1;
+    let n_ctx = embedding.n_ctx.saturating_sub(offset);
+    if n_ctx == 0 {
+        return Err(config.error(format!("{} positions leave none after the padding's", embedding.n_ctx)));
+    }
+    let position = embedding.position.map(|position| Positions { offset, padding: Some(padding), ..position });
+    Ok(TextEmbedding { position, n_ctx, ..embedding })
+}
+
+/// What a family calls the parts of a block.
+pub(super) struct BlockNames {
+    pub qkv: [&'static str; 3],
+    pub out: &'static str,
+    pub attention_norm: &'static str,
+    pub mlp: [&'static str; 2],
+    pub mlp_norm: &'static str,
+}
+
+/// BERT's own names, which most of its descendants keep.
+pub(super) const BERT_BLOCK: BlockNames = BlockNames {
+    qkv: ["attention.self.query", "attention.self.key", "attention.self.value"],
+    out: "attention.output.dense",
+    attention_norm: "attention.output.LayerNorm",
+    mlp: ["intermediate.dense", "output.dense"],
+    mlp_norm: "output.LayerNorm",
+};
+
+/// The post-norm blocks `{name}.0` and so on, one per layer.
+pub(super) fn blocks(
+    weights: &mut Weights<'_>,
+    sizes: &Sizes,
+    name: &str,
+    names: &BlockNames,
+) -> Result<Vec<Block>, LoadError> {
+    (0..sizes.n_layers).map(|layer| block(weights, sizes, &format!("{name}.{layer}"), names)).collect()
+}
+
+/// The post-norm block under `name`.
+pub(super) fn block(
+    weights: &mut Weights<'_>,
+    sizes: &Sizes,
+    name: &str,
+    names: &BlockNames,
+) -> Result<Block, LoadError> {
+    let Sizes { d_model, d_mlp, eps, activation, spec, causal, .. } = *sizes;
+    let name = |part: &str| format!("{name}.{part}");
+    let [q, k, v] = names.qkv.map(name);
+    let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [true; 3])?;
+    let out = linear(weights, &name(names.out), d_model, d_model)?;
+    let [up, down] = names.mlp.map(name);
+    Ok(Block::new(
+        Attention::plain(qkv, out, spec, causal),
+        Norms::post(layer_norm(weights, &name(names.attention_norm), d_model, eps)?),
+        mlp(weights, [&up, &down], (d_model, d_mlp), activation)?,
+        Norms::post(layer_norm(weights, &name(names.mlp_norm), d_model, eps)?),
+    ))
+}
+
+/// What a family calls the parts of its heads.
+pub(super) struct HeadNames {
+    /// Between the stream and the vocabulary: a linear map, `activation`, a norm.
+    pub dense: &'static str,
+    pub activation: Activation,
+    pub norm: &'static str,
+    pub decoder: &'static str,
+    /// The decoder's bias where it is not stored with the decoder.
+    pub bias: &'static str,
+    /// Between the first token's stream and the classes of a text: a linear map, `pooled`.
+    pub pooler: &'static str,
+    pub pooled: Activation,
+    pub classifier: &'static str,
+}
+
+/// Classifiers of single tokens have this name in every family.
+const TOKEN_CLASSIFIER: &str = "classifier";
+
+/// The head that the checkpoint has, if it is one that says something about the text or its tokens.
+pub(super) fn head(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    sizes: &Sizes,
+    names: &HeadNames,
+    word: &Tensor,
+) -> Result<Option<Head>, LoadError> {
+    let d_model = sizes.d_model;
+    if classifies_tokens(config, weights) {
+        return token_classifier(config, weights, d_model, Transform::default()).map(Some);
+    }
+    if classifies_texts(config, weights, names.classifier) && weights.has(&format!("{}.weight", names.pooler)) {
+        let dense = Some(linear(weights, names.pooler, d_model, d_model)?);
+        let transform = Transform { dense, activation: Some(names.pooled), ..Transform::default() };
+        let parts = (HeadKind::TextClass, Reads::First, transform);
+        return classifier(config, weights, names.classifier, d_model, parts).map(Some);
+    }
+    let dense = format!("{}.weight", names.dense);
+    if !weights.has(&dense) {
+        weights.note_absent(&dense);
+        return Ok(None);
+    }
+    let dense = linear(weights, names.dense, d_model, sizes.d_embedding)?;
+    let norm = layer_norm(weights, names.norm, sizes.d_embedding, sizes.eps)?;
+    let own_bias = format!("{}.bias", names.decoder);
+    // The same numbers where both are there, unless the file unties them; then the decoder's own count.
+    let bias = [&own_bias, names.bias].into_iter().find(|name| weights.has(name)).map(str::to_owned);
+    let bias = bias.map(|name| weights.tensor(&name, &[sizes.n_vocab])).transpose()?;
+    weights.skip(names.bias);
+    let output = decoder(config, weights, &format!("{}.weight", names.decoder), word, bias)?;
+    let head = Head::masked_lm(dense, names.activation, norm, output);
+    Ok(Some(if sizes.causal { Head { kind: HeadKind::NextToken, ..head } } else { head }))
+}
+
+/// Whether the checkpoint says what each token is.
+pub(super) fn classifies_tokens(config: &Config, weights: &Weights<'_>) -> bool {
+    config.architecture().is_some_and(|class| class.ends_with("ForTokenClassification"))
+        && weights.has(&format!("{TOKEN_CLASSIFIER}.weight"))
+}
+
+/// Whether the checkpoint says what the whole text is. Question answering and multiple choice also have
+/// a classifier, which says nothing of the kind.
+pub(super) fn classifies_texts(config: &Config, weights: &mut Weights<'_>, classifier: &str) -> bool {
+    let name = format!("{classifier}.weight");
+    if !config.architecture().is_none_or(|class| class.ends_with("ForSequenceClassification")) || !weights.has(&name) {
+        return false;
+    }
+    if n_classes(weights, &name) == 1 {
+        weights.warn("Its head gives one number instead of classes, which is not shown");
+        return false;
+    }
+    if config.text(&["problem_type"]) == Some("multi_label_classification") {
+        weights.warn("Its classes do not exclude each other, but their probabilities are shown as if they did");
+    }
+    true
+}
+
+/// The head that names each token's class.
+pub(super) fn token_classifier(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    d_model: usize,
+    transform: Transform,
+) -> Result<Head, LoadError> {
+    classifier(config, weights, TOKEN_CLASSIFIER, d_model, (HeadKind::TokenClass, Reads::Each, transform))
+}

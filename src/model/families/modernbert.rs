@@ -1,0 +1,162 @@
+//! ModernBERT: pre-norm encoder with rotary positions and gated MLPs; most layers see a window only.
+
+use super::{
+    classifier,
+    decoder::{map, network},
+    encoder::{classifies_texts, classifies_tokens, token_classifier},
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        attention::Attention,
+        block::{Block, Mlp, Norms, Stack},
+        config::Config,
+        embedding::TextEmbedding,
+        head::{Head, Reads, Transform},
+        kernels::{Activation, Linear, Norm, NormKind},
+        network::Network,
+        rotary::Rotary,
+        weights::Weights,
+    },
+    spec::{HeadKind, LayerSpec},
+};
+
+struct Sizes {
+    d_model: usize,
+    d_mlp: usize,
+    eps: f32,
+    norm_bias: bool,
+    activation: Activation,
+}
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let d_model = config.d_model()?;
+    let sizes = Sizes {
+        d_model,
+        d_mlp: config.d_mlp()?.unwrap_or(1152),
+        eps: config.norm_eps(1e-5)?,
+        norm_bias: config.flag("norm_bias", false),
+        activation: config.activation(Activation::Gelu)?,
+    };
+    let (n_vocab, n_ctx, n_heads) = (config.n_vocab()?, config.n_ctx()?, config.n_heads(d_model)?);
+    let spec = LayerSpec::new(n_heads, d_model / n_heads);
+
+    weights.set_prefix("model.", "embeddings.tok_embeddings.weight");
+    let word = weights.tensor("model.embeddings.tok_embeddings.weight", &[n_vocab, d_model])?;
+    let norm = norm(weights, &sizes, "model.embeddings.norm")?;
+    let embedding = TextEmbedding { norm: Some(norm), ..TextEmbedding::tokens(word, n_ctx) };
+    let mut blocks = Vec::new();
+    for (layer, window) in windows(config)?.into_iter().enumerate() {
+        blocks.push(block(config, weights, &sizes, (layer, LayerSpec { window, ..spec }))?);
+    }
+    let final_norm = self::norm(weights, &sizes, "model.final_norm")?;
+    let rotary = rotary(config, spec.d_head)?.to_vec();
+    let head = head(config, weights, &sizes, &embedding)?;
+    let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, Some(final_norm)) };
+    Ok(network("modernbert", (d_model, n_vocab), embedding, stack, head))
+}
+
+/// The window of each layer: `layer_types` names them, older files make every n-th layer global.
+fn windows(config: &Config) -> Result<Vec<Option<usize>>, LoadError> {
+    let n_layers = config.n_layers()?;
+    let every = config.optional_size(&["global_attn_every_n_layers"], 1 << 12)?.unwrap_or(3);
+    let kinds = config.names("layer_types");
+    if kinds.as_ref().is_some_and(|kinds| kinds.len() != n_layers) {
+        return Err(config.error(format!("layer_types does not list {n_layers} layers")));
+    }
+    let is_local = |layer: usize| match &kinds {
+        Some(kinds) => kinds[layer] == "sliding_attention",
+        None => !layer.is_multiple_of(every),
+    };
+    // The file counts both sides; half of it, and the token itself, is what one side sees.
+    let reach = config.optional_size(&["local_attention"], 1 << 24)?.unwrap_or(128) / 2 + 1;
+    Ok((0..n_layers).map(|layer| is_local(layer).then_some(reach)).collect())
+}
+
+/// The rotary embeddings of global and of local layers.
+fn rotary(config: &Config, d_head: usize) -> Result<[Rotary; 2], LoadError> {
+    let sections = config.section("rope_parameters");
+    let of = |kind: &str, older: &'static str, default: f64| {
+        let section = sections.as_ref().and_then(|sections| sections.section(kind));
+        if section.is_some() {
+            return Rotary::from_parameters(config, section.as_ref(), d_head, 1.0);
+        }
+        if !d_head.is_multiple_of(2) {
+            return Err(config.error(format!("heads of width {d_head} cannot be rotated")));
+        }
+        Ok(Rotary::new(config.number(&[older])?.filter(|theta| *theta > 0.0).unwrap_or(default), d_head))
+    };
+    Ok([
+        of("full_attention", "global_rope_theta", 160_000.0)?,
+        of("sliding_attention", "local_rope_theta", 10_000.0)?,
+    ])
+}
+
+fn block(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    sizes: &Sizes,
+    (layer, spec): (usize, LayerSpec),
+) -> Result<Block, LoadError> {
+    let &Sizes { d_model, d_mlp, activation, .. } = sizes;
+    let name = |part: &str| format!("model.layers.{layer}.{part}");
+    let bias = config.flag("attention_bias", false);
+    let qkv = map(weights, &name("attn.Wqkv"), (d_model, 3 * d_model), bias)?;
+    let out = map(weights, &name("attn.Wo"), (d_model, d_model), bias)?;
+    let rotary = Some(usize::from(spec.window.is_some()));
+    let attention = Attention { rotary, ..Attention::plain(qkv, out, spec, false) };
+    // The first layer reads what the embedding's norm has normed already.
+    let before = if layer == 0 { None } else { Some(norm(weights, sizes, &name("attn_norm"))?) };
+    let bias = config.flag("mlp_bias", false);
+    let up = map(weights, &name("mlp.Wi"), (d_model, 2 * d_mlp), bias)?;
+    let down = map(weights, &name("mlp.Wo"), (d_mlp, d_model), bias)?;
+    let mlp = Mlp { gated: true, ..Mlp::plain(up, activation, down) };
+    let mlp_norms = Norms::pre(norm(weights, sizes, &name("mlp_norm"))?);
+    Ok(Block::new(attention, Norms { before, ..Norms::default() }, mlp, mlp_norms))
+}
+
+fn norm(weights: &mut Weights<'_>, sizes: &Sizes, name: &str) -> Result<Norm, LoadError> {
+    let shape = [sizes.d_model];
+    let weight = weights.tensor(&format!("{name}.weight"), &shape)?;
+    let bias = sizes.norm_bias.then(|| weights.tensor(&format!("{name}.bias"), &shape)).transpose()?;
+    Ok(Norm { kind: NormKind::Layer, weight, bias, eps: sizes.eps })
+}
+
+/// All heads share the linear map, the activation and the norm before their output.
+fn head(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    sizes: &Sizes,
+    embedding: &TextEmbedding,
+) -> Result<Option<Head>, LoadError> {
+    let d_model = sizes.d_model;
+    let of_tokens = classifies_tokens(config, weights);
+    let of_texts = classifies_texts(config, weights, "classifier");
+    let is_other = weights.has("classifier.weight") && !of_tokens && !of_texts;
+    if is_other || !weights.has("head.dense.weight") {
+        weights.note_absent("head.dense.weight");
+        return Ok(None);
+    }
+    let activation = config.activation_of(&["classifier_activation"], Activation::Gelu)?;
+    let transform = Transform {
+        dense: Some(map(weights, "head.dense", (d_model, d_model), config.flag("classifier_bias", false))?),
+        activation: Some(activation),
+        norm: Some(norm(weights, sizes, "head.norm")?),
+        ..Transform::default()
+    };
+    if of_tokens {
+        return token_classifier(config, weights, d_model, transform).map(Some);
+    }
+    if of_texts {
+        let is_mean = config.text(&["classifier_pooling"]) == Some("mean");
+        let reads = if is_mean { Reads::Mean { n_prefix: 0 } } else { Reads::First };
+        let parts = (HeadKind::TextClass, reads, transform);
+        return classifier(config, weights, "classifier", d_model, parts).map(Some);
+    }
+    let bias = config.flag("decoder_bias", true);
+    let bias = bias.then(|| weights.tensor("decoder.bias", &[embedding.word.rows()?.dim(0)?])).transpose()?;
+    let output: Linear = super::decoder(config, weights, "decoder.weight", embedding.word.rows()?, bias)?;
+    let labels = None;
+    Ok(Some(Head { kind: HeadKind::MaskedLm, reads: Reads::Each, transform, output, labels, softcap: None }))
+}

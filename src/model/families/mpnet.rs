@@ -1,0 +1,56 @@
+//! MPNet: BERT with RoBERTa's positions and a bias for the distance that all layers share.
+
+use super::{
+    decoder::network,
+    encoder::{BlockNames, HeadNames, Sizes, blocks, count_from, embedding, head},
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError, block::Stack, config::Config, kernels::Activation, network::Network, relative::RelativeBias,
+        weights::Weights,
+    },
+};
+
+const BLOCK: BlockNames = BlockNames {
+    qkv: ["attention.attn.q", "attention.attn.k", "attention.attn.v"],
+    out: "attention.attn.o",
+    attention_norm: "attention.LayerNorm",
+    mlp: ["intermediate.dense", "output.dense"],
+    mlp_norm: "output.LayerNorm",
+};
+
+/// Fixed in the original, whatever the configuration says.
+const PADDING: u32 = 1;
+const N_BUCKETS: usize = 32;
+const MAX_DISTANCE: usize = 128;
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let mut sizes = Sizes::read(config, Activation::Gelu)?;
+    sizes.spec.biased = true;
+    weights.set_prefix("mpnet.", "embeddings.word_embeddings.weight");
+    let embedding = embedding(weights, &sizes, "mpnet.embeddings", false)?;
+    let embedding = count_from(config, PADDING, embedding)?;
+    let n_heads = sizes.spec.n_heads;
+    let table = weights.tensor("mpnet.encoder.relative_attention_bias.weight", &[N_BUCKETS, n_heads])?;
+    let bias = RelativeBias::Buckets {
+        table: table.flatten_all()?.to_vec1()?,
+        n_heads,
+        bidirectional: true,
+        max_distance: MAX_DISTANCE,
+    };
+    let blocks = blocks(weights, &sizes, "mpnet.encoder.layer", &BLOCK)?;
+    let names = HeadNames {
+        dense: "lm_head.dense",
+        activation: Activation::Gelu,
+        norm: "lm_head.layer_norm",
+        decoder: "lm_head.decoder",
+        bias: "lm_head.bias",
+        pooler: "classifier.dense",
+        pooled: Activation::Tanh,
+        classifier: "classifier.out_proj",
+    };
+    let head = head(config, weights, &sizes, &names, embedding.word.rows()?)?;
+    let stack = Stack { bias: Some(bias), ..Stack::new(StackKind::SelfAttention, blocks, None) };
+    Ok(network("mpnet", (sizes.d_model, sizes.n_vocab), embedding, stack, head))
+}

@@ -1,0 +1,31 @@
+//! RoBERTa, XLM-RoBERTa and CamemBERT: BERT with positions that pass over padding.
+
+use super::{
+    decoder::network,
+    encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, count_from, embedding, head},
+};
+use crate::{
+    ids::StackKind,
+    model::{LoadError, block::Stack, config::Config, kernels::Activation, network::Network, weights::Weights},
+};
+
+pub(super) fn build(config: &Config, family: &'static str, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let sizes = Sizes::read(config, Activation::Gelu)?;
+    weights.set_prefix("roberta.", "embeddings.word_embeddings.weight");
+    let embedding = embedding(weights, &sizes, "roberta.embeddings", true)?;
+    let embedding = count_from(config, config.token("pad_token_id").unwrap_or(1), embedding)?;
+    let blocks = blocks(weights, &sizes, "roberta.encoder.layer", &BERT_BLOCK)?;
+    let names = HeadNames {
+        dense: "lm_head.dense",
+        activation: Activation::Gelu,
+        norm: "lm_head.layer_norm",
+        decoder: "lm_head.decoder",
+        bias: "lm_head.bias",
+        pooler: "classifier.dense",
+        pooled: Activation::Tanh,
+        classifier: "classifier.out_proj",
+    };
+    let head = head(config, weights, &sizes, &names, embedding.word.rows()?)?;
+    let stack = Stack::new(StackKind::SelfAttention, blocks, None);
+    Ok(network(family, (sizes.d_model, sizes.n_vocab), embedding, stack, head))
+}
