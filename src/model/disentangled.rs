@@ -31,6 +31,9 @@ impl Disentangled {
     /// - result: `[heads, n, n]`
     pub fn scores(&self, q: &Tensor, k: &Tensor, scale: f32) -> Result<Tensor> {
         let (n_heads, n, _) = q.dims3()?;
+        if k.dim(1)? != n {
+            candle_core::bail!("queries and keys of different positions have no distances");
+        }
         let buckets = self.distances.buckets(n);
         // The matrix of distances does not change along diagonals: row `i` is a part of the list.
         let rows = |part: fn(usize, usize, usize) -> usize| -> Result<Tensor> {

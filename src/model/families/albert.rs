@@ -34,7 +34,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let mut embedding = embedding(weights, &sizes, "albert.embeddings", true)?;
     let mapping = "albert.encoder.embedding_hidden_mapping_in";
     embedding.projection = Some(linear(weights, mapping, sizes.d_embedding, sizes.d_model)?);
-    let stack = Stack { blocks: blocks(config, weights, &sizes)?, ..Stack::new(StackKind::SelfAttention, vec![], None) };
+    let stack =
+        Stack { blocks: blocks(config, weights, &sizes)?, ..Stack::new(StackKind::SelfAttention, vec![], None) };
     let names = HeadNames {
         dense: "predictions.dense",
         activation: sizes.activation,

@@ -42,11 +42,12 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let kinds = Kinds::read(config);
     let n_terms = 1 + usize::from(kinds.keys) + usize::from(kinds.queries);
     sizes.spec.scale = 1.0 / ((sizes.spec.d_head * n_terms) as f32).sqrt();
-    sizes.spec.biased = kinds.relative && n_terms > 1;
+    let is_relative = config.flag("relative_attention", false);
+    sizes.spec.biased = is_relative && n_terms > 1;
 
     weights.set_prefix("deberta.", "embeddings.word_embeddings.weight");
     let embedding = embedding(config, weights, &sizes)?;
-    let positions = if kinds.relative { Some(positions(config, weights, &sizes)?) } else { None };
+    let positions = if is_relative { Some(positions(config, weights, &sizes)?) } else { None };
     let mut blocks = Vec::new();
     for layer in 0..sizes.n_layers {
         let name = format!("deberta.encoder.layer.{layer}");
@@ -65,7 +66,6 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 /// Which terms besides contents with contents the scores have.
 #[derive(Clone, Copy)]
 struct Kinds {
-    relative: bool,
     /// Contents with positions, which need keys of their own.
     keys: bool,
     /// Positions with contents, which need queries of their own.
@@ -82,7 +82,6 @@ impl Kinds {
         });
         let has = |kind: &str| listed.iter().any(|listed| listed == kind);
         Self {
-            relative: config.flag("relative_attention", false),
             keys: has("c2p"),
             queries: has("p2c"),
             shared: config.flag("share_att_key", false),
@@ -110,11 +109,7 @@ fn embedding(config: &Config, weights: &mut Weights<'_>, sizes: &Sizes) -> Resul
 }
 
 /// The table of relative positions `[2 · span, d_model]`, normed, and how distances share its rows.
-fn positions(
-    config: &Config,
-    weights: &mut Weights<'_>,
-    sizes: &Sizes,
-) -> Result<(Tensor, Distances), LoadError> {
+fn positions(config: &Config, weights: &mut Weights<'_>, sizes: &Sizes) -> Result<(Tensor, Distances), LoadError> {
     // Negative numbers stand for “none”.
     let size = |name: &'static str| -> Result<Option<usize>, LoadError> {
         match config.number(&[name])? {

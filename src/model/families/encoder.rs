@@ -87,11 +87,7 @@ pub(super) fn segments(weights: &mut Weights<'_>, sizes: &Sizes, name: &str) -> 
 
 /// The embeddings of RoBERTa and MPNet: positions are counted from the row after the padding token's,
 /// and that token takes none.
-pub(super) fn count_from(
-    config: &Config,
-    padding: u32,
-    embedding: TextEmbedding,
-) -> Result<TextEmbedding, LoadError> {
+pub(super) fn count_from(config: &Config, padding: u32, embedding: TextEmbedding) -> Result<TextEmbedding, LoadError> {
     let offset = padding as usize + 1;
     let n_ctx = embedding.n_ctx.saturating_sub(offset);
     if n_ctx == 0 {

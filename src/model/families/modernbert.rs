@@ -87,10 +87,7 @@ fn rotary(config: &Config, d_head: usize) -> Result<[Rotary; 2], LoadError> {
         }
         Ok(Rotary::new(config.number(&[older])?.filter(|theta| *theta > 0.0).unwrap_or(default), d_head))
     };
-    Ok([
-        of("full_attention", "global_rope_theta", 160_000.0)?,
-        of("sliding_attention", "local_rope_theta", 10_000.0)?,
-    ])
+    Ok([of("full_attention", "global_rope_theta", 160_000.0)?, of("sliding_attention", "local_rope_theta", 10_000.0)?])
 }
 
 fn block(
