@@ -206,6 +206,27 @@ impl Config {
         Some(names)
     }
 
+    /// The same, with values for what the file leaves out.
+    pub fn with_defaults(mut self, defaults: &Value) -> Self {
+        for (name, value) in defaults.as_object().into_iter().flatten() {
+            if self.values.get(name).is_none_or(Value::is_null) {
+                self.values.insert(name.clone(), value.clone());
+            }
+        }
+        self
+    }
+
+    /// One of a model's two configurations, such as `text_config`: files leave out what their class has
+    /// by default, even all of it. What the older name, such as `text_config_dict`, says goes first.
+    pub fn tower(&self, name: &str, defaults: &Value) -> Self {
+        let mut values = Map::new();
+        for name in [name.to_owned(), format!("{name}_dict")] {
+            let section = self.values.get(&name).and_then(Value::as_object);
+            values.extend(section.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        Self { values, path: self.path.clone() }.with_defaults(defaults)
+    }
+
     /// A configuration inside this one, such as `text_config`.
     pub fn section(&self, name: &str) -> Option<Self> {
         let values = self.values.get(name)?.as_object()?.clone();
@@ -262,9 +283,14 @@ impl Config {
         }
     }
 
+    /// A token id.
+    pub fn id(&self, name: &str) -> Option<u32> {
+        self.values.get(name).and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok())
+    }
+
     /// What frames a text that the model writes.
     pub fn decoding(&self) -> Decoding {
-        let id = |name: &str| self.values.get(name).and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
+        let id = |name: &str| self.id(name);
         let end = match self.values.get("eos_token_id") {
             Some(Value::Array(ids)) => ids.iter().filter_map(|id| u32::try_from(id.as_u64()?).ok()).collect(),
             _ => id("eos_token_id").into_iter().collect(),

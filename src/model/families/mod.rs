@@ -1,15 +1,20 @@
 //! One small file per architecture: each maps a configuration and tensor names to the generic
 //! embedding, block and head. No arithmetic here.
 
+mod beit;
 mod bert;
 mod bloom;
+mod clip;
 mod decoder;
+mod dinov2;
 mod gpt2;
 mod gpt_neo;
 mod gpt_neox;
 mod llama;
 mod opt;
 mod phi;
+mod siglip;
+mod vision;
 mod vit;
 
 use candle_core::Tensor;
