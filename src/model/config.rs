@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
-use super::{LoadError, ModelFiles, encode::Decoding, kernels::Activation};
+use super::{LoadError, ModelFiles, encode::Decoding, families::refused, kernels::Activation};
 
 const FILE: &str = "config.json";
 
@@ -53,7 +53,11 @@ impl Config {
     /// An error that names the architecture.
     pub fn unknown_family(&self, model_type: &str) -> LoadError {
         let path = self.path.strip_suffix(FILE).unwrap_or(&self.path).trim_end_matches(['/', '\\']).to_owned();
-        LoadError::UnknownFamily { model_type: model_type.to_owned(), path }
+        let model_type = model_type.to_owned();
+        match refused::reason(&model_type) {
+            Some(reason) => LoadError::Refused { model_type, reason, path },
+            None => LoadError::UnknownFamily { model_type, path },
+        }
     }
 
     /// `model_type`, or what the class name in `architectures` implies, in lower case.
@@ -65,6 +69,9 @@ impl Config {
             Some(class) if class.starts_with("Bert") => Ok("bert".to_owned()),
             Some(class) if class.starts_with("GPT2") => Ok("gpt2".to_owned()),
             Some(class) if class.starts_with("ViT") => Ok("vit".to_owned()),
+            Some(class) if class.starts_with("DeiT") => Ok("deit".to_owned()),
+            Some(class) if class.starts_with("Beit") => Ok("beit".to_owned()),
+            Some("CLIPModel") => Ok("clip".to_owned()),
             Some(class) => Ok(class.to_owned()),
             None => Err(self.error("it names no model_type")),
         }

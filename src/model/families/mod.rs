@@ -13,6 +13,7 @@ mod gpt_neox;
 mod llama;
 mod opt;
 mod phi;
+pub(crate) mod refused;
 mod siglip;
 mod vision;
 mod vit;
@@ -31,7 +32,24 @@ use super::{
 use crate::spec::{HeadKind, LayerSpec};
 
 /// The `model_type`s that [`build`] knows.
-const SUPPORTED: &[&str] = &["bert", "bloom", "gpt2", "gpt_neo", "gpt_neox", "opt", "phi", "vit"];
+const SUPPORTED: &[&str] = &[
+    "beit",
+    "bert",
+    "bloom",
+    "clip",
+    "clip_vision_model",
+    "deit",
+    dinov2::PLAIN,
+    dinov2::WITH_REGISTERS,
+    "gpt2",
+    "gpt_neo",
+    "gpt_neox",
+    "opt",
+    "phi",
+    "siglip",
+    "siglip_vision_model",
+    "vit",
+];
 
 /// Every `model_type` that [`build`] knows, in alphabetical order.
 pub(crate) fn supported() -> Vec<&'static str> {
@@ -54,13 +72,21 @@ pub(crate) fn check(config: &Config) -> Result<(), LoadError> {
 /// Builds the network that `config.json` describes.
 pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     match config.model_type()?.as_str() {
+        "beit" => beit::build(config, weights),
         "bert" => bert::build(config, weights),
         "bloom" => bloom::build(config, weights),
+        "clip" => clip::build(config, weights),
+        "clip_vision_model" => clip::build_vision(config, weights),
+        "deit" => vit::build_deit(config, weights),
+        dinov2::PLAIN => dinov2::build(config, weights, dinov2::PLAIN),
+        dinov2::WITH_REGISTERS => dinov2::build(config, weights, dinov2::WITH_REGISTERS),
         "gpt2" => gpt2::build(config, weights),
         "gpt_neo" => gpt_neo::build(config, weights),
         "gpt_neox" => gpt_neox::build(config, weights),
         "opt" => opt::build(config, weights),
         "phi" => phi::build(config, weights),
+        "siglip" => siglip::build(config, weights),
+        "siglip_vision_model" => siglip::build_vision(config, weights),
         "vit" => vit::build(config, weights),
         other => llama::build(config, other, weights),
     }

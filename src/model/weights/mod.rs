@@ -123,16 +123,6 @@ impl<'a> Weights<'a> {
         self.skipped.extend(self.find(name));
     }
 
-    /// Notes that no tensor of a part of the model is needed; `part` is what their names start with.
-    pub fn skip_all(&mut self, part: &str) {
-        let own = part.len();
-        let placed = match &self.prefix {
-            Some((prefix, found)) if part.starts_with(prefix) => format!("{found}{}", &part[prefix.len()..own]),
-            _ => part.to_owned(),
-        };
-        self.skipped.extend(self.entries.keys().filter(|name| name.starts_with(&placed)).cloned());
-    }
-
     /// Notes that the checkpoint lacks something optional.
     pub fn note_absent(&mut self, name: &str) {
         self.audit.absent.push(name.to_owned());
