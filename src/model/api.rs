@@ -253,9 +253,8 @@ impl Model {
 
     fn objective(&self, streams: &Streams, objective: Objective, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let x = streams.main();
-        let mut logits = |row: usize| -> Result<Tensor, ModelError> {
-            Ok(self.network.logits(streams, row, run)?.flatten_all()?)
-        };
+        let mut logits =
+            |row: usize| -> Result<Tensor, ModelError> { Ok(self.network.logits(streams, row, run)?.flatten_all()?) };
         let pick = |logits: &Tensor, id: u32| -> Result<Tensor, ModelError> {
             if id as usize >= logits.dim(0)? {
                 return Err(ModelError::Edit(format!("there is no outcome {id}")));

@@ -3,7 +3,10 @@
 //!
 //! The only place that knows the names of the Hugging Face libraries for sizes.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use serde_json::{Map, Value};
 
@@ -23,8 +26,12 @@ const MAX_PIXELS: usize = 1 << 15;
 pub(crate) struct Config {
     values: Map<String, Value>,
     path: String,
-    /// What was looked up and what was found, for the audit.
-    lookups: Mutex<Vec<(String, Option<String>)>>,
+    /// What was looked up and what was found, for the audit; sections share it.
+    lookups: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    /// What the audit puts before names of a section.
+    scope: String,
+    /// Names that the file leaves to the family.
+    defaulted: BTreeSet<String>,
 }
 
 impl Config {
@@ -39,7 +46,9 @@ impl Config {
         };
         let bytes = bytes.map_err(|source| LoadError::Io { file: FILE.to_owned(), path: path.clone(), source })?;
         match serde_json::from_slice(&bytes) {
-            Ok(Value::Object(values)) => Ok(Self { values, path, lookups: Mutex::default() }),
+            Ok(Value::Object(values)) => {
+                Ok(Self { values, path, lookups: Arc::default(), scope: String::new(), defaulted: BTreeSet::new() })
+            }
             Ok(_) => Err(LoadError::Config { file: FILE.to_owned(), path, reason: "it is not an object".to_owned() }),
             Err(error) => Err(LoadError::Config { file: FILE.to_owned(), path, reason: error.to_string() }),
         }
@@ -218,6 +227,7 @@ impl Config {
         for (name, value) in defaults.as_object().into_iter().flatten() {
             if self.values.get(name).is_none_or(Value::is_null) {
                 self.values.insert(name.clone(), value.clone());
+                self.defaulted.insert(name.clone());
             }
         }
         self
@@ -227,18 +237,23 @@ impl Config {
     /// by default, even all of it. What the older name, such as `text_config_dict`, says goes first.
     pub fn tower(&self, name: &str, defaults: &Value) -> Self {
         let mut values = Map::new();
-        for name in [name.to_owned(), format!("{name}_dict")] {
-            let section = self.values.get(&name).and_then(Value::as_object);
+        for section in [name.to_owned(), format!("{name}_dict")] {
+            let section = self.values.get(&section).and_then(Value::as_object);
             values.extend(section.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
         }
-        Self { values, path: self.path.clone() }.with_defaults(defaults)
+        self.inner(name, values).with_defaults(defaults)
     }
 
     /// A configuration inside this one, such as `text_config`.
     pub fn section(&self, name: &str) -> Option<Self> {
         let values = self.values.get(name)?.as_object()?.clone();
         self.note(name, self.values.get(name));
-        Some(Self { values, path: self.path.clone(), lookups: Mutex::default() })
+        Some(self.inner(name, values))
+    }
+
+    fn inner(&self, name: &str, values: Map<String, Value>) -> Self {
+        let scope = format!("{}{name}.", self.scope);
+        Self { values, path: self.path.clone(), lookups: Arc::clone(&self.lookups), scope, defaulted: BTreeSet::new() }
     }
 
     /// A number of pixels, or `[height, width]`.
@@ -315,7 +330,8 @@ impl Config {
 
     /// Remembers a look-up for the audit.
     fn note(&self, name: &str, value: Option<&Value>) {
-        let entry = (name.to_owned(), value.map(short));
+        let value = value.filter(|_| !self.defaulted.contains(name));
+        let entry = (format!("{}{name}", self.scope), value.map(short));
         let mut lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
         if !lookups.contains(&entry) {
             lookups.push(entry);

@@ -47,7 +47,11 @@ pub(crate) enum Body {
 pub(crate) enum Streams {
     One(Tensor),
     /// `position` is where the text tower's summary stands.
-    Two { vision: Tensor, text: Tensor, position: usize },
+    Two {
+        vision: Tensor,
+        text: Tensor,
+        position: usize,
+    },
 }
 
 impl Streams {
@@ -105,7 +109,9 @@ impl Network {
             Body::EncoderDecoder { encoder, decoder, .. } => {
                 encoder.stack.specs().into_iter().chain(decoder.stack.specs()).collect()
             }
-            Body::TwoTowers { vision, text, .. } => vision.stack.specs().into_iter().chain(text.stack.specs()).collect(),
+            Body::TwoTowers { vision, text, .. } => {
+                vision.stack.specs().into_iter().chain(text.stack.specs()).collect()
+            }
         }
     }
 

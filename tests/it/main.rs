@@ -43,6 +43,8 @@ mod ui;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
 mod vocabularies;
+/// Vision models: grids, names, prefix tokens, two towers, refusals.
+mod vision;
 /// Containers, prefixes, quantised and hostile weights, and memory.
 mod weights;
 /// The background thread: newest wins, cancelling, panics, shutting down.

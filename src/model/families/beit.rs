@@ -85,12 +85,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     })
 }
 
-fn bias(
-    weights: &mut Weights<'_>,
-    name: &str,
-    n_heads: usize,
-    pictures: Pictures,
-) -> Result<RelativeBias, LoadError> {
+fn bias(weights: &mut Weights<'_>, name: &str, n_heads: usize, pictures: Pictures) -> Result<RelativeBias, LoadError> {
     let grid = pictures.grid;
     let n = (2 * grid.0 - 1) * (2 * grid.1 - 1) + 3;
     let table = weights.tensor(name, &[n, n_heads])?.flatten_all()?.to_vec1()?;

@@ -120,11 +120,7 @@ fn vision_config(config: &Config) -> Config {
     config.tower("vision_config", &defaults)
 }
 
-fn vision_tower(
-    config: &Config,
-    weights: &mut Weights<'_>,
-    kind: StackKind,
-) -> Result<(ImageSpec, Tower), LoadError> {
+fn vision_tower(config: &Config, weights: &mut Weights<'_>, kind: StackKind) -> Result<(ImageSpec, Tower), LoadError> {
     let d_model = config.d_model()?;
     let pictures = Pictures::of(config)?;
     let mut embedding = pictures.embedding(weights, "vision_model.embeddings.patch_embedding", d_model, false)?;

@@ -76,11 +76,7 @@ pub(super) fn build_vision(config: &Config, weights: &mut Weights<'_>) -> Result
     vision_network("siglip_vision_model", config.d_model()?, image, tower, None)
 }
 
-fn vision_tower(
-    config: &Config,
-    weights: &mut Weights<'_>,
-    kind: StackKind,
-) -> Result<(ImageSpec, Tower), LoadError> {
+fn vision_tower(config: &Config, weights: &mut Weights<'_>, kind: StackKind) -> Result<(ImageSpec, Tower), LoadError> {
     let d_model = config.d_model()?;
     let pictures = Pictures::of(config)?;
     let mut embedding = pictures.embedding(weights, "vision_model.embeddings.patch_embedding", d_model, true)?;

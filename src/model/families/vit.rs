@@ -52,8 +52,7 @@ pub(super) fn tower(
     let d_model = config.d_model()?;
     let pictures = Pictures::of(config)?;
     let name = |part: &str| format!("{body}{part}");
-    let mut embedding =
-        pictures.embedding(weights, &name("embeddings.patch_embeddings.projection"), d_model, true)?;
+    let mut embedding = pictures.embedding(weights, &name("embeddings.patch_embeddings.projection"), d_model, true)?;
     let mut prefix = vec![tokens(weights, &name("embeddings.cls_token"), 1, d_model)?];
     if weights.has(&name("embeddings.distillation_token")) {
         prefix.push(tokens(weights, &name("embeddings.distillation_token"), 1, d_model)?);
@@ -105,11 +104,5 @@ fn network(
     tower: Tower,
     head: Option<Head>,
 ) -> Result<Network, LoadError> {
-    Ok(Network {
-        family,
-        modality: Modality::Image(spec),
-        d_model: config.d_model()?,
-        body: Body::Single(tower),
-        head,
-    })
+    Ok(Network { family, modality: Modality::Image(spec), d_model: config.d_model()?, body: Body::Single(tower), head })
 }
