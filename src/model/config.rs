@@ -22,12 +22,15 @@ const MAX_LAYERS: usize = 4096;
 const MAX_ROWS: usize = 1 << 24;
 const MAX_PIXELS: usize = 1 << 15;
 
+/// Names, and the value found under each.
+type Lookups = Vec<(String, Option<String>)>;
+
 /// A parsed `config.json`.
 pub(crate) struct Config {
     values: Map<String, Value>,
     path: String,
     /// What was looked up and what was found, for the audit; sections share it.
-    lookups: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    lookups: Arc<Mutex<Lookups>>,
     /// What the audit puts before names of a section.
     scope: String,
     /// Names that the file leaves to the family.
@@ -121,13 +124,11 @@ impl Config {
 
     /// Heads, and the width of each: `head_dim` where the file has it, else they share `d_model`.
     pub fn heads(&self, d_model: usize) -> Result<(usize, usize), LoadError> {
-        match self.optional_size(&["head_dim"], MAX_WIDTH)? {
-            Some(d_head) => Ok((self.size(&N_HEADS, MAX_WIDTH)?, d_head)),
-            None => {
-                let n_heads = self.n_heads(d_model)?;
-                Ok((n_heads, d_model / n_heads))
-            }
+        if let Some(d_head) = self.optional_size(&["head_dim"], MAX_WIDTH)? {
+            return Ok((self.size(&N_HEADS, MAX_WIDTH)?, d_head));
         }
+        let n_heads = self.n_heads(d_model)?;
+        Ok((n_heads, d_model / n_heads))
     }
 
     /// Heads, which must divide `d_model`.
@@ -339,7 +340,7 @@ impl Config {
     }
 
     /// What was looked up so far, in order: the name found and its value, or the first name tried.
-    pub fn lookups(&self) -> Vec<(String, Option<String>)> {
+    pub fn lookups(&self) -> Lookups {
         self.lookups.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn build_vision(config: &Config, weights: &mut Weights<'_>) -> Result
         weights.skip(leftover);
     }
     weights.skip("visual_projection.weight");
-    vision_network("clip_vision_model", config.d_model()?, image, tower, None)
+    Ok(vision_network("clip_vision_model", config.d_model()?, image, tower, None))
 }
 
 /// `CLIPForImageClassification`: a classifier of the mean patch on the vision half.
@@ -98,18 +98,18 @@ fn classifier_of_patches(
     }
     let parts = (HeadKind::ImageClass, Reads::Mean { n_prefix: 1 }, Transform::default());
     let head = classifier(config, weights, "classifier", d_model, parts)?;
-    vision_network("clip", d_model, image, tower, Some(head))
+    Ok(vision_network("clip", d_model, image, tower, Some(head)))
 }
 
 /// A network of a vision half alone.
-pub(super) fn vision_network(
+pub(super) const fn vision_network(
     family: &'static str,
     d_model: usize,
     image: ImageSpec,
     tower: Tower,
     head: Option<Head>,
-) -> Result<Network, LoadError> {
-    Ok(Network { family, modality: Modality::Image(image), d_model, body: Body::Single(tower), head })
+) -> Network {
+    Network { family, modality: Modality::Image(image), d_model, body: Body::Single(tower), head }
 }
 
 fn vision_config(config: &Config) -> Config {

@@ -38,7 +38,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let (image, tower) = vision_tower(&vision_config, weights, StackKind::SelfAttention)?;
         let parts = (HeadKind::ImageClass, Reads::Mean { n_prefix: 0 }, Transform::default());
         let head = classifier(config, weights, "classifier", d_model, parts)?;
-        return vision_network("siglip", d_model, image, tower, Some(head));
+        return Ok(vision_network("siglip", d_model, image, tower, Some(head)));
     }
     let (image, vision) = vision_tower(&vision_config, weights, StackKind::Vision)?;
     let defaults = json!({
@@ -73,7 +73,7 @@ pub(super) fn build_vision(config: &Config, weights: &mut Weights<'_>) -> Result
     weights.set_prefix(VISION, "embeddings.patch_embedding.weight");
     let (image, tower) = vision_tower(config, weights, StackKind::SelfAttention)?;
     weights.skip_all("vision_model.head.");
-    vision_network("siglip_vision_model", config.d_model()?, image, tower, None)
+    Ok(vision_network("siglip_vision_model", config.d_model()?, image, tower, None))
 }
 
 fn vision_tower(config: &Config, weights: &mut Weights<'_>, kind: StackKind) -> Result<(ImageSpec, Tower), LoadError> {

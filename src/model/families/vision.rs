@@ -3,7 +3,7 @@
 
 use candle_core::Tensor;
 
-use super::{layer_norm, linear, mlp, qkv};
+use super::{layer_norm, linear, qkv};
 use crate::{
     model::{
         LoadError,
@@ -183,14 +183,9 @@ impl<'a> Layers<'a> {
 
     pub fn block(&self, weights: &mut Weights<'_>, layer: usize, d_mlp: usize) -> Result<Block, LoadError> {
         let [up, down] = self.names.mlp.map(|part| self.name(layer, part));
-        let mlp = match self.scales {
-            None => mlp(weights, [&up, &down], (self.d_model, d_mlp), self.activation)?,
-            Some(_) => {
-                let up = linear(weights, &up, self.d_model, d_mlp)?;
-                Mlp::plain(up, self.activation, self.scaled(weights, layer, 1, (&down, d_mlp))?)
-            }
-        };
-        self.block_of(weights, layer, mlp)
+        let up = linear(weights, &up, self.d_model, d_mlp)?;
+        let down = self.scaled(weights, layer, 1, (&down, d_mlp))?;
+        self.block_of(weights, layer, Mlp::plain(up, self.activation, down))
     }
 
     /// A layer around this MLP.

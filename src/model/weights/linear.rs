@@ -73,7 +73,9 @@ impl Weights<'_> {
         let mut values = std::mem::take(&mut self.scratch);
         self.read_into(&mut values, &[(format!("{name}.weight"), vec![d_out, d_in])])?;
         for (row, factor) in values.chunks_exact_mut(d_in.max(1)).zip(&factors) {
-            row.iter_mut().for_each(|weight| *weight *= factor);
+            for weight in row {
+                *weight *= factor;
+            }
         }
         let weight = self.weight(&values, (d_in, d_out), true)?;
         self.scratch = values;
