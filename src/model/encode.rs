@@ -259,6 +259,7 @@ impl Reader {
     /// A text as long as the model was trained to read; raw ids are read as they are.
     fn padded(&self, mut encoded: Encoded, input: &Input, n_ctx: usize) -> Encoded {
         if let (Some(id), Input::Text(_), Payload::Text { ids, .. }) = (self.padding, input, &mut encoded.source) {
+            let id = self.encoder.as_ref().and_then(|encoder| encoder.special_ids().pad).unwrap_or(id);
             let token = Token { text: self.label(id), id: Some(id), special: true, ..Token::default() };
             ids.resize(n_ctx, id);
             encoded.tokens.values_mut().for_each(|tokens| tokens.resize(n_ctx, token.clone()));

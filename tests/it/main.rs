@@ -42,9 +42,9 @@ mod tokenization;
 mod ui;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
-mod vocabularies;
 /// Vision models: grids, names, prefix tokens, two towers, refusals.
 mod vision;
+mod vocabularies;
 /// Containers, prefixes, quantised and hostile weights, and memory.
 mod weights;
 /// The background thread: newest wins, cancelling, panics, shutting down.

@@ -72,7 +72,14 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 pub(super) fn build_vision(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     weights.set_prefix(VISION, "embeddings.patch_embedding.weight");
     let (image, tower) = vision_tower(config, weights, StackKind::SelfAttention)?;
-    weights.skip_all("vision_model.head.");
+    for part in ["attention.out_proj", "layernorm", "mlp.fc1", "mlp.fc2"] {
+        for kind in ["weight", "bias"] {
+            weights.skip(&format!("{VISION}head.{part}.{kind}"));
+        }
+    }
+    for part in ["probe", "attention.in_proj_weight", "attention.in_proj_bias"] {
+        weights.skip(&format!("{VISION}head.{part}"));
+    }
     Ok(vision_network("siglip_vision_model", config.d_model()?, image, tower, None))
 }
 
