@@ -169,21 +169,13 @@ fn inputs(options: &CaptureOptions) -> Result<Vec<Input>, CliError> {
             .map_err(|error| CliError::Failed(format!("the texts cannot be read: {error}: {}", path.display())))?;
         texts.extend(content.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned));
     }
-    let n_kinds = [!texts.is_empty(), !options.image.is_empty(), !options.ids.is_empty(), options.pixels.is_some()]
-        .into_iter()
-        .filter(|given| *given)
-        .count();
-    if n_kinds != 1 {
-        let message = "give one kind of input: --text or --texts-file, --image, --ids, or --pixels";
-        return Err(CliError::Usage(message.to_owned()));
-    }
-    if let Some(path) = &options.pixels {
-        return Ok(vec![read_pixels(path)?]);
-    }
-    if !options.ids.is_empty() {
-        return Ok(vec![Input::Ids(options.ids.clone())]);
-    }
+    let pixels = options.pixels.as_deref().map(read_pixels).transpose()?;
     let images = options.image.iter().map(|path| Input::Image(ImageSource::Path(path.clone())));
+    let pictures: Vec<Input> = images.chain(pixels).collect();
+    let ids = (!options.ids.is_empty()).then(|| Input::Ids(options.ids.clone()));
+    let one_kind = |a: bool, b: bool| !(a && b);
+    let kinds_fit =
+        one_kind(!options.image.is_empty(), options.pixels.is_some()) && one_kind(!texts.is_empty(), ids.is_some());
     let texts = texts.into_iter().map(|text| {
         Input::Text(TextInput {
             text,
@@ -192,7 +184,21 @@ fn inputs(options: &CaptureOptions) -> Result<Vec<Input>, CliError> {
             max_tokens: options.max_tokens,
         })
     });
-    Ok(texts.chain(images).collect())
+    let texts: Vec<Input> = texts.chain(ids).collect();
+    match (pictures.is_empty(), texts.is_empty()) {
+        _ if !kinds_fit => {}
+        (true, true) => {}
+        (false, true) => return Ok(pictures),
+        (true, false) => return Ok(texts),
+        // A model that compares both, or one that is made to write the text: each picture with each text.
+        (false, false) => {
+            let with_texts = |picture: Input| texts.iter().map(move |text| picture.clone().with_target(text.clone()));
+            return Ok(pictures.into_iter().flat_map(with_texts).collect());
+        }
+    }
+    let message = "give one kind of text (--text or --texts-file, or --ids), one kind of picture (--image or --pixels), \
+                   or both for a model that reads both";
+    Err(CliError::Usage(message.to_owned()))
 }
 
 /// Reads `pixel_values`, `[3, height, width]` or `[1, 3, height, width]`, f32.

@@ -17,9 +17,8 @@ use super::{
     config::Config,
     encode::{Payload, Reader},
     families,
-    head::Outcome,
-    network::Network,
-    run::{Recorded, Run},
+    network::{Network, Streams},
+    run::{At, Recorded, Run},
     uniformity,
     weights::Weights,
 };
@@ -89,7 +88,9 @@ impl Model {
             network.tie()?;
             Ok::<_, LoadError>((network, weights.finish()))
         })?;
-        let reader = Reader::open(files, &network.modality, config.decoding())?;
+        let mut reader = Reader::open(files, &network.modality, config.decoding())?;
+        reader.prefix_labels = network.prefix_labels()?;
+        reader.padding = network.padding();
         let (source, warning) = reader.source();
         audit.config = config.lookups();
         audit.input_source = source;
@@ -101,7 +102,7 @@ impl Model {
             stacks: network.stacks(),
             d_model: network.d_model,
             n_params: audit.n_params,
-            head: network.head.as_ref().map(|head| head.kind),
+            head: network.head_kind(),
         };
         Ok(Self { spec: Arc::new(spec), audit, engine: engine.clone(), network, reader })
     }
@@ -150,10 +151,8 @@ impl Model {
             let (input, generated) = self.written(input, plan, control)?;
             let mut run = Run::new(plan, &self.spec.stacks, false, control);
             let streams = self.network.forward(&input, &mut run)?;
-            let mut outcome = Outcome::default();
-            if let Some(head) = &self.network.head {
-                outcome = head.run(&streams, plan.logits, &|id| self.reader.label(id), &|| run.checkpoint())?;
-            }
+            let label = |id| self.reader.label(id);
+            let outcome = self.network.predict(&streams, plan.logits, &label, &mut run)?;
             let Recorded { stacks, n_omitted, .. } = run.finish();
             let mut notes = input.notes.clone();
             if n_omitted > 0 {
@@ -234,11 +233,12 @@ impl Model {
         self.engine.install(|| {
             let mut run = Run::new(&plan, &self.spec.stacks, true, control);
             let streams = self.network.forward(input, &mut run)?;
-            let taps = run.finish().taps;
-            let value = self.objective(streams.main(), objective)?;
+            let value = self.objective(&streams, objective, &mut run)?;
             let grads = value.backward()?;
             let mut patterns: BTreeMap<StackKind, Vec<PerHead>> = BTreeMap::new();
-            for (at, tap) in &taps {
+            // A head may attend too (SigLIP), but is no layer.
+            let is_layer = |at: &At| self.spec.stack(at.stack).is_some_and(|stack| at.layer < stack.layers.len());
+            for (at, tap) in run.finish().taps.iter().filter(|(at, _)| is_layer(at)) {
                 let shape = tap.dims3()?.into();
                 // Without a gradient the objective does not depend on this layer.
                 let values = match grads.get(tap) {
@@ -251,16 +251,10 @@ impl Model {
         })
     }
 
-    fn objective(&self, x: &Tensor, objective: Objective) -> Result<Tensor, ModelError> {
-        let logits = |row: usize| -> Result<Tensor, ModelError> {
-            let Some(head) = &self.network.head else {
-                return Err(ModelError::Edit("it has no head, so there is no logit to differentiate".to_owned()));
-            };
-            if row >= x.dim(0)? {
-                return Err(ModelError::Edit(format!("there is no position {row}")));
-            }
-            Ok(head.logits(x, row..row + 1)?.flatten_all()?)
-        };
+    fn objective(&self, streams: &Streams, objective: Objective, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        let x = streams.main();
+        let mut logits =
+            |row: usize| -> Result<Tensor, ModelError> { Ok(self.network.logits(streams, row, run)?.flatten_all()?) };
         let pick = |logits: &Tensor, id: u32| -> Result<Tensor, ModelError> {
             if id as usize >= logits.dim(0)? {
                 return Err(ModelError::Edit(format!("there is no outcome {id}")));

@@ -86,7 +86,7 @@ impl Mlp {
     }
 
     /// The hidden layer; `down` maps it back to the stream.
-    fn forward(&self, x: &Tensor, run: &Run<'_>) -> candle_core::Result<Tensor> {
+    pub fn forward(&self, x: &Tensor, run: &Run<'_>) -> candle_core::Result<Tensor> {
         let hidden = self.up.forward(x)?;
         if self.gated {
             kernels::gated(&hidden, self.activation)

@@ -3,11 +3,14 @@
 //!
 //! The only place that knows the names of the Hugging Face libraries for sizes.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use serde_json::{Map, Value};
 
-use super::{LoadError, ModelFiles, encode::Decoding, kernels::Activation};
+use super::{LoadError, ModelFiles, encode::Decoding, families::refused, kernels::Activation};
 
 const FILE: &str = "config.json";
 
@@ -19,12 +22,19 @@ pub(crate) const MAX_LAYERS: usize = 4096;
 const MAX_ROWS: usize = 1 << 24;
 const MAX_PIXELS: usize = 1 << 15;
 
+/// Names, and the value found under each.
+type Lookups = Vec<(String, Option<String>)>;
+
 /// A parsed `config.json`.
 pub(crate) struct Config {
     values: Map<String, Value>,
     path: String,
-    /// What was looked up and what was found, for the audit.
-    lookups: Mutex<Vec<(String, Option<String>)>>,
+    /// What was looked up and what was found, for the audit; sections share it.
+    lookups: Arc<Mutex<Lookups>>,
+    /// What the audit puts before names of a section.
+    scope: String,
+    /// Names that the file leaves to the family.
+    defaulted: BTreeSet<String>,
 }
 
 impl Config {
@@ -39,7 +49,9 @@ impl Config {
         };
         let bytes = bytes.map_err(|source| LoadError::Io { file: FILE.to_owned(), path: path.clone(), source })?;
         match serde_json::from_slice(&bytes) {
-            Ok(Value::Object(values)) => Ok(Self { values, path, lookups: Mutex::default() }),
+            Ok(Value::Object(values)) => {
+                Ok(Self { values, path, lookups: Arc::default(), scope: String::new(), defaulted: BTreeSet::new() })
+            }
             Ok(_) => Err(LoadError::Config { file: FILE.to_owned(), path, reason: "it is not an object".to_owned() }),
             Err(error) => Err(LoadError::Config { file: FILE.to_owned(), path, reason: error.to_string() }),
         }
@@ -53,7 +65,11 @@ impl Config {
     /// An error that names the architecture.
     pub fn unknown_family(&self, model_type: &str) -> LoadError {
         let path = self.path.strip_suffix(FILE).unwrap_or(&self.path).trim_end_matches(['/', '\\']).to_owned();
-        LoadError::UnknownFamily { model_type: model_type.to_owned(), path }
+        let model_type = model_type.to_owned();
+        match refused::reason(&model_type) {
+            Some(reason) => LoadError::Refused { model_type, reason, path },
+            None => LoadError::UnknownFamily { model_type, path },
+        }
     }
 
     /// `model_type`, or what the class name in `architectures` implies, in lower case.
@@ -65,6 +81,9 @@ impl Config {
             Some(class) if class.starts_with("Bert") => Ok("bert".to_owned()),
             Some(class) if class.starts_with("GPT2") => Ok("gpt2".to_owned()),
             Some(class) if class.starts_with("ViT") => Ok("vit".to_owned()),
+            Some(class) if class.starts_with("DeiT") => Ok("deit".to_owned()),
+            Some(class) if class.starts_with("Beit") => Ok("beit".to_owned()),
+            Some("CLIPModel") => Ok("clip".to_owned()),
             Some(class) => Ok(class.to_owned()),
             None => Err(self.error("it names no model_type")),
         }
@@ -110,13 +129,11 @@ impl Config {
 
     /// Heads, and the width of each: `head_dim` where the file has it, else they share `d_model`.
     pub fn heads(&self, d_model: usize) -> Result<(usize, usize), LoadError> {
-        match self.optional_size(&["head_dim"], MAX_WIDTH)? {
-            Some(d_head) => Ok((self.size(&N_HEADS, MAX_WIDTH)?, d_head)),
-            None => {
-                let n_heads = self.n_heads(d_model)?;
-                Ok((n_heads, d_model / n_heads))
-            }
+        if let Some(d_head) = self.optional_size(&["head_dim"], MAX_WIDTH)? {
+            return Ok((self.size(&N_HEADS, MAX_WIDTH)?, d_head));
         }
+        let n_heads = self.n_heads(d_model)?;
+        Ok((n_heads, d_model / n_heads))
     }
 
     /// Heads, which must divide `d_model`.
@@ -215,11 +232,38 @@ impl Config {
         Some(names)
     }
 
+    /// The same, with values for what the file leaves out.
+    pub fn with_defaults(mut self, defaults: &Value) -> Self {
+        for (name, value) in defaults.as_object().into_iter().flatten() {
+            if self.values.get(name).is_none_or(Value::is_null) {
+                self.values.insert(name.clone(), value.clone());
+                self.defaulted.insert(name.clone());
+            }
+        }
+        self
+    }
+
+    /// One of a model's two configurations, such as `text_config`: files leave out what their class has
+    /// by default, even all of it. What the older name, such as `text_config_dict`, says goes first.
+    pub fn tower(&self, name: &str, defaults: &Value) -> Self {
+        let mut values = Map::new();
+        for section in [name.to_owned(), format!("{name}_dict")] {
+            let section = self.values.get(&section).and_then(Value::as_object);
+            values.extend(section.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        self.inner(name, values).with_defaults(defaults)
+    }
+
     /// A configuration inside this one, such as `text_config`.
     pub fn section(&self, name: &str) -> Option<Self> {
         let values = self.values.get(name)?.as_object()?.clone();
         self.note(name, self.values.get(name));
-        Some(Self { values, path: self.path.clone(), lookups: Mutex::default() })
+        Some(self.inner(name, values))
+    }
+
+    fn inner(&self, name: &str, values: Map<String, Value>) -> Self {
+        let scope = format!("{}{name}.", self.scope);
+        Self { values, path: self.path.clone(), lookups: Arc::clone(&self.lookups), scope, defaulted: BTreeSet::new() }
     }
 
     /// A number of pixels, or `[height, width]`.
@@ -295,7 +339,8 @@ impl Config {
 
     /// Remembers a look-up for the audit.
     fn note(&self, name: &str, value: Option<&Value>) {
-        let entry = (name.to_owned(), value.map(short));
+        let value = value.filter(|_| !self.defaulted.contains(name));
+        let entry = (format!("{}{name}", self.scope), value.map(short));
         let mut lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
         if !lookups.contains(&entry) {
             lookups.push(entry);
@@ -303,7 +348,7 @@ impl Config {
     }
 
     /// What was looked up so far, in order: the name found and its value, or the first name tried.
-    pub fn lookups(&self) -> Vec<(String, Option<String>)> {
+    pub fn lookups(&self) -> Lookups {
         self.lookups.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -4,8 +4,8 @@ use candle_core::{Device, Tensor};
 
 use super::{
     ModelError,
-    bicubic::{Bicubic, resize_rows},
     encode::Payload,
+    interpolate::{Interpolation, resize_rows},
     kernels::{Linear, Norm},
 };
 
@@ -224,7 +224,7 @@ pub(crate) struct PatchEmbedding {
     pub grid: (usize, usize),
     pub patch_px: (usize, usize),
     /// How positions are resampled for other grids.
-    pub filter: Bicubic,
+    pub filter: Interpolation,
 }
 
 impl PatchEmbedding {
@@ -255,6 +255,13 @@ impl PatchEmbedding {
             x = norm.forward(&x)?;
         }
         Ok((x, grid))
+    }
+
+    /// What to call the tokens before the patches.
+    pub fn prefix_labels(&self) -> candle_core::Result<Vec<String>> {
+        let n_registers = self.registers.as_ref().map_or(Ok(0), |registers| registers.dim(0))?;
+        let first = ["[CLS]", "[DIST]"].into_iter().take(self.n_prefix()?).map(str::to_owned);
+        Ok(first.chain((1..=n_registers).map(|idx| format!("[REG{idx}]"))).collect())
     }
 
     fn n_prefix(&self) -> candle_core::Result<usize> {

@@ -51,6 +51,10 @@ pub(crate) struct Reader {
     processor: Option<ImageProcessor>,
     /// What a decoder's text starts with, and what ends it.
     pub decoding: Decoding,
+    /// What to call the tokens before patches.
+    pub prefix_labels: Vec<String>,
+    /// Fills a text up to the longest that the model reads (SigLIP's text tower).
+    pub padding: Option<u32>,
 }
 
 /// Ids that frame what a decoder writes.
@@ -91,7 +95,14 @@ impl Reader {
     /// Reads the tokenizer's and the image processor's files. A missing tokenizer is not an error
     /// here: raw ids can still be run.
     pub fn open(files: &ModelFiles, modality: &Modality, decoding: Decoding) -> Result<Self, LoadError> {
-        let mut reader = Self { modality: *modality, encoder: None, processor: None, decoding };
+        let mut reader = Self {
+            modality: *modality,
+            encoder: None,
+            processor: None,
+            decoding,
+            prefix_labels: Vec::new(),
+            padding: None,
+        };
         if modality.text().or(modality.target()).is_some() {
             reader.encoder = match TextEncoder::from_files(files) {
                 Ok(encoder) => Some(Box::new(encoder)),
@@ -163,7 +174,7 @@ impl Reader {
                 self.image(input, source, Side::Encoder)
             }
             (Modality::ImageAndText { image, text }, Input::Pair { source: picture, target: words }) => {
-                let words = self.text(words, text, Side::Text)?;
+                let words = self.padded(self.text(words, text, Side::Text)?, words, text.n_ctx);
                 let mut encoded = self.image(picture, image, Side::Vision)?;
                 encoded.target = Some(words.source);
                 encoded.tokens.extend(words.tokens);
@@ -231,7 +242,10 @@ impl Reader {
             }
             _ => return Err(refuse("a picture is needed here, not a text", "")),
         };
-        let EncodedImage { pixels, size_px, info, tokens, notes } = encoded;
+        let EncodedImage { pixels, size_px, info, mut tokens, notes } = encoded;
+        for (token, label) in tokens.iter_mut().zip(&self.prefix_labels) {
+            token.text.clone_from(label);
+        }
         Ok(Encoded {
             source: Payload::Image { pixels, size_px },
             target: None,
@@ -240,6 +254,17 @@ impl Reader {
             image: Some(info),
             notes,
         })
+    }
+
+    /// A text as long as the model was trained to read; raw ids are read as they are.
+    fn padded(&self, mut encoded: Encoded, input: &Input, n_ctx: usize) -> Encoded {
+        if let (Some(id), Input::Text(_), Payload::Text { ids, .. }) = (self.padding, input, &mut encoded.source) {
+            let id = self.encoder.as_ref().and_then(|encoder| encoder.special_ids().pad).unwrap_or(id);
+            let token = Token { text: self.label(id), id: Some(id), special: true, ..Token::default() };
+            ids.resize(n_ctx, id);
+            encoded.tokens.values_mut().for_each(|tokens| tokens.resize(n_ctx, token.clone()));
+        }
+        encoded
     }
 
     /// An input with a text that the decoder is made to write. Raw ids are read as they are; a text is

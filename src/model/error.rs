@@ -62,6 +62,16 @@ pub enum LoadError {
         /// Where the model is.
         path: String,
     },
+    /// An architecture whose attention cannot be shown.
+    #[error("this model is of the type “{model_type}”, which is not supported because {reason}")]
+    Refused {
+        /// What the file says.
+        model_type: String,
+        /// What is different about it.
+        reason: &'static str,
+        /// Where the model is.
+        path: String,
+    },
     /// The weights file breaks its own format.
     #[error("{file} is damaged: {reason}")]
     Damaged {
@@ -195,6 +205,7 @@ impl LoadError {
             Self::NoWeights { path, other: None } => format!("The download may be incomplete: {path}"),
             Self::Io { path, .. } => format!("Check that the file exists and that you may read it: {path}"),
             Self::Config { path, .. } => format!("Compare it with the original from where the model came: {path}"),
+            Self::Refused { path, .. } => format!("Open a ViT, DeiT, BEiT or DINOv2 instead of {path}"),
             Self::UnknownFamily { path, .. } => {
                 format!("Supported are {}; read from config.json in {path}", super::families::supported().join(", "))
             }

@@ -3,16 +3,17 @@
 use candle_core::Tensor;
 
 use super::{
-    ModelError,
+    Logits, ModelError,
     block::Stack,
     embedding::{Embedding, Table},
     encode::{Encoded, Payload},
-    head::Head,
+    head::{Head, Outcome},
     kernels::Linear,
     pass::{Cache, Pass},
     run::Run,
+    similarity::{Similarity, TextPosition},
 };
-use crate::spec::{Modality, StackSpec};
+use crate::spec::{HeadKind, Modality, StackSpec};
 
 /// A model as the forward pass sees it.
 #[derive(Debug)]
@@ -39,13 +40,18 @@ pub(crate) enum Body {
     /// The decoder attends to the encoder's output, mapped to its width where the widths differ.
     EncoderDecoder { encoder: Tower, bridge: Option<Linear>, decoder: Tower },
     /// Picture and text apart, compared in the end.
-    TwoTowers { vision: Tower, text: Tower },
+    TwoTowers { vision: Tower, text: Tower, similarity: Similarity },
 }
 
 /// The streams that heads read, `[n, d_model]` each, after the final norms.
 pub(crate) enum Streams {
     One(Tensor),
-    Two { vision: Tensor, text: Tensor },
+    /// `position` is where the text tower's summary stands.
+    Two {
+        vision: Tensor,
+        text: Tensor,
+        position: usize,
+    },
 }
 
 impl Streams {
@@ -103,7 +109,9 @@ impl Network {
             Body::EncoderDecoder { encoder, decoder, .. } => {
                 encoder.stack.specs().into_iter().chain(decoder.stack.specs()).collect()
             }
-            Body::TwoTowers { vision, text } => vision.stack.specs().into_iter().chain(text.stack.specs()).collect(),
+            Body::TwoTowers { vision, text, .. } => {
+                vision.stack.specs().into_iter().chain(text.stack.specs()).collect()
+            }
         }
     }
 
@@ -115,10 +123,75 @@ impl Network {
                 let memory = self.encode(&input.source, run)?;
                 Ok(Streams::One(self.decode(input.target()?, Some(&memory), None, run)?))
             }
-            Body::TwoTowers { vision, text } => Ok(Streams::Two {
-                vision: vision.forward(&input.source, Pass::default(), run)?,
-                text: text.forward(input.target()?, Pass::default(), run)?,
-            }),
+            Body::TwoTowers { vision, text, similarity } => {
+                let words = input.target()?;
+                let position = match words {
+                    Payload::Text { ids, .. } => similarity.reads.of(ids),
+                    Payload::Image { .. } => return Err(ModelError::internal("the text tower was given a picture")),
+                };
+                let vision = vision.forward(&input.source, Pass::default(), run)?;
+                Ok(Streams::Two { vision, text: text.forward(words, Pass::default(), run)?, position })
+            }
+        }
+    }
+
+    /// What is predicted, if anything.
+    pub fn head_kind(&self) -> Option<HeadKind> {
+        match &self.body {
+            Body::TwoTowers { .. } => Some(HeadKind::Similarity),
+            _ => self.head.as_ref().map(|head| head.kind),
+        }
+    }
+
+    /// Logits and predictions as planned. `label` names a vocabulary id.
+    pub fn predict(
+        &self,
+        streams: &Streams,
+        plan: Logits,
+        label: &dyn Fn(u32) -> String,
+        run: &mut Run<'_>,
+    ) -> Result<Outcome, ModelError> {
+        match (&self.body, &self.head) {
+            (Body::TwoTowers { similarity, .. }, _) if plan != Logits::Skip => {
+                similarity.outcome(&self.logits(streams, 0, run)?, plan)
+            }
+            (Body::Single(_) | Body::EncoderDecoder { .. }, Some(head)) => {
+                head.run(streams, plan, label, &|| run.checkpoint())
+            }
+            _ => Ok(Outcome::default()),
+        }
+    }
+
+    /// Logits of one position, or of the whole input where the head sees it as a whole.
+    pub fn logits(&self, streams: &Streams, row: usize, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        if let (Body::TwoTowers { similarity, .. }, Streams::Two { vision, text, position }) = (&self.body, streams) {
+            return similarity.logits(vision, (text, *position), run);
+        }
+        let x = streams.main();
+        match &self.head {
+            None => Err(ModelError::Edit("it has no head, so there is no logit to differentiate".to_owned())),
+            Some(_) if row >= x.dim(0)? => Err(ModelError::Edit(format!("there is no position {row}"))),
+            Some(head) => Ok(head.logits(x, row..row + 1)?),
+        }
+    }
+
+    /// What to call the tokens before the patches of a picture.
+    pub fn prefix_labels(&self) -> candle_core::Result<Vec<String>> {
+        let (Body::Single(tower) | Body::EncoderDecoder { encoder: tower, .. } | Body::TwoTowers { vision: tower, .. }) =
+            &self.body;
+        match &tower.embedding {
+            Embedding::Patches(patches) => patches.prefix_labels(),
+            Embedding::Text(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// What fills up a text that must have the model's full length.
+    pub const fn padding(&self) -> Option<u32> {
+        match &self.body {
+            Body::TwoTowers { similarity: Similarity { reads: TextPosition::Last { padding }, .. }, .. } => {
+                Some(*padding)
+            }
+            _ => None,
         }
     }
 

@@ -2,9 +2,13 @@
 
 use std::ops::Range;
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{Device, Result, Tensor, bail};
+use rayon::prelude::*;
 
-use super::disentangled::Disentangled;
+use super::{
+    disentangled::Disentangled,
+    interpolate::{Interpolation, resize_rows},
+};
 
 /// A bias on attention scores.
 #[derive(Debug)]
@@ -23,6 +27,16 @@ pub(crate) enum RelativeBias {
     Alibi { slopes: Vec<f32> },
     /// Contents compared with positions (DeBERTa): it takes the layer's queries and keys.
     Disentangled(Disentangled),
+    /// A learned number per head and offset between two patches, and for each kind of pair with a CLS
+    /// token before the patches (BEiT).
+    Grid {
+        /// `[(2 · rows − 1) · (2 · columns − 1) + 3, heads]`; the last three are from CLS, to CLS, and of
+        /// CLS with itself.
+        table: Vec<f32>,
+        n_heads: usize,
+        /// Rows and columns the table was trained for.
+        grid: (usize, usize),
+    },
 }
 
 impl RelativeBias {
@@ -44,7 +58,7 @@ impl RelativeBias {
         &self,
         queries: Range<usize>,
         n_key: usize,
-        _grid: Option<(usize, usize)>,
+        grid: Option<(usize, usize)>,
         device: &Device,
     ) -> Result<Tensor> {
         match self {
@@ -68,9 +82,48 @@ impl RelativeBias {
                     slopes.iter().flat_map(|slope| (0..n_key).map(move |key| slope * key as f32)).collect();
                 Tensor::from_vec(values, (slopes.len(), 1, n_key), device)
             }
-            Self::Disentangled(_) => candle_core::bail!("this bias is not one of positions alone"),
+            Self::Disentangled(_) => bail!("this bias is not one of positions alone"),
+            Self::Grid { table, n_heads, grid: trained } => {
+                let Some(grid) = grid.filter(|grid| 1 + grid.0 * grid.1 == n_key) else {
+                    bail!("a bias between patches needs a grid of {n_key} tokens with a CLS token, not {grid:?}")
+                };
+                let values = between_patches(table, *n_heads, *trained, grid);
+                Tensor::from_vec(values, (*n_heads, n_key, n_key), device)
+            }
         }
     }
+}
+
+/// BEiT's bias `[heads, 1 + rows · columns, 1 + rows · columns]`, interpolated where the grid is not the
+/// trained one.
+fn between_patches(
+    table: &[f32],
+    n_heads: usize,
+    trained: (usize, usize),
+    (n_rows, n_cols): (usize, usize),
+) -> Vec<f32> {
+    let offsets = |grid: (usize, usize)| (2 * grid.0 - 1, 2 * grid.1 - 1);
+    let (patches, cls) = table.split_at(table.len() - 3 * n_heads);
+    // The reference takes rows for columns here, which shows when a trained grid is not square.
+    let from = offsets((trained.1, trained.0));
+    let to = offsets((n_rows, n_cols));
+    let patches = resize_rows(patches, from, to, n_heads, Interpolation::Bilinear);
+    let (n_patches, n) = (n_rows * n_cols, n_rows * n_cols + 1);
+    let mut values = vec![0.0; n_heads * n * n];
+    values.par_chunks_exact_mut(n * n).enumerate().for_each(|(head, values)| {
+        let (first_row, rows) = values.split_at_mut(n);
+        first_row[0] = cls[2 * n_heads + head];
+        first_row[1..].fill(cls[head]);
+        for (query, row) in (0..n_patches).zip(rows.chunks_exact_mut(n)) {
+            row[0] = cls[n_heads + head];
+            for (key, value) in row[1..].iter_mut().enumerate() {
+                let down = query / n_cols + n_rows - 1 - key / n_cols;
+                let right = query % n_cols + n_cols - 1 - key % n_cols;
+                *value = patches[(down * to.1 + right) * n_heads + head];
+            }
+        }
+    });
+    values
 }
 
 /// The bucket of a distance (key minus query): exact up to half of the buckets, logarithmic beyond

@@ -82,6 +82,21 @@ fn a_capture_has_the_contract_s_names_and_shapes() {
 const SITES: &str = "q,k,v,scores,pattern,z,resid,logits";
 
 #[test]
+fn a_picture_and_a_text_are_captured_together() {
+    let clip = fixture("families/clip");
+    let pixels = fixture("families/clip/reference.safetensors");
+    let pixels = pixels.to_str().unwrap();
+    let arguments = ["--model", clip.to_str().unwrap(), "--pixels", pixels, "--ids", "1,17,50", "--sites", SITES];
+    let (shapes, metadata) = capture(&arguments);
+    assert_eq!(shapes["vision.0.pattern"], [2, 16, 16]);
+    assert_eq!(shapes["text.1.pattern"], [3, 3, 3]);
+    assert_eq!(shapes["logits"], [1]);
+    let tokens: serde_json::Value = serde_json::from_str(&metadata["tokens"]).unwrap();
+    assert_eq!((tokens["vision"].as_array().unwrap().len(), tokens["text"].as_array().unwrap().len()), (16, 3));
+    check_refused(&["capture", "--model", clip.to_str().unwrap(), "--ids", "1,2", "--out", "x"], 1, &["picture"]);
+}
+
+#[test]
 fn layers_sites_and_several_inputs_are_what_was_asked_for() {
     let (shapes, _) = capture(&[
         "--model",

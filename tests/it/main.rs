@@ -42,6 +42,8 @@ mod tokenization;
 mod ui;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
+/// Vision models: grids, names, prefix tokens, two towers, refusals.
+mod vision;
 mod vocabularies;
 /// Containers, prefixes, quantised and hostile weights, and memory.
 mod weights;

@@ -77,6 +77,26 @@ fn without_a_processor_file_the_defaults_of_vit_hold() {
 }
 
 #[test]
+fn a_joint_description_of_pictures_and_texts_serves_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = || ModelFiles::folder(folder.path());
+    let write = |config: Value| fs::write(folder.path().join("processor_config.json"), config.to_string()).unwrap();
+    let part = serde_json::json!({"image_processor_type": "SiglipImageProcessor", "size": {"height": 8, "width": 12}});
+    write(serde_json::json!({"processor_class": "SiglipProcessor", "image_processor": part}));
+    let joint = ImageProcessor::from_files(&files(), (224, 224)).unwrap();
+    assert_eq!(joint.source(), "processor_config.json");
+    let picture = open_picture(&ImageSource::Path(fixture("preprocessing/wide.png"))).unwrap();
+    let encoded = joint.encode(&picture, (4, 4), 0).unwrap();
+    assert_eq!(encoded.pixels, processor(&part).encode(&picture, (4, 4), 0).unwrap().pixels);
+    assert_eq!((encoded.size_px, encoded.tokens.len()), ((8, 12), 6));
+    write(serde_json::json!({"processor_class": "CLIPProcessor"}));
+    assert_eq!(ImageProcessor::from_files(&files(), (8, 8)).unwrap().source(), "the defaults of ViT");
+    write(serde_json::json!({"image_processor": {"size": -1}}));
+    let error = ImageProcessor::from_files(&files(), (8, 8)).unwrap_err();
+    assert!(error.to_string().starts_with("processor_config.json cannot be used"), "{error}");
+}
+
+#[test]
 fn damaged_settings_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for config in [

@@ -81,11 +81,7 @@ impl Kinds {
             text.split('|').map(|kind| kind.trim().to_owned()).collect()
         });
         let has = |kind: &str| listed.iter().any(|listed| listed == kind);
-        Self {
-            keys: has("c2p"),
-            queries: has("p2c"),
-            shared: config.flag("share_att_key", false),
-        }
+        Self { keys: has("c2p"), queries: has("p2c"), shared: config.flag("share_att_key", false) }
     }
 }
 

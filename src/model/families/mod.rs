@@ -2,10 +2,13 @@
 //! embedding, block and head. No arithmetic here.
 
 mod albert;
+mod beit;
 mod bert;
 mod bloom;
+mod clip;
 mod deberta;
 mod decoder;
+mod dinov2;
 mod distilbert;
 mod electra;
 mod encoder;
@@ -17,7 +20,10 @@ mod modernbert;
 mod mpnet;
 mod opt;
 mod phi;
+pub(crate) mod refused;
 mod roberta;
+mod siglip;
+mod vision;
 mod vit;
 
 use candle_core::Tensor;
@@ -36,10 +42,16 @@ use crate::spec::{HeadKind, LayerSpec};
 /// The `model_type`s that [`build`] knows.
 const SUPPORTED: &[&str] = &[
     "albert",
+    "beit",
     "bert",
     "bloom",
     "camembert",
+    "clip",
+    "clip_vision_model",
     "deberta-v2",
+    "deit",
+    dinov2::PLAIN,
+    dinov2::WITH_REGISTERS,
     "distilbert",
     "electra",
     "gpt2",
@@ -50,6 +62,8 @@ const SUPPORTED: &[&str] = &[
     "opt",
     "phi",
     "roberta",
+    "siglip",
+    "siglip_vision_model",
     "vit",
     "xlm-roberta",
 ];
@@ -76,10 +90,16 @@ pub(crate) fn check(config: &Config) -> Result<(), LoadError> {
 pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     match config.model_type()?.as_str() {
         "albert" => albert::build(config, weights),
+        "beit" => beit::build(config, weights),
         "bert" => bert::build(config, weights),
         "bloom" => bloom::build(config, weights),
         "camembert" => roberta::build(config, "camembert", weights),
+        "clip" => clip::build(config, weights),
+        "clip_vision_model" => clip::build_vision(config, weights),
         "deberta-v2" => deberta::build(config, weights),
+        "deit" => vit::build_deit(config, weights),
+        dinov2::PLAIN => dinov2::build(config, weights, dinov2::PLAIN),
+        dinov2::WITH_REGISTERS => dinov2::build(config, weights, dinov2::WITH_REGISTERS),
         "distilbert" => distilbert::build(config, weights),
         "electra" => electra::build(config, weights),
         "gpt2" => gpt2::build(config, weights),
@@ -90,6 +110,8 @@ pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         "opt" => opt::build(config, weights),
         "phi" => phi::build(config, weights),
         "roberta" => roberta::build(config, "roberta", weights),
+        "siglip" => siglip::build(config, weights),
+        "siglip_vision_model" => siglip::build_vision(config, weights),
         "vit" => vit::build(config, weights),
         "xlm-roberta" => roberta::build(config, "xlm-roberta", weights),
         other => llama::build(config, other, weights),

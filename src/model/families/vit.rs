@@ -1,98 +1,108 @@
-//! Vision transformer: pre-norm encoder on image patches, with a CLS token and learned positions.
+//! Vision transformer (also DINO) and DeiT: pre-norm encoders on image patches with learned positions,
+//! after a CLS token and, in DeiT, a distillation token.
 
-use super::{classifier, layer_norm, linear, mlp, qkv};
+use candle_core::Tensor;
+
+use super::{
+    class_names, classifier, layer_norm, n_classes,
+    vision::{Layers, Names, Pictures, tokens},
+};
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        attention::Attention,
-        bicubic::Bicubic,
-        block::{Block, Norms, Stack},
+        block::Stack,
         config::Config,
-        embedding::{Embedding, PatchEmbedding},
-        head::{Reads, Transform},
-        kernels::{Activation, Linear},
+        embedding::Embedding,
+        head::{Head, Reads, Transform},
+        kernels::Linear,
         network::{Body, Network, Tower},
         weights::Weights,
     },
-    spec::{HeadKind, ImageSpec, LayerSpec, Modality},
+    spec::{HeadKind, ImageSpec, Modality},
 };
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
-    let d_model = config.d_model()?;
-    let n_heads = config.n_heads(d_model)?;
-    let spec = LayerSpec::new(n_heads, d_model / n_heads);
-    let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
-    let eps = config.norm_eps(1e-12)?;
-    let activation = config.activation(Activation::Gelu)?;
-    let size_px = config.pixels("image_size", Some(224))?;
-    let patch_px = config.pixels("patch_size", Some(16))?;
-    let n_channels = config.optional_size(&["num_channels"], 64)?.unwrap_or(3);
-    if n_channels != 3 {
-        return Err(
-            config.error(format!("it reads pictures of {n_channels} channels; only colour pictures are supported"))
-        );
-    }
-    let grid = (size_px.0 / patch_px.0, size_px.1 / patch_px.1);
-    if grid.0 == 0 || grid.1 == 0 {
-        return Err(config.error("its patches are larger than its pictures"));
-    }
-    let qkv_bias = config.flag("qkv_bias", true);
-
     weights.set_prefix("vit.", "embeddings.cls_token");
-    let embedding = patches(weights, d_model, patch_px, grid)?;
-    let mut blocks = Vec::new();
-    for layer in 0..config.n_layers()? {
-        let name = |part: &str| format!("vit.encoder.layer.{layer}.{part}");
-        let [q, k, v] = ["query", "key", "value"].map(|part| name(&format!("attention.attention.{part}")));
-        let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [qkv_bias; 3])?;
-        let out = linear(weights, &name("attention.output.dense"), d_model, d_model)?;
-        blocks.push(Block::new(
-            Attention::plain(qkv, out, spec, false),
-            Norms::pre(layer_norm(weights, &name("layernorm_before"), d_model, eps)?),
-            mlp(weights, [&name("intermediate.dense"), &name("output.dense")], (d_model, d_mlp), activation)?,
-            Norms::pre(layer_norm(weights, &name("layernorm_after"), d_model, eps)?),
-        ));
-    }
-    let final_norm = Some(layer_norm(weights, "vit.layernorm", d_model, eps)?);
-    let head = if weights.has("classifier.weight") {
-        let parts = (HeadKind::ImageClass, Reads::First, Transform::default());
-        Some(classifier(config, weights, "classifier", d_model, parts)?)
-    } else {
-        weights.note_absent("classifier.weight");
-        None
-    };
-    let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
-    Ok(Network {
-        family: "vit",
-        modality: Modality::Image(ImageSpec { size_px, patch_px, n_prefix: 1 }),
-        d_model,
-        body: Body::Single(Tower { embedding: Embedding::Patches(embedding), stack }),
-        head,
-    })
+    let (spec, tower) = tower(config, weights, "vit.", StackKind::SelfAttention)?;
+    let head = class_head(config, weights, config.d_model()?)?;
+    network("vit", config, spec, tower, head)
 }
 
-fn patches(
+pub(super) fn build_deit(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let d_model = config.d_model()?;
+    weights.set_prefix("deit.", "embeddings.cls_token");
+    let (spec, tower) = tower(config, weights, "deit.", StackKind::SelfAttention)?;
+    let head = if weights.has("cls_classifier.weight") {
+        Some(averaged_heads(config, weights, d_model)?)
+    } else {
+        class_head(config, weights, d_model)?
+    };
+    network("deit", config, spec, tower, head)
+}
+
+/// Embedding and layers whose names start with `body`; a distillation token is there when the file has
+/// one.
+pub(super) fn tower(
+    config: &Config,
     weights: &mut Weights<'_>,
-    d_model: usize,
-    patch_px: (usize, usize),
-    grid: (usize, usize),
-) -> Result<PatchEmbedding, LoadError> {
-    let cls = weights.tensor("vit.embeddings.cls_token", &[1, 1, d_model])?.reshape((1, d_model))?;
-    let n = 1 + grid.0 * grid.1;
-    let position = weights.tensor("vit.embeddings.position_embeddings", &[1, n, d_model])?.reshape((n, d_model))?;
-    let name = "vit.embeddings.patch_embeddings.projection";
-    let kernel = weights.tensor(&format!("{name}.weight"), &[d_model, 3, patch_px.0, patch_px.1])?;
-    let weight = kernel.reshape((d_model, 3 * patch_px.0 * patch_px.1))?.t()?;
-    let bias = Some(weights.tensor(&format!("{name}.bias"), &[d_model])?);
-    Ok(PatchEmbedding {
-        projection: Linear::new(weight, bias)?,
-        prefix: Some(cls),
-        position: Some(position),
-        registers: None,
-        norm: None,
-        grid,
-        patch_px,
-        filter: Bicubic::Plain,
-    })
+    body: &str,
+    kind: StackKind,
+) -> Result<(ImageSpec, Tower), LoadError> {
+    let d_model = config.d_model()?;
+    let pictures = Pictures::of(config)?;
+    let name = |part: &str| format!("{body}{part}");
+    let mut embedding = pictures.embedding(weights, &name("embeddings.patch_embeddings.projection"), d_model, true)?;
+    let mut prefix = vec![tokens(weights, &name("embeddings.cls_token"), 1, d_model)?];
+    if weights.has(&name("embeddings.distillation_token")) {
+        prefix.push(tokens(weights, &name("embeddings.distillation_token"), 1, d_model)?);
+    }
+    let n_prefix = prefix.len();
+    embedding.prefix = Some(Tensor::cat(&prefix, 0)?);
+    let n = n_prefix + pictures.n_patches();
+    embedding.position = Some(tokens(weights, &name("embeddings.position_embeddings"), n, d_model)?);
+    for leftover in ["embeddings.mask_token", "pooler.dense.weight", "pooler.dense.bias"] {
+        weights.skip(&name(leftover));
+    }
+
+    let layers = Layers::of(config, Names::vit(weights, body), body, d_model)?;
+    let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
+    let blocks = (0..config.n_layers()?).map(|layer| layers.block(weights, layer, d_mlp)).collect::<Result<_, _>>()?;
+    let final_norm = layer_norm(weights, &name("layernorm"), d_model, layers.eps)?;
+    let stack = Stack::new(kind, blocks, Some(final_norm));
+    Ok((pictures.spec(n_prefix), Tower { embedding: Embedding::Patches(embedding), stack }))
+}
+
+/// A classifier of CLS, if the checkpoint has one.
+fn class_head(config: &Config, weights: &mut Weights<'_>, d_model: usize) -> Result<Option<Head>, LoadError> {
+    if !weights.has("classifier.weight") {
+        weights.note_absent("classifier.weight");
+        return Ok(None);
+    }
+    let parts = (HeadKind::ImageClass, Reads::First, Transform::default());
+    classifier(config, weights, "classifier", d_model, parts).map(Some)
+}
+
+/// The mean of two classifiers, one of CLS and one of the distillation token, as one map of both.
+fn averaged_heads(config: &Config, weights: &mut Weights<'_>, d_model: usize) -> Result<Head, LoadError> {
+    let n = n_classes(weights, "cls_classifier.weight");
+    let mut both = |part: &str, shape: &[usize]| -> Result<[Tensor; 2], LoadError> {
+        let names = ["cls_classifier", "distillation_classifier"].map(|name| format!("{name}.{part}"));
+        Ok([weights.tensor(&names[0], shape)?, weights.tensor(&names[1], shape)?])
+    };
+    let weight = (Tensor::cat(&both("weight", &[n, d_model])?, 1)? * 0.5)?;
+    let [cls, distilled] = both("bias", &[n])?;
+    let output = Linear::new(weight.t()?, Some(((cls + distilled)? * 0.5)?))?;
+    let labels = class_names(config, n);
+    Ok(Head::class(HeadKind::ImageClass, Reads::FirstTwo, Transform::default(), output, labels))
+}
+
+fn network(
+    family: &'static str,
+    config: &Config,
+    spec: ImageSpec,
+    tower: Tower,
+    head: Option<Head>,
+) -> Result<Network, LoadError> {
+    Ok(Network { family, modality: Modality::Image(spec), d_model: config.d_model()?, body: Body::Single(tower), head })
 }

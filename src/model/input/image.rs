@@ -55,37 +55,55 @@ pub struct EncodedImage {
 }
 
 const FILE: &str = "preprocessor_config.json";
+/// Where newer processors of pictures and texts together describe both, pictures under `image_processor`.
+const JOINT_FILE: &str = "processor_config.json";
+/// Of the pictures that CLIP was trained on, red, green, blue.
+const CLIP_MEAN: [f64; 3] = [0.481_454_66, 0.457_827_5, 0.408_210_73];
+const CLIP_STD: [f64; 3] = [0.268_629_54, 0.261_302_58, 0.275_777_11];
 /// No model reads larger pictures; a larger number is a damaged file.
 const MAX_SIDE_PX: u64 = 4096;
 /// Scaling the shortest edge of a very thin picture makes the other edge long; this is the bound.
 const MAX_LONG_EDGE_PX: usize = 65_536;
 
 impl ImageProcessor {
-    /// Reads `preprocessor_config.json`; without it, what `ViTImageProcessor` does by default, at the
-    /// model's own picture size (height, width).
+    /// Reads `preprocessor_config.json` or `processor_config.json`; without them, what `ViTImageProcessor`
+    /// does by default, at the model's own picture size (height, width).
     ///
     /// # Errors
-    /// When the file is there and cannot be used.
+    /// When one is there and cannot be used.
     pub fn from_files(files: &ModelFiles, size_px: (usize, usize)) -> Result<Self, InputError> {
-        let Some(bytes) = read(files, FILE)? else {
-            return Self::from_config(&Value::Object(serde_json::Map::new()), size_px);
-        };
-        let config: Value = serde_json::from_slice(&bytes).map_err(|error| bad(&error.to_string()))?;
-        if !config.is_object() {
-            return Err(bad("it is not a JSON object"));
+        for file in [FILE, JOINT_FILE] {
+            let Some(bytes) = read(files, file)? else { continue };
+            let in_file = |error| match error {
+                InputError::BadFile { reason, .. } => InputError::BadFile { file, reason },
+                other => other,
+            };
+            let mut config: Value = serde_json::from_slice(&bytes).map_err(|error| in_file(bad(&error.to_string())))?;
+            if !config.is_object() {
+                return Err(in_file(bad("it is not a JSON object")));
+            }
+            if file == JOINT_FILE {
+                match config.get_mut("image_processor") {
+                    Some(part) => config = part.take(),
+                    None => continue,
+                }
+            }
+            return Ok(Self { source: file, ..Self::from_config(&config, size_px).map_err(in_file)? });
         }
-        Ok(Self { source: FILE, ..Self::from_config(&config, size_px)? })
+        Self::from_config(&Value::Null, size_px)
     }
 
     fn from_config(config: &Value, size_px: (usize, usize)) -> Result<Self, InputError> {
         let flag = |key: &str, default| config.get(key).and_then(Value::as_bool).unwrap_or(default);
+        let class = Class::of(config);
         let resize = match config.get("size") {
             _ if !flag("do_resize", true) => None,
+            None | Some(Value::Null) if class == Class::Clip => Some(TargetSize::ShortestEdge(size_px.0)),
             None | Some(Value::Null) => Some(TargetSize::Exact(size_px.0, size_px.1)),
-            Some(size) => Some(target_size(size, default_to_shortest_edge(config))?),
+            Some(size) => Some(target_size(size, class == Class::Clip)?),
         };
         let crop = match config.get("crop_size") {
-            _ if !flag("do_center_crop", false) => None,
+            _ if !flag("do_center_crop", matches!(class, Class::Clip | Class::Deit)) => None,
             None | Some(Value::Null) => Some(size_px),
             Some(size) => match target_size(size, false)? {
                 TargetSize::Exact(height, width) => Some((height, width)),
@@ -93,7 +111,8 @@ impl ImageProcessor {
             },
         };
         let filter = match config.get("resample") {
-            None | Some(Value::Null) => Filter::Bilinear,
+            None | Some(Value::Null) if class == Class::Vit => Filter::Bilinear,
+            None | Some(Value::Null) => Filter::Bicubic,
             Some(number) => {
                 number.as_u64().and_then(Filter::from_pil).ok_or_else(|| bad("resample is not a filter's number"))?
             }
@@ -102,8 +121,9 @@ impl ImageProcessor {
             None | Some(Value::Null) => 1.0 / 255.0,
             Some(factor) => factor.as_f64().ok_or_else(|| bad("rescale_factor is not a number"))?,
         };
-        let mean = channels(config, "image_mean")?;
-        let std = channels(config, "image_std")?;
+        let (mean, std) = if class == Class::Clip { (CLIP_MEAN, CLIP_STD) } else { ([0.5; 3], [0.5; 3]) };
+        let mean = channels(config, "image_mean", mean)?;
+        let std = channels(config, "image_std", std)?;
         if std.contains(&0.0) {
             return Err(bad("image_std contains zero"));
         }
@@ -233,12 +253,28 @@ impl TargetSize {
     }
 }
 
-/// Processors of the CLIP kind read a single number as the shortest edge, the others as a square.
-fn default_to_shortest_edge(config: &Value) -> bool {
-    ["image_processor_type", "feature_extractor_type"]
-        .iter()
-        .filter_map(|key| config.get(key)?.as_str())
-        .any(|name| name.starts_with("CLIP") || name.starts_with("Bit") || name.starts_with("ChineseCLIP"))
+/// What a processor does when its file does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// Also BiT, which DINOv2 uses. A single number is the shortest edge; for the others it is a square.
+    Clip,
+    Deit,
+    /// BEiT and SigLIP.
+    Bicubic,
+    Vit,
+}
+
+impl Class {
+    fn of(config: &Value) -> Self {
+        let name = ["image_processor_type", "feature_extractor_type"].iter().find_map(|key| config.get(key)?.as_str());
+        let is = |start: &str| name.is_some_and(|name| name.starts_with(start));
+        match () {
+            () if is("CLIP") || is("Bit") || is("ChineseCLIP") => Self::Clip,
+            () if is("DeiT") => Self::Deit,
+            () if is("Beit") || is("Siglip") => Self::Bicubic,
+            () => Self::Vit,
+        }
+    }
 }
 
 fn target_size(size: &Value, number_is_shortest_edge: bool) -> Result<TargetSize, InputError> {
@@ -263,11 +299,11 @@ fn target_size(size: &Value, number_is_shortest_edge: bool) -> Result<TargetSize
     }
 }
 
-/// Three numbers, or one for all channels; one half by default.
-fn channels(config: &Value, key: &str) -> Result<[f64; 3], InputError> {
+/// Three numbers, or one for all channels.
+fn channels(config: &Value, key: &str, default: [f64; 3]) -> Result<[f64; 3], InputError> {
     let wrong = || bad(&format!("{key} is not three numbers"));
     match config.get(key) {
-        None | Some(Value::Null) => Ok([0.5; 3]),
+        None | Some(Value::Null) => Ok(default),
         Some(Value::Array(values)) => {
             let values: Option<Vec<f64>> = values.iter().map(Value::as_f64).collect();
             values.and_then(|values| values.try_into().ok()).ok_or_else(wrong)

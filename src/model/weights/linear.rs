@@ -54,17 +54,45 @@ impl Weights<'_> {
         if let Some(order) = order {
             values = order.iter().flat_map(|&row| values[row * d_in..(row + 1) * d_in].iter().copied()).collect();
         }
-        let weight = if self.device.is_cpu() {
-            Weight::Panels(Panels::from_slice(&values, (d_in, n_out), transposed)?)
-        } else if transposed {
-            Weight::Strided(Tensor::from_slice(&values, (n_out, d_in), &self.device)?.t()?)
-        } else {
-            Weight::Strided(Tensor::from_slice(&values, (d_in, n_out), &self.device)?)
-        };
+        let weight = self.weight(&values, (d_in, n_out), transposed)?;
         self.scratch = values;
         let bias = self.biases(parts, order)?;
         let bias = bias.map(|bias| Tensor::from_vec(bias, n_out, &self.device)).transpose()?;
         Ok(Linear { weight, bias })
+    }
+
+    /// A linear map with a bias whose outputs the tensor `scale` multiplies (layer scale), folded into one.
+    pub fn linear_scaled(
+        &mut self,
+        name: &str,
+        scale: &str,
+        (d_in, d_out): (usize, usize),
+    ) -> Result<Linear, LoadError> {
+        let mut factors = Vec::new();
+        self.read_into(&mut factors, &[(scale.to_owned(), vec![d_out])])?;
+        let mut values = std::mem::take(&mut self.scratch);
+        self.read_into(&mut values, &[(format!("{name}.weight"), vec![d_out, d_in])])?;
+        for (row, factor) in values.chunks_exact_mut(d_in.max(1)).zip(&factors) {
+            for weight in row {
+                *weight *= factor;
+            }
+        }
+        let weight = self.weight(&values, (d_in, d_out), true)?;
+        self.scratch = values;
+        let mut bias = Vec::new();
+        self.read_into(&mut bias, &[(format!("{name}.bias"), vec![d_out])])?;
+        bias.iter_mut().zip(&factors).for_each(|(bias, factor)| *bias *= factor);
+        Ok(Linear { weight, bias: Some(Tensor::from_vec(bias, d_out, &self.device)?) })
+    }
+
+    fn weight(&self, values: &[f32], (d_in, d_out): (usize, usize), transposed: bool) -> Result<Weight, LoadError> {
+        Ok(if self.device.is_cpu() {
+            Weight::Panels(Panels::from_slice(values, (d_in, d_out), transposed)?)
+        } else if transposed {
+            Weight::Strided(Tensor::from_slice(values, (d_out, d_in), &self.device)?.t()?)
+        } else {
+            Weight::Strided(Tensor::from_slice(values, (d_in, d_out), &self.device)?)
+        })
     }
 
     /// The biases of all parts, zero where a part has none; `None` when no part has one.

@@ -1,14 +1,15 @@
-//! Bicubic resampling of position embeddings, as `torch.nn.functional.interpolate` does it with
-//! `mode="bicubic", align_corners=False`: cubic convolution, with and without
-//! `antialias`. Pure arithmetic.
+//! Resampling of grids of learned vectors, as `torch.nn.functional.interpolate` does it with
+//! `align_corners=False`. Pure arithmetic.
 
 /// How a grid is resampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bicubic {
-    /// Four taps each way, also when the grid shrinks.
-    Plain,
+pub(crate) enum Interpolation {
+    /// Two taps each way (`mode="bilinear"`).
+    Bilinear,
+    /// Four taps each way, also when the grid shrinks (`mode="bicubic"`).
+    Bicubic,
     /// As many taps as the new grid's steps are wide (`antialias=True`).
-    Antialiased,
+    BicubicAntialiased,
 }
 
 /// Resamples a grid of `d`-dimensional rows, `[from.0 · from.1, d]` to `[to.0 · to.1, d]`.
@@ -17,7 +18,7 @@ pub(super) fn resize_rows(
     from: (usize, usize),
     to: (usize, usize),
     d: usize,
-    filter: Bicubic,
+    filter: Interpolation,
 ) -> Vec<f32> {
     let mut out = vec![0.0; to.0 * to.1 * d];
     let cols: Vec<_> = (0..to.1).map(|col| filter.taps(col, from.1, to.1)).collect();
@@ -40,12 +41,19 @@ pub(super) fn resize_rows(
     out
 }
 
-impl Bicubic {
+impl Interpolation {
     /// Source indices and weights of one target index.
     fn taps(self, target: usize, n_from: usize, n_to: usize) -> Vec<(usize, f32)> {
         let scale = n_from as f32 / n_to as f32;
         match self {
-            Self::Plain => {
+            Self::Bilinear => {
+                // The reference clamps here, and only in this mode.
+                let source = (scale * (target as f32 + 0.5) - 0.5).max(0.0);
+                let (first, last) = (source as usize, n_from - 1);
+                let weight = source - first as f32;
+                vec![(first.min(last), 1.0 - weight), ((first + 1).min(last), weight)]
+            }
+            Self::Bicubic => {
                 let source = scale * (target as f32 + 0.5) - 0.5;
                 let first = source.floor();
                 let taps = (-1..=2).map(|offset| {
@@ -54,7 +62,7 @@ impl Bicubic {
                 });
                 taps.collect()
             }
-            Self::Antialiased => {
+            Self::BicubicAntialiased => {
                 let stretch = scale.max(1.0);
                 let centre = scale * (target as f32 + 0.5);
                 let first = (centre - 2.0 * stretch + 0.5).max(0.0) as usize;
@@ -85,21 +93,26 @@ fn kernel(a: f32, x: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bicubic, resize_rows};
+    use super::{Interpolation, resize_rows};
 
     #[test]
     fn same_size_is_the_identity() {
         let values: Vec<f32> = (0..12).map(|i| (i * i) as f32).collect();
-        assert_eq!(resize_rows(&values, (2, 3), (2, 3), 2, Bicubic::Plain), values);
+        assert_eq!(resize_rows(&values, (2, 3), (2, 3), 2, Interpolation::Bicubic), values);
     }
 
-    /// From `torch.nn.functional.interpolate(torch.tensor([[[[0., 1., 4.]]]]), size=(1, 5), mode="bicubic")`.
+    /// From `torch.nn.functional.interpolate(torch.tensor([[[[...]]]]), size=(1, ...), mode=..., antialias=...)`.
     #[test]
     fn one_dimension_matches_torch() {
-        let resized = resize_rows(&[0.0, 1.0, 4.0], (1, 3), (1, 5), 1, Bicubic::Plain);
-        let expected = [-0.096, 0.172, 1.0, 2.908, 4.288];
-        for (value, expected) in resized.iter().zip(expected) {
-            assert!((value - expected).abs() < 1e-6 * expected.abs().max(1.0), "{resized:?}");
-        }
+        let check = |values: &[f32], filter, expected: &[f32]| {
+            let resized = resize_rows(values, (1, values.len()), (1, expected.len()), 1, filter);
+            for (value, expected) in resized.iter().zip(expected) {
+                assert!((value - expected).abs() < 1e-4, "{filter:?}: {resized:?}");
+            }
+        };
+        check(&[0.0, 1.0, 4.0], Interpolation::Bicubic, &[-0.096, 0.172, 1.0, 2.908, 4.288]);
+        check(&[0.0, 1.0, 4.0], Interpolation::Bilinear, &[0.0, 0.4, 1.0, 2.8, 4.0]);
+        check(&[0.0, 1.0, 4.0], Interpolation::Bilinear, &[0.25, 3.25]);
+        check(&[0.0, 1.0, 4.0, 9.0, 16.0], Interpolation::BicubicAntialiased, &[0.1692, 4.1953, 13.3385]);
     }
 }

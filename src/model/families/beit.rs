@@ -1,0 +1,96 @@
+//! BEiT: a vision transformer whose scores are biased by the offset between patches, without biases on
+//! its keys, and with a learned factor on what each branch adds.
+
+use super::{
+    classifier, layer_norm,
+    vision::{Layers, Names, Pictures, tokens},
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        block::Stack,
+        config::Config,
+        embedding::Embedding,
+        head::{Reads, Transform},
+        network::{Body, Network, Tower},
+        relative::RelativeBias,
+        weights::Weights,
+    },
+    spec::{HeadKind, Modality},
+};
+
+const BODY: &str = "beit.";
+const TABLE: &str = "relative_position_bias.relative_position_bias_table";
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let d_model = config.d_model()?;
+    let pictures = Pictures::of(config)?;
+    weights.set_prefix(BODY, "embeddings.cls_token");
+    let mut embedding = pictures.embedding(weights, "beit.embeddings.patch_embeddings.projection", d_model, true)?;
+    embedding.prefix = Some(tokens(weights, "beit.embeddings.cls_token", 1, d_model)?);
+    if config.flag("use_absolute_position_embeddings", false) {
+        let n = 1 + pictures.n_patches();
+        embedding.position = Some(tokens(weights, "beit.embeddings.position_embeddings", n, d_model)?);
+    }
+    weights.skip("beit.embeddings.mask_token");
+
+    let mut layers = Layers::of(config, Names::vit(weights, BODY), BODY, d_model)?;
+    layers.bias = [true, false, true];
+    layers.scales = weights.has(&layers.name(0, "lambda_1")).then_some(["lambda_1", "lambda_2"]);
+    let shared = config.flag("use_shared_relative_position_bias", false);
+    let own = config.flag("use_relative_position_bias", false);
+    layers.spec.biased = shared || own;
+    if shared && own {
+        return Err(config.error("biases of each layer and of all layers together are not supported at the same time"));
+    }
+    let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
+    let n_heads = layers.spec.n_heads;
+    let mut blocks = Vec::new();
+    for layer in 0..config.n_layers()? {
+        let mut block = layers.block(weights, layer, d_mlp)?;
+        if own {
+            let old = layers.name(layer, &format!("attention.attention.{TABLE}"));
+            let name = if weights.has(&old) { old } else { layers.name(layer, TABLE) };
+            block.attention.bias = Some(bias(weights, &name, n_heads, pictures)?);
+        }
+        blocks.push(block);
+    }
+    let mean = config.flag("use_mean_pooling", true);
+    let final_norm = if mean { None } else { Some(layer_norm(weights, "beit.layernorm", d_model, layers.eps)?) };
+    let mut stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
+    if shared {
+        let old = format!("beit.encoder.{TABLE}");
+        let new = "beit.shared_position_bias.relative_position_bias_table".to_owned();
+        stack.bias = Some(bias(weights, if weights.has(&old) { &old } else { &new }, n_heads, pictures)?);
+    }
+    let head = if weights.has("classifier.weight") {
+        let norm = if mean { Some(layer_norm(weights, "beit.pooler.layernorm", d_model, layers.eps)?) } else { None };
+        let reads = if mean { Reads::Mean { n_prefix: 1 } } else { Reads::First };
+        let parts = (HeadKind::ImageClass, reads, Transform { norm, ..Transform::default() });
+        Some(classifier(config, weights, "classifier", d_model, parts)?)
+    } else {
+        for part in ["weight", "bias"] {
+            weights.skip(&format!("beit.pooler.layernorm.{part}"));
+        }
+        weights.note_absent("classifier.weight");
+        None
+    };
+    Ok(Network {
+        family: "beit",
+        modality: Modality::Image(pictures.spec(1)),
+        d_model,
+        body: Body::Single(Tower { embedding: Embedding::Patches(embedding), stack }),
+        head,
+    })
+}
+
+fn bias(weights: &mut Weights<'_>, name: &str, n_heads: usize, pictures: Pictures) -> Result<RelativeBias, LoadError> {
+    let grid = pictures.grid;
+    let n = (2 * grid.0 - 1) * (2 * grid.1 - 1) + 3;
+    let table = weights.tensor(name, &[n, n_heads])?.flatten_all()?.to_vec1()?;
+    // An index into the table that old files carry along.
+    weights.skip(&name.replace("_table", "_index"));
+    weights.skip(&name.replace("relative_position_bias_table", "relative_position_index"));
+    Ok(RelativeBias::Grid { table, n_heads, grid })
+}

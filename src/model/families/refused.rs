@@ -1,0 +1,16 @@
+//! Architectures whose attention is not one map between the tokens of one sequence, and why.
+
+/// Why a known `model_type` cannot be shown, to follow “it is not supported because”.
+pub(crate) fn reason(model_type: &str) -> Option<&'static str> {
+    Some(match model_type {
+        "swin" | "swinv2" | "swin2sr" | "maskformer-swin" | "donut-swin" | "hiera" | "maxvit" | "nat" | "dinat"
+        | "sam" | "vitdet" => "its patches attend only to others within windows, so no pattern spans the whole picture",
+        "pvt" | "pvt_v2" | "segformer" | "glpn" | "cvt" | "levit" | "mobilevit" | "mobilevitv2" | "efficientformer"
+        | "swiftformer" | "mvit" => {
+            "its patches shrink to coarser grids from stage to stage, so queries and keys are different patches"
+        }
+        "convnext" | "convnextv2" | "resnet" | "regnet" | "bit" | "mobilenet_v1" | "mobilenet_v2" | "efficientnet"
+        | "focalnet" | "poolformer" | "van" | "dinov3_convnext" => "it has no attention",
+        _ => return None,
+    })
+}

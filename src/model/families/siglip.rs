@@ -1,0 +1,129 @@
+//! SigLIP: a vision transformer without CLS token and a text transformer, compared by the angle between
+//! what a learned query finds in the patches and the text's last position. Also its vision half alone.
+
+use serde_json::json;
+
+use super::{
+    classifier,
+    clip::{TEXT, VISION, layers, number, text_tower, vision_network},
+    layer_norm, linear, mlp,
+    vision::Pictures,
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        attention::{Attention, Projections},
+        config::Config,
+        embedding::Embedding,
+        head::{Reads, Transform},
+        kernels::{Activation, Linear},
+        network::{Body, Network, Tower},
+        run::At,
+        similarity::{Convention, Pool, Probe, Similarity, TextPosition},
+        weights::Weights,
+    },
+    spec::{HeadKind, ImageSpec, LayerSpec, Modality},
+};
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    weights.set_prefix("", "vision_model.embeddings.patch_embedding.weight");
+    let defaults = json!({
+        "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
+        "image_size": 224, "patch_size": 16, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6,
+    });
+    let vision_config = config.tower("vision_config", &defaults);
+    let d_model = vision_config.d_model()?;
+    if !weights.has("text_model.embeddings.token_embedding.weight") {
+        let (image, tower) = vision_tower(&vision_config, weights, StackKind::SelfAttention)?;
+        let parts = (HeadKind::ImageClass, Reads::Mean { n_prefix: 0 }, Transform::default());
+        let head = classifier(config, weights, "classifier", d_model, parts)?;
+        return Ok(vision_network("siglip", d_model, image, tower, Some(head)));
+    }
+    let (image, vision) = vision_tower(&vision_config, weights, StackKind::Vision)?;
+    let defaults = json!({
+        "vocab_size": 32000, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+        "num_attention_heads": 12, "max_position_embeddings": 64, "hidden_act": "gelu_pytorch_tanh",
+        "layer_norm_eps": 1e-6, "pad_token_id": 1,
+    });
+    let text_config = config.tower("text_config", &defaults);
+    let (text, tower) = text_tower(&text_config, weights, false)?;
+    let probe = probe(&vision_config, weights, vision.stack.blocks.len())?;
+    let d_shared = weights.shape("text_model.head.weight").and_then(<[usize]>::first).copied().unwrap_or(0);
+    let head = linear(weights, &format!("{TEXT}head"), text_config.d_model()?, d_shared)?;
+    let similarity = Similarity {
+        vision: Pool::Probe(Box::new(probe)),
+        text: Pool::Position { norm: None, projection: head },
+        reads: TextPosition::Last { padding: text_config.token("pad_token_id").unwrap_or(1) },
+        scale: number(weights, "logit_scale")?.exp(),
+        bias: number(weights, "logit_bias")?,
+        convention: Convention::Sigmoid,
+    };
+    Ok(Network {
+        family: "siglip",
+        modality: Modality::ImageAndText { image, text },
+        d_model,
+        body: Body::TwoTowers { vision, text: tower, similarity },
+        head: None,
+    })
+}
+
+/// The vision half alone, whose summary of the picture as a whole is not needed.
+pub(super) fn build_vision(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    weights.set_prefix(VISION, "embeddings.patch_embedding.weight");
+    let (image, tower) = vision_tower(config, weights, StackKind::SelfAttention)?;
+    for part in ["attention.out_proj", "layernorm", "mlp.fc1", "mlp.fc2"] {
+        for kind in ["weight", "bias"] {
+            weights.skip(&format!("{VISION}head.{part}.{kind}"));
+        }
+    }
+    for part in ["probe", "attention.in_proj_weight", "attention.in_proj_bias"] {
+        weights.skip(&format!("{VISION}head.{part}"));
+    }
+    Ok(vision_network("siglip_vision_model", config.d_model()?, image, tower, None))
+}
+
+fn vision_tower(config: &Config, weights: &mut Weights<'_>, kind: StackKind) -> Result<(ImageSpec, Tower), LoadError> {
+    let d_model = config.d_model()?;
+    let pictures = Pictures::of(config)?;
+    let mut embedding = pictures.embedding(weights, "vision_model.embeddings.patch_embedding", d_model, true)?;
+    let n = pictures.n_patches();
+    embedding.position = Some(weights.tensor("vision_model.embeddings.position_embedding.weight", &[n, d_model])?);
+    weights.skip("vision_model.embeddings.position_ids");
+    let mut stack = layers(config, weights, VISION, (kind, false))?;
+    let eps = config.norm_eps(1e-6)?;
+    stack.final_norm = Some(layer_norm(weights, "vision_model.post_layernorm", d_model, eps)?);
+    Ok((pictures.spec(0), Tower { embedding: Embedding::Patches(embedding), stack }))
+}
+
+/// The query that sums up a picture, which acts like one more layer after `n_layers`.
+fn probe(config: &Config, weights: &mut Weights<'_>, n_layers: usize) -> Result<Probe, LoadError> {
+    let d_model = config.d_model()?;
+    let (n_heads, d_head) = config.heads(d_model)?;
+    let name = |part: &str| format!("{VISION}head.{part}");
+    // Queries, keys and values in one tensor, whose names have no dot.
+    let weight = weights.tensor(&name("attention.in_proj_weight"), &[3 * d_model, d_model])?.t()?;
+    let bias = weights.tensor(&name("attention.in_proj_bias"), &[3 * d_model])?;
+    let part = |start: usize, n: usize| -> candle_core::Result<_> {
+        Linear::new(weight.narrow(1, start, n)?, Some(bias.narrow(0, start, n)?))
+    };
+    let projections = Projections::Cross { q: part(0, d_model)?, kv: part(d_model, 2 * d_model)? };
+    let out = linear(weights, &name("attention.out_proj"), d_model, d_model)?;
+    let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
+    let activation = config.activation(Activation::GeluTanh)?;
+    Ok(Probe {
+        query: weights.tensor(&name("probe"), &[1, 1, d_model])?.reshape((1, d_model))?,
+        attention: Attention {
+            projections,
+            out,
+            spec: LayerSpec::new(n_heads, d_head),
+            causal: false,
+            qk_norm: None,
+            rotary: None,
+            bias: None,
+        },
+        norm: layer_norm(weights, &name("layernorm"), d_model, config.norm_eps(1e-6)?)?,
+        mlp: mlp(weights, [&name("mlp.fc1"), &name("mlp.fc2")], (d_model, d_mlp), activation)?,
+        at: At { stack: StackKind::Vision, layer: n_layers },
+    })
+}
