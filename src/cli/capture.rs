@@ -16,7 +16,7 @@ use crate::{
         file::{self, FileSite},
     },
     export,
-    model::{Engine, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, TextInput, locate, uninterrupted},
+    model::{Choice, Engine, Generation, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, TextInput, locate, uninterrupted},
 };
 
 /// Options of `attnscope capture`.
@@ -49,6 +49,14 @@ pub struct CaptureOptions {
     /// Truncate to this many tokens
     #[arg(long, value_name = "N")]
     max_tokens: Option<usize>,
+    /// What the decoder of an encoder–decoder is made to write; without it the model writes
+    #[arg(long, value_name = "TEXT", conflicts_with = "target_ids")]
+    target: Option<String>,
+    /// Token ids that the decoder reads, start token included: skips the tokenizer
+    #[arg(long, value_delimiter = ',', value_name = "IDS")]
+    target_ids: Vec<u32>,
+    #[command(flatten)]
+    writing: Writing,
     /// What to record: q, k, v, scores, pattern, z, resid, logits
     #[arg(long, value_delimiter = ',', default_value = "q,k,v,pattern", value_parser = parse_site)]
     sites: Vec<FileSite>,
@@ -67,6 +75,40 @@ pub struct CaptureOptions {
     /// Compute threads
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+}
+
+/// How a model writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, clap::Args)]
+pub struct Writing {
+    /// Let the model write at most this many tokens; decoder-only models continue the text
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub generate: Option<u32>,
+    /// Choose tokens by chance: above 1 more adventurous, below 1 less, 0 always the most probable one
+    #[arg(long, value_name = "T", value_parser = parse_temperature)]
+    pub temperature: Option<f64>,
+    /// Choose by chance from the most probable tokens that together have this probability
+    #[arg(long, value_name = "P", value_parser = parse_top_p)]
+    pub top_p: Option<f64>,
+    /// The same seed writes the same text
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+}
+
+impl Writing {
+    /// `None` when nothing was said about it.
+    pub fn generation(self) -> Option<Generation> {
+        let Self { generate, temperature, top_p, seed } = self;
+        let by_chance = temperature.is_some() || top_p.is_some();
+        let mut generation = (generate.is_some() || by_chance).then(Generation::default)?;
+        if let Some(n) = generate {
+            generation.max_new_tokens = n as usize;
+        }
+        if by_chance {
+            let (temperature, top_p) = (temperature.unwrap_or(1.0), top_p.unwrap_or(1.0));
+            generation.choice = Choice::Sample { temperature, top_p, seed };
+        }
+        Some(generation)
+    }
 }
 
 /// A list of layers, as one argument.
@@ -158,11 +200,22 @@ fn plan(options: &CaptureOptions, model: &Model) -> Result<RunPlan, CliError> {
         return Err(CliError::Usage(format!("there is no layer {layer}: {} has {n_layers}", model.spec().name)));
     }
     let logits = if options.sites.contains(&FileSite::Logits) { Logits::Keep } else { Logits::Skip };
-    // A file was asked for explicitly, so nothing is left out of it to save memory.
-    Ok(RunPlan { sites, layers, logits, pattern_budget_bytes: u64::MAX, ..RunPlan::default() })
+    let generate = options.writing.generation();
+    Ok(RunPlan { sites, layers, logits, pattern_budget_bytes: u64::MAX, generate, ..RunPlan::default() })
 }
 
+/// What to run on, each with the target that was given.
 fn inputs(options: &CaptureOptions) -> Result<Vec<Input>, CliError> {
+    let sources = sources(options)?;
+    let target = match &options.target {
+        Some(text) => Input::text(text),
+        None if options.target_ids.is_empty() => return Ok(sources),
+        None => Input::Ids(options.target_ids.clone()),
+    };
+    Ok(sources.into_iter().map(|source| source.with_target(target.clone())).collect())
+}
+
+fn sources(options: &CaptureOptions) -> Result<Vec<Input>, CliError> {
     let mut texts = options.text.clone();
     if let Some(path) = &options.texts_file {
         let content = fs::read_to_string(path)
@@ -219,6 +272,16 @@ fn read_pixels(path: &Path) -> Result<Input, CliError> {
 
 fn parse_site(name: &str) -> Result<FileSite, String> {
     FileSite::from_name(name).ok_or_else(|| format!("choose from {}", FileSite::ALL.map(FileSite::name).join(", ")))
+}
+
+fn parse_temperature(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=100.0).contains(number));
+    number.ok_or_else(|| "give a number from 0 to 100".to_owned())
+}
+
+fn parse_top_p(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| *number > 0.0 && *number <= 1.0);
+    number.ok_or_else(|| "give a number above 0 and at most 1".to_owned())
 }
 
 fn parse_layers(text: &str) -> Result<Layers, String> {

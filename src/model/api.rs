@@ -1,7 +1,6 @@
 //! [`Model`]: a checkpoint that is ready to run, and everything that can be asked of it.
 
 use std::{
-    borrow::Cow,
     collections::BTreeMap,
     sync::{
         Arc,
@@ -15,17 +14,17 @@ use super::{
     Control, Edit, Encoded, Engine, Input, LoadError, ModelError, ModelFiles, RunPlan, Sites,
     audit::Audit,
     config::Config,
-    encode::{Payload, Reader},
-    families,
+    encode::Reader,
+    families, generate,
     network::{Network, Streams},
     run::{At, Recorded, Run},
     uniformity,
     weights::Weights,
 };
 use crate::{
-    capture::{Capture, CaptureParts, Generated, PerHead},
-    ids::{CaptureId, Side, StackKind},
-    spec::{Modality, ModelSpec},
+    capture::{Capture, CaptureParts, PerHead},
+    ids::{CaptureId, StackKind},
+    spec::ModelSpec,
 };
 
 /// An opened checkpoint.
@@ -88,7 +87,7 @@ impl Model {
             network.tie()?;
             Ok::<_, LoadError>((network, weights.finish()))
         })?;
-        let mut reader = Reader::open(files, &network.modality, config.decoding())?;
+        let mut reader = Reader::open(files, &network.modality, &config)?;
         reader.prefix_labels = network.prefix_labels()?;
         reader.padding = network.padding();
         let (source, warning) = reader.source();
@@ -148,7 +147,7 @@ impl Model {
     /// When the input or an edit does not fit, the output is not finite, or `control` says stop.
     pub fn forward(&self, input: &Encoded, plan: &RunPlan, control: &Control<'_>) -> Result<Capture, ModelError> {
         self.engine.install(|| {
-            let (input, generated) = self.written(input, plan, control)?;
+            let (input, generated) = generate::complete(&self.network, &self.reader, input, plan, control)?;
             let mut run = Run::new(plan, &self.spec.stacks, false, control);
             let streams = self.network.forward(&input, &mut run)?;
             let label = |id| self.reader.label(id);
@@ -176,45 +175,6 @@ impl Model {
                 notes,
             })?)
         })
-    }
-
-    /// The input with what the model writes, if it is to write. Edits do not take part: they show what
-    /// would change about a given text.
-    fn written<'a>(
-        &self,
-        input: &'a Encoded,
-        plan: &RunPlan,
-        control: &Control<'_>,
-    ) -> Result<(Cow<'a, Encoded>, Option<Generated>), ModelError> {
-        let rules = &self.reader.decoding;
-        let (side, n_ctx, prompt, memory) = match (&self.spec.modality, &input.source) {
-            (modality, source) if modality.target().is_some() && input.target.is_none() => {
-                let n_ctx = modality.target().map_or(0, |target| target.n_ctx);
-                let silent = RunPlan { sites: Sites::NONE, ..RunPlan::default() };
-                let memory = self.network.encode(source, &mut Run::new(&silent, &self.spec.stacks, false, control))?;
-                (Side::Decoder, n_ctx, vec![rules.start.unwrap_or(0)], Some(memory))
-            }
-            (Modality::Text(spec), Payload::Text { ids, .. }) if plan.generate.is_some() => {
-                (Side::Only, spec.n_ctx, ids.clone(), None)
-            }
-            _ => return Ok((Cow::Borrowed(input), None)),
-        };
-        let generation = plan.generate.unwrap_or_default();
-        let written = self.network.write(&prompt, memory.as_ref(), rules, (generation, n_ctx), control)?;
-        let mut input = input.clone();
-        let tokens = input.tokens.entry(side).or_default();
-        let first = prompt.len();
-        let ids: Vec<u32> = prompt.into_iter().chain(written.ids).collect();
-        // The prompt's own tokens know more (spans) than their ids tell.
-        let known = tokens.len();
-        tokens.extend(self.reader.decoder_tokens(&ids).into_iter().skip(known));
-        let payload = Payload::ids(ids);
-        if side == Side::Decoder {
-            input.target = Some(payload);
-        } else {
-            input.source = payload;
-        }
-        Ok((Cow::Owned(input), Some(Generated { side, first, probabilities: written.probabilities })))
     }
 
     /// How an objective changes with every weight of every pattern, other patterns fixed downstream

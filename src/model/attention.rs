@@ -59,6 +59,17 @@ impl Attention {
         Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None }
     }
 
+    /// Attention of a decoder to its encoder's stream.
+    pub const fn cross(q: Linear, kv: Linear, out: Linear, spec: LayerSpec) -> Self {
+        let projections = Projections::Cross { q, kv };
+        Self { projections, out, spec, causal: false, qk_norm: None, rotary: None, bias: None }
+    }
+
+    /// Whether it attends to a stream of this width that is not its own.
+    pub fn reads(&self, d_encoder: usize) -> bool {
+        matches!(&self.projections, Projections::Cross { kv, .. } if kv.dims().is_ok_and(|(d_in, _)| d_in == d_encoder))
+    }
+
     /// `z` of all heads side by side; `out` maps it back to the stream.
     ///
     /// # Shapes

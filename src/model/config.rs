@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{LoadError, ModelFiles, encode::Decoding, families::refused, kernels::Activation};
+use super::{LoadError, ModelFiles, families::refused, kernels::Activation};
 
 const FILE: &str = "config.json";
 
@@ -25,9 +25,10 @@ const MAX_PIXELS: usize = 1 << 15;
 /// Names, and the value found under each.
 type Lookups = Vec<(String, Option<String>)>;
 
-/// A parsed `config.json`.
+/// A parsed `config.json`, a section of it, or a file like it.
 pub(crate) struct Config {
     values: Map<String, Value>,
+    file: &'static str,
     path: String,
     /// What was looked up and what was found, for the audit; sections share it.
     lookups: Arc<Mutex<Lookups>>,
@@ -39,27 +40,37 @@ pub(crate) struct Config {
 
 impl Config {
     pub fn read(files: &ModelFiles) -> Result<Self, LoadError> {
-        let path = files.location_of(FILE);
-        let Some(bytes) = files.read(FILE) else {
+        Self::optional(files, FILE)?.ok_or_else(|| {
             let path = files.location();
-            return Err(match files.adapter_base() {
+            match files.adapter_base() {
                 Some(base) => LoadError::Adapter { base, path },
                 None => LoadError::NoConfig { path },
-            });
-        };
-        let bytes = bytes.map_err(|source| LoadError::Io { file: FILE.to_owned(), path: path.clone(), source })?;
-        match serde_json::from_slice(&bytes) {
-            Ok(Value::Object(values)) => {
-                Ok(Self { values, path, lookups: Arc::default(), scope: String::new(), defaulted: BTreeSet::new() })
             }
-            Ok(_) => Err(LoadError::Config { file: FILE.to_owned(), path, reason: "it is not an object".to_owned() }),
-            Err(error) => Err(LoadError::Config { file: FILE.to_owned(), path, reason: error.to_string() }),
+        })
+    }
+
+    /// A file like `config.json`, if there is one.
+    pub fn optional(files: &ModelFiles, file: &'static str) -> Result<Option<Self>, LoadError> {
+        let path = files.location_of(file);
+        let Some(bytes) = files.read(file) else { return Ok(None) };
+        let bytes = bytes.map_err(|source| LoadError::Io { file: file.to_owned(), path: path.clone(), source })?;
+        match serde_json::from_slice(&bytes) {
+            Ok(Value::Object(values)) => Ok(Some(Self {
+                values,
+                file,
+                path,
+                lookups: Arc::default(),
+                scope: String::new(),
+                defaulted: BTreeSet::new(),
+            })),
+            Ok(_) => Err(LoadError::Config { file: file.to_owned(), path, reason: "it is not an object".to_owned() }),
+            Err(error) => Err(LoadError::Config { file: file.to_owned(), path, reason: error.to_string() }),
         }
     }
 
     /// An error about this file.
     pub fn error(&self, reason: impl Into<String>) -> LoadError {
-        LoadError::Config { file: FILE.to_owned(), path: self.path.clone(), reason: reason.into() }
+        LoadError::Config { file: self.file.to_owned(), path: self.path.clone(), reason: reason.into() }
     }
 
     /// An error that names the architecture.
@@ -263,7 +274,8 @@ impl Config {
 
     fn inner(&self, name: &str, values: Map<String, Value>) -> Self {
         let scope = format!("{}{name}.", self.scope);
-        Self { values, path: self.path.clone(), lookups: Arc::clone(&self.lookups), scope, defaulted: BTreeSet::new() }
+        let (file, path) = (self.file, self.path.clone());
+        Self { values, file, path, lookups: Arc::clone(&self.lookups), scope, defaulted: BTreeSet::new() }
     }
 
     /// A number of pixels, or `[height, width]`.
@@ -320,14 +332,22 @@ impl Config {
         self.values.get(name).and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok())
     }
 
-    /// What frames a text that the model writes.
-    pub fn decoding(&self) -> Decoding {
-        let end = match self.values.get("eos_token_id") {
-            Some(Value::Array(ids)) => ids.iter().filter_map(|id| u32::try_from(id.as_u64()?).ok()).collect(),
-            _ => self.token("eos_token_id").into_iter().collect(),
-        };
-        let start = self.token("decoder_start_token_id").or_else(|| self.token("bos_token_id"));
-        Decoding { start, end, forced_first: self.token("forced_bos_token_id"), never: Vec::new() }
+    /// Token ids: one, or a list of them; none when the file does not say.
+    pub fn token_ids(&self, name: &str) -> Vec<u32> {
+        let id = |value: &Value| u32::try_from(value.as_u64()?).ok();
+        self.note(name, self.values.get(name));
+        match self.values.get(name) {
+            Some(Value::Array(ids)) => ids.iter().filter_map(id).collect(),
+            Some(value) => id(value).into_iter().collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Lists of token ids.
+    pub fn token_id_lists(&self, name: &str) -> Vec<Vec<u32>> {
+        let id = |value: &Value| u32::try_from(value.as_u64()?).ok();
+        let lists = self.values.get(name).and_then(Value::as_array).into_iter().flatten();
+        lists.filter_map(|list| list.as_array()?.iter().map(id).collect()).collect()
     }
 
     fn get(&self, aliases: &[&'static str]) -> Option<(&'static str, &Value)> {

@@ -116,6 +116,40 @@ impl Positions {
         Self { table, offset: 0, padding: None }
     }
 
+    /// Computed rows for positions from 0: sines in one half, cosines in the other (Vaswani et al. 2017).
+    pub fn sinusoidal(n: usize, d: usize, device: &Device) -> candle_core::Result<Self> {
+        let n_sines = d.div_ceil(2);
+        let row = |position: usize| {
+            (0..d).map(move |dim| {
+                let (pair, is_sine) = if dim < n_sines { (dim, true) } else { (dim - n_sines, false) };
+                let angle = position as f64 / 10_000f64.powf((2 * pair) as f64 / d as f64);
+                (if is_sine { angle.sin() } else { angle.cos() }) as f32
+            })
+        };
+        Ok(Self::from_zero(Tensor::from_iter((0..n).flat_map(row), device)?.reshape((n, d))?))
+    }
+
+    /// As [`Self::sinusoidal`], with the frequencies of fairseq, which end at exactly 1 / 10000, in single
+    /// precision. The padding token has a row of zeros, and positions begin after it.
+    pub fn fairseq(n: usize, d: usize, padding: u32, device: &Device) -> candle_core::Result<Self> {
+        let n_pairs = d / 2;
+        let step = -(10_000f64.ln() / n_pairs.saturating_sub(1).max(1) as f64) as f32;
+        let offset = padding as usize + 1;
+        let row = |position: usize| {
+            (0..d).map(move |dim| {
+                let angle = position as f32 * ((dim % n_pairs.max(1)) as f32 * step).exp();
+                match dim / n_pairs.max(1) {
+                    _ if position < offset => 0.0,
+                    0 => angle.sin(),
+                    1 => angle.cos(),
+                    _ => 0.0,
+                }
+            })
+        };
+        let table = Tensor::from_iter((0..n + offset).flat_map(row), device)?.reshape((n + offset, d))?;
+        Ok(Self { table, offset, padding: Some(padding) })
+    }
+
     fn rows(&self, ids: &[u32], first: usize) -> candle_core::Result<Tensor> {
         let start = self.offset + first;
         if !self.padding.is_some_and(|padding| ids.contains(&padding)) {

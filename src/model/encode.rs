@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     ImageSource, Input, LoadError, ModelError, ModelFiles,
+    config::Config,
+    decoding::Decoding,
     input::{EncodedImage, EncodedText, ImageProcessor, InputError, TextEncoder, open_picture},
 };
 use crate::{
@@ -57,49 +59,15 @@ pub(crate) struct Reader {
     pub padding: Option<u32>,
 }
 
-/// Ids that frame what a decoder writes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Decoding {
-    /// Read before the first token of the decoder's text.
-    pub start: Option<u32>,
-    /// Any of these ends the text.
-    pub end: Vec<u32>,
-    /// What the first written token must be (a language code).
-    pub forced_first: Option<u32>,
-    /// Tokens that are never written.
-    pub never: Vec<u32>,
-}
-
-impl Decoding {
-    /// What is added to the logits of the token after `written`; `None` when nothing is.
-    pub fn penalty(&self, written: &[u32], n_vocab: usize) -> Option<Vec<f32>> {
-        if let (Some(first), true) = (self.forced_first, written.is_empty()) {
-            let mut penalty = vec![f32::NEG_INFINITY; n_vocab];
-            *penalty.get_mut(first as usize)? = 0.0;
-            return Some(penalty);
-        }
-        if self.never.is_empty() {
-            return None;
-        }
-        let mut penalty = vec![0.0; n_vocab];
-        for &id in &self.never {
-            if let Some(entry) = penalty.get_mut(id as usize) {
-                *entry = f32::NEG_INFINITY;
-            }
-        }
-        Some(penalty)
-    }
-}
-
 impl Reader {
     /// Reads the tokenizer's and the image processor's files. A missing tokenizer is not an error
     /// here: raw ids can still be run.
-    pub fn open(files: &ModelFiles, modality: &Modality, decoding: Decoding) -> Result<Self, LoadError> {
+    pub fn open(files: &ModelFiles, modality: &Modality, config: &Config) -> Result<Self, LoadError> {
         let mut reader = Self {
             modality: *modality,
             encoder: None,
             processor: None,
-            decoding,
+            decoding: Decoding::read(config, files)?,
             prefix_labels: Vec::new(),
             padding: None,
         };
@@ -109,6 +77,9 @@ impl Reader {
                 Err(InputError::MissingTokenizer) => None,
                 Err(error) => return Err(error.into()),
             };
+        }
+        if let Some(encoder) = &reader.encoder {
+            reader.decoding.learn(encoder.special_ids());
         }
         if let Some(image) = modality.image() {
             reader.processor = Some(ImageProcessor::from_files(files, image.size_px)?);
@@ -138,18 +109,24 @@ impl Reader {
         (if sources.is_empty() { "none".to_owned() } else { sources.join(", ") }, warning)
     }
 
-    /// What to show for a vocabulary id.
+    /// What to show for an id that the model predicts.
     pub fn label(&self, id: u32) -> String {
-        self.encoder.as_ref().map_or_else(|| format!("#{id}"), |encoder| encoder.decode_label(id))
+        match &self.encoder {
+            Some(encoder) if self.modality.target().is_some() => encoder.target_label(id),
+            Some(encoder) => encoder.decode_label(id),
+            None => format!("#{id}"),
+        }
     }
 
     /// Tokens of ids that a decoder reads.
     pub fn decoder_tokens(&self, ids: &[u32]) -> Vec<Token> {
         let mut tokens = match &self.encoder {
-            Some(encoder) => encoder.tokens_of_ids(ids),
+            Some(encoder) => encoder.target_tokens(ids),
             None => ids.iter().map(|&id| Token { text: format!("#{id}"), id: Some(id), ..Token::default() }).collect(),
         };
-        if let Some(first) = tokens.first_mut().filter(|token| token.id == self.decoding.start) {
+        if self.modality.target().is_some()
+            && let Some(first) = tokens.first_mut().filter(|token| token.id == self.decoding.start)
+        {
             first.special = true;
         }
         tokens
@@ -270,27 +247,21 @@ impl Reader {
     /// An input with a text that the decoder is made to write. Raw ids are read as they are; a text is
     /// read after the start token and without its end.
     fn with_forced(&self, mut encoded: Encoded, forced: &Input, spec: &TextSpec) -> Result<Encoded, ModelError> {
-        let mut target = self.text(forced, spec, Side::Decoder)?;
-        let tokens = target.tokens.entry(Side::Decoder).or_default();
-        if let (Input::Text(_), Payload::Text { ids, segments }) = (forced, &mut target.source) {
-            if ids.last().is_some_and(|last| self.decoding.end.contains(last)) {
-                ids.pop();
-                tokens.pop();
+        let EncodedText { ids, tokens, notes, .. } = match (forced, &self.encoder) {
+            (Input::Text(text), Some(encoder)) => {
+                encoded.input.target = Some(text.text.clone());
+                encoder.encode_target(&text.text, spec.n_ctx)?
             }
-            if let Some(start) = self.decoding.start
-                && ids.first() != Some(&start)
-            {
-                ids.insert(0, start);
-                tokens.insert(0, Token { text: self.label(start), id: Some(start), special: true, ..Token::default() });
-                ids.truncate(spec.n_ctx);
-                tokens.truncate(spec.n_ctx);
+            (Input::Text(_), None) => return Err(InputError::MissingTokenizer.into()),
+            (Input::Ids(ids), _) => {
+                EncodedText { ids: ids.clone(), tokens: self.decoder_tokens(ids), ..EncodedText::default() }
             }
-            segments.clear();
-        }
-        encoded.tokens.extend(target.tokens);
-        encoded.input.target = target.input.text;
-        encoded.notes.extend(target.notes);
-        encoded.target = Some(target.source);
+            _ => return Err(refuse("the decoder needs a text, not a picture", "")),
+        };
+        super::input::check_ids(&ids, spec.n_vocab, spec.n_ctx)?;
+        encoded.tokens.insert(Side::Decoder, tokens);
+        encoded.notes.extend(notes);
+        encoded.target = Some(Payload::ids(ids));
         Ok(encoded)
     }
 }

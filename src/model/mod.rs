@@ -10,6 +10,7 @@ pub mod audit;
 mod block;
 pub mod bundled;
 mod config;
+mod decoding;
 mod disentangled;
 mod embedding;
 mod encode;

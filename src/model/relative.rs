@@ -40,6 +40,17 @@ pub(crate) enum RelativeBias {
 }
 
 impl RelativeBias {
+    /// Buckets from a table `[n_buckets, heads]`; `None` when there are too few for such distances.
+    pub fn buckets(table: &Tensor, bidirectional: bool, max_distance: usize) -> Result<Option<Self>> {
+        let (n_buckets, n_heads) = table.dims2()?;
+        let n_exact = if bidirectional { n_buckets / 4 } else { n_buckets / 2 };
+        if n_exact == 0 || max_distance <= n_exact {
+            return Ok(None);
+        }
+        let table = table.flatten_all()?.to_vec1()?;
+        Ok(Some(Self::Buckets { table, n_heads, bidirectional, max_distance }))
+    }
+
     /// ALiBi's slopes: a geometric series, with every other one of the next series for head counts that
     /// are no power of two.
     pub fn alibi(n_heads: usize) -> Self {

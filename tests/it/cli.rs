@@ -242,3 +242,33 @@ fn check_shows_what_was_understood_and_tests_the_laws() {
     assert!(report.contains("hidden tokens filled in"), "{report}");
     check_refused(&["check", "no/such/model"], 1, &["no/such/model"]);
 }
+
+#[test]
+fn an_encoder_decoder_writes_or_is_made_to() {
+    let marian = fixture("families").join("marian");
+    let model = ["--model", marian.to_str().unwrap(), "--ids", "5,9,14,3,0"];
+    let (shapes, metadata) = capture(&[&model[..], &["--generate", "6"]].concat());
+    assert!(metadata["generated"].contains("\"side\":\"decoder\",\"first\":1"), "{}", metadata["generated"]);
+    let [n_heads, n_query, n_key] = shapes["cross.1.pattern"][..] else { panic!("{shapes:?}") };
+    assert_eq!((n_heads, n_key), (2, 5));
+    assert!((2..=7).contains(&n_query), "{n_query}");
+    assert_eq!(shapes["decoder.1.pattern"], [2, n_query, n_query]);
+    assert_eq!(shapes["encoder.0.pattern"], [4, 5, 5]);
+
+    let (shapes, metadata) = capture(&[&model[..], &["--target-ids", "59,7,8"]].concat());
+    assert_eq!(shapes["cross.0.pattern"], [2, 3, 5]);
+    assert!(!metadata.contains_key("generated"));
+
+    let (shapes, _) = capture(&["--model", "demo:gpt", "--text", "Once upon", "--generate", "5", "--temperature", "0"]);
+    let (short, _) = capture(&["--model", "demo:gpt", "--text", "Once upon"]);
+    assert!(shapes["self.0.pattern"][1] > short["self.0.pattern"][1]);
+
+    check_refused(
+        &["capture", "--model", "demo:gpt", "--text", "a", "--target", "b", "--out", "x.safetensors"],
+        1,
+        &["no decoder"],
+    );
+    for wrong in [["--temperature", "-1"], ["--top-p", "0"], ["--generate", "0"], ["--target-ids", "x"]] {
+        check_refused(&[&["capture", "--model", "demo:gpt", "--text", "a"][..], &wrong].concat(), 2, &[wrong[0]]);
+    }
+}

@@ -1,4 +1,4 @@
-//! The JSON entries of `__metadata__`: model, tokens, input and image.
+//! The JSON entries of `__metadata__`: model, tokens, input, image and what was generated.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::FileError;
 use crate::{
-    capture::{CropRect, ImageInfo, InputInfo, Token},
-    ids::StackKind,
+    capture::{CropRect, Generated, ImageInfo, InputInfo, Token},
+    ids::{Side, StackKind},
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
 
@@ -324,6 +324,40 @@ impl From<&InputInfo> for InputEntry {
 impl From<InputEntry> for InputInfo {
     fn from(InputEntry { text, text_b, image, target }: InputEntry) -> Self {
         Self { text, text_b, image, target }
+    }
+}
+
+/// `generated`: the tokens from `first` on that the model wrote itself, with their probabilities.
+#[derive(Serialize, Deserialize)]
+pub(super) struct GeneratedEntry {
+    side: String,
+    first: usize,
+    probabilities: Vec<f32>,
+}
+
+impl From<&Generated> for GeneratedEntry {
+    fn from(Generated { side, first, probabilities }: &Generated) -> Self {
+        Self { side: side.name().to_owned(), first: *first, probabilities: probabilities.clone() }
+    }
+}
+
+impl GeneratedEntry {
+    /// The text, when its tokens are the last of those of its side.
+    pub(super) fn generated(self, tokens: &BTreeMap<Side, Vec<Token>>) -> Result<Generated, FileError> {
+        let Self { side: name, first, probabilities } = self;
+        let problem = |problem: String| FileError::Metadata { entry: "generated", problem };
+        let side = Side::ALL.into_iter().find(|side| side.name() == name);
+        let Some((side, known)) = side.and_then(|side| Some((side, tokens.get(&side)?))) else {
+            return Err(problem("there are no tokens of its side".to_owned()));
+        };
+        if first.checked_add(probabilities.len()) != Some(known.len()) {
+            let n = probabilities.len();
+            return Err(problem(format!("{n} tokens from {first} on do not end where the {} tokens do", known.len())));
+        }
+        if !probabilities.iter().all(|probability| (0.0..=1.0).contains(probability)) {
+            return Err(problem("a probability is not between 0 and 1".to_owned()));
+        }
+        Ok(Generated { side, first, probabilities })
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 use super::{
     FileError,
     header::{self, Entry},
-    metadata::{self, ImageEntry, InputEntry, ModelEntry, StackEntry, TokensEntry, default_scale},
+    metadata::{self, GeneratedEntry, ImageEntry, InputEntry, ModelEntry, StackEntry, TokensEntry, default_scale},
     values,
 };
 use crate::{
@@ -64,6 +64,7 @@ pub fn read(
             tokens: text("tokens").map(|t| metadata::parse("tokens", t)).transpose()?,
             input: text("input").map(|t| metadata::parse::<InputEntry>("input", t)).transpose()?,
             image: text("image").map(|t| metadata::parse("image", t)).transpose()?,
+            generated: text("generated").map(|t| metadata::parse("generated", t)).transpose()?,
         };
         captures.push(input.read(source, &model, described, fallback_name, new_id())?);
     }
@@ -75,6 +76,7 @@ struct Described {
     tokens: Option<TokensEntry>,
     input: Option<InputEntry>,
     image: Option<ImageEntry>,
+    generated: Option<GeneratedEntry>,
 }
 
 /// Where a tensor belongs.
@@ -164,11 +166,12 @@ impl Input {
         self.check_shapes(&stacks)?;
         let image = match described.image {
             Some(image) => {
-                let side = if tokens.contains_key(&Side::Vision) { Side::Vision } else { Side::Only };
-                Some(image.info(tokens.get(&side).map_or(0, Vec::len))?)
+                let side = [Side::Vision, Side::Encoder, Side::Only].into_iter().find_map(|side| tokens.get(&side));
+                Some(image.info(side.map_or(0, Vec::len))?)
             }
             None => None,
         };
+        let generated = described.generated.map(|generated| generated.generated(&tokens)).transpose()?;
         let d_model = model.d_model.unwrap_or_else(|| self.d_model(&stacks));
         let n_longest = tokens.values().map(Vec::len).max().unwrap_or(0);
         if self.n_ignored > 0 {
@@ -212,7 +215,7 @@ impl Input {
             image,
             logits,
             prediction: None,
-            generated: None,
+            generated,
             notes,
         };
         Capture::new(parts).map_err(|error| FileError::NotSafetensors(error.to_string()))

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     FileSite,
-    metadata::{FORMAT, ImageEntry, InputEntry, ModelEntry, TokenEntry, TokensEntry, VERSION},
+    metadata::{FORMAT, GeneratedEntry, ImageEntry, InputEntry, ModelEntry, TokenEntry, TokensEntry, VERSION},
 };
 use crate::{
     capture::{Capture, PerHead},
@@ -76,6 +76,9 @@ fn describe(capture: &Capture, prefix: &str, metadata: &mut Map<String, Value>) 
     metadata.insert(format!("{prefix}input"), entry(&InputEntry::from(capture.input()))?);
     if let Some(image) = capture.image() {
         metadata.insert(format!("{prefix}image"), entry(&ImageEntry::from(image))?);
+    }
+    if let Some(generated) = capture.generated() {
+        metadata.insert(format!("{prefix}generated"), entry(&GeneratedEntry::from(generated))?);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use super::{classifier, decoder, layer_norm, linear, mlp, n_classes, qkv};
+use super::{classifier, cross, decoder, layer_norm, linear, mlp, n_classes, qkv};
 use crate::{
     model::{
         LoadError,
@@ -32,6 +32,8 @@ pub(super) struct Sizes {
     pub spec: LayerSpec,
     /// Whether the encoder was made a decoder.
     pub causal: bool,
+    /// Whether it attends to an encoder.
+    pub cross: bool,
 }
 
 impl Sizes {
@@ -52,6 +54,7 @@ impl Sizes {
             activation: config.activation(activation)?,
             spec: LayerSpec::new(n_heads, d_model / n_heads),
             causal: config.flag("is_decoder", false),
+            cross: config.flag("add_cross_attention", false),
         })
     }
 }
@@ -134,16 +137,31 @@ pub(super) fn block(
 ) -> Result<Block, LoadError> {
     let Sizes { d_model, d_mlp, eps, activation, spec, causal, .. } = *sizes;
     let name = |part: &str| format!("{name}.{part}");
+    let cross = if sizes.cross { Some(cross_attention(weights, sizes, &name)?) } else { None };
     let [q, k, v] = names.qkv.map(name);
     let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [true; 3])?;
     let out = linear(weights, &name(names.out), d_model, d_model)?;
     let [up, down] = names.mlp.map(name);
-    Ok(Block::new(
+    let block = Block::new(
         Attention::plain(qkv, out, spec, causal),
         Norms::post(layer_norm(weights, &name(names.attention_norm), d_model, eps)?),
         mlp(weights, [&up, &down], (d_model, d_mlp), activation)?,
         Norms::post(layer_norm(weights, &name(names.mlp_norm), d_model, eps)?),
-    ))
+    );
+    Ok(Block { cross, ..block })
+}
+
+/// How a block attends to an encoder; all families that were made decoders have BERT's names for it.
+fn cross_attention(
+    weights: &mut Weights<'_>,
+    sizes: &Sizes,
+    name: &impl Fn(&str) -> String,
+) -> Result<(Attention, Norms), LoadError> {
+    let Sizes { d_model, eps, spec, .. } = *sizes;
+    let names = ["self.query", "self.key", "self.value", "output.dense"];
+    let names = names.map(|part| name(&format!("crossattention.{part}")));
+    let attention = cross(weights, names.each_ref().map(String::as_str), (d_model, d_model), spec, true)?;
+    Ok((attention, Norms::post(layer_norm(weights, &name("crossattention.output.LayerNorm"), d_model, eps)?)))
 }
 
 /// What a family calls the parts of its heads.

@@ -42,15 +42,27 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let out = conv1d(weights, &name("attn.c_proj"), d_model, d_model)?;
         let up = conv1d(weights, &name("mlp.c_fc"), d_model, d_mlp)?;
         let down = conv1d(weights, &name("mlp.c_proj"), d_mlp, d_model)?;
-        blocks.push(Block::new(
-            Attention::plain(qkv, out, LayerSpec { scale, ..spec }, true),
+        let spec = LayerSpec { scale, ..spec };
+        let cross = if config.flag("add_cross_attention", false) {
+            let q = conv1d(weights, &name("crossattention.q_attn"), d_model, d_model)?;
+            let kv = conv1d(weights, &name("crossattention.c_attn"), d_model, 2 * d_model)?;
+            let out = conv1d(weights, &name("crossattention.c_proj"), d_model, d_model)?;
+            let norm = layer_norm(weights, &name("ln_cross_attn"), d_model, eps)?;
+            Some((Attention::cross(q, kv, out, spec), Norms::pre(norm)))
+        } else {
+            None
+        };
+        let block = Block::new(
+            Attention::plain(qkv, out, spec, true),
             Norms::pre(layer_norm(weights, &name("ln_1"), d_model, eps)?),
             Mlp::plain(up, activation, down),
             Norms::pre(layer_norm(weights, &name("ln_2"), d_model, eps)?),
-        ));
+        );
+        blocks.push(Block { cross, ..block });
         // Causal masks that old checkpoints stored beside the weights.
-        weights.skip(&name("attn.bias"));
-        weights.skip(&name("attn.masked_bias"));
+        for mask in ["attn.bias", "attn.masked_bias", "crossattention.bias", "crossattention.masked_bias"] {
+            weights.skip(&name(mask));
+        }
     }
     let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
     let head = if weights.has("score.weight") {

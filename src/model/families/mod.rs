@@ -2,6 +2,7 @@
 //! embedding, block and head. No arithmetic here.
 
 mod albert;
+mod bart;
 mod beit;
 mod bert;
 mod bloom;
@@ -19,30 +20,35 @@ mod llama;
 mod modernbert;
 mod mpnet;
 mod opt;
+mod paired;
 mod phi;
 pub(crate) mod refused;
 mod roberta;
 mod siglip;
 mod vision;
+mod t5;
+mod trocr;
 mod vit;
 
 use candle_core::Tensor;
 
 use super::{
     LoadError,
+    attention::Attention,
     block::Mlp,
     config::Config,
     head::{Head, Reads, Transform},
     kernels::{Activation, Linear, Norm, NormKind},
-    network::Network,
+    network::{Body, Network, Tower},
     weights::{Part, Weights},
 };
-use crate::spec::{HeadKind, LayerSpec};
+use crate::spec::{HeadKind, LayerSpec, Modality};
 
 /// The `model_type`s that [`build`] knows.
 const SUPPORTED: &[&str] = &[
     "albert",
     "beit",
+    "bart",
     "bert",
     "bloom",
     "camembert",
@@ -54,16 +60,22 @@ const SUPPORTED: &[&str] = &[
     dinov2::WITH_REGISTERS,
     "distilbert",
     "electra",
+    "encoder-decoder",
     "gpt2",
     "gpt_neo",
     "gpt_neox",
+    "marian",
+    "mbart",
     "modernbert",
     "mpnet",
+    "mt5",
     "opt",
     "phi",
     "roberta",
     "siglip",
     "siglip_vision_model",
+    "t5",
+    "vision-encoder-decoder",
     "vit",
     "xlm-roberta",
 ];
@@ -91,6 +103,7 @@ pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     match config.model_type()?.as_str() {
         "albert" => albert::build(config, weights),
         "beit" => beit::build(config, weights),
+        "bart" | "marian" | "mbart" => bart::build(config, weights),
         "bert" => bert::build(config, weights),
         "bloom" => bloom::build(config, weights),
         "camembert" => roberta::build(config, "camembert", weights),
@@ -102,6 +115,7 @@ pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         dinov2::WITH_REGISTERS => dinov2::build(config, weights, dinov2::WITH_REGISTERS),
         "distilbert" => distilbert::build(config, weights),
         "electra" => electra::build(config, weights),
+        "encoder-decoder" | "vision-encoder-decoder" => paired::build(config, weights),
         "gpt2" => gpt2::build(config, weights),
         "gpt_neo" => gpt_neo::build(config, weights),
         "gpt_neox" => gpt_neox::build(config, weights),
@@ -112,6 +126,8 @@ pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         "roberta" => roberta::build(config, "roberta", weights),
         "siglip" => siglip::build(config, weights),
         "siglip_vision_model" => siglip::build_vision(config, weights),
+        "mt5" | "t5" => t5::build(config, weights),
+        "trocr" => trocr::build(config, weights),
         "vit" => vit::build(config, weights),
         "xlm-roberta" => roberta::build(config, "xlm-roberta", weights),
         other => llama::build(config, other, weights),
@@ -130,6 +146,32 @@ fn qkv(
     let parts = [(q, wide), (k, narrow), (v, narrow)];
     let parts: Vec<_> = parts.into_iter().zip(bias).map(|((name, d_out), bias)| Part { name, d_out, bias }).collect();
     weights.linear_of(&parts, d_model, true, None)
+}
+
+/// Attention of a decoder to its encoder's stream, of four tensors: queries, keys, values, output.
+fn cross(
+    weights: &mut Weights<'_>,
+    [q, k, v, out]: [&str; 4],
+    (d_model, d_encoder): (usize, usize),
+    spec: LayerSpec,
+    bias: bool,
+) -> Result<Attention, LoadError> {
+    let (wide, narrow) = (spec.n_heads * spec.d_head, spec.n_kv_heads * spec.d_head);
+    let q = weights.linear(&[q], (d_model, wide), true, bias)?;
+    let kv = weights.linear(&[k, v], (d_encoder, narrow), true, bias)?;
+    let out = weights.linear(&[out], (wide, d_model), true, bias)?;
+    Ok(Attention::cross(q, kv, out, spec))
+}
+
+/// An encoder, its bridge if it has one, and the decoder that attends to it.
+fn encoder_decoder(
+    family: &'static str,
+    modality: Modality,
+    d_model: usize,
+    (encoder, bridge, decoder): (Tower, Option<Linear>, Tower),
+    head: Option<Head>,
+) -> Network {
+    Network { family, modality, d_model, body: Body::EncoderDecoder { encoder, bridge, decoder }, head }
 }
 
 /// An MLP of two linear maps with biases.

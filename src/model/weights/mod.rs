@@ -37,6 +37,8 @@ pub(crate) struct Weights<'a> {
     shards: Vec<String>,
     /// Tensor name to shard and place.
     entries: BTreeMap<String, (usize, Entry)>,
+    /// What all names begin with: that of a part whose family does not know that it is one.
+    scope: &'static str,
     /// Where the file has what the family knows under its own prefix.
     placement: Option<Placement>,
     used: BTreeSet<String>,
@@ -70,6 +72,7 @@ impl<'a> Weights<'a> {
             device: engine.device().clone(),
             shards,
             entries,
+            scope: "",
             placement: None,
             used: BTreeSet::new(),
             skipped: BTreeSet::new(),
@@ -82,12 +85,23 @@ impl<'a> Weights<'a> {
         Ok(weights)
     }
 
+    /// Lets `read` see only the tensors that begin with `scope`, without it: a model inside another.
+    pub fn within<R>(&mut self, scope: &'static str, read: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = (std::mem::replace(&mut self.scope, scope), self.placement.take());
+        let result = read(self);
+        (self.scope, self.placement) = outer;
+        result
+    }
+
     /// Finds out what stands before the names of the body: `own` (such as `bert.`), nothing, or
     /// what wrappers added. `anchor` is a body tensor that every such checkpoint has, without prefix.
     /// Heads, whose names do not begin with `own`, are then looked for inside the wrappers and outside.
     pub fn set_prefix(&mut self, own: &'static str, anchor: &str) {
-        self.placement = Placement::find(own, anchor, self.entries.keys().map(String::as_str));
-        if let Some((expected, found)) = self.placement.as_ref().and_then(Placement::renamed) {
+        let names = self.entries.keys().map(String::as_str).filter(|name| name.starts_with(self.scope));
+        self.placement = Placement::find(own, anchor, names);
+        // A part always stands in another place than the same model alone.
+        let renamed = self.placement.as_ref().filter(|_| self.scope.is_empty()).and_then(Placement::renamed);
+        if let Some((expected, found)) = renamed {
             self.audit.note_renamed(&expected, &found);
         }
     }
@@ -210,7 +224,7 @@ impl<'a> Weights<'a> {
     /// The name under which the file has a tensor that the family calls `name`.
     fn find(&self, name: &str) -> Option<String> {
         let placed = match &self.placement {
-            None => vec![name.to_owned()],
+            None => vec![format!("{}{name}", self.scope)],
             Some(placement) => placement.candidates(name),
         };
         let old = placed.iter().flat_map(|placed| {

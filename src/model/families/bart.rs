@@ -1,0 +1,223 @@
+//! BART, mBART and Marian: one body, whose dialects differ in where norms are and how positions are known.
+
+use candle_core::Tensor;
+
+use super::{class_names, cross, decoder, encoder_decoder, layer_norm, linear, mlp, n_classes, qkv};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        attention::Attention,
+        block::{Block, Norms, Stack},
+        config::Config,
+        embedding::{Embedding, Positions, TextEmbedding},
+        head::{Head, Reads, Transform},
+        kernels::Activation,
+        network::{Network, Tower},
+        weights::Weights,
+    },
+    spec::{HeadKind, LayerSpec, Modality, TextSpec},
+};
+
+/// Rows of a learned position table before that of the first token.
+const OFFSET: usize = 2;
+/// Most positions that are computed where there is no table.
+const MAX_COMPUTED: usize = 8192;
+const MAX: usize = 1 << 20;
+
+/// What differs between the families.
+pub(super) struct Dialect {
+    pub family: &'static str,
+    pub norm_before: bool,
+    /// A norm of the embeddings.
+    pub embedding_norm: bool,
+    pub final_norm: bool,
+    pub positions: PositionKind,
+}
+
+/// How positions are known.
+#[derive(Clone, Copy)]
+pub(super) enum PositionKind {
+    Learned,
+    /// Computed as in the first transformer.
+    Sinusoidal,
+    /// Computed with fairseq's frequencies; rows begin after that of the padding token.
+    Fairseq {
+        padding: u32,
+    },
+}
+
+impl Dialect {
+    fn of(family: &str) -> Self {
+        let learned = Self {
+            family: "bart",
+            norm_before: false,
+            embedding_norm: true,
+            final_norm: false,
+            positions: PositionKind::Learned,
+        };
+        match family {
+            "mbart" => Self { family: "mbart", norm_before: true, final_norm: true, ..learned },
+            "marian" => {
+                Self { family: "marian", embedding_norm: false, positions: PositionKind::Sinusoidal, ..learned }
+            }
+            _ => learned,
+        }
+    }
+}
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let dialect = Dialect::of(&config.model_type()?);
+    weights.set_prefix("model.", "encoder.layers.0.fc1.weight");
+    let (source_word, target_word) = words(config, weights)?;
+    let encoder = tower(config, weights, &dialect, StackKind::Encoder, source_word)?;
+    let head_word = target_word.clone();
+    let decoder = tower(config, weights, &dialect, StackKind::Decoder, target_word)?;
+    let head = head(config, weights, &head_word)?;
+    let spec = |tower: &Tower| match &tower.embedding {
+        Embedding::Text(text) => Ok(TextSpec { n_ctx: text.n_ctx, n_vocab: text.word.rows()?.dim(0)? }),
+        Embedding::Patches(_) => Err(config.error("it reads pictures")),
+    };
+    let modality = Modality::TextToText { source: spec(&encoder)?, target: spec(&decoder)? };
+    Ok(encoder_decoder(dialect.family, modality, config.d_model()?, (encoder, None, decoder), head))
+}
+
+/// The token embeddings of both sides: one table under any of its names, or two.
+fn words(config: &Config, weights: &mut Weights<'_>) -> Result<(Tensor, Tensor), LoadError> {
+    let d_model = config.d_model()?;
+    let n_source = config.n_vocab()?;
+    let n_target = config.optional_size(&["decoder_vocab_size"], 1 << 24)?.unwrap_or(n_source);
+    let [shared, source, target] =
+        ["shared", "encoder.embed_tokens", "decoder.embed_tokens"].map(|part| format!("model.{part}.weight"));
+    let is_shared =
+        config.flag("share_encoder_decoder_embeddings", true) && config.flag("tie_word_embeddings", true);
+    let first_of = |weights: &Weights<'_>, names: [&String; 3]| {
+        names.into_iter().find(|name| weights.has(name)).unwrap_or(names[0]).clone()
+    };
+    let (source, target) = if is_shared {
+        let name = first_of(weights, [&shared, &source, &target]);
+        (name.clone(), name)
+    } else {
+        (first_of(weights, [&source, &shared, &target]), first_of(weights, [&target, &shared, &source]))
+    };
+    let source_word = weights.tensor(&source, &[n_source, d_model])?;
+    let same = source == target && n_source == n_target;
+    let target_word = if same { source_word.clone() } else { weights.tensor(&target, &[n_target, d_model])? };
+    for copy in ["shared", "encoder.embed_tokens", "decoder.embed_tokens"] {
+        weights.skip(&format!("model.{copy}.weight"));
+    }
+    Ok((source_word, target_word))
+}
+
+/// One side: `model.encoder`, or `model.decoder` with attention to the encoder.
+pub(super) fn tower(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    dialect: &Dialect,
+    kind: StackKind,
+    word: Tensor,
+) -> Result<Tower, LoadError> {
+    let d_model = config.d_model()?;
+    let is_decoder = kind == StackKind::Decoder;
+    let (n_layers, n_heads, d_mlp) = if is_decoder {
+        (["decoder_layers"], ["decoder_attention_heads"], ["decoder_ffn_dim"])
+    } else {
+        (["encoder_layers"], ["encoder_attention_heads"], ["encoder_ffn_dim"])
+    };
+    let (n_layers, n_heads) = (config.size(&n_layers, 4096)?, config.size(&n_heads, MAX)?);
+    let d_mlp = config.size(&d_mlp, MAX)?;
+    if !d_model.is_multiple_of(n_heads) {
+        return Err(config.error(format!("{n_heads} heads do not divide a width of {d_model}")));
+    }
+    let spec = LayerSpec::new(n_heads, d_model / n_heads);
+    let d_encoder = config.optional_size(&["cross_attention_hidden_size"], MAX)?.unwrap_or(d_model);
+    let activation = config.activation(Activation::Gelu)?;
+    let stack = if is_decoder { "model.decoder" } else { "model.encoder" };
+    let embedding = embedding(config, weights, dialect, stack, word)?;
+    let place = if dialect.norm_before { Norms::pre } else { Norms::post };
+    let mut blocks = Vec::new();
+    for layer in 0..n_layers {
+        let name = |part: &str| format!("{stack}.layers.{layer}.{part}");
+        let norm =
+            |weights: &mut Weights<'_>, part: &str| Ok::<_, LoadError>(place(norm(weights, &name(part), d_model)?));
+        let [q, k, v, out] = ["q_proj", "k_proj", "v_proj", "out_proj"].map(|part| name(&format!("self_attn.{part}")));
+        let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [true; 3])?;
+        let out = linear(weights, &out, d_model, d_model)?;
+        let cross = if is_decoder {
+            let names = ["q_proj", "k_proj", "v_proj", "out_proj"].map(|part| name(&format!("encoder_attn.{part}")));
+            let names = names.each_ref().map(String::as_str);
+            let attention = cross(weights, names, (d_model, d_encoder), spec, true)?;
+            Some((attention, norm(weights, "encoder_attn_layer_norm")?))
+        } else {
+            None
+        };
+        let block = Block::new(
+            Attention::plain(qkv, out, spec, is_decoder),
+            norm(weights, "self_attn_layer_norm")?,
+            mlp(weights, [&name("fc1"), &name("fc2")], (d_model, d_mlp), activation)?,
+            norm(weights, "final_layer_norm")?,
+        );
+        blocks.push(Block { cross, ..block });
+    }
+    let final_norm =
+        dialect.final_norm.then(|| norm(weights, &format!("{stack}.layer_norm"), d_model)).transpose()?;
+    Ok(Tower { embedding: Embedding::Text(embedding), stack: Stack::new(kind, blocks, final_norm) })
+}
+
+fn norm(weights: &mut Weights<'_>, name: &str, d_model: usize) -> Result<crate::model::kernels::Norm, LoadError> {
+    layer_norm(weights, name, d_model, 1e-5)
+}
+
+fn embedding(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    dialect: &Dialect,
+    stack: &str,
+    word: Tensor,
+) -> Result<TextEmbedding, LoadError> {
+    let d_model = config.d_model()?;
+    let name = format!("{stack}.embed_positions.weight");
+    let n_ctx = config.n_ctx()?;
+    let (positions, n_ctx) = match dialect.positions {
+        PositionKind::Learned => {
+            let n_rows = n_classes(weights, &name).max(OFFSET + 1);
+            let table = weights.tensor(&name, &[n_rows, d_model])?;
+            (Positions { table, offset: OFFSET, padding: None }, n_rows - OFFSET)
+        }
+        PositionKind::Sinusoidal => {
+            // Some checkpoints store what is computed.
+            weights.skip(&name);
+            let n_ctx = n_ctx.min(MAX_COMPUTED);
+            (Positions::sinusoidal(n_ctx, d_model, word.device())?, n_ctx)
+        }
+        PositionKind::Fairseq { padding } => {
+            weights.skip(&format!("{stack}.embed_positions._float_tensor"));
+            let n_ctx = n_ctx.min(MAX_COMPUTED);
+            (Positions::fairseq(n_ctx, d_model, padding, word.device())?, n_ctx)
+        }
+    };
+    let norm = dialect.embedding_norm.then(|| norm(weights, &format!("{stack}.layernorm_embedding"), d_model));
+    let scale = if config.flag("scale_embedding", false) { (d_model as f32).sqrt() } else { 1.0 };
+    let (norm, position) = (norm.transpose()?, Some(positions));
+    Ok(TextEmbedding { scale, position, norm, ..TextEmbedding::tokens(word, n_ctx) })
+}
+
+fn head(config: &Config, weights: &mut Weights<'_>, word: &Tensor) -> Result<Option<Head>, LoadError> {
+    let (n_vocab, d_model) = word.dims2()?;
+    let class = config.architecture().unwrap_or("ForConditionalGeneration");
+    if class.ends_with("ForSequenceClassification") {
+        let n = n_classes(weights, "classification_head.out_proj.weight");
+        let dense = linear(weights, "classification_head.dense", d_model, d_model)?;
+        let output = linear(weights, "classification_head.out_proj", d_model, n)?;
+        let transform = Transform { dense: Some(dense), activation: Some(Activation::Tanh), ..Transform::default() };
+        return Ok(Some(Head::class(HeadKind::TextClass, Reads::Last, transform, output, class_names(config, n))));
+    }
+    if !(class.ends_with("ForConditionalGeneration") || class.ends_with("MTModel")) {
+        weights.note_absent("lm_head.weight");
+        return Ok(None);
+    }
+    let bias = "final_logits_bias";
+    let bias = weights.has(bias).then(|| weights.tensor(bias, &[1, n_vocab])).transpose()?;
+    let bias = bias.map(|bias| bias.reshape(n_vocab)).transpose()?;
+    Ok(Some(Head::next_token(decoder(config, weights, "lm_head.weight", word, bias)?)))
+}

@@ -1,0 +1,167 @@
+//! T5, FLAN-T5, mT5: positions only as a bias on the scores, RMS norms, no biases, no scaling.
+
+use candle_core::Tensor;
+
+use super::{
+    cross,
+    decoder::{map, rms_norm},
+    encoder_decoder, n_classes, qkv,
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        attention::Attention,
+        block::{Block, Mlp, Norms, Stack},
+        config::Config,
+        embedding::{Embedding, TextEmbedding},
+        head::{Head, Transform},
+        kernels::{Activation, Linear, Norm},
+        network::{Body, Network, Tower},
+        relative::RelativeBias,
+        weights::Weights,
+    },
+    spec::{LayerSpec, Modality, TextSpec},
+};
+
+/// Positions have no table that could end, so this is only about memory.
+const N_CTX: usize = 2048;
+const MAX: usize = 1 << 20;
+
+/// What encoder and decoder have in common.
+struct Shape {
+    d_model: usize,
+    d_mlp: usize,
+    /// Of self-attention; attention to the encoder has no bias.
+    spec: LayerSpec,
+    eps: f32,
+    activation: Activation,
+    gated: bool,
+    max_distance: usize,
+}
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let shape = Shape::read(config)?;
+    let d_model = shape.d_model;
+    let n_vocab = config.n_vocab()?;
+    let n_layers = config.size(&["num_layers", "num_hidden_layers"], 4096)?;
+    weights.set_prefix("", "encoder.block.0.layer.0.SelfAttention.q.weight");
+    let (copies, rest) = (["encoder.embed_tokens.weight", "decoder.embed_tokens.weight"], "shared.weight");
+    let name = [rest, copies[0]].into_iter().find(|name| weights.has(name)).unwrap_or(rest);
+    let word = weights.tensor(name, &[n_vocab, d_model])?;
+    for copy in copies {
+        weights.skip(copy);
+    }
+    let text = TextSpec { n_ctx: config.optional_size(&["n_positions"], 1 << 24)?.unwrap_or(N_CTX).max(N_CTX), n_vocab };
+    let tower = |stack| Tower { embedding: Embedding::Text(TextEmbedding::tokens(word.clone(), text.n_ctx)), stack };
+    let family = if config.model_type()? == "mt5" { "mt5" } else { "t5" };
+    let encoder = shape.stack(config, weights, StackKind::Encoder, n_layers)?;
+    // Text encoders of other models come without the decoder.
+    if !weights.has("decoder.final_layer_norm.weight") {
+        weights.note_absent("decoder");
+        let stack = Stack { kind: StackKind::SelfAttention, ..encoder };
+        let body = Body::Single(tower(stack));
+        return Ok(Network { family, modality: Modality::Text(text), d_model, body, head: None });
+    }
+    let n_layers = config.optional_size(&["num_decoder_layers"], 4096)?.unwrap_or(n_layers);
+    let decoder = shape.stack(config, weights, StackKind::Decoder, n_layers)?;
+    // Old checkpoints stored a bias that attention to the encoder never used.
+    weights.skip("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight");
+    let head = head(config, weights, family, &word)?;
+    let modality = Modality::TextToText { source: text, target: text };
+    Ok(encoder_decoder(family, modality, d_model, (tower(encoder), None, tower(decoder)), head))
+}
+
+impl Shape {
+    fn read(config: &Config) -> Result<Self, LoadError> {
+        let d_model = config.d_model()?;
+        let n_heads = config.size(&["num_heads", "num_attention_heads"], MAX)?;
+        let d_head = config.size(&["d_kv"], MAX)?;
+        let spec = LayerSpec { scale: 1.0, biased: true, ..LayerSpec::new(n_heads, d_head) };
+        let kind = config.text(&["feed_forward_proj"]).unwrap_or("relu");
+        let (gated, name) = kind.strip_prefix("gated-").map_or((false, kind), |name| (true, name));
+        // The gated kind was named before its approximation had a name.
+        let name = if gated && name == "gelu" { "gelu_new" } else { name };
+        let activation = Activation::from_name(name)
+            .ok_or_else(|| config.error(format!("its activation “{kind}” is not supported")))?;
+        let max_distance = config.optional_size(&["relative_attention_max_distance"], MAX)?.unwrap_or(128);
+        let d_mlp = config.d_mlp()?.ok_or_else(|| config.error("it does not say d_ff"))?;
+        Ok(Self { d_model, d_mlp, spec, eps: config.norm_eps(1e-6)?, activation, gated, max_distance })
+    }
+
+    fn stack(
+        &self,
+        config: &Config,
+        weights: &mut Weights<'_>,
+        kind: StackKind,
+        n_layers: usize,
+    ) -> Result<Stack, LoadError> {
+        let Self { d_model, d_mlp, spec, .. } = *self;
+        let d_inner = spec.n_heads * spec.d_head;
+        let is_decoder = kind == StackKind::Decoder;
+        let stack = kind.name();
+        let mut blocks = Vec::new();
+        for layer in 0..n_layers {
+            let name = |part: &str| format!("{stack}.block.{layer}.layer.{part}");
+            let [q, k, v] = ["q", "k", "v"].map(|part| name(&format!("0.SelfAttention.{part}")));
+            let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [false; 3])?;
+            let out = map(weights, &name("0.SelfAttention.o"), (d_inner, d_model), false)?;
+            let attention = Attention::plain(qkv, out, spec, is_decoder);
+            let attention_norms = Norms::pre(self.norm(weights, &name("0.layer_norm"))?);
+            let cross = if is_decoder {
+                let names = ["q", "k", "v", "o"].map(|part| name(&format!("1.EncDecAttention.{part}")));
+                let spec = LayerSpec { biased: false, ..spec };
+                let attention = cross(weights, names.each_ref().map(String::as_str), (d_model, d_model), spec, false)?;
+                Some((attention, Norms::pre(self.norm(weights, &name("1.layer_norm"))?)))
+            } else {
+                None
+            };
+            let last = 1 + usize::from(is_decoder);
+            let mlp_name = |part: &str| name(&format!("{last}.DenseReluDense.{part}"));
+            let names = if self.gated { vec![mlp_name("wi_0"), mlp_name("wi_1")] } else { vec![mlp_name("wi")] };
+            let names: Vec<_> = names.iter().map(String::as_str).collect();
+            let mlp = Mlp {
+                up: weights.linear(&names, (d_model, d_mlp), true, false)?,
+                activation: self.activation,
+                gated: self.gated,
+                down: map(weights, &mlp_name("wo"), (d_mlp, d_model), false)?,
+            };
+            let mlp_norms = Norms::pre(self.norm(weights, &name(&format!("{last}.layer_norm")))?);
+            blocks.push(Block { cross, ..Block::new(attention, attention_norms, mlp, mlp_norms) });
+        }
+        let table = format!("{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight");
+        let n_buckets = n_classes(weights, &table);
+        let table = weights.tensor(&table, &[n_buckets, spec.n_heads])?;
+        let bias = RelativeBias::buckets(&table, !is_decoder, self.max_distance)?.ok_or_else(|| {
+            config.error(format!("{n_buckets} buckets for distances up to {} are not possible", self.max_distance))
+        })?;
+        let final_norm = Some(self.norm(weights, &format!("{stack}.final_layer_norm"))?);
+        Ok(Stack { bias: Some(bias), ..Stack::new(kind, blocks, final_norm) })
+    }
+
+    fn norm(&self, weights: &mut Weights<'_>, name: &str) -> Result<Norm, LoadError> {
+        rms_norm(weights, name, self.d_model, (self.eps, 0.0))
+    }
+}
+
+/// The first T5 ties its output to the embedding and scales it down; later ones do neither. Since
+/// version 5 of the library the configuration says so in another word, and only a file with an output
+/// of its own tells that it is not tied.
+fn head(config: &Config, weights: &mut Weights<'_>, family: &str, word: &Tensor) -> Result<Option<Head>, LoadError> {
+    let (n_vocab, d_model) = word.dims2()?;
+    if !config.architecture().is_none_or(|class| class.ends_with("ForConditionalGeneration")) {
+        weights.note_absent("lm_head.weight");
+        return Ok(None);
+    }
+    let tied = config.flag("tie_word_embeddings", true);
+    let scaled = config.flag("scale_decoder_outputs", tied && family == "t5");
+    let own = weights.has("lm_head.weight") && !(tied && scaled);
+    let output = if own {
+        map(weights, "lm_head", (d_model, n_vocab), false)?
+    } else {
+        weights.skip("lm_head.weight");
+        Linear::shared(word.t()?, None)
+    };
+    let scale = scaled.then(|| 1.0 / (d_model as f32).sqrt());
+    Ok(Some(Head { transform: Transform { scale, ..Transform::default() }, ..Head::next_token(output) }))
+}

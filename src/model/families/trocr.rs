@@ -1,0 +1,38 @@
+//! TrOCR's decoder: BART's, in a file of its own. It only comes inside a vision–encoder–decoder.
+
+use super::{
+    bart::{Dialect, PositionKind, tower},
+    decoder,
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        config::Config,
+        embedding::Embedding,
+        head::Head,
+        network::{Body, Network},
+        weights::Weights,
+    },
+    spec::{Modality, TextSpec},
+};
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let (d_model, n_vocab) = (config.d_model()?, config.n_vocab()?);
+    let padding = config.token_ids("pad_token_id").first().copied().unwrap_or(1);
+    let learned = config.flag("use_learned_position_embeddings", true);
+    let dialect = Dialect {
+        family: "trocr",
+        norm_before: false,
+        embedding_norm: config.flag("layernorm_embedding", true),
+        final_norm: false,
+        positions: if learned { PositionKind::Learned } else { PositionKind::Fairseq { padding } },
+    };
+    weights.set_prefix("model.", "decoder.layers.0.fc1.weight");
+    let word = weights.tensor("model.decoder.embed_tokens.weight", &[n_vocab, d_model])?;
+    let tower = tower(config, weights, &dialect, StackKind::Decoder, word.clone())?;
+    let head = Head::next_token(decoder(config, weights, "output_projection.weight", &word, None)?);
+    let n_ctx = if let Embedding::Text(text) = &tower.embedding { text.n_ctx } else { 0 };
+    let modality = Modality::Text(TextSpec { n_ctx, n_vocab });
+    Ok(Network { family: dialect.family, modality, d_model, body: Body::Single(tower), head: Some(head) })
+}
