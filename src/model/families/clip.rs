@@ -57,7 +57,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
             projection: projection(weights, "text_projection", text_config.d_model()?)?,
         },
         // Configurations from before the end token was configurable say 2, and mean the highest id.
-        reads: match text_config.decoding().end.first() {
+        reads: match text_config.token_ids("eos_token_id").first() {
             Some(2) | None => TextPosition::HighestId,
             Some(&end) => TextPosition::First(end),
         },
