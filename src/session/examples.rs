@@ -1,6 +1,7 @@
 //! The strip of examples: each changes model, input and view with one click.
 
-use super::ViewKind;
+use super::{Effect, Focus, HeadSet, PendingSelection, Session, ViewKind};
+use crate::worker::{ImageSource, ModelSource};
 
 /// One card of the strip.
 #[derive(Clone, Copy, Debug)]
@@ -95,3 +96,33 @@ pub const EXAMPLES: &[Example] = &[
         query: None,
     },
 ];
+
+impl Session {
+    pub(super) fn open_example(&mut self, idx: usize) -> Vec<Effect> {
+        let Some(example) = EXAMPLES.get(idx) else { return Vec::new() };
+        self.example = Some(idx);
+        // What was held in another input means nothing in this one.
+        self.selection.pinned = Focus::NONE;
+        self.selection.heads_on = HeadSet::ALL;
+        self.pending_selection = Some(PendingSelection {
+            view: Some(example.view),
+            stack: None,
+            layer: example.head.map(|(layer, _)| layer),
+            head: example.head.map(|(_, head)| head),
+            query: example.query,
+        });
+        match example.input {
+            ExampleInput::Text(text) => {
+                text.clone_into(&mut self.text);
+                self.text_b = None;
+            }
+            ExampleInput::Sample(name) => self.image = Some(ImageSource::Bundled(name.to_owned())),
+        }
+        let source = ModelSource::Bundled(example.model.to_owned());
+        if !self.model.is_pending() && self.model.latest().is_some_and(|model| model.source == source) {
+            self.run()
+        } else {
+            self.load(source)
+        }
+    }
+}

@@ -3,19 +3,23 @@
 //! Nothing here draws, waits, reads a clock, a file or the engine; the window drives it
 //! (`ui/app/logic.rs`) and the tests script it.
 
+mod answers;
 mod apply;
 mod command;
 mod download;
 pub mod examples;
+mod history;
 mod loadable;
+mod opening;
 mod selection;
 mod settings;
 mod state;
 
-pub use apply::{PathKind, PendingSelection};
+pub use apply::PendingSelection;
 pub use command::{Command, Effect, ExportTarget, FilePurpose, HeadStep};
 pub use download::{Download, DownloadCommand, DownloadStep, SUGGESTIONS};
 pub use loadable::Loadable;
+pub use opening::PathKind;
 pub use selection::{Focus, HeadSet, Selection};
 pub use settings::{
     Appearance, ColorMapChoice, ColorScale, HeadsOptions, HeatmapOptions, HiddenTokens, ImageOptions, PatchRole,

@@ -43,7 +43,7 @@ pub struct Session {
     pub settings: Settings,
     /// Messages, oldest first.
     pub notices: Vec<Notice>,
-    pub(super) history: super::apply::History,
+    pub(super) history: super::history::History,
     /// What the last projection job was asked for, so that a failure is not asked for again.
     pub(super) projecting: Option<(CaptureId, StackKind, ProjectionOptions)>,
     pub(super) next_job: u64,

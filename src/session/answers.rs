@@ -1,0 +1,140 @@
+//! What the worker's answers do to the session.
+
+use std::sync::Arc;
+
+use super::{Effect, Focus, HeadSet, Loadable, NoticeKind, Selection, Session, ViewKind};
+use crate::{
+    capture::Capture,
+    ids::{HeadId, JobId},
+    worker::{Event, EventKind, Failure, ImageSource},
+};
+
+/// What a text model reads when nothing was typed yet.
+const DEFAULT_TEXT: &str = "The animal didn't cross the street because it was too tired";
+/// What a vision model sees when no picture was given yet.
+const DEFAULT_SAMPLE: &str = "chelsea";
+
+impl Session {
+    /// Takes in what the worker said. Answers to superseded jobs are ignored.
+    #[must_use]
+    pub fn on_event(&mut self, event: Event) -> Vec<Effect> {
+        let Event { job, kind } = event;
+        let mut effects = Vec::new();
+        if self.is_download_job(job) {
+            effects = self.on_download_event(job, kind);
+        } else if self.exports_pending.contains(&job) {
+            self.on_export_event(job, kind);
+        } else if self.model.job() == Some(job) {
+            effects = self.on_load_event(kind);
+        } else if self.capture.job() == Some(job) {
+            self.on_run_event(kind);
+        } else if self.projection.job() == Some(job) {
+            match kind {
+                EventKind::Progress(progress) => self.projection.report(progress),
+                EventKind::Projected(projection) => self.projection = Loadable::Ready(projection),
+                EventKind::Cancelled => self.projection.cancel(),
+                EventKind::Failed(failure) => {
+                    self.projection.fail(failure.clone());
+                    self.notify(NoticeKind::Error, failure);
+                }
+                _ => {}
+            }
+        }
+        effects.extend(self.project_if_needed());
+        effects
+    }
+
+    fn on_load_event(&mut self, kind: EventKind) -> Vec<Effect> {
+        match kind {
+            EventKind::Progress(progress) => self.model.report(progress),
+            EventKind::Loaded(model) => {
+                self.settings.remember_model(&model.source);
+                for warning in &model.audit.warnings {
+                    self.notify(NoticeKind::Info, Failure { summary: warning.clone(), details: String::new() });
+                }
+                if model.spec.modality.text().is_some() && self.text.trim().is_empty() {
+                    DEFAULT_TEXT.clone_into(&mut self.text);
+                }
+                if model.spec.modality.image().is_some() && self.image.is_none() {
+                    self.image = Some(ImageSource::Bundled(DEFAULT_SAMPLE.to_owned()));
+                }
+                self.model = Loadable::Ready(model);
+                return self.run();
+            }
+            // A capture file was opened where a model was expected: the model stays.
+            EventKind::Captured(capture) => {
+                self.model.cancel();
+                self.accept(capture);
+            }
+            EventKind::Cancelled => self.model.cancel(),
+            EventKind::Failed(failure) => {
+                self.model.fail(failure.clone());
+                self.pending_selection = None;
+                self.notify(NoticeKind::Error, failure);
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn on_run_event(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::Progress(progress) => self.capture.report(progress),
+            EventKind::Captured(capture) => self.accept(capture),
+            EventKind::Cancelled => self.capture.cancel(),
+            EventKind::Failed(failure) => {
+                self.capture.fail(failure.clone());
+                self.pending_selection = None;
+                self.notify(NoticeKind::Error, failure);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_export_event(&mut self, job: JobId, kind: EventKind) {
+        match kind {
+            EventKind::Progress(_) => return,
+            EventKind::Exported(path) => self.notify(
+                NoticeKind::Info,
+                Failure { summary: "Picture saved".to_owned(), details: path.display().to_string() },
+            ),
+            EventKind::Failed(failure) => self.notify(NoticeKind::Error, failure),
+            _ => {}
+        }
+        self.exports_pending.retain(|pending| *pending != job);
+    }
+
+    /// Shows a new capture and keeps the selection where it still makes sense.
+    fn accept(&mut self, capture: Arc<Capture>) {
+        let had_picture = self.latest_capture().map(|old| old.image().is_some());
+        for note in capture.notes() {
+            self.notify(NoticeKind::Info, Failure { summary: note.clone(), details: String::new() });
+        }
+        let has_picture = capture.image().is_some();
+        self.capture = Loadable::Ready(capture);
+        if had_picture != Some(has_picture) {
+            self.view = if has_picture { ViewKind::Image } else { ViewKind::Heads };
+        }
+        let pending = self.pending_selection.take().unwrap_or_default();
+        let old = self.selection.head;
+        let head = HeadId {
+            stack: pending.stack.unwrap_or(old.stack),
+            layer: pending.layer.unwrap_or(old.layer),
+            head: pending.head.unwrap_or(old.head),
+        };
+        self.selection = Selection {
+            heads_on: pending.head.map_or(self.selection.heads_on, HeadSet::only),
+            pinned: pending.query.map_or(self.selection.pinned, Focus::query),
+            ..self.selection.clone()
+        };
+        self.select(head);
+        self.clamp_focus();
+        if let Some(view) = pending.view
+            && self.view_unavailable(view).is_none()
+        {
+            self.view = view;
+        } else if self.view_unavailable(self.view).is_some() {
+            self.view = ViewKind::Heads;
+        }
+    }
+}
