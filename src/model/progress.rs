@@ -16,6 +16,8 @@ pub struct Progress {
 pub enum Stage {
     /// Reading weights; steps are tensors.
     Load,
+    /// Reading a capture file; steps are MiB.
+    Open,
     /// Tokenising or preparing the picture.
     Encode,
     /// The forward pass; steps are layers.
@@ -33,6 +35,7 @@ impl Stage {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Load => "Reading weights",
+            Self::Open => "Reading MiB",
             Self::Encode => "Preparing input",
             Self::Forward => "Running layer",
             Self::Generate => "Writing token",

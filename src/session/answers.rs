@@ -6,7 +6,7 @@ use super::{Effect, Focus, HeadSet, Loadable, NoticeKind, Selection, Session, Vi
 use crate::{
     capture::Capture,
     ids::{HeadId, JobId},
-    worker::{Event, EventKind, Failure, ImageSource},
+    worker::{Event, EventKind, Failure, ImageSource, LoadedModel},
 };
 
 /// What a text model reads when nothing was typed yet.
@@ -26,6 +26,8 @@ impl Session {
             self.on_export_event(job, kind);
         } else if self.model.job() == Some(job) {
             effects = self.on_load_event(kind);
+        } else if let EventKind::Loaded(model) = kind {
+            effects = self.on_late_model(model);
         } else if self.capture.job() == Some(job) {
             self.on_run_event(kind);
         } else if self.projection.job() == Some(job) {
@@ -48,39 +50,66 @@ impl Session {
         match kind {
             EventKind::Progress(progress) => self.model.report(progress),
             EventKind::Loaded(model) => {
-                self.settings.remember_model(&model.source);
-                for warning in &model.audit.warnings {
-                    self.notify(NoticeKind::Info, Failure { summary: warning.clone(), details: String::new() });
-                }
-                if model.spec.modality.text().is_some() && self.text.trim().is_empty() {
-                    DEFAULT_TEXT.clone_into(&mut self.text);
-                }
-                if model.spec.modality.image().is_some() && self.image.is_none() {
-                    self.image = Some(ImageSource::Bundled(DEFAULT_SAMPLE.to_owned()));
-                }
+                self.greet(&model);
                 self.model = Loadable::Ready(model);
                 return self.run();
             }
             // A capture file was opened where a model was expected: the model stays.
-            EventKind::Captured(capture) => {
+            EventKind::Opened(file) => {
                 self.model.cancel();
-                self.accept(capture);
+                self.run_owed = false;
+                return self.open_file(file);
             }
-            EventKind::Cancelled => self.model.cancel(),
+            EventKind::Cancelled => {
+                self.model.cancel();
+                return self.run_if_owed();
+            }
             EventKind::Failed(failure) => {
                 self.model.fail(failure.clone());
                 self.pending_selection = None;
                 self.notify(NoticeKind::Error, failure);
+                return self.run_if_owed();
             }
             _ => {}
         }
         Vec::new()
     }
 
+    /// A load had already finished when it was told to stop or another took its place: the worker
+    /// holds this model now, so the window must not go on showing the one before.
+    fn on_late_model(&mut self, model: Arc<LoadedModel>) -> Vec<Effect> {
+        self.greet(&model);
+        match &mut self.model {
+            Loadable::Pending { previous, .. } => *previous = Some(model),
+            ready => *ready = Loadable::Ready(model),
+        }
+        self.run()
+    }
+
+    /// What a new model brings with it: its warnings, a place among the recent ones, something to read.
+    fn greet(&mut self, model: &LoadedModel) {
+        self.settings.remember_model(&model.source);
+        for warning in &model.audit.warnings {
+            self.notify(NoticeKind::Info, Failure { summary: warning.clone(), details: String::new() });
+        }
+        if model.spec.modality.text().is_some() && self.text.trim().is_empty() {
+            DEFAULT_TEXT.clone_into(&mut self.text);
+        }
+        if model.spec.modality.image().is_some() && self.image.is_none() {
+            self.image = Some(ImageSource::Bundled(DEFAULT_SAMPLE.to_owned()));
+        }
+    }
+
     fn on_run_event(&mut self, kind: EventKind) {
         match kind {
             EventKind::Progress(progress) => self.capture.report(progress),
-            EventKind::Captured(capture) => self.accept(capture),
+            EventKind::Captured(capture) => {
+                for note in capture.notes() {
+                    self.notify(NoticeKind::Info, Failure { summary: note.clone(), details: String::new() });
+                }
+                self.opened = None;
+                self.show(capture);
+            }
             EventKind::Cancelled => self.capture.cancel(),
             EventKind::Failed(failure) => {
                 self.capture.fail(failure.clone());
@@ -104,12 +133,9 @@ impl Session {
         self.exports_pending.retain(|pending| *pending != job);
     }
 
-    /// Shows a new capture and keeps the selection where it still makes sense.
-    fn accept(&mut self, capture: Arc<Capture>) {
+    /// Shows another capture and keeps the selection where it still makes sense.
+    pub(super) fn show(&mut self, capture: Arc<Capture>) {
         let had_picture = self.latest_capture().map(|old| old.image().is_some());
-        for note in capture.notes() {
-            self.notify(NoticeKind::Info, Failure { summary: note.clone(), details: String::new() });
-        }
         let has_picture = capture.image().is_some();
         self.capture = Loadable::Ready(capture);
         if had_picture != Some(has_picture) {
@@ -128,7 +154,9 @@ impl Session {
             ..self.selection.clone()
         };
         self.select(head);
-        self.clamp_focus();
+        if pending.layer.is_none() {
+            self.leave_empty_layer();
+        }
         if let Some(view) = pending.view
             && self.view_unavailable(view).is_none()
         {

@@ -97,16 +97,23 @@ impl Session {
             }
             Command::Run => return self.run(),
             Command::Cancel(lane) => {
+                let mut effects = vec![Effect::Cancel(lane)];
                 match lane {
                     Lane::Download => return self.stop_download(),
                     Lane::Catalog => {}
-                    Lane::Load => self.model.cancel(),
+                    Lane::Load => {
+                        self.model.cancel();
+                        effects.extend(self.run_if_owed());
+                    }
                     Lane::Run => self.capture.cancel(),
                     Lane::Project => self.projection.cancel(),
                     Lane::Export => self.exports_pending.clear(),
                 }
-                return vec![Effect::Cancel(lane)];
+                return effects;
             }
+            Command::SelectInput(idx) => return self.select_input(idx),
+            Command::PreviousInput => return self.step_input(true),
+            Command::NextInput => return self.step_input(false),
             Command::SelectStack(stack) => {
                 let head = HeadId { stack, ..self.selection.head };
                 self.select(head);
@@ -129,8 +136,8 @@ impl Session {
                 self.selection.pinned = Focus::NONE;
                 self.selection.hover = Focus::NONE;
             }
-            Command::Back => self.travel(true),
-            Command::Forward => self.travel(false),
+            Command::Back => return self.travel(true),
+            Command::Forward => return self.travel(false),
             Command::ShowView(view) => {
                 if self.view_unavailable(view).is_none() {
                     self.view = view;

@@ -30,6 +30,12 @@ pub enum Command {
     Run,
     /// Stop what runs in a lane.
     Cancel(Lane),
+    /// Show another input of the opened capture file, from 0.
+    SelectInput(usize),
+    /// Show the input before; before the first comes the last.
+    PreviousInput,
+    /// Show the next input; after the last comes the first.
+    NextInput,
     /// Show another stack.
     SelectStack(StackKind),
     /// Show another layer, keeping the head where it exists.

@@ -1,7 +1,7 @@
 //! Back and forward: the places that were looked at before and after the current one.
 
-use super::{Focus, HeadSet, Selection, Session, ViewKind};
-use crate::ids::HeadId;
+use super::{Effect, Focus, HeadSet, Selection, Session, ViewKind};
+use crate::ids::{CaptureId, HeadId};
 
 /// Selections kept for `Back`.
 const MAX_HISTORY: usize = 100;
@@ -18,6 +18,8 @@ pub struct History {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Place {
     view: ViewKind,
+    /// Which input of a capture file.
+    input: Option<CaptureId>,
     head: HeadId,
     heads_on: HeadSet,
     pinned: Focus,
@@ -36,7 +38,8 @@ impl Session {
 
     pub(super) fn place(&self) -> Place {
         let Selection { head, heads_on, pinned, .. } = self.selection.clone();
-        Place { view: self.view, head, heads_on, pinned }
+        let input = self.opened.as_ref().and_then(|_| self.latest_capture()).map(|capture| capture.id());
+        Place { view: self.view, input, head, heads_on, pinned }
     }
 
     pub(super) fn remember(&mut self, before: Place) {
@@ -51,13 +54,16 @@ impl Session {
         }
     }
 
-    pub(super) fn travel(&mut self, backwards: bool) {
+    pub(super) fn travel(&mut self, backwards: bool) -> Vec<Effect> {
         let here = self.place();
         let History { back, forward, travelled } = &mut self.history;
         let (from, to) = if backwards { (back, forward) } else { (forward, back) };
-        let Some(place) = from.pop() else { return };
+        let Some(place) = from.pop() else { return Vec::new() };
         to.push(here);
         *travelled = true;
+        let inputs = self.opened.iter().flat_map(|file| &file.captures);
+        let input = inputs.map(|capture| capture.id()).position(|id| Some(id) == place.input);
+        let effects = input.map(|idx| self.select_input(idx)).unwrap_or_default();
         self.selection.heads_on = place.heads_on;
         self.selection.pinned = place.pinned;
         self.selection.hover = Focus::NONE;
@@ -65,5 +71,6 @@ impl Session {
             self.view = place.view;
         }
         self.select(place.head);
+        effects
     }
 }

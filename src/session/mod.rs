@@ -9,6 +9,7 @@ mod command;
 mod download;
 pub mod examples;
 mod history;
+mod inputs;
 mod loadable;
 mod opening;
 mod selection;

@@ -48,6 +48,7 @@ impl Session {
         self.text = text;
         self.text_b = None;
         if self.model.is_pending() {
+            self.run_owed = true;
             return Vec::new();
         }
         match self.model.latest().cloned() {
@@ -67,6 +68,7 @@ impl Session {
     pub(super) fn open_image(&mut self, image: ImageSource) -> Vec<Effect> {
         self.image = Some(image);
         if self.model.is_pending() {
+            self.run_owed = true;
             return Vec::new();
         }
         match self.model.latest().cloned() {
@@ -87,10 +89,9 @@ impl Session {
     }
 
     pub(super) fn run(&mut self) -> Vec<Effect> {
-        // A model on its way runs the input when it arrives.
-        let (false, Some(model)) = (self.model.is_pending(), self.model.latest().cloned()) else {
-            return Vec::new();
-        };
+        // A model on its way runs the input when it arrives; if it does not, the one before does.
+        self.run_owed = self.model.is_pending();
+        let (false, Some(model)) = (self.run_owed, self.model.latest().cloned()) else { return Vec::new() };
         let input = match self.input_for(&model) {
             Ok(input) => input,
             Err(failure) => {
@@ -102,6 +103,11 @@ impl Session {
         let job = self.new_job();
         self.capture.start(job);
         vec![Effect::Submit(job, Request::Run(input))]
+    }
+
+    /// Runs what was asked for while a model was on its way that did not come.
+    pub(super) fn run_if_owed(&mut self) -> Vec<Effect> {
+        if self.run_owed { self.run() } else { Vec::new() }
     }
 
     fn input_for(&self, model: &LoadedModel) -> Result<Input, Failure> {

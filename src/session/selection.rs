@@ -2,6 +2,7 @@
 
 use super::{HeadStep, Session};
 use crate::{
+    analysis::attention,
     capture::Capture,
     ids::{HeadId, StackKind},
 };
@@ -122,7 +123,24 @@ impl Session {
         self.clamp_focus();
     }
 
-    pub(super) fn clamp_focus(&mut self) {
+    /// Goes to the first layer with attention when nothing was recorded in the selected one: files of
+    /// other programs may begin anywhere.
+    pub(super) fn leave_empty_layer(&mut self) {
+        let Some(capture) = self.latest_capture() else { return };
+        let here = self.selection.head;
+        if attention::has_pattern(capture, here) {
+            return;
+        }
+        let others = capture.stacks().iter().filter(|stack| stack.kind != here.stack);
+        let stacks = capture.stack(here.stack).into_iter().chain(others);
+        let mut layers = stacks.flat_map(|stack| (0..stack.layers.len()).map(|layer| (stack.kind, layer)));
+        let at = |(stack, layer)| HeadId { stack, layer, head: here.head };
+        if let Some(found) = layers.find(|&place| attention::has_pattern(capture, at(place))) {
+            self.select(at(found));
+        }
+    }
+
+    fn clamp_focus(&mut self) {
         let Some(capture) = self.latest_capture() else { return };
         let stack = self.selection.stack();
         let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len());

@@ -9,7 +9,7 @@ use crate::{
     analysis::projection::{Projection, ProjectionOptions},
     capture::Capture,
     ids::{CaptureId, JobId, StackKind},
-    worker::{Failure, ImageSource, LoadedModel},
+    worker::{CaptureFile, Failure, ImageSource, LoadedModel},
 };
 
 /// Everything the window shows.
@@ -19,6 +19,8 @@ pub struct Session {
     pub model: Loadable<Arc<LoadedModel>>,
     /// The last forward pass.
     pub capture: Loadable<Arc<Capture>>,
+    /// The capture file that is shown, until a model runs again.
+    pub opened: Option<CaptureFile>,
     /// The joint query–key planes of the selected stack.
     pub projection: Loadable<Arc<Projection>>,
     /// The download of a model.
@@ -44,6 +46,8 @@ pub struct Session {
     /// Messages, oldest first.
     pub notices: Vec<Notice>,
     pub(super) history: super::history::History,
+    /// A run was asked for while a model was on its way.
+    pub(super) run_owed: bool,
     /// What the last projection job was asked for, so that a failure is not asked for again.
     pub(super) projecting: Option<(CaptureId, StackKind, ProjectionOptions)>,
     pub(super) next_job: u64,

@@ -1,4 +1,4 @@
-//! Capture files among the paths that a user opens.
+//! Capture files among the paths that a user opens: our own, and attention of other programs.
 
 use std::{
     collections::HashMap,
@@ -10,19 +10,35 @@ use std::{
 
 use serde_json::Value;
 
-use super::{EventKind, Failure, JobControl, Progress, Stage, Stop};
+use super::{CaptureFile, EventKind, Failure, JobControl, Progress, Stage, Stop};
 use crate::{
-    capture::file::{self, FileError},
+    capture::file::{self, FileError, Format},
     model,
 };
 
 /// Headers of captures are far smaller.
 const MAX_HEADER_BYTES: u64 = 100 << 20;
+/// How often progress is told, in bytes.
+const STEP_BYTES: u64 = 1 << 20;
 
-/// Whether a file says in its header that it is a capture, or holds patterns as captures do. Weights
-/// have the same container, so the name does not tell.
-pub(super) fn is_capture(path: &Path) -> bool {
-    path.is_file() && read_header(path).is_ok_and(|header| describes_capture(&header))
+/// The format of a file with captures; `None` for weights, folders and everything else.
+///
+/// Weights have the same container as our captures, so what is inside tells, not the name.
+pub(super) fn format(path: &Path) -> Option<Format> {
+    if !path.is_file() {
+        return None;
+    }
+    match path.extension().and_then(|extension| Format::of_extension(extension.to_str()?)) {
+        Some(Format::Json) if belongs_to_model(path) => None,
+        Some(format @ (Format::Json | Format::Npy | Format::Npz)) => Some(format),
+        _ => read_header(path).is_ok_and(|header| describes_capture(&header)).then_some(Format::Safetensors),
+    }
+}
+
+/// Whether a JSON file is a part of a checkpoint, to judge by its name.
+fn belongs_to_model(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name == "config.json" || name.ends_with(".index.json")
 }
 
 /// The header of a safetensors file: JSON, behind its length as eight bytes.
@@ -45,42 +61,47 @@ fn describes_capture(header: &[u8]) -> bool {
     format == Some("attnscope-capture") || entries.keys().any(|name| name.ends_with(".pattern"))
 }
 
-/// Reads the first capture of a file.
-pub(super) fn open(path: &Path, control: &JobControl) -> Result<EventKind, Stop> {
-    control.report(Progress { stage: Stage::Load, done: 0, total: 1 })?;
+/// Reads every capture of a file.
+pub(super) fn open(path: &Path, format: Format, control: &JobControl) -> Result<EventKind, Stop> {
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
     let read = File::open(path).map_err(FileError::from).and_then(|file| {
-        let mut source = Interruptible { source: BufReader::new(file), control };
-        file::read(&mut source, &name, &mut model::next_capture_id)
+        let n_bytes = file.metadata()?.len();
+        let watched = Watched { source: file, n_bytes, n_read: 0, control };
+        file::read(&mut BufReader::new(watched), format, &name, &mut model::next_capture_id)
     });
     control.check()?;
     let captures = read
         .map_err(|error| Stop::Failed(Failure { summary: error.to_string(), details: path.display().to_string() }))?;
-    let n_captures = captures.len();
-    if n_captures > 1 {
-        log::info!("the first of {n_captures} captures is shown");
-    }
-    let capture = captures.into_iter().next().ok_or_else(|| {
-        let summary = FileError::NoAttention.to_string();
-        Stop::Failed(Failure { summary, details: path.display().to_string() })
-    })?;
-    Ok(EventKind::Captured(Arc::new(capture)))
+    let captures = captures.into_iter().map(Arc::new).collect();
+    Ok(EventKind::Opened(CaptureFile { path: path.to_owned(), captures }))
 }
 
-/// Reading from it fails when the job was told to stop.
-struct Interruptible<'a, R> {
-    source: R,
+/// Tells how far reading is, and fails when the job was told to stop.
+struct Watched<'a> {
+    source: File,
+    n_bytes: u64,
+    n_read: u64,
     control: &'a JobControl,
 }
 
-impl<R: Read> Read for Interruptible<'_, R> {
+impl Read for Watched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.control.check().map_err(io::Error::other)?;
-        self.source.read(buffer)
+        let n = self.source.read(buffer)?;
+        let before = self.n_read / STEP_BYTES;
+        self.n_read += n as u64;
+        let done = self.n_read / STEP_BYTES;
+        if done != before {
+            let total = (self.n_bytes / STEP_BYTES).max(done) as usize;
+            self.control
+                .report(Progress { stage: Stage::Open, done: done as usize, total })
+                .map_err(io::Error::other)?;
+        }
+        Ok(n)
     }
 }
 
-impl<R: Seek> Seek for Interruptible<'_, R> {
+impl Seek for Watched<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.source.seek(to)
     }

@@ -33,9 +33,9 @@ impl ModelEngine {
 
     fn load(&mut self, source: ModelSource, control: &JobControl) -> Result<EventKind, Stop> {
         if let ModelSource::Path(path) = &source
-            && capture_file::is_capture(path)
+            && let Some(format) = capture_file::format(path)
         {
-            return capture_file::open(path, control);
+            return capture_file::open(path, format, control);
         }
         let started = Instant::now();
         let (files, name) = files(&source)?;
@@ -87,7 +87,6 @@ impl Engine for ModelEngine {
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
         match request {
             Request::Load(source) => self.load(source, control),
-            Request::OpenCapture(path) => capture_file::open(&path, control),
             Request::Run(input) => self.run(&input, control),
             Request::Project { capture, stack, options } => self.project(&capture, stack, options, control),
             Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),

@@ -1,6 +1,6 @@
 //! The only description of what the worker can do and say.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{borrow::Cow, path::PathBuf, sync::Arc};
 
 use crate::{
     analysis::projection::{Projection, ProjectionOptions},
@@ -19,10 +19,9 @@ pub use crate::{
 /// Work for the background thread.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// Read a model; it replaces the current one only when it succeeded.
+    /// Read a model; it replaces the current one only when it succeeded. A capture file is answered
+    /// with [`EventKind::Opened`] and leaves the model as it was.
     Load(ModelSource),
-    /// Read a capture file.
-    OpenCapture(PathBuf),
     /// Run the current model.
     Run(Input),
     /// Project the joint query–key space of every head of one stack.
@@ -70,7 +69,7 @@ impl Request {
     /// The lane this request supersedes others in.
     pub const fn lane(&self) -> Lane {
         match self {
-            Self::Load(_) | Self::OpenCapture(_) => Lane::Load,
+            Self::Load(_) => Lane::Load,
             Self::Run(_) => Lane::Run,
             Self::Project { .. } => Lane::Project,
             Self::Export(_) => Lane::Export,
@@ -107,8 +106,10 @@ pub enum EventKind {
     Progress(Progress),
     /// A model is ready.
     Loaded(Arc<LoadedModel>),
-    /// A forward pass, or a capture file, is ready.
+    /// A forward pass is ready.
     Captured(Arc<Capture>),
+    /// A capture file was read.
+    Opened(CaptureFile),
     /// A projection is ready.
     Projected(Arc<Projection>),
     /// A file was written.
@@ -130,6 +131,22 @@ pub enum EventKind {
     Cancelled,
     /// The job failed; whatever was there before is still there.
     Failed(Failure),
+}
+
+/// A capture file that was read.
+#[derive(Clone, Debug)]
+pub struct CaptureFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// One per input, in the file's order; never empty.
+    pub captures: Vec<Arc<Capture>>,
+}
+
+impl CaptureFile {
+    /// What to call it: the file's name.
+    pub fn name(&self) -> Cow<'_, str> {
+        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy()
+    }
 }
 
 /// What the window knows about the model that the worker holds.

@@ -14,20 +14,14 @@ use serde::{
     de::{IgnoredAny, MapAccess, Visitor},
 };
 
-use super::FileError;
+use super::{
+    FileError,
+    entry::{Entry, Stored},
+    place,
+};
 
 /// The longest header that is read, in bytes: as the reference implementation.
 const MAX_HEADER: u64 = 100_000_000;
-
-/// Where one tensor's values are. Checked: `shape` has exactly `n_values` values, which are in the file.
-#[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) name: String,
-    pub(super) shape: Vec<usize>,
-    pub(super) n_values: usize,
-    /// From the start of the file, in bytes.
-    pub(super) offset: u64,
-}
 
 /// Everything a file says about itself.
 pub(super) struct Header {
@@ -41,18 +35,18 @@ pub(super) fn read(source: &mut (impl Read + Seek)) -> Result<Header, FileError>
     let file_len = source.seek(SeekFrom::End(0))?;
     source.seek(SeekFrom::Start(0))?;
     if file_len < 8 {
-        return Err(FileError::NotSafetensors("it is too short".to_owned()));
+        return Err(FileError::NotACapture("it is too short".to_owned()));
     }
     let mut length = [0u8; 8];
     source.read_exact(&mut length)?;
     let header_len = u64::from_le_bytes(length);
     if header_len > MAX_HEADER || header_len > file_len - 8 {
-        return Err(FileError::NotSafetensors("it does not begin with a safetensors header".to_owned()));
+        return Err(FileError::NotACapture("it does not begin with a safetensors header".to_owned()));
     }
     let mut text = vec![0u8; header_len as usize];
     source.read_exact(&mut text)?;
     let raw: RawHeader = serde_json::from_slice(&text)
-        .map_err(|error| FileError::NotSafetensors(format!("its header is broken ({error})")))?;
+        .map_err(|error| FileError::NotACapture(format!("its header is broken ({error})")))?;
     if let Some(name) = raw.duplicate {
         return Err(FileError::tensor(&name, "appears twice"));
     }
@@ -62,27 +56,25 @@ pub(super) fn read(source: &mut (impl Read + Seek)) -> Result<Header, FileError>
         .into_iter()
         .map(|(name, raw)| check_entry(name, &raw, file_len - data_start))
         .collect::<Result<Vec<_>, _>>()?;
-    entries.sort_by_key(|entry| (entry.offset, entry.n_values));
+    entries.sort_by_key(|(offset, entry)| (*offset, entry.n_values));
     let mut expected = 0;
-    for entry in &mut entries {
-        if entry.offset != expected {
+    for (offset, entry) in &mut entries {
+        if *offset != expected {
             return Err(FileError::tensor(&entry.name, "does not begin where the one before it ends"));
         }
         expected += 4 * entry.n_values as u64;
-        entry.offset += data_start;
+        entry.values = Stored::File(data_start + *offset);
     }
     if expected != file_len - data_start {
-        return Err(FileError::NotSafetensors("its length is not what its header says".to_owned()));
+        return Err(FileError::NotACapture("its length is not what its header says".to_owned()));
     }
+    let entries = entries.into_iter().map(|(_, entry)| entry).collect();
     Ok(Header { entries, metadata: raw.metadata })
 }
 
-fn check_entry(name: String, raw: &RawEntry, data_len: u64) -> Result<Entry, FileError> {
-    // A name is shown and may become part of a file name elsewhere: nothing that leads out of a folder.
-    let path_like = name.starts_with('/') || name.contains("..") || name.contains('\\');
-    if path_like {
-        return Err(FileError::tensor(&name, "has a name that looks like a path"));
-    }
+/// The tensor, and where its values begin after the header.
+fn check_entry(name: String, raw: &RawEntry, data_len: u64) -> Result<(u64, Entry), FileError> {
+    place::check_name(&name)?;
     if raw.dtype != "F32" {
         let dtype: String = raw.dtype.chars().take(16).collect();
         return Err(FileError::tensor(&name, format!("has the type {dtype}; save it as float32")));
@@ -98,7 +90,8 @@ fn check_entry(name: String, raw: &RawEntry, data_len: u64) -> Result<Entry, Fil
         return Err(FileError::tensor(&name, problem));
     }
     let shape = raw.shape.iter().map(|&n| n as usize).collect();
-    Ok(Entry { name, shape, n_values: n_values.unwrap_or(0) as usize, offset: begin })
+    let n_values = n_values.unwrap_or(0) as usize;
+    Ok((begin, Entry { name, shape, n_values, values: Stored::File(begin) }))
 }
 
 #[derive(Deserialize)]

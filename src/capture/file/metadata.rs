@@ -262,28 +262,82 @@ impl From<ModalityEntry> for Modality {
     }
 }
 
+/// What tokenizers call the tokens they add.
+const SPECIAL_TOKENS: [&str; 14] = [
+    "[CLS]",
+    "[SEP]",
+    "[PAD]",
+    "[BOS]",
+    "[EOS]",
+    "<s>",
+    "</s>",
+    "<pad>",
+    "<bos>",
+    "<eos>",
+    "<|begin_of_text|>",
+    "<|end_of_text|>",
+    "<|endoftext|>",
+    "<|im_end|>",
+];
+
 /// `tokens`: side → tokens.
 pub(super) type TokensEntry = BTreeMap<String, Vec<TokenEntry>>;
 
-/// One token; `start` and `end` are bytes of the input text.
+/// One token; `start` and `end` are bytes of the input text. A file may also give the bare text.
 #[derive(Serialize, Deserialize)]
+#[serde(from = "TokenForm")]
 pub(super) struct TokenEntry {
     text: String,
-    #[serde(default)]
     id: Option<u32>,
-    #[serde(default)]
     special: bool,
-    #[serde(default)]
     start: usize,
-    #[serde(default)]
     end: usize,
-    #[serde(default, skip_serializing_if = "is_first")]
+    #[serde(skip_serializing_if = "is_first")]
     segment: u8,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
 const fn is_first(segment: &u8) -> bool {
     *segment == 0
+}
+
+/// The ways to write a token.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum TokenForm {
+    Text(String),
+    Full {
+        text: String,
+        #[serde(default)]
+        id: Option<u32>,
+        #[serde(default)]
+        special: bool,
+        #[serde(default)]
+        start: usize,
+        #[serde(default)]
+        end: usize,
+        #[serde(default)]
+        segment: u8,
+    },
+}
+
+impl From<TokenForm> for TokenEntry {
+    fn from(form: TokenForm) -> Self {
+        match form {
+            TokenForm::Text(text) => text.into(),
+            TokenForm::Full { text, id, special, start, end, segment } => {
+                Self { text, id, special, start, end, segment }
+            }
+        }
+    }
+}
+
+impl From<String> for TokenEntry {
+    /// A token of which only the text is known; the usual names of special tokens tell those.
+    fn from(text: String) -> Self {
+        let special = SPECIAL_TOKENS.contains(&text.as_str());
+        Self { text, id: None, special, start: 0, end: 0, segment: 0 }
+    }
 }
 
 impl From<&Token> for TokenEntry {

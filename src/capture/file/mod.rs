@@ -1,19 +1,80 @@
-//! Reading and writing capture files (safetensors), from and to byte streams.
+//! Reading and writing capture files, from and to byte streams.
 //!
-//! One tensor per recorded site, all `f32`, named `{stack}.{layer}.{site}`; facts that are no tensors are
-//! JSON in `__metadata__`. Files of other programs are welcome as long as they have attention; what they
-//! declare is believed only after it was checked, and nothing is allocated before that.
+//! Our own container is safetensors: one tensor per recorded site, all `f32`, named
+//! `{stack}.{layer}.{site}`; facts that are no tensors are JSON in `__metadata__`. Nested lists in JSON and
+//! NumPy arrays are read, too. Files of other programs are welcome as long as they have attention; what
+//! they declare is believed only after it was checked, and nothing is allocated before that.
+//!
+//! - `header`, `read`: safetensors; `json`, `npy`, `npz`, with what they share in `foreign`;
+//! - `place`, `entry`, `metadata`: names, tensors and descriptions, whatever they came from;
+//! - `assemble`, `record`, `values`: the checks, and the capture.
 
+mod assemble;
+mod entry;
+mod foreign;
 mod header;
+mod json;
 mod metadata;
+mod npy;
+mod npz;
+mod place;
 mod read;
+mod record;
 mod values;
 mod write;
 
-use std::io;
+use std::io::{self, BufRead, Seek};
 
-pub use read::read;
+use crate::{capture::Capture, ids::CaptureId};
+
 pub use write::write;
+
+/// The containers that attention is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Our own, which other programs write, too.
+    Safetensors,
+    /// Nested lists: layers, maybe a batch of one, heads, queries, keys.
+    Json,
+    /// One NumPy array with the same axes.
+    Npy,
+    /// Several NumPy arrays in one file.
+    Npz,
+}
+
+impl Format {
+    /// Judges by a file name's extension.
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        match extension.to_ascii_lowercase().as_str() {
+            "safetensors" => Some(Self::Safetensors),
+            "json" => Some(Self::Json),
+            "npy" => Some(Self::Npy),
+            "npz" => Some(Self::Npz),
+            _ => None,
+        }
+    }
+}
+
+/// Reads every capture of a file, one per input; never an empty list.
+///
+/// `fallback_name` names the model when the file does not; `new_id` gives each capture its identity.
+/// A file without a description of its model gets one inferred from the shapes.
+///
+/// # Errors
+/// See [`FileError`]; a tensor that cannot be used is named.
+pub fn read(
+    source: &mut (impl BufRead + Seek),
+    format: Format,
+    fallback_name: &str,
+    new_id: &mut dyn FnMut() -> CaptureId,
+) -> Result<Vec<Capture>, FileError> {
+    match format {
+        Format::Safetensors => read::read(source, fallback_name, new_id),
+        Format::Json => json::read(source, fallback_name, new_id),
+        Format::Npy => npy::read(source, fallback_name, new_id),
+        Format::Npz => npz::read(source, fallback_name, new_id),
+    }
+}
 
 /// What a capture file can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,7 +133,7 @@ pub enum FileError {
     Io(#[from] io::Error),
     /// Not the container that was expected.
     #[error("This is not a capture file: {0}")]
-    NotSafetensors(String),
+    NotACapture(String),
     /// Written by a version that came later.
     #[error("This capture file has version {0}, which only a newer AttnScope can open")]
     Version(String),
@@ -93,7 +154,7 @@ pub enum FileError {
         problem: String,
     },
     /// Nothing in it is attention.
-    #[error("There is no attention in this file: it needs a tensor such as self.0.pattern")]
+    #[error("There is no attention in this file: it needs tensors such as self.0.pattern, or attentions")]
     NoAttention,
 }
 

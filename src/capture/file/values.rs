@@ -1,37 +1,11 @@
-//! Values of one tensor: from the file, and whether they can be what their name says.
+//! Whether the values of a tensor can be what its name says.
 
-use std::{
-    io::{Read, Seek, SeekFrom},
-    sync::Arc,
-};
-
-use super::{FileError, header::Entry};
-
-/// Bytes read at once; a multiple of four.
-const CHUNK: usize = 1 << 20;
+use super::{FileError, entry::Entry};
 
 /// A row of a pattern may miss 1 by this much (half-precision software does) …
 const ROW_TOLERANCE: f64 = 1e-2;
 /// … but above this the user is told.
 const ROW_NOTE: f64 = 1e-3;
-
-/// Reads the values of one tensor without holding its bytes a second time.
-pub(super) fn read(source: &mut (impl Read + Seek), entry: &Entry) -> Result<Arc<[f32]>, FileError> {
-    source.seek(SeekFrom::Start(entry.offset))?;
-    let mut values = Vec::new();
-    values.try_reserve_exact(entry.n_values).map_err(|_| {
-        FileError::tensor(&entry.name, format!("has {} values, more than fit in memory", entry.n_values))
-    })?;
-    let mut left = 4 * entry.n_values;
-    let mut buffer = vec![0u8; left.min(CHUNK)];
-    while left > 0 {
-        let chunk = &mut buffer[..left.min(CHUNK)];
-        source.read_exact(chunk)?;
-        values.extend(chunk.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])));
-        left -= chunk.len();
-    }
-    Ok(values.into())
-}
 
 /// Every value a number, none infinite.
 pub(super) fn check_finite(entry: &Entry, values: &[f32]) -> Result<(), FileError> {

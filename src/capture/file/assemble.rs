@@ -1,0 +1,294 @@
+//! The tensors of one input to a capture: shapes agreed on first, then values read and checked.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{Read, Seek},
+    sync::Arc,
+};
+
+use super::{
+    FileError,
+    entry::Entry,
+    metadata::{self, GeneratedEntry, ImageEntry, InputEntry, ModelEntry, StackEntry, TokensEntry, default_scale},
+    place::{Place, Site},
+    record,
+};
+use crate::{
+    capture::{Capture, CaptureParts, InputInfo, Matrix, Token},
+    ids::{CaptureId, Side, StackKind},
+    spec::{ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
+};
+
+/// What a file says about one input besides its tensors.
+#[derive(Default)]
+pub(super) struct Described {
+    pub(super) tokens: Option<TokensEntry>,
+    pub(super) input: Option<InputEntry>,
+    pub(super) image: Option<ImageEntry>,
+    pub(super) generated: Option<GeneratedEntry>,
+}
+
+/// The tensors of one input.
+#[derive(Default)]
+pub(super) struct Input {
+    tensors: Vec<(Place, Entry)>,
+    places: BTreeSet<Place>,
+    /// Tensors whose names mean nothing to us.
+    pub(super) n_ignored: usize,
+}
+
+impl Input {
+    /// Adds a tensor. `input0/x` and `input00/x` would be the same place, which is refused.
+    pub(super) fn add(&mut self, place: Place, entry: Entry) -> Result<(), FileError> {
+        if !self.places.insert(place) {
+            return Err(FileError::tensor(&entry.name, "appears twice under another spelling"));
+        }
+        self.tensors.push((place, entry));
+        Ok(())
+    }
+
+    /// Whether there is anything to look at.
+    pub(super) fn has_attention(&self) -> bool {
+        self.places.iter().any(|place| match *place {
+            Place::Site { site: Site::Pattern | Site::Scores, .. } => true,
+            Place::Site { stack, layer, site: Site::Q } => {
+                self.places.contains(&Place::Site { stack, layer, site: Site::K })
+            }
+            _ => false,
+        })
+    }
+
+    /// Builds the capture; `source` is where entries that lie in a file are read from.
+    pub(super) fn capture(
+        self,
+        source: &mut (impl Read + Seek),
+        model: &ModelEntry,
+        described: Described,
+        fallback_name: &str,
+        id: CaptureId,
+    ) -> Result<Capture, FileError> {
+        let input: InputInfo = described.input.map(InputInfo::from).unwrap_or_default();
+        let mut notes = Vec::new();
+        let (tokens, has_tokens) = self.tokens(described.tokens.unwrap_or_default(), &input)?;
+        if !has_tokens {
+            notes.push("The file has no tokens, so positions are shown".to_owned());
+        }
+        let mut stacks = self.stack_specs(model)?;
+        self.check_shapes(&stacks)?;
+        let image = match described.image {
+            Some(image) => {
+                let side = [Side::Vision, Side::Encoder, Side::Only].into_iter().find_map(|side| tokens.get(&side));
+                Some(image.info(side.map_or(0, Vec::len))?)
+            }
+            None => None,
+        };
+        let generated = described.generated.map(|generated| generated.generated(&tokens)).transpose()?;
+        let d_model = model.d_model.unwrap_or_else(|| self.d_model(&stacks));
+        let n_longest = tokens.values().map(Vec::len).max().unwrap_or(0);
+        if self.n_ignored > 0 {
+            notes.push(format!("{} tensors are of kinds that are not shown", self.n_ignored));
+        }
+        let recorded = record::read(self.tensors, source, &stacks, &mut notes)?;
+        for stack in &mut stacks {
+            // Only a stack that nobody described is judged by its looks.
+            if model.stacks.iter().all(|entry| entry.kind() != stack.kind) {
+                stack.causal = recorded.looks_causal(stack.kind);
+            }
+        }
+        let modality = model.modality.map_or_else(
+            || match &image {
+                Some(image) => Modality::Image(ImageSpec {
+                    size_px: (image.grid.0 * image.patch_px.0, image.grid.1 * image.patch_px.1),
+                    patch_px: image.patch_px,
+                    n_prefix: image.n_prefix,
+                }),
+                None => {
+                    let n_vocab = recorded.logits.as_ref().map_or(0, Matrix::n_cols);
+                    Modality::Text(TextSpec { n_ctx: n_longest, n_vocab })
+                }
+            },
+            Modality::from,
+        );
+        let spec = ModelSpec {
+            name: model.name.clone().unwrap_or_else(|| fallback_name.to_owned()),
+            family: model.family.clone().unwrap_or_else(|| "unknown".to_owned()),
+            modality,
+            stacks,
+            d_model,
+            n_params: model.n_params.unwrap_or(0),
+            head: model.head.map(Into::into),
+        };
+        let parts = CaptureParts {
+            id,
+            model: Arc::new(spec),
+            input,
+            tokens,
+            stacks: recorded.stacks,
+            image,
+            logits: recorded.logits,
+            prediction: None,
+            generated,
+            notes,
+        };
+        Capture::new(parts).map_err(|error| FileError::NotACapture(error.to_string()))
+    }
+
+    /// Token lists of every side that a tensor refers to, made up of positions where the file has none;
+    /// and whether it had any.
+    fn tokens(
+        &self,
+        mut described: TokensEntry,
+        input: &InputInfo,
+    ) -> Result<(BTreeMap<Side, Vec<Token>>, bool), FileError> {
+        let mut tokens: BTreeMap<Side, Vec<Token>> = BTreeMap::new();
+        for side in Side::ALL {
+            if let Some(list) = described.remove(side.name()) {
+                tokens.insert(side, list.into_iter().map(|token| token.token(input)).collect());
+            }
+        }
+        let has_tokens = !tokens.is_empty();
+        let mut made_up: BTreeMap<Side, String> = BTreeMap::new();
+        for (place, entry) in &self.tensors {
+            for (side, axis) in sides(*place, entry)? {
+                let n = entry.shape[axis];
+                if let Some(known) = tokens.get(&side) {
+                    if known.len() != n {
+                        let against = match made_up.get(&side) {
+                            Some(other) if *other == entry.name => {
+                                return Err(FileError::tensor(other, "is not square, as self-attention is"));
+                            }
+                            Some(other) => format!("{other} has {}", known.len()),
+                            None => format!("there are {} {} tokens", known.len(), side.name()),
+                        };
+                        let problem = format!("has {n} positions along axis {axis}, but {against}");
+                        return Err(FileError::tensor(&entry.name, problem));
+                    }
+                } else {
+                    let position = |idx: usize| Token { text: idx.to_string(), ..Token::default() };
+                    tokens.insert(side, (0..n).map(position).collect());
+                    made_up.insert(side, entry.name.clone());
+                }
+            }
+        }
+        Ok((tokens, has_tokens))
+    }
+
+    /// The described stacks, and those that only tensors know of.
+    fn stack_specs(&self, model: &ModelEntry) -> Result<Vec<StackSpec>, FileError> {
+        let mut specs = model.stacks.iter().map(StackEntry::spec).collect::<Result<Vec<_>, _>>()?;
+        for kind in StackKind::ALL {
+            if specs.iter().any(|spec| spec.kind == kind) {
+                continue;
+            }
+            let mut layers: BTreeMap<usize, Guess> = BTreeMap::new();
+            for (place, entry) in &self.tensors {
+                let Place::Site { stack, layer, site } = *place else { continue };
+                if stack == kind {
+                    if layer >= metadata::MAX_LAYERS {
+                        return Err(FileError::tensor(&entry.name, "has a layer number that no model has"));
+                    }
+                    layers.entry(layer).or_default().learn(site, &entry.shape);
+                }
+            }
+            let Some((&last, _)) = layers.last_key_value() else { continue };
+            let Some(first) = layers.values().next().copied() else { continue };
+            let layers = (0..=last).map(|layer| layers.get(&layer).copied().unwrap_or(first).spec()).collect();
+            specs.push(StackSpec { kind, layers, causal: false });
+        }
+        Ok(specs)
+    }
+
+    /// Every shape is the one that the specs and token counts imply; counts were checked before.
+    fn check_shapes(&self, specs: &[StackSpec]) -> Result<(), FileError> {
+        for (place, entry) in &self.tensors {
+            let Place::Site { stack, layer, site } = *place else { continue };
+            let spec = specs.iter().find(|spec| spec.kind == stack);
+            let Some(spec) = spec.and_then(|spec| spec.layers.get(layer)) else {
+                return Err(FileError::tensor(&entry.name, "is of a layer that the model does not have"));
+            };
+            let n_heads = match site {
+                Site::K | Site::V => spec.n_kv_heads,
+                Site::ResidPre => continue,
+                _ => spec.n_heads,
+            };
+            if entry.shape[0] != n_heads || n_heads > metadata::MAX_HEADS {
+                let problem = format!("has {} heads where {n_heads} belong", entry.shape[0]);
+                return Err(FileError::tensor(&entry.name, problem));
+            }
+            if matches!(site, Site::Q | Site::K | Site::V | Site::Z) && entry.shape[2] != spec.d_head {
+                let problem = format!("has heads of width {} where {} belongs", entry.shape[2], spec.d_head);
+                return Err(FileError::tensor(&entry.name, problem));
+            }
+            if !spec.n_heads.is_multiple_of(spec.n_kv_heads.max(1)) {
+                let problem = format!("has {} heads, which {} key heads cannot share", spec.n_heads, spec.n_kv_heads);
+                return Err(FileError::tensor(&entry.name, problem));
+            }
+        }
+        Ok(())
+    }
+
+    fn d_model(&self, specs: &[StackSpec]) -> usize {
+        let resid = self.tensors.iter().find_map(|(place, entry)| match place {
+            Place::ResidFinal(_) | Place::Site { site: Site::ResidPre, .. } => entry.shape.get(1).copied(),
+            _ => None,
+        });
+        let of_heads = || specs.first()?.layers.first().map(|layer| layer.n_heads * layer.d_head);
+        resid.or_else(of_heads).unwrap_or(0)
+    }
+}
+
+/// Which axes of a tensor count the tokens of which side; checks the rank on the way.
+fn sides(place: Place, entry: &Entry) -> Result<Vec<(Side, usize)>, FileError> {
+    let (rank, sides) = match place {
+        Place::Logits => {
+            let fits = matches!(entry.shape.len(), 1 | 2);
+            (if fits { entry.shape.len() } else { 2 }, Vec::new())
+        }
+        Place::ResidFinal(stack) => (2, vec![(stack.query_side(), 0)]),
+        Place::Site { stack, site, .. } => match site {
+            Site::Q | Site::Z => (3, vec![(stack.query_side(), 1)]),
+            Site::K | Site::V => (3, vec![(stack.key_side(), 1)]),
+            Site::Scores | Site::Pattern => (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)]),
+            Site::ResidPre => (2, vec![(stack.query_side(), 0)]),
+        },
+    };
+    if entry.shape.len() != rank {
+        let problem = format!("has {} axes where {rank} belong", entry.shape.len());
+        return Err(FileError::tensor(&entry.name, problem));
+    }
+    if entry.n_values == 0 {
+        return Err(FileError::tensor(&entry.name, "is empty"));
+    }
+    Ok(sides)
+}
+
+/// What the tensors of a layer say about its shape.
+#[derive(Clone, Copy, Default)]
+struct Guess {
+    n_heads: Option<usize>,
+    n_kv_heads: Option<usize>,
+    d_head: Option<usize>,
+}
+
+impl Guess {
+    fn learn(&mut self, site: Site, shape: &[usize]) {
+        let &[n_heads, _, width] = shape else { return };
+        match site {
+            Site::K | Site::V => self.n_kv_heads = self.n_kv_heads.or(Some(n_heads)),
+            _ => self.n_heads = self.n_heads.or(Some(n_heads)),
+        }
+        if matches!(site, Site::Q | Site::K | Site::V | Site::Z) {
+            self.d_head = self.d_head.or(Some(width));
+        }
+    }
+
+    fn spec(self) -> LayerSpec {
+        let n_heads = self.n_heads.or(self.n_kv_heads).unwrap_or(0);
+        let d_head = self.d_head.unwrap_or(0);
+        LayerSpec {
+            n_kv_heads: self.n_kv_heads.unwrap_or(n_heads),
+            scale: default_scale(d_head),
+            ..LayerSpec::new(n_heads, d_head)
+        }
+    }
+}

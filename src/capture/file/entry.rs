@@ -1,0 +1,59 @@
+//! One tensor of a file: its name, its shape, and where its values are.
+
+use std::{
+    io::{Read, Seek, SeekFrom},
+    sync::Arc,
+};
+
+use super::FileError;
+
+/// Bytes read at once; a multiple of four.
+const CHUNK: usize = 1 << 20;
+
+/// One tensor. Checked: `shape` has exactly `n_values` values, which are where `values` says.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) shape: Vec<usize>,
+    pub(super) n_values: usize,
+    pub(super) values: Stored,
+}
+
+/// Where the values of a tensor are.
+#[derive(Clone, Debug)]
+pub(super) enum Stored {
+    /// In the file, as little-endian `f32`, so many bytes from its start.
+    File(u64),
+    /// Already read, by a format whose values cannot be sought.
+    Memory(Arc<[f32]>),
+}
+
+impl Entry {
+    /// The shape of a tensor with `N` axes.
+    pub(super) fn shape_of<const N: usize>(&self) -> Result<[usize; N], FileError> {
+        <[usize; N]>::try_from(&self.shape[..])
+            .map_err(|_| FileError::tensor(&self.name, format!("has {} axes where {N} belong", self.shape.len())))
+    }
+
+    /// The values, without holding their bytes a second time.
+    pub(super) fn read(&self, source: &mut (impl Read + Seek)) -> Result<Arc<[f32]>, FileError> {
+        let offset = match &self.values {
+            Stored::File(offset) => *offset,
+            Stored::Memory(values) => return Ok(Arc::clone(values)),
+        };
+        source.seek(SeekFrom::Start(offset))?;
+        let mut values = Vec::new();
+        values.try_reserve_exact(self.n_values).map_err(|_| {
+            FileError::tensor(&self.name, format!("has {} values, more than fit in memory", self.n_values))
+        })?;
+        let mut left = 4 * self.n_values;
+        let mut buffer = vec![0u8; left.min(CHUNK)];
+        while left > 0 {
+            let chunk = &mut buffer[..left.min(CHUNK)];
+            source.read_exact(chunk)?;
+            values.extend(chunk.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])));
+            left -= chunk.len();
+        }
+        Ok(values.into())
+    }
+}

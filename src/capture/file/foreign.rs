@@ -1,0 +1,129 @@
+//! Attention of other programs in containers that are not ours: what JSON and NumPy files have in common.
+//!
+//! Both hold stacks of layers under the names that Hugging Face and BertViz give them, and maybe tokens.
+
+use std::io;
+
+use super::{
+    FileError,
+    assemble::{Described, Input},
+    entry::{Entry, Stored},
+    metadata::{ModelEntry, TokenEntry, TokensEntry},
+    place::{Place, Site},
+};
+use crate::{
+    capture::Capture,
+    ids::{CaptureId, Side, StackKind},
+};
+
+/// More tokens than any pattern that fits in memory has; bounds what a list of short strings can cost.
+const MAX_TOKENS: usize = 1 << 16;
+
+/// What was found in such a file so far.
+#[derive(Default)]
+pub(super) struct Found {
+    input: Input,
+    tokens: TokensEntry,
+}
+
+/// The stack that an array of this name is the attention of.
+pub(super) fn attention_stack(name: &str) -> Option<StackKind> {
+    Some(match name {
+        "attentions" | "attention" => StackKind::SelfAttention,
+        "encoder_attentions" | "encoder_attention" => StackKind::Encoder,
+        "decoder_attentions" | "decoder_attention" => StackKind::Decoder,
+        "cross_attentions" | "cross_attention" => StackKind::Cross,
+        _ => return None,
+    })
+}
+
+/// The side that a list of this name has the tokens of.
+pub(super) fn token_side(name: &str) -> Option<Side> {
+    Some(match name {
+        "tokens" => Side::Only,
+        "encoder_tokens" => Side::Encoder,
+        "decoder_tokens" => Side::Decoder,
+        _ => return None,
+    })
+}
+
+/// The shape of one layer, `[heads, queries, keys]`, after a batch of one was taken off.
+pub(super) fn layer_shape(name: &str, shape: &[usize]) -> Result<[usize; 3], FileError> {
+    match *shape {
+        [_, _, _] | [_, _, _, _] if shape.contains(&0) => Err(FileError::tensor(name, "is empty")),
+        [heads, queries, keys] | [1, heads, queries, keys] => Ok([heads, queries, keys]),
+        [batch, _, _, _] => {
+            Err(FileError::tensor(name, format!("is a batch of {batch} inputs; save the attention of one")))
+        }
+        _ => {
+            let problem = format!("has the shape {:?} where heads, queries and keys belong", first_axes(shape));
+            Err(FileError::tensor(name, problem))
+        }
+    }
+}
+
+/// Enough of a shape to show.
+pub(super) fn first_axes(shape: &[usize]) -> &[usize] {
+    &shape[..shape.len().min(8)]
+}
+
+impl Found {
+    /// Adds the patterns of one layer; `shape` may have a batch of one in front.
+    pub(super) fn add_layer(
+        &mut self,
+        stack: StackKind,
+        layer: usize,
+        name: String,
+        shape: &[usize],
+        values: Vec<f32>,
+    ) -> Result<(), FileError> {
+        let shape = layer_shape(&name, shape)?;
+        self.add(Place::Site { stack, layer, site: Site::Pattern }, name, shape.to_vec(), values)
+    }
+
+    /// Adds a tensor whose name says where it belongs.
+    pub(super) fn add(
+        &mut self,
+        place: Place,
+        name: String,
+        shape: Vec<usize>,
+        values: Vec<f32>,
+    ) -> Result<(), FileError> {
+        let entry = Entry { name, shape, n_values: values.len(), values: Stored::Memory(values.into()) };
+        self.input.add(place, entry)
+    }
+
+    /// Sets the tokens of one side.
+    pub(super) fn set_tokens(&mut self, side: Side, texts: Vec<String>) -> Result<(), FileError> {
+        check_n_tokens(texts.len())?;
+        let tokens = texts.into_iter().map(TokenEntry::from).collect();
+        match self.tokens.insert(side.name().to_owned(), tokens) {
+            Some(_) => Err(tokens_problem("are in the file twice")),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts something whose name means nothing to us.
+    pub(super) const fn ignore(&mut self) {
+        self.input.n_ignored += 1;
+    }
+
+    /// The capture that was found, checked as every other.
+    pub(super) fn capture(self, fallback_name: &str, id: CaptureId) -> Result<Vec<Capture>, FileError> {
+        if !self.input.has_attention() {
+            return Err(FileError::NoAttention);
+        }
+        let described = Described { tokens: Some(self.tokens), ..Described::default() };
+        let capture = self.input.capture(&mut io::empty(), &ModelEntry::default(), described, fallback_name, id)?;
+        Ok(vec![capture])
+    }
+}
+
+/// Refuses a number of tokens that no pattern can have.
+pub(super) fn check_n_tokens(n: usize) -> Result<(), FileError> {
+    if n > MAX_TOKENS { Err(tokens_problem("are more than any pattern has")) } else { Ok(()) }
+}
+
+fn tokens_problem(problem: &str) -> FileError {
+    FileError::Metadata { entry: "tokens", problem: format!("they {problem}") }
+}

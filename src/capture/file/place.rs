@@ -1,0 +1,61 @@
+//! Names of tensors in capture files, and what they mean.
+
+use super::FileError;
+use crate::ids::StackKind;
+
+/// Where a tensor belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    Site { stack: StackKind, layer: usize, site: Site },
+    ResidFinal(StackKind),
+    Logits,
+}
+
+/// What was recorded in a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Site {
+    Q,
+    K,
+    V,
+    Scores,
+    Pattern,
+    Z,
+    ResidPre,
+}
+
+/// Which input a name belongs to, and what it is there; `None` for names that mean nothing to us.
+pub(super) fn place(name: &str) -> (Option<usize>, Option<Place>) {
+    let numbered = name.strip_prefix("input").and_then(|rest| rest.split_once('/'));
+    let (input, name) = match numbered.map(|(number, rest)| (number.parse().ok(), rest)) {
+        Some((Some(number), rest)) => (Some(number), rest),
+        _ => (None, name),
+    };
+    if name == "logits" {
+        return (input, Some(Place::Logits));
+    }
+    let parts: Vec<&str> = name.splitn(4, '.').collect();
+    let place = match parts[..] {
+        [stack, "resid_final"] => StackKind::from_name(stack).map(Place::ResidFinal),
+        [stack, layer, site] => StackKind::from_name(stack).and_then(|stack| {
+            let site = match site {
+                "q" => Site::Q,
+                "k" => Site::K,
+                "v" => Site::V,
+                "scores" => Site::Scores,
+                "pattern" => Site::Pattern,
+                "z" => Site::Z,
+                "resid_pre" => Site::ResidPre,
+                _ => return None,
+            };
+            Some(Place::Site { stack, layer: layer.parse().ok()?, site })
+        }),
+        _ => None,
+    };
+    (input, place)
+}
+
+/// A name is shown and may become part of a file name elsewhere: nothing that leads out of a folder.
+pub(super) fn check_name(name: &str) -> Result<(), FileError> {
+    let path_like = name.starts_with('/') || name.contains("..") || name.contains('\\');
+    if path_like { Err(FileError::tensor(name, "has a name that looks like a path")) } else { Ok(()) }
+}
