@@ -31,6 +31,10 @@ pub enum UiCommand {
     PreviousLayer,
     /// Let go of the pinned token.
     Release,
+    /// The input before, of a capture file with several.
+    PreviousInput,
+    /// The next input of a capture file with several.
+    NextInput,
     /// To the selection before.
     Back,
     /// To the selection after.
@@ -62,7 +66,7 @@ enum Scope {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -72,6 +76,8 @@ impl UiCommand {
         Self::NextHead,
         Self::PreviousLayer,
         Self::NextLayer,
+        Self::PreviousInput,
+        Self::NextInput,
         Self::Release,
         Self::Back,
         Self::Forward,
@@ -102,6 +108,8 @@ impl UiCommand {
             Self::PreviousHead => "Previous head",
             Self::NextLayer => "Next layer",
             Self::PreviousLayer => "Previous layer",
+            Self::PreviousInput => "Previous input",
+            Self::NextInput => "Next input",
             Self::Release => "Release",
             Self::Back => "Back",
             Self::Forward => "Forward",
@@ -132,6 +140,8 @@ impl UiCommand {
             Self::PreviousHead => "Select the previous head of the layer",
             Self::NextLayer => "Select the same head one layer further",
             Self::PreviousLayer => "Select the same head one layer before",
+            Self::PreviousInput => "Show the input before, of a capture file with several",
+            Self::NextInput => "Show the next input of a capture file with several",
             Self::Release => "Let go of the pinned token",
             Self::Back => "Back to the selection before",
             Self::Forward => "Forward to the selection after",
@@ -173,6 +183,8 @@ impl UiCommand {
             Self::PreviousHead => plain(Key::ArrowLeft),
             Self::NextLayer => plain(Key::ArrowDown),
             Self::PreviousLayer => plain(Key::ArrowUp),
+            Self::PreviousInput => command(Key::PageUp),
+            Self::NextInput => command(Key::PageDown),
             Self::Release => plain(Key::Escape),
             Self::Back => alt(Key::ArrowLeft),
             Self::Forward => alt(Key::ArrowRight),
@@ -205,6 +217,8 @@ impl UiCommand {
             Self::PreviousHead => Command::Step(HeadStep::PreviousHead),
             Self::NextLayer => Command::Step(HeadStep::NextLayer),
             Self::PreviousLayer => Command::Step(HeadStep::PreviousLayer),
+            Self::PreviousInput => Command::PreviousInput,
+            Self::NextInput => Command::NextInput,
             Self::Release => Command::Release,
             Self::Back => Command::Back,
             Self::Forward => Command::Forward,

@@ -6,7 +6,7 @@ use attnscope::{
     analysis::attention,
     capture::{
         Capture, CaptureParts, Matrix, StackCapture, Token,
-        file::{self, FileSite},
+        file::{self, FileSite, Format},
     },
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{HeadKind, Modality, TextSpec},
@@ -26,7 +26,8 @@ fn read(bytes: &[u8]) -> Result<Vec<Capture>, String> {
         next += 1;
         CaptureId(next)
     };
-    file::read(&mut Cursor::new(bytes), "some file", &mut new_id).map_err(|error| error.to_string())
+    file::read(&mut Cursor::new(bytes), Format::Safetensors, "some file", &mut new_id)
+        .map_err(|error| error.to_string())
 }
 
 fn parts(capture: &Capture) -> CaptureParts {
@@ -183,6 +184,9 @@ fn several_inputs_share_a_file() {
         assert_same_data(&opened.stacks()[0], &capture.stacks()[0]);
     }
     assert!(opened[0].id() != opened[1].id());
+    // Tensors outside of the inputs that are no attention do not make an input of their own.
+    let stray = [("input3/self.0.pattern", &[1, 1, 1][..], vec![1.0]), ("logits", &[2], vec![0.5, 0.5])];
+    assert_eq!(read(&foreign(&stray, &[])).unwrap().len(), 1);
     let other = synthetic::text_capture(4, 2, 2);
     assert!(file::write(&[&captures[0], &other], &FileSite::DEFAULT, &mut Vec::new()).is_err());
     assert!(file::write(&[], &FileSite::DEFAULT, &mut Vec::new()).is_err());
@@ -262,6 +266,8 @@ fn bad_shapes_are_refused_by_name() {
     refused(&with("self.0.resid_pre", &[4], 4), &["self.0.resid_pre", "1 axes where 2"]);
     refused(&with("logits", &[1, 2, 2], 4), &["logits", "axes"]);
     refused(&with("self.4000000000.q", &[2, 3, 1], 6), &["self.4000000000.q", "layer number"]);
+    let far = foreign(&[("self.4000000000.pattern", &[1, 1, 1], vec![1.0])], &[]);
+    refused(&far, &["self.4000000000.pattern", "layer number"]);
     let tokens = r#"{"self":[{"text":"a"},{"text":"b"},{"text":"c"},{"text":"d"}]}"#;
     refused(&foreign(std::slice::from_ref(&good), &[("tokens", tokens)]), &["self.0.pattern", "4 self tokens"]);
     let three: [(&str, &[usize], Vec<f32>); 2] =
@@ -306,11 +312,18 @@ fn lying_headers_are_refused_before_anything_is_allocated() {
 #[test]
 fn bad_names_and_types_are_refused_by_name() {
     let named = |name: &str| foreign(&[(name, &[1, 1, 1], vec![1.0])], &[]);
-    for name in ["../../etc/passwd", "/etc/passwd", "..\\..\\x", "input0/../self.0.pattern"] {
+    for name in ["../x.pattern", "../../etc/passwd", "/etc/passwd", "..\\..\\x", "input0/../self.0.pattern"] {
         refused(&named(name), &["looks like a path"]);
     }
     let long = refusal(&named(&("x".repeat(5000) + "..")));
     assert!(long.len() < 200, "a long name does not flood the window: {long}");
+    let listed =
+        foreign(&[("self.0.pattern", &[1, 2, 2], uniform(1, 2, 2))], &[("tokens", r#"{"self":["[CLS]","a"]}"#)]);
+    let tokens = read(&listed).unwrap()[0].tokens(Side::Only).to_vec();
+    assert_eq!(
+        tokens.iter().map(|t| (t.text.as_str(), t.special)).collect::<Vec<_>>(),
+        [("[CLS]", true), ("a", false)]
+    );
     let twice = r#"{"self.0.pattern":{"dtype":"F32","shape":[1,1,1],"data_offsets":[0,4]},
         "self.0.pattern":{"dtype":"F32","shape":[1,1,1],"data_offsets":[4,8]}}"#;
     refused(&with_header(twice, &[0; 8]), &["self.0.pattern", "twice"]);

@@ -1,12 +1,15 @@
 //! The session as a state machine: commands and events in, effects and state out.
 
 use attnscope::{
-    ids::{HeadId, JobId},
+    capture::{Capture, LayerCapture},
+    ids::{HeadId, JobId, Side},
     session::{
         Command, Effect, Focus, HeadSet, HeadStep, Loadable, PendingSelection, Session, Settings, ViewKind,
         ViewOptions, examples::EXAMPLES,
     },
-    worker::{Event, EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Stage, TextInput},
+    worker::{
+        CaptureFile, Event, EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Stage, TextInput,
+    },
 };
 
 use crate::support::scripted::{N_HEADS, N_LAYERS, capture, failure, model, projection};
@@ -81,7 +84,6 @@ impl Play {
             .iter()
             .map(|(_, request)| match request {
                 Request::Load(_) => "load",
-                Request::OpenCapture(_) => "open capture",
                 Request::Run(_) => "run",
                 Request::Project { .. } => "project",
                 Request::Export(_) => "export",
@@ -391,4 +393,154 @@ fn exports_end_with_a_message_and_do_not_disturb_each_other() {
     play.hears(first, EventKind::Failed(failure("The disk is full")));
     assert_eq!(play.last_notice(), "The disk is full");
     assert!(!play.session.is_busy());
+}
+
+/// A capture file with one input per text, as the worker reads it.
+fn capture_file(texts: &[&str]) -> EventKind {
+    let gpt = model(&bundled("demo:gpt"));
+    let read =
+        |text: &&str| capture(&gpt, &Input::Text(TextInput { text: (*text).to_owned(), ..TextInput::default() }));
+    EventKind::Opened(CaptureFile { path: "some/flies.safetensors".into(), captures: texts.iter().map(read).collect() })
+}
+
+impl Play {
+    fn opens(&mut self, texts: &[&str]) {
+        self.does(Command::OpenPaths(vec!["some/flies.safetensors".into()]));
+        let job = self.last_job();
+        self.asked.clear();
+        self.hears(job, capture_file(texts));
+    }
+}
+
+#[test]
+fn a_capture_file_is_shown_and_the_model_stays_for_the_next_run() {
+    let mut play = Play::showing("one two three");
+    play.opens(&["a b c d e"]);
+    assert_eq!((play.n_tokens(), play.session.shown_input()), (5, Some(0)));
+    assert_eq!(play.session.model.latest().unwrap().spec.name, "demo:gpt");
+    assert!(play.session.settings.recent_models.iter().all(|source| *source == bundled("demo:gpt")));
+    play.does(Command::NextInput);
+    assert_eq!(play.session.shown_input(), Some(0), "a single input is its own neighbour");
+    play.does(Command::Run);
+    play.answers();
+    assert_eq!((play.n_tokens(), play.session.shown_input()), (3, None));
+    play.does(Command::NextInput);
+    play.does(Command::SelectInput(0));
+    assert_eq!(play.n_tokens(), 3, "without a file there is nothing to choose");
+}
+
+#[test]
+fn inputs_of_a_file_are_chosen_stepped_through_and_travelled_back_to() {
+    let mut play = Play::new();
+    play.opens(&["a", "a b", "a b c d"]);
+    play.does(Command::SelectInput(2));
+    play.does(Command::SelectHead(HeadId::single(1, 2)));
+    play.does(Command::Pin(Focus::query(3)));
+    play.does(Command::NextInput);
+    assert_eq!((play.session.shown_input(), play.n_tokens()), (Some(0), 1), "after the last comes the first");
+    let selection = &play.session.selection;
+    assert_eq!((selection.head, selection.pinned), (HeadId::single(1, 2), Focus::NONE), "only what exists is kept");
+    play.does(Command::PreviousInput);
+    assert_eq!(play.session.shown_input(), Some(2));
+    play.does(Command::SelectInput(99));
+    assert_eq!(play.session.shown_input(), Some(2));
+    play.does(Command::Back);
+    play.does(Command::Back);
+    assert_eq!((play.session.shown_input(), play.session.selection.pinned), (Some(2), Focus::query(3)));
+    // A projection belongs to its input.
+    play.does(Command::ShowView(ViewKind::Scatter));
+    play.answers();
+    play.does(Command::NextInput);
+    assert_eq!(play.asked_names(), ["project"]);
+}
+
+#[test]
+fn choosing_an_input_stops_a_run_that_would_replace_it() {
+    let mut play = Play::showing("one two three");
+    play.opens(&["a", "a b"]);
+    play.does(Command::Run);
+    let run = play.last_job();
+    assert_eq!(play.does(Command::NextInput), ["Cancel(Run)"]);
+    let late = capture(&model(&bundled("demo:gpt")), &Input::Text(TextInput::default()));
+    play.hears(run, EventKind::Captured(late));
+    assert_eq!((play.session.shown_input(), play.n_tokens()), (Some(1), 2));
+}
+
+#[test]
+fn a_file_that_begins_later_opens_where_its_attention_begins() {
+    let mut play = Play::new();
+    let EventKind::Opened(mut file) = capture_file(&["a b"]) else { panic!("no file") };
+    let old = &file.captures[0];
+    let mut parts = attnscope::capture::CaptureParts {
+        id: old.id(),
+        model: old.model().clone(),
+        input: old.input().clone(),
+        tokens: [(Side::Only, old.tokens(Side::Only).to_vec())].into(),
+        stacks: old.stacks().to_vec(),
+        image: None,
+        logits: None,
+        prediction: None,
+        generated: None,
+        notes: vec!["once".to_owned()],
+    };
+    for layer in &mut parts.stacks[0].layers[..N_LAYERS - 1] {
+        *layer = LayerCapture::default();
+    }
+    let last = &mut parts.stacks[0].layers[N_LAYERS - 1];
+    (last.q, last.k) = (None, None);
+    let capture = std::sync::Arc::new(Capture::new(parts).unwrap());
+    file.captures = vec![capture.clone(), capture];
+    play.does(Command::OpenPaths(vec!["flies.npz".into()]));
+    play.hears(play.last_job(), EventKind::Opened(file));
+    assert_eq!(play.session.selection.head.layer, N_LAYERS - 1);
+    assert_eq!(play.session.notices.iter().filter(|notice| notice.text.summary == "once").count(), 1);
+    for view in [ViewKind::Scatter, ViewKind::Matrix] {
+        assert!(play.session.view_unavailable(view).unwrap().contains("no queries and keys"));
+    }
+}
+
+/// The worker has the new model by then, so the window must show it.
+#[test]
+fn a_load_that_was_cancelled_too_late_counts() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::OpenModel(bundled("demo:new-gpt")));
+    let load = play.last_job();
+    play.does(Command::Cancel(Lane::Load));
+    assert_eq!(play.session.model.latest().unwrap().spec.name, "demo:gpt");
+    play.asked.clear();
+    play.hears(load, EventKind::Loaded(model(&bundled("demo:new-gpt"))));
+    assert_eq!(play.session.model.latest().unwrap().spec.name, "demo:new-gpt");
+    assert_eq!(play.asked_names(), ["run"], "and what is shown comes from it");
+}
+
+#[test]
+fn a_load_that_was_superseded_too_late_counts_when_the_next_one_fails() {
+    for end in [EventKind::Failed(failure("No")), EventKind::Cancelled] {
+        let mut play = Play::showing("one two three");
+        play.does(Command::OpenModel(bundled("demo:new-gpt")));
+        let late = play.last_job();
+        play.does(Command::OpenModel(bundled("demo:broken")));
+        let next = play.last_job();
+        play.asked.clear();
+        play.hears(late, EventKind::Loaded(model(&bundled("demo:new-gpt"))));
+        assert_eq!((play.asked_names(), state(&play.session.model)), (vec![], "pending over previous"));
+        play.hears(next, end);
+        assert_eq!(play.session.model.latest().unwrap().spec.name, "demo:new-gpt");
+        assert_eq!(play.asked_names(), ["run"]);
+    }
+}
+
+#[test]
+fn a_run_asked_for_while_a_model_was_coming_is_made_up_for() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::OpenModel(bundled("demo:broken")));
+    let load = play.last_job();
+    play.asked.clear();
+    play.does(Command::SetText("four five".to_owned()));
+    play.does(Command::Run);
+    assert!(play.asked.is_empty());
+    play.hears(load, EventKind::Failed(failure("No")));
+    assert_eq!(play.asked_names(), ["run"], "on the model that stayed");
+    play.answers();
+    assert_eq!(play.n_tokens(), 2);
 }

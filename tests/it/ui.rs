@@ -8,12 +8,12 @@ use attnscope::{
     ids::HeadId,
     session::{Appearance, Command, FilePurpose, ViewKind},
     ui::{App, app::Startup},
-    worker::{EventKind, Input, Lane, Request},
+    worker::{CaptureFile, EventKind, Input, Lane, ModelSource, Request, TextInput},
 };
 use eframe::egui::{self, Key, Modifiers, accesskit::Role};
 use egui_kittest::{Harness, kittest::Queryable as _};
 
-use crate::support::scripted::{ScriptedDesktop, ScriptedJobs, failure};
+use crate::support::scripted::{ScriptedDesktop, ScriptedJobs, capture, failure, model};
 
 struct Window {
     harness: Harness<'static, App>,
@@ -438,4 +438,29 @@ fn the_window_looks_as_it_did() {
         harness.mask(status);
         results.add(harness.try_snapshot(name));
     }
+}
+
+#[test]
+fn inputs_of_a_capture_file_are_chosen_by_button_and_key() {
+    let mut window = Window::open(with_text("one two three"));
+    window.jobs.answer(false);
+    let gpt = model(&ModelSource::Bundled("demo:gpt".to_owned()));
+    let read = |text: &str| capture(&gpt, &Input::Text(TextInput { text: text.to_owned(), ..TextInput::default() }));
+    let captures = vec![read("a first input"), read("the second one of them")];
+    window.app().request(Command::OpenPaths(vec!["flies.npz".into()]));
+    window.harness.step();
+    window.jobs.say(EventKind::Opened(CaptureFile { path: "flies.npz".into(), captures }));
+    window.settle();
+    assert!(window.shows("From flies.npz") && window.shows("a first input"));
+    assert!(!window.shows("Add second sentence"), "a file's text is not edited");
+    window.press(Modifiers::COMMAND, Key::PageDown);
+    assert!(window.shows("the second one of them") && window.shows("Query 4 them"));
+    window.click("Next input");
+    assert_eq!(window.app().session().shown_input(), Some(0));
+    window.press(Modifiers::COMMAND, Key::PageUp);
+    assert_eq!(window.app().session().shown_input(), Some(1));
+    window.jobs.answer(true);
+    window.click("Back to demo:gpt");
+    assert_eq!(window.app().session().shown_input(), None);
+    assert!(window.shows("Add second sentence") && window.shows("Query 2 three"));
 }

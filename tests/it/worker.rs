@@ -1,9 +1,9 @@
 //! The background thread, with an engine that does what the test tells it: no clock, no sleeping.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
@@ -17,11 +17,14 @@ use attnscope::{
     },
     export::ExportRequest,
     ids::{HeadId, JobId, StackKind},
+    session as state,
     worker::{
         Engine, Event, EventKind, Failure, Input, JobControl, Lane, ModelEngine, ModelSource, Progress, Request, Stage,
         Stop, TextInput, Wake, Worker,
     },
 };
+
+use crate::support::scripted;
 
 /// What the engine does next.
 enum Step {
@@ -386,16 +389,74 @@ fn a_capture_opened_as_a_model_is_shown_and_the_model_stays() {
     file::write(&[written.as_ref()], &FileSite::DEFAULT, &mut bytes).unwrap();
     std::fs::write(&path, &bytes).unwrap();
 
-    for request in [Request::Load(ModelSource::Path(path.clone())), Request::OpenCapture(path.clone())] {
-        let EventKind::Captured(opened) = session.ask(request).0 else { panic!("not a capture") };
-        let head = HeadId::single(1, 0);
-        assert_eq!(opened.stored_pattern(head), written.stored_pattern(head));
-        assert_ne!(opened.id(), written.id());
-    }
+    let open = |path: &Path| Request::Load(ModelSource::Path(path.to_owned()));
+    let EventKind::Opened(file) = session.ask(open(&path)).0 else { panic!("not a capture") };
+    let head = HeadId::single(1, 0);
+    assert_eq!((file.name().as_ref(), file.captures.len()), ("street.safetensors", 1));
+    assert_eq!(file.captures[0].stored_pattern(head), written.stored_pattern(head));
+    assert_ne!(file.captures[0].id(), written.id());
     assert_eq!(session.capture("the street").model().name, "bert");
 
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-    let cut = failure(session.ask(Request::OpenCapture(path.clone())).0);
+    let cut = failure(session.ask(open(&path)).0);
     assert!(cut.details.ends_with("street.safetensors"), "{cut:?}");
-    failure(session.ask(Request::OpenCapture(folder.path().join("missing.safetensors"))).0);
+    failure(session.ask(open(&folder.path().join("missing.safetensors"))).0);
+
+    let lists = folder.path().join("lists.json");
+    std::fs::write(&lists, "[[[[1.0, 0.0], [0.5, 0.5]]]]").unwrap();
+    let EventKind::Opened(file) = session.ask(open(&lists)).0 else { panic!("not a capture") };
+    assert_eq!(file.captures[0].stored_pattern(HeadId::single(0, 0)).unwrap().get(1, 0), Some(0.5));
+    std::fs::write(&lists, "[[[[1.0, 0.0], [0.5, NaN]]]]").unwrap();
+    let broken = failure(session.ask(open(&lists)).0);
+    assert!(broken.summary.contains("attentions[0]") && broken.details.ends_with("lists.json"), "{broken:?}");
+    // What belongs to a checkpoint is none of this reader's business.
+    let config = folder.path().join("config.json");
+    std::fs::write(&config, "[[[[1.0]]]]").unwrap();
+    failure(session.ask(open(&config)).0);
+    assert_eq!(session.capture("the street").model().name, "bert");
+}
+
+/// Holds a model by name, as the real engine does, and tells the test which.
+struct Holder(Arc<Mutex<Option<String>>>);
+
+impl Engine for Holder {
+    fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
+        let Request::Load(source) = request else { return Err(Stop::Cancelled) };
+        control.check()?;
+        let loaded = scripted::model(&source);
+        *self.0.lock().unwrap() = Some(loaded.spec.name.clone());
+        Ok(EventKind::Loaded(loaded))
+    }
+}
+
+/// The cancel arrives after the engine has taken the model and before the window has heard of it.
+#[test]
+fn the_window_shows_the_model_that_the_worker_holds_even_after_a_late_cancel() {
+    let held = Arc::new(Mutex::new(None));
+    let n_wakes = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&n_wakes);
+    let wake: Wake = Arc::new(move || {
+        counter.fetch_add(1, Ordering::SeqCst);
+    });
+    let mut worker = Worker::spawn(Holder(Arc::clone(&held)), wake).unwrap();
+    let mut session = state::Session::new(state::Settings::default());
+    let load = |session: &mut state::Session, worker: &mut Worker, name: &str| {
+        let before = n_wakes.load(Ordering::SeqCst);
+        for effect in session.apply(state::Command::OpenModel(ModelSource::Bundled(name.to_owned()))) {
+            let state::Effect::Submit(job, request) = effect else { panic!("{effect:?}") };
+            worker.submit(job, request);
+        }
+        while n_wakes.load(Ordering::SeqCst) == before {
+            std::thread::yield_now();
+        }
+    };
+    load(&mut session, &mut worker, "demo:gpt");
+    worker.drain().into_iter().for_each(|event| drop(session.on_event(event)));
+    load(&mut session, &mut worker, "demo:other");
+    drop(session.apply(state::Command::Cancel(Lane::Load)));
+    worker.cancel(Lane::Load);
+    worker.drain().into_iter().for_each(|event| drop(session.on_event(event)));
+    let shown = session.model.latest().map(|model| model.spec.name.clone());
+    assert_eq!(shown.as_deref(), Some("demo:other"));
+    assert_eq!(shown, *held.lock().unwrap());
 }

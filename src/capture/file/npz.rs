@@ -22,6 +22,8 @@ use crate::{
 /// shrinks to a third or so; what shrinks to a hundredth was made to fill the memory.
 const MAX_UNPACKED: u64 = 64 << 20;
 const MAX_RATIO: u64 = 64;
+/// What NumPy calls arrays that were saved without names, before their number.
+const UNNAMED: &str = "arr_";
 
 /// Reads the one capture of an `.npz` file; see [`super::read`].
 pub(super) fn read(
@@ -37,14 +39,13 @@ pub(super) fn read(
     }
     let names: Vec<String> =
         archive.file_names().map(|name| Ok(name?.into_owned())).collect::<Result<_, _>>().map_err(broken)?;
-    let is_array = |name: &&String| name.ends_with(".npy");
-    let n_arrays = names.iter().filter(is_array).count();
+    let n_unnamed = names.iter().filter(|name| name.starts_with(UNNAMED)).count();
     let mut budget = (file_len.saturating_mul(MAX_RATIO)).saturating_add(MAX_UNPACKED);
     let mut found = Found::default();
     for file_name in &names {
         place::check_name(file_name)?;
-        let name = file_name.strip_suffix(".npy").unwrap_or(file_name);
-        let Some(role) = role(name, n_arrays).filter(|_| is_array(&file_name)) else {
+        let array = file_name.strip_suffix(".npy");
+        let Some((name, role)) = array.and_then(|name| Some((name, role(name, n_unnamed)?))) else {
             found.ignore();
             continue;
         };
@@ -69,7 +70,7 @@ enum Role {
     Tokens(Side),
 }
 
-fn role(name: &str, n_arrays: usize) -> Option<Role> {
+fn role(name: &str, n_unnamed: usize) -> Option<Role> {
     let numbered = |prefix: &str| name.strip_prefix(prefix).and_then(|number| number.parse().ok());
     if let Some(stack) = foreign::attention_stack(name) {
         Some(Role::Stack(stack))
@@ -77,9 +78,9 @@ fn role(name: &str, n_arrays: usize) -> Option<Role> {
         Some(Role::Tokens(side))
     } else if let Some(layer) = numbered("layer_") {
         Some(Role::Layer(layer))
-    } else if let Some(layer) = numbered("arr_") {
+    } else if let Some(layer) = numbered(UNNAMED) {
         // Arrays that were saved without names: one is a stack, several are its layers.
-        Some(if n_arrays == 1 { Role::Stack(StackKind::SelfAttention) } else { Role::Layer(layer) })
+        Some(if n_unnamed == 1 { Role::Stack(StackKind::SelfAttention) } else { Role::Layer(layer) })
     } else {
         match place::place(name) {
             (None, Some(place @ Place::Site { .. })) => Some(Role::Site(place)),

@@ -1,6 +1,6 @@
 //! Taking in answers and doing what was asked for: the only place that changes the session.
 
-use std::{sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use eframe::egui::{self, ColorImage, Event as EguiEvent, ThemePreference};
 
@@ -17,7 +17,7 @@ use crate::{
         panels::WindowRequests,
         shell::ShellEvent,
     },
-    worker::{EventKind, Failure, ImageSource, Lane, Request},
+    worker::{CaptureFile, EventKind, Failure, ImageSource, Lane, Request},
 };
 
 /// Text is run this long after the last key.
@@ -339,8 +339,9 @@ impl App {
     }
 
     fn show_title(&mut self, ctx: &egui::Context) {
-        let name = self.session.model.latest().map(|model| model.spec.name.as_str());
-        let title = name.map_or_else(|| "AttnScope".to_owned(), |name| format!("{name} — AttnScope"));
+        let file = self.session.opened.as_ref().map(CaptureFile::name);
+        let model = || self.session.model.latest().map(|model| Cow::Borrowed(model.spec.name.as_str()));
+        let title = file.or_else(model).map_or_else(|| "AttnScope".to_owned(), |name| format!("{name} — AttnScope"));
         if title != self.title {
             self.title.clone_from(&title);
             ctx.send_viewport_cmd(egui::ViewportCommand::Title(title));

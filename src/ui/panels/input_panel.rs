@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, Key, Modifiers, RichText, TextEdit, TextureHandle, Ui, vec2};
 
-use super::failure_ui;
+use super::{failure_ui, input_chooser};
 use crate::{
     capture::{Capture, Matrix, RgbaBuffer, Token},
     ids::{CaptureId, Side},
@@ -43,12 +43,10 @@ impl InputPanel {
     /// Draws the panel.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
         section_ui(ui, cx.theme, "Input");
-        let sees = match (cx.session.model.latest(), cx.session.latest_capture()) {
-            (Some(model), _) => model.spec.modality.image().is_some(),
-            (None, Some(capture)) => capture.image().is_some(),
-            (None, None) => false,
-        };
-        if sees {
+        let sees = cx.session.model.latest().is_some_and(|it| it.spec.modality.image().is_some());
+        if let Some(file) = &cx.session.opened {
+            input_chooser::input_chooser_ui(ui, cx, file);
+        } else if sees {
             self.picture_ui(ui, cx);
         } else {
             self.text_ui(ui, cx);

@@ -5,6 +5,7 @@
 mod download;
 mod drop_overlay;
 mod examples;
+mod input_chooser;
 mod input_panel;
 mod inspector;
 mod model_panel;

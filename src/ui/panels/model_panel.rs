@@ -12,7 +12,7 @@ use crate::{
         theme::GRID,
         widgets::{command_button_ui, compact_count, duration_text, field_ui, section_ui},
     },
-    worker::{LoadedModel, ModelSource},
+    worker::{CaptureFile, LoadedModel, ModelSource},
 };
 
 /// Names that are listed in the audit before "and … more".
@@ -20,11 +20,13 @@ const MAX_NAMES: usize = 12;
 
 /// Draws the card.
 pub fn model_panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    match (cx.session.model.latest(), cx.session.latest_capture()) {
-        (Some(model), _) => card_ui(ui, cx, &model.spec, Some(model)),
-        // A capture file was opened without its model.
-        (None, Some(capture)) => card_ui(ui, cx, capture.model(), None),
-        (None, None) => {
+    match (&cx.session.opened, cx.session.latest_capture(), cx.session.model.latest()) {
+        (Some(file), Some(capture), model) => {
+            card_ui(ui, cx, capture.model(), None);
+            file_ui(ui, cx, file, model.map(AsRef::as_ref));
+        }
+        (_, _, Some(model)) => card_ui(ui, cx, &model.spec, Some(model)),
+        _ => {
             ui.label(RichText::new("No model yet").heading());
         }
     }
@@ -45,6 +47,17 @@ pub fn model_panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     });
 }
 
+/// Where a capture comes from, and the way back to the model that is still there.
+fn file_ui(ui: &mut Ui, cx: &ViewCtx<'_>, file: &CaptureFile, model: Option<&LoadedModel>) {
+    ui.add(egui::Label::new(format!("From {}", file.name())).truncate()).on_hover_text(file.path.display().to_string());
+    if let Some(model) = model {
+        let button = egui::Button::new(format!("Back to {}", model.spec.name)).small();
+        if ui.add(button).on_hover_text("Run the model again and put the capture file away").clicked() {
+            cx.send(Command::Run);
+        }
+    }
+}
+
 fn card_ui(ui: &mut Ui, cx: &ViewCtx<'_>, spec: &ModelSpec, model: Option<&LoadedModel>) {
     let name = ui.add(egui::Label::new(RichText::new(&spec.name).heading()).truncate());
     if let Some(model) = model {
@@ -57,10 +70,14 @@ fn card_ui(ui: &mut Ui, cx: &ViewCtx<'_>, spec: &ModelSpec, model: Option<&Loade
             for stack in &spec.stacks {
                 field_ui(ui, cx.theme, &format!("Stack {}", stack.kind), stack_text(stack));
             }
-            field_ui(ui, cx.theme, "Width", format!("d_model {}", spec.d_model));
+            if spec.d_model > 0 {
+                field_ui(ui, cx.theme, "Width", format!("d_model {}", spec.d_model));
+            }
             if let Some(TextSpec { n_ctx, n_vocab }) = spec.modality.text() {
                 field_ui(ui, cx.theme, "Context", format!("{n_ctx} tokens"));
-                field_ui(ui, cx.theme, "Vocabulary", format!("{n_vocab} ids"));
+                if *n_vocab > 0 {
+                    field_ui(ui, cx.theme, "Vocabulary", format!("{n_vocab} ids"));
+                }
             }
             if let Some(ImageSpec { size_px: (h, w), patch_px: (ph, pw), n_prefix }) = spec.modality.image() {
                 field_ui(ui, cx.theme, "Picture", format!("{h} × {w} px"));
@@ -135,13 +152,21 @@ fn summary_text(spec: &ModelSpec) -> String {
         .iter()
         .map(|stack| format!("{} layers × {} heads", stack.layers.len(), stack.max_heads()))
         .collect();
-    format!("{} · {} · {} parameters", spec.family, shapes.join(" + "), compact_count(spec.n_params))
+    // A capture of another program may not say how large its model is.
+    let size = match spec.n_params {
+        0 => String::new(),
+        n => format!(" · {} parameters", compact_count(n)),
+    };
+    format!("{} · {}{size}", spec.family, shapes.join(" + "))
 }
 
 fn stack_text(stack: &StackSpec) -> String {
-    let d_head = stack.layers.first().map_or(0, |layer| layer.d_head);
+    let width = match stack.layers.first().map_or(0, |layer| layer.d_head) {
+        0 => String::new(),
+        d_head => format!(", d_head {d_head}"),
+    };
     let direction = if stack.causal { "causal" } else { "both directions" };
-    format!("{} × {} heads, d_head {d_head}, {direction}", stack.layers.len(), stack.max_heads())
+    format!("{} × {} heads{width}, {direction}", stack.layers.len(), stack.max_heads())
 }
 
 fn source_name(source: &ModelSource) -> String {

@@ -255,7 +255,6 @@ impl Jobs for ScriptedJobs {
                 Request::Export(attnscope::export::ExportRequest::Png { path, .. }) => {
                     EventKind::Exported(path.clone())
                 }
-                Request::OpenCapture(_) => EventKind::Cancelled,
                 Request::ListCached => EventKind::CachedModels(script.cached.clone()),
                 Request::PlanDownload(_) | Request::Download(_) => {
                     // The test says what the hub answers.

@@ -1,0 +1,394 @@
+//! Attention of other programs: what the documented snippets save, BertViz' lists, NumPy's arrays, and
+//! hostile files of each kind.
+
+use std::{
+    fs,
+    io::{Cursor, Write as _},
+};
+
+use attnscope::{
+    analysis::attention,
+    capture::{
+        Capture, PerHead,
+        file::{self, Format},
+    },
+    ids::{CaptureId, HeadId, Side, StackKind},
+    model::{Input, RunPlan, TextInput, uninterrupted},
+};
+use half::f16;
+use safetensors::SafeTensors;
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+
+use crate::parity::{fixture, load};
+
+/// What the snippets of `docs/captures.md` read.
+const TEXT: &str = "The cat did not cross the street because it was too tired.";
+
+fn read(bytes: &[u8], format: Format) -> Result<Capture, String> {
+    let mut captures =
+        file::read(&mut Cursor::new(bytes), format, "some file", &mut || CaptureId(7)).map_err(|it| it.to_string())?;
+    assert_eq!(captures.len(), 1);
+    Ok(captures.remove(0))
+}
+
+fn json(text: &str) -> Result<Capture, String> {
+    read(text.as_bytes(), Format::Json)
+}
+
+/// A file that `tests/fixtures/check_docs.py` got from a snippet.
+fn snippet(name: &str) -> Capture {
+    let bytes = fs::read(fixture("foreign").join(name)).unwrap();
+    let extension = name.rsplit_once('.').unwrap().1;
+    read(&bytes, Format::of_extension(extension).unwrap()).unwrap()
+}
+
+fn texts(capture: &Capture, side: Side) -> Vec<&str> {
+    capture.tokens(side).iter().map(|token| token.text.as_str()).collect()
+}
+
+fn site<'a>(capture: &'a Capture, stack: StackKind, layer: usize, name: &str) -> &'a PerHead {
+    let layer = &capture.stack(stack).unwrap().layers[layer];
+    let site = match name {
+        "q" => &layer.q,
+        "k" => &layer.k,
+        "v" => &layer.v,
+        _ => &layer.pattern,
+    };
+    site.as_ref().unwrap()
+}
+
+fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+fn patterns(capture: &Capture) -> Vec<&PerHead> {
+    capture.stacks()[0].layers.iter().filter_map(|layer| layer.pattern.as_ref()).collect()
+}
+
+#[track_caller]
+fn refused(result: Result<Capture, String>, words: &[&str]) {
+    let message = result.unwrap_err();
+    assert!(!message.contains('\n') && message.len() < 300, "one sentence: {message}");
+    for word in words {
+        assert!(message.contains(word), "{message:?} does not say {word:?}");
+    }
+}
+
+#[test]
+fn what_the_documented_snippets_save_is_shown_with_the_same_numbers() {
+    for (name, n_tensors) in
+        [("patterns", 2), ("sites", 8), ("grouped", 8), ("cross", 5), ("lens", 8), ("lens_rotary", 8)]
+    {
+        let capture = snippet(&format!("{name}.safetensors"));
+        let bytes = fs::read(fixture("foreign").join(format!("{name}.reference.safetensors"))).unwrap();
+        let reference = SafeTensors::deserialize(&bytes).unwrap();
+        assert_eq!(reference.len(), n_tensors);
+        for (tensor, view) in reference.iter() {
+            let parts: Vec<&str> = tensor.split('.').collect();
+            let stack = StackKind::from_name(parts[0]).unwrap();
+            let shown = site(&capture, stack, parts[1].parse().unwrap(), parts[2]);
+            assert_eq!(shown.shape().as_slice(), view.shape(), "{name} {tensor}");
+            let expected: Vec<f32> = view.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+            let difference = largest_difference(shown.as_slice(), &expected);
+            assert!(difference <= 2e-5, "{name} {tensor} differs by {difference:e}");
+        }
+        assert!(capture.notes().is_empty(), "{name}: {:?}", capture.notes());
+    }
+}
+
+/// Queries and keys are only worth showing when they are those that made the patterns.
+#[test]
+fn saved_queries_and_keys_make_the_saved_patterns() {
+    for name in ["sites", "grouped", "lens", "lens_rotary"] {
+        let capture = snippet(&format!("{name}.safetensors"));
+        assert!(capture.model().stacks[0].causal, "{name}: nobody said so, but the patterns show it");
+        for (layer, head) in [(0, 0), (0, 3), (1, 1), (1, 2)] {
+            let head = HeadId::single(layer, head);
+            // Without stored scores these are computed from q and k.
+            let made = attention::softmax(&attention::scores(&capture, head).unwrap()).unwrap();
+            let saved = capture.stored_pattern(head).unwrap();
+            let difference = largest_difference(made.as_slice(), saved.as_slice());
+            assert!(difference < 1e-4, "{name} {head} differs by {difference:e}");
+        }
+    }
+    let grouped = snippet("grouped.safetensors").model().stacks[0].layers[0];
+    assert_eq!((grouped.n_heads, grouped.n_kv_heads, grouped.d_head), (4, 2, 8));
+}
+
+#[test]
+fn the_snippets_and_our_own_forward_pass_agree() {
+    for (folder, name) in [("bert", "patterns"), ("gpt2", "sites")] {
+        let model = load(folder);
+        let input = Input::Text(TextInput { text: TEXT.to_owned(), ..TextInput::default() });
+        let ours = model.forward(&model.encode(&input).unwrap(), &RunPlan::default(), &uninterrupted).unwrap();
+        let theirs = snippet(&format!("{name}.safetensors"));
+        assert_eq!(patterns(&ours).len(), patterns(&theirs).len());
+        for (ours, theirs) in patterns(&ours).into_iter().zip(patterns(&theirs)) {
+            assert_eq!(ours.shape(), theirs.shape());
+            let difference = largest_difference(ours.as_slice(), theirs.as_slice());
+            assert!(difference <= 1e-5, "{name} differs by {difference:e}");
+        }
+        let theirs = theirs.tokens(Side::Only);
+        assert_eq!(ours.tokens(Side::Only).len(), theirs.len());
+        assert_eq!(theirs[0].special, folder == "bert", "[CLS] is known by its name");
+    }
+}
+
+#[test]
+fn the_same_attention_in_every_container_is_the_same() {
+    let expected = snippet("patterns.safetensors");
+    for ending in ["json", "npz", "npy"] {
+        let capture = snippet(&format!("patterns.{ending}"));
+        assert_eq!(patterns(&capture), patterns(&expected), "{ending}");
+        assert_eq!(capture.model().name, "some file");
+        if ending == "npy" {
+            assert_eq!(texts(&capture, Side::Only)[..2], ["0", "1"], "positions stand in for tokens");
+            assert!(capture.notes()[0].contains("no tokens"));
+        } else {
+            assert_eq!(capture.tokens(Side::Only), expected.tokens(Side::Only), "{ending}");
+        }
+    }
+}
+
+#[test]
+fn cross_attention_is_rectangular() {
+    let capture = snippet("cross.safetensors");
+    let (n_decoder, n_encoder) = (capture.tokens(Side::Decoder).len(), capture.tokens(Side::Encoder).len());
+    assert_ne!(n_decoder, n_encoder);
+    assert_eq!(site(&capture, StackKind::Cross, 1, "pattern").shape(), [4, n_decoder, n_encoder]);
+    let kinds: Vec<_> = capture.model().stacks.iter().map(|stack| (stack.kind, stack.causal)).collect();
+    assert_eq!(kinds, [(StackKind::Encoder, false), (StackKind::Decoder, true), (StackKind::Cross, false)]);
+}
+
+#[test]
+fn lists_open_with_and_without_batch_object_and_tokens() {
+    // Two layers with one and two heads.
+    let layers = "[[[[1, 0], [0.25, 0.75]]], [[[1, 0], [0, 1]], [[0.5, 0.5], [1e-3, 0.999]]]]";
+    let batched = "[[[[[1, 0], [0.25, 0.75]]]], [[[[1, 0], [0, 1]], [[0.5, 0.5], [1e-3, 0.999]]]]]";
+    for text in [
+        layers.to_owned(),
+        batched.to_owned(),
+        format!(r#"{{"attention": {layers}}}"#),
+        format!(
+            r#"{{"tokens": [["a", "b"]], "sentence_b_start": 1, "attentions": {batched}, "cross_attention": null}}"#
+        ),
+    ] {
+        let capture = json(&text).unwrap();
+        let shapes: Vec<_> = patterns(&capture).iter().map(|pattern| pattern.shape()).collect();
+        assert_eq!(shapes, [[1, 2, 2], [2, 2, 2]]);
+        assert_eq!(capture.stored_pattern(HeadId::single(1, 1)).unwrap().row(1), Some(&[1e-3, 0.999][..]));
+        let has_tokens = text.contains("tokens");
+        assert_eq!(texts(&capture, Side::Only), if has_tokens { ["a", "b"] } else { ["0", "1"] });
+    }
+    let bertviz = r#"{"encoder_attention": [[[[0.5, 0.5], [0.5, 0.5]]]], "decoder_attention": [[[[1.0]]]],
+        "cross_attention": [[[[0.75, 0.25]]]], "encoder_tokens": ["x", "y"], "decoder_tokens": ["</s>"]}"#;
+    let capture = json(bertviz).unwrap();
+    assert_eq!(site(&capture, StackKind::Cross, 0, "pattern").as_slice(), [0.75, 0.25]);
+    assert_eq!((texts(&capture, Side::Encoder), texts(&capture, Side::Decoder)), (vec!["x", "y"], vec!["</s>"]));
+    assert!(capture.tokens(Side::Decoder)[0].special);
+}
+
+#[test]
+fn hostile_lists_are_refused_by_name() {
+    let one = "[[1, 0], [0.5, 0.5]]";
+    let layer = |rows: &str| json(&format!("[[{one}], [{rows}]]"));
+    refused(layer("[[1, 0], [NaN, 1]]"), &["attentions[1]", "not a number", "line 1"]);
+    refused(layer("[[1, 0], [Infinity, 1]]"), &["attentions[1]", "not a number"]);
+    refused(layer("[[1, 0], [null, 1]]"), &["attentions[1]", "null"]);
+    refused(layer("[[1, 0], [\"0\", 1]]"), &["attentions[1]", "string"]);
+    refused(layer("[[1, 0], [1e300, 0]]"), &["attentions[1]"]);
+    refused(layer("[[1, 0], [1e999, 0]]"), &["attentions[1]"]);
+    refused(layer("[[1, 0], [1.5, -0.5]]"), &["attentions[1]", "negative", "[0, 1, 1]"]);
+    refused(layer("[[1, 0], [1.5, 1.5]]"), &["attentions[1]", "head 0, query 1 sums to 3"]);
+    refused(layer("[[1, 0], [0.5, 0.5, 0]]"), &["attentions[1]", "a list of 3 stands beside lists of 2"]);
+    refused(layer("[[1, 0], 1]"), &["attentions[1]", "mixed"]);
+    refused(layer("[[1, 0], [[1], 0]]"), &["attentions[1]", "mixed"]);
+    refused(layer("[[1, 0, 0], [0, 1, 0], [0, 0, 1]]"), &["attentions[1]", "3 positions"]);
+    refused(layer("[]"), &["attentions[1]", "lists of"]);
+    refused(layer("[[1, 0]"), &["attentions[1]"]);
+    refused(json("[[[[1, 0], [0, 1"), &["attentions[0]", "cut short"]);
+    refused(json("[[[[[[1]]]]]]"), &["attentions[0]", "more levels"]);
+    refused(json("[[[1, 0], [0, 1]]]"), &["attentions[0]", "[2, 2]", "heads, queries and keys"]);
+    refused(json("[[[[[1]]], [[[1]]]]]"), &["attentions[0]", "batch of 2"]);
+    refused(json("[[[[1, 0]]]]"), &["attentions[0]", "not square"]);
+    refused(json("[[[[]]]]"), &["attentions[0]", "empty"]);
+    refused(json(&format!("[{}]", vec!["[[[1]]]"; 1025].join(","))), &["attentions[1024]", "more layers"]);
+    refused(json(&"[".repeat(100_000)), &["attentions[0]"]);
+    for nothing in ["[]", "{}", r#"{"hidden_states": [[1, 2]]}"#, r#"{"attentions": null}"#] {
+        refused(json(nothing), &["no attention"]);
+    }
+    for broken in ["", "true", "\"attentions\"", "{\"a\"", r#"{"other": [NaN]}"#, "[] []"] {
+        refused(json(broken), &["not a capture file"]);
+    }
+    let with = |rest: &str| json(&format!(r#"{{"attentions": [[{one}]], {rest}}}"#));
+    assert!(with(r#""tokens": ["a", "b"]"#).is_ok());
+    refused(with(r#""tokens": ["a", "b", "c"]"#), &["attentions[0]", "3 self tokens"]);
+    refused(with(r#""tokens": [1, 2]"#), &["tokens", "integer"]);
+    refused(with(r#""tokens": ["a", "b"], "tokens": ["a", "b"]"#), &["tokens", "twice"]);
+    refused(with(&format!(r#""tokens": [{}]"#, vec!["\"\""; 70_000].join(","))), &["tokens"]);
+    refused(with(&format!(r#""attention": [[{one}]]"#)), &["attentions", "twice"]);
+}
+
+/// A NumPy file with this type, shape and values.
+fn npy(descr: &str, shape: &str, values: &[u8]) -> Vec<u8> {
+    let dict = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n");
+    [b"\x93NUMPY\x01\x00", &(dict.len() as u16).to_le_bytes()[..], dict.as_bytes(), values].concat()
+}
+
+fn f32s(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn npz(method: CompressionMethod, members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in members {
+        zip.start_file(*name, SimpleFileOptions::default().compression_method(method)).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+fn stored(members: &[(&str, Vec<u8>)]) -> Result<Capture, String> {
+    read(&npz(CompressionMethod::Stored, members), Format::Npz)
+}
+
+/// `<U2`, as NumPy keeps texts.
+fn token_array(texts: &[&str]) -> Vec<u8> {
+    let code = |text: &str, idx| text.chars().nth(idx).map_or(0, u32::from).to_le_bytes();
+    let values: Vec<u8> = texts.iter().flat_map(|text| [code(text, 0), code(text, 1)]).flatten().collect();
+    npy("'<U2'", &format!("({},)", texts.len()), &values)
+}
+
+const SQUARE: [f32; 4] = [1.0, 0.0, 0.25, 0.75];
+
+#[test]
+fn arrays_of_every_width_and_order_open() {
+    let wide: Vec<u8> = SQUARE.iter().flat_map(|value| f64::from(*value).to_be_bytes()).collect();
+    let half: Vec<u8> = SQUARE.iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect();
+    for (descr, bytes) in [("'<f4'", f32s(&SQUARE)), ("'>f8'", wide), ("'<f2'", half)] {
+        for shape in ["(1, 1, 2, 2)", "(1, 1, 1, 2, 2)"] {
+            let capture = read(&npy(descr, shape, &bytes), Format::Npy).unwrap();
+            assert_eq!(patterns(&capture)[0].as_slice(), SQUARE, "{descr} {shape}");
+        }
+    }
+}
+
+#[test]
+fn archives_hold_stacks_or_layers_with_tokens() {
+    let layer = |shape: &str| npy("'<f4'", shape, &f32s(&SQUARE));
+    let tokens = ("tokens.npy", token_array(&["ä", "of"]));
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        for layers in [
+            vec![("attentions.npy", npy("'<f4'", "(2, 1, 2, 2)", &f32s(&[SQUARE, SQUARE].concat())))],
+            vec![("layer_0.npy", layer("(1, 2, 2)")), ("layer_1.npy", layer("(1, 1, 2, 2)"))],
+            vec![("arr_0.npy", layer("(1, 1, 2, 2)")), ("arr_1.npy", layer("(1, 1, 2, 2)"))],
+            vec![("self.0.pattern.npy", layer("(1, 2, 2)")), ("self.1.pattern.npy", layer("(1, 2, 2)"))],
+        ] {
+            let capture = read(&npz(method, &[&layers[..], &[tokens.clone()]].concat()), Format::Npz).unwrap();
+            assert_eq!(patterns(&capture).len(), 2);
+            assert!(patterns(&capture).iter().all(|pattern| pattern.as_slice() == SQUARE));
+            assert_eq!(texts(&capture, Side::Only), ["ä", "of"]);
+        }
+    }
+    let stack = npy("'<f4'", "(2, 1, 2, 2)", &f32s(&[SQUARE, SQUARE].concat()));
+    let alone = stored(&[("arr_0.npy", stack), tokens]).unwrap();
+    assert_eq!(patterns(&alone).len(), 2, "one array without a name is a stack");
+    let q = npy("'<f4'", "(1, 2, 3)", &f32s(&[0.5; 6]));
+    let with_q = stored(&[("self.0.pattern.npy", layer("(1, 2, 2)")), ("self.0.q.npy", q)]).unwrap();
+    assert_eq!(with_q.q(HeadId::single(0, 0)).unwrap().shape(), [2, 3]);
+    let cross = npy("'<f4'", "(1, 1, 2, 1)", &f32s(&[1.0, 1.0]));
+    let cross = stored(&[("cross_attentions.npy", cross), ("note.txt", b"hello".to_vec())]).unwrap();
+    assert_eq!(site(&cross, StackKind::Cross, 0, "pattern").shape(), [1, 2, 1]);
+    assert!(cross.notes().iter().any(|note| note.contains("not shown")), "the text is no array: {:?}", cross.notes());
+}
+
+#[test]
+fn hostile_arrays_are_refused_by_name() {
+    let array = |descr: &str, shape: &str, values: &[u8]| read(&npy(descr, shape, values), Format::Npy);
+    let square = f32s(&SQUARE);
+    refused(array("'<f4'", "(1, 1, 2, 2)", &f32s(&[1.0, 0.0, f32::NAN, 1.0])), &["array[0]", "not a number"]);
+    refused(array("'<f4'", "(1, 1, 2, 2)", &f32s(&[1.0, 0.0, 1.5, 1.5])), &["array[0]", "sums to 3"]);
+    refused(array("'<f4'", "(1000, 1000, 1000, 1)", &square), &["array", "[1000, 1000, 1000, 1]", "16 bytes"]);
+    refused(array("'<f4'", "(4294967295, 4294967295, 4294967295, 1)", &square), &["array", "more than any file"]);
+    refused(array("'<f4'", "(1000000000, 0, 1, 1)", &[]), &["array", "empty"]);
+    refused(array("'<f4'", "(2000, 1, 1, 1)", &f32s(&[1.0; 2000])), &["array", "2000 layers"]);
+    refused(array("'<f4'", "(1, 1, 2, 2)", &square[..12]), &["array", "12 bytes"]);
+    refused(array("'<f4'", "(2, 2)", &square), &["array", "2 axes"]);
+    refused(array("'<f4'", "(1, 2, 1, 2, 1)", &square), &["array", "batch of 2"]);
+    refused(array("'<f4'", "(1, 1, 1, 4)", &square), &["array[0]", "not square"]);
+    refused(array("'|O'", "(1, 1, 2, 2)", &square), &["array", "pickle"]);
+    refused(array("'<i4'", "(1, 1, 2, 2)", &square), &["array", "<i4", "float32"]);
+    refused(array("'<U1'", "(1, 1, 2, 2)", &square), &["array", "texts"]);
+    refused(array("[('a', '<f4')]", "(4,)", &square), &["array", "no plain numbers"]);
+    refused(array("'<f4'", "(-1, 2)", &square), &["array", "shape"]);
+    let mut fortran = npy("'<f4'", "(1, 1, 2, 2)", &square);
+    let at = fortran.windows(5).position(|window| window == b"False").unwrap();
+    fortran.splice(at..at + 5, *b"True ");
+    refused(read(&fortran, Format::Npy), &["array", "ascontiguousarray"]);
+    refused(read(b"\x93NUMPY\x02\x00\xff\xff\xff\xff", Format::Npy), &["array", "header"]);
+    for short in [&b""[..], b"\x93NUMP", b"PK\x03\x04abcdefgh"] {
+        refused(read(short, Format::Npy), &["array", "no NumPy array"]);
+    }
+}
+
+#[test]
+fn hostile_archives_are_refused_by_name() {
+    let pattern = || npy("'<f4'", "(1, 1, 2, 2)", &f32s(&SQUARE));
+    let with = |name: &str, bytes: Vec<u8>| stored(&[("attentions.npy", pattern()), (name, bytes)]);
+    refused(with("../x.npy", pattern()), &["../x.npy", "path"]);
+    refused(with("/etc/passwd", Vec::new()), &["/etc/passwd", "path"]);
+    refused(with("tokens.npy", token_array(&["a", "b", "c"])), &["attentions[0]", "3 self tokens"]);
+    refused(with("tokens.npy", npy("'|O'", "(2,)", b"\x80\x04cos\nsystem\n")), &["tokens", "pickle"]);
+    refused(with("tokens.npy", npy("'<U1'", "(1000000,)", &[0; 4])), &["tokens", "4 bytes"]);
+    refused(with("layer_0.npy", npy("'<f4'", "(1, 2, 2)", &f32s(&SQUARE))), &["layer_0", "twice"]);
+    refused(with("layer_4000000000.npy", npy("'<f4'", "(1, 2, 2)", &f32s(&SQUARE))), &["layer_4000000000", "layer"]);
+    refused(stored(&[("weights.npy", pattern())]), &["no attention"]);
+    refused(stored(&[("attentions.npy", b"\x80\x04\x95 pickled".to_vec())]), &["attentions", "no NumPy array"]);
+
+    // Two members of one name: the writer refuses, so the second is renamed afterwards.
+    let mut twice = npz(CompressionMethod::Stored, &[("layer_0.npy", pattern()), ("layer_1.npy", pattern())]);
+    let renamed: Vec<usize> = (0..twice.len() - 7).filter(|&at| twice[at..].starts_with(b"layer_1")).collect();
+    renamed.into_iter().for_each(|at| twice[at + 6] = b'0');
+    refused(read(&twice, Format::Npz), &["same name"]);
+
+    // A flipped bit is noticed by the checksum even where the numbers stay plausible.
+    let mut flipped = npz(CompressionMethod::Stored, &[("attentions.npy", pattern())]);
+    let at = flipped.windows(4).position(|window| window == 0.25f32.to_le_bytes()).unwrap();
+    flipped[at] ^= 1;
+    refused(read(&flipped, Format::Npz), &["attentions", "unpacked"]);
+
+    // A million times one value: rows that sum to one, and would fill any memory.
+    let n = 8192;
+    let mut identity = vec![0.0f32; n * n];
+    (0..n).for_each(|i| identity[i * n + i] = 1.0);
+    let bomb = npy("'<f4'", &format!("(1, 1, {n}, {n})"), &f32s(&identity));
+    let bomb = npz(CompressionMethod::Deflated, &[("attentions.npy", bomb)]);
+    refused(read(&bomb, Format::Npz), &["attentions", "unpacks to", "save it uncompressed"]);
+    refused(read(b"PK\x03\x04 not really", Format::Npz), &["archive"]);
+}
+
+#[test]
+fn truncated_and_flipped_files_never_panic() {
+    let archive = npz(
+        CompressionMethod::Deflated,
+        &[("attentions.npy", npy("'<f4'", "(1, 1, 2, 2)", &f32s(&SQUARE))), ("tokens.npy", token_array(&["a", "b"]))],
+    );
+    let lists = br#"{"attentions": [[[[1.0, 0.0], [0.25, 0.75]]]], "tokens": ["a", "b"]}"#.to_vec();
+    let array = npy("'<f4'", "(1, 1, 2, 2)", &f32s(&SQUARE));
+    let mut random = crate::support::synthetic::Random(5);
+    for (format, bytes) in [(Format::Npz, archive), (Format::Json, lists), (Format::Npy, array)] {
+        assert!(read(&bytes, format).is_ok());
+        for len in 0..bytes.len() {
+            assert!(read(&bytes[..len], format).is_err(), "{format:?} cut to {len}");
+        }
+        let mut n_refused = 0;
+        for _ in 0..500 {
+            let mut broken = bytes.clone();
+            let at = (random.next() % broken.len() as u64) as usize;
+            broken[at] ^= 1 << (random.next() % 8);
+            n_refused += usize::from(read(&broken, format).is_err());
+        }
+        assert!(n_refused > 100, "{format:?}: {n_refused}");
+    }
+}
