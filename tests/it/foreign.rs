@@ -205,8 +205,7 @@ fn hostile_lists_are_refused_by_name() {
     refused(layer("[[1, 0], 1]"), &["attentions[1]", "mixed"]);
     refused(layer("[[1, 0], [[1], 0]]"), &["attentions[1]", "mixed"]);
     refused(layer("[[1, 0, 0], [0, 1, 0], [0, 0, 1]]"), &["attentions[1]", "3 positions"]);
-    refused(layer("[]"), &["attentions[1]", "lists of"]);
-    refused(layer("[[1, 0]"), &["attentions[1]"]);
+    refused(layer("[]"), &["attentions[1]", "[1, 0]"]);
     refused(json("[[[[1, 0], [0, 1"), &["attentions[0]", "cut short"]);
     refused(json("[[[[[[1]]]]]]"), &["attentions[0]", "more levels"]);
     refused(json("[[[1, 0], [0, 1]]]"), &["attentions[0]", "[2, 2]", "heads, queries and keys"]);
@@ -227,7 +226,7 @@ fn hostile_lists_are_refused_by_name() {
     refused(with(r#""tokens": [1, 2]"#), &["tokens", "integer"]);
     refused(with(r#""tokens": ["a", "b"], "tokens": ["a", "b"]"#), &["tokens", "twice"]);
     refused(with(&format!(r#""tokens": [{}]"#, vec!["\"\""; 70_000].join(","))), &["tokens"]);
-    refused(with(&format!(r#""attention": [[{one}]]"#)), &["attentions", "twice"]);
+    refused(with(&format!(r#""attention": [[{one}]]"#)), &["attention[0]", "twice"]);
 }
 
 /// A NumPy file with this type, shape and values.
@@ -358,8 +357,8 @@ fn hostile_archives_are_refused_by_name() {
     flipped[at] ^= 1;
     refused(read(&flipped, Format::Npz), &["attentions", "unpacked"]);
 
-    // A million times one value: rows that sum to one, and would fill any memory.
-    let n = 8192;
+    // Rows that sum to one, and shrink to a thousandth.
+    let n = 4500;
     let mut identity = vec![0.0f32; n * n];
     (0..n).for_each(|i| identity[i * n + i] = 1.0);
     let bomb = npy("'<f4'", &format!("(1, 1, {n}, {n})"), &f32s(&identity));

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// More tokens than any pattern that fits in memory has; bounds what a list of short strings can cost.
-const MAX_TOKENS: usize = 1 << 16;
+pub(super) const MAX_TOKENS: usize = 1 << 16;
 
 /// What was found in such a file so far.
 #[derive(Default)]
