@@ -45,7 +45,7 @@ fn chooser_ui(ui: &mut Ui, cx: &ViewCtx<'_>, file: &CaptureFile, shown: usize) {
             }
         }
         let selected = format!("{} of {n}", shown + 1);
-        let combo = ComboBox::new("input", "").selected_text(selected).width(ui.available_width());
+        let combo = ComboBox::new("input", "").selected_text(selected).width(ui.available_width() - 2.0 * ui.spacing().button_padding.x);
         let combo = combo.show_ui(ui, |ui| {
             // Only the rows in sight are laid out: a corpus may have thousands.
             let height = ui.text_style_height(&eframe::egui::TextStyle::Button) + 2.0 * ui.spacing().button_padding.y;
