@@ -24,6 +24,9 @@ pub struct ModelSpec {
 }
 
 impl ModelSpec {
+    /// The family of a model that a capture of another program does not name.
+    pub const UNKNOWN_FAMILY: &str = "unknown";
+
     /// The stack of this kind.
     pub fn stack(&self, kind: StackKind) -> Option<&StackSpec> {
         self.stacks.iter().find(|stack| stack.kind == kind)

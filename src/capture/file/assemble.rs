@@ -111,7 +111,7 @@ impl Input {
         );
         let spec = ModelSpec {
             name: model.name.clone().unwrap_or_else(|| fallback_name.to_owned()),
-            family: model.family.clone().unwrap_or_else(|| "unknown".to_owned()),
+            family: model.family.clone().unwrap_or_else(|| ModelSpec::UNKNOWN_FAMILY.to_owned()),
             modality,
             stacks,
             d_model,

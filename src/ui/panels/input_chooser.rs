@@ -14,6 +14,8 @@ const MAX_TITLE_CHARS: usize = 40;
 /// Longest text that is shown; nobody reads more here, and laying it out would cost every frame.
 const MAX_TEXT_CHARS: usize = 2_000;
 const MAX_TEXT_HEIGHT: f32 = 40.0 * GRID;
+/// Fixed: one that asks for all the room would widen the panel frame by frame.
+const CHOOSER_WIDTH: f32 = 36.0 * GRID;
 
 /// Draws the chooser, if there is a choice, and the text of the input.
 pub fn input_chooser_ui(ui: &mut Ui, cx: &ViewCtx<'_>, file: &CaptureFile) {
@@ -45,7 +47,7 @@ fn chooser_ui(ui: &mut Ui, cx: &ViewCtx<'_>, file: &CaptureFile, shown: usize) {
             }
         }
         let selected = format!("{} of {n}", shown + 1);
-        let combo = ComboBox::new("input", "").selected_text(selected).width(ui.available_width() - 2.0 * ui.spacing().button_padding.x);
+        let combo = ComboBox::new("input", "").selected_text(selected).width(CHOOSER_WIDTH);
         let combo = combo.show_ui(ui, |ui| {
             // Only the rows in sight are laid out: a corpus may have thousands.
             let height = ui.text_style_height(&eframe::egui::TextStyle::Button) + 2.0 * ui.spacing().button_padding.y;

@@ -150,14 +150,21 @@ fn summary_text(spec: &ModelSpec) -> String {
     let shapes: Vec<_> = spec
         .stacks
         .iter()
-        .map(|stack| format!("{} layers × {} heads", stack.layers.len(), stack.max_heads()))
+        .map(|stack| format!("{} × {}", counted(stack.layers.len(), "layer"), counted(stack.max_heads(), "head")))
         .collect();
     // A capture of another program may not say how large its model is.
     let size = match spec.n_params {
         0 => String::new(),
         n => format!(" · {} parameters", compact_count(n)),
     };
-    format!("{} · {}{size}", spec.family, shapes.join(" + "))
+    // Nor of which family it is.
+    let family = if spec.family == ModelSpec::UNKNOWN_FAMILY { String::new() } else { format!("{} · ", spec.family) };
+    format!("{family}{}{size}", shapes.join(" + "))
+}
+
+/// `1 layer`, `2 layers`.
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn stack_text(stack: &StackSpec) -> String {

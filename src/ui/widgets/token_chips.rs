@@ -129,7 +129,9 @@ fn chip_ui(
     let pinned = mine(selection.pinned) == Some(position);
     let focused = mine(selection.focus()) == Some(position);
 
-    let response = ui.interact(rect, ui.scope_id().with(("chip", position)), Sense::click());
+    // Cross-attention shows queries and keys one below the other.
+    let id = ui.scope_id().with(("chip", role as u8, position));
+    let response = ui.interact(rect, id, Sense::click());
     response
         .widget_info(|| WidgetInfo::selected(Role::Button, true, pinned, format!("Token {position} {}", token.text)));
     let shift = ui.input(|input| input.modifiers.shift);
