@@ -96,16 +96,16 @@ impl Input {
             }
         }
         let modality = model.modality.map_or_else(
-            || match &image {
-                Some(image) => Modality::Image(ImageSpec {
-                    size_px: (image.grid.0 * image.patch_px.0, image.grid.1 * image.patch_px.1),
-                    patch_px: image.patch_px,
-                    n_prefix: image.n_prefix,
-                }),
-                None => {
-                    let n_vocab = recorded.logits.as_ref().map_or(0, Matrix::n_cols);
-                    Modality::Text(TextSpec { n_ctx: n_longest, n_vocab })
+            || {
+                if let Some(image) = &image {
+                    return Modality::Image(ImageSpec {
+                        size_px: (image.grid.0 * image.patch_px.0, image.grid.1 * image.patch_px.1),
+                        patch_px: image.patch_px,
+                        n_prefix: image.n_prefix,
+                    });
                 }
+                let n_vocab = recorded.logits.as_ref().map_or(0, Matrix::n_cols);
+                Modality::Text(TextSpec { n_ctx: n_longest, n_vocab })
             },
             Modality::from,
         );

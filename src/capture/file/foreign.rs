@@ -103,9 +103,9 @@ impl Found {
         }
     }
 
-    /// Counts something whose name means nothing to us.
-    pub(super) const fn ignore(&mut self) {
-        self.input.n_ignored += 1;
+    /// Counts things whose names mean nothing to us.
+    pub(super) const fn ignore(&mut self, n: usize) {
+        self.input.n_ignored += n;
     }
 
     /// The capture that was found, checked as every other.

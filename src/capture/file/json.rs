@@ -40,7 +40,7 @@ pub(super) fn read(
     for (side, tokens) in reading.tokens {
         found.set_tokens(side, tokens)?;
     }
-    (0..reading.n_ignored).for_each(|_| found.ignore());
+    found.ignore(reading.n_ignored);
     found.capture(fallback_name, new_id())
 }
 
@@ -160,7 +160,7 @@ impl<'de> Visitor<'de> for Stack<'_> {
                 return Err(A::Error::custom("there are more layers than any model has"));
             }
             let shape = values.shape.into_iter().map(|n| n.unwrap_or(0)).collect();
-            self.reading.layers.push(Layer { stack: self.kind, idx, name, shape, values: values.values });
+            self.reading.layers.push(Layer { stack: self.kind, idx, name, shape, values: values.flat });
         }
         self.reading.at.clear();
         Ok(())
@@ -170,7 +170,7 @@ impl<'de> Visitor<'de> for Stack<'_> {
 /// The numbers of one layer, and the shape that its lists have had so far.
 #[derive(Default)]
 struct Values {
-    values: Vec<f32>,
+    flat: Vec<f32>,
     /// The length of the lists at each depth, once one has ended.
     shape: Vec<Option<usize>>,
     /// The depth at which numbers stand.
@@ -188,7 +188,7 @@ impl List<'_> {
         if *self.values.rank.get_or_insert(self.depth) != self.depth {
             return Err(E::custom("numbers and lists are mixed"));
         }
-        self.values.values.push(value as f32);
+        self.values.flat.push(value as f32);
         Ok(())
     }
 }

@@ -179,7 +179,9 @@ impl Array {
         mut take: impl FnMut(&[u8]),
     ) -> Result<(), FileError> {
         if bytes == 0 {
-            (0..n).for_each(|_| take(&[]));
+            for _ in 0..n {
+                take(&[]);
+            }
             return Ok(());
         }
         let per_chunk = (CHUNK / bytes).max(1);

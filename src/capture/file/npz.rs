@@ -46,7 +46,7 @@ pub(super) fn read(
         place::check_name(file_name)?;
         let array = file_name.strip_suffix(".npy");
         let Some((name, role)) = array.and_then(|name| Some((name, role(name, n_unnamed)?))) else {
-            found.ignore();
+            found.ignore(1);
             continue;
         };
         let mut member = archive.by_name(file_name).map_err(|error| unreadable(name, error))?;
@@ -57,7 +57,7 @@ pub(super) fn read(
         })?;
         let array = Array::read_header(&mut member, name)?;
         array.check_size(size)?;
-        take(role, name, &array, &mut member, &mut found)?;
+        take(&role, name, &array, &mut member, &mut found)?;
     }
     found.capture(fallback_name, new_id())
 }
@@ -90,13 +90,13 @@ fn role(name: &str, n_unnamed: usize) -> Option<Role> {
 }
 
 fn take<R: Read + Seek>(
-    role: Role,
+    role: &Role,
     name: &str,
     array: &Array,
     member: &mut ZipFile<'_, R>,
     found: &mut Found,
 ) -> Result<(), FileError> {
-    match role {
+    match *role {
         Role::Stack(stack) => array.read_stack(member, stack, found)?,
         Role::Tokens(side) => found.set_tokens(side, array.read_texts(member)?)?,
         Role::Layer(layer) => {
