@@ -13,10 +13,10 @@ mod edits;
 /// Pictures and other files out.
 mod export;
 mod families;
-/// Texts that a model writes: limits, chance, cancelling, files.
-mod generation;
 /// Attention of other programs: documented snippets, lists, arrays, and hostile ones.
 mod foreign;
+/// Texts that a model writes: limits, chance, cancelling, files.
+mod generation;
 /// Broken, lying and absurd checkpoints.
 mod hostile_models;
 /// Downloads from a server on this machine: what is fetched, resumed, refused, and what is left behind.
