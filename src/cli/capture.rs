@@ -16,7 +16,10 @@ use crate::{
         file::{self, FileSite},
     },
     export,
-    model::{Choice, Engine, Generation, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, TextInput, locate, uninterrupted},
+    model::{
+        Choice, Engine, Generation, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, TextInput, locate,
+        uninterrupted,
+    },
 };
 
 /// Options of `attnscope capture`.

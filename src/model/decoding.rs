@@ -42,7 +42,8 @@ impl Decoding {
         let end = ids(&all, "eos_token_id");
         let mut never = ids(&rules, "suppress_tokens");
         // Words of several tokens are not looked for; the end is never bad.
-        let bad_words = rules.iter().map(|config| config.token_id_lists("bad_words_ids")).find(|lists| !lists.is_empty());
+        let bad_words =
+            rules.iter().map(|config| config.token_id_lists("bad_words_ids")).find(|lists| !lists.is_empty());
         never.extend(bad_words.into_iter().flatten().filter(|word| word.len() == 1).flatten());
         never.retain(|id| !end.contains(id));
         Ok(Self {

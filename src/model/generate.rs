@@ -88,7 +88,8 @@ pub(crate) fn complete<'a>(
         _ => return Ok((Cow::Borrowed(input), None)),
     };
     let writer = Writer { network, reader, plan: plan.generate.unwrap_or_default(), n_ctx, control };
-    let Written { ids, probabilities, ended } = writer.write(&prompt, (side == Side::Decoder).then_some(&input.source))?;
+    let Written { ids, probabilities, ended } =
+        writer.write(&prompt, (side == Side::Decoder).then_some(&input.source))?;
     let first = prompt.len();
     let mut input = with_ids(input, reader, side, [prompt, ids].concat());
     if !ended {
@@ -147,8 +148,9 @@ impl Writer<'_> {
         let silent = RunPlan { sites: Sites::NONE, ..RunPlan::default() };
         let done = AtomicUsize::new(0);
         // Layers ask whether to go on; the progress that is shown is that of the tokens.
-        let control =
-            |_: Progress| (self.control)(Progress { stage: Stage::Generate, done: done.load(Ordering::Relaxed), total: limit });
+        let control = |_: Progress| {
+            (self.control)(Progress { stage: Stage::Generate, done: done.load(Ordering::Relaxed), total: limit })
+        };
         let new_run = || Run::new(&silent, &[], false, &control);
         let memory = source.map(|source| self.network.encode(source, &mut new_run())).transpose()?;
         let mut choose = LogitsProcessor::from_sampling(self.plan.choice.seed(), self.plan.choice.sampling());
@@ -169,7 +171,11 @@ impl Writer<'_> {
             }
             let sum: f64 = logits.iter().map(|logit| f64::from(logit - largest).exp()).sum();
             // When the rules leave nothing, the text ends.
-            let id = if largest.is_finite() { choose.sample(&Tensor::new(logits.as_slice(), stream.device())?)? } else { 0 };
+            let id = if largest.is_finite() {
+                choose.sample(&Tensor::new(logits.as_slice(), stream.device())?)?
+            } else {
+                0
+            };
             written.ended = !largest.is_finite() || rules.end.contains(&id);
             if written.ended {
                 break;

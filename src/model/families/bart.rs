@@ -89,8 +89,7 @@ fn words(config: &Config, weights: &mut Weights<'_>) -> Result<(Tensor, Tensor),
     let n_target = config.optional_size(&["decoder_vocab_size"], 1 << 24)?.unwrap_or(n_source);
     let [shared, source, target] =
         ["shared", "encoder.embed_tokens", "decoder.embed_tokens"].map(|part| format!("model.{part}.weight"));
-    let is_shared =
-        config.flag("share_encoder_decoder_embeddings", true) && config.flag("tie_word_embeddings", true);
+    let is_shared = config.flag("share_encoder_decoder_embeddings", true) && config.flag("tie_word_embeddings", true);
     let first_of = |weights: &Weights<'_>, names: [&String; 3]| {
         names.into_iter().find(|name| weights.has(name)).unwrap_or(names[0]).clone()
     };
@@ -159,8 +158,7 @@ pub(super) fn tower(
         );
         blocks.push(Block { cross, ..block });
     }
-    let final_norm =
-        dialect.final_norm.then(|| norm(weights, &format!("{stack}.layer_norm"), d_model)).transpose()?;
+    let final_norm = dialect.final_norm.then(|| norm(weights, &format!("{stack}.layer_norm"), d_model)).transpose()?;
     Ok(Tower { embedding: Embedding::Text(embedding), stack: Stack::new(kind, blocks, final_norm) })
 }
 

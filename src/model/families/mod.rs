@@ -25,9 +25,9 @@ mod phi;
 pub(crate) mod refused;
 mod roberta;
 mod siglip;
-mod vision;
 mod t5;
 mod trocr;
+mod vision;
 mod vit;
 
 use candle_core::Tensor;

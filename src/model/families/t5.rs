@@ -52,7 +52,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     for copy in copies {
         weights.skip(copy);
     }
-    let text = TextSpec { n_ctx: config.optional_size(&["n_positions"], 1 << 24)?.unwrap_or(N_CTX).max(N_CTX), n_vocab };
+    let text =
+        TextSpec { n_ctx: config.optional_size(&["n_positions"], 1 << 24)?.unwrap_or(N_CTX).max(N_CTX), n_vocab };
     let tower = |stack| Tower { embedding: Embedding::Text(TextEmbedding::tokens(word.clone(), text.n_ctx)), stack };
     let family = if config.model_type()? == "mt5" { "mt5" } else { "t5" };
     let encoder = shape.stack(config, weights, StackKind::Encoder, n_layers)?;
