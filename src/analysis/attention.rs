@@ -40,7 +40,9 @@ pub(crate) fn scores_from(capture: &Capture, head: HeadId) -> Option<Matrix> {
             *score *= layer.scale;
         }
         if let Some(cap) = layer.softcap {
-            row.iter_mut().for_each(|score| *score = cap * (*score / cap).tanh());
+            for score in row.iter_mut() {
+                *score = cap * (*score / cap).tanh();
+            }
         }
         if let Some(bias) = &bias {
             // A bias of one row holds for every query.

@@ -151,6 +151,6 @@ fn bucket(distance: i64, bidirectional: bool, n_buckets: usize, max_distance: us
         return base + distance;
     }
     // In single precision, as the reference rounds.
-    let ratio = (distance as f32 / exact as f32).ln() / ((max_distance as f32 / exact as f32) as f64).ln() as f32;
+    let ratio = (distance as f32 / exact as f32).ln() / f64::from(max_distance as f32 / exact as f32).ln() as f32;
     base + (exact + (ratio * (n - exact) as f32) as usize).min(n - 1)
 }

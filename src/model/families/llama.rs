@@ -24,6 +24,7 @@ use crate::{
 };
 
 /// What sets one of these families apart.
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent choice of a published family")]
 #[derive(Clone, Copy, PartialEq)]
 struct Variant {
     family: &'static str,
@@ -80,6 +81,7 @@ fn variant(model_type: &str) -> Option<Variant> {
 pub(super) const TYPES: [&str; 9] =
     ["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3", "stablelm"];
 
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent choice of a configuration")]
 struct Shape {
     d_model: usize,
     d_mlp: usize,

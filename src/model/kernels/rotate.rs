@@ -90,6 +90,6 @@ impl CustomOp1 for RotateOp {
 
     /// A rotation's transpose turns the other way.
     fn bwd(&self, _x: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        Ok(Some(grad.contiguous()?.apply_op1_no_bwd(&RotateOp(self.0.reversed()))?))
+        Ok(Some(grad.contiguous()?.apply_op1_no_bwd(&Self(self.0.reversed()))?))
     }
 }
