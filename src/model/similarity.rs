@@ -110,10 +110,10 @@ impl Similarity {
         }
         let cosine = (logit - self.bias) / self.scale;
         let (probability, convention) = match self.convention {
-            Convention::Softmax => (1.0, "softmax over one text, so always 100 %"),
-            Convention::Sigmoid => (1.0 / (1.0 + (-logit).exp()), "sigmoid of the logit"),
+            Convention::Softmax => (1.0, "the softmax over the texts, which is 1 for one text"),
+            Convention::Sigmoid => (1.0 / (1.0 + (-logit).exp()), "the sigmoid of the logit"),
         };
-        let label = format!("cosine {cosine:.3}, logit {logit:.2} ({convention})");
+        let label = format!("Cosine {cosine:.3}, logit {logit:.2}; the percentage is {convention}");
         let top = vec![PredictionItem { id: 0, label, probability }];
         let rows = vec![PredictionRow { position: None, top }];
         Ok(Outcome {

@@ -27,15 +27,20 @@ pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     if let Some(position) = row.position {
         position_ui(ui, cx, prediction, position);
     }
+    // What is known about a single pair of picture and text takes a sentence.
+    let in_words = prediction.kind == HeadKind::Similarity;
     for item in &row.top {
         let row = BarRow {
-            label: &item.label,
+            label: if in_words { "Picture and text" } else { &item.label },
             fraction: item.probability,
             value: &percent_text(item.probability),
             color: cx.theme.accent,
             selected: false,
         };
         row.ui(ui, cx.theme).on_hover_text(format!("id {} · probability {:.5}", item.id, item.probability));
+        if in_words {
+            ui.label(RichText::new(&item.label).color(cx.theme.text_weak));
+        }
     }
 }
 
