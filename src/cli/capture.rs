@@ -87,7 +87,7 @@ pub struct Writing {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub generate: Option<u32>,
     /// Choose tokens by chance: above 1 more adventurous, below 1 less, 0 always the most probable one
-    #[arg(long, value_name = "T", value_parser = parse_temperature)]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_temperature)]
     pub temperature: Option<f64>,
     /// Choose by chance from the most probable tokens that together have this probability
     #[arg(long, value_name = "P", value_parser = parse_top_p)]

@@ -284,7 +284,8 @@ fn archives_hold_stacks_or_layers_with_tokens() {
             vec![("arr_0.npy", layer("(1, 1, 2, 2)")), ("arr_1.npy", layer("(1, 1, 2, 2)"))],
             vec![("self.0.pattern.npy", layer("(1, 2, 2)")), ("self.1.pattern.npy", layer("(1, 2, 2)"))],
         ] {
-            let capture = read(&npz(method, &[&layers[..], &[tokens.clone()]].concat()), Format::Npz).unwrap();
+            let capture =
+                read(&npz(method, &[&layers[..], std::slice::from_ref(&tokens)].concat()), Format::Npz).unwrap();
             assert_eq!(patterns(&capture).len(), 2);
             assert!(patterns(&capture).iter().all(|pattern| pattern.as_slice() == SQUARE));
             assert_eq!(texts(&capture, Side::Only), ["ä", "of"]);
@@ -348,7 +349,9 @@ fn hostile_archives_are_refused_by_name() {
     // Two members of one name: the writer refuses, so the second is renamed afterwards.
     let mut twice = npz(CompressionMethod::Stored, &[("layer_0.npy", pattern()), ("layer_1.npy", pattern())]);
     let renamed: Vec<usize> = (0..twice.len() - 7).filter(|&at| twice[at..].starts_with(b"layer_1")).collect();
-    renamed.into_iter().for_each(|at| twice[at + 6] = b'0');
+    for at in renamed {
+        twice[at + 6] = b'0';
+    }
     refused(read(&twice, Format::Npz), &["same name"]);
 
     // A flipped bit is noticed by the checksum even where the numbers stay plausible.

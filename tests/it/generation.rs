@@ -11,7 +11,7 @@ use std::{
 use attnscope::{
     capture::{
         Capture,
-        file::{self, FileSite},
+        file::{self, FileSite, Format},
     },
     ids::{CaptureId, Side, StackKind},
     model::{Cancelled, Choice, Generation, Input, ModelError, Progress, RunPlan, Stage, uninterrupted},
@@ -121,7 +121,7 @@ fn written_texts_survive_a_file() {
         assert_eq!(capture.generated().unwrap().side, Side::Decoder);
         let mut bytes = Vec::new();
         file::write(&[&capture], &FileSite::DEFAULT, &mut bytes).unwrap();
-        let again = file::read(&mut Cursor::new(&bytes), file::Format::Safetensors, "some file", &mut || CaptureId(1))
+        let again = file::read(&mut Cursor::new(&bytes), Format::Safetensors, "some file", &mut || CaptureId(1))
             .unwrap()
             .remove(0);
         assert_eq!(again.generated(), capture.generated(), "{family}");
@@ -139,8 +139,8 @@ fn written_texts_survive_a_file() {
         assert!(lie, "{family}");
         let at = bytes.windows(11).position(|part| part == br#"\"first\":1"#).unwrap();
         bytes[at + 10] = b'2';
-        let error = file::read(&mut Cursor::new(&bytes), file::Format::Safetensors, "some file", &mut || CaptureId(1))
-            .unwrap_err();
+        let error =
+            file::read(&mut Cursor::new(&bytes), Format::Safetensors, "some file", &mut || CaptureId(1)).unwrap_err();
         assert!(error.to_string().contains("generated"), "{error}");
     }
 }
