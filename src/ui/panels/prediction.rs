@@ -3,7 +3,7 @@
 use eframe::egui::{RichText, Ui};
 
 use crate::{
-    capture::Prediction,
+    capture::{Prediction, PredictionRow},
     session::{Command, Focus},
     spec::HeadKind,
     ui::{
@@ -27,6 +27,10 @@ pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     if let Some(position) = row.position {
         position_ui(ui, cx, prediction, position);
     }
+    if prediction.kind == HeadKind::Similarity {
+        similarity_ui(ui, cx, row);
+        return;
+    }
     for item in &row.top {
         let row = BarRow {
             label: &item.label,
@@ -37,6 +41,16 @@ pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         };
         row.ui(ui, cx.theme).on_hover_text(format!("id {} · probability {:.5}", item.id, item.probability));
     }
+}
+
+/// A picture and a text have one number: a bar over its only outcome would say nothing.
+fn similarity_ui(ui: &mut Ui, cx: &ViewCtx<'_>, row: &PredictionRow) {
+    for item in &row.top {
+        ui.label(&item.label);
+    }
+    let meaning = "The cosine between the picture's and the text's summary: 1 is the same direction, 0 nothing in \
+                   common. It tells most beside other texts for the same picture";
+    ui.label(RichText::new(meaning).small().color(cx.theme.text_weak));
 }
 
 /// Names the position and steps through the others.
@@ -65,6 +79,6 @@ const fn title(kind: HeadKind) -> &'static str {
         HeadKind::MaskedLm => "Fills in",
         HeadKind::NextToken => "Next token",
         HeadKind::TextClass | HeadKind::ImageClass | HeadKind::TokenClass => "Class",
-        HeadKind::Similarity => "Fits the picture",
+        HeadKind::Similarity => "Picture and text",
     }
 }
