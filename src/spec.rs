@@ -181,6 +181,17 @@ impl LayerSpec {
         (at + 1).saturating_sub(reach).min(n_key)..end.min(n_key)
     }
 
+    /// The query heads that read the same keys and values as `head`; `None` where every head has its own.
+    pub fn sharing(&self, head: usize) -> Option<Range<usize>> {
+        if self.n_kv_heads == self.n_heads {
+            return None;
+        }
+        let kv = self.kv_head(head);
+        let of_kv = |other: &usize| self.kv_head(*other) == kv;
+        let first = (0..self.n_heads).find(of_kv)?;
+        Some(first..first + (first..self.n_heads).take_while(of_kv).count())
+    }
+
     /// The key/value head that query head `head` reads.
     pub fn kv_head(&self, head: usize) -> usize {
         head * self.n_kv_heads / self.n_heads.max(1)

@@ -56,6 +56,31 @@ pub(crate) fn scores_from(capture: &Capture, head: HeadId) -> Option<Matrix> {
     Matrix::new(scores, [n_query, n_key]).ok()
 }
 
+/// One cell of [`scores`], without computing the others.
+pub fn score(capture: &Capture, head: HeadId, query: usize, key: usize) -> Option<f32> {
+    if let Some(stored) = capture.layer(head)?.scores.as_ref() {
+        return stored.head(head.head)?.get(query, key);
+    }
+    let (q, k) = (capture.q(head)?, capture.k(head)?);
+    let stack = capture.model().stack(head.stack)?;
+    let layer = stack.layers.get(head.layer)?;
+    if !layer.visible(stack.causal, query, q.n_rows(), k.n_rows()).contains(&key) {
+        return Some(f32::NEG_INFINITY);
+    }
+    let mut score = q.row(query)?.iter().zip(k.row(key)?).map(|(q, k)| q * k).sum::<f32>() * layer.scale;
+    if let Some(cap) = layer.softcap {
+        score = cap * (score / cap).tanh();
+    }
+    match &capture.layer(head)?.bias {
+        Some(bias) => {
+            let bias = bias.head(head.head)?;
+            Some(score + bias.get(if bias.n_rows() == 1 { 0 } else { query }, key)?)
+        }
+        None if layer.biased => None,
+        None => Some(score),
+    }
+}
+
 /// One head's pattern `[query, key]`: the stored one, or the softmax of its [`scores`].
 ///
 /// `None` when the capture has neither.

@@ -249,6 +249,13 @@ impl Capture {
         self.parts.tokens.get(&side).map_or(&[], Vec::as_slice)
     }
 
+    /// Whose tokens are the patches of [`Self::image`], with the tokens before them.
+    pub fn picture_side(&self) -> Option<Side> {
+        let image = self.image()?;
+        let n = image.n_prefix + image.grid.0 * image.grid.1;
+        [Side::Vision, Side::Encoder, Side::Only].into_iter().find(|&side| self.tokens(side).len() == n)
+    }
+
     /// Query tokens of one stack: the rows of its patterns.
     pub fn query_tokens(&self, stack: StackKind) -> &[Token] {
         self.tokens(stack.query_side())

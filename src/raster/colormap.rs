@@ -7,6 +7,8 @@ pub const NAN_COLOR: [u8; 4] = [255, 0, 144, 255];
 
 /// The colour of entries that a causal mask rules out: neutral on light and on dark ground.
 pub const MASKED_COLOR: [u8; 4] = [128, 128, 128, 56];
+/// Cells outside a sliding window: a neutral between the mask and the text.
+pub const OUT_OF_WINDOW_COLOR: [u8; 4] = [128, 128, 128, 128];
 
 /// A sequential colour map with 256 steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]

@@ -1,21 +1,59 @@
 //! A pattern as pixels, one per entry, and all heads of a layer as one atlas of thumbnails.
 
-use super::colormap::{ColorMap, ColorRange, MASKED_COLOR, NAN_COLOR};
-use crate::capture::{Matrix, RgbaBuffer};
+use super::colormap::{ColorMap, ColorRange, MASKED_COLOR, NAN_COLOR, OUT_OF_WINDOW_COLOR};
+use crate::{
+    capture::{Matrix, RgbaBuffer},
+    spec::LayerSpec,
+};
 
 /// One pixel per entry: row = query, from the top; column = key, from the left.
 ///
-/// With `causal`, entries above the diagonal get [`MASKED_COLOR`]: ruled out is not the same as unused.
-pub fn heatmap(pattern: &Matrix, map: ColorMap, range: ColorRange, causal: bool) -> RgbaBuffer {
+/// What `mask` rules out gets a colour of its own, because ruled out is not the same as unused:
+/// [`MASKED_COLOR`] for later keys, [`OUT_OF_WINDOW_COLOR`] for keys that are too far away.
+pub fn heatmap(pattern: &Matrix, map: ColorMap, range: ColorRange, mask: Mask) -> RgbaBuffer {
     let [height, width] = pattern.shape();
     let mut pixels = vec![0u8; 4 * width * height];
     let painter = Painter::new(map, range);
     if width > 0 {
         for (query, (line, row)) in pixels.chunks_exact_mut(4 * width).zip(pattern.rows()).enumerate() {
-            painter.line(line, row, if causal { query + 1 } else { width });
+            painter.line(line, row);
+            mask.paint(line, query, [height, width]);
         }
     }
     RgbaBuffer { width, height, pixels }
+}
+
+/// Which entries of a pattern a layer rules out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Mask {
+    /// A query sees no later key.
+    pub causal: bool,
+    /// A query sees only keys less than this many positions away; `None` without a sliding window.
+    pub window: Option<usize>,
+}
+
+impl Mask {
+    /// Nothing is ruled out.
+    pub const NONE: Self = Self { causal: false, window: None };
+
+    /// The mask of a pattern of `from` entries that was reduced to `to` (rows, columns).
+    pub fn of_reduced(self, from: [usize; 2], to: [usize; 2]) -> Self {
+        let scaled = |reach: usize| (reach as u64 * to[1] as u64).div_ceil(from[1].max(1) as u64) as usize;
+        Self { window: self.window.map(scaled), ..self }
+    }
+
+    fn paint(self, line: &mut [u8], query: usize, [n_query, n_key]: [usize; 2]) {
+        let layer = LayerSpec { window: self.window, ..LayerSpec::new(1, 1) };
+        let visible = layer.visible(self.causal, query, n_query, n_key);
+        let late = if self.causal { visible.end } else { n_key };
+        for (key, pixel) in line.chunks_exact_mut(4).enumerate() {
+            if key >= late {
+                pixel.copy_from_slice(&MASKED_COLOR);
+            } else if !visible.contains(&key) {
+                pixel.copy_from_slice(&OUT_OF_WINDOW_COLOR);
+            }
+        }
+    }
 }
 
 /// Where one thumbnail lies in an [`Atlas`], in pixels.
@@ -48,7 +86,7 @@ const GAP: usize = 1;
 /// A pattern larger than that is reduced by the **maximum** of the entries behind each pixel, because a
 /// mean would dim the thin diagonals and columns that thumbnails are for; smaller ones keep one pixel per
 /// entry. Each thumbnail has its own range, from 0 to its largest weight.
-pub fn atlas(patterns: &[Matrix], max_side: usize, columns: usize, map: ColorMap, log: bool, causal: bool) -> Atlas {
+pub fn atlas(patterns: &[Matrix], max_side: usize, columns: usize, map: ColorMap, log: bool, mask: Mask) -> Atlas {
     let max_side = max_side.max(1);
     let columns = columns.clamp(1, patterns.len().max(1));
     let cell_width = patterns.iter().map(|p| p.n_cols().min(max_side)).max().unwrap_or(0) + 2 * GAP;
@@ -60,7 +98,12 @@ pub fn atlas(patterns: &[Matrix], max_side: usize, columns: usize, map: ColorMap
         .enumerate()
         .map(|(idx, pattern)| {
             let reduced = reduce_by_max(pattern, max_side);
-            let thumbnail = heatmap(&reduced, map, ColorRange::of(reduced.as_slice(), log), causal);
+            let thumbnail = heatmap(
+                &reduced,
+                map,
+                ColorRange::of(reduced.as_slice(), log),
+                mask.of_reduced(pattern.shape(), reduced.shape()),
+            );
             let tile = Tile {
                 x: idx % columns * cell_width + GAP,
                 y: idx / columns * cell_height + GAP,
@@ -123,9 +166,9 @@ impl Painter {
         self.table[usize::from(step as u8)]
     }
 
-    fn line(&self, line: &mut [u8], row: &[f32], n_visible: usize) {
-        for (key, (pixel, &value)) in line.chunks_exact_mut(4).zip(row).enumerate() {
-            pixel.copy_from_slice(&if key < n_visible { self.color(value) } else { MASKED_COLOR });
+    fn line(&self, line: &mut [u8], row: &[f32]) {
+        for (pixel, &value) in line.chunks_exact_mut(4).zip(row) {
+            pixel.copy_from_slice(&self.color(value));
         }
     }
 }
@@ -133,6 +176,8 @@ impl Painter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const CAUSAL: Mask = Mask { causal: true, window: None };
 
     fn matrix(rows: usize, cols: usize, value: impl Fn(usize, usize) -> f32) -> Matrix {
         let values: Vec<f32> = (0..rows * cols).map(|at| value(at / cols, at % cols)).collect();
@@ -147,7 +192,7 @@ mod tests {
     #[test]
     fn a_pixel_shows_its_entry() {
         let pattern = matrix(2, 3, |query, key| (query * 3 + key) as f32 / 5.0);
-        let image = heatmap(&pattern, ColorMap::Viridis, ColorRange::linear(0.0, 1.0), false);
+        let image = heatmap(&pattern, ColorMap::Viridis, ColorRange::linear(0.0, 1.0), Mask::NONE);
         assert_eq!((image.width, image.height), (3, 2));
         for (x, y, value) in [(0, 0, 0.0), (2, 0, 0.4), (1, 1, 0.8), (2, 1, 1.0)] {
             assert_eq!(pixel(&image, x, y), ColorMap::Viridis.color(value));
@@ -158,14 +203,31 @@ mod tests {
     fn masked_zero_and_nan_look_different() {
         let pattern = matrix(2, 2, |query, key| if (query, key) == (1, 0) { f32::NAN } else { 0.0 });
         for range in [ColorRange::linear(0.0, 1.0), ColorRange::log(0.0, 1.0)] {
-            let image = heatmap(&pattern, ColorMap::Magma, range, true);
+            let image = heatmap(&pattern, ColorMap::Magma, range, CAUSAL);
             assert_eq!(pixel(&image, 1, 0), MASKED_COLOR);
             assert_eq!(pixel(&image, 0, 1), NAN_COLOR);
             assert_eq!(pixel(&image, 1, 1), ColorMap::Magma.color(0.0));
         }
         let scores = matrix(1, 2, |_, key| if key == 0 { f32::NEG_INFINITY } else { 3.0 });
-        let image = heatmap(&scores, ColorMap::Magma, ColorRange::of(scores.as_slice(), true), false);
+        let image = heatmap(&scores, ColorMap::Magma, ColorRange::of(scores.as_slice(), true), Mask::NONE);
         assert_eq!(pixel(&image, 0, 0), ColorMap::Magma.color(0.0));
+    }
+
+    #[test]
+    fn what_lies_behind_the_window_is_neither_masked_nor_zero() {
+        let pattern = matrix(6, 6, |_, _| 0.0);
+        let mask = Mask { causal: true, window: Some(2) };
+        let image = heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), mask);
+        let row: Vec<[u8; 4]> = (0..6).map(|key| pixel(&image, key, 3)).collect();
+        let (out, zero) = (OUT_OF_WINDOW_COLOR, ColorMap::Magma.color(0.0));
+        assert_eq!(row, [out, out, zero, zero, MASKED_COLOR, MASKED_COLOR]);
+        // Without a causal mask the window reaches both ways.
+        let both = heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), Mask { causal: false, ..mask });
+        let row: Vec<bool> = (0..6).map(|key| pixel(&both, key, 3) == out).collect();
+        assert_eq!(row, [true, true, false, false, false, true]);
+        // A thumbnail of a third of the size shows a window of a third.
+        let thumbnail = mask.of_reduced([6, 6], [2, 2]);
+        assert_eq!(thumbnail.window, Some(1));
     }
 
     #[test]
@@ -180,7 +242,7 @@ mod tests {
     #[test]
     fn thumbnails_lie_apart_in_the_atlas() {
         let patterns: Vec<Matrix> = (0..5).map(|idx| matrix(8 + idx, 6, |_, _| 1.0)).collect();
-        let atlas = atlas(&patterns, 10, 2, ColorMap::Viridis, false, false);
+        let atlas = atlas(&patterns, 10, 2, ColorMap::Viridis, false, Mask::NONE);
         assert_eq!(atlas.tiles.len(), 5);
         let opaque = atlas.image.pixels.chunks_exact(4).filter(|pixel| pixel[3] == 255).count();
         assert_eq!(opaque, atlas.tiles.iter().map(|tile| tile.width * tile.height).sum::<usize>());
@@ -194,8 +256,8 @@ mod tests {
     #[test]
     fn empty_input_gives_empty_pictures() {
         let empty = matrix(0, 0, |_, _| 0.0);
-        assert!(heatmap(&empty, ColorMap::Greys, ColorRange::linear(0.0, 1.0), true).pixels.is_empty());
-        assert!(atlas(&[], 10, 4, ColorMap::Greys, false, false).tiles.is_empty());
-        assert_eq!(atlas(&[empty], 10, 4, ColorMap::Greys, false, false).tiles[0].width, 0);
+        assert!(heatmap(&empty, ColorMap::Greys, ColorRange::linear(0.0, 1.0), CAUSAL).pixels.is_empty());
+        assert!(atlas(&[], 10, 4, ColorMap::Greys, false, Mask::NONE).tiles.is_empty());
+        assert_eq!(atlas(&[empty], 10, 4, ColorMap::Greys, false, Mask::NONE).tiles[0].width, 0);
     }
 }

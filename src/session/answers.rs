@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Effect, Focus, HeadSet, Loadable, NoticeKind, Selection, Session, ViewKind};
+use super::{Effect, Focus, HeadSet, Loadable, NoticeKind, Selection, Session, ViewKind, stacks};
 use crate::{
     capture::Capture,
     ids::{HeadId, JobId},
@@ -137,6 +137,7 @@ impl Session {
     pub(super) fn show(&mut self, capture: Arc<Capture>) {
         let had_picture = self.latest_capture().map(|old| old.image().is_some());
         let has_picture = capture.image().is_some();
+        let stack = stacks::opening_stack(&capture, self.selection.stack());
         self.capture = Loadable::Ready(capture);
         if had_picture != Some(has_picture) {
             self.view = if has_picture { ViewKind::Image } else { ViewKind::Heads };
@@ -144,16 +145,17 @@ impl Session {
         let pending = self.pending_selection.take().unwrap_or_default();
         let old = self.selection.head;
         let head = HeadId {
-            stack: pending.stack.unwrap_or(old.stack),
+            stack: pending.stack.unwrap_or(stack),
             layer: pending.layer.unwrap_or(old.layer),
             head: pending.head.unwrap_or(old.head),
         };
         self.selection = Selection {
             heads_on: pending.head.map_or(self.selection.heads_on, HeadSet::only),
-            pinned: pending.query.map_or(self.selection.pinned, Focus::query),
             ..self.selection.clone()
         };
         self.select(head);
+        self.selection.pinned = pending.query.map_or(self.selection.pinned, Focus::query);
+        self.clamp_focus();
         if pending.layer.is_none() {
             self.leave_empty_layer();
         }

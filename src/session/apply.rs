@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Command, Effect, Focus, HeadSet, Loadable, Notice, NoticeKind, Session, ViewKind};
+use super::{Command, Effect, Focus, HeadSet, Loadable, Notice, NoticeKind, Session, ViewKind, writing::Reading};
 use crate::{
     ids::{HeadId, JobId, StackKind},
     worker::{Failure, Lane, Request},
@@ -91,6 +91,12 @@ impl Session {
                 self.example = None;
                 self.text_b = text_b;
             }
+            Command::SetTarget(target) => {
+                self.example = None;
+                self.target = target;
+            }
+            Command::SetWriting(writing) => self.settings.writing = writing,
+            Command::Continue => return self.run_reading(Reading::Continued),
             Command::SetImage(image) => {
                 self.example = None;
                 return self.open_image(image);
@@ -118,12 +124,18 @@ impl Session {
                 let head = HeadId { stack, ..self.selection.head };
                 self.select(head);
             }
+            Command::NextStack => {
+                if let Some(stack) = self.next_stack() {
+                    self.select(HeadId { stack, ..self.selection.head });
+                }
+            }
             Command::SelectLayer(layer) => {
                 let head = HeadId { layer, ..self.selection.head };
                 self.select(head);
             }
             Command::SelectHead(head) => self.select(head),
             Command::Step(step) => self.step(step),
+            Command::StepQuery(step) => self.step_query(step),
             Command::ToggleHead(head) => self.toggle_head(head),
             Command::SoloHead(head) => self.solo_head(head),
             Command::AllHeads => self.selection.heads_on = HeadSet::ALL,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Appearance, DownloadCommand, Focus, ViewKind, ViewOptions};
+use super::{Appearance, DownloadCommand, Focus, ViewKind, ViewOptions, WritingOptions};
 use crate::{
     ids::{HeadId, JobId, StackKind},
     worker::{ImageSource, Lane, ModelSource, Request},
@@ -24,6 +24,12 @@ pub enum Command {
     SetText(String),
     /// Change the second sentence; `None` removes it.
     SetTextB(Option<String>),
+    /// Change what the decoder is made to write; [`Command::Run`] follows after a pause.
+    SetTarget(String),
+    /// Change how the model writes.
+    SetWriting(WritingOptions),
+    /// Let a text model write on behind the text.
+    Continue,
     /// Change the picture and run.
     SetImage(ImageSource),
     /// Run the model on the current input.
@@ -38,12 +44,16 @@ pub enum Command {
     NextInput,
     /// Show another stack.
     SelectStack(StackKind),
+    /// Show the next stack.
+    NextStack,
     /// Show another layer, keeping the head where it exists.
     SelectLayer(usize),
     /// Show another head.
     SelectHead(HeadId),
     /// Step to a neighbouring head or layer.
     Step(HeadStep),
+    /// Hold the next or previous query token.
+    StepQuery(QueryStep),
     /// Draw or stop drawing a head's lines.
     ToggleHead(usize),
     /// Draw only this head's lines, or all if it already is the only one.
@@ -91,6 +101,15 @@ pub enum HeadStep {
     PreviousLayer,
     /// One layer up.
     NextLayer,
+}
+
+/// A neighbouring query token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueryStep {
+    /// The token before.
+    Previous,
+    /// The token after.
+    Next,
 }
 
 /// What a picture shows.

@@ -111,6 +111,7 @@ impl Session {
             head: example.head.map(|(_, head)| head),
             query: example.query,
         });
+        self.target.clear();
         match example.input {
             ExampleInput::Text(text) => {
                 text.clone_into(&mut self.text);

@@ -64,13 +64,15 @@ impl Session {
         let inputs = self.opened.iter().flat_map(|file| &file.captures);
         let input = inputs.map(|capture| capture.id()).position(|id| Some(id) == place.input);
         let effects = input.map(|idx| self.select_input(idx)).unwrap_or_default();
+        // The stack first: it decides what a focus means and which views there are.
+        self.select(place.head);
         self.selection.heads_on = place.heads_on;
         self.selection.pinned = place.pinned;
         self.selection.hover = Focus::NONE;
+        self.clamp_focus();
         if self.view_unavailable(place.view).is_none() {
             self.view = place.view;
         }
-        self.select(place.head);
         effects
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Effect, NoticeKind, Session};
+use super::{Effect, NoticeKind, Session, writing::Reading};
 use crate::{
     spec::Modality,
     worker::{Failure, ImageSource, Input, Lane, LoadedModel, ModelSource, Request, TextInput},
@@ -89,6 +89,10 @@ impl Session {
     }
 
     pub(super) fn run(&mut self) -> Vec<Effect> {
+        self.run_reading(Reading::AsItIs)
+    }
+
+    pub(super) fn run_reading(&mut self, reading: Reading) -> Vec<Effect> {
         // A model on its way runs the input when it arrives; if it does not, the one before does.
         self.run_owed = self.model.is_pending();
         let (false, Some(model)) = (self.run_owed, self.model.latest().cloned()) else { return Vec::new() };
@@ -102,7 +106,7 @@ impl Session {
         };
         let job = self.new_job();
         self.capture.start(job);
-        vec![Effect::Submit(job, Request::Run(input))]
+        vec![Effect::Submit(job, Request::Run(input, self.generation(&model.spec, reading)))]
     }
 
     /// Runs what was asked for while a model was on its way that did not come.

@@ -116,10 +116,12 @@ const fn bit(head: usize) -> u128 {
 impl Session {
     /// Selects the existing head nearest to `head`.
     pub(super) fn select(&mut self, head: HeadId) {
+        let before = self.selection.stack();
         self.selection.head = match self.latest_capture() {
             Some(capture) => nearest_head(capture, head),
             None => head,
         };
+        self.follow_stack(before);
         self.clamp_focus();
     }
 
@@ -140,7 +142,7 @@ impl Session {
         }
     }
 
-    fn clamp_focus(&mut self) {
+    pub(super) fn clamp_focus(&mut self) {
         let Some(capture) = self.latest_capture() else { return };
         let stack = self.selection.stack();
         let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len());

@@ -18,6 +18,8 @@ pub struct Settings {
     pub recent_models: Vec<ModelSource>,
     /// Options of the views.
     pub views: ViewOptions,
+    /// How the model writes.
+    pub writing: super::WritingOptions,
 }
 
 impl Settings {
@@ -49,6 +51,8 @@ pub enum Appearance {
 pub struct ViewOptions {
     /// Tokens left out of every pattern, rows renormalised.
     pub hidden: HiddenTokens,
+    /// Which part of a pair of sentences the Heads and Heatmap views show.
+    pub sentences: super::SentenceFilter,
     /// Heads view.
     pub heads: HeadsOptions,
     /// Heatmap view.

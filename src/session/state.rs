@@ -132,14 +132,17 @@ impl Session {
 
     /// Why `view` cannot show the current capture, in words; `None` when it can.
     pub fn view_unavailable(&self, view: ViewKind) -> Option<&'static str> {
+        self.view_unavailable_in(view, self.selection.stack())
+    }
+
+    /// Why `view` cannot show `stack` of the current capture, in words; `None` when it can.
+    pub fn view_unavailable_in(&self, view: ViewKind, stack: StackKind) -> Option<&'static str> {
         let capture = self.latest_capture()?;
-        let stack = capture.stack(self.selection.stack())?;
+        let recorded = capture.stack(stack)?;
         match view {
             ViewKind::Heads | ViewKind::Heatmap => None,
-            ViewKind::Image => {
-                capture.image().is_none().then_some("This input has no picture; drop one on a vision model")
-            }
-            ViewKind::Scatter | ViewKind::Matrix => stack
+            ViewKind::Image => image_unavailable(capture, stack),
+            ViewKind::Scatter | ViewKind::Matrix => recorded
                 .layers
                 .iter()
                 .all(|layer| layer.q.is_none() || layer.k.is_none())
@@ -154,4 +157,19 @@ impl Session {
             || self.projection.is_pending()
             || !self.exports_pending.is_empty()
     }
+}
+
+/// Why the attention of `stack` cannot be laid on the picture.
+fn image_unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
+    if capture.image().is_none() {
+        return Some("This input has no picture; drop one on a vision model");
+    }
+    let on_picture = capture.picture_side() == Some(stack.key_side());
+    (!on_picture).then_some(match stack {
+        StackKind::Decoder => {
+            "The decoder attends to its own text here; choose the cross stack to see it on the picture"
+        }
+        StackKind::Text => "This stack attends to text; choose the vision stack to see the picture",
+        _ => "The keys of this stack are not the patches of the picture",
+    })
 }

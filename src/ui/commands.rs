@@ -4,7 +4,7 @@
 
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 
-use crate::session::{Appearance, Command, DownloadCommand, ExportTarget, FilePurpose, HeadStep, ViewKind};
+use crate::session::{Appearance, Command, DownloadCommand, ExportTarget, FilePurpose, HeadStep, QueryStep, ViewKind};
 
 /// Something a button or a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +29,12 @@ pub enum UiCommand {
     NextLayer,
     /// One layer up.
     PreviousLayer,
+    /// The next stack of the model.
+    NextStack,
+    /// One query token on.
+    NextQuery,
+    /// One query token back.
+    PreviousQuery,
     /// Let go of the pinned token.
     Release,
     /// The input before, of a capture file with several.
@@ -66,7 +72,7 @@ enum Scope {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 29] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -78,6 +84,9 @@ impl UiCommand {
         Self::NextLayer,
         Self::PreviousInput,
         Self::NextInput,
+        Self::NextStack,
+        Self::PreviousQuery,
+        Self::NextQuery,
         Self::Release,
         Self::Back,
         Self::Forward,
@@ -110,6 +119,9 @@ impl UiCommand {
             Self::PreviousLayer => "Previous layer",
             Self::PreviousInput => "Previous input",
             Self::NextInput => "Next input",
+            Self::NextStack => "Next stack",
+            Self::NextQuery => "Next token",
+            Self::PreviousQuery => "Previous token",
             Self::Release => "Release",
             Self::Back => "Back",
             Self::Forward => "Forward",
@@ -142,6 +154,9 @@ impl UiCommand {
             Self::PreviousLayer => "Select the same head one layer before",
             Self::PreviousInput => "Show the input before, of a capture file with several",
             Self::NextInput => "Show the next input of a capture file with several",
+            Self::NextStack => "Show the next stack: encoder, decoder, cross, vision or text",
+            Self::NextQuery => "Pin the query token after the pinned one",
+            Self::PreviousQuery => "Pin the query token before the pinned one",
             Self::Release => "Let go of the pinned token",
             Self::Back => "Back to the selection before",
             Self::Forward => "Forward to the selection after",
@@ -166,6 +181,9 @@ impl UiCommand {
         const fn command_shift(key: Key) -> KeyboardShortcut {
             KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), key)
         }
+        const fn shift(key: Key) -> KeyboardShortcut {
+            KeyboardShortcut::new(Modifiers::SHIFT, key)
+        }
         const fn alt(key: Key) -> KeyboardShortcut {
             KeyboardShortcut::new(Modifiers::ALT, key)
         }
@@ -185,6 +203,9 @@ impl UiCommand {
             Self::PreviousLayer => plain(Key::ArrowUp),
             Self::PreviousInput => command(Key::PageUp),
             Self::NextInput => command(Key::PageDown),
+            Self::NextStack => plain(Key::S),
+            Self::NextQuery => shift(Key::ArrowRight),
+            Self::PreviousQuery => shift(Key::ArrowLeft),
             Self::Release => plain(Key::Escape),
             Self::Back => alt(Key::ArrowLeft),
             Self::Forward => alt(Key::ArrowRight),
@@ -219,6 +240,9 @@ impl UiCommand {
             Self::PreviousLayer => Command::Step(HeadStep::PreviousLayer),
             Self::PreviousInput => Command::PreviousInput,
             Self::NextInput => Command::NextInput,
+            Self::NextStack => Command::NextStack,
+            Self::NextQuery => Command::StepQuery(QueryStep::Next),
+            Self::PreviousQuery => Command::StepQuery(QueryStep::Previous),
             Self::Release => Command::Release,
             Self::Back => Command::Back,
             Self::Forward => Command::Forward,
@@ -233,7 +257,8 @@ impl UiCommand {
 
     fn scope(self) -> Scope {
         match self.shortcut() {
-            Some(shortcut) if shortcut.modifiers.is_none() || shortcut.modifiers.alt => Scope::NotTyping,
+            // Without Ctrl a key types, moves the cursor or marks text.
+            Some(shortcut) if !shortcut.modifiers.command => Scope::NotTyping,
             _ => Scope::Anywhere,
         }
     }

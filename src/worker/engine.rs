@@ -3,8 +3,8 @@
 use std::{io, sync::Arc, time::Instant};
 
 use super::{
-    EventKind, Failure, HubEngine, Input, JobControl, LoadedModel, ModelSource, Progress, Request, Stage, Stop,
-    capture_file, thread::Engine,
+    EventKind, Failure, Generation, HubEngine, Input, JobControl, LoadedModel, ModelSource, Progress, Request, Stage,
+    Stop, capture_file, thread::Engine,
 };
 use crate::{
     analysis::projection::{self, ProjectionOptions},
@@ -52,14 +52,15 @@ impl ModelEngine {
         Ok(EventKind::Loaded(Arc::new(loaded)))
     }
 
-    fn run(&self, input: &Input, control: &JobControl) -> Result<EventKind, Stop> {
+    fn run(&self, input: &Input, generate: Option<Generation>, control: &JobControl) -> Result<EventKind, Stop> {
         let Some(model) = &self.model else {
             let details = "Open a model first".to_owned();
             return Err(Stop::Failed(Failure { summary: "There is no model".to_owned(), details }));
         };
         control.report(Progress { stage: Stage::Encode, done: 0, total: 1 })?;
         let encoded = model.encode(input)?;
-        let capture = model.forward(&encoded, &RunPlan::default(), &|progress| control.report(progress))?;
+        let plan = RunPlan { generate, ..RunPlan::default() };
+        let capture = model.forward(&encoded, &plan, &|progress| control.report(progress))?;
         Ok(EventKind::Captured(Arc::new(capture)))
     }
 
@@ -87,7 +88,7 @@ impl Engine for ModelEngine {
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
         match request {
             Request::Load(source) => self.load(source, control),
-            Request::Run(input) => self.run(&input, control),
+            Request::Run(input, generate) => self.run(&input, generate, control),
             Request::Project { capture, stack, options } => self.project(&capture, stack, options, control),
             Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),
             Request::PlanDownload(_) | Request::Download(_) => HubEngine::default().answer(request, control),

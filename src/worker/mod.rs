@@ -15,8 +15,8 @@ mod workers;
 pub use engine::ModelEngine;
 pub use hub::HubEngine;
 pub use protocol::{
-    CaptureFile, Event, EventKind, Failure, ImageSource, Input, KnownModel, Lane, LoadedModel, ModelSource, Plan,
-    PlannedFile, Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,
+    CaptureFile, Choice, Event, EventKind, Failure, Generation, ImageSource, Input, KnownModel, Lane, LoadedModel,
+    ModelSource, Plan, PlannedFile, Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,
 };
 pub use thread::{Engine, JobControl, Stop, Wake, Worker};
 pub use workers::Workers;

@@ -13,7 +13,7 @@ use crate::{
 
 pub use crate::{
     hub::{Plan, PlannedFile, RepoId, Retry, Transfer},
-    model::{ImageSource, Input, Progress, Stage, TextInput, locate::KnownModel},
+    model::{Choice, Generation, ImageSource, Input, Progress, Stage, TextInput, locate::KnownModel},
 };
 
 /// Work for the background thread.
@@ -22,8 +22,9 @@ pub enum Request {
     /// Read a model; it replaces the current one only when it succeeded. A capture file is answered
     /// with [`EventKind::Opened`] and leaves the model as it was.
     Load(ModelSource),
-    /// Run the current model.
-    Run(Input),
+    /// Run the current model. A text model writes on behind its input when it is told how; a decoder
+    /// without a target writes as it is told, or else as it would by itself.
+    Run(Input, Option<Generation>),
     /// Project the joint query–key space of every head of one stack.
     Project {
         /// What to project.
@@ -70,7 +71,7 @@ impl Request {
     pub const fn lane(&self) -> Lane {
         match self {
             Self::Load(_) => Lane::Load,
-            Self::Run(_) => Lane::Run,
+            Self::Run(..) => Lane::Run,
             Self::Project { .. } => Lane::Project,
             Self::Export(_) => Lane::Export,
             Self::ListCached => Lane::Catalog,

@@ -2,17 +2,21 @@
 
 use attnscope::{
     capture::{Capture, LayerCapture},
-    ids::{HeadId, JobId, Side},
+    ids::{HeadId, JobId, Side, StackKind},
     session::{
-        Command, Effect, Focus, HeadSet, HeadStep, Loadable, PendingSelection, Session, Settings, ViewKind,
-        ViewOptions, examples::EXAMPLES,
+        Command, Effect, Focus, HeadSet, HeadStep, Loadable, PendingSelection, QueryStep, Session, Settings, ViewKind,
+        ViewOptions, WritingOptions, examples::EXAMPLES,
     },
     worker::{
-        CaptureFile, Event, EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Stage, TextInput,
+        CaptureFile, Choice, Event, EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Stage,
+        TextInput,
     },
 };
 
-use crate::support::scripted::{N_HEADS, N_LAYERS, capture, failure, model, projection};
+use crate::support::{
+    scripted::{N_HEADS, N_LAYERS, capture, failure, model, projection},
+    stacks,
+};
 
 /// A session with its worker played by the test.
 struct Play {
@@ -67,7 +71,7 @@ impl Play {
                     loaded = Some(new.clone());
                     EventKind::Loaded(new)
                 }
-                Request::Run(input) => EventKind::Captured(capture(loaded.as_ref().unwrap(), input)),
+                Request::Run(input, _) => EventKind::Captured(capture(loaded.as_ref().unwrap(), input)),
                 Request::Project { .. } => EventKind::Projected(projection(&request)),
                 other => panic!("unexpected {other:?}"),
             };
@@ -84,7 +88,7 @@ impl Play {
             .iter()
             .map(|(_, request)| match request {
                 Request::Load(_) => "load",
-                Request::Run(_) => "run",
+                Request::Run(..) => "run",
                 Request::Project { .. } => "project",
                 Request::Export(_) => "export",
                 Request::ListCached => "list",
@@ -543,4 +547,95 @@ fn a_run_asked_for_while_a_model_was_coming_is_made_up_for() {
     assert_eq!(play.asked_names(), ["run"], "on the model that stayed");
     play.answers();
     assert_eq!(play.n_tokens(), 2);
+}
+
+/// A session that shows a capture of a model with several stacks.
+fn showing_stacks(capture: attnscope::capture::Capture) -> Play {
+    let mut play = Play::showing("one two three");
+    play.does(Command::Run);
+    play.hears(play.last_job(), EventKind::Captured(std::sync::Arc::new(capture)));
+    play.asked.clear();
+    play
+}
+
+#[test]
+fn another_stack_keeps_what_means_the_same_there() {
+    let mut play = showing_stacks(stacks::translation_capture());
+    assert_eq!(play.session.selection.stack(), StackKind::Cross, "what only such a model has is shown first");
+    play.does(Command::SelectHead(HeadId { stack: StackKind::Decoder, layer: 2, head: 3 }));
+    play.does(Command::Pin(Focus::cell(4, 2)));
+    play.does(Command::SelectStack(StackKind::Cross));
+    let selection = &play.session.selection;
+    assert_eq!(selection.head, HeadId { stack: StackKind::Cross, layer: 1, head: 3 }, "cross has two layers");
+    assert_eq!(selection.pinned, Focus::query(4), "the decoder still asks, but other tokens answer");
+    play.does(Command::SelectStack(StackKind::Encoder));
+    assert!(play.session.selection.pinned.is_empty(), "neither side is the same");
+    for expected in [StackKind::Decoder, StackKind::Cross, StackKind::Encoder] {
+        play.does(Command::NextStack);
+        assert_eq!(play.session.selection.stack(), expected);
+    }
+    for _ in 0..4 {
+        play.does(Command::Back);
+    }
+    assert_eq!(play.session.selection.stack(), StackKind::Cross);
+    assert_eq!(play.session.selection.pinned, Focus::query(4), "back brings the query with the stack");
+}
+
+#[test]
+fn the_picture_is_shown_for_the_stacks_that_look_at_it() {
+    let mut play = showing_stacks(stacks::caption_capture((4, 5)));
+    assert_eq!((play.session.view, play.session.selection.stack()), (ViewKind::Image, StackKind::Cross));
+    play.does(Command::SelectStack(StackKind::Encoder));
+    assert_eq!(play.session.view, ViewKind::Image);
+    play.does(Command::SelectStack(StackKind::Decoder));
+    assert_eq!(play.session.view, ViewKind::Heads);
+    assert!(play.session.view_unavailable(ViewKind::Image).unwrap().contains("cross"));
+    let mut play = showing_stacks(stacks::two_tower_capture((4, 4)));
+    assert_eq!((play.session.view, play.session.selection.stack()), (ViewKind::Image, StackKind::Vision));
+    play.does(Command::SelectStack(StackKind::Text));
+    assert_eq!(play.session.view, ViewKind::Heads);
+}
+
+#[test]
+fn steps_go_through_what_the_model_wrote() {
+    let mut play = showing_stacks(stacks::caption_capture((4, 5)));
+    for expected in [1, 2, 3] {
+        play.does(Command::StepQuery(QueryStep::Next));
+        assert_eq!(play.session.selection.pinned, Focus::query(expected));
+    }
+    play.does(Command::StepQuery(QueryStep::Previous));
+    assert_eq!(play.session.selection.pinned, Focus::query(2));
+    play.does(Command::Release);
+    play.does(Command::StepQuery(QueryStep::Previous));
+    assert_eq!(play.session.selection.pinned, Focus::query(6), "without one, from the end");
+}
+
+#[test]
+fn a_text_model_writes_on_only_when_asked() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::Run);
+    assert!(matches!(play.asked[0].1, Request::Run(_, None)));
+    play.asked.clear();
+    let writing = WritingOptions { max_tokens: 9, sampled: true, top_p: f64::NAN, ..WritingOptions::default() };
+    play.does(Command::SetWriting(writing));
+    play.does(Command::Continue);
+    let Some((_, Request::Run(Input::Text(_), Some(generation)))) = play.asked.last() else { panic!("no run") };
+    assert_eq!(generation.max_new_tokens, 9);
+    let Choice::Sample { temperature, top_p, seed } = generation.choice else { panic!("greedy") };
+    assert_eq!((temperature, top_p, seed), (1.0, 1.0, 0), "nonsense of a settings file is not passed on");
+}
+
+#[test]
+fn a_target_is_forced_and_a_blank_one_is_written() {
+    let mut play = Play::new();
+    play.does(Command::SetText("one two".to_owned()));
+    play.does(Command::OpenModel(bundled("demo:t5")));
+    let loaded = EventKind::Loaded(model(&bundled("demo:t5")));
+    play.hears(play.last_job(), loaded);
+    let (_, request) = play.asked.last().unwrap();
+    assert!(matches!(request, Request::Run(Input::Text(_), Some(_))), "{request:?}");
+    play.does(Command::SetTarget("eins zwei".to_owned()));
+    play.does(Command::Run);
+    let (_, request) = play.asked.last().unwrap();
+    assert!(matches!(request, Request::Run(Input::Pair { .. }, None)), "{request:?}");
 }

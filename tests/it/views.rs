@@ -6,13 +6,16 @@ use attnscope::{
     analysis::projection::project,
     capture::Capture,
     ids::{HeadId, StackKind},
-    session::{Command, Focus, HiddenTokens, Loadable, Session, Settings, ViewKind},
+    session::{Command, Focus, HiddenTokens, Loadable, SentenceFilter, Session, Settings, ViewKind},
     ui::{CommandQueue, ViewCtx, theme::Theme, views::Views},
 };
-use eframe::egui::{Event, Modifiers, MouseWheelSource, MouseWheelUnit, TouchPhase, Vec2, vec2};
-use egui_kittest::{Harness, kittest::Queryable as _};
+use eframe::egui::{Event, Modifiers, MouseWheelSource, MouseWheelUnit, TouchPhase, Vec2, accesskit::Role, vec2};
+use egui_kittest::{
+    Harness,
+    kittest::{NodeT as _, Queryable as _},
+};
 
-use crate::support::synthetic;
+use crate::support::{stacks, synthetic};
 
 /// A session, its views, and everything they asked for.
 struct Stage {
@@ -34,7 +37,7 @@ impl Stage {
     fn projected(mut self) -> Self {
         let capture = Arc::clone(self.session.latest_capture().unwrap());
         let options = self.session.settings.views.scatter.projection;
-        let projection = project(&capture, StackKind::SelfAttention, options, &mut |_, _| true).unwrap();
+        let projection = project(&capture, self.session.selection.stack(), options, &mut |_, _| true).unwrap();
         self.session.projection = Loadable::Ready(Arc::new(projection));
         self
     }
@@ -259,6 +262,154 @@ fn options_of_every_view_can_be_drawn_and_have_names() {
     }
 }
 
+#[test]
+fn the_stack_is_chosen_above_every_view_that_has_several() {
+    for view in [ViewKind::Heads, ViewKind::Heatmap, ViewKind::Scatter, ViewKind::Matrix] {
+        let mut stage = Stage::new(stacks::translation_capture(), view);
+        let _ = stage.session.apply(Command::SelectStack(StackKind::Encoder));
+        let mut stage = stage.show(vec2(900.0, 600.0));
+        stage.run_steps(4);
+        stage.get_by_role_and_label(Role::RadioButton, "Stack Cross").click();
+        stage.run_steps(4);
+        assert_eq!(stage.state().session.selection.stack(), StackKind::Cross, "{}", view.label());
+    }
+    let mut stage = Stage::new(sentence(), ViewKind::Heads).show(vec2(900.0, 600.0));
+    stage.run();
+    assert!(stage.query_by_label_contains("Stack ").is_none(), "one stack is no choice");
+}
+
+#[test]
+fn cross_attention_has_two_labelled_columns_of_different_length() {
+    let mut stage = Stage::new(stacks::translation_capture(), ViewKind::Heads);
+    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
+    let mut stage = stage.show(vec2(900.0, 600.0));
+    stage.run();
+    stage.get_by_label("Query 3 Katze");
+    assert!(stage.query_by_label_contains("Query 7").is_none(), "there are seven queries");
+    stage.get_by_label("Key 8 </s>").click();
+    stage.run();
+    assert_eq!(stage.state().session.selection.pinned, Focus::key(8));
+}
+
+#[test]
+fn the_short_column_stays_while_the_long_one_scrolls() {
+    let mut stage = Stage::new(stacks::summary_capture(120, 5), ViewKind::Heads);
+    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
+    let mut stage = stage.show(vec2(900.0, 500.0));
+    stage.run();
+    assert!(stage.query_by_label("Key 119 w119").is_none());
+    stage.hover_at(stage.get_by_label("Key 3 w3").rect().center());
+    stage.run();
+    stage.event(wheel(-9000.0));
+    stage.run_steps(30);
+    stage.get_by_label("Key 119 w119");
+    for query in 0..5 {
+        stage.get_by_label(&format!("Query {query} w{query}"));
+    }
+}
+
+#[test]
+fn a_rectangular_heatmap_names_the_right_cell() {
+    let mut stage = Stage::new(stacks::translation_capture(), ViewKind::Heatmap);
+    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
+    let mut stage = stage.show(vec2(900.0, 700.0));
+    stage.run();
+    assert!(stage.query_by_label_contains("7 decoder queries × 9 encoder keys").is_some());
+    let plot = stage.get_by_label("Attention pattern of L0H0").rect();
+    stage.hover_at(plot.min + plot.size() * vec2(8.5 / 9.0, 1.5 / 7.0));
+    stage.run();
+    assert_eq!(stage.state().session.selection.hover, Focus::cell(1, 8));
+    let labels = stage.get_by_label("Key labels").rect();
+    stage.hover_at(labels.center());
+    stage.run();
+    assert_eq!(stage.state().session.selection.hover, Focus::key(4), "a label means its whole column");
+}
+
+#[test]
+fn queries_and_keys_of_different_tokens_stand_in_one_plane() {
+    let mut stage = Stage::new(stacks::translation_capture(), ViewKind::Scatter);
+    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
+    let mut stage = stage.projected().show(vec2(900.0, 600.0));
+    stage.run_steps(4);
+    stage.get_by_label("Query–key plane of L0H0");
+    stage.get_by_label("‹ All heads").click();
+    stage.run_steps(4);
+    assert!(stage.query_by_label_contains("7 queries and 9 keys each").is_some());
+}
+
+#[test]
+fn a_word_lights_the_patches_it_attends_to() {
+    let mut stage = Stage::new(stacks::caption_capture((4, 5)), ViewKind::Heads);
+    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
+    let _ = stage.session.apply(Command::ShowView(ViewKind::Image));
+    let mut stage = stage.show(vec2(1000.0, 700.0));
+    stage.run();
+    assert!(stage.query_by_label_contains("mean over all queries").is_some(), "nothing is picked yet");
+    stage.get_by_label("Word 3 disc").click();
+    stage.run();
+    assert!(stage.query_by_label_contains("What disc attends to").is_some());
+    let picture = stage.get_by_label("Picture with attention").rect();
+    stage.hover_at(picture.center());
+    stage.run();
+    let hover = stage.state().session.selection.hover;
+    assert!(hover.query == Some(3) && hover.key.is_some(), "a patch under the pointer answers the word: {hover:?}");
+    let decoder = stage.get_by_role_and_label(Role::RadioButton, "Stack Decoder");
+    assert!(decoder.accesskit_node().is_disabled(), "the decoder's keys are words, not patches");
+}
+
+#[test]
+fn a_part_of_a_pair_says_what_it_leaves_out() {
+    for view in [ViewKind::Heads, ViewKind::Heatmap] {
+        let mut stage = Stage::new(stacks::pair_capture(), view).show(vec2(1100.0, 700.0));
+        stage.run();
+        stage.get_by_role_and_label(Role::RadioButton, "Sentences A→B").click();
+        stage.run();
+        assert_eq!(stage.state().session.settings.views.sentences, SentenceFilter::AToB);
+        let capture = Arc::clone(stage.state().session.latest_capture().unwrap());
+        let heads = if view == ViewKind::Heads { 0..4 } else { 0..1 };
+        // The first five tokens are the first sentence, its closing token included.
+        let to_b = |head| {
+            let pattern = capture.stored_pattern(HeadId::single(0, head)).unwrap();
+            (0..5).map(|query| pattern.row(query).unwrap()[5..].iter().sum::<f32>()).sum::<f32>()
+        };
+        let n_rows = 5.0 * heads.len() as f32;
+        let percent = 100.0 * heads.map(to_b).sum::<f32>() / n_rows;
+        let text = format!("A→B: {percent:.0} % of the attention of A; the other {:.0} %", 100.0 - percent);
+        assert!(stage.query_by_label_contains(&text).is_some(), "{text} in {}", view.label());
+    }
+    let mut stage = Stage::new(sentence(), ViewKind::Heads).show(vec2(900.0, 600.0));
+    stage.run();
+    assert!(stage.query_by_label_contains("Sentences").is_none(), "one sentence has no parts");
+}
+
+#[test]
+fn heads_that_share_keys_say_so() {
+    let mut stage = Stage::new(stacks::shared_keys_capture(8), ViewKind::Heads).show(vec2(900.0, 600.0));
+    stage.run();
+    let gap = |a: &str, b: &str| stage.get_by_label(b).rect().left() - stage.get_by_label(a).rect().right();
+    assert!(gap("Head 3", "Head 4") > gap("Head 2", "Head 3") + 3.0, "a gap between the groups");
+    stage.get_by_label("Head 5").hover();
+    stage.run_steps(20);
+    assert!(stage.query_by_label_contains("Heads 4–7 share keys and values 1").is_some());
+}
+
+#[test]
+fn windows_are_named_in_the_layer_choice_and_the_legend() {
+    let mut stage = Stage::new(stacks::window_capture(12, 4), ViewKind::Heatmap).show(vec2(900.0, 700.0));
+    stage.run();
+    assert!(stage.query_by_label_contains("causal, window 4").is_some());
+    let plot = stage.get_by_label("Attention pattern of L0H0").rect();
+    stage.hover_at(plot.min + plot.size() * vec2(0.5 / 12.0, 10.5 / 12.0));
+    stage.run();
+    stage.get_by_label("outside the window");
+    stage.get_by_label("Next layer").click();
+    stage.run();
+    assert!(stage.query_by_label_contains("window 4").is_none(), "the second layer sees all");
+    let mut options = Stage::new(stacks::window_capture(12, 4), ViewKind::Heatmap).show_options();
+    options.run();
+    assert!(options.query_by_label_contains("Outside the window of 4").is_some());
+}
+
 /// Writes pictures of the views to the folder named by `VIEW_PICTURES`, for a person to look at.
 #[cfg(feature = "snapshots")]
 #[test]
@@ -294,5 +445,25 @@ fn pictures_of_the_views() {
                 stage.render().unwrap().save(folder.join(file)).unwrap();
             }
         }
+    }
+}
+
+/// Writes the made-up captures to the folder named by `CAPTURES`, to open them in the real window.
+#[test]
+fn captures_to_look_at() {
+    use attnscope::capture::file::{FileSite, write};
+
+    let Some(folder) = std::env::var_os("CAPTURES") else { return };
+    for capture in [
+        stacks::translation_capture(),
+        stacks::summary_capture(120, 9),
+        stacks::caption_capture((10, 14)),
+        stacks::two_tower_capture((8, 8)),
+        stacks::shared_keys_capture(14),
+        stacks::window_capture(24, 6),
+        stacks::pair_capture(),
+    ] {
+        let path = std::path::Path::new(&folder).join(format!("{}.safetensors", capture.model().name));
+        write(&[&capture], &FileSite::DEFAULT, &mut std::fs::File::create(path).unwrap()).unwrap();
     }
 }

@@ -96,7 +96,7 @@ impl Bench {
 fn name(request: &Request) -> String {
     match request {
         Request::Load(ModelSource::Bundled(name)) => name.clone(),
-        Request::Run(Input::Ids(ids)) => format!("run {ids:?}"),
+        Request::Run(Input::Ids(ids), _) => format!("run {ids:?}"),
         Request::Export(ExportRequest::Png { path, .. }) => path.display().to_string(),
         other => format!("{other:?}"),
     }
@@ -114,7 +114,7 @@ fn shown(event: &Event) -> String {
 }
 
 fn run(id: u32) -> Request {
-    Request::Run(Input::Ids(vec![id]))
+    Request::Run(Input::Ids(vec![id]), None)
 }
 
 fn load(name: &str) -> Request {
@@ -304,7 +304,7 @@ impl Session {
 
     fn capture(&mut self, text: &str) -> Arc<Capture> {
         let text = TextInput { text: text.to_owned(), ..TextInput::default() };
-        match self.ask(Request::Run(Input::Text(text))).0 {
+        match self.ask(Request::Run(Input::Text(text), None)).0 {
             EventKind::Captured(capture) => capture,
             other => panic!("{other:?}"),
         }
@@ -328,7 +328,7 @@ fn a_model_is_loaded_run_and_projected() {
     assert_eq!(stages, [Stage::Load]);
 
     let text = TextInput { text: "Once upon a time".to_owned(), ..TextInput::default() };
-    let (answer, stages) = session.ask(Request::Run(Input::Text(text)));
+    let (answer, stages) = session.ask(Request::Run(Input::Text(text), None));
     let EventKind::Captured(capture) = answer else { panic!("{answer:?}") };
     assert_eq!(stages, [Stage::Encode, Stage::Forward]);
     assert!(capture.stored_pattern(HeadId::single(0, 0)).is_some());
@@ -355,7 +355,7 @@ fn what_fails_leaves_the_model_as_it_was() {
     failure(session.ask(load("demo:none")).0);
     failure(session.load("preprocessing"));
     assert_eq!(session.capture("the street").model().name, "bert");
-    let empty = failure(session.ask(Request::Run(Input::Text(TextInput::default()))).0);
+    let empty = failure(session.ask(Request::Run(Input::Text(TextInput::default()), None)).0);
     assert_eq!(empty.summary, "The text is empty");
     let outside = failure(session.ask(run(1_000_000)).0);
     assert!(outside.summary.contains("outside the vocabulary"), "{outside:?}");

@@ -139,10 +139,14 @@ impl App {
         for command in self.commands.take() {
             match &command {
                 Command::Hover(focus) if *focus == self.session.selection.hover => continue,
-                Command::SetText(_) | Command::SetTextB(_) => {
-                    self.run_at = Some(ctx.input(|input| input.time) + TYPING_PAUSE_SECS);
+                Command::SetText(_) | Command::SetTextB(_) | Command::SetTarget(_) => self.run_soon(ctx),
+                // Other options write another text.
+                Command::SetWriting(_)
+                    if self.session.model.latest().is_some_and(|model| self.session.writes_target(&model.spec)) =>
+                {
+                    self.run_soon(ctx);
                 }
-                Command::Run => self.run_at = None,
+                Command::Run | Command::Continue => self.run_at = None,
                 _ => {}
             }
             let sets_appearance = matches!(command, Command::SetAppearance(_));
@@ -213,7 +217,7 @@ impl App {
         for effect in effects {
             match effect {
                 Effect::Submit(job, request) => {
-                    if matches!(request, Request::Run(_)) {
+                    if matches!(request, Request::Run(..)) {
                         self.job_started.insert(job, Instant::now());
                     }
                     self.jobs.submit(job, request);
@@ -313,6 +317,10 @@ impl App {
             let name = "pasted picture".to_owned();
             self.commands.push(Command::SetImage(ImageSource::Memory { name, pixels }));
         }
+    }
+
+    fn run_soon(&mut self, ctx: &egui::Context) {
+        self.run_at = Some(ctx.input(|input| input.time) + TYPING_PAUSE_SECS);
     }
 
     fn run_typed_text(&mut self, ctx: &egui::Context) {

@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, Key, Modifiers, RichText, TextEdit, TextureHandle, Ui, vec2};
 
-use super::{failure_ui, input_chooser};
+use super::{failure_ui, input_chooser, target::TargetPanel, written::written_ui};
 use crate::{
     capture::{Capture, Matrix, RgbaBuffer, Token},
     ids::{CaptureId, Side},
@@ -31,6 +31,7 @@ const THUMBNAIL_PX: usize = 256;
 pub struct InputPanel {
     text: String,
     text_b: String,
+    target: TargetPanel,
     search: String,
     search_open: bool,
     search_wants_focus: bool,
@@ -43,20 +44,27 @@ impl InputPanel {
     /// Draws the panel.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
         section_ui(ui, cx.theme, "Input");
-        let sees = cx.session.model.latest().is_some_and(|it| it.spec.modality.image().is_some());
+        let model = cx.session.model.latest().map(|model| &model.spec);
+        let spec = model.or_else(|| cx.session.latest_capture().map(|capture| capture.model()));
         if let Some(file) = &cx.session.opened {
             input_chooser::input_chooser_ui(ui, cx, file);
-        } else if sees {
-            self.picture_ui(ui, cx);
         } else {
-            self.text_ui(ui, cx);
+            let sees = spec.is_some_and(|spec| spec.modality.image().is_some());
+            if sees {
+                self.picture_ui(ui, cx);
+            }
+            if !sees || spec.is_some_and(|spec| spec.modality.text().is_some()) {
+                self.text_ui(ui, cx);
+            }
+            if let Some(spec) = model {
+                self.target.ui(ui, cx, spec);
+            }
         }
         if let Some(failure) = cx.session.capture.failure() {
             failure_ui(ui, cx, failure);
         }
-        if let Some(capture) = cx.session.latest_capture()
-            && capture.image().is_none()
-        {
+        if let Some(capture) = cx.session.latest_capture() {
+            written_ui(ui, cx, capture);
             self.tokens_ui(ui, cx, capture, pattern);
         }
     }
@@ -143,14 +151,17 @@ impl InputPanel {
         let key_tint = query_row.as_deref().map(|weights| ChipTint { weights, color: cx.theme.key });
         let query_tint = key_column.as_deref().map(|weights| ChipTint { weights, color: cx.theme.query });
 
-        let tokens = capture.tokens(query_side);
-        section_ui(ui, cx.theme, &format!("{} tokens", tokens.len()));
-        self.search_ui(ui, cx, tokens);
-        if query_side == key_side {
-            self.query_chips.ui(ui, cx, query_side, key_tint.or(query_tint), MAX_CHIPS_HEIGHT);
-        } else {
-            self.query_chips.ui(ui, cx, query_side, query_tint, MAX_CHIPS_HEIGHT / 2.0);
-            section_ui(ui, cx.theme, &format!("{} {} tokens", capture.tokens(key_side).len(), side_name(key_side)));
+        // Patches stand on the picture instead.
+        let on_picture = capture.picture_side();
+        if on_picture != Some(query_side) {
+            let tokens = capture.tokens(query_side);
+            section_ui(ui, cx.theme, &tokens_title(tokens.len(), query_side));
+            self.search_ui(ui, cx, tokens);
+            let (tint, part) = if query_side == key_side { (key_tint.or(query_tint), 1.0) } else { (query_tint, 0.5) };
+            self.query_chips.ui(ui, cx, query_side, tint, MAX_CHIPS_HEIGHT * part);
+        }
+        if query_side != key_side && on_picture != Some(key_side) {
+            section_ui(ui, cx.theme, &tokens_title(capture.tokens(key_side).len(), key_side));
             self.key_chips.ui(ui, cx, key_side, key_tint, MAX_CHIPS_HEIGHT / 2.0);
         }
     }
@@ -191,7 +202,8 @@ impl InputPanel {
     }
 }
 
-fn editor_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &'static str) -> egui::Response {
+/// A text field of several lines that scrolls.
+pub(super) fn editor_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &'static str) -> egui::Response {
     egui::ScrollArea::vertical()
         .id_salt(name)
         .max_height(MAX_EDITOR_HEIGHT)
@@ -232,10 +244,10 @@ fn picture_caption(capture: &Capture, source: &RgbaBuffer) -> String {
     format!("{name} · {} × {} px · {} × {} patches", source.width, source.height, grid.1, grid.0)
 }
 
-const fn side_name(side: Side) -> &'static str {
+fn tokens_title(n: usize, side: Side) -> String {
     match side {
-        Side::Only => "input",
-        other => other.name(),
+        Side::Only => format!("{n} tokens"),
+        other => format!("{n} {} tokens", other.name()),
     }
 }
 

@@ -1,16 +1,21 @@
 //! The selected head and tokens in exact numbers, and the options of the view.
 
-use eframe::egui::{self, RichText, Ui};
+use eframe::egui::{self, RichText, Role, Ui, WidgetInfo};
 
 use crate::{
-    analysis::stats::{HeadStats, head_stats},
+    analysis::{
+        attention,
+        stats::{HeadStats, head_stats},
+    },
     capture::{Capture, Matrix, Token},
     ids::{CaptureId, HeadId, StackKind},
     session::{Command, Focus, Session},
+    spec::LayerSpec,
     ui::{
         ViewCtx,
         memo::Memo,
         theme::GRID,
+        views::{grouped, sharing_text, stack_name},
         widgets::{BarRow, field_ui, percent_text, section_ui, stepper_ui},
     },
 };
@@ -92,10 +97,33 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     if let Some(next) = stepper_ui(ui, cx.theme, "Head", head.head, n_heads(cx.session)) {
         cx.send(Command::SelectHead(HeadId { head: next, ..head }));
     }
-    if let Some(layer) = stack.layers.get(head.layer)
-        && layer.n_kv_heads != layer.n_heads
-    {
-        field_ui(ui, cx.theme, "Key/value head", layer.kv_head(head.head).to_string());
+    if let Some(layer) = stack.layers.get(head.layer) {
+        layer_ui(ui, cx, layer, head.head, stack.causal);
+    }
+}
+
+/// What is special about a layer's attention; nothing in an ordinary one.
+fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, layer: &LayerSpec, head: usize, causal: bool) {
+    let line = |ui: &mut Ui, text: String, meaning: &str| {
+        ui.add(egui::Label::new(RichText::new(text).small().color(cx.theme.text_weak)).wrap()).on_hover_text(meaning);
+    };
+    if let Some(text) = sharing_text(layer, head) {
+        line(ui, text, "Grouped-query attention: fewer sets of keys and values than heads");
+    }
+    if let Some(reach) = layer.window {
+        let (n, before) = (grouped(reach), grouped(reach.saturating_sub(1)));
+        let text = if causal {
+            format!("Window {n}: sees at most itself and the {before} tokens before")
+        } else {
+            format!("Window {n}: sees at most the {before} tokens on either side")
+        };
+        line(ui, text, "Sliding-window attention: keys further away are ruled out");
+    }
+    if layer.biased {
+        line(ui, "A bias by position is added to the scores".to_owned(), "Relative positions (T5, BEiT) or ALiBi");
+    }
+    if let Some(cap) = layer.softcap {
+        line(ui, format!("Scores are soft-capped at ±{cap}"), "cap · tanh(score / cap), before the mask");
     }
 }
 
@@ -103,7 +131,16 @@ fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: impl Iterator<Item = StackKind
     ui.horizontal(|ui| {
         ui.label(RichText::new("Stack").color(cx.theme.text_weak));
         for kind in kinds {
-            if ui.selectable_label(kind == chosen, kind.name()).clicked() {
+            let response = ui.selectable_label(kind == chosen, stack_name(kind));
+            response.widget_info(|| {
+                WidgetInfo::selected(
+                    Role::RadioButton,
+                    true,
+                    kind == chosen,
+                    format!("Inspect stack {}", stack_name(kind)),
+                )
+            });
+            if response.clicked() {
                 cx.send(Command::SelectStack(kind));
             }
         }
@@ -193,10 +230,11 @@ fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Ma
 
     let text = weight.map(|weight| format!("{weight:.5}  ({})", percent_text(weight)));
     field_ui(ui, cx.theme, "Weight", or_absent(text));
-    let score = pair.and_then(|(query, key)| score(capture, cx.session.selection.head, query, key));
+    let score = pair.and_then(|(query, key)| attention::score(capture, cx.session.selection.head, query, key));
     let text = score
         .map(|score| if score.is_finite() { format!("{score:.4}").replace('-', "−") } else { "masked".to_owned() });
-    field_ui(ui, cx.theme, "Score", or_absent(text)).on_hover_text("q · k times the head's scale, before softmax");
+    field_ui(ui, cx.theme, "Score", or_absent(text))
+        .on_hover_text("q · k times the head's scale, with cap, bias and mask, before softmax");
     let rank = weight.zip(row).map(|(weight, row)| {
         let rank = 1 + row.iter().filter(|&&other| other > weight).count();
         format!("{rank} of {}", row.len())
@@ -237,20 +275,6 @@ impl Ranking<'_> {
             }
         }
     }
-}
-
-/// The score of one cell: recorded, or recomputed from q and k.
-fn score(capture: &Capture, head: HeadId, query: usize, key: usize) -> Option<f32> {
-    if let Some(scores) = &capture.layer(head)?.scores {
-        return scores.head(head.head)?.get(query, key);
-    }
-    let stack = capture.model().stack(head.stack)?;
-    if stack.causal && key > query {
-        return Some(f32::NEG_INFINITY);
-    }
-    let (q, k) = (capture.q(head)?, capture.k(head)?);
-    let dot: f32 = q.row(query)?.iter().zip(k.row(key)?).map(|(q, k)| q * k).sum();
-    Some(dot * stack.layers.get(head.layer)?.scale)
 }
 
 /// Positions and weights of the `n` largest entries, largest first; ties in order of position.

@@ -13,7 +13,9 @@ mod notices;
 mod prediction;
 mod shortcuts;
 mod status_bar;
+mod target;
 mod top_bar;
+mod written;
 
 use eframe::egui::{self, RichText, Ui};
 

@@ -150,7 +150,10 @@ fn summary_text(spec: &ModelSpec) -> String {
     let shapes: Vec<_> = spec
         .stacks
         .iter()
-        .map(|stack| format!("{} × {}", counted(stack.layers.len(), "layer"), counted(stack.max_heads(), "head")))
+        .map(|stack| {
+            let shape = format!("{} × {}", counted(stack.layers.len(), "layer"), counted(stack.max_heads(), "head"));
+            if spec.stacks.len() > 1 { format!("{} {shape}", stack.kind) } else { shape }
+        })
         .collect();
     // A capture of another program may not say how large its model is.
     let size = match spec.n_params {
@@ -159,7 +162,7 @@ fn summary_text(spec: &ModelSpec) -> String {
     };
     // Nor of which family it is.
     let family = if spec.family == ModelSpec::UNKNOWN_FAMILY { String::new() } else { format!("{} · ", spec.family) };
-    format!("{family}{}{size}", shapes.join(" + "))
+    format!("{family}{}{size}", shapes.join(", "))
 }
 
 /// `1 layer`, `2 layers`.

@@ -3,7 +3,7 @@
 use eframe::egui::{RichText, Ui};
 
 use crate::{
-    capture::Prediction,
+    capture::{Prediction, PredictionRow},
     session::{Command, Focus},
     spec::HeadKind,
     ui::{
@@ -27,21 +27,30 @@ pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     if let Some(position) = row.position {
         position_ui(ui, cx, prediction, position);
     }
-    // What is known about a single pair of picture and text takes a sentence.
-    let in_words = prediction.kind == HeadKind::Similarity;
+    if prediction.kind == HeadKind::Similarity {
+        similarity_ui(ui, cx, row);
+        return;
+    }
     for item in &row.top {
         let row = BarRow {
-            label: if in_words { "Picture and text" } else { &item.label },
+            label: &item.label,
             fraction: item.probability,
             value: &percent_text(item.probability),
             color: cx.theme.accent,
             selected: false,
         };
         row.ui(ui, cx.theme).on_hover_text(format!("id {} · probability {:.5}", item.id, item.probability));
-        if in_words {
-            ui.label(RichText::new(&item.label).color(cx.theme.text_weak));
-        }
     }
+}
+
+/// A picture and a text have one number: a bar over its only outcome would say nothing.
+fn similarity_ui(ui: &mut Ui, cx: &ViewCtx<'_>, row: &PredictionRow) {
+    for item in &row.top {
+        ui.label(&item.label);
+    }
+    let meaning = "The cosine between the picture's and the text's summary: 1 is the same direction, 0 nothing in \
+                   common. It tells most beside other texts for the same picture";
+    ui.label(RichText::new(meaning).small().color(cx.theme.text_weak));
 }
 
 /// Names the position and steps through the others.
@@ -70,6 +79,6 @@ const fn title(kind: HeadKind) -> &'static str {
         HeadKind::MaskedLm => "Fills in",
         HeadKind::NextToken => "Next token",
         HeadKind::TextClass | HeadKind::ImageClass | HeadKind::TokenClass => "Class",
-        HeadKind::Similarity => "Fits the picture",
+        HeadKind::Similarity => "Picture and text",
     }
 }

@@ -1,9 +1,9 @@
-//! Controls that several views share: stack and layer choice, captions, option rows.
+//! Controls that several views share: captions, option rows.
 
 use std::ops::RangeInclusive;
 
 use eframe::egui::{
-    Align, Button, Color32, ComboBox, Label, Layout, Response, RichText, Sense, Slider, Stroke, StrokeKind, Ui,
+    Align, Color32, ComboBox, Label, Layout, Response, RichText, Sense, Slider, Stroke, StrokeKind, Ui,
 };
 
 use crate::{
@@ -13,54 +13,6 @@ use crate::{
         theme::{GRID, Theme, text_size},
     },
 };
-
-/// Stack (when there are several) and layer of the selection.
-pub fn stack_and_layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let Some(capture) = cx.session.latest_capture() else { return };
-    let head = cx.session.selection.head;
-    let stacks = &capture.model().stacks;
-    if stacks.len() > 1 {
-        for stack in stacks {
-            let text = match stack.kind.name() {
-                "self" => "Self",
-                "encoder" => "Encoder",
-                "decoder" => "Decoder",
-                "cross" => "Cross",
-                "vision" => "Vision",
-                _ => "Text",
-            };
-            if ui.selectable_label(stack.kind == head.stack, text).clicked() {
-                cx.send(Command::SelectStack(stack.kind));
-            }
-        }
-        ui.add_space(GRID);
-    }
-    let n_layers = capture.stack(head.stack).map_or(0, |stack| stack.layers.len());
-    ui.label(RichText::new("Layer").color(cx.theme.text_weak));
-    ui.scope(|ui| {
-        ui.spacing_mut().item_spacing.x = GRID / 2.0;
-        if step_button(ui, "‹", "Previous layer", head.layer > 0).clicked() {
-            cx.send(Command::SelectLayer(head.layer - 1));
-        }
-        let combo = ComboBox::new("layer", "").selected_text(head.layer.to_string()).width(12.0 * GRID);
-        let combo = combo.show_ui(ui, |ui| {
-            for layer in 0..n_layers {
-                if ui.selectable_label(layer == head.layer, layer.to_string()).clicked() {
-                    cx.send(Command::SelectLayer(layer));
-                }
-            }
-        });
-        combo.response.accessible_name("Layer");
-        if step_button(ui, "›", "Next layer", head.layer + 1 < n_layers).clicked() {
-            cx.send(Command::SelectLayer(head.layer + 1));
-        }
-    });
-}
-
-fn step_button(ui: &mut Ui, text: &str, name: &str, enabled: bool) -> Response {
-    let response = ui.add_enabled(enabled, Button::new(text).min_size([5.0 * GRID, 0.0].into()));
-    response.accessible_name(name).on_hover_text(name)
-}
 
 /// Small weak text on one line, cut with an ellipsis where it does not fit.
 pub fn caption_ui(ui: &mut Ui, theme: &Theme, text: impl Into<String>) -> Response {

@@ -10,8 +10,10 @@ use super::{ViewCtx, theme::GRID};
 use crate::session::ViewKind;
 
 mod camera;
+mod choosers;
 mod controls;
 mod empty;
+mod groups;
 mod heads;
 mod heatmap;
 mod hover;
@@ -19,9 +21,14 @@ mod image;
 mod matrix;
 mod planes;
 mod scatter;
+mod sentences;
 mod source;
 mod text;
 mod texture;
+
+pub use choosers::stack_name;
+pub use controls::grouped;
+pub use groups::sharing_text;
 
 /// Width of the free border around a view, in points.
 const MARGIN_PT: f32 = 3.0 * GRID;

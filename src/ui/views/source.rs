@@ -5,12 +5,17 @@ use crate::{
     capture::{Capture, Matrix, Token},
     ids::{HeadId, StackKind},
     session::{HiddenTokens, Session},
+    spec::LayerSpec,
 };
+
+/// Shape of the layer of `head`.
+pub fn layer_spec(capture: &Capture, head: HeadId) -> Option<&LayerSpec> {
+    capture.model().stack(head.stack)?.layers.get(head.layer)
+}
 
 /// Number of heads in the layer of `head`.
 pub fn n_heads(capture: &Capture, head: HeadId) -> usize {
-    let spec = capture.model().stack(head.stack).and_then(|stack| stack.layers.get(head.layer));
-    spec.map_or(0, |layer| layer.n_heads)
+    layer_spec(capture, head).map_or(0, |layer| layer.n_heads)
 }
 
 /// Which key positions the options leave out.

@@ -2,7 +2,7 @@
 
 use eframe::egui::{
     Align2, Color32, ColorImage, Context, FontId, Mesh, Painter, Rect, Role, Sense, Stroke, StrokeKind, TextureHandle,
-    TextureOptions, Ui, WidgetInfo, pos2, vec2,
+    TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::{GRID, Theme, text_size},
+        views::groups::{GROUP_GAP_PT, HeadGroups},
     },
 };
 
@@ -27,6 +28,10 @@ pub const BAR_AND_TICKS_PT: f32 = 14.0 * GRID;
 const THUMB_PT: (f32, f32) = (26.0, 60.0);
 /// Between two thumbnails.
 const THUMB_GAP_PT: f32 = 4.0;
+/// Thumbnails are at most this much longer one way than the other.
+const MAX_THUMB_ASPECT: f32 = 1.8;
+/// From a thumbnail's number down to the bracket of its group.
+const BRACKET_PT: f32 = 1.0;
 /// Height of the number under a thumbnail.
 const THUMB_LABEL_PT: f32 = 14.0;
 
@@ -74,22 +79,37 @@ impl HeadThumbs {
         Self { texture, uvs: atlas.tiles.iter().map(uv).collect() }
     }
 
+    /// The size at which a thumbnail is drawn inside a square: its own proportions, unless it is so narrow
+    /// that little could be seen.
+    fn size(&self, idx: usize, side: f32) -> Vec2 {
+        let size = self.uvs.get(idx).map_or(Vec2::splat(1.0), |uv| uv.size() * self.texture.size_vec2());
+        let aspect = (size.x / size.y.max(1.0)).clamp(1.0 / MAX_THUMB_ASPECT, MAX_THUMB_ASPECT);
+        vec2(side * aspect.min(1.0), side / aspect.max(1.0))
+    }
+
     /// Draws a row of `n_heads` thumbnails, without pictures as long as there are none; a click selects
     /// the head.
-    pub fn row_ui(thumbs: Option<&Self>, n_heads: usize, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    pub fn row_ui(thumbs: Option<&Self>, n_heads: usize, groups: HeadGroups, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let head = cx.session.selection.head;
         let n = n_heads.max(1) as f32;
-        let side = ((ui.available_width() + THUMB_GAP_PT) / n - THUMB_GAP_PT).clamp(THUMB_PT.0, THUMB_PT.1).floor();
+        let free = ui.available_width() - groups.gaps_width(n_heads);
+        let side = ((free + THUMB_GAP_PT) / n - THUMB_GAP_PT).clamp(THUMB_PT.0, THUMB_PT.1).floor();
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = vec2(THUMB_GAP_PT, 2.0);
             for idx in 0..n_heads {
+                if groups.gap_before(idx) {
+                    ui.add_space(GROUP_GAP_PT);
+                }
                 let (rect, response) = ui.allocate_exact_size(vec2(side, side + THUMB_LABEL_PT), Sense::click());
                 let selected = idx == head.head;
                 response.widget_info(|| WidgetInfo::selected(Role::RadioButton, true, selected, format!("Head {idx}")));
-                let picture = Rect::from_min_size(rect.min, vec2(side, side));
+                let square = Rect::from_min_size(rect.min, vec2(side, side));
+                let uv = thumbs.and_then(|thumbs| thumbs.uvs.get(idx).copied());
+                let picture =
+                    Rect::from_center_size(square.center(), thumbs.map_or(square.size(), |it| it.size(idx, side)));
                 let painter = ui.painter();
                 painter.rect_filled(picture, 0, cx.theme.masked);
-                if let Some((thumbs, uv)) = thumbs.and_then(|thumbs| Some((thumbs, *thumbs.uvs.get(idx)?))) {
+                if let (Some(thumbs), Some(uv)) = (thumbs, uv) {
                     painter.image(thumbs.texture.id(), picture, uv, Color32::WHITE);
                 }
                 let (stroke, ink) = if selected {
@@ -100,11 +120,16 @@ impl HeadThumbs {
                     (Stroke::new(1.0, cx.theme.rule), cx.theme.text_weak)
                 };
                 painter.rect_stroke(picture, 0, stroke, StrokeKind::Outside);
-                let at = pos2(picture.center().x, rect.bottom());
+                let at = pos2(square.center().x, rect.bottom());
                 let font = FontId::proportional(text_size::SMALL);
                 painter.text(at, Align2::CENTER_BOTTOM, idx.to_string(), font, ink);
+                let below = rect.bottom() + BRACKET_PT;
+                groups.bracket(painter, idx, rect.x_range(), below, THUMB_GAP_PT, cx.theme);
                 if response.clicked() {
                     cx.send(Command::SelectHead(HeadId { head: idx, ..head }));
+                }
+                if let Some(note) = groups.note(idx) {
+                    response.on_hover_text(note);
                 }
             }
         });

@@ -53,7 +53,7 @@ pub struct ChipTint<'a> {
 }
 
 /// What a click on a chip of this sequence stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChipRole {
     /// Its tokens are queries (and, in self-attention, keys with Shift).
     Query,

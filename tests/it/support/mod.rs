@@ -3,4 +3,5 @@
 pub mod hub_bench;
 pub mod hub_server;
 pub mod scripted;
+pub mod stacks;
 pub mod synthetic;

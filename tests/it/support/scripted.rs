@@ -28,6 +28,8 @@ use attnscope::{
 };
 use eframe::egui::{self, ColorImage};
 
+use super::stacks;
+
 /// Layers and heads of every synthetic model.
 pub const N_LAYERS: usize = 3;
 /// Heads of every layer.
@@ -36,7 +38,18 @@ const D_HEAD: usize = 8;
 /// Rows and columns of patches of the synthetic vision model.
 const GRID: usize = 4;
 
-/// A model as the worker describes it: `demo:gpt` reads text, every other bundled name sees pictures.
+/// The made-up capture of a model with several stacks, by its name.
+fn several_stacks(name: &str) -> Option<Capture> {
+    match name {
+        "demo:t5" => Some(stacks::translation_capture()),
+        "demo:captioner" => Some(stacks::caption_capture((GRID, GRID))),
+        "demo:clip" => Some(stacks::two_tower_capture((GRID, GRID))),
+        _ => None,
+    }
+}
+
+/// A model as the worker describes it: a name with `vit` in it sees pictures, `demo:t5`, `demo:captioner` and
+/// `demo:clip` have several stacks, every other reads text.
 pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
     let name = match source {
         ModelSource::Bundled(name) | ModelSource::Hub(name) => name.clone(),
@@ -57,6 +70,10 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         n_params: 1_234_567,
         head: Some(if sees { HeadKind::ImageClass } else { HeadKind::NextToken }),
     };
+    let spec = match several_stacks(&spec.name) {
+        Some(capture) => ModelSpec { name: spec.name, ..ModelSpec::clone(capture.model()) },
+        None => spec,
+    };
     let audit = attnscope::model::audit::Audit {
         n_loaded: 53,
         n_params: 1_234_567,
@@ -71,6 +88,9 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
 /// What a run of `model` on `input` records: q and k from a fixed sequence, patterns as they follow.
 pub fn capture(model: &LoadedModel, input: &Input) -> Arc<Capture> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
+    if let Some(capture) = several_stacks(&model.spec.name) {
+        return Arc::new(capture);
+    }
     let (tokens, info, image) = if let Input::Text(text) = input {
         let tokens = text.text.split_inclusive(' ').enumerate();
         let tokens: Vec<Token> = tokens.map(|(i, word)| token(word.trim(), i)).collect();
@@ -236,7 +256,7 @@ impl ScriptedJobs {
 
     /// How many runs were asked for.
     pub fn n_runs(&self) -> usize {
-        self.0.borrow().submitted.iter().filter(|(_, request)| matches!(request, Request::Run(_))).count()
+        self.0.borrow().submitted.iter().filter(|(_, request)| matches!(request, Request::Run(..))).count()
     }
 }
 
@@ -250,7 +270,7 @@ impl Jobs for ScriptedJobs {
                     script.loaded = Some(Arc::clone(&loaded));
                     EventKind::Loaded(loaded)
                 }
-                Request::Run(input) => EventKind::Captured(capture(script.loaded.as_ref().unwrap(), input)),
+                Request::Run(input, _) => EventKind::Captured(capture(script.loaded.as_ref().unwrap(), input)),
                 Request::Project { .. } => EventKind::Projected(projection(&request)),
                 Request::Export(attnscope::export::ExportRequest::Png { path, .. }) => {
                     EventKind::Exported(path.clone())

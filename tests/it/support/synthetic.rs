@@ -3,7 +3,7 @@
 //! Every pattern is the softmax of scores computed from the capture's own q and k, so every law that
 //! holds for a model's capture holds here too. The same arguments always give the same values.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use attnscope::{
     capture::{
@@ -61,6 +61,15 @@ pub fn image_capture(grid: (usize, usize)) -> Capture {
     // Patches of equal brightness band count as the same "word".
     let words: Vec<usize> =
         std::iter::once(usize::MAX).chain((0..rows * cols).map(|p| (p / cols) / 2 + (p % cols) / 2)).collect();
+    let image = picture(grid);
+    let modality = Modality::Image(ImageSpec { size_px: (rows * 8, cols * 8), patch_px: (8, 8), n_prefix: 1 });
+    let input = InputInfo { image: Some("disc.png".to_owned()), ..InputInfo::default() };
+    build("synthetic-vit", "vit", modality, input, tokens, &words, (2, 5), false, Some(image))
+}
+
+/// A disc on a gradient, covered by `grid` patches of 8 model pixels with a CLS token before them.
+pub fn picture(grid: (usize, usize)) -> ImageInfo {
+    let (rows, cols) = grid;
     let (width, height) = (cols * 16 + 8, rows * 16);
     let pixels = (0..width * height)
         .flat_map(|p| {
@@ -69,16 +78,13 @@ pub fn image_capture(grid: (usize, usize)) -> Capture {
             [(x * 255 / width) as u8, (y * 255 / height) as u8, if disc { 220 } else { 60 }, 255]
         })
         .collect();
-    let image = ImageInfo {
+    ImageInfo {
         grid,
         n_prefix: 1,
         patch_px: (8, 8),
         crop: CropRect { x: 4.0, y: 0.0, width: (cols * 16) as f32, height: height as f32 },
         source: Some(Arc::new(RgbaBuffer { width, height, pixels })),
-    };
-    let modality = Modality::Image(ImageSpec { size_px: (rows * 8, cols * 8), patch_px: (8, 8), n_prefix: 1 });
-    let input = InputInfo { image: Some("disc.png".to_owned()), ..InputInfo::default() };
-    build("synthetic-vit", "vit", modality, input, tokens, &words, (2, 5), false, Some(image))
+    }
 }
 
 fn text(n_tokens: usize, n_layers: usize, n_heads: usize, causal: bool) -> Capture {
@@ -106,7 +112,8 @@ fn text(n_tokens: usize, n_layers: usize, n_heads: usize, causal: bool) -> Captu
     build(name, family, modality, input, tokens, &words, (n_layers, n_heads), causal, None)
 }
 
-fn token(text: &str, id: Option<u32>, special: bool, start: usize) -> Token {
+/// A token of a made-up text that begins at byte `start`.
+pub fn token(text: &str, id: Option<u32>, special: bool, start: usize) -> Token {
     let end = if special || id.is_none() { start } else { start + text.len() };
     Token { text: text.to_owned(), id, special, span: start..end, segment: 0 }
 }
@@ -124,7 +131,6 @@ fn build(
     image: Option<ImageInfo>,
 ) -> Capture {
     let n = tokens.len();
-    let scale = 1.0 / (D_HEAD as f32).sqrt();
     let layer = LayerSpec::new(n_heads, D_HEAD);
     let spec = ModelSpec {
         name: name.to_owned(),
@@ -135,7 +141,7 @@ fn build(
         n_params: 1_000_000,
         head: None,
     };
-    let layers = (0..n_layers).map(|layer| layer_capture(layer, n_heads, words, scale, causal)).collect();
+    let layers = (0..n_layers).map(|idx| layer_capture(idx, &layer, [words, words], causal)).collect();
     let id = CaptureId((n * 1_000_000 + n_layers * 1000 + n_heads * 2 + usize::from(causal)) as u64);
     Capture::new(CaptureParts {
         id,
@@ -152,42 +158,53 @@ fn build(
     .unwrap()
 }
 
-fn layer_capture(layer: usize, n_heads: usize, words: &[usize], scale: f32, causal: bool) -> LayerCapture {
-    let n = words.len();
+/// One layer between the words that ask and the words that answer. Heads that share their keys have one
+/// habit together.
+pub fn layer_capture(idx: usize, layer: &LayerSpec, words: [&[usize]; 2], causal: bool) -> LayerCapture {
+    let [n_query, n_key] = words.map(<[usize]>::len);
     let (mut q, mut k, mut v, mut pattern) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for head in 0..n_heads {
-        let mut random = Random((layer * 997 + head + 1) as u64);
-        let (head_q, head_k) = queries_and_keys(Habit::of(layer, head), words, &mut random);
+    let mut group_k = Vec::new();
+    for head in 0..layer.n_heads {
+        let mut random = Random((idx * 997 + head + 1) as u64);
+        let (head_q, head_k) = queries_and_keys(Habit::of(idx, layer.kv_head(head)), words, &mut random);
+        if head == 0 || layer.kv_head(head) != layer.kv_head(head - 1) {
+            k.extend(head_k.iter().flatten().copied());
+            v.extend((0..n_key * D_HEAD).map(|_| random.symmetric()));
+            group_k = head_k;
+        }
         for (query, q) in head_q.iter().enumerate() {
-            let row = row_of_pattern(q, &head_k, scale, if causal { query + 1 } else { n });
-            pattern.extend(row);
+            let visible = layer.visible(causal, query, n_query, n_key);
+            pattern.extend(row_of_pattern(q, &group_k, layer.scale, visible));
         }
         q.extend(head_q.into_iter().flatten());
-        k.extend(head_k.into_iter().flatten());
-        v.extend((0..n * D_HEAD).map(|_| random.symmetric()));
     }
-    let per_head = |data: Vec<f32>, cols| PerHead::new(data, [n_heads, n, cols]).ok();
+    let per_head = |data: Vec<f32>, shape| Some(PerHead::new(data, shape).unwrap());
     LayerCapture {
-        q: per_head(q, D_HEAD),
-        k: per_head(k, D_HEAD),
-        v: per_head(v, D_HEAD),
-        pattern: per_head(pattern, n),
+        q: per_head(q, [layer.n_heads, n_query, D_HEAD]),
+        k: per_head(k, [layer.n_kv_heads, n_key, D_HEAD]),
+        v: per_head(v, [layer.n_kv_heads, n_key, D_HEAD]),
+        pattern: per_head(pattern, [layer.n_heads, n_query, n_key]),
         ..LayerCapture::default()
     }
 }
 
-/// Softmax of the first `n_visible` scores of one query; the rest is masked.
-fn row_of_pattern(q: &[f32], keys: &[Vec<f32>], scale: f32, n_visible: usize) -> Vec<f32> {
-    let scores: Vec<f64> =
-        keys[..n_visible].iter().map(|k| f64::from(q.iter().zip(k).map(|(a, b)| a * b).sum::<f32>() * scale)).collect();
+/// Softmax of the visible scores of one query; the rest is masked.
+fn row_of_pattern(q: &[f32], keys: &[Vec<f32>], scale: f32, visible: Range<usize>) -> Vec<f32> {
+    let score = |k: &Vec<f32>| f64::from(q.iter().zip(k).map(|(a, b)| a * b).sum::<f32>() * scale);
+    let scores: Vec<f64> = keys[visible.clone()].iter().map(score).collect();
     let max = scores.iter().copied().fold(f64::MIN, f64::max);
     let exps: Vec<f64> = scores.iter().map(|s| (s - max).exp()).collect();
     let sum: f64 = exps.iter().sum();
-    exps.iter().map(|e| (e / sum) as f32).chain(std::iter::repeat_n(0.0, keys.len() - n_visible)).collect()
+    let mut row = vec![0.0; keys.len()];
+    row[visible].iter_mut().zip(exps).for_each(|(weight, e)| *weight = (e / sum) as f32);
+    row
 }
 
-fn queries_and_keys(habit: Habit, words: &[usize], random: &mut Random) -> (Vec<Vec<f32>>, Vec<Vec<f32>>) {
-    let n = words.len();
+fn queries_and_keys(habit: Habit, words: [&[usize]; 2], random: &mut Random) -> (Vec<Vec<f32>>, Vec<Vec<f32>>) {
+    let [asking, answering] = words;
+    let (n_query, n_key) = (asking.len(), answering.len());
+    // Where both differ in length, a diagonal goes from corner to corner.
+    let slope = if n_query == n_key { 1.0 } else { (n_key as f32 - 1.0) / (n_query as f32 - 1.0).max(1.0) };
     // Noise keeps rows from being exact copies of each other; an own mean keeps clouds of q and k apart.
     let mut noisy = |mut features: Vec<f32>, mean: f32| {
         for x in &mut features {
@@ -195,21 +212,25 @@ fn queries_and_keys(habit: Habit, words: &[usize], random: &mut Random) -> (Vec<
         }
         features
     };
-    let mut q = Vec::with_capacity(n);
-    let mut k = Vec::with_capacity(n);
-    for position in 0..n {
+    let mut q = Vec::with_capacity(n_query);
+    let mut k = Vec::with_capacity(n_key);
+    for position in 0..n_query.max(n_key) {
         let (query, key) = match habit {
-            Habit::Previous => (place(position as f32 - 1.0, 1.6), place(position as f32, 1.6)),
-            Habit::Diagonal => (place(position as f32, 1.2), place(position as f32, 1.2)),
+            Habit::Previous => (place(position as f32 * slope - 1.0, 1.6), place(position as f32, 1.6)),
+            Habit::Diagonal => (place(position as f32 * slope, 1.2), place(position as f32, 1.2)),
             Habit::First => (axis(0, 5.0), axis(0, if position == 0 { 5.0 } else { 0.2 })),
             Habit::Induction => {
-                let before = if position == 0 { usize::MAX / 2 } else { words[position - 1] };
-                (word(words[position], 1.5), word(before, 1.5))
+                let before = if position == 0 { usize::MAX / 2 } else { answering[(position - 1) % n_key] };
+                (word(asking[position % n_query], 1.5), word(before, 1.5))
             }
             Habit::Diffuse => (place(position as f32 * 0.1, 0.4), place(position as f32 * 0.1, 0.4)),
         };
-        q.push(noisy(query, 0.05));
-        k.push(noisy(key, -0.05));
+        if position < n_query {
+            q.push(noisy(query, 0.05));
+        }
+        if position < n_key {
+            k.push(noisy(key, -0.05));
+        }
     }
     (q, k)
 }

@@ -6,8 +6,8 @@ use crate::{
     analysis::edges::{EdgeFilter, EdgeSet, select},
     capture::{Capture, Matrix},
     ids::{CaptureId, HeadId, StackKind},
-    session::{HeadSet, HiddenTokens},
-    ui::views::source,
+    session::{HeadSet, HiddenTokens, SentenceFilter},
+    ui::views::{sentences, source},
 };
 
 /// Pattern entries examined in one frame; a few milliseconds on one core.
@@ -26,6 +26,8 @@ pub struct EdgesKey {
     pub filter: EdgeFilter,
     /// Which tokens are left out.
     pub hidden: HiddenTokens,
+    /// Which part of a pair is shown.
+    pub sentences: SentenceFilter,
 }
 
 /// One head's pattern and the lines drawn of it.
@@ -35,6 +37,8 @@ pub struct HeadEdges {
     pub head: usize,
     /// `[query, key]`, as shown.
     pub pattern: Matrix,
+    /// Mass of the rows that are shown, before keys were left out by sentence.
+    pub row_mass: f64,
     /// The lines.
     pub set: EdgeSet,
 }
@@ -72,10 +76,10 @@ impl EdgeCache {
             let Some(slot) = self.heads.get_mut(head) else { continue };
             if slot.is_none() && budget > 0 {
                 budget -= 1;
-                let pattern = source::shown_pattern(capture, HeadId { head, ..layer }, key.hidden);
-                *slot = pattern.map(|pattern| {
+                let shown = sentences::shown(capture, HeadId { head, ..layer }, key.hidden, key.sentences);
+                *slot = shown.map(|sentences::Shown { pattern, row_mass }| {
                     let set = select(&pattern, key.filter);
-                    Arc::new(HeadEdges { head, pattern, set })
+                    Arc::new(HeadEdges { head, pattern, row_mass, set })
                 });
                 if slot.is_none() {
                     continue;

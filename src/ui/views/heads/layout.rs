@@ -68,6 +68,8 @@ pub struct HeadsLayout {
     pub n_query: usize,
     /// Key tokens.
     pub n_key: usize,
+    /// How far each column is moved down, queries then keys: see [`Self::scrolled`].
+    pub shift: [f32; 2],
 }
 
 impl HeadsLayout {
@@ -96,7 +98,19 @@ impl HeadsLayout {
             row_height,
             n_query: input.n_query,
             n_key: input.n_key,
+            shift: [0.0; 2],
         }
+    }
+
+    /// Moves the shorter column along while the longer one scrolls, so that both reach their end together
+    /// and a column that fits is always in sight.
+    pub fn scrolled(mut self, viewport: Rangef) -> Self {
+        let slack = self.height() - viewport.span();
+        let progress = if slack > 0.0 { (viewport.min / slack).clamp(0.0, 1.0) } else { 0.0 };
+        let free = |n: usize| self.height() - n as f32 * self.row_height;
+        // Whole points, so that text stays sharp and the lines are rebuilt less often.
+        self.shift = [self.n_query, self.n_key].map(|n| (progress * free(n)).round());
+        self
     }
 
     /// Tokens in a column.
@@ -118,7 +132,7 @@ impl HeadsLayout {
             Column::Query => self.queries,
             Column::Key => self.keys,
         };
-        Rect::from_x_y_ranges(x, self.row(position))
+        Rect::from_x_y_ranges(x, self.row(column, position))
     }
 
     /// The space for bars beside a token.
@@ -127,27 +141,36 @@ impl HeadsLayout {
             Column::Query => self.query_strip,
             Column::Key => self.key_strip,
         };
-        Rect::from_x_y_ranges(x.shrink(TEXT_PAD_PT), self.row(position).shrink(3.0))
+        Rect::from_x_y_ranges(x.shrink(TEXT_PAD_PT), self.row(column, position).shrink(3.0))
     }
 
     /// Both ends of the line from `query` to `key`.
     pub fn line(&self, query: usize, key: usize) -> [Pos2; 2] {
-        [pos2(self.lines.min, self.row(query).center()), pos2(self.lines.max, self.row(key).center())]
+        [
+            pos2(self.lines.min, self.row(Column::Query, query).center()),
+            pos2(self.lines.max, self.row(Column::Key, key).center()),
+        ]
     }
 
-    /// Rows that touch `y`, clamped to the rows there are.
-    pub fn rows_in(&self, y: Rangef) -> Range<usize> {
-        let n_rows = self.n_query.max(self.n_key);
-        let first = (y.min / self.row_height).floor().max(0.0) as usize;
-        let last = (y.max / self.row_height).ceil().max(0.0) as usize;
-        first.min(n_rows)..last.min(n_rows)
+    /// Queries and keys that touch `y`.
+    pub fn rows_in(&self, y: Rangef) -> [Range<usize>; 2] {
+        [Column::Query, Column::Key].map(|column| {
+            let row = |y: f32| (y - self.shift[column as usize]) / self.row_height;
+            let n = self.n_tokens(column);
+            let first = row(y.min).floor().max(0.0) as usize;
+            let last = row(y.max).ceil().max(0.0) as usize;
+            first.min(n)..last.min(n)
+        })
     }
 
-    /// Rows that the line mesh covers: the visible ones and some around, in steps.
-    pub fn mesh_rows(&self, visible: &Range<usize>) -> Range<usize> {
-        let first = visible.start / ROW_BLOCK * ROW_BLOCK;
-        let last = visible.end.div_ceil(ROW_BLOCK) * ROW_BLOCK;
-        first..last.min(self.n_query.max(self.n_key))
+    /// Queries and keys that the line mesh covers: the visible ones and some around, in steps.
+    pub fn mesh_rows(&self, visible: &[Range<usize>; 2]) -> [Range<usize>; 2] {
+        [Column::Query, Column::Key].map(|column| {
+            let visible = &visible[column as usize];
+            let first = visible.start / ROW_BLOCK * ROW_BLOCK;
+            let last = visible.end.div_ceil(ROW_BLOCK) * ROW_BLOCK;
+            first..last.min(self.n_tokens(column))
+        })
     }
 
     /// The line nearest to `at`, at most `reach` away: its query and key. Of lines that are equally
@@ -169,8 +192,8 @@ impl HeadsLayout {
         best.map(|(_, line)| (line.query as usize, line.key as usize))
     }
 
-    fn row(&self, position: usize) -> Rangef {
-        let top = position as f32 * self.row_height;
+    fn row(&self, column: Column, position: usize) -> Rangef {
+        let top = self.shift[column as usize] + position as f32 * self.row_height;
         Rangef::new(top, top + self.row_height)
     }
 }
@@ -188,17 +211,14 @@ pub struct Line {
     pub weight: f32,
 }
 
-/// The lines that start or end in `rows`, weakest first so that strong ones end up on top; at most
+/// The lines that start or end in `rows` (queries, keys), weakest first so that strong ones end up on top; at most
 /// `max`, the strongest. The second value says how many there were.
-pub fn visible_lines(heads: &[impl AsRef<HeadEdges>], rows: &Range<usize>, max: usize) -> (Vec<Line>, usize) {
+pub fn visible_lines(heads: &[impl AsRef<HeadEdges>], rows: &[Range<usize>; 2], max: usize) -> (Vec<Line>, usize) {
     let mut lines = Vec::new();
     for head in heads {
         let head = head.as_ref();
-        let visible = head
-            .set
-            .edges
-            .iter()
-            .filter(|edge| rows.contains(&(edge.query as usize)) || rows.contains(&(edge.key as usize)));
+        let in_sight = |query: u32, key: u32| rows[0].contains(&(query as usize)) || rows[1].contains(&(key as usize));
+        let visible = head.set.edges.iter().filter(|edge| in_sight(edge.query, edge.key));
         lines.extend(visible.map(|edge| Line {
             head: head.head as u32,
             query: edge.query,
@@ -237,8 +257,24 @@ mod tests {
         let layout = layout(800.0, 512);
         assert_eq!(layout.row_height, MIN_ROW_PT);
         assert_eq!(layout.height(), 512.0 * MIN_ROW_PT);
-        assert_eq!(layout.rows_in(Rangef::new(180.0, 360.0)), 10..20);
-        assert_eq!(layout.mesh_rows(&(10..20)), 8..24);
+        assert_eq!(layout.rows_in(Rangef::new(180.0, 360.0)), [10..20, 10..20]);
+        assert_eq!(layout.mesh_rows(&[10..20, 10..20]), [8..24, 8..24]);
+    }
+
+    #[test]
+    fn the_shorter_column_keeps_in_sight_while_the_longer_one_scrolls() {
+        let input = HeadsLayoutInput { width: 800.0, height: 500.0, n_query: 7, n_key: 200, text_widths: [80.0, 60.0] };
+        let layout = HeadsLayout::compute(input);
+        for top in [0.0, 1000.0, layout.height() - 500.0] {
+            let viewport = Rangef::new(top, top + 500.0);
+            let scrolled = layout.scrolled(viewport);
+            assert_eq!(scrolled.rows_in(viewport)[0], 0..7, "all queries at {top}");
+            assert!(scrolled.rows_in(viewport)[1].len() < 30);
+        }
+        let end = layout.scrolled(Rangef::new(layout.height() - 500.0, layout.height()));
+        let bottom = |column, position| end.token_rect(column, position).bottom();
+        assert!((bottom(Column::Query, 6) - bottom(Column::Key, 199)).abs() < 1.0, "both end together");
+        assert_eq!(layout.scrolled(Rangef::new(0.0, 9000.0)), layout, "nothing moves where everything fits");
     }
 
     #[test]

@@ -3,15 +3,13 @@
 
 use std::{ops::Range, sync::Arc};
 
-use eframe::egui::{
-    FontId, Id, Mesh, Painter, Pos2, Rangef, Rect, Role, ScrollArea, Sense, Shape, Ui, Vec2, WidgetInfo, pos2, vec2,
-};
+use eframe::egui::{FontId, Mesh, Pos2, Rect, Role, ScrollArea, Sense, Shape, Ui, Vec2, WidgetInfo, pos2, vec2};
 
-use super::{controls, empty, hover::HoverSender, source, text};
+use super::{choosers, controls, empty, groups::HeadGroups, hover::HoverSender, sentences, source, text};
 use crate::{
     capture::{Capture, Token},
     ids::{CaptureId, StackKind},
-    session::{Command, Focus, HeadSet, Selection},
+    session::{Command, Focus, HeadSet, SentenceFilter},
     ui::{
         ViewCtx,
         memo::Memo,
@@ -19,11 +17,13 @@ use crate::{
     },
 };
 
+mod columns;
 mod edges;
 pub mod layout;
 mod options;
 mod paint;
 mod readout;
+mod swatches;
 
 use edges::{EdgeCache, EdgesKey, HeadEdges, Known};
 use layout::{Column, HeadsLayout, HeadsLayoutInput, Line};
@@ -34,8 +34,6 @@ const MAX_LINES: usize = 12_000;
 const LINE_REACH_PT: f32 = 4.0;
 /// Height of the column headings.
 const HEADING_PT: f32 = 6.0 * GRID;
-/// Size of a head's swatch.
-const SWATCH_PT: Vec2 = vec2(26.0, 24.0);
 
 /// The Heads view with what it remembers between frames.
 #[derive(Default)]
@@ -63,7 +61,7 @@ struct LinesKey {
     heads_on: HeadSet,
     n_missing: usize,
     layout: HeadsLayout,
-    rows: Range<usize>,
+    rows: [Range<usize>; 2],
     dark: bool,
     pixels_per_point: f32,
 }
@@ -81,12 +79,12 @@ struct Scene<'a> {
     keys: &'a [Token],
     heads: &'a [Arc<HeadEdges>],
     layout: HeadsLayout,
-    /// Which key positions are left out.
-    left_out: Vec<bool>,
+    /// Which queries and which keys are left out.
+    left_out: [Vec<bool>; 2],
     /// Where layout coordinates start on screen.
     origin: Pos2,
-    /// Rows on screen.
-    visible: Range<usize>,
+    /// Queries and keys on screen.
+    visible: [Range<usize>; 2],
 }
 
 impl Scene<'_> {
@@ -109,38 +107,42 @@ impl HeadsView {
             layer: selection.head.layer,
             filter: cx.session.settings.views.heads.filter,
             hidden: cx.session.settings.views.hidden,
+            sentences: sentences::filter(cx.session, capture),
         };
         let known = self.edges.update(capture, key, selection.heads_on);
         if known.n_missing > 0 {
             ui.ctx().request_repaint();
         }
         ui.horizontal_wrapped(|ui| {
-            controls::stack_and_layer_ui(ui, cx);
+            choosers::stack_and_layer_ui(ui, cx);
+            choosers::sentences_ui(ui, cx);
             ui.add_space(2.0 * GRID);
-            swatches_ui(ui, cx, source::n_heads(capture, selection.head));
+            let groups = HeadGroups::of(capture, selection.head);
+            swatches::swatches_ui(ui, cx, source::n_heads(capture, selection.head), groups);
         });
         if let Some(sentence) = nothing_to_draw(cx, capture, &known) {
             self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, sentence);
             return;
         }
-        let caption = controls::caption_ui(ui, cx.theme, caption(&known));
+        let caption = controls::caption_ui(ui, cx.theme, caption(&known, key.sentences));
         let caption_rect = caption.rect;
         let area = ui.available_rect_before_wrap();
         let layout = self.layout(ui, capture, key.stack, area.size());
         let headings = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
-        headings_ui(ui.painter(), headings, &layout, key.stack, cx);
+        columns::headings_ui(ui.painter(), headings, &layout, key.stack, cx);
         ui.allocate_rect(headings, Sense::hover());
 
         let scroll = ScrollArea::vertical().auto_shrink(false).id_salt(("rows", key.capture.0, key.stack));
         let shown = scroll.show_viewport(ui, |ui, viewport| {
             let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), layout.height()), Sense::hover());
+            let layout = layout.scrolled(viewport.y_range());
             let scene = Scene {
                 queries: capture.query_tokens(key.stack),
                 keys: capture.key_tokens(key.stack),
                 heads: &known.heads,
                 layout,
-                left_out: source::hidden_keys(capture, key.stack, key.hidden),
+                left_out: columns::left_out(capture, &key),
                 origin: rect.min,
                 visible: layout.rows_in(viewport.y_range()),
             };
@@ -174,6 +176,8 @@ impl HeadsView {
     fn layout(&mut self, ui: &Ui, capture: &Capture, stack: StackKind, area: Vec2) -> HeadsLayout {
         let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
         let key = WidthsKey { capture: capture.id(), stack, pixels_per_point: ui.pixels_per_point() };
+        // Headings that tell the sides apart must fit over short words.
+        let least = if stack == StackKind::Cross { columns::HEADING_WIDTH_PT } else { 0.0 };
         let text_widths = self
             .widths
             .get_or_update(key, || [queries, keys].map(|tokens| text::widest(ui.painter(), tokens, text_size::BODY)));
@@ -183,7 +187,7 @@ impl HeadsView {
             height: area.y - HEADING_PT - GRID,
             n_query: queries.len(),
             n_key: keys.len(),
-            text_widths,
+            text_widths: text_widths.map(|width| width.max(least)),
         })
     }
 
@@ -210,10 +214,10 @@ impl HeadsView {
                 at(&mesh, scene.origin)
             });
             painter.add(Shape::Mesh(isolated));
-            bars(&painter, scene, focus, cx);
+            columns::bars(&painter, scene, focus, cx);
         }
 
-        let over_columns = [Column::Query, Column::Key].map(|column| column_ui(ui, cx, scene, column));
+        let over_columns = [Column::Query, Column::Key].map(|column| columns::column_ui(ui, cx, scene, column));
         let mut hovered = over_columns.into_iter().flatten().next();
         if let Some(pointer) = line_response.hover_pos() {
             let found = scene.layout.line_at((pointer - scene.origin).to_pos2(), &lines.drawn, LINE_REACH_PT);
@@ -230,51 +234,6 @@ impl HeadsView {
         self.hover.report(cx, hovered.unwrap_or(Focus::NONE));
         lines.n_all
     }
-}
-
-/// Draws the visible tokens of one column; returns what the pointer means.
-fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -> Option<Focus> {
-    let selection = &cx.session.selection;
-    let tokens = scene.tokens(column);
-    let focus = selection.focus();
-    let mut hovered = None;
-    for position in scene.visible.start..scene.visible.end.min(tokens.len()) {
-        let cell = scene.layout.token_rect(column, position).translate(scene.origin.to_vec2());
-        let text = source::token_text(tokens, position);
-        let (here, name, pinned, focused) = match column {
-            Column::Query => (Focus::query(position), "Query", selection.pinned.query, focus.query),
-            Column::Key => (Focus::key(position), "Key", selection.pinned.key, focus.key),
-        };
-        let response = ui.interact(cell, token_id(ui, column, position), Sense::click());
-        let is_pinned = pinned == Some(position);
-        response
-            .widget_info(|| WidgetInfo::selected(Role::Button, true, is_pinned, format!("{name} {position} {text}")));
-        let look = paint::TokenLook {
-            hovered: focused == Some(position) || response.has_focus(),
-            pinned: is_pinned,
-            left_out: column == Column::Key && scene.left_out.get(position) == Some(&true),
-        };
-        paint::token(ui.painter(), cell, column, &text, look, cx.theme);
-        if response.hovered() {
-            hovered = Some(with_pinned_partner(selection, here));
-        }
-        if response.clicked() {
-            cx.send(Command::Pin(here));
-        }
-    }
-    hovered
-}
-
-/// A hovered key with a pinned query means their cell, and the other way round.
-fn with_pinned_partner(selection: &Selection, here: Focus) -> Focus {
-    Focus {
-        query: here.query.or(selection.pinned.query.filter(|_| selection.pinned.key.is_none())),
-        key: here.key.or(selection.pinned.key.filter(|_| selection.pinned.query.is_none())),
-    }
-}
-
-fn token_id(ui: &Ui, column: Column, position: usize) -> Id {
-    ui.scope_id().with((column, position))
 }
 
 /// The lines that `focus` means: of a query, of a key, or of one cell.
@@ -296,74 +255,10 @@ fn isolated_lines(scene: &Scene<'_>, focus: Focus) -> Vec<Line> {
     lines
 }
 
-/// Bars beside the tokens of the other column: how much each head attends between them and the focus.
-fn bars(painter: &Painter, scene: &Scene<'_>, focus: Focus, cx: &ViewCtx<'_>) {
-    let mut mesh = Mesh::default();
-    let column = if focus.query.is_some() { Column::Key } else { Column::Query };
-    for position in scene.visible.start..scene.visible.end.min(scene.layout.n_tokens(column)) {
-        let weight = |head: &HeadEdges| match focus {
-            Focus { query: Some(query), key } if key.is_none_or(|key| key == position) => {
-                head.pattern.get(query, position)
-            }
-            Focus { query: None, key: Some(key) } => head.pattern.get(position, key),
-            _ => None,
-        };
-        let weights: Vec<_> = scene.heads.iter().filter_map(|head| Some((head.head, weight(head)?))).collect();
-        if !weights.is_empty() {
-            let strip = scene.layout.strip_rect(column, position).translate(scene.origin.to_vec2());
-            paint::bars(&mut mesh, strip, &weights, cx.theme);
-        }
-    }
-    painter.add(Shape::mesh(mesh));
-}
-
 fn at(mesh: &Mesh, origin: Pos2) -> Arc<Mesh> {
     let mut mesh = mesh.clone();
     mesh.translate(origin.to_vec2());
     Arc::new(mesh)
-}
-
-fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, stack: StackKind, cx: &ViewCtx<'_>) {
-    let [query, key] = match stack {
-        StackKind::Cross => ["Query (decoder)", "Key (encoder)"],
-        _ => ["Query", "Key"],
-    };
-    let y = rect.center().y;
-    let x = |range: Rangef, from_right: bool| {
-        rect.left() + if from_right { range.max - layout::TEXT_PAD_PT } else { range.min + layout::TEXT_PAD_PT }
-    };
-    paint::column_heading(painter, pos2(x(layout.queries, true), y), Column::Query, query, cx.theme);
-    paint::column_heading(painter, pos2(x(layout.keys, false), y), Column::Key, key, cx.theme);
-}
-
-/// One swatch per head: a click turns its lines on or off, a double click shows it alone.
-fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize) {
-    let selection = &cx.session.selection;
-    ui.label(eframe::egui::RichText::new("Heads").color(cx.theme.text_weak));
-    ui.spacing_mut().item_spacing.x = 2.0;
-    for head in 0..n_heads {
-        let (rect, response) = ui.allocate_exact_size(SWATCH_PT, Sense::click());
-        let on = selection.heads_on.contains(head);
-        response.widget_info(|| WidgetInfo::selected(Role::CheckBox, true, on, format!("Head {head}")));
-        let look = paint::SwatchLook {
-            on,
-            selected: selection.head.head == head,
-            hovered: response.hovered() || response.has_focus(),
-        };
-        paint::swatch(ui.painter(), rect, head, look, cx.theme);
-        if response.double_clicked() {
-            cx.send(Command::SoloHead(head));
-        } else if response.clicked() {
-            cx.send(Command::ToggleHead(head));
-        }
-        response.on_hover_text(format!("Head {head}\nClick to show or hide, double-click to show alone"));
-    }
-    ui.add_space(GRID);
-    let all_on = (0..n_heads).all(|head| selection.heads_on.contains(head));
-    let all = ui.add_enabled(!all_on, eframe::egui::Button::new("All"));
-    if all.accessible_name("Show all heads").clicked() {
-        cx.send(Command::AllHeads);
-    }
 }
 
 fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option<&'static str> {
@@ -381,11 +276,17 @@ fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option
 }
 
 /// What is drawn of what there is.
-fn caption(known: &Known) -> String {
+fn caption(known: &Known, sentences: SentenceFilter) -> String {
     let n_lines: usize = known.heads.iter().map(|head| head.set.edges.len()).sum();
     let n_total: usize = known.heads.iter().map(|head| head.set.n_total).sum();
     let mass: f64 = known.heads.iter().map(|head| head.set.mass_shown).sum();
     let total: f64 = known.heads.iter().map(|head| head.set.mass_total).sum();
     let percent = 100.0 * mass / total.max(f64::MIN_POSITIVE);
-    format!("{} of {} lines, {percent:.0} % of the mass", controls::grouped(n_lines), controls::grouped(n_total))
+    let lines =
+        format!("{} of {} lines, {percent:.0} % of the mass", controls::grouped(n_lines), controls::grouped(n_total));
+    let row_mass: f64 = known.heads.iter().map(|head| head.row_mass).sum();
+    match sentences::left_out_text(sentences, total, row_mass) {
+        Some(left_out) => format!("{lines}; {left_out}"),
+        None => lines,
+    }
 }

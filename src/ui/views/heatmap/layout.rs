@@ -7,6 +7,8 @@ use crate::ui::{theme::GRID, views::texture::BAR_AND_TICKS_PT};
 
 /// Cells of short inputs are no larger than this.
 const MAX_CELL_PT: f32 = 44.0;
+/// Where queries and keys differ in number, cells may be so much longer one way than the other.
+const MAX_ASPECT: f32 = 3.0;
 /// Free space between labels and cells.
 pub const LABEL_GAP_PT: f32 = 6.0;
 /// Height of one label; closer labels are left out.
@@ -43,15 +45,17 @@ pub struct HeatmapLayout {
 }
 
 impl HeatmapLayout {
-    /// Square cells as large as fit, in the middle of the area.
+    /// Cells as large as fit, in the middle of the area: square ones where there are as many queries as keys.
     pub fn compute(input: HeatmapLayoutInput) -> Self {
         let HeatmapLayoutInput { area, n_query, n_key, text_widths } = input;
         let left = (text_widths[0].min(area.width() * MAX_LABELS) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
         let top = (text_widths[1].min(area.height() * MAX_LABELS) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
         let right = BAR_AND_TICKS_PT + 3.0 * GRID;
         let free = (area.size() - vec2(left + right, top)).max(Vec2::splat(1.0));
-        let cell = (free.x / n_key.max(1) as f32).min(free.y / n_query.max(1) as f32).min(MAX_CELL_PT);
-        let size = vec2(cell * n_key as f32, cell * n_query as f32);
+        let fit = (free / vec2(n_key.max(1) as f32, n_query.max(1) as f32)).min(Vec2::splat(MAX_CELL_PT));
+        let aspect = if n_query == n_key { 1.0 } else { MAX_ASPECT };
+        let cell = vec2(fit.x.min(fit.y * aspect), fit.y.min(fit.x * aspect));
+        let size = cell * vec2(n_key as f32, n_query as f32);
         let x = (area.left() + left + (free.x - size.x) / 2.0).round();
         let y = (area.top() + top).round();
         let plot = Rect::from_min_size(pos2(x, y), size);
@@ -95,6 +99,15 @@ mod tests {
             }
             assert!(layout.rows.right() < layout.plot.left() && layout.cols.bottom() < layout.plot.top());
         }
+    }
+
+    #[test]
+    fn a_short_text_over_many_patches_stays_legible_and_inside() {
+        let area = Rect::from_min_size(pos2(0.0, 0.0), vec2(900.0, 500.0));
+        let input = HeatmapLayoutInput { area, n_query: 9, n_key: 197, text_widths: [70.0, 40.0] };
+        let plot = HeatmapLayout::compute(input).plot;
+        let cell = plot.size() / vec2(197.0, 9.0);
+        assert!(area.contains_rect(plot) && (cell.y / cell.x - MAX_ASPECT).abs() < 0.01, "{cell:?}");
     }
 
     #[test]

@@ -2,41 +2,33 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{
-    Color32, Grid, PopupAnchor, Rect, RichText, Role, Sense, TextureHandle, TextureOptions, Ui, WidgetInfo,
-    containers::Tooltip,
-};
+use eframe::egui::{Color32, Rect, Role, Sense, Ui, WidgetInfo};
 
 use super::{
     camera::{self, Camera},
-    controls, empty,
+    choosers, controls, empty,
+    groups::HeadGroups,
     hover::HoverSender,
-    source, text, texture,
+    sentences, source, text, texture,
     texture::HeadThumbs,
 };
 use crate::{
     analysis::attention,
     capture::{Capture, Matrix},
     ids::{CaptureId, HeadId, StackKind},
-    raster::{
-        ColorRange,
-        heatmap::{atlas, heatmap, reduce_by_max},
-    },
-    session::{ColorMapChoice, ColorScale, Command, Focus, HiddenTokens},
-    ui::{
-        ViewCtx,
-        memo::Memo,
-        theme::{GRID, text_size},
-    },
+    session::{ColorScale, Command, Focus},
+    ui::{ViewCtx, memo::Memo, theme::text_size},
 };
 
 pub mod layout;
+mod mask;
 mod paint;
+mod pixels;
+mod readout;
 
 use layout::{HeatmapLayout, HeatmapLayoutInput};
+use pixels::{Picture, PictureKey};
 
-/// Side of a thumbnail in texture pixels.
-const THUMB_PX: usize = 96;
 /// Cells are not zoomed beyond this many points.
 const MAX_CELL_PT: f32 = 96.0;
 
@@ -52,25 +44,6 @@ pub struct HeatmapView {
     hover: HoverSender,
 }
 
-/// Everything the pixels depend on. The head is left at 0 where all heads are meant.
-#[derive(Clone, Copy, PartialEq)]
-struct PictureKey {
-    capture: CaptureId,
-    head: HeadId,
-    hidden: HiddenTokens,
-    map: ColorMapChoice,
-    scale: ColorScale,
-    max_side: usize,
-}
-
-/// One head's pattern and its texture.
-#[derive(Clone)]
-struct Picture {
-    pattern: Matrix,
-    range: ColorRange,
-    texture: TextureHandle,
-}
-
 impl HeatmapView {
     /// Draws the view over all the space that is left in `ui`.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
@@ -81,26 +54,30 @@ impl HeatmapView {
             capture: capture.id(),
             head,
             hidden: cx.session.settings.views.hidden,
+            sentences: sentences::filter(cx.session, capture),
             map: options.color_map,
             scale: options.scale,
             max_side: texture::max_side(ui.ctx()),
         };
-        ui.horizontal_wrapped(|ui| controls::stack_and_layer_ui(ui, cx));
+        ui.horizontal_wrapped(|ui| {
+            choosers::stack_and_layer_ui(ui, cx);
+            choosers::sentences_ui(ui, cx);
+        });
         let layer_key = PictureKey { head: HeadId { head: 0, ..head }, ..key };
         let ctx = ui.ctx().clone();
         let mut is_new = false;
         let picture = self.picture.get_or_update(key, || {
             is_new = true;
-            picture(&ctx, capture, key)
+            pixels::picture(&ctx, capture, key)
         });
         // The picture comes first; the thumbnails of all heads take a frame of their own.
         let thumbs = if is_new && !self.thumbs.knows(&layer_key) {
             ui.ctx().request_repaint();
             None
         } else {
-            Some(self.thumbs.get_or_update(layer_key, || thumbnails(&ctx, capture, layer_key)))
+            Some(self.thumbs.get_or_update(layer_key, || pixels::thumbnails(&ctx, capture, layer_key)))
         };
-        HeadThumbs::row_ui(thumbs.as_ref(), source::n_heads(capture, head), ui, cx);
+        HeadThumbs::row_ui(thumbs.as_ref(), source::n_heads(capture, head), HeadGroups::of(capture, head), ui, cx);
         let Some(picture) = picture else {
             self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, "The attention of this head was not recorded");
@@ -111,7 +88,7 @@ impl HeatmapView {
             empty::sentence_ui(ui, cx.theme, "Every token is left out; change what is left out in the options");
             return;
         }
-        controls::caption_ui(ui, cx.theme, caption(capture, head, &picture.pattern));
+        controls::caption_ui(ui, cx.theme, readout::caption(capture, &key, &picture));
         if self.camera_of != Some((key.capture, head.stack)) {
             self.camera_of = Some((key.capture, head.stack));
             self.camera = Camera::default();
@@ -131,20 +108,18 @@ impl HeatmapView {
             });
             controls::hidden_tokens_ui(ui, cx, options);
         });
-        if is_causal(cx) {
-            controls::heading_ui(ui, cx.theme, "Legend");
-            let masked = crate::raster::colormap::MASKED_COLOR;
-            controls::swatch_row_ui(ui, cx.theme, texture::color(masked), "Ruled out by the causal mask");
-        }
+        mask::legend_ui(ui, cx);
     }
 
     fn plot_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, picture: &Picture) {
         let head = cx.session.selection.head;
         let (queries, keys) = (capture.query_tokens(head.stack), capture.key_tokens(head.stack));
         let widths_key = (capture.id(), head.stack, ui.pixels_per_point());
-        let text_widths = self
+        let mut text_widths = self
             .widths
             .get_or_update(widths_key, || [queries, keys].map(|t| text::widest(ui.painter(), t, text_size::SMALL)));
+        // The names of the axes stand in the corner, where short texts leave little room.
+        text_widths[0] = text_widths[0].max(readout::axis_room(head.stack));
         let [n_query, n_key] = picture.pattern.shape();
         let area = ui.available_rect_before_wrap();
         let layout = HeatmapLayout::compute(HeatmapLayoutInput { area, n_query, n_key, text_widths });
@@ -158,7 +133,8 @@ impl HeatmapView {
 
         let under =
             response.hover_pos().filter(|_| !response.dragged()).and_then(|at| camera::cell_at(content, grid, at));
-        let hovered = under.map_or(Focus::NONE, |(query, key)| Focus::cell(query, key));
+        let on_axis = readout::axis_focus(ui, cx, [queries, keys], &layout, content);
+        let hovered = under.map_or(on_axis, |(query, key)| Focus::cell(query, key));
         self.hover.report(cx, hovered);
         if response.clicked() && !hovered.is_empty() {
             cx.send(Command::Pin(hovered));
@@ -176,6 +152,17 @@ impl HeatmapView {
 
         let [rows, cols] = camera::visible_cells(content, plot, grid);
         let left_out = source::hidden_keys(capture, head.stack, cx.session.settings.views.hidden);
+        if let Some(layer) = source::layer_spec(capture, head) {
+            mask::hatch(
+                &painter,
+                content,
+                grid,
+                &rows,
+                |query| mask::out_of_window(capture, head, layer, query),
+                cx.theme,
+            );
+        }
+        mask::veil(&painter, content, &picture.left_out, cx.theme);
         let focus = selection.focus();
         let row_axis = paint::Axis {
             rect: layout.rows,
@@ -184,7 +171,7 @@ impl HeatmapView {
             visible: rows,
             focus: focus.query,
             text: &|position| source::token_text(queries, position),
-            left_out: &|_| false,
+            left_out: &|position| picture.left_out[0].get(position) == Some(&true),
             color: cx.theme.query,
         };
         let clip = Rect::from_x_y_ranges(layout.rows.x_range(), plot.y_range().expand(4.0));
@@ -196,101 +183,21 @@ impl HeatmapView {
             visible: cols,
             focus: focus.key,
             text: &|position| source::token_text(keys, position),
-            left_out: &|position| left_out.get(position) == Some(&true),
+            left_out: &|position| {
+                left_out.get(position) == Some(&true) || picture.left_out[1].get(position) == Some(&true)
+            },
             color: cx.theme.key,
         };
         let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range());
         col_axis.paint_cols(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
-        paint::axis_names(ui.painter(), plot, cx.theme);
+        paint::axis_names(ui.painter(), plot, readout::axis_names(head.stack), cx.theme);
         let map = texture::color_map(cx.session.settings.views.heatmap.color_map);
         texture::color_bar(ui.painter(), layout.bar, map, picture.range, cx.theme);
         if let Some((query, key)) = under {
-            self.readout_ui(ui, cx, capture, picture, (query, key));
+            let scores =
+                self.scores.get_or_update((capture.id(), head), || attention::scores(capture, head).map(Arc::new));
+            readout::tooltip_ui(ui, cx, capture, picture, scores.as_deref(), (query, key));
         }
         ui.allocate_rect(area, Sense::hover());
     }
-
-    fn readout_ui(
-        &mut self,
-        ui: &Ui,
-        cx: &ViewCtx<'_>,
-        capture: &Capture,
-        picture: &Picture,
-        (query, key): (usize, usize),
-    ) {
-        let head = cx.session.selection.head;
-        let scores = self.scores.get_or_update((capture.id(), head), || attention::scores(capture, head).map(Arc::new));
-        let id = ui.scope_id().with("readout");
-        let layer = ui.layer_id();
-        Tooltip::always_open(ui.ctx().clone(), layer, id, PopupAnchor::Pointer).gap(4.0 * GRID).show(|ui| {
-            Grid::new("readout").num_columns(2).spacing([3.0 * GRID, 2.0]).show(ui, |ui| {
-                let name = |text: &str| RichText::new(text).color(cx.theme.text_weak);
-                ui.label(name("Query"));
-                let text = source::token_text(capture.query_tokens(head.stack), query);
-                ui.label(RichText::new(text).color(cx.theme.query));
-                ui.end_row();
-                ui.label(name("Key"));
-                let text = source::token_text(capture.key_tokens(head.stack), key);
-                ui.label(RichText::new(text).color(cx.theme.key));
-                ui.end_row();
-                let score = scores.as_ref().and_then(|scores| scores.get(query, key));
-                if score == Some(f32::NEG_INFINITY) {
-                    ui.label(name("Weight"));
-                    ui.label("masked");
-                    ui.end_row();
-                    return;
-                }
-                ui.label(name("Weight"));
-                ui.monospace(controls::weight_text(picture.pattern.get(query, key).unwrap_or(f32::NAN)));
-                ui.end_row();
-                if let Some(score) = score {
-                    ui.label(name("Score"));
-                    ui.monospace(format!("{score:.3}"));
-                    ui.end_row();
-                }
-            });
-        });
-    }
-}
-
-fn is_causal(cx: &ViewCtx<'_>) -> bool {
-    let stack = cx.session.selection.stack();
-    cx.session.latest_capture().is_some_and(|c| c.model().stack(stack).is_some_and(|spec| spec.causal))
-}
-
-fn thumbnails(ctx: &eframe::egui::Context, capture: &Capture, key: PictureKey) -> HeadThumbs {
-    let heads = 0..source::n_heads(capture, key.head);
-    let patterns: Vec<Matrix> = heads
-        .map(|head| {
-            let id = HeadId { head, ..key.head };
-            // An unrecorded head keeps its place, empty.
-            source::shown_pattern(capture, id, key.hidden).or_else(|| Matrix::new(vec![0.0], [1, 1]).ok())
-        })
-        .map_while(|pattern| pattern)
-        .collect();
-    let causal = capture.model().stack(key.head.stack).is_some_and(|spec| spec.causal);
-    let map = texture::color_map(key.map);
-    // Enough columns for a texture that is neither too wide nor too high.
-    let columns = (patterns.len() as f32).sqrt().ceil() as usize;
-    let atlas = atlas(&patterns, THUMB_PX, columns, map, key.scale == ColorScale::Log, causal);
-    // Thumbnails of short inputs are enlarged and keep their edges; long ones are reduced on screen.
-    let enlarged = patterns.iter().all(|pattern| pattern.n_cols() <= THUMB_PX / 2);
-    HeadThumbs::load(ctx, &atlas, if enlarged { TextureOptions::NEAREST } else { TextureOptions::LINEAR })
-}
-
-fn picture(ctx: &eframe::egui::Context, capture: &Capture, key: PictureKey) -> Option<Picture> {
-    let pattern = source::shown_pattern(capture, key.head, key.hidden)?;
-    let range = ColorRange::of(pattern.as_slice(), key.scale == ColorScale::Log);
-    let causal = capture.model().stack(key.head.stack).is_some_and(|spec| spec.causal);
-    // Longer inputs than a texture can hold keep their strongest entries.
-    let reduced = reduce_by_max(&pattern, key.max_side);
-    let image = heatmap(&reduced, texture::color_map(key.map), range, causal);
-    Some(Picture { pattern, range, texture: texture::load(ctx, "heatmap", &image, TextureOptions::NEAREST) })
-}
-
-fn caption(capture: &Capture, head: HeadId, pattern: &Matrix) -> String {
-    let [n_query, n_key] = pattern.shape();
-    let causal = capture.model().stack(head.stack).is_some_and(|spec| spec.causal);
-    let masked = if causal { ", causal" } else { "" };
-    format!("{head}, {n_query} queries × {n_key} keys{masked}; each row sums to 1")
 }

@@ -97,13 +97,13 @@ impl Axis<'_> {
     }
 }
 
-/// Names of both axes in the corner between them.
-pub fn axis_names(painter: &Painter, plot: Rect, theme: &Theme) {
+/// Names of both axes (queries, keys) in the corner between them.
+pub fn axis_names(painter: &Painter, plot: Rect, [query, key]: [&str; 2], theme: &Theme) {
     let font = FontId::proportional(text_size::SMALL);
     let corner = plot.min - eframe::egui::Vec2::splat(LABEL_GAP_PT);
-    let key = painter.layout_no_wrap("Key".to_owned(), font.clone(), theme.key);
+    let key = painter.layout_no_wrap(key.to_owned(), font.clone(), theme.key);
     painter.galley(pos2(corner.x - key.size().x, corner.y - 2.0 * key.size().y), key, theme.key);
-    painter.text(corner, Align2::RIGHT_BOTTOM, "Query", font, theme.query);
+    painter.text(corner, Align2::RIGHT_BOTTOM, query, font, theme.query);
 }
 
 /// Outlines the row and the column of a cell, and the cell.

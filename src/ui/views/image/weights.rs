@@ -7,6 +7,25 @@ use crate::{
     ui::views::source,
 };
 
+/// Whose tokens are picked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Picking {
+    /// The patches themselves, in this role.
+    Patches(PatchRole),
+    /// The words that attend to the patches (cross-attention).
+    Words,
+}
+
+impl Picking {
+    /// The role of the picked token: words always ask.
+    pub const fn role(self) -> PatchRole {
+        match self {
+            Self::Patches(role) => role,
+            Self::Words => PatchRole::Query,
+        }
+    }
+}
+
 /// What the overlay is about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Subject {
@@ -17,16 +36,16 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The picked token; without one CLS, without that the mean.
-    pub fn of(focus: Focus, role: PatchRole, n_prefix: usize) -> Self {
-        let picked = match role {
-            PatchRole::Query => focus.query,
-            PatchRole::Key => focus.key,
+    /// The picked token; without one CLS where it stands among the patches, else the mean.
+    pub fn of(focus: Focus, picking: Picking, n_prefix: usize) -> Self {
+        let picked = match picking {
+            Picking::Patches(PatchRole::Key) => focus.key,
+            Picking::Patches(PatchRole::Query) | Picking::Words => focus.query,
         };
-        match picked {
-            Some(position) => Self::Token(position),
-            None if n_prefix > 0 => Self::Token(0),
-            None => Self::Mean,
+        match (picked, picking) {
+            (Some(position), _) => Self::Token(position),
+            (None, Picking::Patches(_)) if n_prefix > 0 => Self::Token(0),
+            (None, _) => Self::Mean,
         }
     }
 
@@ -63,21 +82,23 @@ impl Subject {
     }
 }
 
-/// The focus that picking `position` means in `role`.
-pub const fn focus(position: usize, role: PatchRole) -> Focus {
-    match role {
-        PatchRole::Query => Focus::query(position),
-        PatchRole::Key => Focus::key(position),
+/// The focus that a click on patch `position` means while `pinned` is held.
+pub const fn focus(position: usize, picking: Picking, pinned: Focus) -> Focus {
+    match picking {
+        Picking::Patches(PatchRole::Query) => Focus::query(position),
+        Picking::Patches(PatchRole::Key) => Focus::key(position),
+        // The word stays: the patch is what it attends to.
+        Picking::Words => Focus { query: pinned.query, key: Some(position) },
     }
 }
 
-/// The focus of hovering `position` while `pinned` is held: a cell with the pinned token, else the
+/// The focus of hovering patch `position` while `pinned` is held: a cell with the pinned token, else the
 /// token itself.
-pub const fn hover_focus(position: usize, role: PatchRole, pinned: Focus) -> Focus {
-    match (role, pinned.query, pinned.key) {
-        (PatchRole::Query, Some(query), _) => Focus::cell(query, position),
-        (PatchRole::Key, _, Some(key)) => Focus::cell(position, key),
-        _ => focus(position, role),
+pub const fn hover_focus(position: usize, picking: Picking, pinned: Focus) -> Focus {
+    match (picking, pinned.query, pinned.key) {
+        (Picking::Patches(PatchRole::Query), Some(query), _) => Focus::cell(query, position),
+        (Picking::Patches(PatchRole::Key), _, Some(key)) => Focus::cell(position, key),
+        _ => focus(position, picking, pinned),
     }
 }
 
@@ -85,21 +106,30 @@ pub const fn hover_focus(position: usize, role: PatchRole, pinned: Focus) -> Foc
 mod tests {
     use super::*;
 
+    const PATCHES: Picking = Picking::Patches(PatchRole::Query);
+
+    #[test]
+    fn words_keep_asking_while_patches_answer() {
+        assert_eq!(Subject::of(Focus::NONE, Picking::Words, 1), Subject::Mean, "the first patch is no word");
+        assert_eq!(focus(4, Picking::Words, Focus::query(2)), Focus::cell(2, 4));
+        assert_eq!(hover_focus(4, Picking::Words, Focus::NONE), Focus::key(4));
+    }
+
     #[test]
     fn rows_for_queries_columns_for_keys_and_means_without_a_pick() {
         let pattern = Matrix::new(vec![0.75, 0.25, 0.5, 0.5], [2, 2]).unwrap();
         assert_eq!(Subject::Token(0).weights(&pattern, PatchRole::Query), [0.75, 0.25]);
         assert_eq!(Subject::Token(0).weights(&pattern, PatchRole::Key), [0.75, 0.5]);
         assert_eq!(Subject::Mean.weights(&pattern, PatchRole::Query), [0.625, 0.375]);
-        assert_eq!(Subject::of(Focus::NONE, PatchRole::Query, 1), Subject::Token(0));
-        assert_eq!(Subject::of(Focus::NONE, PatchRole::Query, 0), Subject::Mean);
-        assert_eq!(Subject::of(Focus::query(3), PatchRole::Query, 1), Subject::Token(3));
+        assert_eq!(Subject::of(Focus::NONE, PATCHES, 1), Subject::Token(0));
+        assert_eq!(Subject::of(Focus::NONE, PATCHES, 0), Subject::Mean);
+        assert_eq!(Subject::of(Focus::query(3), PATCHES, 1), Subject::Token(3));
     }
 
     #[test]
     fn hovering_beside_a_pinned_patch_means_their_cell() {
-        assert_eq!(hover_focus(4, PatchRole::Query, Focus::query(2)), Focus::cell(2, 4));
-        assert_eq!(hover_focus(4, PatchRole::Key, Focus::key(2)), Focus::cell(4, 2));
-        assert_eq!(hover_focus(4, PatchRole::Query, Focus::NONE), Focus::query(4));
+        assert_eq!(hover_focus(4, PATCHES, Focus::query(2)), Focus::cell(2, 4));
+        assert_eq!(hover_focus(4, Picking::Patches(PatchRole::Key), Focus::key(2)), Focus::cell(4, 2));
+        assert_eq!(hover_focus(4, PATCHES, Focus::NONE), Focus::query(4));
     }
 }

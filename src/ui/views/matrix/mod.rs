@@ -6,7 +6,8 @@ use eframe::egui::{Mesh, PopupAnchor, Rect, RichText, Role, Sense, Shape, Ui, Wi
 
 use super::{
     camera::Camera,
-    controls,
+    choosers, controls,
+    groups::HeadGroups,
     hover::HoverSender,
     planes::{self, PlanesKey},
     scatter, source,
@@ -16,6 +17,7 @@ use crate::{
     capture::Capture,
     ids::{CaptureId, HeadId, StackKind},
     session::{Command, Focus, PointColor, ViewKind},
+    spec::LayerSpec,
     ui::{ViewCtx, memo::Memo, theme::GRID},
 };
 
@@ -46,6 +48,7 @@ impl MatrixView {
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.session.latest_capture() else { return };
         let stack = cx.session.selection.stack();
+        ui.horizontal_wrapped(|ui| choosers::stack_ui(ui, cx));
         let Some(projection) = planes::shown(cx.session) else {
             self.hover.report(cx, Focus::NONE);
             planes::placeholder_ui(ui, cx);
@@ -100,6 +103,9 @@ impl MatrixView {
         painter.add(Shape::Mesh(mesh));
         paint::grid(&painter, &layout, cx.theme);
         paint::labels(ui.painter(), &layout, cx.theme);
+        if let Some(groups) = common_groups(capture, stack) {
+            paint::groups(ui.painter(), &layout, groups, cx.theme);
+        }
         let selected = cx.session.selection.head;
         paint::frame(&painter, layout.cell(selected.layer, selected.head), cx.theme.accent);
 
@@ -133,6 +139,15 @@ impl MatrixView {
     }
 }
 
+/// How heads share their keys, where all layers of the stack do it alike.
+fn common_groups(capture: &Capture, stack: StackKind) -> Option<HeadGroups> {
+    let layers = &capture.model().stack(stack)?.layers;
+    let shape = |layer: &LayerSpec| (layer.n_heads, layer.n_kv_heads);
+    let first = layers.first().map(shape)?;
+    let alike = layers.iter().all(|layer| shape(layer) == first);
+    alike.then(|| HeadGroups::of(capture, HeadId { stack, layer: 0, head: 0 }))
+}
+
 /// The points of all cells in sight.
 fn points_mesh(projection: &Projection, bounds: &[Rect], layout: &MatrixLayout, cx: &ViewCtx<'_>) -> Mesh {
     let mut mesh = Mesh::default();
@@ -149,9 +164,9 @@ fn points_mesh(projection: &Projection, bounds: &[Rect], layout: &MatrixLayout, 
         let transform = CellTransform::new(*bounds, layout.cell(layer, head));
         let n_points = plane.queries.len() + plane.keys.len();
         let stride = layout::stride(rows.len() * cols.len(), n_points, side);
-        let last = plane.queries.len().max(plane.keys.len()).saturating_sub(1).max(1) as f32;
-        let mut add = |position: usize, point: Option<&[f32; 2]>, mark, tint| {
-            let Some(&point) = point else { return };
+        let mut add = |position: usize, points: &[[f32; 2]], mark, tint| {
+            let Some(&point) = points.get(position) else { return };
+            let last = points.len().saturating_sub(1).max(1) as f32;
             let color = if by_position { cx.theme.position_color(position as f32 / last) } else { tint };
             paint::point(&mut mesh, transform.apply(point), radius, mark, color);
         };
@@ -159,9 +174,9 @@ fn points_mesh(projection: &Projection, bounds: &[Rect], layout: &MatrixLayout, 
             // Taking turns, so that neither kind always covers the other.
             for query_now in [nth % 2 == 0, nth % 2 == 1] {
                 if query_now {
-                    add(position, plane.queries.get(position), Mark::Query, cx.theme.query);
+                    add(position, &plane.queries, Mark::Query, cx.theme.query);
                 } else {
-                    add(position, plane.keys.get(position), Mark::Key, cx.theme.key);
+                    add(position, &plane.keys, Mark::Key, cx.theme.key);
                 }
             }
         }
@@ -203,6 +218,9 @@ fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, head: HeadId, focus:
     let id = ui.scope_id().with("readout");
     Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, PopupAnchor::Pointer).gap(4.0 * GRID).show(|ui| {
         ui.label(RichText::new(head.to_string()).strong());
+        if let Some(note) = HeadGroups::of(capture, head).note(head.head) {
+            controls::caption_ui(ui, cx.theme, note);
+        }
         let (name, text, color) = match focus {
             Focus { query: Some(query), .. } => {
                 ("Query", source::token_text(capture.query_tokens(head.stack), query), cx.theme.query)

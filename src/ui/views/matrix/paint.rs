@@ -1,11 +1,14 @@
 //! Draws the planes of all heads: constants on top, no decisions.
 
 use eframe::egui::{
-    Align2, Color32, FontId, Mesh, Painter, Pos2, Rect, Stroke, StrokeKind, Vec2, epaint::Vertex, pos2, vec2,
+    Align2, Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Stroke, StrokeKind, Vec2, epaint::Vertex, pos2, vec2,
 };
 
 use super::layout::MatrixLayout;
-use crate::ui::theme::{GRID, Theme, text_size};
+use crate::ui::{
+    theme::{GRID, Theme, text_size},
+    views::groups::HeadGroups,
+};
 
 /// Corners of the mark of a query when it is large enough to look round.
 const ROUND_CORNERS: usize = 8;
@@ -73,6 +76,17 @@ pub fn frame(painter: &Painter, cell: Rect, color: Color32) {
 /// A ring around the focused token.
 pub fn ring(painter: &Painter, at: Pos2, radius: f32, color: Color32, theme: &Theme) {
     painter.circle(at, radius + 2.0, color, Stroke::new(1.5, theme.text));
+}
+
+/// Brackets over the columns of heads that share their keys.
+pub fn groups(painter: &Painter, layout: &MatrixLayout, groups: HeadGroups, theme: &Theme) {
+    let [_, cols] = layout.visible();
+    let viewport = layout.viewport;
+    let painter = painter.with_clip_rect(viewport.expand2(vec2(1.0, GRID)).intersect(painter.clip_rect()));
+    for head in cols {
+        let x = layout.cell(0, head).x_range();
+        groups.bracket(&painter, head, Rangef::new(x.min + 1.0, x.max - 1.0), viewport.top() - 1.0, 2.0, theme);
+    }
 }
 
 /// Numbers of layers at the left and of heads on top, beside the cells in sight.

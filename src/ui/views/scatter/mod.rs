@@ -6,7 +6,8 @@ use eframe::egui::{Button, PopupAnchor, Pos2, RichText, Role, Sense, Ui, WidgetI
 use egui_plot::{MarkerShape, Plot, PlotPoint, PlotPoints, PlotTransform, Points};
 
 use super::{
-    controls, empty,
+    choosers, controls, empty,
+    groups::{GROUP_GAP_PT, HeadGroups},
     hover::HoverSender,
     planes::{self, PlanesKey},
     source,
@@ -84,8 +85,8 @@ impl ScatterView {
                 cx.send(Command::ShowView(ViewKind::Matrix));
             }
             ui.add_space(GRID);
-            controls::stack_and_layer_ui(ui, cx);
-            head_ui(ui, cx, source::n_heads(capture, head));
+            choosers::stack_and_layer_ui(ui, cx);
+            head_ui(ui, cx, source::n_heads(capture, head), HeadGroups::of(capture, head));
         });
         let Some(projection) = planes::shown(cx.session) else {
             self.hover.report(cx, Focus::NONE);
@@ -214,15 +215,23 @@ fn on_screen(points: &[PlotPoint], transform: &PlotTransform) -> Vec<Pos2> {
 }
 
 /// One number per head, the selected one marked.
-fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize) {
+fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGroups) {
     let head = cx.session.selection.head;
     ui.add_space(GRID);
     ui.label(RichText::new("Head").color(cx.theme.text_weak));
     ui.spacing_mut().item_spacing.x = 2.0;
     for idx in 0..n_heads {
         let button = Button::selectable(idx == head.head, idx.to_string()).min_size(vec2(6.0 * GRID, 0.0));
-        if ui.add(button).accessible_name(format!("Head {idx}")).clicked() {
+        if groups.gap_before(idx) {
+            ui.add_space(GROUP_GAP_PT);
+        }
+        let response = ui.add(button).accessible_name(format!("Head {idx}"));
+        groups.bracket(ui.painter(), idx, response.rect.x_range(), response.rect.bottom() + 2.0, 2.0, cx.theme);
+        if response.clicked() {
             cx.send(Command::SelectHead(HeadId { head: idx, ..head }));
+        }
+        if let Some(note) = groups.note(idx) {
+            response.on_hover_text(note);
         }
     }
 }

@@ -5,6 +5,7 @@ use eframe::egui::{
 };
 
 use crate::{
+    ids::StackKind,
     session::{Focus, PointColor},
     ui::{
         ViewCtx,
@@ -47,7 +48,11 @@ pub fn diamond(painter: &Painter, at: Pos2, radius: f32, color: Color32) {
 /// What marks and colours mean.
 pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let by_position = cx.session.settings.views.scatter.color == PointColor::Position;
-    for (text, is_query, color) in [("Queries", true, cx.theme.query), ("Keys", false, cx.theme.key)] {
+    let [queries, keys] = match cx.session.selection.stack() {
+        StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
+        _ => ["Queries", "Keys"],
+    };
+    for (text, is_query, color) in [(queries, true, cx.theme.query), (keys, false, cx.theme.key)] {
         ui.horizontal(|ui| {
             let (rect, _) = ui.allocate_exact_size(Vec2::splat(3.0 * GRID), Sense::hover());
             let color = if by_position { cx.theme.text_weak } else { color };

@@ -1,0 +1,76 @@
+//! How the model writes when it is asked to: remembered between runs.
+
+use serde::{Deserialize, Serialize};
+
+use super::Session;
+use crate::{
+    spec::{HeadKind, Modality, ModelSpec},
+    worker::{Choice, Generation},
+};
+
+/// How the model writes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WritingOptions {
+    /// At most this many tokens.
+    pub max_tokens: usize,
+    /// Whether tokens are chosen by chance; else always the most probable one.
+    pub sampled: bool,
+    /// Logits are divided by it before chance decides.
+    pub temperature: f64,
+    /// Chance decides among the most probable tokens that together have this probability.
+    pub top_p: f64,
+    /// The same seed writes the same text.
+    pub seed: u64,
+}
+
+impl Default for WritingOptions {
+    fn default() -> Self {
+        Self { max_tokens: 64, sampled: false, temperature: 1.0, top_p: 0.95, seed: 0 }
+    }
+}
+
+impl WritingOptions {
+    /// The most tokens that can be asked for.
+    pub const MAX_TOKENS: usize = 512;
+
+    /// What the model is told, whatever a settings file says.
+    pub fn generation(&self) -> Generation {
+        let temperature = if self.temperature.is_finite() { self.temperature.clamp(0.05, 5.0) } else { 1.0 };
+        let top_p = if self.top_p.is_finite() { self.top_p.clamp(0.01, 1.0) } else { 1.0 };
+        Generation {
+            max_new_tokens: self.max_tokens.clamp(1, Self::MAX_TOKENS),
+            choice: match self.sampled {
+                false => Choice::Greedy,
+                true => Choice::Sample { temperature, top_p, seed: self.seed },
+            },
+        }
+    }
+}
+
+/// Whether the text is only read or also continued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// Only read.
+    AsItIs,
+    /// A text model writes on behind it.
+    Continued,
+}
+
+impl Session {
+    /// Whether `model` can write on behind its input.
+    pub fn can_continue(model: &ModelSpec) -> bool {
+        matches!(model.modality, Modality::Text(_)) && model.head == Some(HeadKind::NextToken)
+    }
+
+    /// Whether a run of `model` lets it write its own target.
+    pub fn writes_target(&self, model: &ModelSpec) -> bool {
+        model.modality.target().is_some() && self.target.trim().is_empty()
+    }
+
+    /// How `model` is to write in a run, if it is to.
+    pub(super) fn generation(&self, model: &ModelSpec, reading: Reading) -> Option<Generation> {
+        let continued = reading == Reading::Continued && Self::can_continue(model);
+        (continued || self.writes_target(model)).then(|| self.settings.writing.generation())
+    }
+}

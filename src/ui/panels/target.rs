@@ -1,0 +1,88 @@
+//! What the decoder writes: the text it is made to write, or how it writes itself; and for text models
+//! the button that lets them write on.
+
+use eframe::egui::{Button, ComboBox, DragValue, RichText, Ui};
+
+use super::input_panel::editor_ui;
+use crate::{
+    session::{Command, Session, WritingOptions},
+    spec::ModelSpec,
+    ui::{ViewCtx, theme::GRID},
+};
+
+/// The target text.
+#[derive(Default)]
+pub struct TargetPanel {
+    target: String,
+}
+
+impl TargetPanel {
+    /// Draws what `model` has of it.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, model: &ModelSpec) {
+        if model.modality.target().is_some() {
+            ui.label(RichText::new("Target").small().color(cx.theme.text_weak))
+                .on_hover_text("What the decoder is made to write, so that its attention to the input can be read");
+            cx.session.target.clone_into(&mut self.target);
+            if editor_ui(ui, &mut self.target, "Target", "Blank: the model writes itself").changed() {
+                cx.send(Command::SetTarget(self.target.clone()));
+            }
+            if cx.session.writes_target(model) {
+                options_ui(ui, cx, |_| {});
+            }
+        } else if Session::can_continue(model) {
+            let running = cx.session.capture.is_pending();
+            options_ui(ui, cx, |ui| {
+                let button = ui.add_enabled(!running, Button::new("Continue"));
+                if button.on_hover_text("Let the model write on behind the text").clicked() {
+                    cx.send(Command::Continue);
+                }
+            });
+        }
+    }
+}
+
+/// How many tokens, and how each is chosen.
+fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: impl FnOnce(&mut Ui)) {
+    let mut options = cx.session.settings.writing;
+    let weak = |text: &str| RichText::new(text).small().color(cx.theme.text_weak);
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing.x = GRID;
+        ui.spacing_mut().interact_size.x = 9.0 * GRID;
+        before(ui);
+        ui.label(weak("up to"));
+        let range = 1..=WritingOptions::MAX_TOKENS;
+        ui.add(DragValue::new(&mut options.max_tokens).range(range)).accessible_name("Most tokens to write");
+        ui.label(weak("tokens,"));
+        choice_ui(ui, &mut options.sampled);
+    });
+    if options.sampled {
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing.x = GRID;
+            ui.spacing_mut().interact_size.x = 9.0 * GRID;
+            let fraction = |value| DragValue::new(value).speed(0.01).fixed_decimals(2);
+            ui.label(weak("Temperature")).on_hover_text("Above 1 more adventurous, below 1 less");
+            ui.add(fraction(&mut options.temperature).range(0.05..=5.0)).accessible_name("Temperature");
+            ui.label(weak("Top-p"))
+                .on_hover_text("Chance decides among the most probable tokens that reach this together");
+            ui.add(fraction(&mut options.top_p).range(0.01..=1.0)).accessible_name("Top-p");
+            ui.label(weak("Seed")).on_hover_text("The same seed writes the same text");
+            ui.add(DragValue::new(&mut options.seed)).accessible_name("Seed");
+        });
+    }
+    if options != cx.session.settings.writing {
+        cx.send(Command::SetWriting(options));
+    }
+}
+
+fn choice_ui(ui: &mut Ui, sampled: &mut bool) {
+    let name = |sampled: bool| if sampled { "sampled" } else { "greedy" };
+    let combo = ComboBox::new("choice of tokens", "").selected_text(name(*sampled)).width(18.0 * GRID);
+    let combo = combo.show_ui(ui, |ui| {
+        for (choice, meaning) in
+            [(false, "Always the most probable token"), (true, "By chance, the same for the same seed")]
+        {
+            ui.selectable_value(sampled, choice, name(choice)).on_hover_text(meaning);
+        }
+    });
+    combo.response.accessible_name("How tokens are chosen");
+}

@@ -1,0 +1,93 @@
+//! The text that the model wrote, each token tinted by the probability the model gave it.
+
+use eframe::egui::{self, FontId, Rect, Role, ScrollArea, Sense, Stroke, Ui, WidgetInfo, vec2};
+
+use crate::{
+    capture::{Capture, Token},
+    ids::{Side, StackKind},
+    session::{Command, Focus},
+    ui::{
+        ViewCtx,
+        theme::{GRID, text_size},
+        widgets::{percent_text, section_ui},
+    },
+};
+
+const MAX_HEIGHT: f32 = 40.0 * GRID;
+/// Opacity of the ground behind a token of probability 1.
+const TINT: f32 = 0.42;
+
+/// Draws the text, if the model wrote any.
+pub fn written_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
+    let Some(written) = capture.generated() else { return };
+    let tokens = capture.tokens(written.side).get(written.first..).unwrap_or_default();
+    let n = tokens.len().min(written.probabilities.len());
+    let title = match (n, written.side) {
+        (0, _) => "The model wrote nothing: it ended at once".to_owned(),
+        (_, Side::Only) => format!("Continued by {n} tokens"),
+        _ => format!("Written by the model, {n} tokens"),
+    };
+    section_ui(ui, cx.theme, &title);
+    if n == 0 {
+        return;
+    }
+    ScrollArea::vertical().id_salt("written").max_height(MAX_HEIGHT).auto_shrink([false, true]).show(ui, |ui| {
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing = vec2(0.0, 1.0);
+            for (idx, (token, &probability)) in tokens.iter().zip(&written.probabilities).enumerate() {
+                token_ui(ui, cx, token, (written.side, written.first + idx), probability);
+            }
+        });
+    });
+    let limit = cx.session.settings.writing.max_tokens;
+    let text = if n >= limit { "Darker is more probable · stopped at the limit" } else { "Darker is more probable" };
+    ui.label(egui::RichText::new(text).small().color(cx.theme.text_weak));
+}
+
+fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, (side, position): (Side, usize), probability: f32) {
+    let theme = cx.theme;
+    let text = if token.text.is_empty() { "·".to_owned() } else { token.text.replace('␣', " ") };
+    let galley = ui.painter().layout_no_wrap(text, FontId::proportional(text_size::BODY), theme.text);
+    let (rect, response) = ui.allocate_exact_size(galley.size() + vec2(1.0, 3.0), Sense::click());
+    let stack = cx.session.selection.stack();
+    let here = stack.query_side() == side;
+    let pinned = here && cx.session.selection.pinned.query == Some(position);
+    let focused = here && cx.session.selection.focus().query == Some(position);
+    let name = format!("Written {position} {}, {} probable", token.text, percent_text(probability));
+    response.widget_info(|| WidgetInfo::selected(Role::Button, true, pinned, &name));
+    if ui.is_rect_visible(rect) {
+        let ground = theme.accent.gamma_multiply(TINT * probability.clamp(0.0, 1.0));
+        ui.painter().rect_filled(rect, 0, ground);
+        // The line grows with the probability, for eyes that cannot tell the grounds apart.
+        let line = Rect::from_min_max(rect.left_bottom() - vec2(0.0, 2.0), rect.right_bottom());
+        let line = line.with_max_x(rect.left() + rect.width() * probability.clamp(0.0, 1.0));
+        ui.painter().rect_filled(line, 0, theme.accent);
+        ui.painter().galley(rect.min, galley, theme.text);
+        if pinned || focused || response.has_focus() {
+            let color = if pinned { theme.accent } else { theme.query };
+            ui.painter().rect_stroke(rect, 2, Stroke::new(1.5, color), egui::StrokeKind::Outside);
+        }
+    }
+    if here && response.hovered() {
+        cx.send(Command::Hover(Focus::query(position)));
+    }
+    if response.clicked() {
+        if !here {
+            cx.send(Command::SelectStack(stack_of(side)));
+        }
+        cx.send(Command::Pin(Focus::query(position)));
+    }
+    response.on_hover_ui(|ui| {
+        ui.label(format!("{}  #{position}", token.text));
+        ui.weak(format!("The model gave it {:.1} % ({probability:.4})", 100.0 * probability));
+        ui.weak("Click pins it as query");
+    });
+}
+
+/// The stack in which the written tokens ask: the input, where there is one to ask.
+const fn stack_of(side: Side) -> StackKind {
+    match side {
+        Side::Decoder => StackKind::Cross,
+        _ => StackKind::SelfAttention,
+    }
+}

@@ -1,0 +1,154 @@
+//! Which stack, which layer, which part of a pair: the choices that stand above a view.
+
+use eframe::egui::{Button, ComboBox, Response, RichText, Role, Ui, WidgetInfo};
+
+use super::sentences;
+use crate::{
+    capture::Capture,
+    ids::StackKind,
+    session::{Command, SentenceFilter, ViewKind},
+    spec::LayerSpec,
+    ui::{
+        ViewCtx,
+        commands::UiCommand,
+        theme::GRID,
+        views::controls::{self, grouped},
+    },
+};
+
+/// Stack (when there are several) and layer of the selection.
+pub fn stack_and_layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    stack_ui(ui, cx);
+    layer_ui(ui, cx);
+}
+
+/// Stack of the selection, when there are several.
+pub fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let Some(capture) = cx.session.latest_capture() else { return };
+    let chosen = cx.session.selection.stack();
+    let stacks = &capture.model().stacks;
+    if stacks.len() < 2 {
+        return;
+    }
+    ui.scope(|ui| {
+        ui.spacing_mut().item_spacing.x = GRID / 2.0;
+        ui.label(RichText::new("Stack").color(cx.theme.text_weak));
+        for stack in stacks {
+            let unavailable = cx.session.view_unavailable_in(ViewKind::Image, stack.kind);
+            let unavailable = unavailable.filter(|_| cx.session.view == ViewKind::Image);
+            let enabled = unavailable.is_none();
+            let response = segment_ui(ui, stack.kind == chosen, stack_name(stack.kind), "Stack", enabled);
+            let response = response.on_hover_text(stack_meaning(capture, stack.kind, ui));
+            let response = response.on_disabled_hover_text(unavailable.unwrap_or_default());
+            if response.clicked() {
+                cx.send(Command::SelectStack(stack.kind));
+            }
+        }
+    });
+    ui.add_space(GRID);
+}
+
+fn stack_meaning(capture: &Capture, kind: StackKind, ui: &Ui) -> String {
+    let (n_query, n_key) = (capture.query_tokens(kind).len(), capture.key_tokens(kind).len());
+    let what = match kind {
+        StackKind::SelfAttention => "The input attends to itself",
+        StackKind::Encoder => "The input attends to itself",
+        StackKind::Decoder => "The written text attends to itself",
+        StackKind::Cross => "The written text attends to the input",
+        StackKind::Vision => "The patches of the picture attend to each other",
+        StackKind::Text => "The text attends to itself",
+    };
+    format!("{what}: {n_query} queries × {n_key} keys\n{}", UiCommand::NextStack.tooltip_with_key(ui.ctx()))
+}
+
+/// A stack's name as it stands on screen.
+pub const fn stack_name(kind: StackKind) -> &'static str {
+    match kind {
+        StackKind::SelfAttention => "Self",
+        StackKind::Encoder => "Encoder",
+        StackKind::Decoder => "Decoder",
+        StackKind::Cross => "Cross",
+        StackKind::Vision => "Vision",
+        StackKind::Text => "Text",
+    }
+}
+
+/// One of a few words of which one is chosen.
+fn segment_ui(ui: &mut Ui, chosen: bool, text: &str, group: &str, enabled: bool) -> Response {
+    let response = ui.add_enabled(enabled, Button::selectable(chosen, text));
+    response.widget_info(|| WidgetInfo::selected(Role::RadioButton, enabled, chosen, format!("{group} {text}")));
+    response
+}
+
+fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let Some(capture) = cx.session.latest_capture() else { return };
+    let head = cx.session.selection.head;
+    let layers = capture.model().stack(head.stack).map_or(&[][..], |stack| stack.layers.as_slice());
+    // Where all layers see the same, there is nothing to tell them apart by.
+    let windows_differ = layers.windows(2).any(|pair| pair[0].window != pair[1].window);
+    let name = |layer: usize| match layers.get(layer).filter(|_| windows_differ) {
+        Some(LayerSpec { window: Some(reach), .. }) => format!("{layer} · window {}", grouped(*reach)),
+        Some(_) => format!("{layer} · sees all"),
+        None => layer.to_string(),
+    };
+    ui.label(RichText::new("Layer").color(cx.theme.text_weak));
+    ui.scope(|ui| {
+        ui.spacing_mut().item_spacing.x = GRID / 2.0;
+        if step_button(ui, "‹", "Previous layer", head.layer > 0).clicked() {
+            cx.send(Command::SelectLayer(head.layer - 1));
+        }
+        let width = if windows_differ { 32.0 } else { 12.0 } * GRID;
+        let combo = ComboBox::new("layer", "").selected_text(name(head.layer)).width(width);
+        let combo = combo.show_ui(ui, |ui| {
+            for layer in 0..layers.len() {
+                if ui.selectable_label(layer == head.layer, name(layer)).clicked() {
+                    cx.send(Command::SelectLayer(layer));
+                }
+            }
+        });
+        combo.response.accessible_name("Layer");
+        if step_button(ui, "›", "Next layer", head.layer + 1 < layers.len()).clicked() {
+            cx.send(Command::SelectLayer(head.layer + 1));
+        }
+    });
+}
+
+fn step_button(ui: &mut Ui, text: &str, name: &str, enabled: bool) -> Response {
+    let response = ui.add_enabled(enabled, Button::new(text).min_size([5.0 * GRID, 0.0].into()));
+    response.accessible_name(name).on_hover_text(name)
+}
+
+/// Which part of a pair of sentences is shown; nothing where the input is no pair.
+pub fn sentences_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let Some(capture) = cx.session.latest_capture() else { return };
+    if !sentences::is_pair(cx.session, capture) {
+        return;
+    }
+    ui.add_space(GRID);
+    ui.scope(|ui| {
+        ui.spacing_mut().item_spacing.x = GRID / 2.0;
+        ui.label(RichText::new("Sentences").color(cx.theme.text_weak));
+        controls::edit_options(cx, |options| {
+            for filter in SentenceFilter::ALL {
+                let response = segment_ui(ui, options.sentences == filter, filter.label(), "Sentences", true);
+                if response.on_hover_text(filter_meaning(filter)).clicked() {
+                    options.sentences = filter;
+                }
+            }
+        });
+    });
+}
+
+const fn filter_meaning(filter: SentenceFilter) -> &'static str {
+    match filter {
+        SentenceFilter::All => "Both sentences, all attention",
+        SentenceFilter::AToA => "What the first sentence attends to in itself\nThe rest is left out, not renormalised",
+        SentenceFilter::AToB => {
+            "What the first sentence attends to in the second\nThe rest is left out, not renormalised"
+        }
+        SentenceFilter::BToA => {
+            "What the second sentence attends to in the first\nThe rest is left out, not renormalised"
+        }
+        SentenceFilter::BToB => "What the second sentence attends to in itself\nThe rest is left out, not renormalised",
+    }
+}

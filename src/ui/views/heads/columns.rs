@@ -1,0 +1,112 @@
+//! The two columns of tokens, their headings, and the bars beside them.
+
+use eframe::egui::{Id, Mesh, Painter, Rangef, Rect, Role, Sense, Shape, Ui, WidgetInfo, pos2};
+
+use super::{
+    Scene,
+    edges::{EdgesKey, HeadEdges},
+    layout::{self, Column, HeadsLayout},
+    paint,
+};
+use crate::{
+    capture::Capture,
+    ids::StackKind,
+    session::{Command, Focus, Selection},
+    ui::{
+        ViewCtx,
+        views::{sentences, source},
+    },
+};
+
+/// Room for a heading that names its side and counts its tokens.
+pub const HEADING_WIDTH_PT: f32 = 140.0;
+
+/// Which queries and which keys the options leave out.
+pub fn left_out(capture: &Capture, key: &EdgesKey) -> [Vec<bool>; 2] {
+    let [queries, mut keys] = sentences::left_out(capture, key.stack, key.sentences);
+    let hidden = source::hidden_keys(capture, key.stack, key.hidden);
+    keys.iter_mut().zip(hidden).for_each(|(out, hidden)| *out |= hidden);
+    [queries, keys]
+}
+
+/// The names of both columns: whose tokens they are, and how many where they differ.
+pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, stack: StackKind, cx: &ViewCtx<'_>) {
+    let [query, key] = match stack {
+        StackKind::Cross => {
+            [format!("Query (decoder, {} tokens)", layout.n_query), format!("Key (encoder, {} tokens)", layout.n_key)]
+        }
+        _ => ["Query".to_owned(), "Key".to_owned()],
+    };
+    let y = rect.center().y;
+    let x = |range: Rangef, from_right: bool| {
+        rect.left() + if from_right { range.max - layout::TEXT_PAD_PT } else { range.min + layout::TEXT_PAD_PT }
+    };
+    paint::column_heading(painter, pos2(x(layout.queries, true), y), Column::Query, &query, cx.theme);
+    paint::column_heading(painter, pos2(x(layout.keys, false), y), Column::Key, &key, cx.theme);
+}
+
+/// Draws the visible tokens of one column; returns what the pointer means.
+pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -> Option<Focus> {
+    let selection = &cx.session.selection;
+    let tokens = scene.tokens(column);
+    let focus = selection.focus();
+    let mut hovered = None;
+    for position in scene.visible[column as usize].clone() {
+        let cell = scene.layout.token_rect(column, position).translate(scene.origin.to_vec2());
+        let text = source::token_text(tokens, position);
+        let (here, name, pinned, focused) = match column {
+            Column::Query => (Focus::query(position), "Query", selection.pinned.query, focus.query),
+            Column::Key => (Focus::key(position), "Key", selection.pinned.key, focus.key),
+        };
+        let response = ui.interact(cell, token_id(ui, column, position), Sense::click());
+        let is_pinned = pinned == Some(position);
+        response
+            .widget_info(|| WidgetInfo::selected(Role::Button, true, is_pinned, format!("{name} {position} {text}")));
+        let look = paint::TokenLook {
+            hovered: focused == Some(position) || response.has_focus(),
+            pinned: is_pinned,
+            left_out: scene.left_out[column as usize].get(position) == Some(&true),
+        };
+        paint::token(ui.painter(), cell, column, &text, look, cx.theme);
+        if response.hovered() {
+            hovered = Some(with_pinned_partner(selection, here));
+        }
+        if response.clicked() {
+            cx.send(Command::Pin(here));
+        }
+    }
+    hovered
+}
+
+/// A hovered key with a pinned query means their cell, and the other way round.
+fn with_pinned_partner(selection: &Selection, here: Focus) -> Focus {
+    Focus {
+        query: here.query.or(selection.pinned.query.filter(|_| selection.pinned.key.is_none())),
+        key: here.key.or(selection.pinned.key.filter(|_| selection.pinned.query.is_none())),
+    }
+}
+
+fn token_id(ui: &Ui, column: Column, position: usize) -> Id {
+    ui.scope_id().with((column, position))
+}
+
+/// Bars beside the tokens of the other column: how much each head attends between them and the focus.
+pub fn bars(painter: &Painter, scene: &Scene<'_>, focus: Focus, cx: &ViewCtx<'_>) {
+    let mut mesh = Mesh::default();
+    let column = if focus.query.is_some() { Column::Key } else { Column::Query };
+    for position in scene.visible[column as usize].clone() {
+        let weight = |head: &HeadEdges| match focus {
+            Focus { query: Some(query), key } if key.is_none_or(|key| key == position) => {
+                head.pattern.get(query, position)
+            }
+            Focus { query: None, key: Some(key) } => head.pattern.get(position, key),
+            _ => None,
+        };
+        let weights: Vec<_> = scene.heads.iter().filter_map(|head| Some((head.head, weight(head)?))).collect();
+        if !weights.is_empty() {
+            let strip = scene.layout.strip_rect(column, position).translate(scene.origin.to_vec2());
+            paint::bars(&mut mesh, strip, &weights, cx.theme);
+        }
+    }
+    painter.add(Shape::mesh(mesh));
+}

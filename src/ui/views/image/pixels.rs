@@ -1,0 +1,132 @@
+//! The picture, the overlay and the thumbnails as textures.
+
+use std::sync::Arc;
+
+use eframe::egui::{Context, TextureHandle, TextureOptions};
+
+use super::weights::Subject;
+use crate::{
+    capture::{Capture, ImageInfo, Matrix, RgbaBuffer},
+    ids::{CaptureId, HeadId},
+    raster::{
+        ColorRange,
+        heatmap::{Mask, atlas},
+        overlay,
+    },
+    session::{ColorMapChoice, HiddenTokens, PatchRole, Smoothing},
+    ui::views::{
+        source,
+        texture::{self, HeadThumbs},
+    },
+};
+
+/// Pixels of a smooth overlay per patch; the graphics card interpolates between them.
+const SMOOTH_PX_PER_PATCH: usize = 8;
+/// Largest side of a smooth overlay.
+const MAX_SMOOTH_PX: usize = 512;
+
+/// Everything the weights depend on. The head is left at 0 where all heads are meant.
+#[derive(Clone, Copy, PartialEq)]
+pub struct WeightsKey {
+    pub capture: CaptureId,
+    pub head: HeadId,
+    pub hidden: HiddenTokens,
+    pub subject: Subject,
+    pub role: PatchRole,
+}
+
+/// How weights become pixels.
+#[derive(Clone, Copy, PartialEq)]
+pub struct OverlayLook {
+    pub map: ColorMapChoice,
+    pub smoothing: Smoothing,
+    pub opacity: f32,
+    pub contour: Option<f32>,
+}
+
+/// The weights and their texture.
+#[derive(Clone)]
+pub struct Overlay {
+    pub weights: Arc<[f32]>,
+    pub range: ColorRange,
+    pub texture: TextureHandle,
+    pub contour: Arc<[overlay::Segment]>,
+}
+
+/// The picture as a texture, averaged down where it is larger than a texture may be.
+pub fn photo(ctx: &Context, image: &ImageInfo, max_side: usize) -> Option<TextureHandle> {
+    let source = image.source.as_ref()?;
+    let factor = source.width.max(source.height).div_ceil(max_side.max(1)).max(1);
+    if factor == 1 {
+        return Some(texture::load(ctx, "picture", source, TextureOptions::LINEAR));
+    }
+    Some(texture::load(ctx, "picture", &reduced(source, factor), TextureOptions::LINEAR))
+}
+
+/// Every `factor` × `factor` block as its mean.
+fn reduced(source: &RgbaBuffer, factor: usize) -> RgbaBuffer {
+    let (width, height) = (source.width / factor, source.height / factor);
+    let mut pixels = Vec::with_capacity(4 * width * height);
+    for y in 0..height {
+        for x in 0..width {
+            for channel in 0..4 {
+                let block = (0..factor * factor).map(|at| {
+                    let (px, py) = (x * factor + at % factor, y * factor + at / factor);
+                    usize::from(source.pixels[4 * (py * source.width + px) + channel])
+                });
+                pixels.push((block.sum::<usize>() / (factor * factor)) as u8);
+            }
+        }
+    }
+    RgbaBuffer { width, height, pixels }
+}
+
+fn patch_weights(weights: &[f32], image: &ImageInfo) -> Vec<f32> {
+    let n_patches = image.grid.0 * image.grid.1;
+    weights.iter().skip(image.n_prefix).take(n_patches).copied().collect()
+}
+
+/// The weights of what was picked, coloured.
+pub fn overlay_texture(
+    ctx: &Context,
+    image: &ImageInfo,
+    pattern: &Matrix,
+    (key, look): (WeightsKey, OverlayLook),
+) -> Overlay {
+    let weights = key.subject.weights(pattern, key.role);
+    let patches = patch_weights(&weights, image);
+    let range = ColorRange::of(&patches, false);
+    let (rows, cols) = image.grid;
+    let smooth = look.smoothing == Smoothing::Smooth;
+    let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);
+    let map = texture::color_map(look.map);
+    let pixels = overlay::overlay(&patches, image.grid, (side(cols), side(rows)), map, range, smooth, look.opacity);
+    let sampling = if smooth { TextureOptions::LINEAR } else { TextureOptions::NEAREST };
+    Overlay {
+        texture: texture::load(ctx, "overlay", &pixels, sampling),
+        contour: look.contour.map_or_else(Vec::new, |part| overlay::mass_contour(&patches, image.grid, part)).into(),
+        weights: weights.into(),
+        range,
+    }
+}
+
+/// One small overlay per head, without the picture.
+pub fn thumbnails(
+    ctx: &Context,
+    capture: &Capture,
+    image: &ImageInfo,
+    key: WeightsKey,
+    map: ColorMapChoice,
+) -> HeadThumbs {
+    let (rows, cols) = image.grid;
+    let grid = |head| {
+        let pattern = source::shown_pattern(capture, HeadId { head, ..key.head }, key.hidden)?;
+        Matrix::new(patch_weights(&key.subject.weights(&pattern, key.role), image), [rows, cols]).ok()
+    };
+    let heads = 0..source::n_heads(capture, key.head);
+    let grids: Vec<Matrix> =
+        heads.filter_map(|head| grid(head).or_else(|| Matrix::new(vec![0.0], [1, 1]).ok())).collect();
+    let columns = (grids.len() as f32).sqrt().ceil() as usize;
+    let atlas = atlas(&grids, rows.max(cols), columns, texture::color_map(map), false, Mask::NONE);
+    HeadThumbs::load(ctx, &atlas, TextureOptions::NEAREST)
+}
