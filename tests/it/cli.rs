@@ -268,7 +268,7 @@ fn an_encoder_decoder_writes_or_is_made_to() {
         1,
         &["no decoder"],
     );
-    for wrong in [["--temperature", "-1"], ["--top-p", "0"], ["--generate", "0"], ["--target-ids", "x"]] {
+    for wrong in [["--temperature", "101"], ["--top-p", "0"], ["--generate", "0"], ["--target-ids", "x"]] {
         check_refused(&[&["capture", "--model", "demo:gpt", "--text", "a"][..], &wrong].concat(), 2, &[wrong[0]]);
     }
 }
