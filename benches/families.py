@@ -303,8 +303,9 @@ def main():
             f"| {row['worst']:.1e} | {drift} | {row['ratio']:.2f} |"
         )
         print(lines[-1], flush=True)
-    if options.out:
-        options.out.write_text("\n".join(lines) + "\n")
+        if options.out:
+            # After every row: a long run that is stopped leaves what it measured.
+            options.out.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ impl Mask {
     pub const NONE: Self = Self { causal: false, window: None };
 
     /// The mask of a pattern of `from` entries that was reduced to `to` (rows, columns).
+    #[must_use]
     pub fn of_reduced(self, from: [usize; 2], to: [usize; 2]) -> Self {
         let scaled = |reach: usize| (reach as u64 * to[1] as u64).div_ceil(from[1].max(1) as u64) as usize;
         Self { window: self.window.map(scaled), ..self }

@@ -40,10 +40,7 @@ impl WritingOptions {
         let top_p = if self.top_p.is_finite() { self.top_p.clamp(0.01, 1.0) } else { 1.0 };
         Generation {
             max_new_tokens: self.max_tokens.clamp(1, Self::MAX_TOKENS),
-            choice: match self.sampled {
-                false => Choice::Greedy,
-                true => Choice::Sample { temperature, top_p, seed: self.seed },
-            },
+            choice: if self.sampled { Choice::Sample { temperature, top_p, seed: self.seed } } else { Choice::Greedy },
         }
     }
 }

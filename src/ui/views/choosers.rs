@@ -51,8 +51,7 @@ pub fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 fn stack_meaning(capture: &Capture, kind: StackKind, ui: &Ui) -> String {
     let (n_query, n_key) = (capture.query_tokens(kind).len(), capture.key_tokens(kind).len());
     let what = match kind {
-        StackKind::SelfAttention => "The input attends to itself",
-        StackKind::Encoder => "The input attends to itself",
+        StackKind::SelfAttention | StackKind::Encoder => "The input attends to itself",
         StackKind::Decoder => "The written text attends to itself",
         StackKind::Cross => "The written text attends to the input",
         StackKind::Vision => "The patches of the picture attend to each other",
