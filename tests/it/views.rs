@@ -413,6 +413,7 @@ fn windows_are_named_in_the_layer_choice_and_the_legend() {
 /// Writes pictures of the views to the folder named by `VIEW_PICTURES`, for a person to look at.
 #[cfg(feature = "snapshots")]
 #[test]
+#[ignore = "a tool for the eye, not a test"]
 fn pictures_of_the_views() {
     type Make = fn() -> Capture;
 
@@ -450,6 +451,7 @@ fn pictures_of_the_views() {
 
 /// Writes the made-up captures to the folder named by `CAPTURES`, to open them in the real window.
 #[test]
+#[ignore = "a tool for the eye, not a test"]
 fn captures_to_look_at() {
     use attnscope::capture::file::{FileSite, write};
 
