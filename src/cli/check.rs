@@ -91,7 +91,8 @@ fn stack_text(stack: &StackSpec) -> String {
     let count = |has: fn(&LayerSpec) -> bool| stack.layers.iter().filter(|layer| has(layer)).count();
     let windows = count(|layer| layer.window.is_some());
     if let Some(window) = stack.layers.iter().find_map(|layer| layer.window) {
-        write!(text, "; {windows} of {n} layers see {window} tokens at most to either side").ok();
+        let reach = if stack.causal { "back" } else { "to either side" };
+        write!(text, "; {windows} of {n} layers see at most {} tokens {reach}", window.saturating_sub(1)).ok();
     }
     if count(|layer| layer.biased) > 0 {
         text.push_str("; bias by position");
