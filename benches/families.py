@@ -80,7 +80,7 @@ FULL = {
     "opus-mt": ("MarianModel", "MarianConfig", dict(vocab_size=58101, d_model=512, encoder_layers=6, decoder_layers=6, encoder_ffn_dim=2048, decoder_ffn_dim=2048, encoder_attention_heads=8, decoder_attention_heads=8, activation_function="swish", pad_token_id=58100, decoder_start_token_id=58100, scale_embedding=True, static_position_embeddings=True), ""),
 }
 # Which family's tokenizer files of `tests/fixtures/tokenizers` a checkpoint gets, where it is not obvious.
-QUERY_KEY = ("query", "key", "q_proj", "k_proj", "q_lin", "k_lin", "c_attn", "query_key_value", "qkv_proj", "Wqkv", "attn.q", "attn.k", "Attention.q", "Attention.k")
+QUERY_KEY = ("query", "key", "query_proj", "key_proj", "q_proj", "k_proj", "q_lin", "k_lin", "c_attn", "query_key_value", "qkv_proj", "Wqkv", "attn.q", "attn.k", "Attention.q", "Attention.k")
 
 
 def build(name, folder):
