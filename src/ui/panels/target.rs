@@ -52,7 +52,7 @@ fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: impl FnOnce(&mut Ui)) {
         ui.label(weak("up to"));
         let range = 1..=WritingOptions::MAX_TOKENS;
         ui.add(DragValue::new(&mut options.max_tokens).range(range)).accessible_name("Most tokens to write");
-        ui.label(weak("tokens,"));
+        ui.label(weak("tokens"));
         choice_ui(ui, &mut options.sampled);
     });
     if options.sampled {

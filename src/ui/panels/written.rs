@@ -39,9 +39,8 @@ pub fn written_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
             }
         });
     });
-    let limit = cx.session.settings.writing.max_tokens;
-    let text = if n >= limit { "Darker is more probable · stopped at the limit" } else { "Darker is more probable" };
-    ui.label(egui::RichText::new(text).small().color(cx.theme.text_weak));
+    let legend = "The stronger the tint, the more probable";
+    ui.label(egui::RichText::new(legend).small().color(cx.theme.text_weak));
 }
 
 fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, (side, position): (Side, usize), probability: f32) {

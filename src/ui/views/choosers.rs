@@ -34,12 +34,12 @@ pub fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.spacing_mut().item_spacing.x = GRID / 2.0;
         ui.label(RichText::new("Stack").color(cx.theme.text_weak));
         for stack in stacks {
-            let unavailable = cx.session.view_unavailable_in(ViewKind::Image, stack.kind);
-            let unavailable = unavailable.filter(|_| cx.session.view == ViewKind::Image);
-            let enabled = unavailable.is_none();
-            let response = segment_ui(ui, stack.kind == chosen, stack_name(stack.kind), "Stack", enabled);
-            let response = response.on_hover_text(stack_meaning(capture, stack.kind, ui));
-            let response = response.on_disabled_hover_text(unavailable.unwrap_or_default());
+            let response = segment_ui(ui, stack.kind == chosen, stack_name(stack.kind), "Stack");
+            // The picture gives way to the Heads view where a stack does not look at it.
+            let leaves = cx.session.view == ViewKind::Image
+                && cx.session.view_unavailable_in(ViewKind::Image, stack.kind).is_some();
+            let note = if leaves { "\nIt does not look at the picture, so it opens in Heads" } else { "" };
+            let response = response.on_hover_text(format!("{}{note}", stack_meaning(capture, stack.kind, ui)));
             if response.clicked() {
                 cx.send(Command::SelectStack(stack.kind));
             }
@@ -73,9 +73,9 @@ pub const fn stack_name(kind: StackKind) -> &'static str {
 }
 
 /// One of a few words of which one is chosen.
-fn segment_ui(ui: &mut Ui, chosen: bool, text: &str, group: &str, enabled: bool) -> Response {
-    let response = ui.add_enabled(enabled, Button::selectable(chosen, text));
-    response.widget_info(|| WidgetInfo::selected(Role::RadioButton, enabled, chosen, format!("{group} {text}")));
+fn segment_ui(ui: &mut Ui, chosen: bool, text: &str, group: &str) -> Response {
+    let response = ui.add(Button::selectable(chosen, text));
+    response.widget_info(|| WidgetInfo::selected(Role::RadioButton, true, chosen, format!("{group} {text}")));
     response
 }
 
@@ -129,7 +129,7 @@ pub fn sentences_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.label(RichText::new("Sentences").color(cx.theme.text_weak));
         controls::edit_options(cx, |options| {
             for filter in SentenceFilter::ALL {
-                let response = segment_ui(ui, options.sentences == filter, filter.label(), "Sentences", true);
+                let response = segment_ui(ui, options.sentences == filter, filter.label(), "Sentences");
                 if response.on_hover_text(filter_meaning(filter)).clicked() {
                     options.sentences = filter;
                 }

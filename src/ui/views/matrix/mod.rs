@@ -48,7 +48,9 @@ impl MatrixView {
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.session.latest_capture() else { return };
         let stack = cx.session.selection.stack();
-        ui.horizontal_wrapped(|ui| choosers::stack_ui(ui, cx));
+        if capture.model().stacks.len() > 1 {
+            ui.horizontal_wrapped(|ui| choosers::stack_ui(ui, cx));
+        }
         let Some(projection) = planes::shown(cx.session) else {
             self.hover.report(cx, Focus::NONE);
             planes::placeholder_ui(ui, cx);
