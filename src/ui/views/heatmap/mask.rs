@@ -22,8 +22,6 @@ use crate::{
 
 /// Between two lines of the hatching, in points.
 const HATCH_PT: f32 = 9.0;
-/// How much of what a choice of sentences leaves out is covered.
-const VEIL_OPACITY: f32 = 0.94;
 
 /// What the layer of `head` rules out.
 pub fn of(capture: &Capture, head: HeadId) -> Mask {
@@ -89,8 +87,9 @@ fn diagonals(painter: &Painter, rect: Rect, stroke: Stroke) {
 /// Covers the rows and columns that a choice of sentences leaves out.
 pub fn veil(painter: &Painter, content: Rect, left_out: &[Vec<bool>; 2], theme: &Theme) {
     let grid = (left_out[0].len(), left_out[1].len());
+    // Blank, because any colour could be taken for a weight.
     let cover = |rect: Rect| {
-        painter.rect_filled(rect, 0, theme.canvas.gamma_multiply(VEIL_OPACITY));
+        painter.rect_filled(rect, 0, theme.canvas);
     };
     for run in runs(&left_out[0]) {
         let first = camera::cell_rect(content, grid, run.start, 0);
