@@ -79,7 +79,32 @@ FULL = {
     "mbart-large": ("MBartModel", "MBartConfig", dict(encoder_layers=3, decoder_layers=3), "3 of 12 layers"),
     "opus-mt": ("MarianModel", "MarianConfig", dict(vocab_size=58101, d_model=512, encoder_layers=6, decoder_layers=6, encoder_ffn_dim=2048, decoder_ffn_dim=2048, encoder_attention_heads=8, decoder_attention_heads=8, activation_function="swish", pad_token_id=58100, decoder_start_token_id=58100, scale_embedding=True, static_position_embeddings=True), ""),
 }
-# Which family's tokenizer files of `tests/fixtures/tokenizers` a checkpoint gets, where it is not obvious.
+TINY = """
+# Families and what was measured of them
+
+Written by `python benches/families.py --out docs/families.md`.
+Differences are absolute for patterns, and relative to the largest value of the tensor for every other site.
+
+## Every site against PyTorch
+
+Tiny checkpoints with random, sharpened weights (`tests/fixtures/families`), with the variations a family has: with and without biases, tied or not, odd head widths, grouped keys, windows shorter than the text, other grids of patches, registers.
+Sites are q, k, v, scores, pattern, z, the stream before each layer and at the end, and the logits.
+Families that write also write what `generate` writes greedily in up to 50 tokens (`tests/it/families.rs`).
+
+| `model_type` | checkpoints | sites | pattern | other sites |
+|---|---|---|---|---|
+"""
+FULL_WIDTH = """
+## At published sizes
+
+Random weights with the numbers of published configurations, queries and keys sharpened, 128 tokens or one picture.
+Sharp random models amplify rounding from layer to layer, so PyTorch's own difference between f32 and f64 stands beside ours; where both are large (GPT-Neo, whose scores are not scaled) a pattern has flipped, and neither says anything.
+The last column is the time of a forward pass with q, k, v and patterns recorded over that of PyTorch's eager attention, without heads.
+
+| configuration of | parameters | loaded in | pattern | PyTorch, f32 against f64 | time over PyTorch's |
+|---|---|---|---|---|---|
+"""
+# Modules that are sharpened.
 QUERY_KEY = ("query", "key", "query_proj", "key_proj", "q_proj", "k_proj", "q_lin", "k_lin", "c_attn", "query_key_value", "qkv_proj", "Wqkv", "attn.q", "attn.k", "Attention.q", "Attention.k")
 
 
@@ -153,8 +178,6 @@ def torch_side(name, options):
     model.eval()
     inputs = inputs_of(model)
     extra = {"output_attentions": True}
-    if name.startswith("dinov2") or name.startswith("vit") or name.startswith("deit"):
-        extra |= {}
     times = []
     with torch.no_grad():
         for _ in range(REPEAT + WARM_UP):
@@ -283,11 +306,18 @@ def main():
     options.work = options.work or Path(tempfile.mkdtemp(prefix="attnscope-families-"))
     options.work.mkdir(parents=True, exist_ok=True)
 
-    lines = ["| `model_type` | tiny checkpoints | sites compared | max pattern difference | other sites, relative |", "|---|---|---|---|---|"]
+    lines = [TINY.strip()]
+
+    def report(line):
+        """After every row: a long run that is stopped leaves what it measured."""
+        lines.append(line)
+        print(line, flush=True)
+        if options.out:
+            options.out.write_text("\n".join(lines) + "\n")
+
     for model_type, row in sorted(tiny_rows(options).items()):
-        lines.append(f"| {model_type} | {row['n']} | {row['n_sites']} | {row['pattern']:.1e} | {row['site']:.1e} |")
-        print(lines[-1], flush=True)
-    lines += ["", "| configuration of | parameters | smaller than published | load | max pattern difference | PyTorch f32 against f64 | time over PyTorch's |", "|---|---|---|---|---|---|---|"]
+        report(f"| {model_type} | {row['n']} | {row['n_sites']} | {row['pattern']:.1e} | {row['site']:.1e} |")
+    lines.append(FULL_WIDTH.rstrip())
     for name, (_, _, _, smaller) in FULL.items():
         if options.only not in name:
             continue
@@ -295,17 +325,11 @@ def main():
             row = full_row(name, options)
         except RuntimeError as error:
             print(f"{name}: {error}", file=sys.stderr, flush=True)
-            lines.append(f"| {name} | | | | failed: {str(error).splitlines()[-1][:120]} | | |")
+            report(f"| {name} | failed: {str(error).splitlines()[-1][:120]} | | | | |")
             continue
         drift = f"{row['drift']:.1e}" if row["drift"] is not None else "not run"
-        lines.append(
-            f"| {name} | {row['params'] / 1e6:.0f} M | {smaller or 'no'} | {row['load_ms'] / 1000:.1f} s "
-            f"| {row['worst']:.1e} | {drift} | {row['ratio']:.2f} |"
-        )
-        print(lines[-1], flush=True)
-        if options.out:
-            # After every row: a long run that is stopped leaves what it measured.
-            options.out.write_text("\n".join(lines) + "\n")
+        size = f"{row['params'] / 1e6:.0f} M" + (f", {smaller}" if smaller else "")
+        report(f"| {name} | {size} | {row['load_ms'] / 1000:.1f} s | {row['worst']:.1e} | {drift} | {row['ratio']:.2f} |")
 
 
 if __name__ == "__main__":

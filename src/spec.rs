@@ -166,6 +166,31 @@ pub struct LayerSpec {
     pub biased: bool,
 }
 
+/// Which keys a query may see. Queries end where keys end: query `i` of `n_query` stands at key
+/// `i + n_key − n_query`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mask {
+    /// Only itself and earlier keys.
+    pub causal: bool,
+    /// Only keys less than this many positions away; `None` without a sliding window.
+    pub window: Option<usize>,
+}
+
+impl Mask {
+    /// Every key is seen.
+    pub const NONE: Self = Self { causal: false, window: None };
+
+    /// Keys that query `query` of `n_query` may see, of `n_key`.
+    pub fn visible(self, query: usize, n_query: usize, n_key: usize) -> Range<usize> {
+        // One past the query's own position; queries before the first key have none.
+        let after = (query + 1 + n_key).saturating_sub(n_query);
+        let reach = self.window.unwrap_or(usize::MAX);
+        let end = if self.causal { after } else { after.saturating_add(reach).saturating_sub(1) };
+        let start = after.saturating_sub(reach).min(n_key);
+        start..end.clamp(start, n_key)
+    }
+}
+
 impl LayerSpec {
     /// Ordinary multi-head attention: scores are divided by `√d_head`.
     pub fn new(n_heads: usize, d_head: usize) -> Self {
@@ -173,12 +198,9 @@ impl LayerSpec {
         Self { n_heads, n_kv_heads: n_heads, d_head, scale, window: None, softcap: None, biased: false }
     }
 
-    /// Keys that query `query` may see, of `n_query` queries that end where the `n_key` keys end.
-    pub fn visible(&self, causal: bool, query: usize, n_query: usize, n_key: usize) -> Range<usize> {
-        let at = query + n_key.saturating_sub(n_query);
-        let reach = self.window.unwrap_or(usize::MAX);
-        let end = if causal { at + 1 } else { at.saturating_add(reach) };
-        (at + 1).saturating_sub(reach).min(n_key)..end.min(n_key)
+    /// What a query of this layer may see, in a stack that is causal or not.
+    pub const fn mask(&self, causal: bool) -> Mask {
+        Mask { causal, window: self.window }
     }
 
     /// The query heads that read the same keys and values as `head`; `None` where every head has its own.

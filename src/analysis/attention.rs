@@ -49,7 +49,7 @@ pub(crate) fn scores_from(capture: &Capture, head: HeadId) -> Option<Matrix> {
             let bias = bias.row(if bias.n_rows() == 1 { 0 } else { query })?;
             row.iter_mut().zip(bias).for_each(|(score, bias)| *score += bias);
         }
-        let visible = layer.visible(stack.causal, query, n_query, n_key);
+        let visible = layer.mask(stack.causal).visible(query, n_query, n_key);
         row[..visible.start].fill(f32::NEG_INFINITY);
         row[visible.end..].fill(f32::NEG_INFINITY);
     }
@@ -64,7 +64,7 @@ pub fn score(capture: &Capture, head: HeadId, query: usize, key: usize) -> Optio
     let (q, k) = (capture.q(head)?, capture.k(head)?);
     let stack = capture.model().stack(head.stack)?;
     let layer = stack.layers.get(head.layer)?;
-    if !layer.visible(stack.causal, query, q.n_rows(), k.n_rows()).contains(&key) {
+    if !layer.mask(stack.causal).visible(query, q.n_rows(), k.n_rows()).contains(&key) {
         return Some(f32::NEG_INFINITY);
     }
     let mut score = q.row(query)?.iter().zip(k.row(key)?).map(|(q, k)| q * k).sum::<f32>() * layer.scale;

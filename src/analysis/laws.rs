@@ -54,7 +54,7 @@ pub fn check(capture: &Capture) -> Vec<Law> {
                 for (query, row) in pattern.rows().enumerate() {
                     let sum: f64 = row.iter().map(|&weight| f64::from(weight)).sum();
                     sums.take(head, if sum == 0.0 { 0.0 } else { (sum - 1.0).abs() as f32 });
-                    let visible = spec.visible(stack.causal, query, n_query, n_key);
+                    let visible = spec.mask(stack.causal).visible(query, n_query, n_key);
                     if visible.len() < n_key {
                         let hidden = row[..visible.start].iter().chain(&row[visible.end..]);
                         masked.take(head, hidden.fold(0.0, |worst, weight| weight.abs().max(worst)));

@@ -4,12 +4,12 @@ use candle_core::{Result as CandleResult, Tensor};
 
 use super::{
     ModelError, Site,
-    kernels::{self, Linear, Mask, Norm},
+    kernels::{self, Linear, Norm},
     pass::Pass,
     relative::RelativeBias,
     run::{At, Run},
 };
-use crate::spec::LayerSpec;
+use crate::spec::{LayerSpec, Mask};
 
 /// Where queries, keys and values come from.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ pub(super) fn is_nearly_uniform(stacks: &[StackCapture], specs: &[StackSpec]) ->
             for head in pattern.as_slice().chunks_exact(n_query * n_key) {
                 for sample in 1..=ROWS_PER_HEAD {
                     let Some(query) = (n_query * sample / ROWS_PER_HEAD).checked_sub(1) else { continue };
-                    let visible = shape.visible(spec.causal, query, n_query, n_key);
+                    let visible = shape.mask(spec.causal).visible(query, n_query, n_key);
                     if visible.len() < MIN_KEYS {
                         continue;
                     }

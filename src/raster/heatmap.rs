@@ -3,7 +3,7 @@
 use super::colormap::{ColorMap, ColorRange, MASKED_COLOR, NAN_COLOR, OUT_OF_WINDOW_COLOR};
 use crate::{
     capture::{Matrix, RgbaBuffer},
-    spec::LayerSpec,
+    spec::Mask,
 };
 
 /// One pixel per entry: row = query, from the top; column = key, from the left.
@@ -17,42 +17,26 @@ pub fn heatmap(pattern: &Matrix, map: ColorMap, range: ColorRange, mask: Mask) -
     if width > 0 {
         for (query, (line, row)) in pixels.chunks_exact_mut(4 * width).zip(pattern.rows()).enumerate() {
             painter.line(line, row);
-            mask.paint(line, query, [height, width]);
+            paint_mask(mask, line, query, [height, width]);
         }
     }
     RgbaBuffer { width, height, pixels }
 }
 
-/// Which entries of a pattern a layer rules out.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Mask {
-    /// A query sees no later key.
-    pub causal: bool,
-    /// A query sees only keys less than this many positions away; `None` without a sliding window.
-    pub window: Option<usize>,
+/// The mask of a pattern of `from` entries that was reduced to `to` (rows, columns).
+pub fn reduced_mask(mask: Mask, from: [usize; 2], to: [usize; 2]) -> Mask {
+    let scaled = |reach: usize| (reach as u64 * to[1] as u64).div_ceil(from[1].max(1) as u64) as usize;
+    Mask { window: mask.window.map(scaled), ..mask }
 }
 
-impl Mask {
-    /// Nothing is ruled out.
-    pub const NONE: Self = Self { causal: false, window: None };
-
-    /// The mask of a pattern of `from` entries that was reduced to `to` (rows, columns).
-    #[must_use]
-    pub fn of_reduced(self, from: [usize; 2], to: [usize; 2]) -> Self {
-        let scaled = |reach: usize| (reach as u64 * to[1] as u64).div_ceil(from[1].max(1) as u64) as usize;
-        Self { window: self.window.map(scaled), ..self }
-    }
-
-    fn paint(self, line: &mut [u8], query: usize, [n_query, n_key]: [usize; 2]) {
-        let layer = LayerSpec { window: self.window, ..LayerSpec::new(1, 1) };
-        let visible = layer.visible(self.causal, query, n_query, n_key);
-        let late = if self.causal { visible.end } else { n_key };
-        for (key, pixel) in line.chunks_exact_mut(4).enumerate() {
-            if key >= late {
-                pixel.copy_from_slice(&MASKED_COLOR);
-            } else if !visible.contains(&key) {
-                pixel.copy_from_slice(&OUT_OF_WINDOW_COLOR);
-            }
+fn paint_mask(mask: Mask, line: &mut [u8], query: usize, [n_query, n_key]: [usize; 2]) {
+    let visible = mask.visible(query, n_query, n_key);
+    let late = if mask.causal { visible.end } else { n_key };
+    for (key, pixel) in line.chunks_exact_mut(4).enumerate() {
+        if key >= late {
+            pixel.copy_from_slice(&MASKED_COLOR);
+        } else if !visible.contains(&key) {
+            pixel.copy_from_slice(&OUT_OF_WINDOW_COLOR);
         }
     }
 }
@@ -103,7 +87,7 @@ pub fn atlas(patterns: &[Matrix], max_side: usize, columns: usize, map: ColorMap
                 &reduced,
                 map,
                 ColorRange::of(reduced.as_slice(), log),
-                mask.of_reduced(pattern.shape(), reduced.shape()),
+                reduced_mask(mask, pattern.shape(), reduced.shape()),
             );
             let tile = Tile {
                 x: idx % columns * cell_width + GAP,
@@ -227,7 +211,7 @@ mod tests {
         let row: Vec<bool> = (0..6).map(|key| pixel(&both, key, 3) == out).collect();
         assert_eq!(row, [true, true, false, false, false, true]);
         // A thumbnail of a third of the size shows a window of a third.
-        let thumbnail = mask.of_reduced([6, 6], [2, 2]);
+        let thumbnail = reduced_mask(mask, [6, 6], [2, 2]);
         assert_eq!(thumbnail.window, Some(1));
     }
 

@@ -1,9 +1,8 @@
-//! The ids that generation asks for: where to begin, where to stop, what never to write.
+//! The ids that frame a text. What else rules a written text is `Decoding`'s.
 
 use serde_json::Value;
 
-use super::{InputError, convention::Convention, settings::Settings};
-use crate::model::ModelFiles;
+use super::{convention::Convention, settings::Settings};
 
 /// Special ids of a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,21 +17,9 @@ pub struct SpecialIds {
     pub decoder_start: Option<u32>,
     /// What it must write first, such as a language code.
     pub forced_bos: Option<u32>,
-    /// What it must write when the limit is reached.
-    pub forced_eos: Vec<u32>,
-    /// What it must never write.
-    pub suppressed: Vec<u32>,
 }
 
 impl SpecialIds {
-    /// For a model without a tokenizer; `TextEncoder::special_ids` knows more.
-    ///
-    /// # Errors
-    /// When one of the files is not JSON.
-    pub fn from_files(files: &ModelFiles) -> Result<Self, InputError> {
-        Ok(Self::new(&Settings::from_files(files)?, |_| None))
-    }
-
     /// From `generation_config.json`, else `config.json`, else the tokens that the tokenizer names.
     pub(super) fn new(settings: &Settings, id_of: impl Fn(&str) -> Option<u32>) -> Self {
         let named = |role: &str| settings.token(role).and_then(|token| id_of(&token.content));
@@ -50,18 +37,12 @@ impl SpecialIds {
             _ if flag == Some(true) => bos,
             _ => None,
         };
-        // `bad_words_ids` lists sequences; those of one id are ids that are never written.
-        let bad_words = nested(settings, "bad_words_ids").and_then(Value::as_array);
-        let bad_words = bad_words.into_iter().flatten().map(id_list).filter(|word| word.len() == 1).flatten();
-        let suppressed = ids(settings, "suppress_tokens").into_iter().chain(bad_words).collect();
         Self {
             bos,
             eos,
             pad,
             decoder_start: first("decoder_start_token_id").or(from_family),
             forced_bos: first("forced_bos_token_id"),
-            forced_eos: ids(settings, "forced_eos_token_id"),
-            suppressed,
         }
     }
 }

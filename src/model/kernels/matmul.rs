@@ -7,10 +7,13 @@ use candle_core::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor, bail}
 use rayon::prelude::*;
 
 use super::ops::filled;
+use crate::spec::Mask;
 
 /// Query rows per task of an attention product: small enough to share two heads between threads
 /// evenly and to skip most of a causal triangle, large enough to keep gemm efficient.
 const BLOCK: usize = 64;
+/// The mask that the products know to skip.
+const CAUSAL: Mask = Mask { causal: true, window: None };
 /// Multiply–adds below which one thread is faster than several.
 const PARALLEL_FROM: usize = 64 * 64 * 64;
 
@@ -143,13 +146,7 @@ pub fn scores(q: &Tensor, k: &Tensor, scale: f32, causal: bool) -> Result<Tensor
     if !causal {
         return Ok(scores);
     }
-    let (n_query, n_key) = (q.dim(1)?, k.dim(1)?);
-    let mask: Vec<f32> = (0..n_query)
-        .flat_map(|query| {
-            (0..n_key).map(move |key| if key + n_query > query + n_key { f32::NEG_INFINITY } else { 0.0 })
-        })
-        .collect();
-    scores.broadcast_add(&Tensor::from_vec(mask, (n_query, n_key), q.device())?)
+    super::mask(&scores, CAUSAL)
 }
 
 /// `pattern · v` for every head, heads side by side.
@@ -204,12 +201,8 @@ fn for_each_block(n_heads: usize, n_rows: usize, work: usize, task: impl Fn(usiz
 }
 
 /// Keys that the last of `rows` query rows from `row` may see.
-const fn visible(causal: bool, row: usize, rows: usize, n_query: usize, n_key: usize) -> usize {
-    if !causal {
-        return n_key;
-    }
-    let visible = (row + rows + n_key).saturating_sub(n_query);
-    if visible < n_key { visible } else { n_key }
+fn visible(causal: bool, row: usize, rows: usize, n_query: usize, n_key: usize) -> usize {
+    if causal { CAUSAL.visible(row + rows - 1, n_query, n_key).end } else { n_key }
 }
 
 struct ScoresOp {

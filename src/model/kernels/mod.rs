@@ -19,7 +19,7 @@ use candle_core::{CpuStorage, Result, Storage, Tensor};
 
 pub use gate::gated;
 pub use linear::Panels;
-pub use mask::{Mask, mask, softcap};
+pub use mask::{mask, softcap};
 pub use matmul::{attend, scores};
 pub use rotate::{Turns, rotate};
 pub use share::{share, with_values};

@@ -4,6 +4,7 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, InplaceOp1, Layout, Result, 
 use rayon::prelude::*;
 
 use super::{Activation, Norm, simd};
+use crate::spec::Mask;
 
 /// Elements below which a parallel loop costs more than it saves.
 const PARALLEL_FROM: usize = 16 * 1024;
@@ -123,8 +124,8 @@ impl SoftmaxOp {
         let n_key = last_dim(layout);
         let n_query = layout.dims().iter().rev().nth(1).copied().unwrap_or(1).max(1);
         for_each_row(x, n_key, |row, x| {
-            let n_visible =
-                if self.causal { (row % n_query + 1 + n_key).saturating_sub(n_query).min(n_key) } else { n_key };
+            let mask = Mask { causal: self.causal, window: None };
+            let n_visible = mask.visible(row % n_query, n_query, n_key).end;
             let (visible, hidden) = x.split_at_mut(n_visible);
             simd::softmax(visible);
             hidden.fill(0.0);

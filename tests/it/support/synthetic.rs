@@ -173,7 +173,7 @@ pub fn layer_capture(idx: usize, layer: &LayerSpec, words: [&[usize]; 2], causal
             group_k = head_k;
         }
         for (query, q) in head_q.iter().enumerate() {
-            let visible = layer.visible(causal, query, n_query, n_key);
+            let visible = layer.mask(causal).visible(query, n_query, n_key);
             pattern.extend(row_of_pattern(q, &group_k, layer.scale, visible));
         }
         q.extend(head_q.into_iter().flatten());

@@ -8,11 +8,8 @@ use eframe::egui::{Color32, Painter, Rect, Sense, Stroke, Ui, pos2, vec2};
 use crate::{
     capture::Capture,
     ids::HeadId,
-    raster::{
-        colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
-        heatmap::Mask,
-    },
-    spec::LayerSpec,
+    raster::colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
+    spec::{LayerSpec, Mask},
     ui::{
         ViewCtx,
         theme::{GRID, Theme},
@@ -35,7 +32,7 @@ pub fn of(capture: &Capture, head: HeadId) -> Mask {
 pub fn out_of_window(capture: &Capture, head: HeadId, layer: &LayerSpec, query: usize) -> [Range<usize>; 2] {
     let (n_query, n_key) = (capture.query_tokens(head.stack).len(), capture.key_tokens(head.stack).len());
     let causal = capture.model().stack(head.stack).is_some_and(|spec| spec.causal);
-    let visible = layer.visible(causal, query, n_query, n_key);
+    let visible = layer.mask(causal).visible(query, n_query, n_key);
     let after = if causal || layer.window.is_none() { n_key..n_key } else { visible.end..n_key };
     [0..visible.start, after]
 }

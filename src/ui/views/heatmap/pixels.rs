@@ -8,7 +8,7 @@ use crate::{
     ids::{CaptureId, HeadId},
     raster::{
         ColorRange,
-        heatmap::{atlas, heatmap, reduce_by_max},
+        heatmap::{atlas, heatmap, reduce_by_max, reduced_mask},
     },
     session::{ColorMapChoice, ColorScale, HiddenTokens, SentenceFilter},
     ui::views::{
@@ -75,7 +75,7 @@ pub fn picture(ctx: &Context, capture: &Capture, key: PictureKey) -> Option<Pict
     // Longer inputs than a texture can hold keep their strongest entries.
     let reduced = reduce_by_max(&pattern, key.max_side);
     let image =
-        heatmap(&reduced, texture::color_map(key.map), range, mask.of_reduced(pattern.shape(), reduced.shape()));
+        heatmap(&reduced, texture::color_map(key.map), range, reduced_mask(mask, pattern.shape(), reduced.shape()));
     let texture = texture::load(ctx, "heatmap", &image, TextureOptions::NEAREST);
     let left_out = sentences::left_out(capture, key.head.stack, key.sentences);
     Some(Picture { pattern, row_mass, left_out, range, texture })

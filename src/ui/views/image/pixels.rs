@@ -8,12 +8,9 @@ use super::weights::Subject;
 use crate::{
     capture::{Capture, ImageInfo, Matrix, RgbaBuffer},
     ids::{CaptureId, HeadId},
-    raster::{
-        ColorRange,
-        heatmap::{Mask, atlas},
-        overlay,
-    },
+    raster::{ColorRange, heatmap::atlas, overlay},
     session::{ColorMapChoice, HiddenTokens, PatchRole, Smoothing},
+    spec::Mask,
     ui::views::{
         source,
         texture::{self, HeadThumbs},
