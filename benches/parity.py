@@ -175,11 +175,9 @@ def compare_pictures(attnscope):
         expected = record(model, pixel_values=pixels.float())["self.0.resid_pre"]
         ours, _ = attnscope.capture(folder, "--image", str(picture), sites="resid")
         difference = (ours["self.0.resid_pre"] - expected).abs().max().item()
-        # JPEG decoders may differ by a grey level or two, which is 0.0175 of the pixel scale each.
-        limit = 1e-5 if picture.suffix == ".png" else 0.05
-        failures += difference > limit
-        verdict = "ok" if difference <= limit else "FAIL"
-        print(f"{picture.name:16} {'resid_pre':10} {difference:9.2e} {limit:34.2e} {verdict}")
+        failures += difference > 1e-5
+        verdict = "ok" if difference <= 1e-5 else "FAIL"
+        print(f"{picture.name:16} {'resid_pre':10} {difference:9.2e} {1e-5:34.2e} {verdict}")
     return failures
 
 

@@ -2,7 +2,7 @@
 
 use std::{io::Cursor, path::Path, sync::Arc};
 
-use image::{DynamicImage, ImageDecoder as _, ImageError, ImageReader, Limits, metadata::Orientation};
+use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits, metadata::Orientation};
 
 use super::{InputError, resample::Rgb8};
 use crate::{
@@ -74,9 +74,9 @@ fn decode(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture, InputErr
     let reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .map_err(|_| InputError::NotAPicture { name: full_name() })?;
-    if reader.format().is_none() {
+    let Some(format) = reader.format() else {
         return Err(InputError::NotAPicture { name: full_name() });
-    }
+    };
     let failed = |error: ImageError| match error {
         ImageError::Unsupported(_) => InputError::NotAPicture { name: full_name() },
         other => InputError::DamagedPicture { reason: other.to_string(), name: full_name() },
@@ -96,7 +96,8 @@ fn decode(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture, InputErr
             "The file asks for the picture to be turned; the model saw it unturned, as in the reference".to_owned(),
         );
     }
-    let decoded = DynamicImage::from_decoder(decoder).map_err(failed)?;
+    let exact = (format == ImageFormat::Jpeg).then(|| decode_jpeg(bytes)).flatten();
+    let decoded = exact.map_or_else(|| DynamicImage::from_decoder(decoder), Ok).map_err(failed)?;
     if width == 0 || height == 0 {
         return Err(InputError::NotAPicture { name: full_name() });
     }
@@ -106,6 +107,20 @@ fn decode(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture, InputErr
         pixels: decoded.to_rgba8().into_raw(),
     });
     Ok(picture(name.to_owned(), to_rgb(decoded), shown.map(Arc::new).as_ref(), notes))
+}
+
+/// Decodes a grey or coloured JPEG to the bytes that libjpeg-turbo, and so PIL, gives. The decoder of
+/// `image` differs by up to five grey levels, which a model sees; it remains for everything else
+/// (CMYK), and says what is wrong with a damaged file.
+fn decode_jpeg(bytes: &[u8]) -> Option<DynamicImage> {
+    let limit = (MAX_MEGAPIXELS * 1_000_000) as usize;
+    let decode = || {
+        let decoder = libjpeg_turbo_rs::Decoder::new(bytes)?.with_max_pixels(limit).with_stop_on_warning(true);
+        decoder.with_output_format(libjpeg_turbo_rs::PixelFormat::Rgb).decode_image()
+    };
+    // Of ten thousand damaged files one or two make it panic instead of saying so.
+    let decoded = std::panic::catch_unwind(decode).ok()?.ok()?;
+    image::RgbImage::from_raw(decoded.width as u32, decoded.height as u32, decoded.data).map(DynamicImage::ImageRgb8)
 }
 
 /// Whether a JPEG lacks the end-of-image marker behind its last scan. The decoder would fill what is
