@@ -1,7 +1,7 @@
 //! What must hold between the recordings of every forward pass. A capture that breaks one of these laws
 //! was computed wrongly, whatever the checkpoint.
 
-use super::attention::{dots, scores_from, softmax};
+use super::attention::{dots, score, scores_from, softmax};
 use crate::{
     capture::{Capture, Matrix},
     ids::HeadId,
@@ -79,6 +79,31 @@ pub fn check(capture: &Capture) -> Vec<Law> {
         }
     }
     vec![sums, masked, softmaxed, products, mixed]
+}
+
+/// The head whose stored pattern is furthest from what its q and k give, when that is further than 0.01
+/// for some entry: in a file of another program, a scale, bias or rotation that it did not write down.
+///
+/// Two rows of every head are looked at.
+pub fn unexplained_pattern(capture: &Capture) -> Option<(HeadId, f32)> {
+    let mut law = Law::new("", 1e-2);
+    for stack in &capture.model().stacks {
+        for (layer, spec) in stack.layers.iter().enumerate() {
+            for head in (0..spec.n_heads).map(|head| HeadId { stack: stack.kind, layer, head }) {
+                let Some(pattern) = capture.stored_pattern(head) else { continue };
+                let [n_query, n_key] = pattern.shape();
+                for query in [n_query / 2, n_query.saturating_sub(1)] {
+                    let scores: Option<Vec<f32>> = (0..n_key).map(|key| score(capture, head, query, key)).collect();
+                    let row = scores.and_then(|scores| softmax(&Matrix::new(scores, [1, n_key]).ok()?));
+                    if let (Some(row), Some(stored)) = (row, pattern.row(query)) {
+                        let worst = row.as_slice().iter().zip(stored).map(|(a, b)| (a - b).abs());
+                        law.take(head, worst.fold(0.0, f32::max));
+                    }
+                }
+            }
+        }
+    }
+    law.at.filter(|_| !law.holds()).map(|head| (head, law.worst))
 }
 
 /// The largest finite value, at least 1.

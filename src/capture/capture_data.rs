@@ -208,6 +208,13 @@ impl Capture {
         &self.parts.notes
     }
 
+    /// The same capture with one more sentence that the user must see.
+    #[must_use]
+    pub fn with_note(mut self, note: String) -> Self {
+        self.parts.notes.push(note);
+        self
+    }
+
     /// All stacks that were recorded.
     pub fn stacks(&self) -> &[StackCapture] {
         &self.parts.stacks

@@ -12,7 +12,11 @@ use serde_json::Value;
 
 use super::{CaptureFile, EventKind, Failure, JobControl, Progress, Stage, Stop};
 use crate::{
-    capture::file::{self, FileError, Format},
+    analysis::laws,
+    capture::{
+        Capture,
+        file::{self, FileError, Format},
+    },
     model,
 };
 
@@ -72,8 +76,18 @@ pub(super) fn open(path: &Path, format: Format, control: &JobControl) -> Result<
     control.check()?;
     let captures = read
         .map_err(|error| Stop::Failed(Failure { summary: error.to_string(), details: path.display().to_string() }))?;
-    let captures = captures.into_iter().map(Arc::new).collect();
+    let captures = captures.into_iter().map(checked).map(Arc::new).collect();
     Ok(EventKind::Opened(CaptureFile { path: path.to_owned(), captures }))
+}
+
+/// With a note when q and k do not give the patterns beside them.
+fn checked(capture: Capture) -> Capture {
+    let Some((head, worst)) = laws::unexplained_pattern(&capture) else { return capture };
+    let kind = head.stack.name();
+    capture.with_note(format!(
+        "q and k of {kind} {head} do not give its pattern (off by up to {worst:.2}): the file lacks a scale, bias \
+         or rotation, so distances in Scatter and Matrix need not follow its attention"
+    ))
 }
 
 /// Tells how far reading is, and fails when the job was told to stop.

@@ -18,7 +18,8 @@ use crate::{
 #[derive(Debug)]
 pub struct ModelEngine {
     engine: model::Engine,
-    model: Option<Model>,
+    /// With where it came from.
+    model: Option<(ModelSource, Model)>,
 }
 
 impl ModelEngine {
@@ -28,7 +29,12 @@ impl ModelEngine {
     /// When the system refuses to start the compute threads.
     pub fn new() -> io::Result<Self> {
         let engine = model::Engine::cpu(None).map_err(io::Error::other)?;
-        Ok(Self { engine, model: None })
+        Ok(Self::with_engine(engine))
+    }
+
+    /// No model yet; it will be computed by `engine`.
+    pub const fn with_engine(engine: model::Engine) -> Self {
+        Self { engine, model: None }
     }
 
     fn load(&mut self, source: ModelSource, control: &JobControl) -> Result<EventKind, Stop> {
@@ -38,22 +44,47 @@ impl ModelEngine {
             return capture_file::open(path, format, control);
         }
         let started = Instant::now();
-        let (files, name) = files(&source)?;
-        let model = Model::load(&files, &name, &self.engine, &|progress| control.report(progress))?;
+        let model = match read(&source, &self.engine, control) {
+            Err(LoadError::TooLarge { needed, available, .. }) if needed <= available + self.held_bytes() => {
+                self.read_instead(&source, needed, control)
+            }
+            answer => answer,
+        }?;
         let loaded = LoadedModel {
-            source,
+            source: source.clone(),
             spec: Arc::clone(model.spec()),
             audit: model.audit().clone(),
             load_secs: started.elapsed().as_secs_f64(),
         };
-        // The last moment at which the old model can stay.
-        control.check()?;
-        self.model = Some(model);
+        // The last moment at which the old model can stay, if it is still there.
+        if self.model.is_some() {
+            control.check()?;
+        }
+        self.model = Some((source, model));
         Ok(EventKind::Loaded(Arc::new(loaded)))
     }
 
+    /// Bytes that the current model's weights take.
+    fn held_bytes(&self) -> u64 {
+        self.model.as_ref().map_or(0, |(_, model)| 4 * model.audit().n_params)
+    }
+
+    /// Reads a model for which there is room only without the current one, and gets that one back
+    /// when it cannot be read.
+    fn read_instead(&mut self, source: &ModelSource, needed: u64, control: &JobControl) -> Result<Model, LoadError> {
+        let previous = self.model.take().map(|(previous, _)| previous);
+        let model = read(source, &self.engine.clone().with_memory_limit(needed), control);
+        if model.is_err()
+            && let Some(previous) = previous
+        {
+            let restored = read_uninterrupted(&previous, &self.engine);
+            self.model = restored.ok().map(|restored| (previous, restored));
+        }
+        model
+    }
+
     fn run(&self, input: &Input, generate: Option<Generation>, control: &JobControl) -> Result<EventKind, Stop> {
-        let Some(model) = &self.model else {
+        let Some((_, model)) = &self.model else {
             let details = "Open a model first".to_owned();
             return Err(Stop::Failed(Failure { summary: "There is no model".to_owned(), details }));
         };
@@ -98,6 +129,16 @@ impl Engine for ModelEngine {
             },
         }
     }
+}
+
+fn read(source: &ModelSource, engine: &model::Engine, control: &JobControl) -> Result<Model, LoadError> {
+    let (files, name) = files(source)?;
+    Model::load(&files, &name, engine, &|progress| control.report(progress))
+}
+
+fn read_uninterrupted(source: &ModelSource, engine: &model::Engine) -> Result<Model, LoadError> {
+    let (files, name) = files(source)?;
+    Model::load(&files, &name, engine, &|_| Ok(()))
 }
 
 /// The files of a model, and what to call it.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use attnscope::{
-    analysis::attention,
+    analysis::{attention, laws},
     capture::{
         Capture, PerHead,
         file::{self, Format},
@@ -103,6 +103,7 @@ fn saved_queries_and_keys_make_the_saved_patterns() {
     for name in ["sites", "grouped", "lens", "lens_rotary"] {
         let capture = snippet(&format!("{name}.safetensors"));
         assert!(capture.model().stacks[0].causal, "{name}: nobody said so, but the patterns show it");
+        assert_eq!(laws::unexplained_pattern(&capture), None, "{name}");
         for (layer, head) in [(0, 0), (0, 3), (1, 1), (1, 2)] {
             let head = HeadId::single(layer, head);
             // Without stored scores these are computed from q and k.

@@ -17,7 +17,7 @@ use attnscope::{
     },
     export::ExportRequest,
     ids::{HeadId, JobId, StackKind},
-    session as state,
+    model, session as state,
     worker::{
         Engine, Event, EventKind, Failure, Input, JobControl, Lane, ModelEngine, ModelSource, Progress, Request, Stage,
         Stop, TextInput, Wake, Worker,
@@ -275,8 +275,11 @@ struct Session {
 
 impl Session {
     fn new() -> Self {
-        let worker = Worker::spawn(ModelEngine::new().unwrap(), Arc::new(|| ())).unwrap();
-        Self { worker, n_jobs: 0 }
+        Self::with(ModelEngine::new().unwrap())
+    }
+
+    fn with(engine: ModelEngine) -> Self {
+        Self { worker: Worker::spawn(engine, Arc::new(|| ())).unwrap(), n_jobs: 0 }
     }
 
     /// The answer to one request, and the stages it went through.
@@ -316,6 +319,32 @@ fn failure(kind: EventKind) -> Failure {
         EventKind::Failed(failure) => failure,
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_model_that_fits_only_alone_takes_the_place_of_the_current_one() {
+    // Too little for gpt2-bare beside anything, enough for bert.
+    let engine = model::Engine::cpu(Some(1)).unwrap().with_memory_limit(165_000);
+    let mut session = Session::with(ModelEngine::with_engine(engine));
+    let refusal = "of memory, but only";
+    let refused = failure(session.load("gpt2-bare"));
+    assert!(refused.summary.contains(refusal), "{refused:?}");
+
+    assert!(matches!(session.load("bert"), EventKind::Loaded(_)));
+    // It would fit alone, but its last layers are missing: the current model comes back.
+    let broken = tempfile::tempdir().unwrap();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/gpt2-bare");
+    std::fs::copy(fixture.join("model.safetensors"), broken.path().join("model.safetensors")).unwrap();
+    let config = std::fs::read_to_string(fixture.join("config.json")).unwrap();
+    let mut config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    config["n_layer"] = 9.into();
+    std::fs::write(broken.path().join("config.json"), config.to_string()).unwrap();
+    let answer = session.ask(Request::Load(ModelSource::Path(broken.path().to_owned()))).0;
+    assert!(!failure(answer).summary.contains(refusal));
+    assert_eq!(session.capture("Time flies").model().family, "bert");
+
+    let EventKind::Loaded(model) = session.load("gpt2-bare") else { panic!("not loaded") };
+    assert_eq!(model.spec.family, "gpt2");
 }
 
 #[test]
@@ -396,6 +425,19 @@ fn a_capture_opened_as_a_model_is_shown_and_the_model_stays() {
     assert_eq!(file.captures[0].stored_pattern(head), written.stored_pattern(head));
     assert_ne!(file.captures[0].id(), written.id());
     assert_eq!(session.capture("the street").model().name, "bert");
+
+    // Keys that did not make the patterns beside them are pointed out.
+    assert_eq!(file.captures[0].notes(), written.notes());
+    let k = safetensors::SafeTensors::deserialize(&bytes).unwrap().tensor("self.1.k").unwrap().data().to_vec();
+    let at = bytes.windows(k.len()).position(|window| window == k).unwrap();
+    for value in bytes[at..at + k.len()].chunks_exact_mut(4) {
+        let tripled = 3.0 * f32::from_le_bytes(value.try_into().unwrap());
+        value.copy_from_slice(&tripled.to_le_bytes());
+    }
+    std::fs::write(&path, &bytes).unwrap();
+    let EventKind::Opened(file) = session.ask(open(&path)).0 else { panic!("not a capture") };
+    let note = file.captures[0].notes().last().unwrap();
+    assert!(note.starts_with("q and k of self L1H") && note.contains("do not give its pattern"), "{note}");
 
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let cut = failure(session.ask(open(&path)).0);
