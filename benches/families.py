@@ -90,9 +90,10 @@ Differences are absolute for patterns, and relative to the largest value of the 
 Tiny checkpoints with random, sharpened weights (`tests/fixtures/families`), with the variations a family has: with and without biases, tied or not, odd head widths, grouped keys, windows shorter than the text, other grids of patches, registers.
 Sites are q, k, v, scores, pattern, z, the stream before each layer and at the end, and the logits.
 Families that write also write what `generate` writes greedily in up to 50 tokens (`tests/it/families.rs`).
+The last column has the tokenizer files that are read beside `tokenizer.json`, and how many awkward texts give the same ids as the Python tokenizers (`tests/it/vocabularies.rs`, `tests/it/tokenization.rs`).
 
-| `model_type` | checkpoints | sites | pattern | other sites |
-|---|---|---|---|---|
+| `model_type` | checkpoints | sites | pattern | other sites | tokenizer |
+|---|---|---|---|---|---|
 """
 FULL_WIDTH = """
 ## At published sizes
@@ -104,6 +105,13 @@ The last column is the time of a forward pass with q, k, v and patterns recorded
 | configuration of | parameters | loaded in | pattern | PyTorch, f32 against f64 | time over PyTorch's |
 |---|---|---|---|---|---|
 """
+# Families that have their tokenizer from another one.
+TOKENIZER_OF = {
+    "bloom": "gpt2", "clip_vision_model": None, "distilbert": "bert", "electra": "bert", "encoder-decoder": "bert",
+    "gemma2": "gemma", "gemma3_text": "gemma", "gpt_neo": "gpt2", "gpt_neox": "gpt2", "mistral": "llama",
+    "modernbert": "gpt2", "mt5": "t5", "phi": "gpt2", "phi3": "llama", "qwen3": "qwen2", "siglip": "tokenizer.json",
+    "stablelm": "gpt2", "trocr": "roberta", "vision-encoder-decoder": "roberta",
+}  # fmt: skip
 # Modules that are sharpened.
 QUERY_KEY = ("query", "key", "query_proj", "key_proj", "q_proj", "k_proj", "q_lin", "k_lin", "c_attn", "query_key_value", "qkv_proj", "Wqkv", "attn.q", "attn.k", "Attention.q", "Attention.k")
 
@@ -256,6 +264,27 @@ def full_row(name, options):
         shutil.rmtree(options.work / name, ignore_errors=True)
 
 
+def tokenizers():
+    """What the tokenizer fixtures of each model type are made of."""
+    found = defaultdict(lambda: [set(), 0])
+    for texts in sorted(FIXTURES.glob("**/tokenization.json")):
+        files, count = found[json.loads((texts.parent / "config.json").read_text())["model_type"]], len(json.loads(texts.read_text()))
+        names = {file.name for file in texts.parent.iterdir() if file.suffix in (".model", ".spm", ".txt") or file.name in ("vocab.json", "tokenizer.json")}
+        files[0] |= {f"`{name}`" for name in names}
+        files[1] += count
+    return found
+
+
+def tokenizer_of(model_type, found):
+    source = TOKENIZER_OF.get(model_type, model_type)
+    if source == "tokenizer.json":
+        return "only that"
+    if source not in found:
+        return "none: pictures"
+    names, count = found[source]
+    return f"{', '.join(sorted(names))}: {count} texts" + ("" if source == model_type else f" ({source}'s)")
+
+
 def tiny_rows(options):
     """Largest differences over the tiny checkpoints, by model type."""
     import numpy as np
@@ -315,8 +344,10 @@ def main():
         if options.out:
             options.out.write_text("\n".join(lines) + "\n")
 
+    found = tokenizers()
     for model_type, row in sorted(tiny_rows(options).items()):
-        report(f"| {model_type} | {row['n']} | {row['n_sites']} | {row['pattern']:.1e} | {row['site']:.1e} |")
+        measured = f"{row['n']} | {row['n_sites']} | {row['pattern']:.1e} | {row['site']:.1e}"
+        report(f"| {model_type} | {measured} | {tokenizer_of(model_type, found)} |")
     lines.append(FULL_WIDTH.rstrip())
     for name, (_, _, _, smaller) in FULL.items():
         if options.only not in name:

@@ -21,6 +21,9 @@ pub struct OpenOptions {
     /// Second sentence of a pair
     #[arg(long, value_name = "TEXT")]
     pub text_b: Option<String>,
+    /// Text that an encoder-decoder is made to write; without it the model writes its own
+    #[arg(long, value_name = "TEXT")]
+    pub target: Option<String>,
     /// View to show: heads, heatmap, image, scatter, matrix
     #[arg(long, value_parser = parse_view)]
     pub view: Option<ViewKind>,

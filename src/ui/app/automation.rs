@@ -18,7 +18,7 @@ const SETTLED_FRAMES: u32 = 3;
 
 /// What to ask for at the start: the given paths, model and text, or the first example.
 pub fn opening(options: &OpenOptions) -> Vec<Command> {
-    let OpenOptions { paths, model, text, text_b, .. } = options;
+    let OpenOptions { paths, model, text, text_b, target, .. } = options;
     let mut commands = Vec::new();
     if paths.is_empty() && model.is_none() && text.is_none() {
         // A view that the first example cannot show opens with one that can.
@@ -28,6 +28,9 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
     if let Some(text) = text {
         commands.push(Command::SetText(text.clone()));
         commands.push(Command::SetTextB(text_b.clone()));
+    }
+    if let Some(target) = target {
+        commands.push(Command::SetTarget(target.clone()));
     }
     if let Some(model) = model {
         let source = match model.strip_prefix("demo:") {
