@@ -92,10 +92,8 @@ impl Network {
                 tables.push(&mut embedding.word);
             }
         }
-        if tables.is_empty() {
-            return Ok(());
-        }
-        head.output = Linear::new(head.output.matrix()?, head.output.bias.clone())?;
+        let Some(table) = tables.first() else { return Ok(()) };
+        head.output = Linear::owning(table.rows()?, head.output.bias.clone())?;
         for table in tables {
             *table = Table::Tied(Linear { bias: None, ..head.output.clone() });
         }

@@ -70,6 +70,8 @@ fn linear_matches_candle_in_both_layouts() {
         let maps = [
             Linear::shared(weight.clone(), Some(bias.clone())),
             Linear::new(weight.clone(), Some(bias.clone())).unwrap(),
+            // The table behind it is of no use afterwards.
+            Linear::owning(&weight.t().unwrap().force_contiguous().unwrap(), Some(bias.clone())).unwrap(),
         ];
         for linear in maps {
             check("linear", std::slice::from_ref(&x), |x| linear.forward(&x[0]).unwrap(), theirs);

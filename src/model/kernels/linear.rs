@@ -5,9 +5,12 @@
 //! very order in which gemm's kernel reads them, and multiplied piece by piece so that it finds
 //! nothing to copy.
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::{Mutex, PoisonError},
+};
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Device, Layout, Result, Shape, Storage, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, Device, InplaceOp1, Layout, Result, Shape, Storage, Tensor, bail};
 use rayon::prelude::*;
 
 use super::{
@@ -48,6 +51,31 @@ impl Panels {
         }
         let (row_stride, col_stride) = if transposed { (1, d_in) } else { (d_out, 1) };
         Self::from_view(View { data, start: 0, row_stride, col_stride }, (d_in, d_out))
+    }
+
+    /// Outputs up to the end of the last panel.
+    pub const fn padded(d_out: usize) -> usize {
+        d_out.div_ceil(PANEL) * PANEL
+    }
+
+    /// Reorders a table `[d_out, d_in]` where it lies. Nothing may use it afterwards, nor any view of it:
+    /// its numbers are taken out, so that a large vocabulary is never in memory twice.
+    pub fn taken_from(table: &Tensor) -> Result<Self> {
+        let (d_out, d_in) = table.dims2()?;
+        let taken = TakeOp(Mutex::default());
+        table.inplace_op1(&taken)?;
+        let mut values = taken.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if values.len() != d_out * d_in {
+            bail!("a table of {d_out} rows of {d_in} has {} numbers", values.len());
+        }
+        values.resize(Self::padded(d_out) * d_in, 0.0);
+        values.par_chunks_exact_mut((d_in * PANEL).max(1)).for_each_init(Vec::new, |rows, panel| {
+            rows.clear();
+            rows.extend_from_slice(panel);
+            pack(View { data: rows, start: 0, row_stride: 1, col_stride: d_in }, d_in, 0..PANEL, panel);
+        });
+        let panels = Tensor::from_vec(values, (d_out.div_ceil(PANEL), d_in, PANEL), &Device::Cpu)?;
+        Ok(Self { panels, d_out })
     }
 
     fn from_view(view: View<'_>, (d_in, d_out): (usize, usize)) -> Result<Self> {
@@ -99,6 +127,24 @@ impl Panels {
         let (n_panels, d_in, _) = self.panels.dims3()?;
         let wide = self.panels.permute((1, 0, 2))?.contiguous()?.reshape((d_in, n_panels * PANEL))?;
         wide.narrow(1, 0, self.d_out)
+    }
+}
+
+/// Takes the numbers out of a tensor.
+struct TakeOp(Mutex<Vec<f32>>);
+
+impl InplaceOp1 for TakeOp {
+    fn name(&self) -> &'static str {
+        "take"
+    }
+
+    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
+        let CpuStorage::F32(values) = storage else { bail!("a table is not f32") };
+        if layout.start_offset() != 0 || !layout.is_contiguous() {
+            bail!("a table is part of something else");
+        }
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(values);
+        Ok(())
     }
 }
 

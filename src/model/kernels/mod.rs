@@ -119,6 +119,17 @@ impl Linear {
         Ok(Self { weight, bias })
     }
 
+    /// A map that takes over a table `[d_out, d_in]`: on the CPU it is brought into the fastest order where
+    /// it lies, and no view of it may be used any more.
+    pub fn owning(table: &Tensor, bias: Option<Tensor>) -> Result<Self> {
+        let weight = if table.device().is_cpu() {
+            Weight::Panels(Panels::taken_from(table)?)
+        } else {
+            Weight::Strided(table.t()?)
+        };
+        Ok(Self { weight, bias })
+    }
+
     /// `(d_in, d_out)`.
     pub fn dims(&self) -> Result<(usize, usize)> {
         match &self.weight {

@@ -26,6 +26,7 @@ pub(crate) use self::{linear::Part, shards::FORMATS};
 use super::{
     Control, Engine, LoadError, ModelFiles, Progress, Stage,
     audit::{Audit, Role, TensorFact},
+    kernels::Panels,
 };
 
 /// The tensors of one checkpoint, read on request.
@@ -181,8 +182,14 @@ impl<'a> Weights<'a> {
         }
         let n: usize = found.iter().map(|(_, n)| n).sum();
         if values.is_empty() {
-            // Zeroed memory from the system costs nothing until it is read into.
-            *values = vec![0.0; n];
+            // Zeroed memory from the system costs nothing until it is read into. A table has room for a
+            // last whole panel, should it become one with an output map.
+            let room = match parts {
+                [(_, shape)] if shape.len() == 2 => Panels::padded(shape[0]) * shape[1],
+                _ => n,
+            };
+            *values = vec![0.0; room];
+            values.truncate(n);
         } else {
             values.resize(n, 0.0);
         }
@@ -242,7 +249,7 @@ impl<'a> Weights<'a> {
             let is_new = entry.dtype.is_some() && seen.insert((shard, entry.start, &entry.shape));
             is_new.then(|| (entry.n_values() as u64).saturating_mul(size_of::<f32>() as u64))
         });
-        // Every tensor once, and the largest again while it is put in order.
+        // Every tensor once, and the largest again while a linear map is put in order.
         let (total, largest) = sizes.fold((0u64, 0), |(sum, max), size| (sum.saturating_add(size), size.max(max)));
         let needed = total.saturating_add(largest);
         if needed > available {
