@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::{
     ids::StackKind,
-    session::{Appearance, ViewKind},
+    session::{Appearance, ViewKind, gallery::EXAMPLES},
 };
 
 /// What the window starts with.
@@ -24,6 +24,9 @@ pub struct OpenOptions {
     /// Text that an encoder-decoder is made to write; without it the model writes its own
     #[arg(long, value_name = "TEXT")]
     pub target: Option<String>,
+    /// Example to open, by its title
+    #[arg(long, value_parser = parse_example, value_name = "TITLE", conflicts_with_all = ["paths", "model", "text"])]
+    pub example: Option<usize>,
     /// View to show: heads, heatmap, image, scatter, matrix
     #[arg(long, value_parser = parse_view)]
     pub view: Option<ViewKind>,
@@ -53,6 +56,11 @@ pub struct OpenOptions {
     pub frame_times: Option<PathBuf>,
 }
 
+fn parse_example(title: &str) -> Result<usize, String> {
+    let found = EXAMPLES.iter().position(|example| example.title.eq_ignore_ascii_case(title));
+    found.ok_or_else(|| one_of(EXAMPLES.iter().map(|example| example.title)))
+}
+
 fn parse_view(name: &str) -> Result<ViewKind, String> {
     ViewKind::from_name(name).ok_or_else(|| one_of(ViewKind::ALL.map(ViewKind::name)))
 }
@@ -78,8 +86,8 @@ fn parse_size(text: &str) -> Result<[f32; 2], String> {
     }
 }
 
-fn one_of<const N: usize>(names: [&str; N]) -> String {
-    format!("choose one of {}", names.join(", "))
+fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    format!("choose one of {}", names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

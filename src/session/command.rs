@@ -18,7 +18,7 @@ pub enum Command {
     OpenPaths(Vec<PathBuf>),
     /// Read this text from a file, on a bundled text model if the current one sees pictures.
     OpenText(String),
-    /// Open an example of the strip, by its index in [`super::examples::EXAMPLES`].
+    /// Open an example, by its index in [`super::gallery::EXAMPLES`].
     OpenExample(usize),
     /// Change the text; [`Command::Run`] follows after a pause.
     SetText(String),

@@ -55,8 +55,10 @@ pub enum UiCommand {
     CopyView,
     /// Light or dark.
     ToggleTheme,
-    /// Show or hide the examples.
+    /// Show or hide the strip of examples.
     ToggleExamples,
+    /// Show or hide all examples.
+    Gallery,
     /// Show or hide the shortcuts.
     Shortcuts,
 }
@@ -72,7 +74,7 @@ enum Scope {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -101,6 +103,7 @@ impl UiCommand {
         Self::CopyView,
         Self::ToggleTheme,
         Self::ToggleExamples,
+        Self::Gallery,
         Self::Shortcuts,
     ];
 
@@ -131,6 +134,7 @@ impl UiCommand {
             Self::CopyView => "Copy view",
             Self::ToggleTheme => "Light or dark",
             Self::ToggleExamples => "Examples",
+            Self::Gallery => "All examples…",
             Self::Shortcuts => "Shortcuts",
         }
     }
@@ -165,7 +169,8 @@ impl UiCommand {
             Self::ExportWindow => "Save a picture of the whole window as PNG",
             Self::CopyView => "Put a picture of the view in the centre on the clipboard",
             Self::ToggleTheme => "Switch between the light and the dark appearance",
-            Self::ToggleExamples => "Show or hide the examples",
+            Self::ToggleExamples => "Show or hide the strip of examples",
+            Self::Gallery => "Choose among all examples",
             Self::Shortcuts => "Show what the keys do",
         }
     }
@@ -213,6 +218,7 @@ impl UiCommand {
             Self::ExportView => command(Key::E),
             Self::ExportWindow => command_shift(Key::S),
             Self::CopyView => command_shift(Key::C),
+            Self::Gallery => plain(Key::E),
             Self::Shortcuts => plain(Key::Questionmark),
             Self::Cancel | Self::ToggleTheme | Self::ToggleExamples => return None,
         })
@@ -249,7 +255,12 @@ impl UiCommand {
             Self::ExportView => Command::Export(ExportTarget::View),
             Self::ExportWindow => Command::Export(ExportTarget::Window),
             Self::CopyView => Command::CopyView,
-            Self::Cancel | Self::FindToken | Self::ToggleTheme | Self::ToggleExamples | Self::Shortcuts => {
+            Self::Cancel
+            | Self::FindToken
+            | Self::ToggleTheme
+            | Self::ToggleExamples
+            | Self::Gallery
+            | Self::Shortcuts => {
                 return None;
             }
         })

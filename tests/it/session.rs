@@ -5,7 +5,7 @@ use attnscope::{
     ids::{HeadId, JobId, Side, StackKind},
     session::{
         Command, Effect, Focus, HeadSet, HeadStep, Loadable, PendingSelection, QueryStep, Session, Settings, ViewKind,
-        ViewOptions, WritingOptions, examples::EXAMPLES,
+        ViewOptions, WritingOptions, gallery::EXAMPLES,
     },
     worker::{
         CaptureFile, Choice, Event, EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Stage,

@@ -6,7 +6,7 @@ use attnscope::{
     cli::open::OpenOptions,
     export::ExportRequest,
     ids::{HeadId, StackKind},
-    session::{Appearance, Command, FilePurpose, ViewKind},
+    session::{Appearance, Command, FilePurpose, ViewKind, gallery::EXAMPLES},
     ui::{App, app::Startup},
     worker::{CaptureFile, Choice, EventKind, Input, Lane, ModelSource, Request, TextInput},
 };
@@ -219,6 +219,21 @@ fn an_example_card_changes_model_input_and_view() {
     assert_eq!((session.model.latest().unwrap().spec.name.as_str(), session.view), ("demo:vit", ViewKind::Image));
     assert!(window.shows("4 × 4 patches"));
     assert!(window.shows("Choose picture…"));
+}
+
+#[test]
+fn the_gallery_lists_every_example_and_opens_one() {
+    let mut window = Window::open(OpenOptions::default());
+    let cards = |window: &Window| window.harness.query_all_by_label_contains("Example: ").count();
+    let in_strip = EXAMPLES.iter().filter(|example| example.in_strip).count();
+    assert_eq!(cards(&window), in_strip);
+    window.press(Modifiers::NONE, Key::E);
+    window.settle();
+    assert_eq!(cards(&window), in_strip + EXAMPLES.len());
+    window.harness.query_all_by_label("Example: A rocket").last().unwrap().click();
+    window.settle();
+    assert_eq!(window.app().session().model.latest().unwrap().spec.name, "demo:vit");
+    assert_eq!(cards(&window), in_strip, "the gallery closes when something was chosen");
 }
 
 #[test]

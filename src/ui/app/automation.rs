@@ -8,7 +8,7 @@ use crate::{
     ids::JobId,
     session::{
         Command, Loadable, PendingSelection, Session, ViewKind,
-        examples::{EXAMPLES, Example},
+        gallery::{EXAMPLES, Example},
     },
     worker::{Event, EventKind, Failure, ModelSource},
 };
@@ -20,7 +20,9 @@ const SETTLED_FRAMES: u32 = 3;
 pub fn opening(options: &OpenOptions) -> Vec<Command> {
     let OpenOptions { paths, model, text, text_b, target, .. } = options;
     let mut commands = Vec::new();
-    if paths.is_empty() && model.is_none() && text.is_none() {
+    if let Some(example) = options.example {
+        commands.push(Command::OpenExample(example));
+    } else if paths.is_empty() && model.is_none() && text.is_none() {
         // A view that the first example cannot show opens with one that can.
         let shows_image = |example: &Example| options.view == Some(ViewKind::Image) && example.view == ViewKind::Image;
         commands.push(Command::OpenExample(EXAMPLES.iter().position(shows_image).unwrap_or(0)));

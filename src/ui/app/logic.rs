@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 use eframe::egui::{self, ColorImage, Event as EguiEvent, ThemePreference};
 
 use super::{
-    App, Startup,
+    App, Sheet, Startup,
     pictures::{self, Picture, Purpose, Step},
 };
 use crate::{
@@ -189,14 +189,19 @@ impl App {
         }
     }
 
+    fn toggle(&mut self, sheet: Sheet) {
+        self.sheet = if self.sheet == Some(sheet) { None } else { Some(sheet) };
+    }
+
     fn on_ui_command(&mut self, ctx: &egui::Context, command: UiCommand) {
         match command {
             // What lies over everything is let go of first.
             UiCommand::Release if self.session.download.is_open => {
                 self.commands.push(Command::Download(DownloadCommand::Close));
             }
-            UiCommand::Release if self.shortcuts_open => self.shortcuts_open = false,
-            UiCommand::Shortcuts => self.shortcuts_open = !self.shortcuts_open,
+            UiCommand::Release if self.sheet.is_some() => self.sheet = None,
+            UiCommand::Gallery => self.toggle(Sheet::Gallery),
+            UiCommand::Shortcuts => self.toggle(Sheet::Shortcuts),
             UiCommand::ToggleExamples => self.examples_open = !self.examples_open,
             UiCommand::ToggleTheme => {
                 let dark_now = ctx.theme() == egui::Theme::Dark;

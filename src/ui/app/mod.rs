@@ -83,6 +83,15 @@ pub struct Startup {
 /// How an automated run ended; filled in once.
 type Outcome = Arc<Mutex<Option<Result<(), OpenError>>>>;
 
+/// A sheet that is read or chosen from, and closed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sheet {
+    /// All examples.
+    Gallery,
+    /// What the keys do.
+    Shortcuts,
+}
+
 /// The window.
 pub struct App {
     session: Session,
@@ -109,7 +118,8 @@ pub struct App {
     job_started: HashMap<JobId, Instant>,
     run_secs: Option<f64>,
     examples_open: bool,
-    shortcuts_open: bool,
+    /// What lies over everything.
+    sheet: Option<Sheet>,
     /// Where the view stands, in points.
     view_rect: Rect,
     /// Height of the bars above the view, in points.
@@ -226,7 +236,7 @@ impl Startup {
             job_started: HashMap::new(),
             run_secs: None,
             examples_open: true,
-            shortcuts_open: false,
+            sheet: None,
             view_rect: Rect::NOTHING,
             top_height: 0.0,
             title: String::new(),

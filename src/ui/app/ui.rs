@@ -2,14 +2,14 @@
 
 use eframe::egui::{self, Align2, CentralPanel, FontId, Frame, Id, Margin, Panel, Rect, RichText, Ui, vec2};
 
-use super::App;
+use super::{App, Sheet};
 use crate::{
     session::{Loadable, Session},
     ui::{
         ViewCtx,
         panels::{
-            StatusFacts, WindowRequests, drop_overlay_ui, examples_ui, failure_ui, shortcuts_ui, status_bar_ui,
-            top_bar_ui,
+            StatusFacts, WindowRequests, drop_overlay_ui, examples_ui, failure_ui, gallery_ui, shortcuts_ui,
+            status_bar_ui, top_bar_ui,
         },
         theme::{GRID, Theme, text_size},
     },
@@ -41,7 +41,11 @@ impl App {
         let mut top_height = top.show(ui, |ui| top_bar_ui(ui, &cx, &mut requests)).response.rect.bottom();
         if self.examples_open {
             let strip = Panel::top("examples").frame(bar(Margin::symmetric(2 * GRID as i8, GRID as i8)));
-            top_height = strip.show(ui, |ui| examples_ui(ui, &cx)).response.rect.bottom();
+            let shown = strip.show(ui, |ui| examples_ui(ui, &cx));
+            if shown.inner {
+                self.sheet = Some(Sheet::Gallery);
+            }
+            top_height = shown.response.rect.bottom();
         }
         let facts = StatusFacts { run_secs: self.run_secs };
         Panel::bottom("status bar")
@@ -83,8 +87,13 @@ impl App {
             drop_overlay_ui(ui.ctx(), &cx);
         }
         self.download.ui(ui.ctx(), &cx);
-        if self.shortcuts_open {
-            self.shortcuts_open = shortcuts_ui(ui.ctx(), &theme);
+        let stays = match self.sheet {
+            None => true,
+            Some(Sheet::Gallery) => gallery_ui(ui.ctx(), &cx),
+            Some(Sheet::Shortcuts) => shortcuts_ui(ui.ctx(), &theme),
+        };
+        if !stays {
+            self.sheet = None;
         }
         self.view_rect = view_rect;
         self.top_height = top_height;

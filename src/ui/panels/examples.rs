@@ -1,14 +1,19 @@
-//! The strip of examples: cards that change model, input and view with one click.
+//! Examples, which change model, input and view with one click: some in a strip, all in the gallery.
 
-use eframe::egui::{self, Align2, FontId, Rect, Role, Sense, Ui, WidgetInfo, vec2};
+use eframe::egui::{
+    self, Align2, FontId, Id, Modal, Rect, RichText, Role, ScrollArea, Sense, Ui, WidgetInfo,
+    text::{LayoutJob, TextWrapping},
+    vec2,
+};
 
 use crate::{
     session::{
         Command,
-        examples::{EXAMPLES, Example},
+        gallery::{EXAMPLES, Example, Topic},
     },
     ui::{
         ViewCtx,
+        commands::UiCommand,
         theme::{GRID, text_size},
     },
 };
@@ -16,27 +21,79 @@ use crate::{
 const CARD_HEIGHT: f32 = 11.0 * GRID;
 const MIN_CARD_WIDTH: f32 = 38.0 * GRID;
 const MAX_CARD_WIDTH: f32 = 64.0 * GRID;
+/// Wide enough for what its button says.
+const ALL_WIDTH: f32 = 24.0 * GRID;
+const GALLERY_CARD: egui::Vec2 = vec2(62.0 * GRID, 19.0 * GRID);
+/// Lines of a hint in the gallery; the longest takes as many.
+const GALLERY_ROWS: usize = 3;
 
-/// Draws the strip; the cards share the width and scroll when it is too narrow.
-pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    egui::ScrollArea::horizontal().id_salt("examples").auto_shrink([false, true]).show(ui, |ui| {
+/// Draws the strip; the cards share the width and scroll when it is too narrow. True when the gallery
+/// is asked for.
+pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>) -> bool {
+    let strip = || EXAMPLES.iter().enumerate().filter(|(_, example)| example.in_strip);
+    let mut all = false;
+    ScrollArea::horizontal().id_salt("examples").auto_shrink([false, true]).show(ui, |ui| {
         ui.spacing_mut().item_spacing.x = GRID;
-        let n_cards = EXAMPLES.len().max(1) as f32;
+        let n_cards = strip().count().max(1) as f32;
         // Whole points, so that rounding never asks for a scroll bar.
-        let share = ((ui.available_width() - GRID * (n_cards - 1.0)) / n_cards).floor() - 1.0;
+        let share = ((ui.available_width() - ALL_WIDTH - GRID * n_cards) / n_cards).floor() - 1.0;
         let width = share.clamp(MIN_CARD_WIDTH, MAX_CARD_WIDTH);
         ui.horizontal(|ui| {
-            for (idx, example) in EXAMPLES.iter().enumerate() {
-                if card_ui(ui, cx, example, width, cx.session.example == Some(idx)).clicked() {
-                    cx.send(Command::OpenExample(idx));
+            for (idx, example) in strip() {
+                card_ui(ui, cx, (idx, example), (vec2(width, CARD_HEIGHT), 1));
+            }
+            let text = format!("All {}…", EXAMPLES.len());
+            let button = egui::Button::new(text).frame(false).min_size(vec2(ALL_WIDTH, CARD_HEIGHT));
+            all = ui.add(button).on_hover_text(UiCommand::Gallery.tooltip_with_key(ui.ctx())).clicked();
+        });
+    });
+    all
+}
+
+/// Draws the gallery over everything; false when it was closed.
+pub fn gallery_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) -> bool {
+    let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
+    let room = ctx.content_rect().size();
+    let n_columns = ((room.x * 0.9) / (GALLERY_CARD.x + GRID)).floor().clamp(1.0, 3.0);
+    let modal = Modal::new(Id::unique("gallery")).frame(frame).show(ctx, |ui| {
+        ui.set_width(n_columns * (GALLERY_CARD.x + GRID) + 2.0 * GRID);
+        ui.heading("Examples");
+        ui.add_space(GRID);
+        let mut chosen = false;
+        ScrollArea::vertical().max_height(room.y * 0.75).auto_shrink([false, true]).show(ui, |ui| {
+            ui.spacing_mut().item_spacing = egui::Vec2::splat(GRID);
+            for topic in Topic::ALL {
+                let of_topic: Vec<_> =
+                    EXAMPLES.iter().enumerate().filter(|(_, example)| example.topic == topic).collect();
+                if of_topic.is_empty() {
+                    continue;
+                }
+                ui.add_space(2.0 * GRID);
+                ui.label(RichText::new(topic.title()).strong());
+                for row in of_topic.chunks(n_columns as usize) {
+                    ui.horizontal(|ui| {
+                        for example in row {
+                            chosen |= card_ui(ui, cx, *example, (GALLERY_CARD, GALLERY_ROWS));
+                        }
+                    });
                 }
             }
         });
+        ui.add_space(2.0 * GRID);
+        ui.button("Close").clicked() || chosen
     });
+    !(modal.inner || modal.should_close())
 }
 
-fn card_ui(ui: &mut Ui, cx: &ViewCtx<'_>, example: &Example, width: f32, shown: bool) -> egui::Response {
-    let (rect, response) = ui.allocate_exact_size(vec2(width, CARD_HEIGHT), Sense::click());
+/// A card of `size` with so many lines for its hint; true when it was clicked, and its example asked for.
+fn card_ui(
+    ui: &mut Ui,
+    cx: &ViewCtx<'_>,
+    (idx, example): (usize, &Example),
+    (size, n_rows): (egui::Vec2, usize),
+) -> bool {
+    let (rect, response) = ui.allocate_exact_size(size, Sense::click());
+    let shown = cx.session.example == Some(idx);
     response.widget_info(|| WidgetInfo::selected(Role::Button, true, shown, format!("Example: {}", example.title)));
     if ui.is_rect_visible(rect) {
         let theme = cx.theme;
@@ -56,16 +113,21 @@ fn card_ui(ui: &mut Ui, cx: &ViewCtx<'_>, example: &Example, width: f32, shown: 
             FontId::proportional(text_size::BODY),
             theme.text,
         );
-        let mut hint = egui::text::LayoutJob::single_section(
+        let mut hint = LayoutJob::single_section(
             example.hint.to_owned(),
             egui::TextFormat::simple(FontId::proportional(text_size::SMALL), theme.text_weak),
         );
-        hint.wrap = egui::text::TextWrapping::truncate_at_width(width - 4.0 * GRID);
+        hint.wrap = TextWrapping { max_rows: n_rows, ..TextWrapping::truncate_at_width(size.x - 4.0 * GRID) };
+        hint.wrap.break_anywhere = n_rows == 1;
         let hint = painter.layout_job(hint);
         painter.galley(egui::pos2(left, rect.top() + 6.25 * GRID), hint, theme.text_weak);
     }
-    response.on_hover_ui(|ui| {
+    let response = response.on_hover_ui(|ui| {
         ui.label(example.hint);
         ui.weak(format!("{} · {}", example.model, example.view.label()));
-    })
+    });
+    if response.clicked() {
+        cx.send(Command::OpenExample(idx));
+    }
+    response.clicked()
 }

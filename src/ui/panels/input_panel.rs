@@ -6,7 +6,7 @@ use super::{failure_ui, input_chooser, target::TargetPanel, written::written_ui}
 use crate::{
     capture::{Capture, Matrix, RgbaBuffer, Token},
     ids::{CaptureId, Side},
-    session::{Command, Focus, examples::SAMPLES},
+    session::{Command, Focus, gallery::SAMPLES},
     ui::{
         ViewCtx,
         commands::UiCommand,

@@ -29,7 +29,7 @@ use crate::{
 
 pub use download::DownloadDialog;
 pub use drop_overlay::drop_overlay_ui;
-pub use examples::examples_ui;
+pub use examples::{examples_ui, gallery_ui};
 pub use inspector::Inspector;
 pub use notices::Notices;
 pub use shortcuts::shortcuts_ui;

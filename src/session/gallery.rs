@@ -1,0 +1,162 @@
+//! The examples: what each shows, and the state that shows it. `tests/it/gallery.rs` runs every one on
+//! its bundled model and measures what its hint claims.
+
+use super::ViewKind;
+use crate::ids::StackKind;
+
+/// One example.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// What the card says.
+    pub title: &'static str,
+    /// What to look at.
+    pub hint: &'static str,
+    /// Under which heading the gallery has it.
+    pub topic: Topic,
+    /// Bundled model.
+    pub model: &'static str,
+    /// What it reads.
+    pub input: ExampleInput,
+    /// What an encoder–decoder is made to write; without it the model writes its own.
+    pub target: Option<&'static str>,
+    /// Which view shows it.
+    pub view: ViewKind,
+    /// The stack of [`Self::head`]; `None` for models with one.
+    pub stack: Option<StackKind>,
+    /// Layer and head to show, where one is known to be worth it.
+    pub head: Option<(usize, usize)>,
+    /// Query token to pin, if any.
+    pub query: Option<usize>,
+    /// Whether it has a card in the strip, too.
+    pub in_strip: bool,
+}
+
+/// What an example feeds the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExampleInput {
+    /// A text.
+    Text(&'static str),
+    /// A bundled sample picture.
+    Sample(&'static str),
+}
+
+/// A heading of the gallery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// Heads that look at a position, whatever is there.
+    Position,
+    /// Heads that look for what was there before.
+    Repetition,
+    /// What words have to do with each other.
+    Language,
+    /// From one language to another.
+    Translation,
+    /// Pictures.
+    Pictures,
+}
+
+impl Topic {
+    /// Every topic, in the order of the gallery.
+    pub const ALL: [Self; 5] = [Self::Position, Self::Repetition, Self::Language, Self::Translation, Self::Pictures];
+
+    /// The heading.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Position => "By position",
+            Self::Repetition => "By repetition",
+            Self::Language => "Words and sentences",
+            Self::Translation => "Translation",
+            Self::Pictures => "Pictures",
+        }
+    }
+}
+
+/// Bundled sample pictures: their names and what they show.
+pub const SAMPLES: &[(&str, &str)] =
+    &[("chelsea", "A cat"), ("coffee", "A cup of coffee"), ("astronaut", "An astronaut"), ("rocket", "A rocket")];
+
+/// The examples, in the order they are shown. The first one is open when the window opens.
+pub const EXAMPLES: &[Example] = &[
+    Example {
+        title: "Once upon a time",
+        hint: "Much of this head looks at the word before: hover a word to see its lines",
+        topic: Topic::Position,
+        model: "demo:gpt",
+        input: ExampleInput::Text(
+            "Once upon a time, there was a little girl named Lily. She loved to play with her red ball. One day, Lily",
+        ),
+        target: None,
+        view: ViewKind::Heads,
+        stack: None,
+        head: Some((2, 1)),
+        query: None,
+        in_strip: true,
+    },
+    Example {
+        title: "Coreference",
+        hint: "What does “it” look back at?",
+        topic: Topic::Language,
+        model: "demo:gpt",
+        input: ExampleInput::Text("The animal didn't cross the street because it was too tired"),
+        target: None,
+        view: ViewKind::Heads,
+        stack: None,
+        head: None,
+        query: None,
+        in_strip: true,
+    },
+    Example {
+        title: "Repeated words",
+        hint: "The second time round, this induction head looks at what followed the first time",
+        topic: Topic::Repetition,
+        model: "demo:gpt",
+        input: ExampleInput::Text("tree blue door fish happy moon cake dog tree blue door fish happy moon cake dog"),
+        target: None,
+        view: ViewKind::Heatmap,
+        stack: None,
+        head: Some((3, 2)),
+        query: None,
+        in_strip: true,
+    },
+    Example {
+        title: "A cat",
+        hint: "Click a patch to see what it attends to",
+        topic: Topic::Pictures,
+        model: "demo:vit",
+        input: ExampleInput::Sample("chelsea"),
+        target: None,
+        view: ViewKind::Image,
+        stack: None,
+        head: None,
+        query: None,
+        in_strip: true,
+    },
+    Example {
+        title: "Queries and keys",
+        hint: "Every head's queries and keys in one plane: near means attention",
+        topic: Topic::Language,
+        model: "demo:gpt",
+        input: ExampleInput::Text(
+            "The doctor asked the nurse a question. She said the doctor was kind and the nurse was happy.",
+        ),
+        target: None,
+        view: ViewKind::Matrix,
+        stack: None,
+        head: None,
+        query: None,
+        in_strip: true,
+    },
+    Example {
+        title: "A rocket",
+        hint: "Each head as a thumbnail: which ones follow the rocket?",
+        topic: Topic::Pictures,
+        model: "demo:vit",
+        input: ExampleInput::Sample("rocket"),
+        target: None,
+        view: ViewKind::Image,
+        stack: None,
+        head: None,
+        query: None,
+        in_strip: true,
+    },
+];
