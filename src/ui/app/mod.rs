@@ -154,11 +154,15 @@ pub fn open_window<J: Jobs + 'static>(
         .with_app_id("attnscope")
         .with_min_inner_size(MIN_SIZE)
         .with_inner_size(options.size.unwrap_or(DEFAULT_SIZE));
-    let native = eframe::NativeOptions {
-        viewport,
-        persist_window: options.size.is_none() && options.screenshot.is_none(),
-        ..eframe::NativeOptions::default()
-    };
+    let mut native = eframe::NativeOptions { viewport, ..eframe::NativeOptions::default() };
+    if options.size.is_some() || options.screenshot.is_some() {
+        let size = options.size.unwrap_or(DEFAULT_SIZE);
+        native.persist_window = false;
+        // What the window remembers of the last time is put in before this is asked, whatever was set.
+        native.window_builder = Some(Box::new(move |viewport: egui::ViewportBuilder| {
+            viewport.with_inner_size(size).with_maximized(false).with_fullscreen(false)
+        }));
+    }
     let startup = Startup::new(make_jobs, Box::new(NativeDesktop), options, started)
         .map_err(|error| OpenError(format!("the background thread cannot be started: {error}")))?;
     let outcome = Arc::clone(&startup.outcome);

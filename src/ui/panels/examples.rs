@@ -19,10 +19,10 @@ use crate::{
 };
 
 const CARD_HEIGHT: f32 = 11.0 * GRID;
-const MIN_CARD_WIDTH: f32 = 38.0 * GRID;
+const MIN_CARD_WIDTH: f32 = 35.0 * GRID;
 const MAX_CARD_WIDTH: f32 = 64.0 * GRID;
 /// Wide enough for what its button says.
-const ALL_WIDTH: f32 = 24.0 * GRID;
+const ALL_WIDTH: f32 = 20.0 * GRID;
 const GALLERY_CARD: egui::Vec2 = vec2(62.0 * GRID, 19.0 * GRID);
 /// Lines of a hint in the gallery; the longest takes as many.
 const GALLERY_ROWS: usize = 3;
