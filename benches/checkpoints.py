@@ -1,6 +1,7 @@
 """Full-size checkpoints with random, seeded weights, built on first use and kept in a folder."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -18,11 +19,12 @@ sys.path.insert(0, str(ROOT / "tests" / "fixtures"))
 
 from torch_reference import sharpen  # noqa: E402
 
-# The default configurations are bert-base-uncased, gpt2 (124M) and vit-base-patch16-224.
+# The default configurations are bert-base-uncased, gpt2 (124M) and vit-base-patch16-224, save for the
+# thousand classes of the last.
 FULL_SIZE = {
     "bert-base": (BertForMaskedLM, BertConfig),
     "gpt2": (GPT2LMHeadModel, GPT2Config),
-    "vit-base": (ViTForImageClassification, ViTConfig),
+    "vit-base": (ViTForImageClassification, partial(ViTConfig, num_labels=1000)),
 }
 
 
