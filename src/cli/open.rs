@@ -12,7 +12,7 @@ use crate::{
 pub struct OpenOptions {
     /// Model folders, checkpoint or capture files, pictures and texts to open, in any order
     pub paths: Vec<PathBuf>,
-    /// A model folder or a bundled model such as demo:gpt
+    /// A model folder, a bundled model such as demo:gpt, or a hub id in the local cache
     #[arg(long)]
     pub model: Option<String>,
     /// Text to run the model on

@@ -42,9 +42,10 @@ impl Config {
     pub fn read(files: &ModelFiles) -> Result<Self, LoadError> {
         Self::optional(files, FILE)?.ok_or_else(|| {
             let path = files.location();
-            match files.adapter_base() {
-                Some(base) => LoadError::Adapter { base, path },
-                None => LoadError::NoConfig { path },
+            match (files.adapter_base(), files.chosen_weights()) {
+                (Some(base), _) => LoadError::Adapter { base, path },
+                (None, Some(file)) => LoadError::LoneWeights { file: file.to_owned(), path },
+                (None, None) => LoadError::NoConfig { path },
             }
         })
     }

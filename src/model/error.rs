@@ -26,6 +26,14 @@ pub enum LoadError {
         /// The folder.
         path: String,
     },
+    /// A weights file alone.
+    #[error("{file} is a weights file, but no config.json beside it says what model it belongs to")]
+    LoneWeights {
+        /// Its name.
+        file: String,
+        /// The folder.
+        path: String,
+    },
     /// No weights in a format we read.
     #[error("this model folder has no weights, neither model.safetensors nor pytorch_model.bin")]
     NoWeights {
@@ -196,6 +204,9 @@ impl LoadError {
             Self::NotAModel { path } => format!("Choose a model folder, or its .safetensors or .bin file: {path}"),
             Self::NoConfig { path } => {
                 format!("Choose the folder that holds config.json and the weights: {path}")
+            }
+            Self::LoneWeights { path, .. } => {
+                format!("Put the model's config.json into the same folder: {path}")
             }
             Self::NoWeights { path, other: Some(other) } => {
                 format!(

@@ -56,6 +56,8 @@ impl ModelFiles {
         }
         match (path.parent(), path.file_name().and_then(|name| name.to_str())) {
             (Some(root), Some(name)) if is_weights => {
+                // A bare name lies in the current folder.
+                let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
                 Ok(Self { place: Place::Folder { root: root.to_owned(), weights: Some(name.to_owned()) } })
             }
             _ => Err(LoadError::NotAModel { path: path.display().to_string() }),

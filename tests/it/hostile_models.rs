@@ -85,6 +85,9 @@ fn paths_that_are_no_models() {
     let folder = tempfile::tempdir().unwrap();
     assert!(matches!(refused(&folder.path().join("nowhere")), LoadError::NotFound { .. }));
     assert_says(&refused(folder.path()), &["no config.json"]);
+    let weights = folder.path().join("junk.safetensors");
+    fs::write(&weights, [7; 100]).unwrap();
+    assert_says(&refused(&weights), &["junk.safetensors", "no config.json beside it"]);
     let text = folder.path().join("notes.txt");
     fs::write(&text, "hello").unwrap();
     assert_says(&refused(&text), &["not a model"]);

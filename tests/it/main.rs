@@ -15,6 +15,8 @@ mod export;
 mod families;
 /// Attention of other programs: documented snippets, lists, arrays, and hostile ones.
 mod foreign;
+/// The examples: what each claims, measured on its bundled model.
+mod gallery;
 /// Texts that a model writes: limits, chance, cancelling, files.
 mod generation;
 /// Broken, lying and absurd checkpoints.

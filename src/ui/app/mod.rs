@@ -163,6 +163,12 @@ pub fn open_window<J: Jobs + 'static>(
             viewport.with_inner_size(size).with_maximized(false).with_fullscreen(false)
         }));
     }
+    if cfg!(target_os = "linux")
+        && ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"].iter().all(|name| std::env::var_os(name).is_none())
+    {
+        let advice = "`attnscope capture`, `check`, `pull` and `models` need none";
+        return Err(OpenError(format!("there is no display to open a window on; {advice}")));
+    }
     let startup = Startup::new(make_jobs, Box::new(NativeDesktop), options, started)
         .map_err(|error| OpenError(format!("the background thread cannot be started: {error}")))?;
     let outcome = Arc::clone(&startup.outcome);

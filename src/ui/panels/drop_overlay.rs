@@ -29,7 +29,7 @@ pub fn drop_overlay_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) {
     if lines.is_empty() {
         return;
     }
-    let layer = LayerId::new(Order::Foreground, Id::unique("drop overlay"));
+    let layer = LayerId::new(Order::Debug, Id::unique("drop overlay"));
     let painter = ctx.layer_painter(layer);
     let rect = ctx.content_rect();
     painter.rect_filled(rect, 0, cx.theme.canvas.gamma_multiply(0.92));

@@ -57,18 +57,30 @@ fn stats_of(capture: &Capture, head: HeadId, pattern: &Matrix) -> HeadStats {
 }
 
 fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
-    section_ui(ui, cx.theme, "Head, mean over queries");
+    section_ui(ui, cx.theme, "This head, over all queries");
     let rows = [
         (
             "Entropy",
             Some(format!("{:.2} nats ({})", stats.entropy, percent_text(stats.entropy_fraction))),
             "0 nats: one key gets everything; 100 %: all keys get the same",
         ),
-        ("Distance", stats.distance.map(|it| format!("{it:.1} tokens")), "Between a query and the keys it attends to"),
-        ("On the first key", Some(percent_text(stats.on_first)), "Attention that goes to the first token"),
-        ("On the previous key", stats.on_previous.map(percent_text), "Attention that goes to the token before"),
-        ("On itself", stats.on_self.map(percent_text), "Attention that stays on the query’s own token"),
-        ("On special keys", Some(percent_text(stats.on_special)), "Attention that goes to tokens such as CLS and SEP"),
+        (
+            "Distance",
+            stats.distance.map(|it| format!("{it:.1} tokens")),
+            "Between a query and the keys it attends to, on average",
+        ),
+        ("On the first key", Some(percent_text(stats.on_first)), "Attention that goes to the first token, on average"),
+        (
+            "On the previous key",
+            stats.on_previous.map(percent_text),
+            "Attention that goes to the token before, on average",
+        ),
+        ("On itself", stats.on_self.map(percent_text), "Attention that stays on the query’s own token, on average"),
+        (
+            "On special keys",
+            Some(percent_text(stats.on_special)),
+            "Attention that goes to tokens such as CLS and SEP, on average",
+        ),
         ("Largest weight", Some(format!("{:.3}", stats.max_weight)), "The largest weight of any pair"),
     ];
     for (name, value, meaning) in rows {
@@ -160,11 +172,12 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&M
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
     let focus = selection.focus();
     let title = match (focus.is_empty(), selection.hover.is_empty()) {
-        (true, _) => "Hover a token or patch, click to hold it",
-        (false, true) => "Pinned",
-        (false, false) => "Under the pointer",
+        (true, _) => "Hover a token or patch, click to hold it".to_owned(),
+        // The view may draw other heads, too.
+        (false, true) => format!("Pinned, in {}", selection.head),
+        (false, false) => format!("Under the pointer, in {}", selection.head),
     };
-    section_ui(ui, cx.theme, title);
+    section_ui(ui, cx.theme, &title);
     // Every line is always there, so that a preview never moves what is under the pointer.
     token_ui(ui, cx, "Query", focus.query, queries, cx.theme.query);
     token_ui(ui, cx, "Key", focus.key, keys, cx.theme.key);
@@ -230,16 +243,24 @@ fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Ma
 
     let text = weight.map(|weight| format!("{weight:.5}  ({})", percent_text(weight)));
     field_ui(ui, cx.theme, "Weight", or_absent(text));
-    let score = pair.and_then(|(query, key)| attention::score(capture, cx.session.selection.head, query, key));
+    let head = cx.session.selection.head;
+    let score = pair.and_then(|(query, key)| attention::score(capture, head, query, key));
     let text = score
         .map(|score| if score.is_finite() { format!("{score:.4}").replace('-', "−") } else { "masked".to_owned() });
     field_ui(ui, cx.theme, "Score", or_absent(text))
         .on_hover_text("q · k times the head's scale, with cap, bias and mask, before softmax");
-    let rank = weight.zip(row).map(|(weight, row)| {
+    let visible = pair.zip(row).and_then(|((query, key), row)| {
+        let stack = capture.model().stack(head.stack)?;
+        let mask = stack.layers.get(head.layer)?.mask(stack.causal);
+        let visible = mask.visible(query, capture.query_tokens(head.stack).len(), row.len());
+        visible.contains(&key).then(|| row.get(visible)).flatten()
+    });
+    let rank = weight.zip(visible).map(|(weight, row)| {
         let rank = 1 + row.iter().filter(|&&other| other > weight).count();
         format!("{rank} of {}", row.len())
     });
-    field_ui(ui, cx.theme, "Rank", or_absent(rank)).on_hover_text("Place of the weight among the keys of the query");
+    field_ui(ui, cx.theme, "Rank", or_absent(rank))
+        .on_hover_text("Place of the weight among the keys that the query can see");
 }
 
 /// The strongest entries of a row or column as bars; click pins.

@@ -3,7 +3,7 @@
 use eframe::egui::{RichText, Ui};
 
 use crate::{
-    capture::{Prediction, PredictionRow},
+    capture::{Prediction, PredictionRow, Token},
     session::{Command, Focus},
     spec::HeadKind,
     ui::{
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Draws the card: the pinned or hovered position's row, or the last one.
+/// Draws the card: the row of the pinned or hovered position, or of the one that says most.
 pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let Some(capture) = cx.session.latest_capture() else { return };
     let Some(prediction) = capture.prediction() else { return };
@@ -22,7 +22,7 @@ pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         .rows
         .iter()
         .find(|row| row.position.is_some() && row.position == wanted)
-        .or_else(|| prediction.rows.last());
+        .or_else(|| default_row(prediction, capture.query_tokens(cx.session.selection.stack())));
     let Some(row) = row else { return };
     if let Some(position) = row.position {
         position_ui(ui, cx, prediction, position);
@@ -41,6 +41,20 @@ pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         };
         row.ui(ui, cx.theme).on_hover_text(format!("id {} · probability {:.5}", item.id, item.probability));
     }
+}
+
+/// What comes next after the whole text; of each token's row the masked one's, or the first word's.
+fn default_row<'a>(prediction: &'a Prediction, tokens: &[Token]) -> Option<&'a PredictionRow> {
+    let row_where = |wanted: fn(&Token) -> bool| {
+        let position = tokens.iter().position(wanted)?;
+        prediction.rows.iter().find(|row| row.position == Some(position))
+    };
+    let is_mask = |token: &Token| matches!(token.text.as_str(), "[MASK]" | "<mask>");
+    match prediction.kind {
+        HeadKind::MaskedLm | HeadKind::TokenClass => row_where(is_mask).or_else(|| row_where(|token| !token.special)),
+        _ => None,
+    }
+    .or_else(|| prediction.rows.last())
 }
 
 /// A picture and a text have one number: a bar over its only outcome would say nothing.

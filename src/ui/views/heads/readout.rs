@@ -34,6 +34,10 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
                 }
                 (None, None) => {}
             }
+            if focus.query.is_some() != focus.key.is_some() && scene.heads.len() > 1 {
+                let text = format!("mean of the {} heads drawn", scene.heads.len());
+                ui.label(RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak));
+            }
         },
     );
 }

@@ -126,7 +126,8 @@ impl MatrixView {
         }
         self.hover.report(cx, focus);
         rings(&painter, projection, &bounds, &layout, cx);
-        if response.clicked() && !opened && !focus.is_empty() {
+        // The second click of a double click lets go of what the first one held.
+        if response.clicked() && !focus.is_empty() {
             cx.send(Command::Pin(focus));
         }
         let zoomed_in = self.camera.zoom > zoom_before && layout.is_single();
