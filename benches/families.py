@@ -99,7 +99,7 @@ FULL_WIDTH = """
 ## At published sizes
 
 Random weights with the numbers of published configurations, queries and keys sharpened, 128 tokens or one picture.
-Sharp random models amplify rounding from layer to layer, so PyTorch's own difference between f32 and f64 stands beside ours; where both are large (GPT-Neo, whose scores are not scaled, TinyLlama, SigLIP) a pattern has flipped, and neither says anything.
+Sharp random models amplify rounding from layer to layer, so PyTorch's own difference between f32 and f64 stands beside ours; where both are large (GPT-Neo, whose scores are not scaled, SigLIP) a pattern has flipped, and neither says anything. Where f64 was not run, the model was too large for it, and the difference cannot be judged by itself.
 The last column is the time of a forward pass with q, k, v and patterns recorded over that of PyTorch's eager attention, without heads.
 
 | configuration of | parameters | loaded in | pattern | PyTorch, f32 against f64 | time over PyTorch's |
