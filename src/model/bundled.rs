@@ -17,8 +17,13 @@ macro_rules! checkpoint {
     };
 }
 
-const MODELS: [BundledModel; 2] = [
+const MODELS: [BundledModel; 3] = [
     checkpoint!("demo:gpt", "gpt", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]),
+    checkpoint!(
+        "demo:translate",
+        "translate",
+        ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    ),
     checkpoint!("demo:vit", "vit", ["config.json", "model.safetensors", "preprocessor_config.json"]),
 ];
 
