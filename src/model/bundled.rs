@@ -17,7 +17,8 @@ macro_rules! checkpoint {
     };
 }
 
-const MODELS: [BundledModel; 3] = [
+// Not constants: every use of a constant may put the bytes into the program once more.
+static MODELS: [BundledModel; 3] = [
     checkpoint!("demo:gpt", "gpt", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]),
     checkpoint!(
         "demo:translate",
@@ -44,7 +45,7 @@ struct Sample {
     bytes: &'static [u8],
 }
 
-const SAMPLES: [Sample; 4] = [
+static SAMPLES: [Sample; 4] = [
     Sample { name: "astronaut.jpg", bytes: include_bytes!("../../assets/samples/astronaut.jpg") },
     Sample { name: "chelsea.jpg", bytes: include_bytes!("../../assets/samples/chelsea.jpg") },
     Sample { name: "coffee.jpg", bytes: include_bytes!("../../assets/samples/coffee.jpg") },

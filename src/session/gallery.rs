@@ -150,7 +150,7 @@ pub const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Towards a red car",
-        hint: "“Frau”, “ging”, “Straße” and “Auto” each look at the English word they say",
+        hint: "Each row writes the next word: behind “die” comes “Straße”, and it looks at “road”",
         topic: Topic::Translation,
         model: "demo:translate",
         input: ExampleInput::Text(">>deu<< A woman was walking down the road towards a red car"),
@@ -163,7 +163,7 @@ pub const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "A white house",
-        hint: "French puts the adjective behind the noun: each word finds its own, and the lines cross",
+        hint: "Each row writes the next word: “une” looks at “house” for “maison”, “maison” at “white”: the lines cross",
         topic: Topic::Translation,
         model: "demo:translate",
         input: ExampleInput::Text(">>fra<< He bought a white house."),
@@ -176,7 +176,7 @@ pub const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "The verb comes last",
-        hint: "German puts “gekauft” at the end, and it still looks at “bought”",
+        hint: "Each row writes the next word: behind “Buch” comes “gekauft”, and it looks back at “bought”",
         topic: Topic::Translation,
         model: "demo:translate",
         input: ExampleInput::Text(">>deu<< I have bought a new book."),
