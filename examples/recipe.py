@@ -1,4 +1,4 @@
-"""What the two training recipes share: schedule, log, resumable state and export."""
+"""What the training recipes share: schedule, log, resumable state and export."""
 
 import argparse
 import copy

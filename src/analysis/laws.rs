@@ -5,6 +5,7 @@ use super::attention::{dots, score, scores_from, softmax};
 use crate::{
     capture::{Capture, Matrix},
     ids::HeadId,
+    spec::Mask,
 };
 
 /// One law and how far a capture is from it.
@@ -46,36 +47,31 @@ pub fn check(capture: &Capture) -> Vec<Law> {
     let mut softmaxed = Law::new("attention is the softmax of the scores", 1e-6);
     let mut products = Law::new("scores are scaled products of q and k, with bias, cap and mask", 1e-5);
     let mut mixed = Law::new("z is attention times v, query heads sharing grouped values", 1e-5);
-    for stack in &capture.model().stacks {
-        for (layer, spec) in stack.layers.iter().enumerate() {
-            for head in (0..spec.n_heads).map(|head| HeadId { stack: stack.kind, layer, head }) {
-                let Some(pattern) = capture.stored_pattern(head) else { continue };
-                let [n_query, n_key] = pattern.shape();
-                for (query, row) in pattern.rows().enumerate() {
-                    let sum: f64 = row.iter().map(|&weight| f64::from(weight)).sum();
-                    sums.take(head, if sum == 0.0 { 0.0 } else { (sum - 1.0).abs() as f32 });
-                    let visible = spec.mask(stack.causal).visible(query, n_query, n_key);
-                    if visible.len() < n_key {
-                        let hidden = row[..visible.start].iter().chain(&row[visible.end..]);
-                        masked.take(head, hidden.fold(0.0, |worst, weight| weight.abs().max(worst)));
-                    }
-                }
-                if let Some(scores) = capture.layer(head).and_then(|layer| layer.scores.as_ref()?.head(head.head)) {
-                    if let Some(expected) = softmax(&scores) {
-                        softmaxed.take(head, difference(&pattern, &expected, 1.0));
-                    }
-                    if let Some(expected) = scores_from(capture, head) {
-                        products.take(head, difference(&scores, &expected, largest(&scores)));
-                    }
-                }
-                let z = capture.layer(head).and_then(|layer| layer.z.as_ref()?.head(head.head));
-                if let (Some(z), Some(v)) = (z, capture.v(head))
-                    && let Some(expected) = transposed(&v).and_then(|v| dots(&pattern, &v))
-                {
-                    let worst = z.as_slice().iter().zip(&expected).map(|(a, b)| (a - b).abs());
-                    mixed.take(head, worst.fold(0.0, f32::max) / largest(&z));
-                }
+    for (head, mask, pattern) in stored_patterns(capture) {
+        let [n_query, n_key] = pattern.shape();
+        for (query, row) in pattern.rows().enumerate() {
+            let sum: f64 = row.iter().map(|&weight| f64::from(weight)).sum();
+            sums.take(head, if sum == 0.0 { 0.0 } else { (sum - 1.0).abs() as f32 });
+            let visible = mask.visible(query, n_query, n_key);
+            if visible.len() < n_key {
+                let hidden = row[..visible.start].iter().chain(&row[visible.end..]);
+                masked.take(head, hidden.fold(0.0, |worst, weight| weight.abs().max(worst)));
             }
+        }
+        if let Some(scores) = capture.layer(head).and_then(|layer| layer.scores.as_ref()?.head(head.head)) {
+            if let Some(expected) = softmax(&scores) {
+                softmaxed.take(head, difference(&pattern, &expected, 1.0));
+            }
+            if let Some(expected) = scores_from(capture, head) {
+                products.take(head, difference(&scores, &expected, largest(&scores)));
+            }
+        }
+        let z = capture.layer(head).and_then(|layer| layer.z.as_ref()?.head(head.head));
+        if let (Some(z), Some(v)) = (z, capture.v(head))
+            && let Some(expected) = transposed(&v).and_then(|v| dots(&pattern, &v))
+        {
+            let worst = z.as_slice().iter().zip(&expected).map(|(a, b)| (a - b).abs());
+            mixed.take(head, worst.fold(0.0, f32::max) / largest(&z));
         }
     }
     vec![sums, masked, softmaxed, products, mixed]
@@ -87,23 +83,30 @@ pub fn check(capture: &Capture) -> Vec<Law> {
 /// Two rows of every head are looked at.
 pub fn unexplained_pattern(capture: &Capture) -> Option<(HeadId, f32)> {
     let mut law = Law::new("", 1e-2);
-    for stack in &capture.model().stacks {
-        for (layer, spec) in stack.layers.iter().enumerate() {
-            for head in (0..spec.n_heads).map(|head| HeadId { stack: stack.kind, layer, head }) {
-                let Some(pattern) = capture.stored_pattern(head) else { continue };
-                let [n_query, n_key] = pattern.shape();
-                for query in [n_query / 2, n_query.saturating_sub(1)] {
-                    let scores: Option<Vec<f32>> = (0..n_key).map(|key| score(capture, head, query, key)).collect();
-                    let row = scores.and_then(|scores| softmax(&Matrix::new(scores, [1, n_key]).ok()?));
-                    if let (Some(row), Some(stored)) = (row, pattern.row(query)) {
-                        let worst = row.as_slice().iter().zip(stored).map(|(a, b)| (a - b).abs());
-                        law.take(head, worst.fold(0.0, f32::max));
-                    }
-                }
+    for (head, _, pattern) in stored_patterns(capture) {
+        let [n_query, n_key] = pattern.shape();
+        for query in [n_query / 2, n_query.saturating_sub(1)] {
+            let scores: Option<Vec<f32>> = (0..n_key).map(|key| score(capture, head, query, key)).collect();
+            let row = scores.and_then(|scores| softmax(&Matrix::new(scores, [1, n_key]).ok()?));
+            if let (Some(row), Some(stored)) = (row, pattern.row(query)) {
+                let worst = row.as_slice().iter().zip(stored).map(|(a, b)| (a - b).abs());
+                law.take(head, worst.fold(0.0, f32::max));
             }
         }
     }
     law.at.filter(|_| !law.holds()).map(|head| (head, law.worst))
+}
+
+/// Every head whose pattern is stored, with what its queries may see.
+fn stored_patterns(capture: &Capture) -> impl Iterator<Item = (HeadId, Mask, Matrix)> {
+    capture.model().stacks.iter().flat_map(move |stack| {
+        stack.layers.iter().enumerate().flat_map(move |(layer, spec)| {
+            (0..spec.n_heads).filter_map(move |head| {
+                let head = HeadId { stack: stack.kind, layer, head };
+                Some((head, spec.mask(stack.causal), capture.stored_pattern(head)?))
+            })
+        })
+    })
 }
 
 /// The largest finite value, at least 1.

@@ -75,142 +75,117 @@ impl Topic {
 pub const SAMPLES: &[(&str, &str)] =
     &[("chelsea", "A cat"), ("coffee", "A cup of coffee"), ("astronaut", "An astronaut"), ("rocket", "A rocket")];
 
+/// What most examples of a model have in common.
+const GPT: Example = Example {
+    title: "",
+    hint: "",
+    topic: Topic::Language,
+    model: "demo:gpt",
+    input: ExampleInput::Text(""),
+    target: None,
+    view: ViewKind::Heads,
+    stack: None,
+    head: None,
+    query: None,
+    in_strip: false,
+};
+const TRANSLATE: Example = Example {
+    topic: Topic::Translation,
+    model: "demo:translate",
+    stack: Some(StackKind::Cross),
+    head: Some((2, 2)),
+    ..GPT
+};
+const VIT: Example = Example { topic: Topic::Pictures, model: "demo:vit", view: ViewKind::Image, ..GPT };
+
 /// The examples, in the order they are shown. The first one is open when the window opens.
 pub const EXAMPLES: &[Example] = &[
     Example {
         title: "Once upon a time",
         hint: "Much of this head looks at the word before: hover a word to see its lines",
         topic: Topic::Position,
-        model: "demo:gpt",
         input: ExampleInput::Text(
             "Once upon a time, there was a little girl named Lily. She loved to play with her red ball. One day, Lily",
         ),
-        target: None,
-        view: ViewKind::Heads,
-        stack: None,
         head: Some((2, 1)),
-        query: None,
         in_strip: true,
+        ..GPT
     },
     Example {
         title: "Full stops and commas",
         hint: "Wherever it stands, most of what this head looks at is punctuation: a place to rest, not an explanation",
         topic: Topic::Position,
-        model: "demo:gpt",
         input: ExampleInput::Text(
             "Tom went to the park. He saw a bird. The bird was blue, and it sang. Tom sat down, and he was happy.",
         ),
-        target: None,
-        view: ViewKind::Heads,
-        stack: None,
         head: Some((3, 0)),
-        query: None,
-        in_strip: false,
+        ..GPT
     },
     Example {
         title: "Repeated words",
         hint: "The second time round, this induction head looks at what followed the first time",
         topic: Topic::Repetition,
-        model: "demo:gpt",
         input: ExampleInput::Text("tree blue door fish happy moon cake dog tree blue door fish happy moon cake dog"),
-        target: None,
         view: ViewKind::Heatmap,
-        stack: None,
         head: Some((3, 2)),
-        query: None,
         in_strip: true,
+        ..GPT
     },
     Example {
         title: "A red car",
         hint: "The last “red” looks at “car”, which followed the first one: the same induction head in a plain sentence",
         topic: Topic::Repetition,
-        model: "demo:gpt",
         input: ExampleInput::Text("Tom had a red car. Mia had a blue boat. Tom loved his red"),
-        target: None,
-        view: ViewKind::Heads,
-        stack: None,
         head: Some((3, 2)),
         query: Some(15),
-        in_strip: false,
+        ..GPT
     },
     Example {
         title: "Queries and keys",
         hint: "Every head's queries and keys in one plane: near means attention",
         topic: Topic::Language,
-        model: "demo:gpt",
         input: ExampleInput::Text(
             "The doctor asked the nurse a question. She said the doctor was kind and the nurse was happy.",
         ),
-        target: None,
         view: ViewKind::Matrix,
-        stack: None,
-        head: None,
-        query: None,
         in_strip: true,
+        ..GPT
     },
     Example {
         title: "Towards a red car",
         hint: "Each row writes the next word: behind “die” comes “Straße”, and it looks at “road”",
-        topic: Topic::Translation,
-        model: "demo:translate",
         input: ExampleInput::Text(">>deu<< A woman was walking down the road towards a red car"),
         target: Some("Eine Frau ging die Straße entlang auf ein rotes Auto zu"),
-        view: ViewKind::Heads,
-        stack: Some(StackKind::Cross),
-        head: Some((2, 2)),
-        query: None,
-        in_strip: false,
+        ..TRANSLATE
     },
     Example {
         title: "A white house",
         hint: "Each row writes the next word: “une” looks at “house” for “maison”, “maison” at “white”: the lines cross",
-        topic: Topic::Translation,
-        model: "demo:translate",
         input: ExampleInput::Text(">>fra<< He bought a white house."),
         target: Some("Il a acheté une maison blanche."),
-        view: ViewKind::Heads,
-        stack: Some(StackKind::Cross),
-        head: Some((2, 2)),
-        query: None,
         in_strip: true,
+        ..TRANSLATE
     },
     Example {
         title: "The verb comes last",
         hint: "Each row writes the next word: behind “Buch” comes “gekauft”, and it looks back at “bought”",
-        topic: Topic::Translation,
-        model: "demo:translate",
         input: ExampleInput::Text(">>deu<< I have bought a new book."),
         target: Some("Ich habe ein neues Buch gekauft."),
         view: ViewKind::Heatmap,
-        stack: Some(StackKind::Cross),
-        head: Some((2, 2)),
-        query: None,
-        in_strip: false,
+        ..TRANSLATE
     },
     Example {
         title: "A cat",
         hint: "Click a patch to see what it attends to",
-        topic: Topic::Pictures,
-        model: "demo:vit",
         input: ExampleInput::Sample("chelsea"),
-        target: None,
-        view: ViewKind::Image,
-        stack: None,
-        head: None,
-        query: None,
         in_strip: true,
+        ..VIT
     },
     Example {
         title: "A rocket",
         hint: "Each head of the layer as a thumbnail: they look at different parts",
-        topic: Topic::Pictures,
-        model: "demo:vit",
         input: ExampleInput::Sample("rocket"),
-        target: None,
-        view: ViewKind::Image,
-        stack: None,
-        head: None,
-        query: None,
         in_strip: true,
+        ..VIT
     },
 ];

@@ -44,7 +44,7 @@ impl ModelEngine {
             return capture_file::open(path, format, control);
         }
         let started = Instant::now();
-        let model = match read(&source, &self.engine, control) {
+        let model = match read(&source, &self.engine, &|progress| control.report(progress)) {
             Err(LoadError::TooLarge { needed, available, .. }) if needed <= available + self.held_bytes() => {
                 self.read_instead(&source, needed, control)
             }
@@ -73,14 +73,15 @@ impl ModelEngine {
     /// when it cannot be read.
     fn read_instead(&mut self, source: &ModelSource, needed: u64, control: &JobControl) -> Result<Model, LoadError> {
         let previous = self.model.take().map(|(previous, _)| previous);
-        let model = read(source, &self.engine.clone().with_memory_limit(needed), control);
-        if model.is_err()
+        let engine = self.engine.clone().with_memory_limit(needed);
+        let answer = read(source, &engine, &|progress| control.report(progress));
+        if answer.is_err()
             && let Some(previous) = previous
         {
-            let restored = read_uninterrupted(&previous, &self.engine);
+            let restored = read(&previous, &self.engine, &model::uninterrupted);
             self.model = restored.ok().map(|restored| (previous, restored));
         }
-        model
+        answer
     }
 
     fn run(&self, input: &Input, generate: Option<Generation>, control: &JobControl) -> Result<EventKind, Stop> {
@@ -131,14 +132,9 @@ impl Engine for ModelEngine {
     }
 }
 
-fn read(source: &ModelSource, engine: &model::Engine, control: &JobControl) -> Result<Model, LoadError> {
+fn read(source: &ModelSource, engine: &model::Engine, control: &model::Control<'_>) -> Result<Model, LoadError> {
     let (files, name) = files(source)?;
-    Model::load(&files, &name, engine, &|progress| control.report(progress))
-}
-
-fn read_uninterrupted(source: &ModelSource, engine: &model::Engine) -> Result<Model, LoadError> {
-    let (files, name) = files(source)?;
-    Model::load(&files, &name, engine, &|_| Ok(()))
+    Model::load(&files, &name, engine, control)
 }
 
 /// The files of a model, and what to call it.
