@@ -1,12 +1,13 @@
 """Trains the bundled language model `demo:gpt`: a small GPT-2 that writes children's stories.
 
-    python examples/train_gpt.py --data DATA --out RUN --minutes 90
+    python examples/train_gpt.py --data DATA --out RUN --steps 2400
 
 DATA/text holds `tinystories_union.txt` (stories separated by <|endoftext|>),
 `extra_train_continuous_adi.txt` and `heldout_v1_validation_continuous.txt` (TinyStories,
-CDLA-Sharing-1.0) and `common_voice_en_cc0.txt` (one sentence a line, CC0). RUN/model becomes
-an ordinary checkpoint. Run the same command again to resume. Needs torch, transformers
-and tokenizers; one CPU thread is enough.
+CDLA-Sharing-1.0), `storybooks_en_cc-by.txt` (African Storybook and Pratham Books, CC BY) and
+`common_voice_en_cc0.txt` (one sentence a line, CC0). RUN/model becomes an ordinary checkpoint.
+Run the same command again to resume. Needs torch, transformers and tokenizers; one CPU thread
+is enough.
 
 Some rows are random tokens that repeat: the only way to predict them is to look up what
 followed last time, so induction heads form. Half of the rows until they have, then a tenth.
@@ -32,7 +33,8 @@ IGNORE = -100
 def read_texts(data):
     """Training text, with every document closed by the end-of-text marker, and held-out text."""
     text = data / "text"
-    stories = (text / "tinystories_union.txt").read_text(encoding="utf-8").split(END)
+    files = ("tinystories_union.txt", "storybooks_en_cc-by.txt")
+    stories = [story for name in files for story in (text / name).read_text(encoding="utf-8").split(END)]
     stories = [story.strip() for story in stories if story.strip()]
     stories.append((text / "extra_train_continuous_adi.txt").read_text(encoding="utf-8"))
     sentences = (text / "common_voice_en_cc0.txt").read_text(encoding="utf-8").splitlines()
@@ -109,7 +111,7 @@ def mean_loss(model, options, windows, targets):
 
 
 def main():
-    options = arguments(__doc__, batch=16, lr=2e-3)
+    options = arguments(__doc__, batch=16, lr=3e-3)
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     tokenizer, ids, heldout = load_ids(options)
@@ -117,13 +119,14 @@ def main():
 
     end = tokenizer.token_to_id(END)
     config = GPT2Config(
-        vocab_size=VOCABULARY, n_positions=CONTEXT, n_embd=192, n_layer=5, n_head=4,
+        vocab_size=VOCABULARY, n_positions=CONTEXT, n_embd=224, n_layer=6, n_head=8,
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=end, eos_token_id=end,
         activation_function="gelu_pytorch_tanh", use_cache=False, attn_implementation="eager",
     )  # fmt: skip
     model = GPT2LMHeadModel(config)
+    print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters", flush=True)
     columns = ["heldout_loss", "repeated_loss"]
-    run = Run(model, options, weight_decay=0.1, columns=columns)
+    run = Run(model, options, weight_decay=0.1, columns=columns, muon=True)
 
     def loss_of_step(step):
         rng = np.random.default_rng((options.seed, step))

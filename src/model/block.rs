@@ -179,12 +179,13 @@ impl Stack {
             x = norm.forward(&x)?;
         }
         let x = run.at(Site::ResidFinal, At { stack: self.kind, layer: self.blocks.len() }, x)?;
-        // A single infinity reaches the sum, so one number tells.
-        let sum = x.sum_keepdim(D::Minus1)?.flatten_all()?.to_vec1::<f32>()?;
-        if sum.iter().all(|sum| sum.is_finite()) {
-            Ok(x)
-        } else {
-            Err(ModelError::NotFinite { what: "output".to_owned() })
-        }
+        check_finite(x)
     }
+}
+
+/// A stream `[n, width]` that is a number everywhere.
+pub(crate) fn check_finite(x: Tensor) -> Result<Tensor, ModelError> {
+    // A single infinity reaches the sum, so one number tells.
+    let sum = x.sum_keepdim(D::Minus1)?.flatten_all()?.to_vec1::<f32>()?;
+    if sum.iter().all(|sum| sum.is_finite()) { Ok(x) } else { Err(ModelError::NotFinite { what: "output".to_owned() }) }
 }

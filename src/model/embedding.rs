@@ -19,6 +19,14 @@ pub(crate) enum Embedding {
 }
 
 impl Embedding {
+    /// The token embeddings, where there are tokens.
+    pub const fn words(&mut self) -> Option<&mut Table> {
+        match self {
+            Self::Text(embedding) => Some(&mut embedding.word),
+            Self::Patches(_) => None,
+        }
+    }
+
     /// The first stream `[n, d_model]` of an input whose first token stands at `first`, and the grid of
     /// patches if there is one.
     pub fn forward(&self, input: &Payload, first: usize) -> Result<(Tensor, Option<(usize, usize)>), ModelError> {

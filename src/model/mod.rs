@@ -28,6 +28,7 @@ mod memory;
 mod network;
 mod pass;
 mod progress;
+mod recurrent;
 mod relative;
 mod rotary;
 mod run;

@@ -10,6 +10,7 @@ use super::{
     head::{Head, Outcome},
     kernels::Linear,
     pass::{Cache, Pass},
+    recurrent::Recurrent,
     run::Run,
     similarity::{Similarity, TextPosition},
 };
@@ -41,6 +42,8 @@ pub(crate) enum Body {
     EncoderDecoder { encoder: Tower, bridge: Option<Linear>, decoder: Tower },
     /// Picture and text apart, compared in the end.
     TwoTowers { vision: Tower, text: Tower, similarity: Similarity },
+    /// A recurrent reader and writer with attention between them.
+    Recurrent(Box<Recurrent>),
 }
 
 /// The streams that heads read, `[n, d_model]` each, after the final norms.
@@ -79,19 +82,16 @@ impl Network {
     /// each run would take as long as the product.
     pub fn tie(&mut self) -> candle_core::Result<()> {
         let Some(head) = &mut self.head else { return Ok(()) };
-        let towers = match &mut self.body {
-            Body::Single(tower) => vec![tower],
-            Body::EncoderDecoder { encoder, decoder, .. } => vec![encoder, decoder],
-            Body::TwoTowers { text, .. } => vec![text],
-        };
-        let mut tables: Vec<&mut Table> = Vec::new();
-        for tower in towers {
-            if let Embedding::Text(embedding) = &mut tower.embedding
-                && embedding.word.rows().is_ok_and(|rows| head.output.shares(rows))
-            {
-                tables.push(&mut embedding.word);
+        let embeddings = match &mut self.body {
+            Body::Single(tower) => vec![tower.embedding.words()],
+            Body::EncoderDecoder { encoder, decoder, .. } => {
+                vec![encoder.embedding.words(), decoder.embedding.words()]
             }
-        }
+            Body::TwoTowers { text, .. } => vec![text.embedding.words()],
+            Body::Recurrent(recurrent) => vec![Some(&mut recurrent.words.word)],
+        };
+        let shared = |table: &&mut Table| table.rows().is_ok_and(|rows| head.output.shares(rows));
+        let tables: Vec<&mut Table> = embeddings.into_iter().flatten().filter(shared).collect();
         let Some(table) = tables.first() else { return Ok(()) };
         head.output = Linear::owning(table.rows()?, head.output.bias.clone())?;
         for table in tables {
@@ -110,6 +110,7 @@ impl Network {
             Body::TwoTowers { vision, text, .. } => {
                 vision.stack.specs().into_iter().chain(text.stack.specs()).collect()
             }
+            Body::Recurrent(recurrent) => vec![recurrent.stack()],
         }
     }
 
@@ -117,7 +118,7 @@ impl Network {
     pub fn forward(&self, input: &Encoded, run: &mut Run<'_>) -> Result<Streams, ModelError> {
         match &self.body {
             Body::Single(tower) => Ok(Streams::One(tower.forward(&input.source, Pass::default(), run)?)),
-            Body::EncoderDecoder { .. } => {
+            Body::EncoderDecoder { .. } | Body::Recurrent(_) => {
                 let memory = self.encode(&input.source, run)?;
                 Ok(Streams::One(self.decode(input.target()?, Some(&memory), None, run)?))
             }
@@ -153,7 +154,7 @@ impl Network {
             (Body::TwoTowers { similarity, .. }, _) if plan != Logits::Skip => {
                 similarity.outcome(&self.logits(streams, 0, run)?, plan)
             }
-            (Body::Single(_) | Body::EncoderDecoder { .. }, Some(head)) => {
+            (Body::Single(_) | Body::EncoderDecoder { .. } | Body::Recurrent(_), Some(head)) => {
                 head.run(streams, plan, label, &|| run.checkpoint())
             }
             _ => Ok(Outcome::default()),
@@ -175,11 +176,15 @@ impl Network {
 
     /// What to call the tokens before the patches of a picture.
     pub fn prefix_labels(&self) -> candle_core::Result<Vec<String>> {
-        let (Body::Single(tower) | Body::EncoderDecoder { encoder: tower, .. } | Body::TwoTowers { vision: tower, .. }) =
-            &self.body;
-        match &tower.embedding {
-            Embedding::Patches(patches) => patches.prefix_labels(),
-            Embedding::Text(_) => Ok(Vec::new()),
+        match &self.body {
+            Body::Single(tower)
+            | Body::EncoderDecoder { encoder: tower, .. }
+            | Body::TwoTowers { vision: tower, .. }
+                if let Embedding::Patches(patches) = &tower.embedding =>
+            {
+                patches.prefix_labels()
+            }
+            _ => Ok(Vec::new()),
         }
     }
 
@@ -195,8 +200,12 @@ impl Network {
 
     /// The encoder's output, as the decoder sees it.
     pub fn encode(&self, source: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let Body::EncoderDecoder { encoder, bridge, .. } = &self.body else {
-            return Err(ModelError::internal("this model has no encoder of its own"));
+        let (encoder, bridge) = match &self.body {
+            Body::EncoderDecoder { encoder, bridge, .. } => (encoder, bridge),
+            Body::Recurrent(recurrent) => return recurrent.encode(source, run),
+            Body::Single(_) | Body::TwoTowers { .. } => {
+                return Err(ModelError::internal("this model has no encoder of its own"));
+            }
         };
         let memory = encoder.forward(source, Pass::default(), run)?;
         Ok(match bridge {
@@ -208,7 +217,10 @@ impl Network {
     /// Length from which the writing tower turns all its queries and keys by other angles (LongRoPE).
     pub fn turns_change_at(&self) -> Option<usize> {
         let (Body::Single(tower) | Body::EncoderDecoder { decoder: tower, .. } | Body::TwoTowers { text: tower, .. }) =
-            &self.body;
+            &self.body
+        else {
+            return None;
+        };
         tower.stack.rotary.iter().find_map(|rotary| Some(rotary.beyond.as_ref()?.0 + 1))
     }
 
@@ -224,6 +236,7 @@ impl Network {
             Body::Single(tower) | Body::EncoderDecoder { decoder: tower, .. } | Body::TwoTowers { text: tower, .. } => {
                 tower
             }
+            Body::Recurrent(recurrent) => return recurrent.decode(tokens, &mut Pass::decoding(memory, cache), run),
         };
         tower.forward(tokens, Pass::decoding(memory, cache), run)
     }

@@ -11,6 +11,8 @@ use super::{block::Stack, kernels::Turns, relative::RelativeBias, run::At};
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     layers: BTreeMap<At, (Tensor, Tensor)>,
+    /// A recurrent writer's state after them.
+    pub state: Option<Tensor>,
     /// Positions so far.
     pub n: usize,
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::{DType, Tensor, Var};
+use candle_core::{DType, Device, Tensor, Var};
 
 use super::{Control, Edit, ModelError, Progress, RunPlan, Site, Stage, kernels::share};
 use crate::{
@@ -37,6 +37,14 @@ pub(crate) struct Run<'a> {
     taps: Option<Vec<(At, Var)>>,
 }
 
+/// One row of a site whose rows come one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub idx: usize,
+    /// How many rows there will be.
+    pub of: usize,
+}
+
 /// What a run recorded.
 pub(crate) struct Recorded {
     pub stacks: Vec<StackCapture>,
@@ -51,7 +59,7 @@ impl<'a> Run<'a> {
             let layers = vec![LayerCapture::default(); spec.layers.len()];
             (spec.kind, StackCapture { kind: spec.kind, layers, resid_final: None })
         };
-        let own_layers = stacks.iter().filter(|spec| spec.kind != StackKind::Cross);
+        let own_layers = stacks.iter().filter(|spec| spec.kind != StackKind::Cross || stacks.len() == 1);
         Self {
             plan,
             control,
@@ -97,16 +105,34 @@ impl<'a> Run<'a> {
             x = apply(edit, &x)?;
         }
         if site == Site::Pattern
-            && let Some(taps) = &mut self.taps
+            && let Some(tap) = self.tap(at, x.dims3()?, x.device())?
         {
-            let tap = Var::zeros(x.shape(), DType::F32, x.device())?;
-            x = (x + tap.as_tensor())?;
-            taps.push((at, tap));
+            x = (x + tap)?;
         }
         if self.records(site, at) {
             self.record(site, at, &x)?;
         }
         Ok(x)
+    }
+
+    /// Passes one row `[heads, 1, width]` on, after edits. It is neither tapped nor recorded: that is done
+    /// for all rows together, by [`Self::tap`] and [`Self::record`].
+    pub fn row(&self, site: Site, at: At, row: Row, mut x: Tensor) -> Result<Tensor, ModelError> {
+        for edit in self.plan.edits.iter().filter(|edit| touches(edit, site, at)) {
+            if let Some(edit) = of_row(edit, row)? {
+                x = apply(&edit, &x)?;
+            }
+        }
+        Ok(x)
+    }
+
+    /// Zeros to add to a pattern of this shape, if gradients are asked for.
+    pub fn tap(&mut self, at: At, dims: (usize, usize, usize), device: &Device) -> Result<Option<Tensor>, ModelError> {
+        let Some(taps) = &mut self.taps else { return Ok(None) };
+        let tap = Var::zeros(dims, DType::F32, device)?;
+        let zeros = tap.as_tensor().clone();
+        taps.push((at, tap));
+        Ok(Some(zeros))
     }
 
     /// Keeps the bias of a layer whose queries and keys are kept, so that its scores can be recomputed.
@@ -148,12 +174,14 @@ impl<'a> Run<'a> {
         self.stacks.get_mut(&at.stack)?.layers.get_mut(at.layer)
     }
 
-    fn records(&self, site: Site, at: At) -> bool {
+    /// Whether this run keeps a site.
+    pub fn records(&self, site: Site, at: At) -> bool {
         let in_layer = || self.plan.layers.as_ref().is_none_or(|layers| layers.contains(&at.layer));
         self.plan.sites.contains(site) && (site == Site::ResidFinal || in_layer())
     }
 
-    fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
+    /// Keeps a site, as long as patterns and scores are within the budget.
+    pub fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
         if matches!(site, Site::Scores | Site::Pattern) {
             let bytes = 4 * x.elem_count() as u64;
             if bytes > self.budget {
@@ -196,6 +224,41 @@ fn touches(edit: &Edit, at_site: Site, at: At) -> bool {
             site == at_site && stack == at.stack && (layer == at.layer || at_site == Site::ResidFinal)
         }
     }
+}
+
+/// What an edit of a whole site does to one of its rows, if anything.
+fn of_row(edit: &Edit, row: Row) -> Result<Option<Edit>, ModelError> {
+    let one = |value: &Matrix, idx: usize| {
+        let values = value
+            .row(idx)
+            .ok_or_else(|| ModelError::Edit(format!("{} rows are needed, not {}", row.of, value.n_rows())))?;
+        Ok::<_, ModelError>(Matrix::new(values.to_vec(), [1, values.len()])?)
+    };
+    Ok(match edit {
+        Edit::AblateHead { .. } | Edit::HideToken { .. } => Some(edit.clone()),
+        Edit::SetPattern { stack, layer, head, pattern } => {
+            if pattern.n_rows() != row.of {
+                return Err(ModelError::Edit(format!("{} rows are needed, not {}", row.of, pattern.n_rows())));
+            }
+            let pattern = one(pattern, row.idx)?;
+            Some(Edit::SetPattern { stack: *stack, layer: *layer, head: *head, pattern })
+        }
+        Edit::Patch { site, stack, layer, head, positions, value } => {
+            if let Some(position) = positions.iter().find(|position| **position >= row.of) {
+                return Err(ModelError::Edit(format!("there is no position {position} among {}", row.of)));
+            }
+            let idx = positions.iter().position(|position| *position == row.idx);
+            let value = idx.map(|idx| one(value, idx)).transpose()?;
+            value.map(|value| Edit::Patch {
+                site: *site,
+                stack: *stack,
+                layer: *layer,
+                head: *head,
+                positions: vec![0],
+                value,
+            })
+        }
+    })
 }
 
 fn apply(edit: &Edit, x: &Tensor) -> Result<Tensor, ModelError> {

@@ -93,6 +93,31 @@ fn setting_what_is_already_there_changes_nothing() {
     }
 }
 
+/// A recurrent writer computes its rows one after the other, each from what the row before attended to.
+#[test]
+fn edits_reach_the_rows_of_a_recurrent_writer() {
+    let stack = StackKind::Cross;
+    let (model, encoded) = setup("families/rnnsearch-dot");
+    let plain = run(&model, &encoded, vec![]);
+    let pattern = plain.stored_pattern(HeadId { stack, layer: 0, head: 0 }).unwrap();
+    let set = |pattern: Matrix| run(&model, &encoded, vec![Edit::SetPattern { stack, layer: 0, head: 0, pattern }]);
+    assert!(max_diff(logits(&plain), logits(&set(pattern.clone()))) < 1e-6);
+    let [n_query, n_key] = pattern.shape();
+    let mut values = pattern.as_slice().to_vec();
+    values[2 * n_key..3 * n_key].reverse();
+    let changed = set(Matrix::new(values, [n_query, n_key]).unwrap());
+    let row = |capture: &Capture, idx: usize| capture.logits().unwrap().row(idx).unwrap().to_vec();
+    assert_eq!(row(&plain, 1), row(&changed, 1), "rows before the change stay");
+    assert!(max_diff(&row(&plain, 3), &row(&changed, 3)) > 1e-3, "rows after it follow");
+    let hidden = run(&model, &encoded, vec![Edit::HideToken { side: Side::Encoder, position: 4 }]);
+    let pattern = hidden.stored_pattern(HeadId { stack, layer: 0, head: 0 }).unwrap();
+    assert!(pattern.rows().all(|row| row[4] == 0.0 && (row.iter().sum::<f32>() - 1.0).abs() < 1e-5));
+    let short = Matrix::new(vec![0.0; n_key], [1, n_key]).unwrap();
+    let short = Edit::SetPattern { stack, layer: 0, head: 0, pattern: short };
+    let refused = model.forward(&encoded, &plan(vec![short]), &uninterrupted);
+    assert!(matches!(refused, Err(ModelError::Edit(_))), "a pattern of one row is for another text");
+}
+
 #[test]
 fn a_patched_stream_carries_one_run_into_another() {
     let (model, encoded) = setup("gpt2");
@@ -135,7 +160,15 @@ fn edits_that_do_not_fit_are_refused() {
 #[test]
 fn pattern_gradients_match_finite_differences() {
     const STEP: f32 = 1e-2;
-    let folders = [("bert", 4), ("gpt2", 11), ("vit", 0), ("families/deberta-v3", 4), ("families/modernbert", 5)];
+    let folders = [
+        ("bert", 4),
+        ("gpt2", 11),
+        ("vit", 0),
+        ("families/deberta-v3", 4),
+        ("families/modernbert", 5),
+        ("families/rnnsearch-additive", 3),
+        ("families/rnnsearch-bilinear", 5),
+    ];
     for (folder, row) in folders {
         let (model, encoded) = setup(folder);
         let objective = Objective::LogitDifference { row, id: 1, against: 2 };
@@ -147,18 +180,19 @@ fn pattern_gradients_match_finite_differences() {
         };
         assert!((difference(&plain) - gradients.value).abs() < 1e-4, "{folder}");
         let mut largest = 0.0f32;
+        let stack = model.spec().stacks[0].kind;
         for (layer, spec) in model.spec().stacks[0].layers.iter().enumerate() {
             for head in 0..spec.n_heads {
-                let pattern = plain.stored_pattern(HeadId::single(layer, head)).unwrap();
+                let pattern = plain.stored_pattern(HeadId { stack, layer, head }).unwrap();
                 let (query, key) = (row.min(pattern.n_rows() - 1), (3 * head + layer) % pattern.n_cols());
                 let nudged = |step: f32| {
                     let mut values = pattern.as_slice().to_vec();
                     values[query * pattern.n_cols() + key] += step;
                     let pattern = Matrix::new(values, pattern.shape()).unwrap();
-                    difference(&run(&model, &encoded, vec![Edit::SetPattern { stack: SELF, layer, head, pattern }]))
+                    difference(&run(&model, &encoded, vec![Edit::SetPattern { stack, layer, head, pattern }]))
                 };
                 let slope = (nudged(STEP) - nudged(-STEP)) / (2.0 * STEP);
-                let gradient = gradients.patterns[&SELF][layer].head(head).unwrap().get(query, key).unwrap();
+                let gradient = gradients.patterns[&stack][layer].head(head).unwrap().get(query, key).unwrap();
                 assert!(
                     (slope - gradient).abs() <= 0.02 * gradient.abs() + 2e-3,
                     "{folder} layer {layer} head {head}: slope {slope}, gradient {gradient}"

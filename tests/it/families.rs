@@ -106,7 +106,8 @@ fn differences(name: &str) -> Vec<String> {
             wrong.push(format!("{name}: {tensor} differs by {worst:e}, more than {tolerance:e}"));
         }
     }
-    if n_sites < 8 {
+    // Additive attention has no product of queries and keys, and a recurrent network no residual stream.
+    if n_sites < if name.starts_with("rnnsearch") { 5 } else { 8 } {
         wrong.push(format!("{name}: the reference has only {n_sites} sites"));
     }
     wrong
@@ -125,8 +126,10 @@ fn every_family_obeys_the_laws_of_attention() {
         let capture = run(&model, &reference.input(), &everything());
         for law in laws::check(&capture) {
             assert!(law.holds(), "{name}: {law:?}");
-            // A law about nothing proves nothing; only masks may be absent.
-            assert!(law.at.is_some() || law.text.contains("mask"), "{name}: {law:?}");
+            // A law about nothing proves nothing; only masks may be absent, and products where none are made.
+            let may_be_absent =
+                law.text.contains("mask") || (name == "rnnsearch-additive" && law.text.contains("products"));
+            assert!(law.at.is_some() || may_be_absent, "{name}: {law:?}");
         }
     }
 }

@@ -23,6 +23,7 @@ mod opt;
 mod paired;
 mod phi;
 pub(crate) mod refused;
+mod rnnsearch;
 mod roberta;
 mod siglip;
 mod t5;
@@ -71,6 +72,7 @@ const SUPPORTED: &[&str] = &[
     "mt5",
     "opt",
     "phi",
+    "rnnsearch",
     "roberta",
     "siglip",
     "siglip_vision_model",
@@ -123,6 +125,7 @@ pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         "mpnet" => mpnet::build(config, weights),
         "opt" => opt::build(config, weights),
         "phi" => phi::build(config, weights),
+        "rnnsearch" => rnnsearch::build(config, weights),
         "roberta" => roberta::build(config, "roberta", weights),
         "siglip" => siglip::build(config, weights),
         "siglip_vision_model" => siglip::build_vision(config, weights),
