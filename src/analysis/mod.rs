@@ -2,6 +2,7 @@
 //! rayon splits work whose result does not depend on them.
 
 pub mod attention;
+pub mod detect;
 pub mod edges;
 mod eigen;
 pub mod laws;

@@ -2,8 +2,10 @@
 //!
 //! Results go to stdout or to the file that was asked for; everything else is one line on stderr.
 
+mod analyze;
 mod capture;
 mod check;
+mod inputs;
 mod models;
 pub mod open;
 mod pull;
@@ -42,6 +44,9 @@ enum Subcommands {
         after_help = "Example: attnscope capture --model demo:gpt --text \"Once upon a time\" --out story.safetensors"
     )]
     Capture(capture::CaptureOptions),
+    /// Compute what attention says about an input, and write it as JSON
+    #[command(subcommand)]
+    Analyze(analyze::Method),
     /// Open a model, show what was understood, and test that its numbers obey the laws of attention
     #[command(after_help = "Example: attnscope check path/to/model")]
     Check(check::CheckOptions),
@@ -82,6 +87,7 @@ pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitC
         None => open_window(OpenOptions::default()).map_err(CliError::Failed),
         Some(Subcommands::Open(options)) => open_window(options).map_err(CliError::Failed),
         Some(Subcommands::Capture(options)) => capture::run(&options),
+        Some(Subcommands::Analyze(method)) => analyze::run(&method),
         Some(Subcommands::Check(options)) => check::run(&options),
         Some(Subcommands::Pull(options)) => pull::run(&options),
         Some(Subcommands::Models) => {

@@ -1,0 +1,203 @@
+//! Detectors for patches of a picture.
+
+use std::f32::consts::TAU;
+
+use crate::{
+    capture::{Capture, ImageInfo, Matrix, RgbaBuffer},
+    ids::StackKind,
+};
+
+/// Below this there is no colour, or no variation, to speak of.
+const NOTHING: f64 = 1e-9;
+
+/// The patches that a stack attends between.
+pub struct Patches {
+    grid: (usize, usize),
+    n_prefix: usize,
+    patch_px: (f32, f32),
+    /// Mean hue in turns, saturation and brightness of each; `None` without the picture.
+    colours: Option<Vec<[f32; 3]>>,
+}
+
+impl Patches {
+    /// `None` when the stack's tokens are no patches.
+    pub fn of(capture: &Capture, stack: StackKind) -> Option<Self> {
+        let side = stack.query_side();
+        let image = capture.image().filter(|_| capture.picture_side() == Some(side))?;
+        let (height, width) = image.patch_px;
+        let colours = image.source.as_ref().map(|source| colours(image, source));
+        let patch_px = (height as f32, width as f32);
+        Some(Self { grid: image.grid, n_prefix: image.n_prefix, patch_px, colours })
+    }
+
+    /// Mean distance in pixels, weights between patches brought back to a sum of one.
+    pub fn distance(&self, pattern: &Matrix) -> Option<f32> {
+        let (mut sum, mut n) = (0.0f64, 0usize);
+        for query in 0..self.len() {
+            let (mut far, mut mass) = (0.0f64, 0.0f64);
+            for (key, weight) in self.row(pattern, query)?.iter().enumerate() {
+                far += f64::from(*weight) * f64::from(self.between(query, key));
+                mass += f64::from(*weight);
+            }
+            // A query that looks at other tokens alone is at no distance.
+            if mass > NOTHING {
+                sum += far / mass;
+                n += 1;
+            }
+        }
+        (n > 0).then(|| (sum / n as f64) as f32)
+    }
+
+    /// Mean cosine of the difference in hue, weighted by attention and saturation, less what uniform
+    /// attention has.
+    pub fn hue(&self, pattern: &Matrix) -> Option<f32> {
+        let colours = self.colours.as_ref()?;
+        let (mut attended, mut uniform) = ([0.0f64; 2], [0.0f64; 2]);
+        for (query, [hue, saturation, _]) in colours.iter().enumerate() {
+            for (weight, [other_hue, other_saturation, _]) in self.row(pattern, query)?.iter().zip(colours) {
+                let both = f64::from(saturation * other_saturation);
+                let near = f64::from((TAU * (hue - other_hue)).cos());
+                let weight = f64::from(*weight);
+                attended = [attended[0] + weight * both * near, attended[1] + weight * both];
+                uniform = [uniform[0] + both * near, uniform[1] + both];
+            }
+        }
+        let ratio = |[sum, weights]: [f64; 2]| (weights > NOTHING).then(|| sum / weights);
+        Some((ratio(attended)? - ratio(uniform)?) as f32)
+    }
+
+    /// Pearson correlation of the brightness of query and key, weighted by attention.
+    pub fn brightness(&self, pattern: &Matrix) -> Option<f32> {
+        let colours = self.colours.as_ref()?;
+        let pairs = || {
+            colours.iter().enumerate().filter_map(|(query, colour)| Some((colour, self.row(pattern, query)?))).flat_map(
+                |(colour, row)| {
+                    let pair = move |(weight, other): (&f32, &[f32; 3])| {
+                        (f64::from(*weight), f64::from(colour[2]), f64::from(other[2]))
+                    };
+                    row.iter().zip(colours).map(pair)
+                },
+            )
+        };
+        let (mut mass, mut x, mut y) = (0.0, 0.0, 0.0);
+        for (weight, a, b) in pairs() {
+            (mass, x, y) = (mass + weight, x + weight * a, y + weight * b);
+        }
+        if mass <= NOTHING {
+            return None;
+        }
+        let (x, y) = (x / mass, y / mass);
+        let (mut xx, mut yy, mut xy) = (0.0, 0.0, 0.0);
+        for (weight, a, b) in pairs() {
+            xx += weight * (a - x).powi(2);
+            yy += weight * (b - y).powi(2);
+            xy += weight * (a - x) * (b - y);
+        }
+        let spread = (xx * yy).sqrt();
+        (spread > NOTHING).then(|| (xy / spread) as f32)
+    }
+
+    const fn len(&self) -> usize {
+        self.grid.0 * self.grid.1
+    }
+
+    /// What a patch gives to all patches.
+    fn row<'a>(&self, pattern: &'a Matrix, query: usize) -> Option<&'a [f32]> {
+        pattern.row(self.n_prefix + query)?.get(self.n_prefix..self.n_prefix + self.len())
+    }
+
+    fn between(&self, a: usize, b: usize) -> f32 {
+        let columns = self.grid.1.max(1);
+        let rows = (a / columns).abs_diff(b / columns) as f32 * self.patch_px.0;
+        let columns = (a % columns).abs_diff(b % columns) as f32 * self.patch_px.1;
+        rows.hypot(columns)
+    }
+}
+
+/// The mean colour of each patch in the picture as it is.
+fn colours(image: &ImageInfo, source: &RgbaBuffer) -> Vec<[f32; 3]> {
+    let (rows, columns) = image.grid;
+    let crop = image.crop;
+    let edge = |start: f32, size: f32, idx: usize, n: usize, limit: usize| {
+        ((start + size * idx as f32 / n as f32).round().max(0.0) as usize).min(limit)
+    };
+    (0..rows * columns)
+        .map(|patch| {
+            let (row, column) = (patch / columns, patch % columns);
+            let y = edge(crop.y, crop.height, row, rows, source.height)
+                ..edge(crop.y, crop.height, row + 1, rows, source.height);
+            let x = edge(crop.x, crop.width, column, columns, source.width)
+                ..edge(crop.x, crop.width, column + 1, columns, source.width);
+            let (mut sum, mut n) = ([0.0f64; 3], 0usize);
+            for line in y {
+                let line = &source.pixels[4 * source.width * line..4 * source.width * (line + 1)];
+                for pixel in line[4 * x.start..4 * x.end].chunks_exact(4) {
+                    sum.iter_mut().zip(pixel).for_each(|(sum, value)| *sum += f64::from(*value));
+                    n += 1;
+                }
+            }
+            hsv(sum.map(|sum| (sum / n.max(1) as f64 / 255.0) as f32))
+        })
+        .collect()
+}
+
+/// Hue in turns, saturation and value of red, green and blue, all `0..=1`.
+fn hsv([r, g, b]: [f32; 3]) -> [f32; 3] {
+    let (max, min) = (r.max(g).max(b), r.min(g).min(b));
+    let range = max - min;
+    if range <= 0.0 {
+        return [0.0, 0.0, max];
+    }
+    let sixth = if max == r {
+        ((g - b) / range).rem_euclid(6.0)
+    } else if max == g {
+        (b - r) / range + 2.0
+    } else {
+        (r - g) / range + 4.0
+    };
+    [sixth / 6.0, range / max, max]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patches(colours: &[[f32; 3]]) -> Patches {
+        Patches { grid: (2, 2), n_prefix: 1, patch_px: (16.0, 16.0), colours: Some(colours.to_vec()) }
+    }
+
+    /// Weights between patches only, behind a prefix token.
+    fn pattern(weights: impl Fn(usize, usize) -> f32) -> Matrix {
+        let at = |query: usize, key: usize| if query == 0 || key == 0 { 0.2 } else { weights(query - 1, key - 1) };
+        Matrix::new((0..25).map(|idx| at(idx / 5, idx % 5)).collect::<Vec<_>>(), [5, 5]).unwrap()
+    }
+
+    /// Two patches across, two down: 16, 16 and 16·√2 pixels away.
+    #[test]
+    fn uniform_attention_between_four_patches_has_a_known_distance() {
+        let distance = patches(&[[0.0; 3]; 4]).distance(&pattern(|_, _| 0.2)).unwrap();
+        assert!((distance - 13.656_854).abs() < 1e-5, "{distance}");
+    }
+
+    #[test]
+    fn attention_to_the_same_colour_groups_by_hue_and_not_by_brightness() {
+        let colours = [[0.0, 1.0, 0.9], [0.0, 1.0, 0.1], [0.5, 1.0, 0.9], [0.5, 1.0, 0.1]];
+        let patches = patches(&colours);
+        let same = pattern(|query, key| if query / 2 == key / 2 { 0.5 } else { 0.0 });
+        assert!((patches.hue(&same).unwrap() - 1.0).abs() < 1e-5);
+        assert!(patches.brightness(&same).unwrap().abs() < 1e-5);
+        let uniform = pattern(|_, _| 0.25);
+        assert!(patches.hue(&uniform).unwrap().abs() < 1e-6);
+        let bright = pattern(|query, key| if query % 2 == key % 2 { 0.5 } else { 0.0 });
+        assert!((patches.brightness(&bright).unwrap() - 1.0).abs() < 1e-5);
+        assert!(patches.hue(&bright).unwrap().abs() < 1e-6);
+    }
+
+    #[test]
+    fn hues_are_turns_from_red_over_green_and_blue() {
+        assert_eq!(hsv([1.0, 0.0, 0.0]), [0.0, 1.0, 1.0]);
+        assert!((hsv([0.0, 0.5, 0.0])[0] - 1.0 / 3.0).abs() < 1e-6);
+        assert!((hsv([0.0, 0.0, 0.5])[0] - 2.0 / 3.0).abs() < 1e-6);
+        assert_eq!(hsv([0.3; 3])[1], 0.0, "grey has no colour");
+    }
+}

@@ -1,0 +1,211 @@
+//! `attnscope analyze heads`: which head does what.
+
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io::{self, BufReader, Write as _},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::{document, write};
+use crate::{
+    analysis::detect::{Detector, stack_scores},
+    capture::{
+        Capture,
+        file::{self, Format},
+    },
+    cli::{CliError, inputs::InputOptions, show_progress},
+    ids::{HeadId, StackKind},
+    model::{Engine, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, bundled, locate, next_capture_id},
+    spec::Modality,
+};
+
+/// Heads that the table names for each detector.
+const N_BEST: usize = 3;
+
+/// Which heads to score, and on what.
+#[derive(Debug, Args)]
+pub struct HeadsOptions {
+    /// A model folder, a bundled model such as demo:gpt, or a hub id that is in the local cache
+    #[arg(long, required_unless_present = "capture", conflicts_with = "capture")]
+    model: Option<String>,
+    /// A capture file instead of a model and its input
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
+    #[command(flatten)]
+    input: InputOptions,
+    /// Without an input: so many random tokens …
+    #[arg(long, default_value_t = 25, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=1024))]
+    period: u16,
+    /// … so many times over …
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=64))]
+    copies: u16,
+    /// … in so many different sequences, whose mean is taken
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    samples: u16,
+    /// The same seed gives the same random tokens
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+    /// Write all scores as JSON instead of a table of the best heads; - is stdout
+    #[arg(long, value_name = "FILE.json")]
+    out: Option<PathBuf>,
+    /// Compute threads
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// All scores of one stack by one detector, by layer then head.
+struct Scored {
+    stack: StackKind,
+    detector: Detector,
+    heads: Vec<Vec<Option<f32>>>,
+}
+
+impl Scored {
+    /// Heads and scores, the highest first.
+    fn ranked(&self) -> Vec<(HeadId, f32)> {
+        let of_layer = |(layer, heads): (usize, &Vec<Option<f32>>)| {
+            let stack = self.stack;
+            let scores: Vec<_> = heads.iter().enumerate().filter_map(|(head, score)| Some((head, (*score)?))).collect();
+            scores.into_iter().map(move |(head, score)| (HeadId { stack, layer, head }, score))
+        };
+        let mut ranked: Vec<_> = self.heads.iter().enumerate().flat_map(of_layer).collect();
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranked
+    }
+}
+
+pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
+    let captures = match (&options.capture, &options.model) {
+        (Some(path), _) => read_captures(path)?,
+        (None, Some(model)) => run_model(model, options)?,
+        (None, None) => return Err(CliError::Usage("name a --model or a --capture".to_owned())),
+    };
+    let Some(first) = captures.first() else {
+        return Err(CliError::Failed("there is nothing to score: the file holds no capture".to_owned()));
+    };
+    let stacks: Vec<StackKind> = first.model().stacks.iter().map(|stack| stack.kind).collect();
+    let score = |stack: StackKind, detector: Detector| {
+        let heads = stack_scores(&captures, stack, detector);
+        heads.iter().flatten().any(Option::is_some).then_some(Scored { stack, detector, heads })
+    };
+    let scored: Vec<Scored> =
+        stacks.iter().flat_map(|stack| Detector::ALL.iter().filter_map(|detector| score(*stack, *detector))).collect();
+    if let Some(out) = &options.out {
+        return write(&document("heads", &parameters(options), &captures, &result(&scored)), out);
+    }
+    // A closed pipe is not an error.
+    io::stdout().lock().write_all(table(&scored, captures.len()).as_bytes()).ok();
+    Ok(())
+}
+
+fn run_model(name: &str, options: &HeadsOptions) -> Result<Vec<Capture>, CliError> {
+    let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
+    let (files, name) = locate::model(name)?;
+    let model = Model::load(&files, &name, &engine, &show_progress)?;
+    let inputs = if options.input.is_empty() { probes(&model, options)? } else { options.input.read()? };
+    let sites = Sites::of(&[Site::Pattern]);
+    let plan = RunPlan { sites, logits: Logits::Skip, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };
+    inputs.iter().map(|input| Ok(model.forward(&model.encode(input)?, &plan, &show_progress)?)).collect()
+}
+
+/// What a model is tried on when nothing was given.
+fn probes(model: &Model, options: &HeadsOptions) -> Result<Vec<Input>, CliError> {
+    let (period, copies) = (usize::from(options.period), usize::from(options.copies));
+    match model.spec().modality {
+        Modality::Image(_) => {
+            Ok(bundled::samples().map(|name| Input::Image(ImageSource::Bundled(name.to_owned()))).collect())
+        }
+        Modality::Text(text) if period * copies > text.n_ctx => {
+            let (n, n_ctx) = (period * copies, text.n_ctx);
+            Err(CliError::Usage(format!("{copies} times {period} are {n} tokens, but the model reads at most {n_ctx}")))
+        }
+        Modality::Text(text) => {
+            let mut random = SplitMix(options.seed);
+            let mut ordinary = || -> Result<u32, CliError> {
+                // Some models have few ordinary tokens, but none has none.
+                for _ in 0..1000 {
+                    let id = (random.next() % text.n_vocab.max(1) as u64) as u32;
+                    let encoded = model.encode(&Input::Ids(vec![id]))?;
+                    if encoded.tokens.values().flatten().all(|token| !token.special) {
+                        return Ok(id);
+                    }
+                }
+                Err(CliError::Failed("the model has no ordinary tokens to try it on; give it a --text".to_owned()))
+            };
+            (0..options.samples)
+                .map(|_| {
+                    let segment = (0..period).map(|_| ordinary()).collect::<Result<Vec<u32>, _>>()?;
+                    Ok(Input::Ids(segment.repeat(copies)))
+                })
+                .collect()
+        }
+        _ => Err(CliError::Usage("give this model something to read: --text or --image".to_owned())),
+    }
+}
+
+fn read_captures(path: &Path) -> Result<Vec<Capture>, CliError> {
+    let failed = |error: &dyn std::fmt::Display| CliError::Failed(format!("{error}: {}", path.display()));
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let format = Format::of_extension(extension).ok_or_else(|| {
+        CliError::Usage(format!("a capture ends in .safetensors, .json, .npy or .npz: {}", path.display()))
+    })?;
+    let file = File::open(path).map_err(|error| failed(&error))?;
+    file::read(&mut BufReader::new(file), format, &path.display().to_string(), &mut next_capture_id)
+        .map_err(|error| failed(&error))
+}
+
+fn parameters(options: &HeadsOptions) -> Value {
+    if options.capture.is_some() || !options.input.is_empty() {
+        return json!({});
+    }
+    let HeadsOptions { period, copies, samples, seed, .. } = options;
+    json!({ "period": period, "copies": copies, "samples": samples, "seed": seed })
+}
+
+/// By stack and detector: all scores, and the best head.
+fn result(scored: &[Scored]) -> Value {
+    let mut stacks = Map::new();
+    for entry in scored {
+        let best = entry
+            .ranked()
+            .first()
+            .map(|(head, score)| json!({ "layer": head.layer, "head": head.head, "score": score }));
+        let stack = stacks.entry(entry.stack.name()).or_insert_with(|| json!({}));
+        stack[entry.detector.name()] = json!({ "scores": entry.heads, "best": best });
+    }
+    Value::Object(stacks)
+}
+
+fn table(scored: &[Scored], n: usize) -> String {
+    let mut text = format!("Highest scores, the mean of {n} {}\n", if n == 1 { "input" } else { "inputs" });
+    let mut stack = None;
+    for entry in scored {
+        if stack != Some(entry.stack) {
+            writeln!(text, "\n{}", entry.stack).ok();
+            stack = Some(entry.stack);
+        }
+        write!(text, "  {:<12}", entry.detector.name()).ok();
+        for (head, score) in entry.ranked().iter().take(N_BEST) {
+            write!(text, "  {:<6} {score:>7.3}", head.to_string()).ok();
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Random numbers that are the same everywhere (Steele et al. 2014).
+struct SplitMix(u64);
+
+impl SplitMix {
+    const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}

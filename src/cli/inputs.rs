@@ -1,0 +1,122 @@
+//! What a subcommand runs on: texts, pictures, raw ids or raw pixels, and a decoder's text.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::CliError;
+use crate::model::{ImageSource, Input, TextInput};
+
+/// Inputs as every subcommand takes them.
+#[derive(Debug, Default, clap::Args)]
+pub struct InputOptions {
+    /// Text to run on; give it several times for several inputs
+    #[arg(long, value_name = "TEXT")]
+    text: Vec<String>,
+    /// Second sentence of a pair
+    #[arg(long, value_name = "TEXT", requires = "text")]
+    text_b: Option<String>,
+    /// A file with one text a line
+    #[arg(long, value_name = "FILE")]
+    texts_file: Option<PathBuf>,
+    /// Picture to run on; give it several times for several inputs
+    #[arg(long, value_name = "FILE")]
+    image: Vec<PathBuf>,
+    /// Raw token ids, separated by commas: skips the tokenizer
+    #[arg(long, value_delimiter = ',', value_name = "IDS")]
+    ids: Vec<u32>,
+    /// A safetensors file with `pixel_values` [3, height, width]: skips the image processor
+    #[arg(long, value_name = "FILE")]
+    pixels: Option<PathBuf>,
+    /// Leave out the special tokens that the tokenizer would add
+    #[arg(long)]
+    no_special: bool,
+    /// Truncate to this many tokens
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<usize>,
+    /// What the decoder of an encoder–decoder is made to write; without it the model writes
+    #[arg(long, value_name = "TEXT", conflicts_with = "target_ids")]
+    target: Option<String>,
+    /// Token ids that the decoder reads, start token included: skips the tokenizer
+    #[arg(long, value_delimiter = ',', value_name = "IDS")]
+    target_ids: Vec<u32>,
+}
+
+impl InputOptions {
+    /// Whether nothing was given to run on.
+    pub const fn is_empty(&self) -> bool {
+        self.text.is_empty()
+            && self.texts_file.is_none()
+            && self.image.is_empty()
+            && self.ids.is_empty()
+            && self.pixels.is_none()
+    }
+
+    /// What to run on, each with the target that was given.
+    pub fn read(&self) -> Result<Vec<Input>, CliError> {
+        let sources = sources(self)?;
+        let target = match &self.target {
+            Some(text) => Input::text(text),
+            None if self.target_ids.is_empty() => return Ok(sources),
+            None => Input::Ids(self.target_ids.clone()),
+        };
+        Ok(sources.into_iter().map(|source| source.with_target(target.clone())).collect())
+    }
+}
+
+fn sources(options: &InputOptions) -> Result<Vec<Input>, CliError> {
+    let mut texts = options.text.clone();
+    if let Some(path) = &options.texts_file {
+        let content = fs::read_to_string(path)
+            .map_err(|error| CliError::Failed(format!("the texts cannot be read: {error}: {}", path.display())))?;
+        texts.extend(content.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned));
+    }
+    let pixels = options.pixels.as_deref().map(read_pixels).transpose()?;
+    let images = options.image.iter().map(|path| Input::Image(ImageSource::Path(path.clone())));
+    let pictures: Vec<Input> = images.chain(pixels).collect();
+    let ids = (!options.ids.is_empty()).then(|| Input::Ids(options.ids.clone()));
+    let one_kind = |a: bool, b: bool| !(a && b);
+    let kinds_fit =
+        one_kind(!options.image.is_empty(), options.pixels.is_some()) && one_kind(!texts.is_empty(), ids.is_some());
+    let texts = texts.into_iter().map(|text| {
+        Input::Text(TextInput {
+            text,
+            text_b: options.text_b.clone(),
+            no_special: options.no_special,
+            max_tokens: options.max_tokens,
+        })
+    });
+    let texts: Vec<Input> = texts.chain(ids).collect();
+    match (pictures.is_empty(), texts.is_empty()) {
+        _ if !kinds_fit => {}
+        (true, true) => {}
+        (false, true) => return Ok(pictures),
+        (true, false) => return Ok(texts),
+        // A model that compares both, or one that is made to write the text: each picture with each text.
+        (false, false) => {
+            let with_texts = |picture: Input| texts.iter().map(move |text| picture.clone().with_target(text.clone()));
+            return Ok(pictures.into_iter().flat_map(with_texts).collect());
+        }
+    }
+    let message = "give one kind of text (--text or --texts-file, or --ids), one kind of picture (--image or --pixels), \
+                   or both for a model that reads both";
+    Err(CliError::Usage(message.to_owned()))
+}
+
+/// Reads `pixel_values`, `[3, height, width]` or `[1, 3, height, width]`, f32.
+fn read_pixels(path: &Path) -> Result<Input, CliError> {
+    let fail = |what: String| CliError::Failed(format!("the pixels cannot be read: {what}: {}", path.display()));
+    let bytes = fs::read(path).map_err(|error| fail(error.to_string()))?;
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).map_err(|error| fail(error.to_string()))?;
+    let tensor = tensors.tensor("pixel_values").map_err(|error| fail(error.to_string()))?;
+    let (&[3, height, width] | &[1, 3, height, width]) = tensor.shape() else {
+        return Err(fail(format!("pixel_values has the shape {:?} instead of [3, height, width]", tensor.shape())));
+    };
+    if tensor.dtype() != safetensors::Dtype::F32 {
+        return Err(fail(format!("pixel_values is {:?} instead of F32", tensor.dtype())));
+    }
+    let data: Arc<[f32]> = tensor.data().as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    Ok(Input::Pixels { data, size_px: (height, width) })
+}
