@@ -11,6 +11,9 @@ from pathlib import Path
 
 import torch
 
+# What `--quick` trains on where no data is given, and for how long.
+SAMPLE, QUICK_STEPS = Path(__file__).parent / "sample", 30
+
 # Parameters of a numbered layer, in the names of every architecture used here.
 INNER = re.compile(r"\.(h|layer|layers)\.\d+\.")
 
@@ -20,12 +23,12 @@ def arguments(description, batch, lr, more=lambda parser: None):
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="folder of training data")
+    parser.add_argument("--data", type=Path, help="folder of training data; with --quick a small sample")
     parser.add_argument("--out", type=Path, required=True, help="folder for checkpoint, log and state")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--minutes", type=float, default=90, help="plan the decay by elapsed time")
     length.add_argument("--steps", type=int, help="plan the decay by steps: better on a busy machine")
-    parser.add_argument("--quick", action="store_true", help="a few steps only, to try the recipe")
+    parser.add_argument("--quick", action="store_true", help="a few steps, to try the recipe: the loss must fall")
     parser.add_argument("--batch", type=int, default=batch)
     parser.add_argument("--lr", type=float, default=lr, help="peak learning rate")
     parser.add_argument("--seed", type=int, default=0)
@@ -35,7 +38,10 @@ def arguments(description, batch, lr, more=lambda parser: None):
     more(parser)
     options = parser.parse_args()
     if options.quick:
-        options.steps = 20
+        options.steps = QUICK_STEPS
+    elif options.data is None:
+        parser.error("--data is needed, unless with --quick")
+    options.data = options.data or SAMPLE
     return options
 
 
@@ -87,6 +93,8 @@ class Run:
         the batches it would have seen. `evaluate(final)` returns a dict of columns.
         """
         warmup = min(self.WARMUP_STEPS, (self.options.steps or self.WARMUP_STEPS * 10) / 10)
+        if self.options.quick:
+            before = evaluate(False)["heldout_loss"]
         losses, last_save, clock = [], time.monotonic(), time.monotonic()
         while self.progress() < 1.0:
             rate = self.options.lr * min(1.0, (self.step + 1) / warmup)
@@ -108,6 +116,11 @@ class Run:
                 self.record(losses, rate, evaluate(final))
                 self.save(export)
                 losses, last_save, clock = [], time.monotonic(), time.monotonic()
+        if self.options.quick:
+            after = self.rows[-1]["heldout_loss"]
+            print(f"held-out loss {before:.3f} before, {after:.3f} after {self.step} steps", flush=True)
+            if not after < before:
+                raise SystemExit("the loss did not fall")
 
     def record(self, losses, rate, measured):
         """Appends a row to the log and prints it."""

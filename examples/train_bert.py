@@ -43,7 +43,7 @@ def read_sentences(data):
     found |= dict.fromkeys((data / "text" / "common_voice_en_cc0.txt").read_text(encoding="utf-8").splitlines())
     train, test = [], []
     for label, name in enumerate(("neg", "pos")):
-        lines = (data / "sentiment" / f"rt-polarity.{name}").read_text(encoding="latin-1").splitlines()
+        lines = (data / "sentiment" / f"rt-polarity.{name}").read_text(encoding="utf-8").splitlines()
         for i, line in enumerate(lines):
             (test if i % 10 == 0 else train).append((line.strip(), label))
     return [sentence for sentence in found if sentence.strip()], train, test

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from tokenizers import ByteLevelBPETokenizer, Tokenizer
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from recipe import Run, arguments, forward_context
+from recipe import SAMPLE, Run, arguments, forward_context
 
 END = "<|endoftext|>"
 VOCABULARY, CONTEXT = 2048, 256
@@ -33,10 +33,11 @@ IGNORE = -100
 def read_texts(data):
     """Training text, with every document closed by the end-of-text marker, and held-out text."""
     text = data / "text"
-    files = ("tinystories_union.txt", "storybooks_en_cc-by.txt")
-    stories = [story for name in files for story in (text / name).read_text(encoding="utf-8").split(END)]
+    files = [text / name for name in ("tinystories_union.txt", "storybooks_en_cc-by.txt", "extra_train_continuous_adi.txt")]
+    if data == SAMPLE:
+        files = [file for file in files if file.exists()]
+    stories = [story for file in files for story in file.read_text(encoding="utf-8").split(END)]
     stories = [story.strip() for story in stories if story.strip()]
-    stories.append((text / "extra_train_continuous_adi.txt").read_text(encoding="utf-8"))
     sentences = (text / "common_voice_en_cc0.txt").read_text(encoding="utf-8").splitlines()
     heldout = (text / "heldout_v1_validation_continuous.txt").read_text(encoding="utf-8")
     return "".join(document + END for document in stories + sentences), heldout
