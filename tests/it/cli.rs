@@ -272,3 +272,51 @@ fn an_encoder_decoder_writes_or_is_made_to() {
         check_refused(&[&["capture", "--model", "demo:gpt", "--text", "a"][..], &wrong].concat(), 2, &[wrong[0]]);
     }
 }
+
+/// Runs `analyze heads` and returns what it wrote.
+fn heads(arguments: &[&str]) -> serde_json::Value {
+    let output = attnscope(&[&["analyze", "heads", "--out", "-"], arguments].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn heads_are_scored_on_random_tokens_that_repeat() {
+    let document = heads(&["--model", "demo:gpt", "--samples", "2"]);
+    assert_eq!(document["method"], "heads");
+    assert_eq!(document["model"]["name"], "demo:gpt");
+    assert_eq!(document["parameters"]["period"], 25, "defaults are written down");
+    assert_eq!(document["tokens"].as_array().unwrap().len(), 2);
+    assert_eq!(document["tokens"][0]["self"].as_array().unwrap().len(), 100);
+    for (detector, least) in [("previous", 0.5), ("induction", 0.5)] {
+        let found = &document["result"]["self"][detector];
+        let best = found["best"]["score"].as_f64().unwrap();
+        assert!(best >= least, "{detector}: {best}");
+        let scores = found["scores"].as_array().unwrap().iter().flat_map(|layer| layer.as_array().unwrap());
+        assert!(scores.map(|score| score.as_f64().unwrap()).all(|score| (0.0..=best).contains(&score)));
+    }
+    assert_eq!(document, heads(&["--model", "demo:gpt", "--samples", "2"]), "the same seed, the same numbers");
+    assert_ne!(document["result"], heads(&["--model", "demo:gpt", "--samples", "2", "--seed", "1"])["result"]);
+}
+
+#[test]
+fn a_capture_s_heads_score_as_the_model_s() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("story.safetensors");
+    let file = file.to_str().unwrap();
+    let input = ["--model", "demo:gpt", "--text", "The cat sat. The cat ran."];
+    assert!(attnscope(&[&["capture", "--out", file], &input[..]].concat()).status.success());
+    assert_eq!(heads(&["--capture", file])["result"], heads(&input)["result"]);
+    let vision = heads(&["--model", "demo:vit"]);
+    assert_eq!(vision["tokens"].as_array().unwrap().len(), 4, "the bundled pictures");
+    assert!(vision["result"]["self"]["distance"]["best"]["score"].as_f64().unwrap() > 4.0);
+    assert!(vision["result"]["self"]["previous"].is_null(), "patches have no order");
+}
+
+#[test]
+fn heads_of_nothing_are_refused() {
+    check_refused(&["analyze", "heads"], 2, &["--model"]);
+    check_refused(&["analyze", "heads", "--model", "demo:gpt", "--period", "1000"], 2, &["4000", "256"]);
+    check_refused(&["analyze", "heads", "--model", "demo:translate"], 2, &["--text"]);
+    check_refused(&["analyze", "heads", "--capture", "no-such.npy"], 1, &["no-such.npy"]);
+}
