@@ -18,7 +18,7 @@ SAMPLE, QUICK_STEPS = Path(__file__).parent / "sample", 30
 INNER = re.compile(r"\.(h|layer|layers)\.\d+\.")
 
 
-def arguments(description, batch, lr, more=lambda parser: None):
+def arguments(description, batch, lr, more=lambda parser: None, needs_data=True):
     """The command line of a recipe; `more` adds what this one has besides."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -39,7 +39,7 @@ def arguments(description, batch, lr, more=lambda parser: None):
     options = parser.parse_args()
     if options.quick:
         options.steps = QUICK_STEPS
-    elif options.data is None:
+    elif needs_data and options.data is None:
         parser.error("--data is needed, unless with --quick")
     options.data = options.data or SAMPLE
     return options
