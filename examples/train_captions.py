@@ -17,7 +17,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from PIL import Image, ImageDraw
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import GPT2Config, GPT2LMHeadModel, VisionEncoderDecoderConfig, VisionEncoderDecoderModel, ViTConfig
 from transformers import ViTModel
 
@@ -90,8 +90,9 @@ def scenes(seed, n):
 
 def word_tokenizer():
     """One token a word."""
-    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<pad>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    names = {word if i <= END else f"▁{word}": i for i, word in enumerate(WORDS)}
+    tokenizer = Tokenizer(models.WordLevel(names, unk_token="<pad>"))
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
     tokenizer.add_special_tokens(WORDS[:3])
     tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", END)])
     return tokenizer
