@@ -10,6 +10,11 @@ pub fn bytes_text(n: u64) -> String {
     }
 }
 
+/// A number of things: `1 token`, `2 tokens`.
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// How long something still takes, in whole units: `40 s`, `12 min`, `3 h 05 min`.
 pub fn wait_text(secs: f64) -> String {
     let secs = secs.max(0.0).ceil() as u64;

@@ -18,6 +18,7 @@ use crate::{
         locate, uninterrupted,
     },
     spec::{HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
+    text::counted,
 };
 
 /// Text of the probe: ordinary words that every text model can guess some of.
@@ -83,7 +84,8 @@ fn summary(report: &mut String, spec: &ModelSpec, audit: &Audit) {
 fn stack_text(stack: &StackSpec) -> String {
     let n = stack.layers.len();
     let Some(first) = stack.layers.first() else { return "no layers".to_owned() };
-    let mut text = format!("{n} layers × {} heads of {}", first.n_heads, first.d_head);
+    let (layers, heads) = (counted(n, "layer"), counted(first.n_heads, "head"));
+    let mut text = format!("{layers} × {heads} of {}", first.d_head);
     if first.n_kv_heads != first.n_heads {
         write!(text, ", {} of them share each key and value", first.n_heads / first.n_kv_heads.max(1)).ok();
     }

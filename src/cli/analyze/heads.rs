@@ -21,6 +21,7 @@ use crate::{
     ids::{HeadId, StackKind},
     model::{Engine, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, bundled, locate, next_capture_id},
     spec::Modality,
+    text::counted,
 };
 
 /// Heads that the table names for each detector.
@@ -181,7 +182,7 @@ fn result(scored: &[Scored]) -> Value {
 }
 
 fn table(scored: &[Scored], n: usize) -> String {
-    let mut text = format!("Highest scores, the mean of {n} {}\n", if n == 1 { "input" } else { "inputs" });
+    let mut text = format!("Highest scores, the mean of {}\n", counted(n, "input"));
     let mut stack = None;
     for entry in scored {
         if stack != Some(entry.stack) {

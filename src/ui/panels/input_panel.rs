@@ -7,6 +7,7 @@ use crate::{
     capture::{Capture, Matrix, RgbaBuffer, Token},
     ids::{CaptureId, Side},
     session::{Command, Focus, gallery::SAMPLES},
+    text::counted,
     ui::{
         ViewCtx,
         commands::UiCommand,
@@ -246,8 +247,8 @@ fn picture_caption(capture: &Capture, source: &RgbaBuffer) -> String {
 
 fn tokens_title(n: usize, side: Side) -> String {
     match side {
-        Side::Only => format!("{n} tokens"),
-        other => format!("{n} {} tokens", other.name()),
+        Side::Only => counted(n, "token"),
+        other => counted(n, &format!("{} token", other.name())),
     }
 }
 

@@ -6,6 +6,7 @@ use super::failure_ui;
 use crate::{
     session::Command,
     spec::{ImageSpec, ModelSpec, StackSpec, TextSpec},
+    text::counted,
     ui::{
         ViewCtx,
         commands::UiCommand,
@@ -163,11 +164,6 @@ fn summary_text(spec: &ModelSpec) -> String {
     // Nor of which family it is.
     let family = if spec.family == ModelSpec::UNKNOWN_FAMILY { String::new() } else { format!("{} · ", spec.family) };
     format!("{family}{}{size}", shapes.join(", "))
-}
-
-/// `1 layer`, `2 layers`.
-fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn stack_text(stack: &StackSpec) -> String {

@@ -5,6 +5,7 @@ use eframe::egui::{self, Align, Layout, Popup, ProgressBar, RichText, Role, Ui, 
 use super::notices::history_ui;
 use crate::{
     session::{Command, NoticeKind, Session},
+    text::counted,
     ui::{
         ViewCtx,
         commands::UiCommand,
@@ -99,7 +100,7 @@ fn running_ui(ui: &mut Ui, cx: &ViewCtx<'_>, running: &Running) {
 fn idle_text(session: &Session, facts: StatusFacts) -> String {
     let Some(capture) = session.latest_capture() else { return "Ready".to_owned() };
     let n_tokens = capture.query_tokens(session.selection.stack()).len();
-    let mut parts = vec![format!("{n_tokens} tokens")];
+    let mut parts = vec![counted(n_tokens, "token")];
     parts.extend(facts.run_secs.map(|secs| format!("run took {}", duration_text(secs))));
     parts.push(format!("capture {}", bytes_text(capture.size_bytes())));
     parts.join(" · ")

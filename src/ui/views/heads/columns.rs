@@ -12,6 +12,7 @@ use crate::{
     capture::Capture,
     ids::StackKind,
     session::{Command, Focus, Selection},
+    text::counted,
     ui::{
         ViewCtx,
         views::{sentences, source},
@@ -33,7 +34,8 @@ pub fn left_out(capture: &Capture, key: &EdgesKey) -> [Vec<bool>; 2] {
 pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, stack: StackKind, cx: &ViewCtx<'_>) {
     let [query, key] = match stack {
         StackKind::Cross => {
-            [format!("Query (decoder, {} tokens)", layout.n_query), format!("Key (encoder, {} tokens)", layout.n_key)]
+            let [queries, keys] = [layout.n_query, layout.n_key].map(|n| counted(n, "token"));
+            [format!("Query (decoder, {queries})"), format!("Key (encoder, {keys})")]
         }
         _ => ["Query".to_owned(), "Key".to_owned()],
     };
