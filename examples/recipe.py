@@ -56,7 +56,10 @@ class Run:
     WARMUP_STEPS = 200
 
     def __init__(self, model, options, weight_decay, columns, muon=False):
-        """`muon` hands the matrices inside the layers to Muon (Jordan et al. 2024): fewer steps on two cores."""
+        """`muon` hands the matrices inside the layers to Muon (Jordan et al. 2024): fewer steps on two cores.
+
+        What is left, embeddings above all, then learns at half the rate.
+        """
         self.model, self.options, self.columns = model, options, columns
         named = list(model.named_parameters())
         inner = [p for name, p in named if muon and p.ndim == 2 and INNER.search(name)]
@@ -99,8 +102,9 @@ class Run:
         while self.progress() < 1.0:
             rate = self.options.lr * min(1.0, (self.step + 1) / warmup)
             rate *= 1.0 - self.progress()
-            for group in (group for optimizer in self.optimizers for group in optimizer.param_groups):
-                group["lr"] = rate
+            for optimizer in self.optimizers:
+                for group in optimizer.param_groups:
+                    group["lr"] = rate / len(self.optimizers) if optimizer is self.optimizers[0] else rate
             loss = loss_of_step(self.step)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)

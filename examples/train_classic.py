@@ -161,7 +161,7 @@ def main():
     tokenizer = load_tokenizer(tokenizer_folder, pairs)
     sources = tokenizer.encode_batch([source for source, _ in pairs])
     targets = tokenizer.encode_batch([target for _, target in pairs])
-    batches = Batches([(a.ids, b.ids) for a, b in zip(sources, targets)], options.batch, options.seed)
+    batches = Batches([(a.ids, b.ids) for a, b in zip(sources, targets)], options.batch, options.seed, tokenizer.token_to_id("."))
     held_out_pairs = [
         (tokenizer.encode(source).ids, tokenizer.encode(target).ids)
         for source, found in held_out.items() for target in found

@@ -9,6 +9,9 @@ CDLA-Sharing-1.0), `storybooks_en_cc-by.txt` (African Storybook and Pratham Book
 Run the same command again to resume. Needs torch, transformers and tokenizers; one CPU thread
 is enough.
 
+Positions start as sines and cosines, so that a head finds the word before in the first steps, and the
+token embeddings larger than usual, so that they stay legible beside them.
+
 Some rows are random tokens that repeat: the only way to predict them is to look up what
 followed last time, so induction heads form. Half of the rows until they have, then a tenth.
 """
@@ -100,6 +103,16 @@ def batch(rng, ids, rows, share):
     return torch.from_numpy(np.stack(windows)), torch.from_numpy(np.stack(targets))
 
 
+@torch.no_grad()
+def start_positions(model):
+    """Positions as sines and cosines, about as long as the token embeddings."""
+    positions = model.transformer.wpe.weight
+    n, width = positions.shape
+    angles = torch.arange(n)[:, None] * 10000.0 ** -(torch.arange(width // 2) / (width / 2))
+    positions.copy_(0.1 * torch.cat([angles.sin(), angles.cos()], dim=1))
+    model.transformer.wte.weight.mul_(2.5)
+
+
 def mean_loss(model, options, windows, targets):
     """Mean loss per predicted token, in nats, 16 rows at a time."""
     total, count = 0.0, 0
@@ -125,6 +138,7 @@ def main():
         activation_function="gelu_pytorch_tanh", use_cache=False, attn_implementation="eager",
     )  # fmt: skip
     model = GPT2LMHeadModel(config)
+    start_positions(model)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters", flush=True)
     columns = ["heldout_loss", "repeated_loss"]
     run = Run(model, options, weight_decay=0.1, columns=columns, muon=True)

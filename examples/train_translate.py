@@ -34,6 +34,8 @@ VOCABULARY, CONTEXT, MAX_WORDS = 6000, 64, 14
 HELD_OUT_EVERY = 100
 # Pairs of similar length share a batch; so many are sorted at a time, to keep batches varied.
 POOL = 8192
+# Share of the pairs that are read without their full stops.
+WITHOUT_STOP = 0.25
 IGNORE = -100
 
 
@@ -84,10 +86,14 @@ def load_tokenizer(out, pairs):
 
 
 class Batches:
-    """Batches of pairs as a function of seed and step."""
+    """Batches of pairs as a function of seed and step.
 
-    def __init__(self, pairs, tokens, seed):
-        self.pairs, self.tokens, self.seed = pairs, tokens, seed
+    With `stop`, the token of a full stop, a share of the pairs that end with one lose it: people type
+    without, and almost every sentence of the data has one.
+    """
+
+    def __init__(self, pairs, tokens, seed, stop=None):
+        self.pairs, self.tokens, self.seed, self.stop = pairs, tokens, seed, stop
         self.first_step, self.epoch, self.plan = 0, -1, []
 
     def plan_of(self, epoch):
@@ -111,7 +117,17 @@ class Batches:
             self.first_step += len(self.plan)
             self.epoch += 1
             self.plan = self.plan_of(self.epoch)
-        return collate([self.pairs[i] for i in self.plan[step - self.first_step]])
+        pairs = [self.pairs[i] for i in self.plan[step - self.first_step]]
+        if self.stop is not None:
+            losing = np.random.default_rng((self.seed, 1, step)).random(len(pairs)) < WITHOUT_STOP
+            pairs = [self.unstopped(pair) if loses else pair for pair, loses in zip(pairs, losing)]
+        return collate(pairs)
+
+    def unstopped(self, pair):
+        """The pair without full stops, if both sides end with one."""
+        if all(ids[-2:] == [self.stop, END] for ids in pair):
+            return tuple(ids[:-2] + [END] for ids in pair)
+        return pair
 
 
 def padded(rows, value):
@@ -185,7 +201,7 @@ def main():
     model.generation_config.max_length = CONTEXT
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters", flush=True)
     run = Run(model, options, weight_decay=0.01, columns=["heldout_loss", "bleu_deu", "bleu_fra"])
-    batches = Batches(encoded, options.batch, options.seed)
+    batches = Batches(encoded, options.batch, options.seed, tokenizer.token_to_id("."))
 
     def loss_of_step(step):
         with forward_context(options):

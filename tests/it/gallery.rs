@@ -4,38 +4,45 @@
 use attnscope::{
     analysis::{
         attention,
+        detect::Detector,
         projection::{self, ProjectionOptions},
     },
-    capture::{Capture, Token},
+    capture::{Capture, Matrix, Token},
     ids::HeadId,
     model::{Engine, ImageSource, Input, Model, RunPlan, locate, uninterrupted},
     session::gallery::{EXAMPLES, Example, ExampleInput},
 };
 
-/// What an example has to show, in the head it opens.
+/// What an example has to show, in the head it opens unless it says otherwise.
 enum Claim {
-    /// Each query gives the token before it at least so much, on average.
-    Previous(f32),
+    /// The detector gives the head at least so much.
+    Detects(Detector, f32),
     /// These tokens together get at least so much, on average over the queries behind the eighth.
     Gathers(&'static [&'static str], f32),
-    /// The token behind the earlier occurrence of the query's gets at least so much, on average.
-    Induction(f32),
-    /// The pinned query gives this word more than any other, and at least so much.
-    Pinned(&'static str, f32),
+    /// Each first word gives the second more than any other, and at least so much.
+    Looks(&'static [(&'static str, &'static str)], f32),
     /// Of the source pieces, the second gets most when the first is written.
     Aligns(&'static [(&'static str, &'static str)]),
+    /// The mean of the layer's heads aligns so.
+    LayerAligns(&'static [(&'static str, &'static str)]),
+    /// The model's first guess, at the pinned query if there is one, and its probability.
+    Predicts(&'static str, f32),
     /// Distances in the plane follow the products of queries and keys, on average over all heads.
     Near,
     /// Some two heads of the layer differ by so much in the row of some query.
     Differ(f32),
+    /// The pinned query gives the patches of these rows and columns so many times their share.
+    Focuses([std::ops::Range<usize>; 2], f32),
+    /// When the word is written, the patch that gets most is in these rows and columns.
+    Shows(&'static [(&'static str, [std::ops::Range<usize>; 2])]),
 }
 
 fn claim(example: &Example) -> Claim {
     match example.title {
-        "Once upon a time" => Claim::Previous(0.35),
+        "Once upon a time" => Claim::Detects(Detector::Previous, 0.35),
         "Full stops and commas" => Claim::Gathers(&[".", ","], 0.6),
-        "Repeated words" => Claim::Induction(0.4),
-        "A red car" => Claim::Pinned("car", 0.3),
+        "Repeated words" => Claim::Detects(Detector::Induction, 0.4),
+        "A red car" => Claim::Looks(&[("red@2", "car")], 0.3),
         "Queries and keys" => Claim::Near,
         "A cat" | "A rocket" => Claim::Differ(0.2),
         "Towards a red car" => {
@@ -72,8 +79,15 @@ fn mean(values: impl Iterator<Item = f32>) -> f32 {
     values.iter().sum::<f32>() / values.len() as f32
 }
 
+/// Where a text stands; `red@2` is the second `red`.
 fn position(tokens: &[Token], text: &str) -> usize {
-    tokens.iter().position(|token| word(token) == text).unwrap_or_else(|| panic!("no token {text:?} in {tokens:?}"))
+    let (text, nth) = text.split_once('@').map_or((text, 1), |(text, nth)| (text, nth.parse().unwrap()));
+    let found = tokens.iter().enumerate().filter(|(_, token)| word(token) == text).nth(nth - 1);
+    found.unwrap_or_else(|| panic!("no token {text:?} in {tokens:?}")).0
+}
+
+fn largest(row: &[f32]) -> usize {
+    (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap()
 }
 
 /// How far a capture goes along with a claim, and how far it has to; larger is more.
@@ -81,35 +95,55 @@ fn measured(claim: &Claim, capture: &Capture, example: &Example) -> (f32, f32) {
     let stack = example.stack.unwrap_or_else(|| capture.model().stacks[0].kind);
     let (layer, head) = example.head.unwrap_or_default();
     let head = HeadId { stack, layer, head };
-    let pattern = attention::pattern(capture, head).unwrap();
+    let of_head = |idx: usize| attention::pattern(capture, HeadId { head: idx, ..head }).unwrap();
+    let n_heads = capture.model().stack(stack).unwrap().layers[layer].n_heads;
+    let pattern = of_head(head.head);
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
-    let rows = || pattern.rows().enumerate();
-    match *claim {
-        Claim::Previous(least) => (mean(rows().skip(1).map(|(query, row)| row[query - 1])), least),
+    let aligned = |pattern: &Matrix, pairs: &[(&str, &str)]| {
+        // Position 0 reads the start and writes the first piece; the tag and the end are no words.
+        let best = |row: &[f32]| 1 + largest(&row[1..keys.len() - 1]);
+        let hits = pairs.iter().filter(|(written, said)| {
+            best(pattern.row(position(queries, written) - 1).unwrap()) == position(keys, said)
+        });
+        (hits.count() as f32, pairs.len() as f32)
+    };
+    // Whether a patch lies in these rows and columns, and its place among the keys.
+    let patches = |[rows, columns]: &[std::ops::Range<usize>; 2]| {
+        let image = capture.image().unwrap();
+        let (rows, columns, n_columns) = (rows.clone(), columns.clone(), image.grid.1);
+        let n_prefix = image.n_prefix;
+        (0..image.grid.0 * n_columns)
+            .map(move |patch| {
+                (n_prefix + patch, rows.contains(&(patch / n_columns)) && columns.contains(&(patch % n_columns)))
+            })
+            .collect::<Vec<_>>()
+    };
+    match claim {
+        Claim::Detects(detector, least) => (detector.score(capture, head).unwrap(), *least),
         Claim::Gathers(words, least) => {
             let sum =
                 |row: &[f32]| row.iter().zip(keys).filter(|(_, key)| words.contains(&word(key))).map(|(w, _)| w).sum();
-            (mean(rows().skip(8).map(|(_, row)| sum(row))), least)
+            (mean(pattern.rows().skip(8).map(sum)), *least)
         }
-        Claim::Induction(least) => {
-            let followed = |query: usize| {
-                (0..query.saturating_sub(1)).rev().find(|&before| word(&queries[before]) == word(&queries[query]))
+        Claim::Looks(pairs, least) => {
+            let weight = |(query, key): &(&str, &str)| {
+                let (row, key) = (pattern.row(position(queries, query)).unwrap(), position(keys, key));
+                if largest(row) == key { row[key] } else { 0.0 }
             };
-            (mean(rows().filter_map(|(query, row)| Some(row[followed(query)? + 1]))), least)
+            (pairs.iter().map(weight).fold(1.0, f32::min), *least)
         }
-        Claim::Pinned(text, least) => {
-            let row = pattern.row(example.query.unwrap()).unwrap();
-            let weight = row[position(keys, text)];
-            (if row.iter().all(|other| *other <= weight) { weight } else { 0.0 }, least)
+        Claim::Aligns(pairs) => aligned(&pattern, pairs),
+        Claim::LayerAligns(pairs) => {
+            let heads: Vec<_> = (0..n_heads).map(of_head).collect();
+            let sum = |idx: usize| heads.iter().map(|head| head.as_slice()[idx]).sum();
+            let sum: Vec<f32> = (0..pattern.as_slice().len()).map(sum).collect();
+            aligned(&Matrix::new(sum, pattern.shape()).unwrap(), pairs)
         }
-        Claim::Aligns(pairs) => {
-            // Position 0 reads the start and writes the first piece; the tag and the end are no words.
-            let best = |row: &[f32]| (1..keys.len() - 1).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
-            let hits = pairs.iter().filter(|(written, said)| {
-                let row = pattern.row(position(queries, written) - 1).unwrap();
-                best(row) == position(keys, said)
-            });
-            (hits.count() as f32, pairs.len() as f32)
+        Claim::Predicts(label, least) => {
+            let rows = &capture.prediction().unwrap().rows;
+            let row = rows.iter().find(|row| example.query.is_none_or(|query| row.position == Some(query))).unwrap();
+            let best = &row.top[0];
+            (if best.label.trim_start_matches(['␣', '▁', ' ']) == *label { best.probability } else { 0.0 }, *least)
         }
         Claim::Near => {
             let projection =
@@ -117,12 +151,26 @@ fn measured(claim: &Claim, capture: &Capture, example: &Example) -> (f32, f32) {
             (-mean(projection.heads.iter().map(|head| head.correlation_after)), 0.3)
         }
         Claim::Differ(least) => {
-            let n_heads = capture.model().stacks[0].layers[layer].n_heads;
-            let patterns = (0..n_heads).map(|idx| attention::pattern(capture, HeadId { head: idx, ..head }).unwrap());
-            let patterns: Vec<_> = patterns.collect();
+            let patterns: Vec<_> = (0..n_heads).map(of_head).collect();
             let pairs = patterns.iter().flat_map(|a| patterns.iter().map(move |b| (a, b)));
-            let largest = pairs.flat_map(|(a, b)| a.as_slice().iter().zip(b.as_slice())).map(|(a, b)| (a - b).abs());
-            (largest.fold(0.0, f32::max), least)
+            let differences =
+                pairs.flat_map(|(a, b)| a.as_slice().iter().zip(b.as_slice())).map(|(a, b)| (a - b).abs());
+            (differences.fold(0.0, f32::max), *least)
+        }
+        Claim::Focuses(area, least) => {
+            let (row, patches) = (pattern.row(example.query.unwrap()).unwrap(), patches(area));
+            let inside = patches.iter().filter(|(_, inside)| *inside);
+            let (n, mass) = inside.fold((0, 0.0), |(n, mass), (key, _)| (n + 1, mass + row[*key]));
+            let all: f32 = patches.iter().map(|(key, _)| row[*key]).sum();
+            (mass / all / (n as f32 / patches.len() as f32), *least)
+        }
+        Claim::Shows(words) => {
+            let hits = words.iter().filter(|(written, area)| {
+                let row = pattern.row(position(queries, written) - 1).unwrap();
+                let patches = patches(area);
+                patches.iter().max_by(|a, b| row[a.0].total_cmp(&row[b.0])).unwrap().1
+            });
+            (hits.count() as f32, words.len() as f32)
         }
     }
 }
