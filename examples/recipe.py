@@ -14,8 +14,9 @@ import torch
 # What `--quick` trains on where no data is given, and for how long.
 SAMPLE, QUICK_STEPS = Path(__file__).parent / "sample", 30
 
-# Parameters of a numbered layer, in the names of every architecture used here.
-INNER = re.compile(r"\.(h|layer|layers)\.\d+\.")
+# Parameters of a numbered layer, in the names of every architecture used here. GPT-2's queries, keys and
+# values are one matrix: Muon would give most of each step to the values, which have the larger gradients.
+INNER = re.compile(r"\.(h|layer|layers)\.\d+\.(?!.*c_attn)")
 
 
 def arguments(description, batch, lr, more=lambda parser: None, needs_data=True):

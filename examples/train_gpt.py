@@ -9,8 +9,9 @@ CDLA-Sharing-1.0), `storybooks_en_cc-by.txt` (African Storybook and Pratham Book
 Run the same command again to resume. Needs torch, transformers and tokenizers; one CPU thread
 is enough.
 
-Positions start as sines and cosines, so that a head finds the word before in the first steps, and the
-token embeddings larger than usual, so that they stay legible beside them.
+Positions start as sines and cosines, so that a head finds the word before early, the token embeddings
+larger than usual, so that they stay legible beside them, and queries and keys so large that attention
+is not uniform to begin with.
 
 Some rows are random tokens that repeat: the only way to predict them is to look up what
 followed last time, so induction heads form. Half of the rows until they have, then a tenth.
@@ -80,8 +81,11 @@ def load_ids(options):
 
 
 def repeated_row(rng):
-    """A random segment of 4 to 48 tokens over and over, and labels that skip its first pass."""
-    period = int(rng.integers(4, 49))
+    """A random segment of 3 to 48 tokens over and over, and labels that skip its first pass.
+
+    Short ones are as frequent as long ones on a scale of ratios: they are learnt first, and show the way.
+    """
+    period = int(3 * 16 ** rng.random())
     segment = rng.integers(1, VOCABULARY, period)
     row = np.resize(segment, CONTEXT + 1)
     labels = row.copy()
@@ -104,13 +108,15 @@ def batch(rng, ids, rows, share):
 
 
 @torch.no_grad()
-def start_positions(model):
-    """Positions as sines and cosines, about as long as the token embeddings."""
+def start_sharp(model):
+    """Positions as sines and cosines, about as long as the token embeddings; scores of about one."""
     positions = model.transformer.wpe.weight
     n, width = positions.shape
     angles = torch.arange(n)[:, None] * 10000.0 ** -(torch.arange(width // 2) / (width / 2))
     positions.copy_(0.1 * torch.cat([angles.sin(), angles.cos()], dim=1))
     model.transformer.wte.weight.mul_(2.5)
+    for block in model.transformer.h:
+        block.attn.c_attn.weight[:, : 2 * width].normal_(std=width**-0.5)
 
 
 def mean_loss(model, options, windows, targets):
@@ -138,7 +144,7 @@ def main():
         activation_function="gelu_pytorch_tanh", use_cache=False, attn_implementation="eager",
     )  # fmt: skip
     model = GPT2LMHeadModel(config)
-    start_positions(model)
+    start_sharp(model)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters", flush=True)
     columns = ["heldout_loss", "repeated_loss"]
     run = Run(model, options, weight_decay=0.1, columns=columns, muon=True)
