@@ -6,8 +6,8 @@ Needs no data: scenes of one or two coloured shapes are drawn, a function of the
 becomes an ordinary vision-encoder-decoder checkpoint, RUN/scenes a few scenes as pictures. Run the same
 command again to resume. Needs torch, transformers, tokenizers and Pillow.
 
-Besides the loss on scenes never drawn for training, the log has the share of captions that are right
-word for word, and the share of colour and shape words whose step looks most at a patch of the shape
+Besides the loss on scenes never drawn for training, the log has the share of captions that are true
+of their scene, and the share of colour and shape words whose step looks most at a patch of the shape
 that it names, in the best head of the decoder's cross-attention.
 """
 
@@ -51,13 +51,20 @@ def scene(rng):
             if all(np.abs(centre - other).max() > half + size + 8 for _, _, other, size in shapes):
                 break
         shapes.append((str(rng.choice(list(COLOURS))), str(rng.choice(SHAPES)), centre, half))
-    caption = named(shapes[0])
-    if len(shapes) == 2:
-        across, down = shapes[0][2] - shapes[1][2]
+    return shapes, captions(shapes)[0]
+
+
+def captions(shapes):
+    """What can be said of a scene, the shapes in this order first."""
+    if len(shapes) == 1:
+        return [named(shapes[0])]
+    found = []
+    for one, other in (shapes, shapes[::-1]):
+        across, down = one[2] - other[2]
         sideways = "left of" if across < 0 else "right of"
         relation = sideways if abs(across) > abs(down) else "above" if down < 0 else "below"
-        caption += f" {relation} {named(shapes[1])}"
-    return shapes, caption
+        found.append(f"{named(one)} {relation} {named(other)}")
+    return found
 
 
 def draw(rng, shapes):
@@ -129,8 +136,7 @@ def patches_of(shape):
 
 def looked_at(model, pixels, described):
     """Share of colour and shape words that look most at a patch of their shape, the best head, and its place."""
-    captions = [caption for _, caption in described]
-    read, _ = collate(captions)
+    read, _ = collate([caption for _, caption in described])
     with torch.no_grad():
         out = model(pixel_values=normalised(pixels), decoder_input_ids=read, output_attentions=True, use_cache=False)
     patterns = torch.stack(out.cross_attentions, 1)[..., 1:]  # [n, layer, head, step, patch]
@@ -201,10 +207,9 @@ def main():
 
     def evaluate(final):
         model.eval()
-        captions = [caption for _, caption in held_out]
         with torch.no_grad():
-            loss = loss_of(model, held_pixels, captions).item()
-        right = np.mean([a == b for a, b in zip(written(model, held_pixels), captions)])
+            loss = loss_of(model, held_pixels, [caption for _, caption in held_out]).item()
+        right = np.mean([text in captions(shapes) for text, (shapes, _) in zip(written(model, held_pixels), held_out)])
         share, (layer, head) = looked_at(model, held_pixels, held_out)
         print(f"cross-attention L{layer}H{head} looks at what is named", flush=True)
         model.train()
