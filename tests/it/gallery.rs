@@ -40,6 +40,18 @@ enum Claim {
 fn claim(example: &Example) -> Claim {
     match example.title {
         "Once upon a time" => Claim::Detects(Detector::Previous, 0.35),
+        "Words in pieces" => Claim::Looks(&[("n", "mag"), ("if", "n"), ("ic", "if"), ("ent", "ic")], 0.5),
+        "Since the last “and”" => {
+            let behind = &[("bar", "and"), ("ked", "and"), ("at", "and"), ("the@2", "and"), ("cat", "and")];
+            Claim::Looks(behind, 0.7)
+        }
+        "The hat again" => Claim::Looks(&[("The", "hat")], 0.7),
+        "Who it is about" => {
+            let persons = &[("had", "Lily"), ("ball", "Lily"), ("liked", "She"), ("play", "She"), ("with", "She")];
+            Claim::Looks(persons, 0.5)
+        }
+        "Mom and she" => Claim::Looks(&[("she", "Mom")], 0.5),
+        "Back to the verb" => Claim::Looks(&[("a", "saw"), ("bird", "saw"), ("sad", "was")], 0.8),
         "Full stops and commas" => Claim::Gathers(&[".", ","], 0.6),
         "Repeated words" => Claim::Detects(Detector::Induction, 0.4),
         "A red car" => Claim::Looks(&[("red@2", "car")], 0.3),

@@ -236,6 +236,23 @@ fn positions_that_padding_leaves_none_of_are_refused() {
 }
 
 #[test]
+fn a_recurrent_translator_needs_a_score_that_fits_its_widths() {
+    let folder = copy("families/rnnsearch-dot");
+    edit(&folder, "config.json", |text| text.replace("\"dot\"", "\"quadratic\""));
+    assert_says(&refused(folder.path()), &["quadratic", "bilinear"]);
+    let folder = copy("families/rnnsearch-dot");
+    edit(&folder, "config.json", |text| text.replace("\"hidden_size\": 16", "\"hidden_size\": 12"));
+    assert_says(&refused(folder.path()), &["12", "16", "dot product"]);
+    let folder = copy("families/rnnsearch-additive");
+    poison(&folder, "attention.energy.weight", f32::NAN);
+    let engine = Engine::cpu(Some(1)).unwrap();
+    let model = Model::load(&ModelFiles::open(folder.path()).unwrap(), "hostile", &engine, &uninterrupted).unwrap();
+    let input = Input::Ids(vec![5, 6]).with_target(Input::Ids(vec![0, 7]));
+    let result = model.forward(&model.encode(&input).unwrap(), &RunPlan::default(), &uninterrupted);
+    assert!(matches!(result, Err(ModelError::NotFinite { .. })));
+}
+
+#[test]
 fn a_classifier_with_a_single_output_predicts_no_class() {
     let folder = copy("families/distilbert-classifier");
     keep_first_class(&folder);

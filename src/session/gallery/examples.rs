@@ -40,6 +40,14 @@ pub const EXAMPLES: &[Example] = &[
         ..GPT
     },
     Example {
+        title: "Words in pieces",
+        hint: "Rare words are cut into pieces, and the same head chains them: each piece looks at the piece before",
+        topic: Topic::Position,
+        input: ExampleInput::Text("The elephant was magnificent and the rhinoceros was extraordinary."),
+        head: Some((2, 1)),
+        ..GPT
+    },
+    Example {
         title: "Full stops and commas",
         hint: "Wherever it stands, most of what this head looks at is punctuation: a place to rest, not an explanation",
         topic: Topic::Position,
@@ -47,6 +55,14 @@ pub const EXAMPLES: &[Example] = &[
             "Tom went to the park. He saw a bird. The bird was blue, and it sang. Tom sat down, and he was happy.",
         ),
         head: Some((3, 0)),
+        ..GPT
+    },
+    Example {
+        title: "Since the last “and”",
+        hint: "Every word behind “and” looks back at it: this head knows where the clause began",
+        topic: Topic::Position,
+        input: ExampleInput::Text("The little dog ran to the big tree and barked at the cat."),
+        head: Some((3, 1)),
         ..GPT
     },
     Example {
@@ -69,9 +85,39 @@ pub const EXAMPLES: &[Example] = &[
         ..GPT
     },
     Example {
+        title: "The hat again",
+        hint: "What comes behind “The”? This head looks at the word behind “his”, and the model repeats it",
+        topic: Topic::Repetition,
+        input: ExampleInput::Text("Tom lost his hat. The"),
+        head: Some((4, 2)),
+        query: Some(5),
+        ..GPT
+    },
+    Example {
+        title: "Who it is about",
+        hint: "Each word looks at the person it is about: at “Lily”, and from the second sentence on at “She”",
+        input: ExampleInput::Text("Lily had a red ball. She liked to play with it."),
+        head: Some((2, 3)),
+        ..GPT
+    },
+    Example {
+        title: "Mom and she",
+        hint: "“she” looks at “Mom”, as a reader would. One head's weights: try other names before believing it",
+        input: ExampleInput::Text("Mom said she was sad because her flower was broken."),
+        head: Some((2, 3)),
+        query: Some(2),
+        ..GPT
+    },
+    Example {
+        title: "Back to the verb",
+        hint: "What stands behind a verb looks back at it: “a bird” at “saw”, “sad” at “was”",
+        input: ExampleInput::Text("The cat saw a bird, and the bird flew away, and the cat was sad."),
+        head: Some((4, 3)),
+        ..GPT
+    },
+    Example {
         title: "Queries and keys",
         hint: "Every head's queries and keys in one plane: near means attention",
-        topic: Topic::Language,
         input: ExampleInput::Text(
             "The doctor asked the nurse a question. She said the doctor was kind and the nurse was happy.",
         ),
@@ -79,6 +125,7 @@ pub const EXAMPLES: &[Example] = &[
         in_strip: true,
         ..GPT
     },
+    // BERT
     Example {
         title: "Towards a red car",
         hint: "Each row writes the next word: behind “die” comes “Straße”, and it looks at “road”",
