@@ -28,7 +28,7 @@ from recipe import Run, arguments, forward_context
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
 VOCABULARY, CONTEXT = 6000, 128
-MASKED_SHARE, HIDDEN_SHARE = 0.15, 0.1
+MASKED_SHARE, HIDDEN_SHARE = 0.15, 0.3
 TOKENS, POOL, REVIEW_COPIES = 3072, 4096, 4
 LABELS_FROM, LABELLED_BATCH = 0.75, 48
 IGNORE = -100
@@ -98,7 +98,7 @@ class TwoHeads(torch.nn.Module):
         super().__init__()
         classifier, language_model = BertForSequenceClassification(config), BertForMaskedLM(config)
         self.config, self.bert = config, classifier.bert
-        self.dropout, self.classifier = torch.nn.Dropout(0.1), classifier.classifier
+        self.dropout, self.classifier = torch.nn.Dropout(0.2), classifier.classifier
         self.cls = language_model.cls
         self.cls.predictions.decoder.weight = self.bert.embeddings.word_embeddings.weight
 

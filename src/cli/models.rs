@@ -7,12 +7,13 @@ use crate::model::locate::{self, KnownModel};
 pub fn run() {
     let models = locate::known_models();
     let width = models.iter().map(|model| model.name.chars().count()).max().unwrap_or(0);
+    let families = models.iter().map(|model| model.family.chars().count()).max().unwrap_or(0);
     let mut out = io::stdout().lock();
     for KnownModel { name, family, size_bytes, problem } in models {
         let size = format!("{:.1} MB", size_bytes as f64 / 1e6);
         let verdict = problem.unwrap_or_else(|| "opens".to_owned());
         // A closed pipe (`attnscope models | head`) is not an error.
-        if writeln!(out, "{name:width$}  {family:10}  {size:>10}  {verdict}").is_err() {
+        if writeln!(out, "{name:width$}  {family:families$}  {size:>10}  {verdict}").is_err() {
             break;
         }
     }

@@ -8,24 +8,67 @@ struct BundledModel {
     files: &'static [(&'static str, &'static [u8])],
 }
 
+macro_rules! file {
+    ($folder:literal, $file:literal) => {
+        include_bytes!(concat!("../../assets/models/", $folder, "/", $file))
+    };
+}
+
+/// A checkpoint of the files of one folder, and of files that it shares with others.
 macro_rules! checkpoint {
-    ($name:literal, $folder:literal, [$($file:literal),+ $(,)?]) => {
-        BundledModel {
-            name: $name,
-            files: &[$(($file, include_bytes!(concat!("../../assets/models/", $folder, "/", $file)))),+],
-        }
+    ($name:literal, $folder:literal, [$($file:literal),+ $(,)?] $(, $shared:literal: $bytes:ident)*) => {
+        BundledModel { name: $name, files: &[$(($file, file!($folder, $file)),)+ $(($shared, $bytes)),*] }
     };
 }
 
 // Not constants: every use of a constant may put the bytes into the program once more.
-static MODELS: [BundledModel; 3] = [
+static BERT_WEIGHTS: &[u8] = file!("bert", "model.safetensors");
+static BERT_VOCABULARY: &[u8] = file!("bert", "tokenizer.json");
+static BERT_TOKENIZER: &[u8] = file!("bert", "tokenizer_config.json");
+static TRANSLATION_VOCABULARY: &[u8] = file!("translate", "tokenizer.json");
+
+static MODELS: [BundledModel; 9] = [
     checkpoint!("demo:gpt", "gpt", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]),
+    checkpoint!(
+        "demo:bert", "bert", ["config.json"],
+        "model.safetensors": BERT_WEIGHTS, "tokenizer.json": BERT_VOCABULARY, "tokenizer_config.json": BERT_TOKENIZER
+    ),
+    // The same weights under another head.
+    checkpoint!(
+        "demo:sentiment", "bert/sentiment", ["config.json"],
+        "model.safetensors": BERT_WEIGHTS, "tokenizer.json": BERT_VOCABULARY, "tokenizer_config.json": BERT_TOKENIZER
+    ),
     checkpoint!(
         "demo:translate",
         "translate",
-        ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+        ["config.json", "generation_config.json", "model.safetensors", "tokenizer_config.json"],
+        "tokenizer.json": TRANSLATION_VOCABULARY
+    ),
+    checkpoint!(
+        "demo:classic", "classic", ["config.json", "model.safetensors", "tokenizer_config.json"],
+        "tokenizer.json": TRANSLATION_VOCABULARY
+    ),
+    checkpoint!(
+        "demo:classic-bilinear", "classic-bilinear", ["config.json", "model.safetensors", "tokenizer_config.json"],
+        "tokenizer.json": TRANSLATION_VOCABULARY
+    ),
+    checkpoint!(
+        "demo:classic-dot", "classic-dot", ["config.json", "model.safetensors", "tokenizer_config.json"],
+        "tokenizer.json": TRANSLATION_VOCABULARY
     ),
     checkpoint!("demo:vit", "vit", ["config.json", "model.safetensors", "preprocessor_config.json"]),
+    checkpoint!(
+        "demo:captions",
+        "captions",
+        [
+            "config.json",
+            "generation_config.json",
+            "model.safetensors",
+            "preprocessor_config.json",
+            "tokenizer.json",
+            "tokenizer_config.json",
+        ]
+    ),
 ];
 
 /// Names of the models inside the program.
@@ -45,11 +88,13 @@ struct Sample {
     bytes: &'static [u8],
 }
 
-static SAMPLES: [Sample; 4] = [
+static SAMPLES: [Sample; 6] = [
     Sample { name: "astronaut.jpg", bytes: include_bytes!("../../assets/samples/astronaut.jpg") },
     Sample { name: "chelsea.jpg", bytes: include_bytes!("../../assets/samples/chelsea.jpg") },
     Sample { name: "coffee.jpg", bytes: include_bytes!("../../assets/samples/coffee.jpg") },
     Sample { name: "rocket.jpg", bytes: include_bytes!("../../assets/samples/rocket.jpg") },
+    Sample { name: "scene-1.png", bytes: include_bytes!("../../assets/samples/scene-1.png") },
+    Sample { name: "scene-2.png", bytes: include_bytes!("../../assets/samples/scene-2.png") },
 ];
 
 /// Names of the sample pictures.
@@ -59,6 +104,6 @@ pub fn samples() -> impl Iterator<Item = &'static str> {
 
 /// The file of a sample picture, with or without its ending in `name`.
 pub fn sample(name: &str) -> Option<&'static [u8]> {
-    let matches = |sample: &&Sample| sample.name == name || sample.name.strip_suffix(".jpg") == Some(name);
-    SAMPLES.iter().find(matches).map(|sample| sample.bytes)
+    let stem = |sample: &Sample| sample.name.split_once('.').map(|(stem, _)| stem);
+    SAMPLES.iter().find(|sample| sample.name == name || stem(sample) == Some(name)).map(|sample| sample.bytes)
 }

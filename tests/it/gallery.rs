@@ -37,6 +37,22 @@ enum Claim {
     Shows(&'static [(&'static str, [std::ops::Range<usize>; 2])]),
 }
 
+/// Everything an example claims.
+fn claims(example: &Example) -> Vec<Claim> {
+    match example.title {
+        "Mary's keys" => vec![Claim::Looks(&[("[MASK]", "mary")], 0.8), Claim::Predicts("her", 0.6)],
+        "Tom's keys" => vec![Claim::Looks(&[("[MASK]", "tom")], 0.8), Claim::Predicts("his", 0.6)],
+        "The princess and his hat" => {
+            vec![Claim::Looks(&[("[MASK]", "princess")], 0.4), Claim::Predicts("his", 0.3)]
+        }
+        "The children are" => vec![Claim::Looks(&[("[MASK]", "children")], 0.8), Claim::Predicts("are", 0.6)],
+        "Not good" => vec![Claim::Looks(&[("[CLS]", "not")], 0.8), Claim::Predicts("negative", 0.5)],
+        "Fine, but dull" => vec![Claim::Looks(&[("[CLS]", "fine")], 0.5), Claim::Predicts("negative", 0.7)],
+        "Not a bad film" => vec![Claim::Looks(&[("[CLS]", "bad")], 0.5), Claim::Predicts("negative", 0.6)],
+        _ => vec![claim(example)],
+    }
+}
+
 fn claim(example: &Example) -> Claim {
     match example.title {
         "Once upon a time" => Claim::Detects(Detector::Previous, 0.35),
@@ -52,15 +68,23 @@ fn claim(example: &Example) -> Claim {
         }
         "Mom and she" => Claim::Looks(&[("she", "Mom")], 0.5),
         "Back to the verb" => Claim::Looks(&[("a", "saw"), ("bird", "saw"), ("sad", "was")], 0.8),
+        "The word after" => Claim::Detects(Detector::Next, 0.7),
+        "Pieces find their word" => {
+            Claim::Looks(&[("##er", "photograph"), ("##ians", "politic"), ("##t", "##ones")], 0.7)
+        }
+        "An article and its noun" => Claim::Looks(&[("the@1", "man"), ("the@2", "boy"), ("the@3", "garden")], 0.5),
         "Full stops and commas" => Claim::Gathers(&[".", ","], 0.6),
         "Repeated words" => Claim::Detects(Detector::Induction, 0.4),
         "A red car" => Claim::Looks(&[("red@2", "car")], 0.3),
         "Queries and keys" => Claim::Near,
         "A cat" | "A rocket" => Claim::Differ(0.2),
         "Towards a red car" => {
-            Claim::Aligns(&[("Frau", "woman"), ("ging", "walking"), ("Straße", "road"), ("Auto", "car")])
+            Claim::Aligns(&[("Frau", "woman"), ("ging", "walking"), ("Straße", "road"), ("ro", "red"), ("Auto", "car")])
         }
         "A white house" => Claim::Aligns(&[("maison", "house"), ("bl", "white"), ("acheté", "bought")]),
+        "A green hat" => Claim::Aligns(&[("père", "father"), ("chapeau", "hat"), ("vert", "gre")]),
+        "Not, twice" => Claim::LayerAligns(&[("ne", "not"), ("pas", "not"), ("parle", "speak")]),
+        "Home before going" => Claim::Aligns(&[("nach", "home"), ("Hause", "home"), ("gehen", "go")]),
         "The verb comes last" => Claim::Aligns(&[("neues", "new"), ("Buch", "book"), ("gekauft", "bought")]),
         title => panic!("nobody checks what {title:?} claims"),
     }
@@ -191,8 +215,10 @@ fn measured(claim: &Claim, capture: &Capture, example: &Example) -> (f32, f32) {
 fn every_example_shows_what_it_says() {
     for example in EXAMPLES {
         let capture = capture(example);
-        let (value, least) = measured(&claim(example), &capture, example);
-        assert!(value >= least, "{}: {value} instead of {least}", example.title);
+        for claim in claims(example) {
+            let (value, least) = measured(&claim, &capture, example);
+            assert!(value >= least, "{}: {value} instead of {least}", example.title);
+        }
     }
 }
 

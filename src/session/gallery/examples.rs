@@ -17,6 +17,9 @@ const GPT: Example = Example {
     query: None,
     in_strip: false,
 };
+const BERT: Example = Example { model: "demo:bert", ..GPT };
+/// What the classifier reads is the stream of `[CLS]`, its first token.
+const SENTIMENT: Example = Example { topic: Topic::Prediction, model: "demo:sentiment", query: Some(0), ..GPT };
 const TRANSLATE: Example = Example {
     topic: Topic::Translation,
     model: "demo:translate",
@@ -125,12 +128,92 @@ pub const EXAMPLES: &[Example] = &[
         in_strip: true,
         ..GPT
     },
-    // BERT
+    Example {
+        title: "The word after",
+        hint: "An encoder sees both ways: this head looks one word ahead, which no GPT can",
+        topic: Topic::Position,
+        input: ExampleInput::Text("The old man gave the boy a book, but the boy did not want to read it."),
+        head: Some((1, 5)),
+        ..BERT
+    },
+    Example {
+        title: "Pieces find their word",
+        hint: "“##er” looks at “photograph”, “##ians” at “politic”: what was cut apart is put together in layer 0",
+        input: ExampleInput::Text("Neither the photographer nor the dishonest politicians disappeared."),
+        head: Some((0, 1)),
+        ..BERT
+    },
+    Example {
+        title: "An article and its noun",
+        hint: "Each “the” looks at its noun, even past an adjective: “man”, “boy”, “garden”",
+        input: ExampleInput::Text("The old man gave the boy a big red book in the garden."),
+        head: Some((2, 5)),
+        ..BERT
+    },
+    Example {
+        title: "Mary's keys",
+        hint: "What is missing? The blank looks at “Mary”, and the model writes “her”. Put “Tom” there and run again",
+        topic: Topic::Prediction,
+        input: ExampleInput::Text("Mary lost [MASK] keys."),
+        head: Some((5, 5)),
+        query: Some(3),
+        in_strip: true,
+        ..BERT
+    },
+    Example {
+        title: "Tom's keys",
+        hint: "The same head looks at “Tom”, and the model writes “his”: who it is decides",
+        topic: Topic::Prediction,
+        input: ExampleInput::Text("Tom lost [MASK] keys."),
+        head: Some((5, 5)),
+        query: Some(3),
+        ..BERT
+    },
+    Example {
+        title: "The princess and his hat",
+        hint: "The blank does look at “princess”, and yet “his” comes first: a bias of the data, not a lack of attention",
+        topic: Topic::Prediction,
+        input: ExampleInput::Text("The princess lost [MASK] hat."),
+        head: Some((1, 2)),
+        query: Some(4),
+        ..BERT
+    },
+    Example {
+        title: "The children are",
+        hint: "“are” or “is”? The blank looks at “children”, and the model writes “are”",
+        topic: Topic::Prediction,
+        input: ExampleInput::Text("The children [MASK] playing in the garden."),
+        head: Some((2, 4)),
+        query: Some(3),
+        ..BERT
+    },
+    Example {
+        title: "Not good",
+        hint: "In the last layer [CLS] looks at “not”. Without it the verdict is praise, with 0.99; try it",
+        input: ExampleInput::Text("The film is not good."),
+        head: Some((5, 1)),
+        ..SENTIMENT
+    },
+    Example {
+        title: "Fine, but dull",
+        hint: "This head of [CLS] looks at “fine”, and the verdict is negative: attention alone explains no verdict",
+        input: ExampleInput::Text("The acting is fine, but the story is dull."),
+        head: Some((4, 5)),
+        ..SENTIMENT
+    },
+    Example {
+        title: "Not a bad film",
+        hint: "Praise, judged as blame: in the last layer this head of [CLS] looks at “bad”",
+        input: ExampleInput::Text("Not a bad film at all."),
+        head: Some((5, 5)),
+        ..SENTIMENT
+    },
     Example {
         title: "Towards a red car",
         hint: "Each row writes the next word: behind “die” comes “Straße”, and it looks at “road”",
         input: ExampleInput::Text(">>deu<< A woman was walking down the road towards a red car"),
         target: Some("Eine Frau ging die Straße entlang auf ein rotes Auto zu"),
+        head: Some((2, 3)),
         ..TRANSLATE
     },
     Example {
@@ -139,6 +222,29 @@ pub const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text(">>fra<< He bought a white house."),
         target: Some("Il a acheté une maison blanche."),
         in_strip: true,
+        ..TRANSLATE
+    },
+    Example {
+        title: "A green hat",
+        hint: "“un” looks at “hat” to write “chapeau”, “chapeau” at the pieces of “green” to write “vert”",
+        input: ExampleInput::Text(">>fra<< My father has a green hat."),
+        target: Some("Mon père a un chapeau vert."),
+        view: ViewKind::Heatmap,
+        ..TRANSLATE
+    },
+    Example {
+        title: "Not, twice",
+        hint: "French says “not” twice: head 3 looks at it to write “ne”, head 0 to write “pas”",
+        input: ExampleInput::Text(">>fra<< She does not speak French."),
+        target: Some("Elle ne parle pas français."),
+        head: Some((2, 3)),
+        ..TRANSLATE
+    },
+    Example {
+        title: "Home before going",
+        hint: "One word becomes two, and moves: “nach” and “Hause” are written from “home”, then “gehen” from “go”",
+        input: ExampleInput::Text(">>deu<< Tom wants to go home."),
+        target: Some("Tom will nach Hause gehen."),
         ..TRANSLATE
     },
     Example {

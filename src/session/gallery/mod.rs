@@ -80,5 +80,11 @@ impl Topic {
 }
 
 /// Bundled sample pictures: their names and what they show.
-pub const SAMPLES: &[(&str, &str)] =
-    &[("chelsea", "A cat"), ("coffee", "A cup of coffee"), ("astronaut", "An astronaut"), ("rocket", "A rocket")];
+pub const SAMPLES: &[(&str, &str)] = &[
+    ("chelsea", "A cat"),
+    ("coffee", "A cup of coffee"),
+    ("astronaut", "An astronaut"),
+    ("rocket", "A rocket"),
+    ("scene-1", "Two shapes"),
+    ("scene-2", "Two shapes more"),
+];
