@@ -308,7 +308,7 @@ fn a_capture_s_heads_score_as_the_model_s() {
     assert!(attnscope(&[&["capture", "--out", file], &input[..]].concat()).status.success());
     assert_eq!(heads(&["--capture", file])["result"], heads(&input)["result"]);
     let vision = heads(&["--model", "demo:vit"]);
-    assert_eq!(vision["tokens"].as_array().unwrap().len(), 4, "the bundled pictures");
+    assert_eq!(vision["tokens"].as_array().unwrap().len(), 6, "the bundled pictures");
     assert!(vision["result"]["self"]["distance"]["best"]["score"].as_f64().unwrap() > 4.0);
     assert!(vision["result"]["self"]["previous"].is_null(), "patches have no order");
 }

@@ -230,9 +230,9 @@ fn the_gallery_lists_every_example_and_opens_one() {
     window.press(Modifiers::NONE, Key::E);
     window.settle();
     assert_eq!(cards(&window), in_strip + EXAMPLES.len());
-    window.harness.query_all_by_label("Example: A rocket").last().unwrap().click();
+    window.harness.query_all_by_label("Example: The word after").last().unwrap().click();
     window.settle();
-    assert_eq!(window.app().session().model.latest().unwrap().spec.name, "demo:vit");
+    assert_eq!(window.app().session().model.latest().unwrap().spec.name, "demo:bert");
     assert_eq!(cards(&window), in_strip, "the gallery closes when something was chosen");
 }
 

@@ -28,6 +28,7 @@ const TRANSLATE: Example = Example {
     ..GPT
 };
 const VIT: Example = Example { topic: Topic::Pictures, model: "demo:vit", view: ViewKind::Image, ..GPT };
+const CAPTIONS: Example = Example { model: "demo:captions", stack: Some(StackKind::Cross), ..VIT };
 
 /// The examples, in the order they are shown. The first one is open when the window opens.
 pub const EXAMPLES: &[Example] = &[
@@ -268,5 +269,22 @@ pub const EXAMPLES: &[Example] = &[
         input: ExampleInput::Sample("rocket"),
         in_strip: true,
         ..VIT
+    },
+    Example {
+        title: "What is named is looked at",
+        hint: "Writing “triangle”, this head looks at the triangle; click the words above the picture for the others",
+        input: ExampleInput::Sample("scene-1"),
+        head: Some((1, 2)),
+        query: Some(2),
+        in_strip: true,
+        ..CAPTIONS
+    },
+    Example {
+        title: "A head for yellow",
+        hint: "Looking is not naming: this head looks at the yellow square while “green” is written",
+        input: ExampleInput::Sample("scene-2"),
+        head: Some((0, 1)),
+        query: Some(1),
+        ..CAPTIONS
     },
 ];
