@@ -68,7 +68,7 @@ fn claim(example: &Example) -> Claim {
         }
         "Mom and she" => Claim::Looks(&[("she", "Mom")], 0.5),
         "Back to the verb" => Claim::Looks(&[("a", "saw"), ("bird", "saw"), ("sad", "was")], 0.8),
-        "What is named is looked at" => Claim::Shows(&[("triangle", [3..7, 4..8]), ("circle", [2..5, 0..3])]),
+        "Named and seen" => Claim::Shows(&[("triangle", [3..7, 4..8]), ("circle", [2..5, 0..3])]),
         "A head for yellow" => Claim::Shows(&[("green", [5..8, 5..8]), ("yellow", [5..8, 5..8])]),
         "The word after" => Claim::Detects(Detector::Next, 0.7),
         "Pieces find their word" => {

@@ -267,11 +267,10 @@ pub const EXAMPLES: &[Example] = &[
         title: "A rocket",
         hint: "Each head of the layer as a thumbnail: they look at different parts",
         input: ExampleInput::Sample("rocket"),
-        in_strip: true,
         ..VIT
     },
     Example {
-        title: "What is named is looked at",
+        title: "Named and seen",
         hint: "Writing “triangle”, this head looks at the triangle; click the words above the picture for the others",
         input: ExampleInput::Sample("scene-1"),
         head: Some((1, 2)),
