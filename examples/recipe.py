@@ -70,6 +70,8 @@ class Run:
             {"params": [p for p in rest if p.ndim < 2], "weight_decay": 0.0},
         ]
         self.optimizers = [torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.95), fused=True)]
+        # Of the rate that was asked for, by optimizer.
+        self.shares = [0.5, 1.0] if inner else [1.0]
         if inner:
             settings = {"weight_decay": weight_decay, "adjust_lr_fn": "match_rms_adamw"}
             self.optimizers.append(torch.optim.Muon(inner, lr=0.0, **settings))
@@ -103,9 +105,9 @@ class Run:
         while self.progress() < 1.0:
             rate = self.options.lr * min(1.0, (self.step + 1) / warmup)
             rate *= 1.0 - self.progress()
-            for optimizer in self.optimizers:
+            for optimizer, share in zip(self.optimizers, self.shares):
                 for group in optimizer.param_groups:
-                    group["lr"] = rate / len(self.optimizers) if optimizer is self.optimizers[0] else rate
+                    group["lr"] = rate * share
             loss = loss_of_step(self.step)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)

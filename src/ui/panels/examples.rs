@@ -113,6 +113,15 @@ fn card_ui(
             FontId::proportional(text_size::BODY),
             theme.text,
         );
+        if n_rows > 1 {
+            painter.text(
+                egui::pos2(rect.right() - 2.0 * GRID, rect.top() + 3.75 * GRID),
+                Align2::RIGHT_CENTER,
+                example.model,
+                FontId::proportional(text_size::SMALL),
+                theme.text_weak,
+            );
+        }
         let mut hint = LayoutJob::single_section(
             example.hint.to_owned(),
             egui::TextFormat::simple(FontId::proportional(text_size::SMALL), theme.text_weak),
