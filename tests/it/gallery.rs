@@ -29,8 +29,6 @@ enum Claim {
     Predicts(&'static str, f32),
     /// Distances in the plane follow the products of queries and keys, on average over all heads.
     Near,
-    /// Some two heads of the layer differ by so much in the row of some query.
-    Differ(f32),
     /// The pinned query gives the patches of these rows and columns so many times their share.
     Focuses([std::ops::Range<usize>; 2], f32),
     /// When the word is written, the patch that gets most is in these rows and columns.
@@ -70,6 +68,8 @@ fn claim(example: &Example) -> Claim {
         "Back to the verb" => Claim::Looks(&[("a", "saw"), ("bird", "saw"), ("sad", "was")], 0.8),
         "Named and seen" => Claim::Shows(&[("triangle", [3..7, 4..8]), ("circle", [2..5, 0..3])]),
         "A head for yellow" => Claim::Shows(&[("green", [5..8, 5..8]), ("yellow", [5..8, 5..8])]),
+        "A white house, in 2015" => Claim::Aligns(&[("acheté", "bought"), ("maison", "house"), ("bl", "white")]),
+        "Home, in 2015" => Claim::Aligns(&[("nach", "home"), ("Hause", "home")]),
         "The word after" => Claim::Detects(Detector::Next, 0.7),
         "Pieces find their word" => {
             Claim::Looks(&[("##er", "photograph"), ("##ians", "politic"), ("##t", "##ones")], 0.7)
@@ -79,7 +79,11 @@ fn claim(example: &Example) -> Claim {
         "Repeated words" => Claim::Detects(Detector::Induction, 0.4),
         "A red car" => Claim::Looks(&[("red@2", "car")], 0.3),
         "Queries and keys" => Claim::Near,
-        "A cat" | "A rocket" => Claim::Differ(0.2),
+        "A cat" => Claim::Focuses([2..5, 2..7], 2.5),
+        "A rocket" => Claim::Focuses([2..8, 3..5], 3.0),
+        "A face" => Claim::Focuses([0..3, 2..5], 3.0),
+        "Light with light" => Claim::Detects(Detector::Brightness, 0.5),
+        "Like colours" => Claim::Detects(Detector::Hue, 0.15),
         "Towards a red car" => {
             Claim::Aligns(&[("Frau", "woman"), ("ging", "walking"), ("Straße", "road"), ("ro", "red"), ("Auto", "car")])
         }
@@ -187,13 +191,6 @@ fn measured(claim: &Claim, capture: &Capture, example: &Example) -> (f32, f32) {
             let projection =
                 projection::project(capture, stack, ProjectionOptions::default(), &mut |_, _| true).unwrap();
             (-mean(projection.heads.iter().map(|head| head.correlation_after)), 0.3)
-        }
-        Claim::Differ(least) => {
-            let patterns: Vec<_> = (0..n_heads).map(of_head).collect();
-            let pairs = patterns.iter().flat_map(|a| patterns.iter().map(move |b| (a, b)));
-            let differences =
-                pairs.flat_map(|(a, b)| a.as_slice().iter().zip(b.as_slice())).map(|(a, b)| (a - b).abs());
-            (differences.fold(0.0, f32::max), *least)
         }
         Claim::Focuses(area, least) => {
             let (row, patches) = (pattern.row(example.query.unwrap()).unwrap(), patches(area));

@@ -27,6 +27,7 @@ const TRANSLATE: Example = Example {
     head: Some((2, 2)),
     ..GPT
 };
+const CLASSIC: Example = Example { model: "demo:classic", head: Some((0, 0)), ..TRANSLATE };
 const VIT: Example = Example { topic: Topic::Pictures, model: "demo:vit", view: ViewKind::Image, ..GPT };
 const CAPTIONS: Example = Example { model: "demo:captions", stack: Some(StackKind::Cross), ..VIT };
 
@@ -257,16 +258,59 @@ pub const EXAMPLES: &[Example] = &[
         ..TRANSLATE
     },
     Example {
+        title: "A white house, in 2015",
+        hint: "Attention before transformers: two recurrent networks, one additive head, and the lines cross already",
+        input: ExampleInput::Text(">>fra<< He bought a white house."),
+        target: Some("Il a acheté une maison blanche."),
+        ..CLASSIC
+    },
+    Example {
+        title: "Home, in 2015",
+        hint: "The matrix of the first paper on attention: “nach” and “Hause” are both written from “home”",
+        input: ExampleInput::Text(">>deu<< Tom wants to go home."),
+        target: Some("Tom will nach Hause gehen."),
+        view: ViewKind::Heatmap,
+        ..CLASSIC
+    },
+    Example {
         title: "A cat",
-        hint: "Click a patch to see what it attends to",
+        hint: "What [CLS] gathers for the verdict: this head of the last layer looks at the eyes. Click a patch for its own",
         input: ExampleInput::Sample("chelsea"),
+        head: Some((5, 1)),
+        query: Some(0),
         in_strip: true,
         ..VIT
     },
     Example {
         title: "A rocket",
-        hint: "Each head of the layer as a thumbnail: they look at different parts",
+        hint: "[CLS] looks at the rocket, and the verdict is wrong all the same: looking is not understanding",
         input: ExampleInput::Sample("rocket"),
+        head: Some((3, 2)),
+        query: Some(0),
+        ..VIT
+    },
+    Example {
+        title: "A face",
+        hint: "The same head of [CLS] on another picture: trained on animals and vehicles, it finds the face",
+        input: ExampleInput::Sample("astronaut"),
+        head: Some((3, 2)),
+        query: Some(0),
+        ..VIT
+    },
+    Example {
+        title: "Light with light",
+        hint: "In this early head bright patches look at bright ones, dark at dark: click in the cup, then beside it",
+        input: ExampleInput::Sample("coffee"),
+        head: Some((1, 5)),
+        query: Some(21),
+        ..VIT
+    },
+    Example {
+        title: "Like colours",
+        hint: "Patches look at patches of like hue: click on the saucer, then on the table",
+        input: ExampleInput::Sample("coffee"),
+        head: Some((1, 0)),
+        query: Some(42),
         ..VIT
     },
     Example {
