@@ -79,7 +79,7 @@ fn claim(example: &Example) -> Claim {
         "Repeated words" => Claim::Detects(Detector::Induction, 0.4),
         "A red car" => Claim::Looks(&[("red@2", "car")], 0.3),
         "Queries and keys" => Claim::Near,
-        "A cat" => Claim::Focuses([2..5, 2..7], 2.5),
+        "A cat" => Claim::Focuses([2..5, 2..7], 2.0),
         "A rocket" => Claim::Focuses([2..8, 3..5], 3.0),
         "A face" => Claim::Focuses([0..3, 2..5], 3.0),
         "Light with light" => Claim::Detects(Detector::Brightness, 0.5),

@@ -274,9 +274,9 @@ pub const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "A cat",
-        hint: "What [CLS] gathers for the verdict: this head of the last layer looks at the eyes. Click a patch for its own",
+        hint: "What [CLS] gathers for the verdict: this head looks at the eyes. Click a patch for what that looks at",
         input: ExampleInput::Sample("chelsea"),
-        head: Some((5, 1)),
+        head: Some((3, 2)),
         query: Some(0),
         in_strip: true,
         ..VIT
@@ -307,10 +307,10 @@ pub const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Like colours",
-        hint: "Patches look at patches of like hue: click on the saucer, then on the table",
-        input: ExampleInput::Sample("coffee"),
-        head: Some((1, 0)),
-        query: Some(42),
+        hint: "Patches look at patches of like hue: the blue sky at the sky, the orange lights at each other",
+        input: ExampleInput::Sample("rocket"),
+        head: Some((1, 4)),
+        query: Some(12),
         ..VIT
     },
     Example {

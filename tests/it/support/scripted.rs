@@ -42,13 +42,13 @@ const GRID: usize = 4;
 fn several_stacks(name: &str) -> Option<Capture> {
     match name {
         "demo:t5" => Some(stacks::translation_capture()),
-        "demo:captioner" => Some(stacks::caption_capture((GRID, GRID))),
+        "demo:captions" => Some(stacks::caption_capture((GRID, GRID))),
         "demo:clip" => Some(stacks::two_tower_capture((GRID, GRID))),
         _ => None,
     }
 }
 
-/// A model as the worker describes it: a name with `vit` in it sees pictures, `demo:t5`, `demo:captioner` and
+/// A model as the worker describes it: a name with `vit` in it sees pictures, `demo:t5`, `demo:captions` and
 /// `demo:clip` have several stacks, every other reads text.
 pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
     let name = match source {
