@@ -114,9 +114,11 @@ def main():
             with tempfile.TemporaryDirectory() as work:
                 model.half().save_pretrained(work)
                 saved, stored = load_file(Path(work) / "model.safetensors"), load_file(folder / "model.safetensors")
-            changed = [key for key, value in saved.items() if not torch.equal(value, stored.get(key, value + 1))]
-            line += f"; {len(saved) - len(changed)} of {len(saved)} tensors equal after save_pretrained"
-            failed |= bool(changed)
+            # Not in both: another head's weights, and a pooler that transformers adds to every vision encoder.
+            shared = saved.keys() & stored.keys()
+            equal = [key for key in shared if torch.equal(saved[key], stored[key])]
+            line += f"; {len(equal)} of {len(shared)} tensors equal after save_pretrained"
+            failed |= len(equal) < len(shared)
         print(line, flush=True)
     if failed:
         raise SystemExit("a model does not survive the round trip")
