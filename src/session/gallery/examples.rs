@@ -274,7 +274,7 @@ pub const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "A cat",
-        hint: "What [CLS] gathers for the verdict: this head looks at the eyes. Click a patch for what that looks at",
+        hint: "What [CLS] gathers for the verdict: it looks at eyes and nose. Click a patch for what that looks at",
         input: ExampleInput::Sample("chelsea"),
         head: Some((3, 2)),
         query: Some(0),
@@ -283,7 +283,7 @@ pub const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "A rocket",
-        hint: "[CLS] looks at the rocket, and the verdict is wrong all the same: looking is not understanding",
+        hint: "[CLS] looks at the lit foot of the rocket, and the verdict is wrong all the same: looking is not knowing",
         input: ExampleInput::Sample("rocket"),
         head: Some((3, 2)),
         query: Some(0),
