@@ -4,9 +4,9 @@
 
 DATA/text holds `tinystories_union.txt` (stories separated by <|endoftext|>),
 `extra_train_continuous_adi.txt` and `heldout_v1_validation_continuous.txt` (TinyStories,
-CDLA-Sharing-1.0) and `common_voice_en_cc0.txt` (one sentence a line, CC0). RUN/model becomes an ordinary checkpoint.
-Run the same command again to resume. Needs torch, transformers and tokenizers; one CPU thread
-is enough.
+CDLA-Sharing-1.0) and `common_voice_en_cc0.txt` (one sentence a line, CC0). RUN/model becomes
+an ordinary checkpoint. Run the same command again to resume. Needs torch, transformers
+and tokenizers; one CPU thread is enough.
 
 Some rows are random tokens that repeat: the only way to predict them is to look up what
 followed last time, so induction heads form. Half of the rows until they have, then a tenth.
