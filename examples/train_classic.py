@@ -11,7 +11,6 @@ Needs torch, tokenizers, sacrebleu, safetensors.
 """
 
 import json
-import shutil
 from pathlib import Path
 
 import torch
@@ -22,7 +21,7 @@ from torch import nn
 from recipe import Run, arguments, forward_context
 from train_translate import (
     CONTEXT, END, IGNORE, LANGUAGES, PAD, VOCABULARY, Batches, collate, load_tokenizer, padded, read_pairs,
-    references_bleu,
+    references_bleu, save_tokenizer,
 )  # fmt: skip
 
 CONFIG = {
@@ -136,16 +135,10 @@ def named(model):
     return tensors
 
 
-def export(half, folder, tokenizer_folder):
+def export(half, folder, tokenizer):
     save_file(named(half), folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps(half.config, indent=2) + "\n")
-    shutil.copy(tokenizer_folder / "tokenizer.json", folder / "tokenizer.json")
-    settings = {
-        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": CONTEXT,
-        "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>",
-        "additional_special_tokens": list(LANGUAGES.values()),
-    }  # fmt: skip
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n")
+    save_tokenizer(tokenizer, folder)
 
 
 def main():
@@ -157,8 +150,7 @@ def main():
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     pairs, held_out = read_pairs(options.data)
-    tokenizer_folder = options.tokenizer or options.out
-    tokenizer = load_tokenizer(tokenizer_folder, pairs)
+    tokenizer = load_tokenizer(options.tokenizer or options.out, pairs)
     sources = tokenizer.encode_batch([source for source, _ in pairs])
     targets = tokenizer.encode_batch([target for _, target in pairs])
     batches = Batches([(a.ids, b.ids) for a, b in zip(sources, targets)], options.batch, options.seed, tokenizer.token_to_id("."))
@@ -199,7 +191,7 @@ def main():
                 measured[f"bleu_{language}"] = references_bleu(translate(texts), held_out, texts)
         return measured
 
-    run.train(lambda step: loss_of(batches[step]), evaluate, lambda half, folder: export(half, folder, tokenizer_folder))
+    run.train(lambda step: loss_of(batches[step]), evaluate, lambda half, folder: export(half, folder, tokenizer))
 
 
 if __name__ == "__main__":

@@ -143,6 +143,17 @@ def collate(pairs):
     return source, read, labels
 
 
+def save_tokenizer(tokenizer, folder):
+    """The tokenizer and its settings, as both kinds of translators have them."""
+    tokenizer.save(str(folder / "tokenizer.json"))
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": CONTEXT,
+        "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>",
+        "additional_special_tokens": list(LANGUAGES.values()),
+    }  # fmt: skip
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n")
+
+
 def loss_of(model, batch, smoothing=0.0):
     source, read, labels = batch
     logits = model(input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=read).logits
@@ -225,13 +236,7 @@ def main():
 
     def export(half, folder):
         half.save_pretrained(folder)
-        tokenizer.save(str(folder / "tokenizer.json"))
-        settings = {
-            "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": CONTEXT,
-            "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>",
-            "additional_special_tokens": list(LANGUAGES.values()),
-        }  # fmt: skip
-        (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n")
+        save_tokenizer(tokenizer, folder)
 
     run.train(loss_of_step, evaluate, export)
 

@@ -318,5 +318,6 @@ fn heads_of_nothing_are_refused() {
     check_refused(&["analyze", "heads"], 2, &["--model"]);
     check_refused(&["analyze", "heads", "--model", "demo:gpt", "--period", "1000"], 2, &["4000", "256"]);
     check_refused(&["analyze", "heads", "--model", "demo:translate"], 2, &["--text"]);
+    check_refused(&["analyze", "heads", "--capture", "no-such.npy", "--text", "cat"], 2, &["--text"]);
     check_refused(&["analyze", "heads", "--capture", "no-such.npy"], 1, &["no-such.npy"]);
 }

@@ -4,7 +4,7 @@
 use attnscope::{
     analysis::{
         attention,
-        detect::Detector,
+        detect::{Detector, Probe},
         projection::{self, ProjectionOptions},
     },
     capture::{Capture, Matrix, Token},
@@ -161,7 +161,9 @@ fn measured(claim: &Claim, capture: &Capture, example: &Example) -> (f32, f32) {
             .collect::<Vec<_>>()
     };
     match claim {
-        Claim::Detects(detector, least) => (detector.score(capture, head).unwrap(), *least),
+        Claim::Detects(detector, least) => {
+            (Probe::new(capture, stack).score(*detector, layer, head.head).unwrap(), *least)
+        }
         Claim::Gathers(words, least) => {
             let sum =
                 |row: &[f32]| row.iter().zip(keys).filter(|(_, key)| words.contains(&word(key))).map(|(w, _)| w).sum();
@@ -226,11 +228,7 @@ fn the_gallery_is_well_formed() {
     for (idx, example) in EXAMPLES.iter().enumerate() {
         assert!(EXAMPLES[..idx].iter().all(|other| other.title != example.title), "{} twice", example.title);
         let has_stacks = ["demo:translate", "demo:classic", "demo:captions"].contains(&example.model);
-        assert!(
-            example.stack.is_some() == has_stacks || example.model.starts_with("demo:classic-"),
-            "{}",
-            example.title
-        );
+        assert_eq!(example.stack.is_some(), has_stacks, "{}", example.title);
         let n_letters = example.hint.chars().count();
         assert!(n_letters <= 110, "{}: {n_letters} letters", example.title);
     }

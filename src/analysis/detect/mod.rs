@@ -7,7 +7,7 @@ mod text;
 
 use crate::{
     analysis::attention,
-    capture::{Capture, Matrix, Token},
+    capture::Capture,
     ids::{HeadId, StackKind},
 };
 
@@ -78,61 +78,68 @@ impl Detector {
             Self::Brightness => "brightness",
         }
     }
+}
+
+/// One stack of a capture, with what the scores of all its heads share worked out once.
+pub struct Probe<'a> {
+    capture: &'a Capture,
+    stack: StackKind,
+    /// `None` when the tokens are no patches.
+    patches: Option<Patches>,
+}
+
+impl<'a> Probe<'a> {
+    /// Looks at a stack of a capture.
+    pub fn new(capture: &'a Capture, stack: StackKind) -> Self {
+        Self { capture, stack, patches: Patches::of(capture, stack) }
+    }
 
     /// The score of one head, `None` where the detector has nothing to say about such a head or input.
-    pub fn score(self, capture: &Capture, head: HeadId) -> Option<f32> {
-        let pattern = attention::pattern(capture, head)?;
-        let causal = capture.model().stack(head.stack)?.causal;
-        let (queries, keys) = (capture.query_tokens(head.stack), capture.key_tokens(head.stack));
-        let own = head.stack.query_side() == head.stack.key_side();
-        match self {
-            Self::First => text::on(&pattern, usize::from(causal && own).., |key| key == 0),
-            Self::Special if keys.iter().any(|key| key.special) => text::on(&pattern, 0.., |key| keys[key].special),
-            Self::Special => None,
-            Self::Confidence => text::confidence(&pattern, queries, keys),
+    pub fn score(&self, detector: Detector, layer: usize, head: usize) -> Option<f32> {
+        let stack = self.stack;
+        let pattern = attention::pattern(self.capture, HeadId { stack, layer, head })?;
+        let (queries, keys) = (self.capture.query_tokens(stack), self.capture.key_tokens(stack));
+        let own = stack.query_side() == stack.key_side();
+        let causal = own && self.capture.model().stack(stack)?.causal;
+        match (detector, &self.patches) {
+            (Detector::First, _) => text::on(&pattern, usize::from(causal).., |key| key == 0),
+            (Detector::Special, _) => {
+                let special = |key: usize| keys[key].special;
+                (0..keys.len()).any(special).then(|| text::on(&pattern, 0.., special))?
+            }
+            (Detector::Confidence, _) => text::confidence(&pattern, queries, keys),
             _ if !own => None,
-            Self::Distance | Self::Hue | Self::Brightness => {
-                let patches = Patches::of(capture, head.stack)?;
-                self.of_patches(&patches, &pattern)
+            (Detector::Distance, Some(patches)) => patches.distance(&pattern),
+            (Detector::Hue, Some(patches)) => patches.hue(&pattern),
+            (Detector::Brightness, Some(patches)) => patches.brightness(&pattern),
+            // What follows is about an order that patches do not have.
+            (_, Some(_)) | (Detector::Distance | Detector::Hue | Detector::Brightness, None) => None,
+            (Detector::Previous, None) => text::diagonal(&pattern, -1),
+            (Detector::Next, None) if causal => None,
+            (Detector::Next, None) => text::diagonal(&pattern, 1),
+            (Detector::Itself, None) => text::itself(&pattern, usize::from(causal)),
+            (Detector::Duplicate, None) => text::copies(&pattern, queries, 0),
+            (Detector::Induction, None) => text::copies(&pattern, queries, 1),
+            (Detector::Punctuation, None) => {
+                let is_mark = |key: usize| matches!(keys[key].text.trim_start_matches(['␣', '▁', '#']), "." | ",");
+                (0..keys.len()).any(is_mark).then(|| text::on(&pattern, 0.., is_mark))?
             }
-            _ if Patches::of(capture, head.stack).is_some() => None,
-            _ => self.of_text(&pattern, queries, causal),
-        }
-    }
-
-    fn of_text(self, pattern: &Matrix, tokens: &[Token], causal: bool) -> Option<f32> {
-        match self {
-            Self::Previous => text::diagonal(pattern, -1),
-            Self::Next if causal => None,
-            Self::Next => text::diagonal(pattern, 1),
-            Self::Itself => text::itself(pattern, usize::from(causal)),
-            Self::Duplicate => text::copies(pattern, tokens, 0),
-            Self::Induction => text::copies(pattern, tokens, 1),
-            Self::Punctuation => {
-                let is_mark = |key: usize| matches!(tokens[key].text.trim_start_matches(['␣', '▁', '#']), "." | ",");
-                (0..tokens.len()).any(is_mark).then(|| text::on(pattern, 0.., is_mark))?
-            }
-            _ => None,
-        }
-    }
-
-    fn of_patches(self, patches: &Patches, pattern: &Matrix) -> Option<f32> {
-        match self {
-            Self::Distance => patches.distance(pattern),
-            Self::Hue => patches.hue(pattern),
-            Self::Brightness => patches.brightness(pattern),
-            _ => None,
         }
     }
 }
 
-/// The scores of every head of a stack, by layer then head: means over the captures that have one.
-pub fn stack_scores(captures: &[Capture], stack: StackKind, detector: Detector) -> Vec<Vec<Option<f32>>> {
+/// The scores of every head of a stack by every detector, by layer then head: means over the captures
+/// that have one.
+pub fn stack_scores(captures: &[Capture], stack: StackKind) -> Vec<(Detector, Vec<Vec<Option<f32>>>)> {
     let Some(spec) = captures.first().and_then(|capture| capture.model().stack(stack)) else { return Vec::new() };
-    let mean = |head: HeadId| {
-        let scores: Vec<f32> = captures.iter().filter_map(|capture| detector.score(capture, head)).collect();
+    let probes: Vec<_> = captures.iter().map(|capture| Probe::new(capture, stack)).collect();
+    let mean = |detector, layer, head| {
+        let scores: Vec<f32> = probes.iter().filter_map(|probe| probe.score(detector, layer, head)).collect();
         (!scores.is_empty()).then(|| scores.iter().sum::<f32>() / scores.len() as f32)
     };
-    let layers = spec.layers.iter().enumerate();
-    layers.map(|(layer, shape)| (0..shape.n_heads).map(|head| mean(HeadId { stack, layer, head })).collect()).collect()
+    let by = |detector: Detector| {
+        let layers = spec.layers.iter().enumerate();
+        layers.map(|(layer, shape)| (0..shape.n_heads).map(|head| mean(detector, layer, head)).collect()).collect()
+    };
+    Detector::ALL.into_iter().map(|detector| (detector, by(detector))).collect()
 }

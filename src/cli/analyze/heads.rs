@@ -81,6 +81,9 @@ impl Scored {
 
 pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
     let captures = match (&options.capture, &options.model) {
+        (Some(_), _) if !options.input.is_empty() => {
+            return Err(CliError::Usage("a capture has its input already: leave out --text and --image".to_owned()));
+        }
         (Some(path), _) => read_captures(path)?,
         (None, Some(model)) => run_model(model, options)?,
         (None, None) => return Err(CliError::Usage("name a --model or a --capture".to_owned())),
@@ -89,12 +92,12 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
         return Err(CliError::Failed("there is nothing to score: the file holds no capture".to_owned()));
     };
     let stacks: Vec<StackKind> = first.model().stacks.iter().map(|stack| stack.kind).collect();
-    let score = |stack: StackKind, detector: Detector| {
-        let heads = stack_scores(&captures, stack, detector);
-        heads.iter().flatten().any(Option::is_some).then_some(Scored { stack, detector, heads })
+    let of_stack = |stack: StackKind| {
+        let scores = stack_scores(&captures, stack).into_iter();
+        scores.map(move |(detector, heads)| Scored { stack, detector, heads })
     };
-    let scored: Vec<Scored> =
-        stacks.iter().flat_map(|stack| Detector::ALL.iter().filter_map(|detector| score(*stack, *detector))).collect();
+    let mut scored: Vec<Scored> = stacks.into_iter().flat_map(of_stack).collect();
+    scored.retain(|entry| entry.heads.iter().flatten().any(Option::is_some));
     if let Some(out) = &options.out {
         return write(&document("heads", &parameters(options), &captures, &result(&scored)), out);
     }

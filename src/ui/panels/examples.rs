@@ -32,20 +32,25 @@ const GALLERY_ROWS: usize = 3;
 pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>) -> bool {
     let strip = || EXAMPLES.iter().enumerate().filter(|(_, example)| example.in_strip);
     let mut all = false;
-    ScrollArea::horizontal().id_salt("examples").auto_shrink([false, true]).show(ui, |ui| {
+    ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = GRID;
-        let n_cards = strip().count().max(1) as f32;
-        // Whole points, so that rounding never asks for a scroll bar.
-        let share = ((ui.available_width() - ALL_WIDTH - GRID * n_cards) / n_cards).floor() - 1.0;
-        let width = share.clamp(MIN_CARD_WIDTH, MAX_CARD_WIDTH);
-        ui.horizontal(|ui| {
-            for (idx, example) in strip() {
-                card_ui(ui, cx, (idx, example), (vec2(width, CARD_HEIGHT), 1));
-            }
-            let text = format!("All {}…", EXAMPLES.len());
-            let button = egui::Button::new(text).frame(false).min_size(vec2(ALL_WIDTH, CARD_HEIGHT));
-            all = ui.add(button).on_hover_text(UiCommand::Gallery.tooltip_with_key(ui.ctx())).clicked();
+        let cards_width = ui.available_width() - ALL_WIDTH - GRID;
+        let cards = ScrollArea::horizontal().id_salt("examples").max_width(cards_width);
+        cards.show(ui, |ui| {
+            let n_cards = strip().count().max(1) as f32;
+            // Whole points, so that rounding never asks for a scroll bar.
+            let share = ((cards_width - GRID * n_cards) / n_cards).floor() - 1.0;
+            let width = share.clamp(MIN_CARD_WIDTH, MAX_CARD_WIDTH);
+            ui.horizontal(|ui| {
+                for (idx, example) in strip() {
+                    card_ui(ui, cx, (idx, example), (vec2(width, CARD_HEIGHT), 1));
+                }
+            });
         });
+        // Beside the cards, so that it is in sight where they have to scroll.
+        let text = format!("All {}…", EXAMPLES.len());
+        let button = egui::Button::new(text).frame(false).min_size(vec2(ALL_WIDTH, CARD_HEIGHT));
+        all = ui.add(button).on_hover_text(UiCommand::Gallery.tooltip_with_key(ui.ctx())).clicked();
     });
     all
 }
