@@ -8,7 +8,8 @@ same command again to resume. Needs torch, transformers, tokenizers and sacreble
 
 One model writes both languages: the source starts with `>>deu<<` or `>>fra<<`, as in the multilingual
 OPUS-MT models. Every hundredth English sentence is held out with all its translations, in both
-languages, whatever their number; BLEU counts all of them as references.
+languages, whatever their number; BLEU counts all of them as references. `phrases.py` adds sentences of
+two kinds that Tatoeba has too few of.
 """
 
 import json
@@ -25,12 +26,15 @@ import torch.nn.functional as F
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import MarianConfig, MarianMTModel
 
+from phrases import Phrases
 from recipe import Run, arguments, forward_context
 
 LANGUAGES = {"deu": ">>deu<<", "fra": ">>fra<<"}
 PAD, END, UNKNOWN = 0, 1, 2
 SPECIAL = ["<pad>", "</s>", "<unk>", *LANGUAGES.values()]
 VOCABULARY, CONTEXT, MAX_WORDS = 6000, 64, 14
+# Written phrases, in each language.
+PHRASES = 12_000
 HELD_OUT_EVERY = 100
 # Pairs of similar length share a batch; so many are sorted at a time, to keep batches varied.
 POOL = 8192
@@ -191,6 +195,8 @@ def main():
     torch.manual_seed(options.seed)
     pairs, held_out = read_pairs(options.data)
     tokenizer = load_tokenizer(options.out, pairs)
+    phrases = Phrases(options.seed).pairs(PHRASES // 50 if options.quick else PHRASES, LANGUAGES)
+    pairs += [(source, target) for source, target in phrases if not is_held_out(source.split(" ", 1)[1])]
     sources = tokenizer.encode_batch([source for source, _ in pairs])
     targets = tokenizer.encode_batch([target for _, target in pairs])
     encoded = [(source.ids, target.ids) for source, target in zip(sources, targets)]
