@@ -83,6 +83,8 @@ impl Session {
             Command::OpenPaths(paths) => return self.open_paths(&paths),
             Command::OpenText(text) => return self.open_text(text),
             Command::OpenExample(idx) => return self.open_example(idx),
+            Command::PreviousExample => return self.step_example(false),
+            Command::NextExample => return self.step_example(true),
             Command::SetText(text) => {
                 self.example = None;
                 self.text = text;

@@ -20,6 +20,10 @@ pub enum Command {
     OpenText(String),
     /// Open an example, by its index in [`super::gallery::EXAMPLES`].
     OpenExample(usize),
+    /// Open the example before in the gallery; before the first comes the last.
+    PreviousExample,
+    /// Open the next example of the gallery; after the last comes the first.
+    NextExample,
     /// Change the text; [`Command::Run`] follows after a pause.
     SetText(String),
     /// Change the second sentence; `None` removes it.

@@ -2,11 +2,24 @@
 
 use super::{
     Effect, Focus, HeadSet, PendingSelection, Session,
-    gallery::{EXAMPLES, ExampleInput},
+    gallery::{EXAMPLES, ExampleInput, by_topic},
 };
 use crate::worker::{ImageSource, ModelSource};
 
 impl Session {
+    /// Opens the neighbour of the open example, in the order of the gallery and around its ends.
+    pub(super) fn step_example(&mut self, forward: bool) -> Vec<Effect> {
+        let order: Vec<usize> = by_topic().map(|(idx, _)| idx).collect();
+        let open = order.iter().position(|idx| self.example == Some(*idx));
+        let next = match (open, forward) {
+            (Some(place), true) => (place + 1) % order.len(),
+            (None, true) => 0,
+            (Some(place), false) => (place + order.len() - 1) % order.len(),
+            (None, false) => order.len() - 1,
+        };
+        self.open_example(order[next])
+    }
+
     pub(super) fn open_example(&mut self, idx: usize) -> Vec<Effect> {
         let Some(example) = EXAMPLES.get(idx) else { return Vec::new() };
         self.example = Some(idx);

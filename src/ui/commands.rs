@@ -59,6 +59,10 @@ pub enum UiCommand {
     ToggleExamples,
     /// Show or hide all examples.
     Gallery,
+    /// The example before, in the order of the gallery.
+    PreviousExample,
+    /// The next example.
+    NextExample,
     /// Show or hide the shortcuts.
     Shortcuts,
 }
@@ -74,7 +78,7 @@ enum Scope {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 32] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -104,6 +108,8 @@ impl UiCommand {
         Self::ToggleTheme,
         Self::ToggleExamples,
         Self::Gallery,
+        Self::PreviousExample,
+        Self::NextExample,
         Self::Shortcuts,
     ];
 
@@ -135,6 +141,8 @@ impl UiCommand {
             Self::ToggleTheme => "Light or dark",
             Self::ToggleExamples => "Examples",
             Self::Gallery => "All examples…",
+            Self::PreviousExample => "Previous example",
+            Self::NextExample => "Next example",
             Self::Shortcuts => "Shortcuts",
         }
     }
@@ -171,6 +179,8 @@ impl UiCommand {
             Self::ToggleTheme => "Switch between the light and the dark appearance",
             Self::ToggleExamples => "Show or hide the strip of examples",
             Self::Gallery => "Choose among all examples",
+            Self::PreviousExample => "Open the example before",
+            Self::NextExample => "Open the next example",
             Self::Shortcuts => "Show what the keys do",
         }
     }
@@ -219,6 +229,8 @@ impl UiCommand {
             Self::ExportWindow => command_shift(Key::S),
             Self::CopyView => command_shift(Key::C),
             Self::Gallery => plain(Key::E),
+            Self::PreviousExample => plain(Key::PageUp),
+            Self::NextExample => plain(Key::PageDown),
             Self::Shortcuts => plain(Key::Questionmark),
             Self::Cancel | Self::ToggleTheme | Self::ToggleExamples => return None,
         })
@@ -255,6 +267,8 @@ impl UiCommand {
             Self::ExportView => Command::Export(ExportTarget::View),
             Self::ExportWindow => Command::Export(ExportTarget::Window),
             Self::CopyView => Command::CopyView,
+            Self::PreviousExample => Command::PreviousExample,
+            Self::NextExample => Command::NextExample,
             Self::Cancel
             | Self::FindToken
             | Self::ToggleTheme

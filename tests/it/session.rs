@@ -5,7 +5,8 @@ use attnscope::{
     ids::{HeadId, JobId, Side, StackKind},
     session::{
         Command, Effect, Focus, HeadSet, HeadStep, Loadable, PendingSelection, QueryStep, Session, Settings, ViewKind,
-        ViewOptions, WritingOptions, gallery::EXAMPLES,
+        ViewOptions, WritingOptions,
+        gallery::{self, EXAMPLES},
     },
     worker::{
         CaptureFile, Choice, Event, EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Stage,
@@ -207,6 +208,20 @@ fn every_example_opens_its_model_input_and_view() {
         assert_eq!(play.session.view, example.view, "{}", example.title);
         assert_eq!(state(&play.session.capture), "ready", "{}", example.title);
     }
+}
+
+#[test]
+fn examples_follow_each_other_as_the_gallery_has_them_and_around_its_ends() {
+    let mut play = Play::showing("one two three");
+    let order: Vec<usize> = gallery::by_topic().map(|(idx, _)| idx).collect();
+    assert_eq!(order.len(), EXAMPLES.len(), "each has a topic");
+    play.does(Command::NextExample);
+    assert_eq!(play.session.example, Some(order[0]));
+    play.does(Command::PreviousExample);
+    assert_eq!(play.session.example, order.last().copied());
+    play.does(Command::NextExample);
+    play.does(Command::NextExample);
+    assert_eq!(play.session.example, Some(order[1]));
 }
 
 #[test]

@@ -79,6 +79,11 @@ impl Topic {
     }
 }
 
+/// Every example with its index in [`EXAMPLES`], in the order of the gallery.
+pub fn by_topic() -> impl Iterator<Item = (usize, &'static Example)> {
+    Topic::ALL.into_iter().flat_map(|topic| EXAMPLES.iter().enumerate().filter(move |it| it.1.topic == topic))
+}
+
 /// Bundled sample pictures: their names and what they show.
 pub const SAMPLES: &[(&str, &str)] = &[
     ("chelsea", "A cat"),

@@ -41,11 +41,7 @@ impl App {
         let mut top_height = top.show(ui, |ui| top_bar_ui(ui, &cx, &mut requests)).response.rect.bottom();
         if self.examples_open {
             let strip = Panel::top("examples").frame(bar(Margin::symmetric(2 * GRID as i8, GRID as i8)));
-            let shown = strip.show(ui, |ui| examples_ui(ui, &cx));
-            if shown.inner {
-                self.sheet = Some(Sheet::Gallery);
-            }
-            top_height = shown.response.rect.bottom();
+            top_height = strip.show(ui, |ui| examples_ui(ui, &cx, &mut requests)).response.rect.bottom();
         }
         let facts = StatusFacts { run_secs: self.run_secs };
         Panel::bottom("status bar")

@@ -1,20 +1,22 @@
 //! Examples, which change model, input and view with one click: some in a strip, all in the gallery.
 
 use eframe::egui::{
-    self, Align2, FontId, Id, Modal, Rect, RichText, Role, ScrollArea, Sense, Ui, WidgetInfo,
+    self, Align, Align2, FontId, Id, Layout, Modal, Rect, RichText, Role, ScrollArea, Sense, Ui, WidgetInfo,
     text::{LayoutJob, TextWrapping},
     vec2,
 };
 
+use super::WindowRequests;
 use crate::{
     session::{
         Command,
-        gallery::{EXAMPLES, Example, Topic},
+        gallery::{EXAMPLES, Example, Topic, by_topic},
     },
     ui::{
         ViewCtx,
         commands::UiCommand,
         theme::{GRID, text_size},
+        widgets::symbol_button_ui,
     },
 };
 
@@ -23,36 +25,52 @@ const MIN_CARD_WIDTH: f32 = 35.0 * GRID;
 const MAX_CARD_WIDTH: f32 = 64.0 * GRID;
 /// Wide enough for what its button says.
 const ALL_WIDTH: f32 = 20.0 * GRID;
+/// That button and the two that step through the examples.
+const BUTTONS_WIDTH: f32 = ALL_WIDTH + 15.0 * GRID;
 const GALLERY_CARD: egui::Vec2 = vec2(62.0 * GRID, 19.0 * GRID);
 /// Lines of a hint in the gallery; the longest takes as many.
 const GALLERY_ROWS: usize = 3;
 
-/// Draws the strip; the cards share the width and scroll when it is too narrow. True when the gallery
-/// is asked for.
-pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>) -> bool {
-    let strip = || EXAMPLES.iter().enumerate().filter(|(_, example)| example.in_strip);
-    let mut all = false;
+/// Draws the strip: the open example with all of its hint, then as many others as there is room for.
+pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests) {
+    let open = cx.session.example;
+    let others = || EXAMPLES.iter().enumerate().filter(|(idx, example)| example.in_strip && open != Some(*idx));
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = GRID;
-        let cards_width = ui.available_width() - ALL_WIDTH - GRID;
-        let cards = ScrollArea::horizontal().id_salt("examples").max_width(cards_width);
-        cards.show(ui, |ui| {
-            let n_cards = strip().count().max(1) as f32;
-            // Whole points, so that rounding never asks for a scroll bar.
-            let share = ((cards_width - GRID * n_cards) / n_cards).floor() - 1.0;
-            let width = share.clamp(MIN_CARD_WIDTH, MAX_CARD_WIDTH);
-            ui.horizontal(|ui| {
-                for (idx, example) in strip() {
-                    card_ui(ui, cx, (idx, example), (vec2(width, CARD_HEIGHT), 1));
+        let mut cards_width = ui.available_width() - BUTTONS_WIDTH - GRID;
+        if let Some(idx) = open {
+            let example = &EXAMPLES[idx];
+            let width = hint_width(ui, example).clamp(MIN_CARD_WIDTH, cards_width - MIN_CARD_WIDTH);
+            card_ui(ui, cx, (idx, example), (vec2(width, CARD_HEIGHT), 1));
+            cards_width -= width + GRID;
+        }
+        // As many as fit; the gallery has them all.
+        let n_cards = ((cards_width / (MIN_CARD_WIDTH + GRID)) as usize).min(others().count()).max(1);
+        // Whole points, so that rounding never asks for more than there is.
+        let share = ((cards_width / n_cards as f32) - GRID).floor() - 1.0;
+        for other in others().take(n_cards) {
+            card_ui(ui, cx, other, (vec2(share.min(MAX_CARD_WIDTH), CARD_HEIGHT), 1));
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let text = format!("All {}…", EXAMPLES.len());
+            let button = egui::Button::new(text).frame(false).min_size(vec2(ALL_WIDTH, CARD_HEIGHT));
+            if ui.add(button).on_hover_text(UiCommand::Gallery.tooltip_with_key(ui.ctx())).clicked() {
+                requests.push(UiCommand::Gallery);
+            }
+            for (command, symbol) in [(UiCommand::NextExample, "⏵"), (UiCommand::PreviousExample, "⏴")] {
+                if symbol_button_ui(ui, command, symbol, true).clicked() {
+                    requests.push(command);
                 }
-            });
+            }
         });
-        // Beside the cards, so that it is in sight where they have to scroll.
-        let text = format!("All {}…", EXAMPLES.len());
-        let button = egui::Button::new(text).frame(false).min_size(vec2(ALL_WIDTH, CARD_HEIGHT));
-        all = ui.add(button).on_hover_text(UiCommand::Gallery.tooltip_with_key(ui.ctx())).clicked();
     });
-    all
+}
+
+/// How wide a card is that shows all of its hint in one line.
+fn hint_width(ui: &Ui, example: &Example) -> f32 {
+    let hint = example.hint.to_owned();
+    let galley = ui.painter().layout_no_wrap(hint, FontId::proportional(text_size::SMALL), egui::Color32::PLACEHOLDER);
+    galley.size().x.ceil() + 4.0 * GRID + 1.0
 }
 
 /// Draws the gallery over everything; false when it was closed.
@@ -68,8 +86,7 @@ pub fn gallery_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) -> bool {
         ScrollArea::vertical().max_height(room.y * 0.75).auto_shrink([false, true]).show(ui, |ui| {
             ui.spacing_mut().item_spacing = egui::Vec2::splat(GRID);
             for topic in Topic::ALL {
-                let of_topic: Vec<_> =
-                    EXAMPLES.iter().enumerate().filter(|(_, example)| example.topic == topic).collect();
+                let of_topic: Vec<_> = by_topic().filter(|(_, example)| example.topic == topic).collect();
                 if of_topic.is_empty() {
                     continue;
                 }
