@@ -1,6 +1,6 @@
 """Trains the bundled language model `demo:gpt`: a small GPT-2 that writes children's stories.
 
-    python examples/train_gpt.py --data DATA --out RUN --steps 4000
+    python examples/train_gpt.py --data DATA --out RUN --steps 3200
 
 DATA/text holds `tinystories_union.txt` (stories separated by <|endoftext|>),
 `extra_train_continuous_adi.txt` and `heldout_v1_validation_continuous.txt` (TinyStories,

@@ -1,6 +1,6 @@
 """Trains the bundled translator `demo:translate`: a small Marian model, English to German and French.
 
-    python examples/train_translate.py --data DATA --out RUN --steps 12000
+    python examples/train_translate.py --data DATA --out RUN --steps 14600
 
 DATA/parallel holds `deu.txt` and `fra.txt` (Tatoeba through manythings.org/anki, CC BY 2.0), an
 English sentence, a tab and a translation a line. RUN/model becomes an ordinary checkpoint. Run the

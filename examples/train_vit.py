@@ -1,6 +1,6 @@
 """Trains the bundled image model `demo:vit`: a small vision transformer on CIFAR-10.
 
-    python examples/train_vit.py --data DATA --out RUN --steps 9000
+    python examples/train_vit.py --data DATA --out RUN --steps 11000
 
 DATA/images/cifar10_jpg.tar holds `train/CLASS/*.jpg` and `test/CLASS/*.jpg`, 32×32 pixels.
 RUN/model becomes an ordinary checkpoint. Run the same command again to resume. Needs torch,
@@ -8,9 +8,9 @@ transformers and Pillow; one CPU thread is enough.
 
 The weights start so that attention is already local, which saves a large part of the training:
 positions as sines and cosines, queries and keys that agree where their inputs do, and values that
-the output takes away again (mimetic initialisation, Trockman and Kolter 2023). For the first part of
+the output takes away again (mimetic initialisation, Trockman and Kolter 2023). For most of
 the run it sees half of the patches of each picture, others in every step (PatchDropout, Liu et al.
-2022): twice as many pictures in the same time.
+2022): twice as many pictures in the same time, and less to learn by heart.
 """
 
 import io
@@ -27,7 +27,7 @@ from recipe import SAMPLE, Run, arguments, forward_context
 
 SIZE, PADDING = 32, 4
 # Share of the run after which all patches are seen.
-ALL_PATCHES_FROM = 0.6
+ALL_PATCHES_FROM = 0.92
 CLASSES = "airplane automobile bird cat deer dog frog horse ship truck".split()
 
 

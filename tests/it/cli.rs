@@ -223,7 +223,7 @@ fn a_hub_id_opens_from_the_local_cache() {
 #[test]
 fn check_shows_what_was_understood_and_tests_the_laws() {
     for (model, words) in [
-        ("demo:gpt", ["n_embd = 192", "perplexity", "Tensors:"]),
+        ("demo:gpt", ["n_embd = 224", "perplexity", "Tensors:"]),
         ("demo:vit", ["patch_size", "probability", "Tensors:"]),
     ] {
         let output = attnscope(&["check", model]);

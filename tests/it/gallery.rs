@@ -44,6 +44,7 @@ fn claims(example: &Example) -> Vec<Claim> {
             vec![Claim::Looks(&[("[MASK]", "princess")], 0.4), Claim::Predicts("his", 0.3)]
         }
         "The children are" => vec![Claim::Looks(&[("[MASK]", "children")], 0.8), Claim::Predicts("are", 0.6)],
+        "A red car" => vec![Claim::Looks(&[("red@2", "car")], 0.5), Claim::Predicts("car", 0.4)],
         "Not good" => vec![Claim::Looks(&[("[CLS]", "not")], 0.8), Claim::Predicts("negative", 0.5)],
         "Fine, but dull" => vec![Claim::Looks(&[("[CLS]", "fine")], 0.5), Claim::Predicts("negative", 0.7)],
         "Not a bad film" => vec![Claim::Looks(&[("[CLS]", "bad")], 0.5), Claim::Predicts("negative", 0.6)],
@@ -53,19 +54,23 @@ fn claims(example: &Example) -> Vec<Claim> {
 
 fn claim(example: &Example) -> Claim {
     match example.title {
-        "Once upon a time" => Claim::Detects(Detector::Previous, 0.35),
-        "Words in pieces" => Claim::Looks(&[("n", "mag"), ("if", "n"), ("ic", "if"), ("ent", "ic")], 0.5),
+        "Once upon a time" => Claim::Detects(Detector::Previous, 0.9),
+        "Words in pieces" => Claim::Looks(&[("n", "mag"), ("if", "n"), ("ic", "if"), ("ent", "ic")], 0.9),
+        "Two words back" => {
+            Claim::Looks(&[("dog", "The"), ("and", "old"), ("the", "dog"), ("cat", "the"), ("sat", "young")], 0.5)
+        }
+        "Nothing to repeat" => Claim::Gathers(&["The"], 0.6),
+
         "Since the last “and”" => {
             let behind = &[("bar", "and"), ("ked", "and"), ("at", "and"), ("the@2", "and"), ("cat", "and")];
-            Claim::Looks(behind, 0.7)
+            Claim::Looks(behind, 0.4)
         }
-        "The hat again" => Claim::Looks(&[("The", "hat")], 0.7),
         "Who it is about" => {
             let persons = &[("had", "Lily"), ("ball", "Lily"), ("liked", "She"), ("play", "She"), ("with", "She")];
             Claim::Looks(persons, 0.5)
         }
-        "Mom and she" => Claim::Looks(&[("she", "Mom")], 0.5),
-        "Back to the verb" => Claim::Looks(&[("a", "saw"), ("bird", "saw"), ("sad", "was")], 0.8),
+        "What “it” is" => Claim::Looks(&[("it", "ball")], 0.8),
+        "Mom and her flower" => Claim::Looks(&[("her", "she")], 0.4),
         "Named and seen" => Claim::Shows(&[("triangle", [3..7, 4..8]), ("circle", [2..5, 0..3])]),
         "A head for yellow" => Claim::Shows(&[("green", [5..8, 5..8]), ("yellow", [5..8, 5..8])]),
         "A white house, in 2015" => Claim::Aligns(&[("acheté", "bought"), ("maison", "house"), ("bl", "white")]),
@@ -77,7 +82,6 @@ fn claim(example: &Example) -> Claim {
         "An article and its noun" => Claim::Looks(&[("the@1", "man"), ("the@2", "boy"), ("the@3", "garden")], 0.5),
         "Full stops and commas" => Claim::Gathers(&[".", ","], 0.6),
         "Repeated words" => Claim::Detects(Detector::Induction, 0.4),
-        "A red car" => Claim::Looks(&[("red@2", "car")], 0.3),
         "Queries and keys" => Claim::Near,
         "A cat" => Claim::Focuses([2..5, 2..7], 2.0),
         "A rocket" => Claim::Focuses([2..8, 3..5], 3.0),
@@ -88,7 +92,9 @@ fn claim(example: &Example) -> Claim {
             Claim::Aligns(&[("Frau", "woman"), ("ging", "walking"), ("Straße", "road"), ("ro", "red"), ("Auto", "car")])
         }
         "A white house" => Claim::Aligns(&[("maison", "house"), ("bl", "white"), ("acheté", "bought")]),
-        "A green hat" => Claim::Aligns(&[("père", "father"), ("chapeau", "hat"), ("vert", "gre")]),
+        "My father's green hat" => {
+            Claim::Aligns(&[("chapeau", "hat"), ("vert", "gre"), ("mon", "My"), ("père", "father")])
+        }
         "Not, twice" => Claim::LayerAligns(&[("ne", "not"), ("pas", "not"), ("parle", "speak")]),
         "Home before going" => Claim::Aligns(&[("nach", "home"), ("Hause", "home"), ("gehen", "go")]),
         "The verb comes last" => Claim::Aligns(&[("neues", "new"), ("Buch", "book"), ("gekauft", "bought")]),
@@ -214,13 +220,17 @@ fn measured(claim: &Claim, capture: &Capture, example: &Example) -> (f32, f32) {
 
 #[test]
 fn every_example_shows_what_it_says() {
+    let mut untrue = Vec::new();
     for example in EXAMPLES {
         let capture = capture(example);
         for claim in claims(example) {
             let (value, least) = measured(&claim, &capture, example);
-            assert!(value >= least, "{}: {value} instead of {least}", example.title);
+            if value < least {
+                untrue.push(format!("{}: {value} instead of {least}", example.title));
+            }
         }
     }
+    assert!(untrue.is_empty(), "{untrue:#?}");
 }
 
 #[test]

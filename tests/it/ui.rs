@@ -214,9 +214,24 @@ fn the_inspector_names_weight_score_and_rank_of_a_pair() {
 #[test]
 fn an_example_card_changes_model_input_and_view() {
     let mut window = Window::open(OpenOptions::default());
-    window.click("Example: A cat");
-    let session = window.app().session();
-    assert_eq!((session.model.latest().unwrap().spec.name.as_str(), session.view), ("demo:vit", ViewKind::Image));
+    let shown = |window: &Window| {
+        let session = window.app().session();
+        (session.model.latest().unwrap().spec.name.clone(), session.view)
+    };
+    window.click("Example: Queries and keys");
+    assert_eq!(shown(&window), ("demo:gpt".to_owned(), ViewKind::Matrix));
+    window.click("Example: Mary's keys");
+    assert_eq!(shown(&window), ("demo:bert".to_owned(), ViewKind::Heads));
+    assert_eq!(window.app().session().text, "Mary lost [MASK] keys.");
+}
+
+#[test]
+fn an_example_of_a_picture_shows_the_picture() {
+    let mut window = Window::open(OpenOptions::default());
+    // Before the first comes the last.
+    window.press(Modifiers::NONE, Key::PageUp);
+    window.settle();
+    assert_eq!(window.app().session().view, ViewKind::Image);
     assert!(window.shows("4 × 4 patches"));
     assert!(window.shows("Choose picture…"));
 }
@@ -224,16 +239,21 @@ fn an_example_card_changes_model_input_and_view() {
 #[test]
 fn the_gallery_lists_every_example_and_opens_one() {
     let mut window = Window::open(OpenOptions::default());
-    let cards = |window: &Window| window.harness.query_all_by_label_contains("Example: ").count();
-    let in_strip = EXAMPLES.iter().filter(|example| example.in_strip).count();
-    assert_eq!(cards(&window), in_strip);
+    let cards =
+        |window: &Window, of: &str| window.harness.query_all_by_label_contains(&format!("Example: {of}")).count();
+    let in_strip = cards(&window, "");
+    assert_eq!((cards(&window, EXAMPLES[0].title), cards(&window, "The word after")), (1, 0));
     window.press(Modifiers::NONE, Key::E);
     window.settle();
-    assert_eq!(cards(&window), in_strip + EXAMPLES.len());
+    assert_eq!(cards(&window, ""), in_strip + EXAMPLES.len());
     window.harness.query_all_by_label("Example: The word after").last().unwrap().click();
     window.settle();
     assert_eq!(window.app().session().model.latest().unwrap().spec.name, "demo:bert");
-    assert_eq!(cards(&window), in_strip, "the gallery closes when something was chosen");
+    assert!(cards(&window, "") < EXAMPLES.len(), "the gallery closes when something was chosen");
+    assert_eq!(cards(&window, "The word after"), 1, "what to look at stays in sight");
+    window.press(Modifiers::NONE, Key::PageDown);
+    window.settle();
+    assert_eq!(cards(&window, "The word after"), 0, "the next one is open");
 }
 
 #[test]

@@ -35,12 +35,12 @@ const CAPTIONS: Example = Example { model: "demo:captions", stack: Some(StackKin
 pub const EXAMPLES: &[Example] = &[
     Example {
         title: "Once upon a time",
-        hint: "Much of this head looks at the word before: hover a word to see its lines",
+        hint: "This head looks at the word before, whatever it is: hover a word to see its lines",
         topic: Topic::Position,
         input: ExampleInput::Text(
             "Once upon a time, there was a little girl named Lily. She loved to play with her red ball. One day, Lily",
         ),
-        head: Some((2, 1)),
+        head: Some((0, 0)),
         in_strip: true,
         ..GPT
     },
@@ -49,7 +49,15 @@ pub const EXAMPLES: &[Example] = &[
         hint: "Rare words are cut into pieces, and the same head chains them: each piece looks at the piece before",
         topic: Topic::Position,
         input: ExampleInput::Text("The elephant was magnificent and the rhinoceros was extraordinary."),
-        head: Some((2, 1)),
+        head: Some((0, 0)),
+        ..GPT
+    },
+    Example {
+        title: "Two words back",
+        hint: "Another head of the same layer: most of its attention is two words back",
+        topic: Topic::Position,
+        input: ExampleInput::Text("The old dog and the young cat sat by the fire."),
+        head: Some((0, 1)),
         ..GPT
     },
     Example {
@@ -59,7 +67,7 @@ pub const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text(
             "Tom went to the park. He saw a bird. The bird was blue, and it sang. Tom sat down, and he was happy.",
         ),
-        head: Some((3, 0)),
+        head: Some((4, 6)),
         ..GPT
     },
     Example {
@@ -67,7 +75,7 @@ pub const EXAMPLES: &[Example] = &[
         hint: "Every word behind “and” looks back at it: this head knows where the clause began",
         topic: Topic::Position,
         input: ExampleInput::Text("The little dog ran to the big tree and barked at the cat."),
-        head: Some((3, 1)),
+        head: Some((3, 6)),
         ..GPT
     },
     Example {
@@ -76,48 +84,48 @@ pub const EXAMPLES: &[Example] = &[
         topic: Topic::Repetition,
         input: ExampleInput::Text("tree blue door fish happy moon cake dog tree blue door fish happy moon cake dog"),
         view: ViewKind::Heatmap,
-        head: Some((3, 2)),
+        head: Some((1, 2)),
         in_strip: true,
         ..GPT
     },
     Example {
-        title: "A red car",
-        hint: "The last “red” looks at “car”, which followed the first one: the same induction head in a plain sentence",
+        title: "Nothing to repeat",
+        hint: "The same head where no word comes twice: it rests on the first one, whatever that is. A sink, not a meaning",
         topic: Topic::Repetition,
-        input: ExampleInput::Text("Tom had a red car. Mia had a blue boat. Tom loved his red"),
-        head: Some((3, 2)),
-        query: Some(15),
+        input: ExampleInput::Text("The little dog ran to a big tree and barked at her cat."),
+        head: Some((1, 2)),
         ..GPT
     },
     Example {
-        title: "The hat again",
-        hint: "What comes behind “The”? This head looks at the word behind “his”, and the model repeats it",
+        title: "A red car",
+        hint: "The last “red” looks at “car”, which followed the first one, and the model writes “car”: induction",
         topic: Topic::Repetition,
-        input: ExampleInput::Text("Tom lost his hat. The"),
-        head: Some((4, 2)),
-        query: Some(5),
+        input: ExampleInput::Text("Tom had a red car. Mia had a blue boat. Tom loved his red"),
+        head: Some((4, 4)),
+        query: Some(15),
         ..GPT
     },
     Example {
         title: "Who it is about",
         hint: "Each word looks at the person it is about: at “Lily”, and from the second sentence on at “She”",
         input: ExampleInput::Text("Lily had a red ball. She liked to play with it."),
-        head: Some((2, 3)),
+        head: Some((2, 6)),
         ..GPT
     },
     Example {
-        title: "Mom and she",
-        hint: "“she” looks at “Mom”, as a reader would. One head's weights: try other names before believing it",
+        title: "What “it” is",
+        hint: "“it” looks at “ball”, not at Tom or Max. One head's weights: try other sentences before believing it",
+        input: ExampleInput::Text("Tom threw the ball and Max caught it."),
+        head: Some((2, 4)),
+        query: Some(7),
+        ..GPT
+    },
+    Example {
+        title: "Mom and her flower",
+        hint: "“her” looks at “she” rather than at “Mom”: of two that fit, the nearer one",
         input: ExampleInput::Text("Mom said she was sad because her flower was broken."),
-        head: Some((2, 3)),
-        query: Some(2),
-        ..GPT
-    },
-    Example {
-        title: "Back to the verb",
-        hint: "What stands behind a verb looks back at it: “a bird” at “saw”, “sad” at “was”",
-        input: ExampleInput::Text("The cat saw a bird, and the bird flew away, and the cat was sad."),
-        head: Some((4, 3)),
+        head: Some((4, 7)),
+        query: Some(6),
         ..GPT
     },
     Example {
@@ -227,10 +235,10 @@ pub const EXAMPLES: &[Example] = &[
         ..TRANSLATE
     },
     Example {
-        title: "A green hat",
-        hint: "“un” looks at “hat” to write “chapeau”, “chapeau” at the pieces of “green” to write “vert”",
-        input: ExampleInput::Text(">>fra<< My father has a green hat."),
-        target: Some("Mon père a un chapeau vert."),
+        title: "My father's green hat",
+        hint: "“Le” looks at “hat” to write “chapeau”, that at “green” to write “vert”, “mon” at “father”: all in reverse",
+        input: ExampleInput::Text(">>fra<< My father's green hat"),
+        target: Some("Le chapeau vert de mon père"),
         view: ViewKind::Heatmap,
         ..TRANSLATE
     },
