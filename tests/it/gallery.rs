@@ -45,6 +45,7 @@ fn claims(example: &Example) -> Vec<Claim> {
         }
         "The children are" => vec![Claim::Looks(&[("[MASK]", "children")], 0.8), Claim::Predicts("are", 0.6)],
         "A red car" => vec![Claim::Looks(&[("red@2", "car")], 0.5), Claim::Predicts("car", 0.4)],
+        "A cat" => vec![Claim::Focuses([3..5, 4..6], 3.0), Claim::Predicts("dog", 0.5)],
         "Not good" => vec![Claim::Looks(&[("[CLS]", "not")], 0.8), Claim::Predicts("negative", 0.5)],
         "Fine, but dull" => vec![Claim::Looks(&[("[CLS]", "fine")], 0.5), Claim::Predicts("negative", 0.7)],
         "Not a bad film" => vec![Claim::Looks(&[("[CLS]", "bad")], 0.5), Claim::Predicts("negative", 0.6)],
@@ -83,7 +84,6 @@ fn claim(example: &Example) -> Claim {
         "Full stops and commas" => Claim::Gathers(&[".", ","], 0.6),
         "Repeated words" => Claim::Detects(Detector::Induction, 0.4),
         "Queries and keys" => Claim::Near,
-        "A cat" => Claim::Focuses([2..5, 2..7], 2.0),
         "A rocket" => Claim::Focuses([2..8, 3..5], 3.0),
         "A face" => Claim::Focuses([0..3, 2..5], 3.0),
         "Light with light" => Claim::Detects(Detector::Brightness, 0.5),

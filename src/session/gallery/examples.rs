@@ -282,7 +282,7 @@ pub const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "A cat",
-        hint: "What [CLS] gathers for the verdict: it looks at eyes and nose. Click a patch for what that looks at",
+        hint: "[CLS] gathers the verdict: this head looks at the nose, and it says “dog”. Click a patch for what that sees",
         input: ExampleInput::Sample("chelsea"),
         head: Some((3, 2)),
         query: Some(0),
