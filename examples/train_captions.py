@@ -1,6 +1,6 @@
 """Trains the bundled captioner `demo:captions`: a ViT that looks at drawn scenes, a decoder that describes them.
 
-    python examples/train_captions.py --out RUN --steps 2500
+    python examples/train_captions.py --out RUN --steps 3000
 
 Needs no data: scenes of one or two coloured shapes are drawn, a function of the seed alone. RUN/model
 becomes an ordinary vision-encoder-decoder checkpoint, RUN/scenes a few scenes as pictures. Run the same

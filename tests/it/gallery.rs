@@ -73,6 +73,7 @@ fn claim(example: &Example) -> Claim {
         "What “it” is" => Claim::Looks(&[("it", "ball")], 0.8),
         "Mom and her flower" => Claim::Looks(&[("her", "she")], 0.4),
         "Named and seen" => Claim::Shows(&[("triangle", [3..7, 4..8]), ("circle", [2..5, 0..3])]),
+        "Left or right" => Claim::Shows(&[("left", [5..8, 4..8])]),
         "A head for yellow" => Claim::Shows(&[("green", [5..8, 5..8]), ("yellow", [5..8, 5..8])]),
         "A white house, in 2015" => Claim::Aligns(&[("acheté", "bought"), ("maison", "house"), ("bl", "white")]),
         "Home, in 2015" => Claim::Aligns(&[("nach", "home"), ("Hause", "home")]),

@@ -325,9 +325,17 @@ pub const EXAMPLES: &[Example] = &[
         title: "Named and seen",
         hint: "Writing “triangle”, this head looks at the triangle; click the words above the picture for the others",
         input: ExampleInput::Sample("scene-1"),
-        head: Some((1, 2)),
+        head: Some((0, 2)),
         query: Some(2),
         in_strip: true,
+        ..CAPTIONS
+    },
+    Example {
+        title: "Left or right",
+        hint: "Writing “left” of the triangle, this head looks at the square: where a thing is takes the other one",
+        input: ExampleInput::Sample("scene-2"),
+        head: Some((0, 3)),
+        query: Some(3),
         ..CAPTIONS
     },
     Example {
