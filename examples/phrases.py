@@ -48,7 +48,7 @@ MOVES = """
 was walking|ging|marchait; walked|ging|marchait; was running|lief|courait; ran|rannte|courait
 was going|ging|allait
 """
-# What follows the verb on the way; German's direction follows some of these and is followed by others.
+# Which way; German puts some of these behind the noun.
 WAYS = """
 || ; down the road|die Straße entlang|sur la route; down the street|die Straße entlang|dans la rue
 along the river|den Fluss entlang|le long de la rivière; through the park|durch den Park|à travers le parc

@@ -12,9 +12,9 @@ is enough.
 Some rows are random tokens that repeat: the only way to predict them is to look up what
 followed last time, so induction heads form. Half of the rows until they have, then a tenth.
 
-An induction head needs another that looks at the token before. Left alone, a model of this size
-takes thousands of steps to find one, so this one starts with four: positions are sines and cosines, and
-half of the heads of layer 0 prefer the first to fourth token back. What becomes of them is training's.
+An induction head needs another that looks at the token before. Runs of a model of this size had none
+after a thousand steps, so this one starts near it: positions are sines and cosines, and half of the
+heads of layer 0 prefer the first to fourth token back. What becomes of them is training's.
 """
 
 import json

@@ -61,17 +61,16 @@ fn claim(example: &Example) -> Claim {
             Claim::Looks(&[("dog", "The"), ("and", "old"), ("the", "dog"), ("cat", "the"), ("sat", "young")], 0.5)
         }
         "Nothing to repeat" => Claim::Gathers(&["The"], 0.6),
-
         "Since the last “and”" => {
             let behind = &[("bar", "and"), ("ked", "and"), ("at", "and"), ("the@2", "and"), ("cat", "and")];
-            Claim::Looks(behind, 0.4)
+            Claim::Looks(behind, 0.55)
         }
         "Who it is about" => {
             let persons = &[("had", "Lily"), ("ball", "Lily"), ("liked", "She"), ("play", "She"), ("with", "She")];
             Claim::Looks(persons, 0.5)
         }
         "What “it” is" => Claim::Looks(&[("it", "ball")], 0.8),
-        "Mom and her flower" => Claim::Looks(&[("her", "she")], 0.4),
+        "Mom and her flower" => Claim::Looks(&[("her", "she")], 0.55),
         "Named and seen" => Claim::Shows(&[("triangle", [3..7, 4..8]), ("circle", [2..5, 0..3])]),
         "Left or right" => Claim::Shows(&[("left", [5..8, 4..8])]),
         "A head for yellow" => Claim::Shows(&[("green", [5..8, 5..8]), ("yellow", [5..8, 5..8])]),

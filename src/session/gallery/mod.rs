@@ -66,6 +66,11 @@ impl Topic {
     pub const ALL: [Self; 6] =
         [Self::Position, Self::Repetition, Self::Language, Self::Prediction, Self::Translation, Self::Pictures];
 
+    /// The examples under this heading, each with its index in [`EXAMPLES`].
+    pub fn examples(self) -> impl Iterator<Item = (usize, &'static Example)> {
+        EXAMPLES.iter().enumerate().filter(move |(_, example)| example.topic == self)
+    }
+
     /// The heading.
     pub const fn title(self) -> &'static str {
         match self {
@@ -81,7 +86,7 @@ impl Topic {
 
 /// Every example with its index in [`EXAMPLES`], in the order of the gallery.
 pub fn by_topic() -> impl Iterator<Item = (usize, &'static Example)> {
-    Topic::ALL.into_iter().flat_map(|topic| EXAMPLES.iter().enumerate().filter(move |it| it.1.topic == topic))
+    Topic::ALL.into_iter().flat_map(Topic::examples)
 }
 
 /// Bundled sample pictures: their names and what they show.

@@ -10,7 +10,7 @@ use super::WindowRequests;
 use crate::{
     session::{
         Command,
-        gallery::{EXAMPLES, Example, Topic, by_topic},
+        gallery::{EXAMPLES, Example, Topic},
     },
     ui::{
         ViewCtx,
@@ -40,7 +40,7 @@ pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests)
         let mut cards_width = ui.available_width() - BUTTONS_WIDTH - GRID;
         if let Some(idx) = open {
             let example = &EXAMPLES[idx];
-            let width = hint_width(ui, example).clamp(MIN_CARD_WIDTH, cards_width - MIN_CARD_WIDTH);
+            let width = hint_width(ui, example).min(cards_width - MIN_CARD_WIDTH).max(MIN_CARD_WIDTH);
             card_ui(ui, cx, (idx, example), (vec2(width, CARD_HEIGHT), 1));
             cards_width -= width + GRID;
         }
@@ -86,7 +86,7 @@ pub fn gallery_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) -> bool {
         ScrollArea::vertical().max_height(room.y * 0.75).auto_shrink([false, true]).show(ui, |ui| {
             ui.spacing_mut().item_spacing = egui::Vec2::splat(GRID);
             for topic in Topic::ALL {
-                let of_topic: Vec<_> = by_topic().filter(|(_, example)| example.topic == topic).collect();
+                let of_topic: Vec<_> = topic.examples().collect();
                 if of_topic.is_empty() {
                     continue;
                 }
