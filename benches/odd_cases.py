@@ -1,0 +1,721 @@
+"""The configurations of `odd.py`, and how one of them becomes a checkpoint and PyTorch's numbers."""
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Callable
+
+import torch
+import transformers as hf
+from transformers.models.trocr.modeling_trocr import TrOCRAttention
+
+import reference
+from reference import record
+
+IDS = [7, 33, 5, 48, 21, 9, 40, 14, 3, 27, 52, 18]
+PADDED = [*IDS[:8], 0, 0, 0, 0]
+
+
+@dataclass
+class Case:
+    """One configuration. `model` is the class that makes it, `config` what is unlike its family's numbers."""
+
+    name: str
+    model: str
+    config: dict = field(default_factory=dict)
+    # Changes `config.json` after saving: what older versions and other programs write.
+    edit: Callable | None = None
+    # Leaves out of `config.json` whatever is the class's default.
+    minimal: bool = False
+    inputs: dict = field(default_factory=lambda: {"input_ids": torch.tensor([IDS])})
+    # A word that must be in the sentence when it is refused; `None` when it must not be.
+    refusal: str | None = None
+    # A word that must be in the report about a head that is not shown; `None` when it must be shown.
+    headless: str | None = None
+    # What transformers needs besides the input.
+    options: dict = field(default_factory=dict)
+    # Encoder and decoder of a pair.
+    parts: tuple = ()
+
+
+CASES: list[Case] = []
+NAMES = set()
+
+
+def case(name, model, *, ids=None, target=None, size=None, edit=None, minimal=False, refusal=None, headless=None,
+         options=None, parts=(), **config):  # fmt: skip
+    """Adds a case; `size` is that of a picture."""
+    inputs = {}
+    if size is not None:
+        inputs["pixel_values"] = torch.randn(1, 3, *size, generator=torch.Generator().manual_seed(7))
+    if ids is not None or size is None or model in ("CLIPModel", "SiglipModel"):
+        inputs["input_ids"] = torch.tensor([ids or IDS])
+    if target is not None:
+        inputs["decoder_input_ids"] = torch.tensor([target])
+    if name in NAMES:
+        raise ValueError(f"two cases are called {name}")
+    NAMES.add(name)
+    CASES.append(Case(name, model, config, edit, minimal, inputs, refusal, headless, options or {}, parts))
+
+
+# Small, and no two numbers alike, so that a mixed-up dimension shows.
+BERT = dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40,
+            max_position_embeddings=30)  # fmt: skip
+LLAMA = dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=40,
+             num_key_value_heads=2, max_position_embeddings=96, bos_token_id=1, eos_token_id=2)  # fmt: skip
+GEMMA = LLAMA | dict(head_dim=10)
+BART = dict(vocab_size=61, d_model=24, encoder_layers=1, decoder_layers=2, encoder_attention_heads=4,
+            decoder_attention_heads=2, encoder_ffn_dim=28, decoder_ffn_dim=20, max_position_embeddings=40)  # fmt: skip
+T5 = dict(vocab_size=61, d_model=24, d_kv=6, d_ff=28, num_layers=2, num_decoder_layers=1, num_heads=3)
+VISION = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40)
+PICTURE = dict(image_size=16, patch_size=4)
+DINO = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=3, mlp_ratio=2) | PICTURE
+TOWER = dict(hidden_size=18, num_hidden_layers=2, num_attention_heads=3, intermediate_size=28)
+CLIP_TEXT = TOWER | dict(vocab_size=61, max_position_embeddings=14, bos_token_id=1, eos_token_id=52)
+NUMBERS = {
+    "albert": BERT | dict(embedding_size=16),
+    "bart": BART,
+    "beit": VISION | PICTURE,
+    "bert": BERT,
+    "bloom": dict(vocab_size=61, hidden_size=24, n_layer=2, n_head=6),
+    "camembert": BERT,
+    "clip": dict(vision_config=VISION | PICTURE, text_config=CLIP_TEXT, projection_dim=20),
+    "clip_vision_model": VISION | PICTURE,
+    "deberta-v2": BERT,
+    "deit": VISION | PICTURE,
+    "dinov2": DINO,
+    "dinov2_with_registers": DINO,
+    "distilbert": dict(vocab_size=61, dim=24, n_layers=2, n_heads=3, hidden_dim=40, max_position_embeddings=30),
+    "electra": BERT | dict(embedding_size=16),
+    "gemma": GEMMA,
+    "gemma2": GEMMA,
+    "gemma3_text": GEMMA,
+    "gpt2": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30),
+    "gpt_neo": dict(vocab_size=61, hidden_size=24, num_layers=2, num_heads=3, max_position_embeddings=30,
+                    attention_types=[[["global", "local"], 1]], window_size=4),  # fmt: skip
+    "gpt_neox": BERT,
+    "llama": LLAMA,
+    "marian": BART | dict(pad_token_id=59, eos_token_id=0, decoder_start_token_id=59),
+    "mbart": BART,
+    "mistral": LLAMA,
+    "modernbert": BERT | dict(num_hidden_layers=3, local_attention=6, pad_token_id=0),
+    "mpnet": BERT,
+    "mt5": T5,
+    "opt": dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, ffn_dim=40,
+                max_position_embeddings=30),  # fmt: skip
+    "phi": LLAMA | dict(hidden_size=32),
+    "phi3": LLAMA | dict(pad_token_id=None),
+    "qwen2": LLAMA,
+    "qwen3": LLAMA | dict(head_dim=10),
+    "roberta": BERT,
+    "siglip": dict(vision_config=TOWER | PICTURE, text_config=CLIP_TEXT | dict(projection_size=18)),
+    "siglip_vision_model": VISION | PICTURE,
+    "stablelm": LLAMA | dict(hidden_size=32),
+    "t5": T5,
+    "trocr": dict(vocab_size=61, d_model=18, decoder_layers=2, decoder_attention_heads=3, decoder_ffn_dim=20,
+                  max_position_embeddings=40),  # fmt: skip
+    "vit": VISION | PICTURE,
+    "xlm-roberta": BERT,
+}  # fmt: skip
+
+
+def without(*keys, **changes):
+    """An edit that removes keys and sets others, as another version of the library would have written them."""
+
+    def edit(config):
+        for key in keys:
+            config.pop(key, None)
+        config.update(changes)
+
+    return edit
+
+
+def build(kind, changes):
+    """A fresh model of a class and its family's numbers."""
+    kind = getattr(hf, kind)
+    numbers = NUMBERS[kind.config_class.model_type]
+    merged = {key: value | changes.get(key, {}) if isinstance(value, dict) else value for key, value in numbers.items()}
+    merged |= {key: value for key, value in changes.items() if not isinstance(numbers.get(key), dict)}
+    return kind(kind.config_class(**merged))
+
+
+def lively(model, seed=3):
+    """Random weights of an ordinary size in which everything makes a difference, and sharp patterns."""
+    generator = torch.Generator().manual_seed(seed)
+    # Scores of T5 and GPT-Neo are not divided by the width of a head.
+    sharpness = 1.2 if model.config.model_type in ("t5", "mt5", "gpt_neo") else 2.0
+    query_key = ("query", "key", "query_proj", "key_proj", "q_proj", "k_proj", "q_lin", "k_lin", "c_attn", "q_attn", "q", "k",
+                 "query_key_value", "qkv_proj", "Wqkv")  # fmt: skip
+    computed = {id(m.weight) for m in model.modules() if "Sinusoidal" in type(m).__name__ and hasattr(m, "weight")}
+    with torch.no_grad():
+        for name, weight in [*model.named_parameters(), *model.named_buffers()]:
+            noise = torch.randn(weight.shape, generator=generator)
+            if id(weight) in computed or (not weight.requires_grad and name != "final_logits_bias"):
+                continue
+            if name == "final_logits_bias" or name.endswith("bias") and weight.dim() <= 2:
+                weight.copy_(0.1 * noise)
+            elif "lambda" in name:
+                weight.copy_(0.6 + 0.3 * noise)
+            elif name.startswith("logit_"):
+                weight.fill_(1.3 if name == "logit_scale" else -0.7)
+            elif weight.dim() == 1:
+                weight.copy_(1.0 + 0.1 * noise)
+            elif any(part in name for part in ("embed", "wte", "wpe", "shared", "token", "probe", "bias")):
+                weight.copy_((0.1 if getattr(model.config, "scale_embedding", False) else 0.6) * noise)
+            else:
+                fan_in = weight[0].numel() if type(model).__name__[:4] != "GPT2" else weight.size(0)
+                weight.copy_(noise / fan_in**0.5)
+                if name.split(".")[-2] in query_key:
+                    weight.mul_(sharpness)
+    return model.eval()
+
+
+def pair(kind, parts):
+    """An encoder and a decoder, each a class with its changes."""
+    (encoder, encoder_changes), (decoder, decoder_changes) = parts
+    encoder = build(encoder, encoder_changes)
+    decoding = dict(is_decoder=True, add_cross_attention=True)
+    decoder = build(decoder, decoding | decoder_changes)
+    return getattr(hf, kind)(encoder=encoder, decoder=decoder)
+
+
+def defaults_dropped(config, kind):
+    """The configuration without what its class says by itself."""
+    model_type = config.get("model_type")
+    defaults = json.loads(json.dumps(hf.CONFIG_MAPPING[model_type]().to_dict(), default=str)) if model_type else {}
+    kept = ("model_type", "architectures")
+    return {
+        key: defaults_dropped(value, kind) if isinstance(value, dict) and "model_type" in value else value
+        for key, value in config.items()
+        if key in kept or key not in defaults or defaults[key] != value
+    }
+
+
+def save(case, folder):
+    """Writes the checkpoint of a case."""
+    torch.manual_seed(1)
+    model = pair(case.model, case.parts) if case.parts else build(case.model, case.config)
+    lively(model).save_pretrained(folder)
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    if case.minimal:
+        config = defaults_dropped(config, case.model)
+    if case.edit:
+        case.edit(config)
+    path.write_text(json.dumps(config, indent=2))
+
+
+def load(case, folder):
+    """The checkpoint as PyTorch opens it; every weight must be there."""
+    model, found = getattr(hf, case.model).from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+    if found["missing_keys"]:
+        raise AssertionError(f"{case.name}: transformers misses {found['missing_keys']}")
+    if case.parts:
+        model.set_attn_implementation = lambda name: attend(model, name)
+    return model.eval()
+
+
+def attend(model, name):
+    """Both parts of a pair; the library would reach copies of their configurations."""
+    for module in model.modules():
+        if hasattr(module, "config"):
+            module.config._attn_implementation = name
+
+
+def first(module, *paths):
+    """The first attribute of these that a module has."""
+    for path in paths:
+        found = module
+        for part in path.split("."):
+            found = getattr(found, part, None)
+        if found is not None:
+            return found
+    return None
+
+
+def attention(block):
+    """The module of a block whose calls are its self-attention."""
+    return first(block, "attention.self", "attention.attn", "attn.attention", "self_attn", "self_attention", "attention", "attn")
+
+
+def body_of(model):
+    """The module that has the list of blocks."""
+    if hasattr(model, "albert"):
+        return model.albert
+    for module in model.modules():
+        if any(isinstance(child, torch.nn.ModuleList) for child in module.children()):
+            return module
+    raise AssertionError("no blocks")
+
+
+def blocks_of(body):
+    """The blocks in the order in which they run."""
+    config = getattr(body, "config", None)
+    if config is not None and config.model_type == "albert":
+        groups = [body.encoder.albert_layer_groups[int(i / (config.num_hidden_layers / config.num_hidden_groups))]
+                  for i in range(config.num_hidden_layers)]  # fmt: skip
+        return [block for group in groups for block in group.albert_layers]
+    return next(child for child in body.children() if isinstance(child, torch.nn.ModuleList))
+
+
+def final_of(model, blocks):
+    """The module whose output is the stream that heads read."""
+    if model.config.model_type.startswith("clip"):
+        return blocks[-1]
+    for module in model.modules():
+        found = first(module, "norm", "ln_f", "final_layer_norm", "final_layernorm", "layernorm", "final_norm", "post_layernorm")
+        if found is not None and any(isinstance(child, torch.nn.ModuleList) for child in module.modules()) and module not in set(blocks):
+            return found
+    return blocks[-1]
+
+
+def layout(model):
+    """(stacks, final modules) for `reference.record`."""
+    kind = model.config.model_type
+    if kind.endswith("encoder-decoder"):
+        encoder = blocks_of(body_of(model.encoder))
+        decoder = blocks_of(body_of(model.decoder))
+        cross = lambda block: first(block, "crossattention.self", "crossattention", "encoder_attn")  # noqa: E731
+        stacks = {"encoder": (encoder, attention), "decoder": (decoder, attention), "cross": (decoder, cross)}
+        return stacks, {"encoder": final_of(model.encoder, encoder), "decoder": final_of(model.decoder, decoder)}
+    if kind in ("clip", "siglip") and hasattr(model, "text_model"):
+        vision, text = model.vision_model, model.text_model
+        stacks = {name: (tower.encoder.layers, attention) for name, tower in (("vision", vision), ("text", text))}
+        last = vision.post_layernorm if kind == "siglip" else vision.encoder.layers[-1]
+        return stacks, {"vision": last, "text": text.final_layer_norm}
+    if kind in ("t5", "mt5"):
+        body = getattr(model, "transformer", model)
+        own, other = lambda block: block.layer[0].SelfAttention, lambda block: block.layer[1].EncDecAttention
+        if not hasattr(body, "decoder"):
+            return {"self": (body.encoder.block, own)}, {"self": body.encoder.final_layer_norm}
+        stacks = {"encoder": (body.encoder.block, own), "decoder": (body.decoder.block, own), "cross": (body.decoder.block, other)}
+        return stacks, {name: getattr(body, name).final_layer_norm for name in ("encoder", "decoder")}
+    if kind in ("bart", "mbart", "marian"):
+        body = getattr(model, "model", model)
+        if not hasattr(body, "encoder"):
+            return {"self": (body.decoder.layers, attention)}, {"self": getattr(body.decoder, "layer_norm", body.decoder.layers[-1])}
+        other = lambda block: block.encoder_attn  # noqa: E731
+        stacks = {"encoder": (body.encoder.layers, attention), "decoder": (body.decoder.layers, attention), "cross": (body.decoder.layers, other)}
+        final = {name: getattr(getattr(body, name), "layer_norm", None) for name in ("encoder", "decoder")}
+        return stacks, {name: module for name, module in final.items() if module is not None}
+    blocks = blocks_of(body_of(model))
+    return {"self": (blocks, attention)}, {"self": final_of(model, blocks)}
+
+
+PROJECTIONS = {
+    "deberta-v2": ("query_proj", "key_proj", "value_proj"),
+    "mpnet": ("q", "k", "v"),
+    "gpt_neo": ("q_proj", "k_proj", "v_proj"),
+    "bloom": ("query_key_value",) * 3,
+}
+
+
+@contextmanager
+def trocr_recorded():
+    """TrOCR's attention cannot be replaced, so its sites are computed beside it."""
+    original = TrOCRAttention.forward
+
+    def forward(self, hidden_states, key_value_states=None, attention_mask=None, **options):
+        source = hidden_states if key_value_states is None else key_value_states
+        heads = lambda x: x.view(1, -1, self.num_heads, self.head_dim).transpose(1, 2)  # noqa: E731
+        q, k, v = heads(self.q_proj(hidden_states)), heads(self.k_proj(source)), heads(self.v_proj(source))
+        reference._recording_attention(self, q, k, v, attention_mask, self.scaling)
+        return original(self, hidden_states, key_value_states, attention_mask=attention_mask, **options)
+
+    TrOCRAttention.forward = forward
+    try:
+        yield
+    finally:
+        TrOCRAttention.forward = original
+
+
+def expected_sites(case, model, wide=False):
+    """Every site as PyTorch computes it."""
+    kind = model.config.model_type
+    stacks, final = layout(model)
+    inputs = {key: value.double() if wide and value.is_floating_point() else value for key, value in case.inputs.items()}
+    if case.model.endswith("ForMultipleChoice"):
+        inputs["input_ids"] = inputs["input_ids"][None]
+    with trocr_recorded():
+        sites = record(model, stacks, inputs | case.options, final, PROJECTIONS.get(kind))
+    for name in sites:
+        site = name.rsplit(".", 1)[-1]
+        if site == "scores":
+            # What is hidden has the smallest number there is.
+            sites[name] = sites[name].masked_fill(sites[name] < -1e30, float("-inf"))
+        if kind == "opt" and site == "q":
+            # OPT scales its queries before they reach the attention function; the scale is not part of q.
+            sites[name] = sites[name] * (model.config.hidden_size // model.config.num_attention_heads) ** 0.5
+        if kind == "bloom" and site in "qkv":
+            sites[name] = sites[name].unflatten(-1, (3, -1))[..., "qkv".index(site), :]
+    if kind == "bloom":
+        for name in [name for name in sites if name.endswith(".z")]:
+            sites[name] = sites[name.replace(".z", ".pattern")] @ sites[name.replace(".z", ".v")]
+    if case.model == "ElectraForPreTraining":
+        # One number for “replaced”, whose sigmoid is the softmax of it and zero.
+        sites["logits"] = torch.stack([torch.zeros_like(sites["logits"]), sites["logits"]], -1)
+    return sites
+
+
+YARN = dict(rope_type="yarn", rope_theta=1000.0, factor=4.0, original_max_position_embeddings=24)
+MORE_TEXT = [*IDS, *IDS, *IDS]
+
+
+def encoders():
+    case("bert-minimal", "BertForMaskedLM", minimal=True)
+    case("bert-eps", "BertForMaskedLM", layer_norm_eps=0.05, hidden_act="gelu_new")
+    case("bert-gelu-python", "BertModel", hidden_act="gelu_python")
+    case("bert-gelu-10", "BertModel", hidden_act="gelu_10", refusal="gelu_10")
+    case("bert-mish", "BertModel", hidden_act="mish", refusal="mish")
+    case("bert-untied", "BertForMaskedLM", tie_word_embeddings=False)
+    case("bert-five-segments", "BertModel", type_vocab_size=5)
+    case("bert-chunked", "BertForMaskedLM", chunk_size_feed_forward=4)
+    case("bert-multi-label", "BertForSequenceClassification", num_labels=4, problem_type="multi_label_classification")
+    case("bert-regression", "BertForSequenceClassification", num_labels=1, headless="number")
+    case("bert-pre-training", "BertForPreTraining")
+    case("bert-next-sentence", "BertForNextSentencePrediction", headless="NextSentence")
+    case("bert-questions", "BertForQuestionAnswering", headless="QuestionAnswering")
+    case("bert-choice", "BertForMultipleChoice", headless="MultipleChoice")
+    case("bert-causal", "BertLMHeadModel", is_decoder=True)
+    case("bert-causal-untied", "BertLMHeadModel", is_decoder=True, tie_word_embeddings=False)
+    case("bert-masked-causal", "BertForMaskedLM", is_decoder=True)
+    case("bert-not-causal", "BertLMHeadModel", is_decoder=True, is_causal=False)
+    case("bert-cross-alone", "BertLMHeadModel", is_decoder=True, add_cross_attention=True)
+    for kind in ("relative_key", "relative_key_query"):
+        case(f"bert-{kind.replace('_', '-')}", "BertModel", edit=without(position_embedding_type=kind), refusal="position_embedding_type")  # fmt: skip
+    case("roberta-minimal", "RobertaForMaskedLM", minimal=True)
+    case("roberta-padding-5", "RobertaForMaskedLM", pad_token_id=5, layer_norm_eps=1e-3)
+    case("roberta-causal", "RobertaForCausalLM", is_decoder=True, tie_word_embeddings=False)
+    case("roberta-not-decoder", "RobertaForCausalLM", is_decoder=False)
+    case("roberta-tokens", "RobertaForTokenClassification", num_labels=5, type_vocab_size=3)
+    case("roberta-choice", "RobertaForMultipleChoice", headless="MultipleChoice")
+    case("roberta-relu", "RobertaForMaskedLM", hidden_act="relu")
+    case("xlm-roberta-minimal", "XLMRobertaForMaskedLM", minimal=True)
+    case("xlm-roberta-questions", "XLMRobertaForQuestionAnswering", headless="QuestionAnswering")
+    case("camembert-causal", "CamembertForCausalLM", is_decoder=True)
+    case("camembert-minimal", "CamembertForSequenceClassification", minimal=True, num_labels=7)
+    case("distilbert-minimal", "DistilBertForMaskedLM", minimal=True)
+    case("distilbert-sinusoidal", "DistilBertModel", sinusoidal_pos_embds=True)
+    case("distilbert-tokens", "DistilBertForTokenClassification", activation="relu", num_labels=3)
+    case("distilbert-questions", "DistilBertForQuestionAnswering", headless="QuestionAnswering")
+    case("electra-minimal", "ElectraForPreTraining", minimal=True)
+    case("electra-causal", "ElectraForCausalLM", is_decoder=True)
+    case("electra-tokens", "ElectraForTokenClassification", hidden_act="gelu_new", num_labels=3)
+    case("electra-choice", "ElectraForMultipleChoice", headless="MultipleChoice", summary_activation="relu")
+    case("electra-classifier-relu", "ElectraForSequenceClassification", hidden_act="relu", num_labels=3)
+    case("electra-discriminator-relu", "ElectraForPreTraining", hidden_act="relu", layer_norm_eps=1e-3)
+    case("albert-minimal", "AlbertForMaskedLM", minimal=True)
+    case("albert-groups", "AlbertForMaskedLM", num_hidden_layers=7, num_hidden_groups=3, inner_group_num=2)
+    case("albert-pre-training", "AlbertForPreTraining", hidden_act="relu")
+    case("albert-tokens", "AlbertForTokenClassification", num_labels=3)
+    case("albert-untied", "AlbertForMaskedLM", tie_word_embeddings=False, type_vocab_size=3)
+    case("mpnet-minimal", "MPNetForMaskedLM", minimal=True)
+    case("mpnet-buckets", "MPNetForMaskedLM", relative_attention_num_buckets=40)
+    case("mpnet-tokens", "MPNetForTokenClassification", layer_norm_eps=1e-3, hidden_act="relu", num_labels=3)
+    case("mpnet-questions", "MPNetForQuestionAnswering", headless="QuestionAnswering")
+    case("modernbert-minimal", "ModernBertForMaskedLM", minimal=True)
+    case("modernbert-odd-window", "ModernBertForMaskedLM", local_attention=5, norm_eps=1e-2)
+    linear = dict(rope_type="linear", rope_theta=300.0, factor=3.0)
+    plain = dict(rope_type="default", rope_theta=50.0)
+    case("modernbert-rope-linear", "ModernBertForMaskedLM", rope_parameters=dict(full_attention=linear, sliding_attention=plain))
+    case("modernbert-rope-yarn", "ModernBertForMaskedLM", rope_parameters=dict(full_attention=YARN, sliding_attention=plain), max_position_embeddings=96)
+    case("modernbert-every-2", "ModernBertModel", num_hidden_layers=4, edit=without("layer_types", global_attn_every_n_layers=2))
+    case("modernbert-relu-classes", "ModernBertForSequenceClassification", classifier_activation="relu", hidden_activation="silu", num_labels=3)
+    case("modernbert-questions", "ModernBertForQuestionAnswering", headless="QuestionAnswering")
+    case("modernbert-choice", "ModernBertForMultipleChoice", headless="MultipleChoice")
+    case("modernbert-all-local", "ModernBertForMaskedLM", layer_types=["sliding_attention"] * 3, decoder_bias=False)
+
+
+def deberta():
+    relative = dict(relative_attention=True, position_biased_input=False)
+    both = relative | dict(pos_att_type=["p2c", "c2p"], share_att_key=True, position_buckets=4, norm_rel_ebd="layer_norm")
+    xlarge = both | dict(conv_kernel_size=3, conv_act="gelu", attention_head_size=8)
+    name = "DebertaV2ForMaskedLM"
+    case("deberta-minimal", name, minimal=True)
+    case("deberta-not-relative", name, pos_att_type="p2c|c2p", max_position_embeddings=30)
+    case("deberta-convolution", name, **xlarge)
+    case("deberta-convolution-groups", name, **both, conv_kernel_size=5, conv_groups=3)
+    case("deberta-convolution-even", name, **both, conv_kernel_size=4, refusal="conv_kernel_size")
+    case("deberta-narrow-embeddings", name, **both, embedding_size=16, refusal="embedding_size")
+    case("deberta-far", name, **relative, pos_att_type=["c2p", "p2c"], max_relative_positions=4)
+    case("deberta-few-buckets", name, **both | dict(position_buckets=2), max_relative_positions=5)
+    case("deberta-no-kinds", name, **relative, pos_att_type=[])
+    case("deberta-legacy-head", name, **both, legacy=False, tie_word_embeddings=False)
+    case("deberta-segments", "DebertaV2ForSequenceClassification", **both, type_vocab_size=2, pooler_hidden_act="tanh", num_labels=3)
+    case("deberta-questions", "DebertaV2ForQuestionAnswering", **both, headless="QuestionAnswering")
+    case("deberta-choice", "DebertaV2ForMultipleChoice", **both, headless="MultipleChoice")
+    case("deberta-eps", "DebertaV2ForTokenClassification", **both, layer_norm_eps=0.02, hidden_act="relu", num_labels=3)
+
+
+def gpts():
+    case("gpt2-minimal", "GPT2LMHeadModel", minimal=True)
+    case("gpt2-inverse-layers", "GPT2LMHeadModel", scale_attn_by_inverse_layer_idx=True, scale_attn_weights=False)
+    case("gpt2-upcast", "GPT2LMHeadModel", reorder_and_upcast_attn=True, scale_attn_by_inverse_layer_idx=True)
+    case("gpt2-inner", "GPT2LMHeadModel", n_inner=20, activation_function="relu", layer_norm_epsilon=0.01)
+    case("gpt2-untied", "GPT2LMHeadModel", tie_word_embeddings=False)
+    case("gpt2-classes", "GPT2ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("gpt2-classes-padded-left", "GPT2ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED[::-1])
+    case("gpt2-classes-all-padding", "GPT2ForSequenceClassification", num_labels=3, pad_token_id=0, ids=[0] * 6)
+    case("gpt2-classes-no-padding", "GPT2ForSequenceClassification", num_labels=3, ids=PADDED)
+    case("gpt2-regression", "GPT2ForSequenceClassification", num_labels=1, pad_token_id=0, headless="number")
+    case("gpt2-tokens", "GPT2ForTokenClassification", num_labels=3)
+    case("gpt2-questions", "GPT2ForQuestionAnswering", headless="QuestionAnswering")
+    case("gpt2-not-causal", "GPT2LMHeadModel", is_causal=False)
+    case("gpt2-cross-alone", "GPT2LMHeadModel", add_cross_attention=True)
+    case("gpt-neo-minimal", "GPTNeoForCausalLM", minimal=True, num_layers=24, attention_types=[[["global", "local"], 12]])
+    case("gpt-neo-window-1", "GPTNeoForCausalLM", window_size=1, attention_types=[[["local"], 2]])
+    case("gpt-neo-classes", "GPTNeoForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("gpt-neo-tokens", "GPTNeoForTokenClassification", num_labels=3, activation_function="relu")
+    case("gpt-neo-untied", "GPTNeoForCausalLM", tie_word_embeddings=False, intermediate_size=20)
+    neox = "GPTNeoXForCausalLM"
+    case("gpt-neox-minimal", neox, minimal=True)
+    case("gpt-neox-fully-rotary", neox, rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=1.0))
+    case("gpt-neox-older", neox, edit=without("rope_parameters", rotary_pct=0.5, rotary_emb_base=100))
+    case("gpt-neox-linear", neox, edit=without("rope_parameters", rotary_pct=0.5, rope_scaling={"type": "linear", "factor": 3.0}))
+    case("gpt-neox-tied", neox, tie_word_embeddings=True, hidden_act="gelu_fast")
+    case("gpt-neox-not-causal", neox, is_causal=False)
+    case("gpt-neox-serial-no-bias", neox, use_parallel_residual=False, attention_bias=False, layer_norm_eps=0.01)
+    case("gpt-neox-classes", "GPTNeoXForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("gpt-neox-tokens", "GPTNeoXForTokenClassification", num_labels=3)
+    case("gpt-neox-questions", "GPTNeoXForQuestionAnswering", headless="QuestionAnswering")
+    case("opt-minimal", "OPTForCausalLM", minimal=True)
+    case("opt-no-bias", "OPTForCausalLM", enable_bias=False)
+    case("opt-plain-norms", "OPTForCausalLM", layer_norm_elementwise_affine=False)
+    case("opt-no-final-norm", "OPTForCausalLM", _remove_final_layer_norm=True)
+    case("opt-gelu-untied", "OPTForCausalLM", activation_function="gelu", tie_word_embeddings=False)
+    case("opt-post-norm", "OPTForCausalLM", do_layer_norm_before=False)
+    case("opt-narrow-pre-norm", "OPTForCausalLM", word_embed_proj_dim=16)
+    narrow = dict(word_embed_proj_dim=16, do_layer_norm_before=False)
+    case("opt-narrow-classes", "OPTForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED, **narrow)
+    case("opt-questions", "OPTForQuestionAnswering", headless="QuestionAnswering")
+    case("opt-not-causal", "OPTForCausalLM", is_causal=False)
+    case("bloom-minimal", "BloomForCausalLM", minimal=True)
+    case("bloom-normed-residual", "BloomForCausalLM", apply_residual_connection_post_layernorm=True)
+    case("bloom-untied", "BloomForCausalLM", tie_word_embeddings=False, n_head=3)
+    case("bloom-exact", "BloomForCausalLM", pretraining_tp=2, slow_but_exact=True, layer_norm_epsilon=0.01)
+    case("bloom-n-embed", "BloomForCausalLM", edit=lambda config: config.update(n_embed=config.pop("hidden_size")))
+    case("bloom-classes", "BloomForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("bloom-tokens", "BloomForTokenClassification", num_labels=3)
+    case("bloom-not-causal", "BloomForCausalLM", is_causal=False)
+
+
+def llamas():
+    name = "LlamaForCausalLM"
+    rope = lambda **options: dict(rope_parameters=YARN | options)  # noqa: E731
+    older = lambda **scaling: without("rope_parameters", rope_theta=500.0, rope_scaling=scaling)  # noqa: E731
+    case("llama-minimal", name, minimal=True)
+    case("llama-older-linear", name, edit=older(type="linear", factor=2.0))
+    case("llama-older-dynamic", name, edit=older(type="dynamic", factor=2.0))
+    case("llama-yarn-mscale", name, **rope(mscale=1.3, mscale_all_dim=0.6))
+    case("llama-yarn-one-mscale", name, **rope(mscale=1.3))
+    case("llama-yarn-equal-mscales", name, **rope(mscale=1.0, mscale_all_dim=1.0))
+    case("llama-yarn-attention-factor", name, **rope(attention_factor=0.7, mscale=1.3, mscale_all_dim=0.6))
+    case("llama-yarn-no-truncation", name, **rope(truncate=False, beta_fast=3.0, beta_slow=0.2))
+    case("llama-yarn-betas", name, **rope(beta_fast=3, beta_slow=0.2), ids=MORE_TEXT)
+    case("llama-yarn-small-factor", name, **rope(factor=1.0))
+    case("llama-yarn-two-lengths", name, **rope(), original_max_position_embeddings=8)
+    case("llama-longrope", name, rope_parameters=dict(rope_type="longrope", rope_theta=100.0, short_factor=[1.0, 1.1, 1.5], long_factor=[2.0, 3.0, 5.0], original_max_position_embeddings=24, attention_factor=1.2), ids=MORE_TEXT)
+    case("llama-proportional", name, rope_parameters=dict(rope_type="proportional", rope_theta=100.0, partial_rotary_factor=0.4), head_dim=10)
+    case("llama-3-no-length", name, rope_parameters=dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0))
+    case("llama-partial-rotary", name, edit=without(partial_rotary_factor=0.5))
+    case("llama-window", name, edit=without(sliding_window=3))
+    case("llama-query-scalar", name, edit=without(query_pre_attn_scalar=3, attn_logit_softcapping=2.0, final_logit_softcapping=1.0, qk_layernorm=True, use_parallel_residual=True, use_qkv_bias=True))
+    case("llama-not-causal", name, is_causal=False)
+    case("llama-one-key", name, num_key_value_heads=1, head_dim=14, attention_bias=True)
+    case("llama-mlp-bias", name, mlp_bias=True, hidden_act="gelu", rms_norm_eps=0.01, pretraining_tp=2)
+    case("llama-tokens", "LlamaForTokenClassification", num_labels=3)
+    case("llama-tokens-bare", "LlamaForTokenClassification", num_labels=3, token_classification_bias=False)
+    case("llama-questions", "LlamaForQuestionAnswering", headless="QuestionAnswering")
+    case("llama-classes", "LlamaForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("llama-classes-one", "LlamaForSequenceClassification", num_labels=1, pad_token_id=0, headless="number")
+    case("llama-per-layer", name, edit=without(per_layer_config={"1": {"intermediate_size": 40, "num_key_value_heads": 2}}), refusal="per_layer_config")
+    case("mistral-minimal", "MistralForCausalLM", minimal=True)
+    case("mistral-no-window", "MistralForCausalLM", sliding_window=None)
+    case("mistral-layer-types", "MistralForCausalLM", sliding_window=3, edit=without(layer_types=["full_attention", "sliding_attention"]))
+    case("mistral-not-causal", "MistralForCausalLM", sliding_window=3, is_causal=False)
+    case("mistral-classes", "MistralForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("mistral-tokens", "MistralForTokenClassification", num_labels=3, sliding_window=5)
+    case("mistral-tied", "MistralForCausalLM", tie_word_embeddings=True, head_dim=8)
+    case("qwen2-minimal", "Qwen2ForCausalLM", minimal=True)
+    case("qwen2-no-window", "Qwen2ForCausalLM", edit=without("layer_types", sliding_window=3))
+    case("qwen2-window", "Qwen2ForCausalLM", edit=without("layer_types", sliding_window=3, use_sliding_window=True, max_window_layers=1))
+    case("qwen2-layer-types", "Qwen2ForCausalLM", use_sliding_window=True, sliding_window=3, layer_types=["sliding_attention", "full_attention"])
+    case("qwen2-older-yarn", "Qwen2ForCausalLM", edit=older(type="yarn", factor=4.0, original_max_position_embeddings=24))
+    case("qwen2-not-causal", "Qwen2ForCausalLM", is_causal=False, head_dim=10)
+    case("qwen2-window-not-causal", "Qwen2ForCausalLM", is_causal=False, use_sliding_window=True, sliding_window=3, max_window_layers=1)
+    case("qwen2-classes", "Qwen2ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("qwen2-tokens", "Qwen2ForTokenClassification", num_labels=3, tie_word_embeddings=True)
+    case("qwen3-minimal", "Qwen3ForCausalLM", minimal=True)
+    case("qwen3-no-window", "Qwen3ForCausalLM", edit=without("layer_types", sliding_window=3))
+    case("qwen3-no-flag", "Qwen3ForCausalLM", edit=without("layer_types", "use_sliding_window", sliding_window=3))
+    case("qwen3-window", "Qwen3ForCausalLM", edit=without("layer_types", sliding_window=3, use_sliding_window=True, max_window_layers=1))
+    case("qwen3-bias", "Qwen3ForCausalLM", attention_bias=True, rms_norm_eps=0.01, tie_word_embeddings=True)
+    case("qwen3-classes", "Qwen3ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("qwen3-questions", "Qwen3ForQuestionAnswering", headless="QuestionAnswering")
+
+
+def gemmas():
+    case("gemma-minimal", "GemmaForCausalLM", minimal=True)
+    case("gemma-gelu", "GemmaForCausalLM", edit=without(hidden_act="gelu", hidden_activation=None))
+    case("gemma-relu", "GemmaForCausalLM", edit=without(hidden_act="relu", hidden_activation="gelu_pytorch_tanh"))
+    case("gemma-both-directions", "GemmaForCausalLM", use_bidirectional_attention=True, refusal="use_bidirectional_attention")
+    case("gemma-untied-bias", "GemmaForCausalLM", tie_word_embeddings=False, attention_bias=True, rms_norm_eps=0.01)
+    case("gemma-classes", "GemmaForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("gemma-tokens", "GemmaForTokenClassification", num_labels=3)
+    case("gemma-not-causal", "GemmaForCausalLM", is_causal=False)
+    case("gemma2-minimal", "Gemma2ForCausalLM", minimal=True)
+    case("gemma2-gelu", "Gemma2ForCausalLM", hidden_activation="gelu")
+    case("gemma2-decoy", "Gemma2ForCausalLM", edit=without(hidden_act="silu"))
+    case("gemma2-no-caps", "Gemma2ForCausalLM", attn_logit_softcapping=None, final_logit_softcapping=None)
+    case("gemma2-classes", "Gemma2ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED, final_logit_softcapping=0.5)
+    case("gemma2-tokens", "Gemma2ForTokenClassification", num_labels=3, final_logit_softcapping=0.5)
+    case("gemma2-layer-types", "Gemma2ForCausalLM", sliding_window=3, layer_types=["full_attention", "sliding_attention"], query_pre_attn_scalar=7)
+    case("gemma2-pattern", "Gemma2ForCausalLM", num_hidden_layers=4, sliding_window=3, edit=without("layer_types", sliding_window_pattern=3))
+    case("gemma2-both-directions", "Gemma2ForCausalLM", use_bidirectional_attention=True, refusal="use_bidirectional_attention")
+    case("gemma2-not-causal", "Gemma2ForCausalLM", is_causal=False, sliding_window=3)
+    case("gemma3-minimal", "Gemma3ForCausalLM", minimal=True, num_hidden_layers=7)
+    case("gemma3-both-directions", "Gemma3ForCausalLM", use_bidirectional_attention=True, sliding_window=6)
+    case("gemma3-embedding", "Gemma3TextModel", use_bidirectional_attention=True, sliding_window=5, num_hidden_layers=7)
+    case("gemma3-linear", "Gemma3ForCausalLM", rope_parameters=dict(full_attention=dict(rope_type="linear", factor=8.0, rope_theta=1000.0), sliding_attention=dict(rope_type="default", rope_theta=50.0)), num_hidden_layers=7)
+    case("gemma3-older", "Gemma3ForCausalLM", num_hidden_layers=4, edit=without("rope_parameters", "layer_types", rope_scaling=dict(rope_type="linear", factor=8.0), rope_theta=1000.0, rope_local_base_freq=50.0, sliding_window=3, sliding_window_pattern=2))
+    case("gemma3-older-silent", "Gemma3ForCausalLM", num_hidden_layers=7, edit=without("rope_parameters", "layer_types", sliding_window=3))
+    case("gemma3-classes", "Gemma3TextForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED, final_logit_softcapping=0.5)
+    case("gemma3-caps", "Gemma3ForCausalLM", attn_logit_softcapping=1.5, final_logit_softcapping=2.0, attention_bias=True, tie_word_embeddings=False)
+    case("gemma3-not-causal", "Gemma3ForCausalLM", is_causal=False, sliding_window=3)
+
+
+def phis():
+    half = dict(rope_type="default", rope_theta=100.0)
+    case("phi-minimal", "PhiForCausalLM", minimal=True)
+    case("phi-tied", "PhiForCausalLM", tie_word_embeddings=True)
+    case("phi-fully-rotary", "PhiForCausalLM", rope_parameters=half | dict(partial_rotary_factor=1.0), num_key_value_heads=4)
+    case("phi-older", "PhiForCausalLM", edit=without("rope_parameters", rope_theta=100.0, partial_rotary_factor=0.75, rope_scaling=dict(type="linear", factor=2.0)))
+    case("phi-relu-norms", "PhiForCausalLM", hidden_act="relu", qk_layernorm=True, layer_norm_eps=0.01)
+    case("phi-classes", "PhiForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("phi-tokens", "PhiForTokenClassification", num_labels=3)
+    case("phi-not-causal", "PhiForCausalLM", is_causal=False)
+    case("phi3-minimal", "Phi3ForCausalLM", minimal=True)
+    case("phi3-window", "Phi3ForCausalLM", sliding_window=3)
+    case("phi3-partial", "Phi3ForCausalLM", hidden_size=32, rope_parameters=half | dict(partial_rotary_factor=0.5))
+    long = dict(type="longrope", short_factor=[1.0, 1.1, 1.5], long_factor=[2.0, 3.0, 5.0])
+    case("phi3-older-longrope", "Phi3ForCausalLM", original_max_position_embeddings=24, edit=without("rope_parameters", rope_scaling=long, rope_theta=100.0), ids=MORE_TEXT)
+    case("phi3-classes", "Phi3ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("phi3-tokens", "Phi3ForTokenClassification", num_labels=3)
+    case("phi3-tied", "Phi3ForCausalLM", tie_word_embeddings=True, rms_norm_eps=0.01)
+    case("stablelm-minimal", "StableLmForCausalLM", minimal=True)
+    case("stablelm-older", "StableLmForCausalLM", edit=without("rope_parameters", rope_theta=100.0, partial_rotary_factor=0.5))
+    case("stablelm-parallel", "StableLmForCausalLM", use_parallel_residual=True, num_key_value_heads=4)
+    case("stablelm-norms", "StableLmForCausalLM", qk_layernorm=True, use_qkv_bias=True, num_key_value_heads=1, layer_norm_eps=0.01)
+    case("stablelm-tokens", "StableLmForTokenClassification", num_labels=3, tie_word_embeddings=True)
+    case("stablelm-classes", "StableLmForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("stablelm-not-causal", "StableLmForCausalLM", is_causal=False)
+
+
+def readers_and_writers():
+    target = [0, 17, 4, 33, 8, 25, 40]
+    ended = [*IDS[:-1], 1]
+    t5 = "T5ForConditionalGeneration"
+    case("t5-minimal", t5, minimal=True, target=target)
+    case("t5-gated-silu", t5, feed_forward_proj="gated-silu", target=target)
+    case("t5-gated-gelu", t5, feed_forward_proj="gated-gelu", target=target)
+    case("t5-plain-gelu", t5, feed_forward_proj="gelu", target=target, layer_norm_epsilon=0.01)
+    case("t5-gated-erf", t5, feed_forward_proj="gated-gelu", edit=without(dense_act_fn="gelu"), target=target)
+    case("t5-other-activation", t5, edit=without(dense_act_fn="silu"), target=target)
+    case("t5-no-decoder-layers", t5, edit=without("num_decoder_layers"), num_decoder_layers=2, target=target)
+    case("t5-few-buckets", t5, relative_attention_num_buckets=6, relative_attention_max_distance=5, target=target)
+    case("t5-unscaled", t5, tie_word_embeddings=False, target=target)
+    case("t5-body", "T5Model", target=target)
+    case("t5-tokens", "T5ForTokenClassification", num_labels=3)
+    case("t5-classes", "T5ForSequenceClassification", num_labels=3, ids=ended, decoder_start_token_id=0)
+    case("t5-classes-padded", "T5ForSequenceClassification", num_labels=3, ids=[*IDS[:6], 1, 0, 0, 0], decoder_start_token_id=0)
+    case("t5-questions", "T5ForQuestionAnswering", target=target, decoder_start_token_id=0, headless="QuestionAnswering")
+    case("mt5-minimal", "MT5ForConditionalGeneration", minimal=True, target=target)
+    case("mt5-relu", "MT5ForConditionalGeneration", feed_forward_proj="relu", target=target)
+    case("mt5-encoder", "MT5EncoderModel")
+    bart, classes = "BartForConditionalGeneration", dict(num_labels=3)
+    case("bart-minimal", bart, minimal=True, target=target)
+    case("bart-scaled-relu", bart, scale_embedding=True, activation_function="relu", target=target)
+    case("bart-untied", bart, tie_word_embeddings=False, target=target)
+    case("bart-classes", "BartForSequenceClassification", **classes, ids=[0, *IDS, 2])
+    case("bart-classes-padded", "BartForSequenceClassification", **classes, ids=[0, *IDS[:6], 2, 1, 1, 1])
+    case("bart-classes-two-texts", "BartForSequenceClassification", **classes, ids=[0, *IDS[:4], 2, 2, *IDS[4:8], 2])
+    case("bart-classes-other-start", "BartForSequenceClassification", **classes, ids=[0, *IDS, 2], decoder_start_token_id=5)
+    case("bart-questions", "BartForQuestionAnswering", headless="QuestionAnswering", target=target)
+    case("bart-decoder", "BartForCausalLM", refusal="BartForCausalLM")
+    case("mbart-minimal", "MBartForConditionalGeneration", minimal=True, target=target)
+    case("mbart-gelu-new", "MBartForConditionalGeneration", activation_function="gelu_new", scale_embedding=True, target=target)
+    case("mbart-classes", "MBartForSequenceClassification", **classes, ids=[*IDS, 2, 44])
+    case("mbart-classes-padded", "MBartForSequenceClassification", **classes, ids=[*IDS[:6], 2, 44, 1, 1, 1])
+    case("mbart-questions", "MBartForQuestionAnswering", headless="QuestionAnswering", target=target)
+    case("mbart-decoder", "MBartForCausalLM", refusal="MBartForCausalLM")
+    case("marian-minimal", "MarianMTModel", minimal=True, target=target)
+    case("marian-relu", "MarianMTModel", activation_function="relu", scale_embedding=True, target=target)
+    case("marian-body", "MarianModel", target=target)
+    case("marian-decoder", "MarianForCausalLM", refusal="MarianForCausalLM")
+
+
+def pictures():
+    square, vit = (16, 16), "ViTForImageClassification"
+    larger = dict(interpolate_pos_encoding=True)
+    case("vit-minimal", vit, minimal=True, size=square)
+    case("vit-oblong-patches", vit, patch_size=[4, 2], size=square)
+    case("vit-uneven", vit, image_size=18, size=(18, 18))
+    case("vit-interpolated", vit, size=(20, 28), options=larger)
+    case("vit-gray", vit, num_channels=1, size=square, refusal="channels")
+    case("vit-head-dim", vit, size=square, edit=without(), head_dim=10)
+    case("vit-eps", vit, layer_norm_eps=0.05, hidden_act="gelu_new", qkv_bias=False, num_labels=4, size=square)
+    case("vit-masked", "ViTForMaskedImageModeling", encoder_stride=4, size=square, headless="MaskedImageModeling")
+    case("vit-pooler", "ViTModel", pooler_act="relu", pooler_output_size=10, size=square)
+    case("deit-minimal", "DeiTForImageClassification", minimal=True, size=square)
+    case("deit-interpolated", "DeiTForImageClassificationWithTeacher", size=(20, 12), options=larger, num_labels=4)
+    case("deit-no-bias", "DeiTModel", qkv_bias=False, hidden_act="relu", size=square)
+    case("deit-masked", "DeiTForMaskedImageModeling", encoder_stride=4, size=square, headless="MaskedImageModeling")
+    beit = "BeitForImageClassification"
+    case("beit-minimal", beit, minimal=True, size=square)
+    case("beit-both-biases", beit, use_relative_position_bias=True, use_shared_relative_position_bias=True, size=square)
+    case("beit-absolute-interpolated", beit, use_absolute_position_embeddings=True, use_relative_position_bias=True, size=(20, 28))
+    case("beit-first-token", beit, use_mean_pooling=False, num_labels=4, size=square)
+    case("beit-masked", "BeitForMaskedImageModeling", use_mask_token=True, size=square, headless="MaskedImageModeling")
+    case("beit-no-scale", beit, layer_scale_init_value=0.0, hidden_act="relu", size=square)
+    case("beit-body", "BeitModel", use_shared_relative_position_bias=True, size=(12, 24))
+    case("dinov2-minimal", "Dinov2ForImageClassification", minimal=True, patch_size=7, image_size=28, size=(28, 28))
+    case("dinov2-no-mask-token", "Dinov2Model", use_mask_token=False, qkv_bias=False, size=square)
+    case("dinov2-other-grid", "Dinov2ForImageClassification", size=(28, 20), num_labels=4)
+    case("dinov2-gated-classes", "Dinov2ForImageClassification", use_swiglu_ffn=True, mlp_ratio=3, layerscale_value=0.3, size=square)
+    case("registers-minimal", "Dinov2WithRegistersForImageClassification", minimal=True, size=square)
+    case("registers-none", "Dinov2WithRegistersModel", num_register_tokens=0, size=square)
+    case("registers-gated", "Dinov2WithRegistersModel", use_swiglu_ffn=True, num_register_tokens=7, size=(12, 24))
+    clip = "CLIPModel"
+    case("clip-minimal", clip, minimal=True, size=square)
+    case("clip-gelu", clip, vision_config=dict(hidden_act="gelu", layer_norm_eps=0.01), text_config=dict(hidden_act="relu"), size=square)
+    case("clip-two-ends", clip, ids=[1, 7, 52, 8, 52, 60], size=square)
+    case("clip-no-end", clip, ids=[1, 7, 33, 8, 41, 60], size=square)
+    case("clip-older", clip, edit=lambda config: config.update(text_config_dict=config.pop("text_config")), size=square)
+    case("clip-other-grid", clip, vision_config=dict(patch_size=8), size=(24, 16), options=larger)
+    case("clip-vision-minimal", "CLIPVisionModel", minimal=True, size=square)
+    case("clip-vision-projection", "CLIPVisionModelWithProjection", projection_dim=10, size=square)
+    case("siglip-minimal", "SiglipModel", minimal=True, size=square)
+    case("siglip-relu", "SiglipModel", vision_config=dict(hidden_act="relu", layer_norm_eps=0.01), size=square)
+    case("siglip-vision-minimal", "SiglipVisionModel", minimal=True, size=square)
+    case("siglip-vision-bare", "SiglipVisionModel", vision_use_head=False, size=square)
+    case("siglip-classes", "SiglipForImageClassification", num_labels=4, size=square)
+
+
+def pairs():
+    square, target = (16, 16), [2, 17, 4, 33, 8, 25]
+    looking, reading = "VisionEncoderDecoderModel", "EncoderDecoderModel"
+    gpt2 = ("GPT2LMHeadModel", dict(scale_attn_by_inverse_layer_idx=True))
+    case("pair-beit-gpt2", looking, parts=(("BeitModel", dict(use_relative_position_bias=True)), gpt2), size=square, target=target)
+    case("pair-dinov2-bert", looking, parts=(("Dinov2Model", dict(hidden_size=18)), ("BertLMHeadModel", {})), size=square, target=target)
+    case("pair-deit-electra", looking, parts=(("DeiTModel", {}), ("ElectraForCausalLM", {})), size=square, target=target)
+    case("pair-clip-gpt2", looking, parts=(("CLIPVisionModel", {}), ("GPT2LMHeadModel", {})), size=square, target=target)
+    trocr = dict(cross_attention_hidden_size=24, activation_function="relu", scale_embedding=True)
+    case("pair-vit-trocr", looking, parts=(("ViTModel", {}), ("TrOCRForCausalLM", trocr)), size=square, target=target)
+    case("pair-bert-gpt2", reading, parts=(("BertModel", dict(hidden_size=18)), ("GPT2LMHeadModel", {})), target=target)
+    case("pair-roberta-roberta", reading, parts=(("RobertaModel", {}), ("RobertaForCausalLM", {})), target=target)
+    case("pair-distilbert-bert", reading, parts=(("DistilBertModel", {}), ("BertLMHeadModel", dict(hidden_act="relu"))), target=target)
+    case("pair-camembert-camembert", reading, parts=(("CamembertModel", {}), ("CamembertForCausalLM", {})), target=target)
+
+
+for family in (encoders, deberta, gpts, llamas, gemmas, phis, readers_and_writers, pictures, pairs):
+    family()
