@@ -6,6 +6,7 @@
 //! - [`capture`]: what was seen in one forward pass, as immutable `f32` data.
 //! - [`analysis`]: pure functions on captures.
 //! - [`raster`]: pure pixels: colour maps, heatmaps, overlays.
+//! - [`figure`]: display lists, the typesetter, and the writers of SVG, PDF and PNG.
 //! - [`hub`]: the Hugging Face cache, and downloads into it.
 //! - [`model`]: the instrumented forward pass; the only module that names candle.
 //! - [`export`]: files out.
@@ -22,6 +23,8 @@ pub mod capture;
 
 pub mod analysis;
 pub mod raster;
+
+pub mod figure;
 
 pub mod hub;
 pub mod model;

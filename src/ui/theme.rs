@@ -1,6 +1,9 @@
-//! Every colour, stroke and size of the window, in light and dark.
+//! Every colour, stroke and size of the window, in light and dark. Colours that figures share are in
+//! `figure/palette.rs`.
 
 use eframe::egui::{Color32, CornerRadius, FontFamily, FontId, Stroke, Style, TextStyle, Visuals, style};
+
+use crate::figure::{list::Rgba, palette::Palette};
 
 /// The grid everything sits on, in points.
 pub const GRID: f32 = 4.0;
@@ -8,6 +11,8 @@ pub const GRID: f32 = 4.0;
 /// Colours that mean something, for one appearance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Theme {
+    /// The colours that figures share.
+    pub palette: Palette,
     /// Whether this is the dark appearance.
     pub dark: bool,
     /// Ground of the centre.
@@ -47,81 +52,45 @@ pub mod text_size {
 impl Theme {
     /// The light appearance.
     pub const fn light() -> Self {
-        Self {
-            dark: false,
-            canvas: Color32::from_rgb(255, 255, 255),
-            panel: Color32::from_rgb(246, 247, 249),
-            text: Color32::from_rgb(28, 31, 36),
-            text_weak: Color32::from_rgb(98, 105, 117),
-            rule: Color32::from_rgb(222, 225, 230),
-            accent: Color32::from_rgb(37, 99, 205),
-            query: Color32::from_rgb(22, 140, 84),
-            key: Color32::from_rgb(208, 56, 132),
-            error: Color32::from_rgb(190, 38, 38),
-            warning: Color32::from_rgb(161, 98, 7),
-            masked: Color32::from_rgb(236, 238, 241),
-        }
+        Self::of(Palette::LIGHT, Color32::from_rgb(246, 247, 249), [[190, 38, 38], [161, 98, 7]])
     }
 
     /// The dark appearance.
     pub const fn dark() -> Self {
+        Self::of(Palette::DARK, Color32::from_rgb(27, 30, 36), [[248, 113, 113], [234, 179, 8]])
+    }
+
+    const fn of(palette: Palette, panel: Color32, [error, warning]: [[u8; 3]; 2]) -> Self {
         Self {
-            dark: true,
-            canvas: Color32::from_rgb(19, 21, 25),
-            panel: Color32::from_rgb(27, 30, 36),
-            text: Color32::from_rgb(226, 229, 234),
-            text_weak: Color32::from_rgb(146, 154, 167),
-            rule: Color32::from_rgb(48, 53, 62),
-            accent: Color32::from_rgb(110, 160, 255),
-            query: Color32::from_rgb(74, 201, 134),
-            key: Color32::from_rgb(244, 114, 182),
-            error: Color32::from_rgb(248, 113, 113),
-            warning: Color32::from_rgb(234, 179, 8),
-            masked: Color32::from_rgb(33, 37, 44),
+            palette,
+            dark: palette.dark,
+            canvas: opaque(palette.canvas),
+            panel,
+            text: opaque(palette.text),
+            text_weak: opaque(palette.text_weak),
+            rule: opaque(palette.rule),
+            accent: opaque(palette.accent),
+            query: opaque(palette.query),
+            key: opaque(palette.key),
+            error: Color32::from_rgb(error[0], error[1], error[2]),
+            warning: Color32::from_rgb(warning[0], warning[1], warning[2]),
+            masked: opaque(palette.masked),
         }
     }
 
-    /// The colour of head `head`: eight distinguishable hues (Okabe–Ito, adjusted per appearance).
-    /// Heads beyond eight repeat hues, so callers add a pattern or a label (see [`Self::head_repeat`]).
+    /// The colour of head `head`; see [`Palette::head`].
     pub const fn head_color(&self, head: usize) -> Color32 {
-        const LIGHT: [Color32; 8] = [
-            Color32::from_rgb(0, 114, 178),
-            Color32::from_rgb(213, 94, 0),
-            Color32::from_rgb(0, 138, 100),
-            Color32::from_rgb(186, 84, 147),
-            Color32::from_rgb(170, 124, 0),
-            Color32::from_rgb(48, 150, 205),
-            Color32::from_rgb(112, 72, 188),
-            Color32::from_rgb(110, 110, 110),
-        ];
-        const DARK: [Color32; 8] = [
-            Color32::from_rgb(86, 160, 235),
-            Color32::from_rgb(255, 140, 66),
-            Color32::from_rgb(52, 199, 150),
-            Color32::from_rgb(228, 136, 190),
-            Color32::from_rgb(240, 214, 66),
-            Color32::from_rgb(120, 210, 250),
-            Color32::from_rgb(176, 148, 255),
-            Color32::from_rgb(180, 184, 190),
-        ];
-        if self.dark { DARK[head % 8] } else { LIGHT[head % 8] }
+        opaque(self.palette.head(head))
     }
 
-    /// How often the hue of head `head` was used before: 0 for the first eight heads.
+    /// How often the hue of head `head` was used before: 0 for the first ones.
     pub const fn head_repeat(head: usize) -> usize {
-        head / 8
+        Palette::head_repeat(head)
     }
 
     /// The colour of position `t` of a sequence, `0..=1` from first to last.
     pub fn position_color(&self, t: f32) -> Color32 {
-        let (from, to) = if self.dark {
-            ([255.0, 205.0, 86.0], [120.0, 110.0, 255.0])
-        } else {
-            ([224.0, 150.0, 0.0], [70.0, 50.0, 190.0])
-        };
-        let t = t.clamp(0.0, 1.0);
-        let mix = |a: f32, b: f32| (b - a).mul_add(t, a).round() as u8;
-        Color32::from_rgb(mix(from[0], to[0]), mix(from[1], to[1]), mix(from[2], to[2]))
+        opaque(self.palette.position(t))
     }
 
     /// The egui style of this appearance.
@@ -163,4 +132,8 @@ impl Theme {
         .into();
         style
     }
+}
+
+const fn opaque([red, green, blue, _]: Rgba) -> Color32 {
+    Color32::from_rgb(red, green, blue)
 }

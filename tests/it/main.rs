@@ -19,6 +19,8 @@ mod foreign;
 mod gallery;
 /// Texts that a model writes: limits, chance, cancelling, files.
 mod generation;
+/// Figures as files: SVG, PDF and PNG of one display list.
+mod figure;
 /// Broken, lying and absurd checkpoints.
 mod hostile_models;
 /// Downloads from a server on this machine: what is fetched, resumed, refused, and what is left behind.

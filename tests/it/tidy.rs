@@ -9,17 +9,18 @@ use std::{
 const MAX_LINES: usize = 800;
 
 /// Each layer and the sibling layers it may name. `ids` and `spec` are free for all.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("capture", &[]),
     ("analysis", &["capture"]),
     ("raster", &["capture", "analysis"]),
+    ("figure", &["capture", "analysis", "raster"]),
     ("hub", &[]),
     ("model", &["capture", "analysis", "hub"]),
     ("export", &["capture", "analysis", "raster"]),
     ("worker", &["capture", "analysis", "hub", "model", "export"]),
     ("session", &["capture", "analysis", "worker"]),
-    ("cli", &["capture", "analysis", "raster", "hub", "model", "export", "worker", "session"]),
-    ("ui", &["capture", "analysis", "raster", "export", "worker", "session", "cli"]),
+    ("cli", &["capture", "analysis", "raster", "figure", "hub", "model", "export", "worker", "session"]),
+    ("ui", &["capture", "analysis", "raster", "figure", "export", "worker", "session", "cli"]),
 ];
 
 /// Words that only one part of the tree may use, where, and why.

@@ -1,0 +1,154 @@
+//! PDF: one page, vectors and text, fonts embedded as subsets.
+
+use krilla::{
+    Document,
+    color::rgb,
+    geom as kg,
+    image::Image,
+    metadata::Metadata,
+    num::NormalizedF32,
+    page::PageSettings,
+    paint::{Fill, FillRule},
+    surface::Surface,
+    text::{Font, GlyphId, KrillaGlyph},
+};
+
+use super::WriteError;
+use crate::figure::{
+    list::{Cells, Figure, Item, Rgba, Run, Text},
+    path::{Path, Segment},
+};
+
+/// The figure as a PDF file of one page; one point is one of PDF's units. The same figure gives the same
+/// bytes.
+///
+/// # Errors
+/// No area, or a font that cannot be embedded.
+pub fn pdf(figure: &Figure) -> Result<Vec<u8>, WriteError> {
+    let (width, height) = (figure.size.x, figure.size.y);
+    let page = PageSettings::from_wh(width, height).filter(|_| width.is_finite() && height.is_finite());
+    let page = page.ok_or(WriteError::NoArea { width, height })?;
+    let fonts = figure.faces.iter().map(|face| Font::new(face.data().clone().into(), face.index()));
+    let mut document = Document::new();
+    let mut page = document.start_page_with(page);
+    let mut surface = page.surface();
+    let mut writer = Writer { figure, fonts: fonts.collect(), pictures: Vec::new() };
+    writer.items(&mut surface, &figure.items)?;
+    surface.finish();
+    page.finish();
+    document.set_metadata(
+        Metadata::new()
+            .title(figure.title.clone())
+            .description(figure.provenance.clone())
+            .creator(concat!("AttnScope ", env!("CARGO_PKG_VERSION")).to_owned()),
+    );
+    document.finish().map_err(|error| WriteError::Pdf(format!("{error:?}")))
+}
+
+struct Writer<'a> {
+    figure: &'a Figure,
+    /// One per face; `None` for those that cannot be embedded, which matters only when one is used.
+    fonts: Vec<Option<Font>>,
+    /// Pictures that are drawn more than once are stored once.
+    pictures: Vec<(*const u8, Image)>,
+}
+
+impl Writer<'_> {
+    fn items(&mut self, surface: &mut Surface<'_>, items: &[Item]) -> Result<(), WriteError> {
+        for item in items {
+            match item {
+                Item::Fill(path, color) => fill(surface, path, *color),
+                Item::Lines(lines) => {
+                    for line in lines.iter() {
+                        fill(surface, &line.outline(), line.color);
+                    }
+                }
+                Item::Clip(rect, inner) => {
+                    let Some(clip) = pdf_path(&Path::rect(*rect)) else { continue };
+                    surface.push_clip_path(&clip, &FillRule::NonZero);
+                    let drawn = self.items(surface, inner);
+                    surface.pop();
+                    drawn?;
+                }
+                Item::Cells(cells) => self.cells(surface, cells),
+                Item::Text(text) => self.text(surface, text)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn cells(&mut self, surface: &mut Surface<'_>, cells: &Cells) {
+        let Some(size) = kg::Size::from_wh(cells.rect.width(), cells.rect.height()) else { return };
+        let key = cells.rgba.as_ptr();
+        let known = self.pictures.iter().find(|(known, _)| *known == key).map(|(_, image)| image.clone());
+        let image = known.unwrap_or_else(|| {
+            // Not interpolated: what is crisp stays crisp. Smooth pictures have pixels enough.
+            let image = Image::from_rgba8(cells.rgba.to_vec(), cells.size[0], cells.size[1]);
+            self.pictures.push((key, image.clone()));
+            image
+        });
+        surface.push_transform(&kg::Transform::from_translate(cells.rect.left(), cells.rect.top()));
+        surface.draw_image(image, size);
+        surface.pop();
+    }
+
+    fn text(&self, surface: &mut Surface<'_>, text: &Text) -> Result<(), WriteError> {
+        let (sin, cos) = text.angle.sin_cos();
+        surface.push_transform(&kg::Transform::from_row(cos, sin, -sin, cos, text.at.x, text.at.y));
+        // Neither fill nor stroke would mean black.
+        surface.set_fill(Some(paint(text.color)));
+        let mut pen = 0.0;
+        for run in &text.runs {
+            let font = match self.fonts.get(run.face) {
+                Some(Some(font)) => font.clone(),
+                _ => {
+                    surface.pop();
+                    let name = self.figure.faces.get(run.face).map_or("?", |face| face.name());
+                    return Err(WriteError::Font(name.to_owned()));
+                }
+            };
+            let start = pen;
+            let glyphs = embedded(run, text.size, &mut pen);
+            surface.draw_glyphs(kg::Point::from_xy(start, 0.0), &glyphs, font, &text.text, text.size, false);
+        }
+        surface.pop();
+        Ok(())
+    }
+}
+
+/// Glyphs in em, offsets relative to the pen. Each has its cluster's bytes, from which text is extracted.
+fn embedded(run: &Run, size: f32, pen: &mut f32) -> Vec<KrillaGlyph> {
+    let glyph = |glyph: &crate::figure::list::Glyph| {
+        let offset = glyph.x - *pen;
+        *pen += glyph.advance;
+        let id = GlyphId::new(glyph.id);
+        KrillaGlyph::new(id, glyph.advance / size, offset / size, -glyph.y / size, 0.0, glyph.text.clone(), None)
+    };
+    run.glyphs.iter().map(glyph).collect()
+}
+
+fn fill(surface: &mut Surface<'_>, path: &Path, color: Rgba) {
+    if let Some(path) = pdf_path(path) {
+        surface.set_fill(Some(paint(color)));
+        surface.draw_path(&path);
+    }
+}
+
+fn paint([red, green, blue, alpha]: Rgba) -> Fill {
+    let opacity = NormalizedF32::new(f32::from(alpha) / 255.0).unwrap_or(NormalizedF32::ONE);
+    Fill { paint: rgb::Color::new(red, green, blue).into(), opacity, rule: FillRule::NonZero }
+}
+
+/// `None` for a path without an area.
+fn pdf_path(path: &Path) -> Option<kg::Path> {
+    let mut builder = kg::PathBuilder::new();
+    for segment in path.segments() {
+        match *segment {
+            Segment::Move(to) => builder.move_to(to.x, to.y),
+            Segment::Line(to) => builder.line_to(to.x, to.y),
+            Segment::Cubic(a, b, to) => builder.cubic_to(a.x, a.y, b.x, b.y, to.x, to.y),
+            Segment::Close => builder.close(),
+        }
+    }
+    builder.finish()
+}
