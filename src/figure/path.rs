@@ -53,10 +53,12 @@ impl Path {
         let [left_top, right_top, right_bottom, left_bottom] = corners(rect);
         // Clockwise from the left end of the top edge.
         path.0.push(Segment::Move(left_top + vec2(r, 0.0)));
-        for (corner, (before, after)) in [right_top, right_bottom, left_bottom, left_top]
-            .into_iter()
-            .zip([(vec2(-r, 0.0), starts[0]), (vec2(0.0, -r), starts[1]), (vec2(r, 0.0), starts[2]), (vec2(0.0, r), starts[3])])
-        {
+        for (corner, (before, after)) in [right_top, right_bottom, left_bottom, left_top].into_iter().zip([
+            (vec2(-r, 0.0), starts[0]),
+            (vec2(0.0, -r), starts[1]),
+            (vec2(r, 0.0), starts[2]),
+            (vec2(0.0, r), starts[3]),
+        ]) {
             let (from, to) = (corner + before, corner + after);
             path.0.push(Segment::Line(from));
             let towards = |point: Pos2| point + (corner - point) * QUARTER;

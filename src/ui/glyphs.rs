@@ -11,7 +11,8 @@ use crate::figure::font::SYMBOLS;
 pub fn install(ctx: &egui::Context) {
     let mut fonts = FontDefinitions::default();
     fonts.font_data.insert("symbols".to_owned(), Arc::new(FontData::from_static(SYMBOLS)));
-    for (family, more) in [(FontFamily::Proportional, &["symbols", "Hack"][..]), (FontFamily::Monospace, &["symbols"])] {
+    for (family, more) in [(FontFamily::Proportional, &["symbols", "Hack"][..]), (FontFamily::Monospace, &["symbols"])]
+    {
         if let Some(names) = fonts.families.get_mut(&family) {
             let first = 1.min(names.len());
             names.splice(first..first, more.iter().map(|name| (*name).to_owned()));

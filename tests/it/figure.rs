@@ -54,7 +54,10 @@ fn figure(source: FontSource) -> (Figure, Typesetter) {
     let rect = Rect::from_min_size(pos2(216.0, 10.0), vec2(130.0, 130.0));
     items.push(Item::Cells(Cells { rect, size: [64, 64], rgba, sampling: Sampling::Crisp }));
     items.push(Item::Fill(Path::frame(rect.expand(1.0), 1.0), [98, 105, 117, 255]));
-    items.push(Item::Fill(Path::rounded(Rect::from_min_size(pos2(216.0, 150.0), vec2(40.0, 16.0)), 5.0), [208, 56, 132, 60]));
+    items.push(Item::Fill(
+        Path::rounded(Rect::from_min_size(pos2(216.0, 150.0), vec2(40.0, 16.0)), 5.0),
+        [208, 56, 132, 60],
+    ));
     items.push(Item::Fill(Path::ring(pos2(280.0, 158.0), 7.0, 2.0), [22, 140, 84, 255]));
     let provenance = r#"{"model":"demo <&> “quoted”"}"#.to_owned();
     let faces = type_.faces().to_vec();
@@ -148,8 +151,13 @@ fn right_to_left_text_stands_in_reading_order() {
         // A machine without a Hebrew font draws boxes; their order is the same, so the test goes on.
         assert_eq!(type_.missing().count(), 4);
     }
-    let starts: Vec<usize> =
-        line.runs.iter().flat_map(|run| &run.glyphs).map(|glyph| glyph.text.start).filter(|at| *at >= 3 && *at < 11).collect();
+    let starts: Vec<usize> = line
+        .runs
+        .iter()
+        .flat_map(|run| &run.glyphs)
+        .map(|glyph| glyph.text.start)
+        .filter(|at| *at >= 3 && *at < 11)
+        .collect();
     assert!(starts.is_sorted_by(|a, b| a > b), "from left to right the last letter comes first: {starts:?}");
     let x: Vec<f32> = line.runs.iter().flat_map(|run| &run.glyphs).map(|glyph| glyph.x).collect();
     assert!(x.is_sorted());

@@ -13,14 +13,14 @@ mod edits;
 /// Pictures and other files out.
 mod export;
 mod families;
+/// Figures as files: SVG, PDF and PNG of one display list.
+mod figure;
 /// Attention of other programs: documented snippets, lists, arrays, and hostile ones.
 mod foreign;
 /// The examples: what each claims, measured on its bundled model.
 mod gallery;
 /// Texts that a model writes: limits, chance, cancelling, files.
 mod generation;
-/// Figures as files: SVG, PDF and PNG of one display list.
-mod figure;
 /// Broken, lying and absurd checkpoints.
 mod hostile_models;
 /// Downloads from a server on this machine: what is fetched, resumed, refused, and what is left behind.

@@ -24,10 +24,12 @@ const LAYERS: [(&str, &[&str]); 11] = [
 ];
 
 /// Words that only one part of the tree may use, where, and why.
-const RESERVED: [(&[&str], &[&str], &str); 4] = [
+const RESERVED: [(&[&str], &[&str], &str); 5] = [
     (&["candle_core", "candle_nn", "candle_transformers"], &["src/model/"], "the engine stays in model/"),
     (&["ureq", "ring::digest"], &["src/hub/"], "the network stays in hub/"),
     (&["egui::", "eframe", "egui_plot", "rfd::"], &["src/ui/", "src/main.rs"], "the window stays in ui/"),
+    // `emath` is free for all: points and rectangles, the same for the window and for files.
+    (&["krilla", "vello_cpu", "harfrust", "epaint::text"], &["src/figure/", "src/ui/"], "writers stay in figure/"),
     (
         &["std::fs", "std::thread", "std::time", "Instant::now", "std::net", "rayon"],
         &[
@@ -40,7 +42,7 @@ const RESERVED: [(&[&str], &[&str], &str); 4] = [
             "src/ui/",
             "src/main.rs",
         ],
-        "capture, raster and session do no IO, start no thread and read no clock",
+        "capture, raster, figure and session do no IO, start no thread and read no clock",
     ),
 ];
 

@@ -205,9 +205,5 @@ impl Typesetter {
 /// Characters that have no place on a line, or in an XML file, become the replacement character.
 fn printable(text: &str) -> Cow<'_, str> {
     let unprintable = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}');
-    if text.contains(unprintable) {
-        Cow::Owned(text.replace(unprintable, "\u{fffd}"))
-    } else {
-        Cow::Borrowed(text)
-    }
+    if text.contains(unprintable) { Cow::Owned(text.replace(unprintable, "\u{fffd}")) } else { Cow::Borrowed(text) }
 }

@@ -39,7 +39,8 @@ pub(super) fn bez_path(path: &Path) -> BezPath {
 
 /// From a text's own coordinates (baseline, from its start) to the figure's.
 pub(super) fn placement(text: &Text) -> Affine {
-    Affine::translate(KurboVec2::new(f64::from(text.at.x), f64::from(text.at.y))) * Affine::rotate(f64::from(text.angle))
+    Affine::translate(KurboVec2::new(f64::from(text.at.x), f64::from(text.at.y)))
+        * Affine::rotate(f64::from(text.angle))
 }
 
 /// A rectangle of kurbo's.

@@ -104,7 +104,10 @@ impl<'a> Writer<'a> {
                     self.n_clips += 1;
                     let id = self.n_clips;
                     let clip = Path::rect(*rect);
-                    put(&mut self.defs, format_args!("<clipPath id=\"c{id}\"><path d=\"{}\"/></clipPath>\n", Data(&clip)));
+                    put(
+                        &mut self.defs,
+                        format_args!("<clipPath id=\"c{id}\"><path d=\"{}\"/></clipPath>\n", Data(&clip)),
+                    );
                     put(&mut self.body, format_args!("<g clip-path=\"url(#c{id})\">\n"));
                     self.items(inner);
                     self.body.push_str("</g>\n");
@@ -208,7 +211,8 @@ impl<'a> Writer<'a> {
     /// The text itself, as wide as its outlines. Not `fill="none"`, which cannot be selected.
     fn overlay(&mut self, text: &Text) {
         // Text that begins from right to left starts at its right end.
-        let direction = if text.right_to_left { format!(" direction=\"rtl\" x=\"{}\"", Num(text.width)) } else { String::new() };
+        let direction =
+            if text.right_to_left { format!(" direction=\"rtl\" x=\"{}\"", Num(text.width)) } else { String::new() };
         put(
             &mut self.body,
             format_args!(
