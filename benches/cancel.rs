@@ -6,11 +6,15 @@
 use std::{cell::RefCell, fs, path::Path, sync::Arc};
 
 use attnscope::{
-    ids::JobId,
+    ids::{DocumentId, JobId, ModelId},
     worker::{EventKind, Input, Lane, ModelEngine, ModelSource, Request, Stage, Worker},
 };
 use divan::Bencher;
 use safetensors::{Dtype, tensor::TensorView};
+
+/// The only document and the only model of this benchmark.
+const DOCUMENT: DocumentId = DocumentId(1);
+const MODEL: ModelId = ModelId(1);
 
 const D_MODEL: usize = 768;
 const D_MLP: usize = 3072;
@@ -92,19 +96,29 @@ fn cancel_bert_base_512(bencher: Bencher<'_, '_>) {
     write_checkpoint(folder.path());
     let worker = Worker::spawn(ModelEngine::new().unwrap(), Arc::new(|| ())).unwrap();
     let session = RefCell::new(Session { worker, job: 0 });
-    session.borrow_mut().submit(Request::Load(ModelSource::Path(folder.path().to_owned())));
+    session.borrow_mut().submit(Request::Load {
+        id: MODEL,
+        document: DOCUMENT,
+        source: ModelSource::Path(folder.path().to_owned()),
+        replaces: None,
+    });
     session.borrow_mut().wait(|kind| matches!(kind, EventKind::Loaded(_)));
     bencher
         .with_inputs(|| {
             let mut session = session.borrow_mut();
-            session.submit(Request::Run(Input::Ids(vec![5; N_TOKENS]), None));
+            session.submit(Request::Run {
+                document: DOCUMENT,
+                model: MODEL,
+                input: Input::Ids(vec![5; N_TOKENS]),
+                generation: None,
+            });
             session.wait(
                 |kind| matches!(kind, EventKind::Progress(at) if at.stage == Stage::Forward && at.done >= N_LAYERS / 2),
             );
         })
         .bench_local_values(|()| {
             let mut session = session.borrow_mut();
-            session.worker.cancel(Lane::Run);
+            session.worker.cancel(Lane::Run(DOCUMENT));
             session.wait(|kind| matches!(kind, EventKind::Cancelled));
         });
 }

@@ -14,7 +14,7 @@ use attnscope::{
     capture::Capture,
     ids::StackKind,
     session::{Focus, Loadable, Session, Settings, ViewKind},
-    ui::{CommandQueue, ViewCtx, theme::Theme, views::Views},
+    ui::{Asked, CommandQueue, PanelCtx, theme::Theme, views::Views},
 };
 use eframe::egui::{Context, Event, RawInput, Rect, pos2, vec2};
 
@@ -36,18 +36,18 @@ struct Stage {
 impl Stage {
     fn new(view: ViewKind) -> Self {
         let mut session = Session::new(Settings::default());
-        session.capture = Loadable::Ready(Arc::clone(&CAPTURE));
+        session.documents[0].capture = Loadable::Ready(Arc::clone(&CAPTURE));
         if let Some(projection) = &*PROJECTION {
-            session.projection = Loadable::Ready(Arc::clone(projection));
+            session.panes.active_mut().projection = Loadable::Ready(Arc::clone(projection));
         }
-        session.view = view;
+        session.panes.active_mut().view = view;
         let ctx = Context::default();
         ctx.set_global_style(Theme::light().style());
         let mut stage = Self { ctx, session, views: Views::default(), frame: 0 };
         // Fonts are loaded once per program, not per view.
-        stage.session.capture = Loadable::Empty;
+        stage.session.documents[0].capture = Loadable::Empty;
         stage.draw();
-        stage.session.capture = Loadable::Ready(Arc::clone(&CAPTURE));
+        stage.session.documents[0].capture = Loadable::Ready(Arc::clone(&CAPTURE));
         stage
     }
 
@@ -64,10 +64,10 @@ impl Stage {
         let theme = Theme::light();
         let commands = CommandQueue::default();
         let output = self.ctx.run_ui(input, |ui| {
-            let cx = ViewCtx { session: &self.session, theme: &theme, commands: &commands };
-            self.views.ui(self.session.view, ui, &cx);
+            let cx = PanelCtx::new(&self.session, &theme, &commands);
+            self.views.ui(self.session.pane().view, ui, &cx);
         });
-        for command in commands.take() {
+        for Asked { command, .. } in commands.take() {
             let _ = self.session.apply(command);
         }
         let (shapes, pixels_per_point) = (output.shapes.clone(), output.pixels_per_point);
@@ -96,7 +96,7 @@ fn hovering(bencher: divan::Bencher<'_, '_>, view: ViewKind) {
 #[divan::bench(args = VIEWS, sample_count = 100)]
 fn pinned(bencher: divan::Bencher<'_, '_>, view: ViewKind) {
     let mut stage = Stage::new(view);
-    stage.session.selection.pinned = Focus::query(20);
+    stage.session.panes.active_mut().selection.pinned = Focus::query(20);
     for _ in 0..20 {
         stage.draw();
     }

@@ -141,3 +141,15 @@ pub struct CaptureId(pub u64);
 /// Tells the answer to one request from the answer to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
+
+/// One document of a session: an experiment with its results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DocumentId(pub u64);
+
+/// One pane of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PaneId(pub u64);
+
+/// One model in memory. Reading the same files again gives another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ModelId(pub u64);

@@ -57,11 +57,13 @@ pub struct TextInput {
 }
 
 /// Where a picture comes from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum ImageSource {
     /// A file.
     Path(PathBuf),
-    /// Pixels from the clipboard or from a bundled sample, with a name to show.
+    /// Pixels from the clipboard or from a bundled sample, with a name to show. It has no place to be found
+    /// at again, so it cannot be serialised.
+    #[serde(skip)]
     Memory {
         /// What to call it.
         name: String,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Effect, Focus, HeadSet, Loadable, NoticeKind, Selection, Session, ViewKind, stacks};
+use super::{Document, Effect, Loadable, NoticeKind, Pane, Session};
 use crate::{
     capture::Capture,
-    ids::{HeadId, JobId},
-    worker::{Event, EventKind, Failure, ImageSource, LoadedModel},
+    ids::{DocumentId, JobId, PaneId},
+    worker::{Event, EventKind, ImageSource, LoadedModel},
 };
 
 /// What a text model reads when nothing was typed yet.
@@ -14,106 +14,182 @@ const DEFAULT_TEXT: &str = "The animal didn't cross the street because it was to
 /// What a vision model sees when no picture was given yet.
 const DEFAULT_SAMPLE: &str = "chelsea";
 
+/// Who waits for a job.
+enum Waiting {
+    Download,
+    Export,
+    Load(DocumentId),
+    Run(DocumentId),
+    Project(PaneId),
+}
+
 impl Session {
     /// Takes in what the worker said. Answers to superseded jobs are ignored.
     #[must_use]
     pub fn on_event(&mut self, event: Event) -> Vec<Effect> {
         let Event { job, kind } = event;
-        let mut effects = Vec::new();
-        if self.is_download_job(job) {
-            effects = self.on_download_event(job, kind);
-        } else if self.exports_pending.contains(&job) {
-            self.on_export_event(job, kind);
-        } else if self.model.job() == Some(job) {
-            effects = self.on_load_event(kind);
-        } else if let EventKind::Loaded(model) = kind {
-            effects = self.on_late_model(model);
-        } else if self.capture.job() == Some(job) {
-            self.on_run_event(kind);
-        } else if self.projection.job() == Some(job) {
-            match kind {
-                EventKind::Progress(progress) => self.projection.report(progress),
-                EventKind::Projected(projection) => self.projection = Loadable::Ready(projection),
-                EventKind::Cancelled => self.projection.cancel(),
-                EventKind::Failed(failure) => {
-                    self.projection.fail(failure.clone());
-                    self.notify(NoticeKind::Error, failure);
-                }
-                _ => {}
+        let mut effects = match self.who_waits(job) {
+            Some(Waiting::Download) => self.on_download_event(job, kind),
+            Some(Waiting::Export) => {
+                self.on_export_event(job, kind);
+                Vec::new()
             }
-        }
+            Some(Waiting::Load(document)) => self.on_load_event(document, job, kind),
+            Some(Waiting::Run(document)) => {
+                self.on_run_event(document, kind);
+                Vec::new()
+            }
+            Some(Waiting::Project(pane)) => {
+                self.on_projection_event(pane, kind);
+                Vec::new()
+            }
+            None => self.on_late_event(job, kind),
+        };
+        effects.extend(self.forget_models());
         effects.extend(self.project_if_needed());
         effects
     }
 
-    fn on_load_event(&mut self, kind: EventKind) -> Vec<Effect> {
+    fn who_waits(&self, job: JobId) -> Option<Waiting> {
+        let document = |waits: fn(&Document) -> Option<JobId>| {
+            self.documents.iter().find(|document| waits(document) == Some(job)).map(|document| document.id)
+        };
+        if self.is_download_job(job) {
+            Some(Waiting::Download)
+        } else if self.exports_pending.contains(&job) {
+            Some(Waiting::Export)
+        } else if let Some(id) = document(|document| document.model.job()) {
+            Some(Waiting::Load(id))
+        } else if let Some(id) = document(|document| document.capture.job()) {
+            Some(Waiting::Run(id))
+        } else {
+            let shows = |pane: &&Pane| pane.projection.job() == Some(job);
+            self.panes.iter().find(shows).map(|pane| Waiting::Project(pane.id))
+        }
+    }
+
+    fn on_load_event(&mut self, id: DocumentId, job: JobId, kind: EventKind) -> Vec<Effect> {
+        if !matches!(kind, EventKind::Progress(_) | EventKind::Loaded(_)) {
+            self.loads.remove(&job);
+        }
+        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
         match kind {
-            EventKind::Progress(progress) => self.model.report(progress),
+            EventKind::Progress(progress) => document.model.report(progress),
             EventKind::Loaded(model) => {
-                self.greet(&model);
-                self.model = Loadable::Ready(model);
-                return self.run();
+                self.take_model(job, &model);
+                self.greet_in(id, &model);
+                if let Some(document) = self.find_document_mut(id) {
+                    document.model = Loadable::Ready(model);
+                }
+                return self.run_document(id);
             }
             // A capture file was opened where a model was expected: the model stays.
             EventKind::Opened(file) => {
-                self.model.cancel();
-                self.run_owed = false;
-                return self.open_file(file);
+                document.model.cancel();
+                document.keep_model();
+                document.run_owed = false;
+                return self.open_file(id, file);
             }
             EventKind::Cancelled => {
-                self.model.cancel();
-                return self.run_if_owed();
+                document.model.cancel();
+                document.keep_model();
+                return self.run_if_owed(id);
             }
             EventKind::Failed(failure) => {
-                self.model.fail(failure.clone());
-                self.pending_selection = None;
+                document.model.fail(failure.clone());
+                document.keep_model();
+                self.drop_pending(id);
                 self.notify(NoticeKind::Error, failure);
-                return self.run_if_owed();
+                return self.run_if_owed(id);
             }
             _ => {}
         }
         Vec::new()
     }
 
-    /// A load had already finished when it was told to stop or another took its place: the worker
-    /// holds this model now, so the window must not go on showing the one before.
-    fn on_late_model(&mut self, model: Arc<LoadedModel>) -> Vec<Effect> {
-        self.greet(&model);
-        match &mut self.model {
-            Loadable::Pending { previous, .. } => *previous = Some(model),
-            ready => *ready = Loadable::Ready(model),
+    /// A load had already finished when it was told to stop or another took its place: the worker holds
+    /// this model now and not the one before, so the window must not go on showing that one.
+    fn on_late_event(&mut self, job: JobId, kind: EventKind) -> Vec<Effect> {
+        let Some(load) = self.loads.get(&job).copied() else { return Vec::new() };
+        let EventKind::Loaded(model) = kind else {
+            if !matches!(kind, EventKind::Progress(_)) {
+                self.loads.remove(&job);
+            }
+            return Vec::new();
+        };
+        self.take_model(job, &model);
+        if self.find_document(load.document).is_none() {
+            return Vec::new();
         }
-        self.run()
+        self.greet_in(load.document, &model);
+        let Some(document) = self.find_document_mut(load.document) else { return Vec::new() };
+        if let Loadable::Pending { previous, .. } = &mut document.model {
+            *previous = Some(model);
+        } else {
+            document.experiment.model = Some(model.source.clone());
+            document.model = Loadable::Ready(model);
+        }
+        self.run_document(load.document)
+    }
+
+    /// The worker holds `model` now, and no longer what it replaces.
+    fn take_model(&mut self, job: JobId, model: &LoadedModel) {
+        if let Some(replaced) = self.loads.remove(&job).and_then(|load| load.replaces) {
+            self.held.remove(&replaced);
+        }
+        self.held.insert(model.id);
+    }
+
+    /// What a new model of the active document brings with it.
+    pub(super) fn greet(&mut self, model: &LoadedModel) {
+        self.greet_in(self.document().id, model);
     }
 
     /// What a new model brings with it: its warnings, a place among the recent ones, something to read.
-    fn greet(&mut self, model: &LoadedModel) {
+    fn greet_in(&mut self, id: DocumentId, model: &LoadedModel) {
         self.settings.remember_model(&model.source);
         for warning in &model.audit.warnings {
-            self.notify(NoticeKind::Info, Failure { summary: warning.clone(), details: String::new() });
+            self.inform(warning.clone(), String::new());
         }
-        if model.spec.modality.text().is_some() && self.text.trim().is_empty() {
-            DEFAULT_TEXT.clone_into(&mut self.text);
+        let Some(document) = self.find_document_mut(id) else { return };
+        let experiment = &mut document.experiment;
+        if model.spec.modality.text().is_some() && experiment.text.trim().is_empty() {
+            DEFAULT_TEXT.clone_into(&mut experiment.text);
         }
-        if model.spec.modality.image().is_some() && self.image.is_none() {
-            self.image = Some(ImageSource::Bundled(DEFAULT_SAMPLE.to_owned()));
+        if model.spec.modality.image().is_some() && experiment.image.is_none() {
+            experiment.image = Some(ImageSource::Bundled(DEFAULT_SAMPLE.to_owned()));
         }
     }
 
-    fn on_run_event(&mut self, kind: EventKind) {
+    fn on_run_event(&mut self, id: DocumentId, kind: EventKind) {
+        let Some(document) = self.find_document_mut(id) else { return };
         match kind {
-            EventKind::Progress(progress) => self.capture.report(progress),
+            EventKind::Progress(progress) => document.capture.report(progress),
             EventKind::Captured(capture) => {
+                document.opened = None;
                 for note in capture.notes() {
-                    self.notify(NoticeKind::Info, Failure { summary: note.clone(), details: String::new() });
+                    self.inform(note.clone(), String::new());
                 }
-                self.opened = None;
-                self.show(capture);
+                self.show(id, capture);
             }
-            EventKind::Cancelled => self.capture.cancel(),
+            EventKind::Cancelled => document.capture.cancel(),
             EventKind::Failed(failure) => {
-                self.capture.fail(failure.clone());
-                self.pending_selection = None;
+                document.capture.fail(failure.clone());
+                self.drop_pending(id);
+                self.notify(NoticeKind::Error, failure);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_projection_event(&mut self, id: PaneId, kind: EventKind) {
+        let Some(pane) = self.panes.get_mut(id) else { return };
+        match kind {
+            EventKind::Progress(progress) => pane.projection.report(progress),
+            EventKind::Projected(projection) => pane.projection = Loadable::Ready(projection),
+            EventKind::Cancelled => pane.projection.cancel(),
+            EventKind::Failed(failure) => {
+                pane.projection.fail(failure.clone());
                 self.notify(NoticeKind::Error, failure);
             }
             _ => {}
@@ -123,48 +199,28 @@ impl Session {
     fn on_export_event(&mut self, job: JobId, kind: EventKind) {
         match kind {
             EventKind::Progress(_) => return,
-            EventKind::Exported(path) => self.notify(
-                NoticeKind::Info,
-                Failure { summary: "Picture saved".to_owned(), details: path.display().to_string() },
-            ),
+            EventKind::Exported(path) => self.inform("Saved".to_owned(), path.display().to_string()),
             EventKind::Failed(failure) => self.notify(NoticeKind::Error, failure),
             _ => {}
         }
         self.exports_pending.retain(|pending| *pending != job);
     }
 
-    /// Shows another capture and keeps the selection where it still makes sense.
-    pub(super) fn show(&mut self, capture: Arc<Capture>) {
-        let had_picture = self.latest_capture().map(|old| old.image().is_some());
-        let has_picture = capture.image().is_some();
-        let stack = stacks::opening_stack(&capture, self.selection.stack());
-        self.capture = Loadable::Ready(capture);
-        if had_picture != Some(has_picture) {
-            self.view = if has_picture { ViewKind::Image } else { ViewKind::Heads };
+    /// What was to be selected once the capture is there has no capture to wait for.
+    fn drop_pending(&mut self, id: DocumentId) {
+        for pane in self.panes.iter_mut().filter(|pane| pane.document == id) {
+            pane.pending = None;
         }
-        let pending = self.pending_selection.take().unwrap_or_default();
-        let old = self.selection.head;
-        let head = HeadId {
-            stack: pending.stack.unwrap_or(stack),
-            layer: pending.layer.unwrap_or(old.layer),
-            head: pending.head.unwrap_or(old.head),
-        };
-        self.selection = Selection {
-            heads_on: pending.head.map_or(self.selection.heads_on, HeadSet::only),
-            ..self.selection.clone()
-        };
-        self.select(head);
-        self.selection.pinned = pending.query.map_or(self.selection.pinned, Focus::query);
-        self.clamp_focus();
-        if pending.layer.is_none() {
-            self.leave_empty_layer();
-        }
-        if let Some(view) = pending.view
-            && self.view_unavailable(view).is_none()
-        {
-            self.view = view;
-        } else if self.view_unavailable(self.view).is_some() {
-            self.view = ViewKind::Heads;
+    }
+
+    /// Shows another capture in a document and in every pane that shows it.
+    pub(super) fn show(&mut self, id: DocumentId, capture: Arc<Capture>) {
+        let Some(document) = self.find_document_mut(id) else { return };
+        let had_picture = document.latest_capture().map(|old| old.image().is_some());
+        document.capture = Loadable::Ready(capture);
+        let showing: Vec<_> = self.panes.iter().filter(|pane| pane.document == id).map(|pane| pane.id).collect();
+        for pane in showing {
+            self.with_pane(pane, |pane, document| pane.adopt(document, had_picture));
         }
     }
 }

@@ -3,81 +3,46 @@
 
 use std::sync::Arc;
 
-use super::{Command, Effect, Focus, HeadSet, Loadable, Notice, NoticeKind, Session, ViewKind, writing::Reading};
+use super::{Command, Effect, Focus, HeadSet, Loadable, Pane, Place, Session, travel::Way};
 use crate::{
-    ids::{HeadId, JobId, StackKind},
-    worker::{Failure, Lane, Request},
+    ids::{HeadId, PaneId},
+    worker::{Lane, Request},
 };
 
-/// Messages kept for the history panel.
-const MAX_NOTICES: usize = 50;
-
-/// What to select once a capture has arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PendingSelection {
-    /// View to show.
-    pub view: Option<ViewKind>,
-    /// Stack to show.
-    pub stack: Option<StackKind>,
-    /// Layer to show.
-    pub layer: Option<usize>,
-    /// Head to show alone.
-    pub head: Option<usize>,
-    /// Query token to pin.
-    pub query: Option<usize>,
-}
-
 impl Session {
-    /// A session with remembered settings and nothing loaded.
-    pub fn new(settings: super::Settings) -> Self {
-        Self { settings, ..Self::default() }
-    }
-
-    /// Selects these once the next capture has arrived; what is `None` stays as an example asked for it.
-    pub fn prefer_when_ready(&mut self, preferred: PendingSelection) {
-        let PendingSelection { view, stack, layer, head, query } = self.pending_selection.take().unwrap_or_default();
-        self.pending_selection = Some(PendingSelection {
-            view: preferred.view.or(view),
-            stack: preferred.stack.or(stack),
-            layer: preferred.layer.or(layer),
-            head: preferred.head.or(head),
-            query: preferred.query.or(query),
-        });
-    }
-
-    /// Does what the user asked for.
+    /// Does what the user asked for in the active pane.
     #[must_use]
     pub fn apply(&mut self, command: Command) -> Vec<Effect> {
-        let place = self.place();
+        self.apply_in(self.panes.active_id(), command)
+    }
+
+    /// Does what the user asked for in a pane, which becomes the active one; looking at something with the
+    /// pointer is no reason for that.
+    #[must_use]
+    pub fn apply_in(&mut self, pane: PaneId, command: Command) -> Vec<Effect> {
+        if let Command::Hover(focus) = command {
+            self.set_focus(pane, |selection| &mut selection.hover, focus);
+            return Vec::new();
+        }
+        if command == Command::ClosePane {
+            return if self.panes.close(pane) { vec![Effect::Cancel(Lane::Project(pane))] } else { Vec::new() };
+        }
+        self.panes.activate(pane);
+        let moves = !matches!(command, Command::Back | Command::Forward | Command::Flip);
+        let places: Vec<(PaneId, Place)> =
+            self.panes.iter().filter(|_| moves).filter_map(|pane| Some((pane.id, self.place(pane.id)?))).collect();
         let mut effects = self.transition(command);
-        self.remember(place);
+        self.remember(places);
+        effects.extend(self.forget_models());
         effects.extend(self.project_if_needed());
         effects
-    }
-
-    /// Registers a file that is being written and gives its job number.
-    pub fn start_export(&mut self) -> JobId {
-        let job = self.new_job();
-        self.exports_pending.push(job);
-        job
-    }
-
-    /// Adds a message.
-    pub fn notify(&mut self, kind: NoticeKind, text: Failure) {
-        if self.notices.last().is_some_and(|last| last.kind == kind && last.text == text) {
-            return;
-        }
-        self.next_notice += 1;
-        self.notices.push(Notice { id: self.next_notice, kind, text });
-        if self.notices.len() > MAX_NOTICES {
-            self.notices.remove(0);
-        }
     }
 
     fn transition(&mut self, command: Command) -> Vec<Effect> {
         match command {
             Command::OpenModel(source) => {
-                self.example = None;
+                self.leave_example();
+                self.document_mut().experiment.continued = false;
                 return self.load(source);
             }
             Command::OpenPaths(paths) => return self.open_paths(&paths),
@@ -86,111 +51,185 @@ impl Session {
             Command::PreviousExample => return self.step_example(false),
             Command::NextExample => return self.step_example(true),
             Command::SetText(text) => {
-                self.example = None;
-                self.text = text;
+                self.leave_example();
+                self.document_mut().experiment.text = text;
             }
             Command::SetTextB(text_b) => {
-                self.example = None;
-                self.text_b = text_b;
+                self.leave_example();
+                self.document_mut().experiment.text_b = text_b;
             }
             Command::SetTarget(target) => {
-                self.example = None;
-                self.target = target;
+                self.leave_example();
+                self.document_mut().experiment.target = target;
             }
-            Command::SetWriting(writing) => self.settings.writing = writing,
-            Command::Continue => return self.run_reading(Reading::Continued),
+            Command::SetWriting(writing) => {
+                self.settings.writing = writing;
+                self.document_mut().experiment.writing = writing;
+            }
             Command::SetImage(image) => {
-                self.example = None;
+                self.leave_example();
                 return self.open_image(image);
             }
-            Command::Run => return self.run(),
-            Command::Cancel(lane) => {
-                let mut effects = vec![Effect::Cancel(lane)];
-                match lane {
-                    Lane::Download => return self.stop_download(),
-                    Lane::Catalog => {}
-                    Lane::Load => {
-                        self.model.cancel();
-                        effects.extend(self.run_if_owed());
-                    }
-                    Lane::Run => self.capture.cancel(),
-                    Lane::Project => self.projection.cancel(),
-                    Lane::Export => self.exports_pending.clear(),
-                }
-                return effects;
+            Command::Run | Command::Continue => {
+                self.document_mut().experiment.continued = command == Command::Continue;
+                return self.run();
             }
-            Command::SelectInput(idx) => return self.select_input(idx),
+            Command::Undo => return self.undo(true),
+            Command::Redo => return self.undo(false),
+            Command::Cancel(lane) => return self.cancel(lane),
+            Command::CancelAll => return self.cancel_all(),
+            Command::SelectInput(idx) => return self.select_input(self.panes.active_id(), idx),
             Command::PreviousInput => return self.step_input(true),
             Command::NextInput => return self.step_input(false),
-            Command::SelectStack(stack) => {
-                let head = HeadId { stack, ..self.selection.head };
-                self.select(head);
+            Command::Back => return self.travel(Way::Back),
+            Command::Forward => return self.travel(Way::Forward),
+            Command::Flip => return self.travel(Way::Flip),
+            Command::SplitPane(split) => drop(self.panes.split(split)),
+            Command::NextPane => self.panes.activate(self.panes.next()),
+            Command::ToggleLink => {
+                let pane = self.panes.active_mut();
+                pane.linked = !pane.linked;
             }
-            Command::NextStack => {
-                if let Some(stack) = self.next_stack() {
-                    self.select(HeadId { stack, ..self.selection.head });
-                }
-            }
-            Command::SelectLayer(layer) => {
-                let head = HeadId { layer, ..self.selection.head };
-                self.select(head);
-            }
-            Command::SelectHead(head) => self.select(head),
-            Command::Step(step) => self.step(step),
-            Command::StepQuery(step) => self.step_query(step),
-            Command::ToggleHead(head) => self.toggle_head(head),
-            Command::SoloHead(head) => self.solo_head(head),
-            Command::AllHeads => self.selection.heads_on = HeadSet::ALL,
-            Command::Hover(focus) => self.selection.hover = focus,
-            Command::Pin(focus) => {
-                let again = self.selection.pinned == focus;
-                self.selection.pinned = if again { Focus::NONE } else { focus };
-            }
-            Command::Release => {
-                self.selection.pinned = Focus::NONE;
-                self.selection.hover = Focus::NONE;
-            }
-            Command::Back => return self.travel(true),
-            Command::Forward => return self.travel(false),
-            Command::ShowView(view) => {
-                if self.view_unavailable(view).is_none() {
-                    self.view = view;
-                    self.selection.hover = Focus::NONE;
-                }
-            }
+            Command::Detach => self.detach(),
+            Command::ShowDocument(document) => self.show_document(document),
+            Command::CloseDocument(document) => return self.close_document(document),
             Command::SetAppearance(appearance) => self.settings.appearance = appearance,
-            Command::SetViewOptions(options) => self.settings.views = options,
+            Command::SetViewOptions(options) => {
+                let pane = self.panes.active_mut();
+                // Whoever changes what an example came with means to keep it.
+                pane.own_options = None;
+                pane.options = options.clone();
+                self.settings.views = options;
+            }
             Command::Pick(purpose) => return vec![Effect::Pick(purpose)],
             Command::Download(command) => return self.on_download_command(command),
             Command::Export(target) => return vec![Effect::Capture(target)],
             Command::CopyView => return vec![Effect::CopyView],
             Command::DismissNotice(id) => self.notices.retain(|notice| notice.id != id),
-            Command::Notify(failure) => self.notify(NoticeKind::Error, failure),
+            Command::Notify(failure) => self.notify(super::NoticeKind::Error, failure),
+            selecting => self.change_selection(selecting),
         }
         Vec::new()
     }
 
-    pub(super) fn project_if_needed(&mut self) -> Vec<Effect> {
-        if !matches!(self.view, ViewKind::Scatter | ViewKind::Matrix) || self.view_unavailable(self.view).is_some() {
-            return Vec::new();
+    /// What changes only where the active pane, and those linked with it, are.
+    fn change_selection(&mut self, command: Command) {
+        let head = self.pane().selection.head;
+        match command {
+            Command::SelectStack(stack) => {
+                self.with_active(|pane, document| pane.select(document, HeadId { stack, ..head }))
+            }
+            Command::NextStack => self.with_active(|pane, document| {
+                if let Some(stack) = pane.next_stack(document) {
+                    pane.select(document, HeadId { stack, ..head });
+                }
+            }),
+            Command::SelectLayer(layer) => {
+                self.with_active(|pane, document| pane.select(document, HeadId { layer, ..head }))
+            }
+            Command::SelectHead(head) => self.with_active(|pane, document| pane.select(document, head)),
+            Command::Step(step) => {
+                for pane in self.linked_panes() {
+                    self.with_pane(pane, |pane, document| pane.step(document, step));
+                }
+            }
+            Command::StepQuery(step) => {
+                self.with_active(|pane, document| pane.step_query(document, step));
+                self.pin(self.pane().selection.pinned);
+            }
+            Command::ToggleHead(head) => self.with_active(|pane, document| pane.toggle_head(document, head)),
+            Command::SoloHead(head) => self.with_active(|pane, document| pane.solo_head(document, head)),
+            Command::AllHeads => self.panes.active_mut().selection.heads_on = HeadSet::ALL,
+            Command::Pin(focus) => {
+                let again = self.pane().selection.pinned == focus;
+                self.pin(if again { Focus::NONE } else { focus });
+            }
+            Command::Release => {
+                self.pin(Focus::NONE);
+                self.set_focus(self.panes.active_id(), |selection| &mut selection.hover, Focus::NONE);
+            }
+            Command::ShowView(view) => self.with_active(|pane, document| pane.show_view(document, view)),
+            Command::Subtract(minus) => {
+                let open = minus.is_none_or(|minus| self.find_document(minus.document).is_some());
+                self.panes.active_mut().minus = minus.filter(|_| open);
+            }
+            // Everything else has been done.
+            _ => {}
         }
-        let Loadable::Ready(capture) = &self.capture else { return Vec::new() };
-        let (stack, options) = (self.selection.stack(), self.settings.views.scatter.projection);
-        let wanted = (capture.id(), stack, options);
-        let have = self.projection.latest().map(|p| (p.capture, p.stack, p.options));
-        let failed = self.projection.failure().is_some();
-        if have == Some(wanted) || self.projecting == Some(wanted) && (self.projection.is_pending() || failed) {
-            return Vec::new();
-        }
-        let request = Request::Project { capture: Arc::clone(capture), stack, options };
-        let job = self.new_job();
-        self.projecting = Some(wanted);
-        self.projection.start(job);
-        vec![Effect::Submit(job, request)]
     }
 
-    pub(super) const fn new_job(&mut self) -> JobId {
-        self.next_job += 1;
-        JobId(self.next_job)
+    fn pin(&mut self, focus: Focus) {
+        self.set_focus(self.panes.active_id(), |selection| &mut selection.pinned, focus);
+    }
+
+    fn cancel(&mut self, lane: Lane) -> Vec<Effect> {
+        let mut effects = vec![Effect::Cancel(lane)];
+        match lane {
+            Lane::Download => return self.stop_download(),
+            Lane::Catalog | Lane::Forget => {}
+            Lane::Load(id) => {
+                if let Some(document) = self.find_document_mut(id) {
+                    document.model.cancel();
+                    document.keep_model();
+                }
+                effects.extend(self.run_if_owed(id));
+            }
+            Lane::Run(id) => {
+                if let Some(document) = self.find_document_mut(id) {
+                    document.capture.cancel();
+                }
+            }
+            Lane::Project(id) => {
+                if let Some(pane) = self.panes.get_mut(id) {
+                    pane.projection.cancel();
+                }
+            }
+            Lane::Export => self.exports_pending.clear(),
+        }
+        effects
+    }
+
+    /// The lanes that the user waits for are told to stop; a load first, since another run may follow it.
+    fn cancel_all(&mut self) -> Vec<Effect> {
+        let mut lanes: Vec<Lane> = self.documents.iter().map(|document| Lane::Load(document.id)).collect();
+        lanes.extend(self.documents.iter().map(|document| Lane::Run(document.id)));
+        lanes.extend(self.panes.iter().map(|pane| Lane::Project(pane.id)));
+        lanes.extend([Lane::Export, Lane::Download]);
+        lanes.into_iter().flat_map(|lane| self.cancel(lane)).collect()
+    }
+
+    /// Asks for the planes of every pane that shows some.
+    pub(super) fn project_if_needed(&mut self) -> Vec<Effect> {
+        let panes: Vec<PaneId> = self.panes.iter().map(|pane| pane.id).collect();
+        panes.into_iter().filter_map(|pane| self.project(pane)).collect()
+    }
+
+    fn project(&mut self, id: PaneId) -> Option<Effect> {
+        let pane = self.panes.get(id)?;
+        let document = self.document_of(pane);
+        if !pane.view.is_projected() || pane.view_unavailable(document, pane.view).is_some() {
+            return None;
+        }
+        let Loadable::Ready(capture) = &document.capture else { return None };
+        let (stack, options) = (pane.selection.stack(), pane.options.scatter.projection);
+        let wanted = (capture.id(), stack, options);
+        let is_wanted =
+            |pane: &Pane| pane.projection.latest().filter(|it| (it.capture, it.stack, it.options) == wanted).cloned();
+        let failed = pane.projection.failure().is_some();
+        if is_wanted(pane).is_some() || pane.projecting == Some(wanted) && (pane.projection.is_pending() || failed) {
+            return None;
+        }
+        let capture = Arc::clone(capture);
+        // Another pane may show the same planes.
+        let shared = self.panes.iter().find_map(is_wanted);
+        let job = self.new_job();
+        let pane = self.panes.get_mut(id)?;
+        pane.projecting = Some(wanted);
+        if let Some(projection) = shared {
+            pane.projection = Loadable::Ready(projection);
+            return None;
+        }
+        pane.projection.start(job);
+        Some(Effect::Submit(job, Request::Project { pane: id, capture, stack, options }))
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{Appearance, DownloadCommand, Focus, ViewKind, ViewOptions, WritingOptions};
+use super::{Appearance, DownloadCommand, Focus, HeadRef, Split, ViewKind, ViewOptions, WritingOptions};
 use crate::{
-    ids::{HeadId, JobId, StackKind},
+    ids::{DocumentId, HeadId, JobId, StackKind},
     worker::{ImageSource, Lane, ModelSource, Request},
 };
 
@@ -40,6 +40,30 @@ pub enum Command {
     Run,
     /// Stop what runs in a lane.
     Cancel(Lane),
+    /// Stop everything that runs.
+    CancelAll,
+    /// Back to the experiment that was run before: input, target, model, how it writes.
+    Undo,
+    /// Forward again.
+    Redo,
+    /// Open a twin of the active pane.
+    SplitPane(Split),
+    /// Close the pane; the last one stays.
+    ClosePane,
+    /// Keys and panels speak of this pane from now on.
+    Activate,
+    /// The next pane, row by row.
+    NextPane,
+    /// Let the pane follow the others, or not.
+    ToggleLink,
+    /// Give the active pane a document of its own, a copy of the one it shows.
+    Detach,
+    /// Show another document in the active pane.
+    ShowDocument(DocumentId),
+    /// Close a document; the last one stays.
+    CloseDocument(DocumentId),
+    /// Subtract another head from the selected one, or none.
+    Subtract(Option<HeadRef>),
     /// Show another input of the opened capture file, from 0.
     SelectInput(usize),
     /// Show the input before; before the first comes the last.
@@ -70,10 +94,12 @@ pub enum Command {
     Pin(Focus),
     /// Let go of what is held.
     Release,
-    /// Back to the selection before.
+    /// Back to the place before: view and selection of the active pane.
     Back,
     /// Forward again.
     Forward,
+    /// To the other of the last two places.
+    Flip,
     /// Show another view.
     ShowView(ViewKind),
     /// Light, dark or system.

@@ -153,7 +153,7 @@ impl Session {
             DownloadCommand::Stop => return self.stop_download(),
             DownloadCommand::OpenModel(name) => {
                 let mut effects = self.on_download_command(DownloadCommand::Close);
-                self.example = None;
+                self.leave_example();
                 effects.extend(self.load(ModelSource::Hub(name)));
                 return effects;
             }

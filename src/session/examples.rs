@@ -10,7 +10,7 @@ impl Session {
     /// Opens the neighbour of the open example, in the order of the gallery and around its ends.
     pub(super) fn step_example(&mut self, forward: bool) -> Vec<Effect> {
         let order: Vec<usize> = by_topic().map(|(idx, _)| idx).collect();
-        let open = order.iter().position(|idx| self.example == Some(*idx));
+        let open = order.iter().position(|idx| self.document().example == Some(*idx));
         let next = match (open, forward) {
             (Some(place), true) => (place + 1) % order.len(),
             (None, true) => 0,
@@ -22,27 +22,35 @@ impl Session {
 
     pub(super) fn open_example(&mut self, idx: usize) -> Vec<Effect> {
         let Some(example) = EXAMPLES.get(idx) else { return Vec::new() };
-        self.example = Some(idx);
+        let pane = self.panes.active_mut();
         // What was held in another input means nothing in this one.
-        self.selection.pinned = Focus::NONE;
-        self.selection.heads_on = HeadSet::ALL;
-        self.pending_selection = Some(PendingSelection {
+        pane.selection.pinned = Focus::NONE;
+        pane.selection.heads_on = HeadSet::ALL;
+        pane.minus = None;
+        // An example is seen as it was meant; the user's own options come back after it.
+        let options = std::mem::take(&mut pane.options);
+        pane.own_options.get_or_insert(options);
+        pane.pending = Some(PendingSelection {
             view: Some(example.view),
             stack: example.stack,
             layer: example.head.map(|(layer, _)| layer),
             head: example.head.map(|(_, head)| head),
             query: example.query,
         });
-        example.target.unwrap_or_default().clone_into(&mut self.target);
+        let document = self.document_mut();
+        document.example = Some(idx);
+        let experiment = &mut document.experiment;
+        experiment.continued = false;
+        example.target.unwrap_or_default().clone_into(&mut experiment.target);
         match example.input {
             ExampleInput::Text(text) => {
-                text.clone_into(&mut self.text);
-                self.text_b = None;
+                text.clone_into(&mut experiment.text);
+                experiment.text_b = None;
             }
-            ExampleInput::Sample(name) => self.image = Some(ImageSource::Bundled(name.to_owned())),
+            ExampleInput::Sample(name) => experiment.image = Some(ImageSource::Bundled(name.to_owned())),
         }
         let source = ModelSource::Bundled(example.model.to_owned());
-        if !self.model.is_pending() && self.model.latest().is_some_and(|model| model.source == source) {
+        if !document.model.is_pending() && document.model.latest().is_some_and(|model| model.source == source) {
             self.run()
         } else {
             self.load(source)

@@ -2,50 +2,54 @@
 
 use std::collections::BTreeSet;
 
-use super::{Effect, NoticeKind, Session};
-use crate::worker::{CaptureFile, Failure, Lane};
+use super::{Effect, Session};
+use crate::{
+    ids::{DocumentId, PaneId},
+    worker::{CaptureFile, Lane},
+};
 
 impl Session {
-    /// The position of the shown input in the opened capture file; `None` when no file is shown.
-    pub fn shown_input(&self) -> Option<usize> {
-        let (file, shown) = (self.opened.as_ref()?, self.latest_capture()?);
-        file.captures.iter().position(|capture| capture.id() == shown.id())
-    }
-
     /// Shows the first input of a file. The model stays for the next run.
-    pub(super) fn open_file(&mut self, file: CaptureFile) -> Vec<Effect> {
+    pub(super) fn open_file(&mut self, id: DocumentId, file: CaptureFile) -> Vec<Effect> {
         let Some(first) = file.captures.first().cloned() else { return Vec::new() };
-        let stop = self.stop_run();
+        let stop = self.stop_run(id);
         // Inputs of one file have much the same to say about themselves.
         let notes: BTreeSet<_> = file.captures.iter().flat_map(|capture| capture.notes()).collect();
         for note in notes {
-            self.notify(NoticeKind::Info, Failure { summary: note.clone(), details: String::new() });
+            self.inform(note.clone(), String::new());
         }
-        self.opened = Some(file);
-        self.show(first);
+        if let Some(document) = self.find_document_mut(id) {
+            document.opened = Some(file);
+        }
+        self.show(id, first);
         stop
     }
 
-    /// Shows another input of the opened file.
-    pub(super) fn select_input(&mut self, idx: usize) -> Vec<Effect> {
-        let Some(capture) = self.opened.as_ref().and_then(|file| file.captures.get(idx)).cloned() else {
+    /// Shows another input of the file that is opened in a pane.
+    pub(super) fn select_input(&mut self, pane: PaneId, idx: usize) -> Vec<Effect> {
+        let Some(document) = self.panes.get(pane).map(|pane| self.document_of(pane)) else { return Vec::new() };
+        let Some(capture) = document.opened.as_ref().and_then(|file| file.captures.get(idx)).cloned() else {
             return Vec::new();
         };
-        let stop = self.stop_run();
-        self.show(capture);
+        let id = document.id;
+        let stop = self.stop_run(id);
+        self.show(id, capture);
         stop
     }
 
     /// Shows the next input of the opened file or the one before; after the last comes the first.
     pub(super) fn step_input(&mut self, backwards: bool) -> Vec<Effect> {
-        let Some((idx, n)) = self.shown_input().zip(self.opened.as_ref().map(|file| file.captures.len())) else {
+        let document = self.document();
+        let Some((idx, n)) = document.shown_input().zip(document.opened.as_ref().map(|file| file.captures.len()))
+        else {
             return Vec::new();
         };
-        self.select_input(if backwards { (idx + n - 1) % n } else { (idx + 1) % n })
+        self.select_input(self.panes.active_id(), if backwards { (idx + n - 1) % n } else { (idx + 1) % n })
     }
 
     /// A run on its way would replace what was chosen just now.
-    fn stop_run(&self) -> Vec<Effect> {
-        if self.capture.is_pending() { vec![Effect::Cancel(Lane::Run)] } else { Vec::new() }
+    fn stop_run(&self, id: DocumentId) -> Vec<Effect> {
+        let runs = self.find_document(id).is_some_and(|document| document.capture.is_pending());
+        if runs { vec![Effect::Cancel(Lane::Run(id))] } else { Vec::new() }
     }
 }

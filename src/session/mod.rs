@@ -6,30 +6,43 @@
 mod answers;
 mod apply;
 mod command;
+mod document;
+mod documents;
 mod download;
 mod examples;
+mod experiment;
 pub mod gallery;
-mod history;
 mod inputs;
+mod links;
 mod loadable;
 mod opening;
+mod pane;
+mod panes;
+mod place;
 mod selection;
 mod sentences;
 mod settings;
-mod stacks;
 mod state;
+mod travel;
+mod undo;
+mod view;
 mod writing;
 
-pub use apply::PendingSelection;
 pub use command::{Command, Effect, ExportTarget, FilePurpose, HeadStep, QueryStep};
+pub use document::Document;
 pub use download::{Download, DownloadCommand, DownloadStep, SUGGESTIONS};
+pub use experiment::Experiment;
 pub use loadable::Loadable;
 pub use opening::PathKind;
+pub use pane::{Pane, PendingSelection};
+pub use panes::{Panes, Split};
+pub use place::{HeadRef, Place};
 pub use selection::{Focus, HeadSet, Selection};
 pub use sentences::SentenceFilter;
 pub use settings::{
     Appearance, ColorMapChoice, ColorScale, HeadsOptions, HeatmapOptions, HiddenTokens, ImageOptions, PatchRole,
     PointColor, ScatterOptions, Settings, Smoothing, ViewOptions,
 };
-pub use state::{Notice, NoticeKind, Session, ViewKind};
-pub use writing::WritingOptions;
+pub use state::{Notice, NoticeKind, Session};
+pub use view::ViewKind;
+pub use writing::{WritingOptions, can_continue};

@@ -1,23 +1,56 @@
 //! Opening things: models, paths, texts and pictures, and the run that follows.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use super::{Effect, NoticeKind, Session, writing::Reading};
+use super::{Document, Effect, Experiment, Loadable, Session, state::PendingLoad};
 use crate::{
+    ids::{DocumentId, JobId},
     spec::Modality,
     worker::{Failure, ImageSource, Input, Lane, LoadedModel, ModelSource, Request, TextInput},
 };
 
 impl Session {
+    /// Opens a model in the active document. Another document's is shared instead of being read again.
     pub(super) fn load(&mut self, source: ModelSource) -> Vec<Effect> {
-        let job = self.new_job();
-        self.model.start(job);
-        vec![Effect::Submit(job, Request::Load(source))]
+        let document = self.document().id;
+        if let Some(model) = self.shared_model(&source) {
+            self.greet(&model);
+            let mut effects = self.cancel_load(document);
+            self.document_mut().experiment.model = Some(source);
+            self.document_mut().model = Loadable::Ready(model);
+            effects.extend(self.run());
+            return effects;
+        }
+        let (job, id) = (self.new_job(), self.new_model());
+        let others = self.documents.iter().filter(|other| other.id != document);
+        let needed: Vec<_> = others.flat_map(Document::models).collect();
+        let replaces = self.document().models().find(|id| !needed.contains(id));
+        self.loads.insert(job, PendingLoad { document, replaces });
+        self.document_mut().experiment.model = Some(source.clone());
+        self.document_mut().model.start(job);
+        vec![Effect::Submit(job, Request::Load { id, document, source, replaces })]
+    }
+
+    /// The model that another document has from the same place. The active document's own is read again:
+    /// its files may have changed.
+    fn shared_model(&self, source: &ModelSource) -> Option<Arc<LoadedModel>> {
+        let has_it = |document: &&Document| document.model.latest().is_some_and(|model| model.source == *source);
+        if has_it(&self.document()) {
+            return None;
+        }
+        self.documents.iter().find(has_it)?.model.latest().cloned()
+    }
+
+    fn cancel_load(&self, document: DocumentId) -> Vec<Effect> {
+        if self.document().model.is_pending() { vec![Effect::Cancel(Lane::Load(document))] } else { Vec::new() }
     }
 
     /// Opens the first path of each kind; a second picture would only replace the first.
     pub(super) fn open_paths(&mut self, paths: &[PathBuf]) -> Vec<Effect> {
-        self.example = None;
+        self.leave_example();
         let mut effects = Vec::new();
         for kind in [PathKind::Model, PathKind::Image, PathKind::Text] {
             let mut of_kind = paths.iter().filter(|path| PathKind::of(path) == kind);
@@ -28,7 +61,7 @@ impl Session {
             if left_out > 0 {
                 let details = "One model, one picture and one text are open at a time".to_owned();
                 let summary = format!("{left_out} more {} left out", kind.plural(left_out));
-                self.notify(NoticeKind::Info, Failure { summary, details });
+                self.inform(summary, details);
             }
         }
         effects
@@ -44,20 +77,22 @@ impl Session {
 
     /// Runs a text, on a bundled text model if the current one sees pictures.
     pub(super) fn open_text(&mut self, text: String) -> Vec<Effect> {
-        self.example = None;
-        self.text = text;
-        self.text_b = None;
-        if self.model.is_pending() {
-            self.run_owed = true;
+        self.leave_example();
+        let document = self.document_mut();
+        document.experiment.text = text;
+        document.experiment.text_b = None;
+        document.experiment.continued = false;
+        if document.model.is_pending() {
+            document.run_owed = true;
             return Vec::new();
         }
-        match self.model.latest().cloned() {
+        match document.model.latest().cloned() {
             Some(model) if model.spec.modality.text().is_some() => self.run(),
             current => {
                 if let Some(model) = current {
                     let summary = format!("{} sees pictures, so demo:gpt reads the text", model.spec.name);
                     let details = "Open a BERT or GPT-2 folder to read it with your own model".to_owned();
-                    self.notify(NoticeKind::Info, Failure { summary, details });
+                    self.inform(summary, details);
                 }
                 self.load(ModelSource::Bundled("demo:gpt".to_owned()))
             }
@@ -66,21 +101,19 @@ impl Session {
 
     /// Shows a picture, on a bundled vision model if the current one reads text.
     pub(super) fn open_image(&mut self, image: ImageSource) -> Vec<Effect> {
-        self.image = Some(image);
-        if self.model.is_pending() {
-            self.run_owed = true;
+        let document = self.document_mut();
+        document.experiment.image = Some(image);
+        if document.model.is_pending() {
+            document.run_owed = true;
             return Vec::new();
         }
-        match self.model.latest().cloned() {
+        match document.model.latest().cloned() {
             Some(model) if model.spec.modality.image().is_some() => self.run(),
             current => {
                 if let Some(model) = current {
-                    self.notify(
-                        NoticeKind::Info,
-                        Failure {
-                            summary: format!("{} reads text, so the picture is shown with demo:vit", model.spec.name),
-                            details: "Open a ViT folder to see the picture with your own model".to_owned(),
-                        },
+                    self.inform(
+                        format!("{} reads text, so the picture is shown with demo:vit", model.spec.name),
+                        "Open a ViT folder to see the picture with your own model".to_owned(),
                     );
                 }
                 self.load(ModelSource::Bundled("demo:vit".to_owned()))
@@ -88,51 +121,74 @@ impl Session {
         }
     }
 
+    /// Runs the experiment of the active document.
     pub(super) fn run(&mut self) -> Vec<Effect> {
-        self.run_reading(Reading::AsItIs)
+        self.run_document(self.document().id)
     }
 
-    pub(super) fn run_reading(&mut self, reading: Reading) -> Vec<Effect> {
+    /// Runs the experiment of a document.
+    pub(super) fn run_document(&mut self, id: DocumentId) -> Vec<Effect> {
+        let job = self.new_job();
+        self.find_document_mut(id).map(|document| document.run(job)).unwrap_or_default()
+    }
+
+    /// Runs what was asked for while a model was on its way that did not come.
+    pub(super) fn run_if_owed(&mut self, id: DocumentId) -> Vec<Effect> {
+        let owed = self.find_document(id).is_some_and(|document| document.run_owed);
+        if owed { self.run_document(id) } else { Vec::new() }
+    }
+
+    /// What is shown in the active document is no longer the example.
+    pub(super) fn leave_example(&mut self) {
+        let id = self.document().id;
+        if self.document_mut().example.take().is_some() {
+            for pane in self.panes.iter_mut().filter(|pane| pane.document == id) {
+                pane.leave_example();
+            }
+        }
+    }
+}
+
+impl Document {
+    fn run(&mut self, job: JobId) -> Vec<Effect> {
         // A model on its way runs the input when it arrives; if it does not, the one before does.
         self.run_owed = self.model.is_pending();
         let (false, Some(model)) = (self.run_owed, self.model.latest().cloned()) else { return Vec::new() };
+        let lane = Lane::Run(self.id);
         let input = match self.input_for(&model) {
             Ok(input) => input,
             Err(failure) => {
                 let had_job = self.capture.is_pending();
                 self.capture.fail(failure);
-                return if had_job { vec![Effect::Cancel(Lane::Run)] } else { Vec::new() };
+                return if had_job { vec![Effect::Cancel(lane)] } else { Vec::new() };
             }
         };
-        let job = self.new_job();
+        self.undo.ran(&self.experiment);
         self.capture.start(job);
-        vec![Effect::Submit(job, Request::Run(input, self.generation(&model.spec, reading)))]
-    }
-
-    /// Runs what was asked for while a model was on its way that did not come.
-    pub(super) fn run_if_owed(&mut self) -> Vec<Effect> {
-        if self.run_owed { self.run() } else { Vec::new() }
+        let generation = self.generation(&model.spec);
+        vec![Effect::Submit(job, Request::Run { document: self.id, model: model.id, input, generation })]
     }
 
     fn input_for(&self, model: &LoadedModel) -> Result<Input, Failure> {
+        let Experiment { text, text_b, target, image, .. } = &self.experiment;
         let text = || {
-            if self.text.trim().is_empty() {
+            if text.trim().is_empty() {
                 return Err(Failure {
                     summary: "There is no text to run".to_owned(),
                     details: "Type a sentence, or drop a text file".to_owned(),
                 });
             }
-            let text_b = self.text_b.clone().filter(|text| !text.trim().is_empty());
-            Ok(Input::Text(TextInput { text: self.text.clone(), text_b, ..TextInput::default() }))
+            let text_b = text_b.clone().filter(|text| !text.trim().is_empty());
+            Ok(Input::Text(TextInput { text: text.clone(), text_b, ..TextInput::default() }))
         };
         let image = || {
-            self.image.clone().map(Input::Image).ok_or_else(|| Failure {
+            image.clone().map(Input::Image).ok_or_else(|| Failure {
                 summary: "There is no picture to run".to_owned(),
                 details: "Drop a picture, or paste one".to_owned(),
             })
         };
         // Without a target the model writes one.
-        let with_target = |source: Input| match self.target.trim() {
+        let with_target = |source: Input| match target.trim() {
             "" => source,
             target => source.with_target(Input::text(target)),
         };

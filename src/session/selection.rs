@@ -1,13 +1,8 @@
-//! What is looked at: one selection shared by every view.
+//! What is looked at: one selection shared by every view of a pane.
 
-use super::{HeadStep, Session};
-use crate::{
-    analysis::attention,
-    capture::Capture,
-    ids::{HeadId, StackKind},
-};
+use crate::ids::{HeadId, StackKind};
 
-/// The selection that all views share.
+/// The selection that all views of a pane share.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Selection {
     /// The head that single-head views show and the inspector describes.
@@ -111,94 +106,4 @@ impl HeadSet {
 
 const fn bit(head: usize) -> u128 {
     if head < 128 { 1 << head } else { 0 }
-}
-
-impl Session {
-    /// Selects the existing head nearest to `head`.
-    pub(super) fn select(&mut self, head: HeadId) {
-        let before = self.selection.stack();
-        self.selection.head = match self.latest_capture() {
-            Some(capture) => nearest_head(capture, head),
-            None => head,
-        };
-        self.follow_stack(before);
-        self.clamp_focus();
-    }
-
-    /// Goes to the first layer with attention when nothing was recorded in the selected one: files of
-    /// other programs may begin anywhere.
-    pub(super) fn leave_empty_layer(&mut self) {
-        let Some(capture) = self.latest_capture() else { return };
-        let here = self.selection.head;
-        if attention::has_pattern(capture, here) {
-            return;
-        }
-        let others = capture.stacks().iter().filter(|stack| stack.kind != here.stack);
-        let stacks = capture.stack(here.stack).into_iter().chain(others);
-        let mut layers = stacks.flat_map(|stack| (0..stack.layers.len()).map(|layer| (stack.kind, layer)));
-        let at = |(stack, layer)| HeadId { stack, layer, head: here.head };
-        if let Some(found) = layers.find(|&place| attention::has_pattern(capture, at(place))) {
-            self.select(at(found));
-        }
-    }
-
-    pub(super) fn clamp_focus(&mut self) {
-        let Some(capture) = self.latest_capture() else { return };
-        let stack = self.selection.stack();
-        let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len());
-        let clamp = |focus: Focus| Focus {
-            query: focus.query.filter(|&query| query < n_query),
-            key: focus.key.filter(|&key| key < n_key),
-        };
-        self.selection.pinned = clamp(self.selection.pinned);
-        self.selection.hover = clamp(self.selection.hover);
-    }
-
-    pub(super) fn step(&mut self, step: HeadStep) {
-        let HeadId { stack, layer, head } = self.selection.head;
-        let Some(spec) = self.latest_capture().and_then(|capture| capture.model().stack(stack)) else { return };
-        let n_layers = spec.layers.len().max(1);
-        let n_heads = spec.layers.get(layer).map_or(1, |layer| layer.n_heads.max(1));
-        let next = match step {
-            HeadStep::PreviousHead => HeadId { stack, layer, head: (head + n_heads - 1) % n_heads },
-            HeadStep::NextHead => HeadId { stack, layer, head: (head + 1) % n_heads },
-            HeadStep::PreviousLayer => HeadId { stack, layer: (layer + n_layers - 1) % n_layers, head },
-            HeadStep::NextLayer => HeadId { stack, layer: (layer + 1) % n_layers, head },
-        };
-        // Stepping through heads with one head drawn alone keeps drawing the selected one alone.
-        if self.selection.heads_on.is_only(head, n_heads) {
-            self.selection.heads_on = HeadSet::only(next.head);
-        }
-        self.select(next);
-    }
-
-    pub(super) fn toggle_head(&mut self, head: usize) {
-        self.selection.heads_on = self.selection.heads_on.toggled(head);
-        if self.selection.heads_on.contains(head) {
-            self.select(HeadId { head, ..self.selection.head });
-        }
-    }
-
-    pub(super) fn solo_head(&mut self, head: usize) {
-        let n_heads = self.n_heads();
-        let solo = self.selection.heads_on.is_only(head, n_heads);
-        self.selection.heads_on = if solo { HeadSet::ALL } else { HeadSet::only(head) };
-        self.select(HeadId { head, ..self.selection.head });
-    }
-
-    fn n_heads(&self) -> usize {
-        let HeadId { stack, layer, .. } = self.selection.head;
-        let spec = self.latest_capture().and_then(|capture| capture.model().stack(stack)?.layers.get(layer));
-        spec.map_or(0, |layer| layer.n_heads)
-    }
-}
-
-fn nearest_head(capture: &Capture, wanted: HeadId) -> HeadId {
-    let stacks = &capture.model().stacks;
-    let Some(stack) = stacks.iter().find(|stack| stack.kind == wanted.stack).or_else(|| stacks.first()) else {
-        return wanted;
-    };
-    let layer = wanted.layer.min(stack.layers.len().saturating_sub(1));
-    let n_heads = stack.layers.get(layer).map_or(0, |layer| layer.n_heads);
-    HeadId { stack: stack.kind, layer, head: wanted.head.min(n_heads.saturating_sub(1)) }
 }

@@ -1,59 +1,46 @@
 //! [`Session`]: everything the window shows, in one value.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
-use super::{Loadable, Selection, Settings};
+use super::{Document, Download, Experiment, Pane, Panes, PendingSelection, Settings};
 use crate::{
-    analysis::projection::{Projection, ProjectionOptions},
-    capture::Capture,
-    ids::{CaptureId, JobId, StackKind},
-    worker::{CaptureFile, Failure, ImageSource, LoadedModel},
+    ids::{DocumentId, JobId, ModelId, PaneId},
+    worker::Failure,
 };
 
+/// Messages kept for the history panel.
+const MAX_NOTICES: usize = 50;
+
 /// Everything the window shows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Session {
-    /// The model the worker holds.
-    pub model: Loadable<Arc<LoadedModel>>,
-    /// The last forward pass.
-    pub capture: Loadable<Arc<Capture>>,
-    /// The capture file that is shown, until a model runs again.
-    pub opened: Option<CaptureFile>,
-    /// The joint query–key planes of the selected stack.
-    pub projection: Loadable<Arc<Projection>>,
+    /// What can be looked at; never empty.
+    pub documents: Vec<Document>,
+    /// What is looked at. Each pane shows one of [`Self::documents`].
+    pub panes: Panes,
     /// The download of a model.
-    pub download: super::Download,
+    pub download: Download,
     /// Files being written.
     pub exports_pending: Vec<JobId>,
-    /// Text input.
-    pub text: String,
-    /// Second sentence, if the input is a pair.
-    pub text_b: Option<String>,
-    /// What the decoder of an encoder–decoder is made to write; the model writes itself when it is blank.
-    pub target: String,
-    /// Picture input.
-    pub image: Option<ImageSource>,
-    /// The example that is shown, by its index, until the input or the model changes.
-    pub example: Option<usize>,
-    /// What is looked at.
-    pub selection: Selection,
-    /// Which view is shown.
-    pub view: ViewKind,
     /// What is remembered between runs.
     pub settings: Settings,
     /// Messages, oldest first.
     pub notices: Vec<Notice>,
-    pub(super) history: super::history::History,
-    /// A run was asked for while a model was on its way.
-    pub(super) run_owed: bool,
-    /// What the last projection job was asked for, so that a failure is not asked for again.
-    pub(super) projecting: Option<(CaptureId, StackKind, ProjectionOptions)>,
-    pub(super) next_job: u64,
-    pub(super) next_notice: u64,
-    /// What to select once the capture of an example or an `open` request has arrived.
-    pub(super) pending_selection: Option<super::apply::PendingSelection>,
+    /// Loads that were asked for and not answered yet, superseded ones included.
+    pub(super) loads: BTreeMap<JobId, PendingLoad>,
+    /// The models that the worker holds.
+    pub(super) held: BTreeSet<ModelId>,
+    pub(super) next_document: u64,
+    next_job: u64,
+    next_model: u64,
+    next_notice: u64,
+}
+
+/// A load that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PendingLoad {
+    pub document: DocumentId,
+    pub replaces: Option<ModelId>,
 }
 
 /// A message to the user.
@@ -76,100 +63,132 @@ pub enum NoticeKind {
     Error,
 }
 
-/// The views.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum ViewKind {
-    /// Bipartite attention lines.
-    #[default]
-    Heads,
-    /// One head as a matrix of colours.
-    Heatmap,
-    /// Attention on a picture.
-    Image,
-    /// One head's joint query–key plane.
-    Scatter,
-    /// Every head's joint query–key plane.
-    Matrix,
-}
-
-impl ViewKind {
-    /// Every view, in tab order.
-    pub const ALL: [Self; 5] = [Self::Heads, Self::Heatmap, Self::Image, Self::Scatter, Self::Matrix];
-
-    /// Tab label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Heads => "Heads",
-            Self::Heatmap => "Heatmap",
-            Self::Image => "Image",
-            Self::Scatter => "Scatter",
-            Self::Matrix => "Matrix",
-        }
-    }
-
-    /// Name on the command line and in file names.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Heads => "heads",
-            Self::Heatmap => "heatmap",
-            Self::Image => "image",
-            Self::Scatter => "scatter",
-            Self::Matrix => "matrix",
-        }
-    }
-
-    /// The view with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|view| view.name() == name)
+impl Default for Session {
+    fn default() -> Self {
+        Self::new(Settings::default())
     }
 }
 
 impl Session {
-    /// The newest capture, even while another is on its way.
-    pub fn latest_capture(&self) -> Option<&Arc<Capture>> {
-        self.capture.latest()
-    }
-
-    /// Why `view` cannot show the current capture, in words; `None` when it can.
-    pub fn view_unavailable(&self, view: ViewKind) -> Option<&'static str> {
-        self.view_unavailable_in(view, self.selection.stack())
-    }
-
-    /// Why `view` cannot show `stack` of the current capture, in words; `None` when it can.
-    pub fn view_unavailable_in(&self, view: ViewKind, stack: StackKind) -> Option<&'static str> {
-        let capture = self.latest_capture()?;
-        let recorded = capture.stack(stack)?;
-        match view {
-            ViewKind::Heads | ViewKind::Heatmap => None,
-            ViewKind::Image => image_unavailable(capture, stack),
-            ViewKind::Scatter | ViewKind::Matrix => recorded
-                .layers
-                .iter()
-                .all(|layer| layer.q.is_none() || layer.k.is_none())
-                .then_some("This capture holds no queries and keys"),
+    /// A session with remembered settings and nothing loaded.
+    pub fn new(settings: Settings) -> Self {
+        let id = DocumentId(1);
+        let experiment = Experiment { writing: settings.writing, ..Experiment::default() };
+        Self {
+            documents: vec![Document::new(id, experiment)],
+            panes: Panes::new(id, settings.views.clone()),
+            download: Download::default(),
+            exports_pending: Vec::new(),
+            settings,
+            notices: Vec::new(),
+            loads: BTreeMap::new(),
+            held: BTreeSet::new(),
+            next_document: 1,
+            next_job: 0,
+            next_model: 0,
+            next_notice: 0,
         }
+    }
+
+    /// Takes in the settings of the last time, which are read when the first model is already on its way.
+    pub fn restore(&mut self, settings: Settings) {
+        for document in &mut self.documents {
+            document.experiment.writing = settings.writing;
+        }
+        for pane in self.panes.iter_mut() {
+            *pane.own_options.as_mut().unwrap_or(&mut pane.options) = settings.views.clone();
+        }
+        self.settings = settings;
+    }
+
+    /// The pane that keys and panels speak of.
+    pub fn pane(&self) -> &Pane {
+        self.panes.active()
+    }
+
+    /// The document of the active pane.
+    pub fn document(&self) -> &Document {
+        self.document_of(self.pane())
+    }
+
+    /// The document that a pane shows.
+    pub fn document_of(&self, pane: &Pane) -> &Document {
+        self.find_document(pane.document).unwrap_or(&self.documents[0])
+    }
+
+    /// An open document.
+    pub fn find_document(&self, id: DocumentId) -> Option<&Document> {
+        self.documents.iter().find(|document| document.id == id)
     }
 
     /// Whether the worker is busy with anything the user waits for.
     pub fn is_busy(&self) -> bool {
-        self.model.is_pending()
-            || self.capture.is_pending()
-            || self.projection.is_pending()
+        self.documents.iter().any(Document::is_busy)
+            || self.panes.iter().any(|pane| pane.projection.is_pending())
             || !self.exports_pending.is_empty()
     }
-}
 
-/// Why the attention of `stack` cannot be laid on the picture.
-fn image_unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
-    if capture.image().is_none() {
-        return Some("This input has no picture; drop one on a vision model");
+    /// Selects these in the active pane once the next capture has arrived; what is `None` stays as an
+    /// example asked for it.
+    pub fn prefer_when_ready(&mut self, preferred: PendingSelection) {
+        let pane = self.panes.active_mut();
+        pane.pending = Some(preferred.or(pane.pending.take().unwrap_or_default()));
     }
-    let on_picture = capture.picture_side() == Some(stack.key_side());
-    (!on_picture).then_some(match stack {
-        StackKind::Decoder => {
-            "The decoder attends to its own text here; choose the cross stack to see it on the picture"
+
+    /// Registers a file that is being written and gives its job number.
+    pub fn start_export(&mut self) -> JobId {
+        let job = self.new_job();
+        self.exports_pending.push(job);
+        job
+    }
+
+    /// Adds a message.
+    pub fn notify(&mut self, kind: NoticeKind, text: Failure) {
+        if self.notices.last().is_some_and(|last| last.kind == kind && last.text == text) {
+            return;
         }
-        StackKind::Text => "This stack attends to text; choose the vision stack to see the picture",
-        _ => "The keys of this stack are not the patches of the picture",
-    })
+        self.next_notice += 1;
+        self.notices.push(Notice { id: self.next_notice, kind, text });
+        if self.notices.len() > MAX_NOTICES {
+            self.notices.remove(0);
+        }
+    }
+
+    /// Adds a message that is good to know.
+    pub(super) fn inform(&mut self, summary: String, details: String) {
+        self.notify(NoticeKind::Info, Failure { summary, details });
+    }
+
+    pub(super) fn document_mut(&mut self) -> &mut Document {
+        let id = self.pane().document;
+        let place = self.documents.iter().position(|document| document.id == id).unwrap_or(0);
+        &mut self.documents[place]
+    }
+
+    pub(super) fn find_document_mut(&mut self, id: DocumentId) -> Option<&mut Document> {
+        self.documents.iter_mut().find(|document| document.id == id)
+    }
+
+    /// Changes a pane that is open, with its document at hand.
+    pub(super) fn with_pane(&mut self, id: PaneId, change: impl FnOnce(&mut Pane, &Document)) {
+        let Self { documents, panes, .. } = self;
+        let Some(pane) = panes.get_mut(id) else { return };
+        let document = documents.iter().find(|document| document.id == pane.document).unwrap_or(&documents[0]);
+        change(pane, document);
+    }
+
+    /// Changes the active pane, with its document at hand.
+    pub(super) fn with_active(&mut self, change: impl FnOnce(&mut Pane, &Document)) {
+        self.with_pane(self.panes.active_id(), change);
+    }
+
+    pub(super) const fn new_job(&mut self) -> JobId {
+        self.next_job += 1;
+        JobId(self.next_job)
+    }
+
+    pub(super) const fn new_model(&mut self) -> ModelId {
+        self.next_model += 1;
+        ModelId(self.next_model)
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Session;
+use super::Document;
 use crate::{
     spec::{HeadKind, Modality, ModelSpec},
     worker::{Choice, Generation},
@@ -45,29 +45,20 @@ impl WritingOptions {
     }
 }
 
-/// Whether the text is only read or also continued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// Only read.
-    AsItIs,
-    /// A text model writes on behind it.
-    Continued,
-}
-
-impl Session {
-    /// Whether `model` can write on behind its input.
-    pub fn can_continue(model: &ModelSpec) -> bool {
-        matches!(model.modality, Modality::Text(_)) && model.head == Some(HeadKind::NextToken)
-    }
-
+impl Document {
     /// Whether a run of `model` lets it write its own target.
     pub fn writes_target(&self, model: &ModelSpec) -> bool {
-        model.modality.target().is_some() && self.target.trim().is_empty()
+        model.modality.target().is_some() && self.experiment.target.trim().is_empty()
     }
 
     /// How `model` is to write in a run, if it is to.
-    pub(super) fn generation(&self, model: &ModelSpec, reading: Reading) -> Option<Generation> {
-        let continued = reading == Reading::Continued && Self::can_continue(model);
-        (continued || self.writes_target(model)).then(|| self.settings.writing.generation())
+    pub(super) fn generation(&self, model: &ModelSpec) -> Option<Generation> {
+        let continued = self.experiment.continued && can_continue(model);
+        (continued || self.writes_target(model)).then(|| self.experiment.writing.generation())
     }
+}
+
+/// Whether `model` can write on behind its input.
+pub fn can_continue(model: &ModelSpec) -> bool {
+    matches!(model.modality, Modality::Text(_)) && model.head == Some(HeadKind::NextToken)
 }

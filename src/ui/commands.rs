@@ -4,7 +4,9 @@
 
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 
-use crate::session::{Appearance, Command, DownloadCommand, ExportTarget, FilePurpose, HeadStep, QueryStep, ViewKind};
+use crate::session::{
+    Appearance, Command, DownloadCommand, ExportTarget, FilePurpose, HeadStep, QueryStep, Split, ViewKind,
+};
 
 /// Something a button or a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +47,24 @@ pub enum UiCommand {
     Back,
     /// To the selection after.
     Forward,
+    /// To the other of the last two places.
+    Flip,
+    /// To the experiment before.
+    Undo,
+    /// To the experiment after.
+    Redo,
+    /// Another pane to the right.
+    SplitRight,
+    /// Another pane below.
+    SplitBelow,
+    /// Close the active pane.
+    ClosePane,
+    /// Another pane becomes the active one.
+    NextPane,
+    /// Follow the other panes, or not.
+    ToggleLink,
+    /// A document of its own for the active pane.
+    Detach,
     /// Put the cursor into the token search.
     FindToken,
     /// Save a picture of the view.
@@ -78,7 +98,7 @@ enum Scope {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 41] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -96,6 +116,15 @@ impl UiCommand {
         Self::Release,
         Self::Back,
         Self::Forward,
+        Self::Flip,
+        Self::Undo,
+        Self::Redo,
+        Self::SplitRight,
+        Self::SplitBelow,
+        Self::ClosePane,
+        Self::NextPane,
+        Self::ToggleLink,
+        Self::Detach,
         Self::FindToken,
         Self::OpenModel,
         Self::DownloadModel,
@@ -134,6 +163,15 @@ impl UiCommand {
             Self::Release => "Release",
             Self::Back => "Back",
             Self::Forward => "Forward",
+            Self::Flip => "Flip",
+            Self::Undo => "Undo",
+            Self::Redo => "Redo",
+            Self::SplitRight => "Split right",
+            Self::SplitBelow => "Split below",
+            Self::ClosePane => "Close pane",
+            Self::NextPane => "Next pane",
+            Self::ToggleLink => "Link pane",
+            Self::Detach => "Own copy for this pane",
             Self::FindToken => "Find token",
             Self::ExportView => "Export view…",
             Self::ExportWindow => "Save screenshot…",
@@ -172,6 +210,15 @@ impl UiCommand {
             Self::Release => "Let go of the pinned token",
             Self::Back => "Back to the selection before",
             Self::Forward => "Forward to the selection after",
+            Self::Flip => "To the other of the last two places, and back",
+            Self::Undo => "Back to the input, target, model and options that were run before",
+            Self::Redo => "Forward to what was undone",
+            Self::SplitRight => "Show the same a second time, to the right",
+            Self::SplitBelow => "Show the same a second time, below",
+            Self::ClosePane => "Close the active pane",
+            Self::NextPane => "Make the next pane the active one",
+            Self::ToggleLink => "Let the active pane follow the others, or not",
+            Self::Detach => "A copy that can get another input or another model, to compare the two",
             Self::FindToken => "Find a token by its text and pin it",
             Self::ExportView => "Save a picture of the view in the centre as PNG",
             Self::ExportWindow => "Save a picture of the whole window as PNG",
@@ -224,6 +271,14 @@ impl UiCommand {
             Self::Release => plain(Key::Escape),
             Self::Back => alt(Key::ArrowLeft),
             Self::Forward => alt(Key::ArrowRight),
+            Self::Flip => plain(Key::F),
+            Self::Undo => command(Key::Z),
+            Self::Redo => command_shift(Key::Z),
+            Self::SplitRight => command(Key::Backslash),
+            Self::SplitBelow => command_shift(Key::Backslash),
+            Self::ClosePane => command(Key::W),
+            Self::NextPane => plain(Key::W),
+            Self::ToggleLink => plain(Key::L),
             Self::FindToken => plain(Key::Slash),
             Self::ExportView => command(Key::E),
             Self::ExportWindow => command_shift(Key::S),
@@ -232,7 +287,7 @@ impl UiCommand {
             Self::PreviousExample => plain(Key::PageUp),
             Self::NextExample => plain(Key::PageDown),
             Self::Shortcuts => plain(Key::Questionmark),
-            Self::Cancel | Self::ToggleTheme | Self::ToggleExamples => return None,
+            Self::Cancel | Self::Detach | Self::ToggleTheme | Self::ToggleExamples => return None,
         })
     }
 
@@ -264,6 +319,15 @@ impl UiCommand {
             Self::Release => Command::Release,
             Self::Back => Command::Back,
             Self::Forward => Command::Forward,
+            Self::Flip => Command::Flip,
+            Self::Undo => Command::Undo,
+            Self::Redo => Command::Redo,
+            Self::SplitRight => Command::SplitPane(Split::Right),
+            Self::SplitBelow => Command::SplitPane(Split::Below),
+            Self::ClosePane => Command::ClosePane,
+            Self::NextPane => Command::NextPane,
+            Self::ToggleLink => Command::ToggleLink,
+            Self::Detach => Command::Detach,
             Self::ExportView => Command::Export(ExportTarget::View),
             Self::ExportWindow => Command::Export(ExportTarget::Window),
             Self::CopyView => Command::CopyView,
@@ -282,6 +346,8 @@ impl UiCommand {
 
     fn scope(self) -> Scope {
         match self.shortcut() {
+            // A text field undoes its own changes.
+            _ if matches!(self, Self::Undo | Self::Redo) => Scope::NotTyping,
             // Without Ctrl a key types, moves the cursor or marks text.
             Some(shortcut) if !shortcut.modifiers.command => Scope::NotTyping,
             _ => Scope::Anywhere,
@@ -312,5 +378,9 @@ pub const fn other_appearance(dark_now: bool) -> Appearance {
 
 /// The keys as they are printed on the keyboard.
 pub fn keys_text(ctx: &egui::Context, shortcut: &KeyboardShortcut) -> String {
-    ctx.format_shortcut(shortcut).replace("Slash", "/").replace("Questionmark", "?").replace("Escape", "Esc")
+    ctx.format_shortcut(shortcut)
+        .replace("Backslash", "\\")
+        .replace("Slash", "/")
+        .replace("Questionmark", "?")
+        .replace("Escape", "Esc")
 }

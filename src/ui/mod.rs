@@ -10,9 +10,12 @@
 //! - [`shell`]: file dialogs, text files, screenshots.
 //! - [`app`]: the frame loop, the worker and the session.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, ops::Deref};
 
-use crate::session::{Command, Session};
+use crate::{
+    ids::PaneId,
+    session::{Command, Document, Pane, Session, ViewKind},
+};
 
 pub mod app;
 pub mod commands;
@@ -26,10 +29,13 @@ pub mod widgets;
 
 pub use app::{App, OpenError, open_window};
 
-/// Everything a view or panel may look at, and the only thing it may write to.
+/// Everything a view may look at, and the only thing it may write to.
+#[derive(Clone, Copy)]
 pub struct ViewCtx<'a> {
+    /// How something is shown.
+    pub pane: &'a Pane,
     /// What is shown.
-    pub session: &'a Session,
+    pub document: &'a Document,
     /// Colours and sizes.
     pub theme: &'a theme::Theme,
     /// What the user asked for in this frame.
@@ -37,24 +43,69 @@ pub struct ViewCtx<'a> {
 }
 
 impl ViewCtx<'_> {
-    /// Asks for something.
+    /// Asks for something in this pane.
     pub fn send(&self, command: Command) {
-        self.commands.push(command);
+        self.commands.push(Asked { pane: Some(self.pane.id), command });
+    }
+
+    /// Why `view` cannot be shown in this pane, in words; `None` when it can.
+    pub fn view_unavailable(&self, view: ViewKind) -> Option<&'static str> {
+        self.pane.view_unavailable(self.document, view)
+    }
+}
+
+/// What a panel may look at: the active pane as a view sees it, and everything else.
+#[derive(Clone, Copy)]
+pub struct PanelCtx<'a> {
+    /// Everything there is.
+    pub session: &'a Session,
+    /// The active pane.
+    pub view: ViewCtx<'a>,
+}
+
+impl<'a> PanelCtx<'a> {
+    /// Of the active pane.
+    pub fn new(session: &'a Session, theme: &'a theme::Theme, commands: &'a CommandQueue) -> Self {
+        let view = ViewCtx { pane: session.pane(), document: session.document(), theme, commands };
+        Self { session, view }
+    }
+}
+
+impl<'a> Deref for PanelCtx<'a> {
+    type Target = ViewCtx<'a>;
+
+    fn deref(&self) -> &ViewCtx<'a> {
+        &self.view
+    }
+}
+
+/// A command, and the pane it is meant for; without one the active pane.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Where.
+    pub pane: Option<PaneId>,
+    /// What.
+    pub command: Command,
+}
+
+impl From<Command> for Asked {
+    fn from(command: Command) -> Self {
+        Self { pane: None, command }
     }
 }
 
 /// Commands collected while a frame is drawn, applied after it.
 #[derive(Default)]
-pub struct CommandQueue(RefCell<Vec<Command>>);
+pub struct CommandQueue(RefCell<Vec<Asked>>);
 
 impl CommandQueue {
     /// Adds a command.
-    pub fn push(&self, command: Command) {
-        self.0.borrow_mut().push(command);
+    pub fn push(&self, asked: impl Into<Asked>) {
+        self.0.borrow_mut().push(asked.into());
     }
 
     /// Takes everything that was asked for.
-    pub fn take(&self) -> Vec<Command> {
+    pub fn take(&self) -> Vec<Asked> {
         self.0.take()
     }
 }

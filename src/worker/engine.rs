@@ -1,6 +1,6 @@
-//! The engine behind the window: the current model, and what is asked of it.
+//! The engine behind the window: the models in memory, and what is asked of them.
 
-use std::{io, sync::Arc, time::Instant};
+use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
     EventKind, Failure, Generation, HubEngine, Input, JobControl, LoadedModel, ModelSource, Progress, Request, Stage,
@@ -10,16 +10,29 @@ use crate::{
     analysis::projection::{self, ProjectionOptions},
     capture::Capture,
     export,
-    ids::StackKind,
+    ids::{ModelId, StackKind},
     model::{self, LoadError, Model, ModelFiles, RunPlan, locate},
 };
 
-/// Holds the current model. A failed or cancelled request leaves it as it was.
+/// Holds the models that documents need. A failed or cancelled request leaves them as they were.
 #[derive(Debug)]
 pub struct ModelEngine {
     engine: model::Engine,
-    /// With where it came from.
-    model: Option<(ModelSource, Model)>,
+    models: HashMap<ModelId, Held>,
+}
+
+/// A model with where it came from.
+#[derive(Debug)]
+struct Held {
+    source: ModelSource,
+    model: Model,
+}
+
+/// A load as it was asked for.
+struct Wanted {
+    id: ModelId,
+    source: ModelSource,
+    replaces: Option<ModelId>,
 }
 
 impl ModelEngine {
@@ -33,11 +46,12 @@ impl ModelEngine {
     }
 
     /// No model yet; it will be computed by `engine`.
-    pub const fn with_engine(engine: model::Engine) -> Self {
-        Self { engine, model: None }
+    pub fn with_engine(engine: model::Engine) -> Self {
+        Self { engine, models: HashMap::new() }
     }
 
-    fn load(&mut self, source: ModelSource, control: &JobControl) -> Result<EventKind, Stop> {
+    fn load(&mut self, wanted: Wanted, control: &JobControl) -> Result<EventKind, Stop> {
+        let Wanted { id, source, replaces } = wanted;
         if let ModelSource::Path(path) = &source
             && let Some(format) = capture_file::format(path)
         {
@@ -45,47 +59,61 @@ impl ModelEngine {
         }
         let started = Instant::now();
         let model = match read(&source, &self.engine, &|progress| control.report(progress)) {
-            Err(LoadError::TooLarge { needed, available, .. }) if needed <= available + self.held_bytes() => {
-                self.read_instead(&source, needed, control)
+            Err(LoadError::TooLarge { needed, available, .. }) if needed <= available + self.held_bytes(replaces) => {
+                self.read_instead(&source, replaces, needed, control)
             }
             answer => answer,
         }?;
         let loaded = LoadedModel {
+            id,
             source: source.clone(),
             spec: Arc::clone(model.spec()),
             audit: model.audit().clone(),
             load_secs: started.elapsed().as_secs_f64(),
         };
         // The last moment at which the old model can stay, if it is still there.
-        if self.model.is_some() {
+        if replaces.is_none_or(|replaces| self.models.contains_key(&replaces)) {
             control.check()?;
         }
-        self.model = Some((source, model));
+        replaces.map(|replaces| self.models.remove(&replaces));
+        self.models.insert(id, Held { source, model });
         Ok(EventKind::Loaded(Arc::new(loaded)))
     }
 
-    /// Bytes that the current model's weights take.
-    fn held_bytes(&self) -> u64 {
-        self.model.as_ref().map_or(0, |(_, model)| 4 * model.audit().n_params)
+    /// Bytes that a model's weights take.
+    fn held_bytes(&self, id: Option<ModelId>) -> u64 {
+        id.and_then(|id| self.models.get(&id)).map_or(0, |held| 4 * held.model.audit().n_params)
     }
 
-    /// Reads a model for which there is room only without the current one, and gets that one back
+    /// Reads a model for which there is room only without the one it replaces, and gets that one back
     /// when it cannot be read.
-    fn read_instead(&mut self, source: &ModelSource, needed: u64, control: &JobControl) -> Result<Model, LoadError> {
-        let previous = self.model.take().map(|(previous, _)| previous);
+    fn read_instead(
+        &mut self,
+        source: &ModelSource,
+        replaces: Option<ModelId>,
+        needed: u64,
+        control: &JobControl,
+    ) -> Result<Model, LoadError> {
+        let previous = replaces.and_then(|id| Some((id, self.models.remove(&id)?.source)));
         let engine = self.engine.clone().with_memory_limit(needed);
         let answer = read(source, &engine, &|progress| control.report(progress));
         if answer.is_err()
-            && let Some(previous) = previous
+            && let Some((id, source)) = previous
+            && let Ok(model) = read(&source, &self.engine, &model::uninterrupted)
         {
-            let restored = read(&previous, &self.engine, &model::uninterrupted);
-            self.model = restored.ok().map(|restored| (previous, restored));
+            self.models.insert(id, Held { source, model });
         }
         answer
     }
 
-    fn run(&self, input: &Input, generate: Option<Generation>, control: &JobControl) -> Result<EventKind, Stop> {
-        let Some((_, model)) = &self.model else {
+    fn run(
+        &self,
+        model: ModelId,
+        input: &Input,
+        generate: Option<Generation>,
+        control: &JobControl,
+    ) -> Result<EventKind, Stop> {
+        let Some(Held { model, .. }) = self.models.get(&model) else {
             let details = "Open a model first".to_owned();
             return Err(Stop::Failed(Failure { summary: "There is no model".to_owned(), details }));
         };
@@ -119,9 +147,13 @@ impl ModelEngine {
 impl Engine for ModelEngine {
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
         match request {
-            Request::Load(source) => self.load(source, control),
-            Request::Run(input, generate) => self.run(&input, generate, control),
-            Request::Project { capture, stack, options } => self.project(&capture, stack, options, control),
+            Request::Load { id, source, replaces, .. } => self.load(Wanted { id, source, replaces }, control),
+            Request::Forget(id) => {
+                self.models.remove(&id);
+                Ok(EventKind::Forgotten(id))
+            }
+            Request::Run { model, input, generation, .. } => self.run(model, &input, generation, control),
+            Request::Project { capture, stack, options, .. } => self.project(&capture, stack, options, control),
             Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),
             Request::PlanDownload(_) | Request::Download(_) => HubEngine::default().answer(request, control),
             Request::Export(request) => match export::write(&request) {

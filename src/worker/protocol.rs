@@ -6,7 +6,7 @@ use crate::{
     analysis::projection::{Projection, ProjectionOptions},
     capture::Capture,
     export::ExportRequest,
-    ids::{JobId, StackKind},
+    ids::{DocumentId, JobId, ModelId, PaneId, StackKind},
     model::audit::Audit,
     spec::ModelSpec,
 };
@@ -19,14 +19,35 @@ pub use crate::{
 /// Work for the background thread.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// Read a model; it replaces the current one only when it succeeded. A capture file is answered
-    /// with [`EventKind::Opened`] and leaves the model as it was.
-    Load(ModelSource),
-    /// Run the current model. A text model writes on behind its input when it is told how; a decoder
-    /// without a target writes as it is told, or else as it would by itself.
-    Run(Input, Option<Generation>),
+    /// Read a model. A capture file is answered with [`EventKind::Opened`].
+    Load {
+        /// What to call it from now on.
+        id: ModelId,
+        /// Who wants it.
+        document: DocumentId,
+        /// What to read.
+        source: ModelSource,
+        /// Nobody needs this one any more once the new one is there; until then it stays.
+        replaces: Option<ModelId>,
+    },
+    /// Drop a model that nobody needs any more.
+    Forget(ModelId),
+    /// Run a model on an input.
+    Run {
+        /// Who wants to know.
+        document: DocumentId,
+        /// Which model.
+        model: ModelId,
+        /// What it reads or sees.
+        input: Input,
+        /// A text model writes on behind its input when it is told how; a decoder without a target writes
+        /// as it is told, or else as it would by itself.
+        generation: Option<Generation>,
+    },
     /// Project the joint query–key space of every head of one stack.
     Project {
+        /// Who shows it.
+        pane: PaneId,
         /// What to project.
         capture: Arc<Capture>,
         /// Which stack.
@@ -44,17 +65,19 @@ pub enum Request {
     Download(Arc<Plan>),
 }
 
-/// Requests of one lane supersede each other; exports queue.
+/// Requests of one lane supersede each other, except in lanes that [queue](Lane::queues).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
-    /// Loading a model or a capture.
-    Load,
-    /// Running the model.
-    Run,
-    /// Projecting.
-    Project,
+    /// Loading a model or a capture for a document.
+    Load(DocumentId),
+    /// Running a model for a document.
+    Run(DocumentId),
+    /// Projecting for a pane.
+    Project(PaneId),
     /// Writing files.
     Export,
+    /// Dropping models.
+    Forget,
     /// Listing models.
     Catalog,
     /// Asking the hub, and fetching from it.
@@ -62,17 +85,20 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// Every lane.
-    pub const ALL: [Self; 6] = [Self::Load, Self::Run, Self::Project, Self::Export, Self::Catalog, Self::Download];
+    /// Whether everything that is asked for in this lane is done, one after the other.
+    pub const fn queues(self) -> bool {
+        matches!(self, Self::Export | Self::Forget)
+    }
 }
 
 impl Request {
     /// The lane this request supersedes others in.
     pub const fn lane(&self) -> Lane {
         match self {
-            Self::Load(_) => Lane::Load,
-            Self::Run(..) => Lane::Run,
-            Self::Project { .. } => Lane::Project,
+            Self::Load { document, .. } => Lane::Load(*document),
+            Self::Run { document, .. } => Lane::Run(*document),
+            Self::Project { pane, .. } => Lane::Project(*pane),
+            Self::Forget(_) => Lane::Forget,
             Self::Export(_) => Lane::Export,
             Self::ListCached => Lane::Catalog,
             Self::PlanDownload(_) | Self::Download(_) => Lane::Download,
@@ -107,6 +133,8 @@ pub enum EventKind {
     Progress(Progress),
     /// A model is ready.
     Loaded(Arc<LoadedModel>),
+    /// A model was dropped.
+    Forgotten(ModelId),
     /// A forward pass is ready.
     Captured(Arc<Capture>),
     /// A capture file was read.
@@ -150,9 +178,11 @@ impl CaptureFile {
     }
 }
 
-/// What the window knows about the model that the worker holds.
+/// What the window knows about a model that the worker holds.
 #[derive(Clone, Debug)]
 pub struct LoadedModel {
+    /// Which one.
+    pub id: ModelId,
     /// Where it came from.
     pub source: ModelSource,
     /// What it is.

@@ -1,11 +1,8 @@
 //! What waits to be done, and who is told to stop. Pure bookkeeping; the lock is held for moments only.
 
 use std::{
-    collections::VecDeque,
-    sync::{
-        Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    collections::{HashMap, VecDeque},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
 use super::{Lane, Request};
@@ -20,18 +17,18 @@ pub(super) struct Job {
     pub generation: u64,
 }
 
-/// The jobs that wait, in the order they were asked for; at most one per lane, but any number of exports.
+/// The jobs that wait, in the order they were asked for; at most one per lane that does not queue.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     changed: Condvar,
-    /// One counter per lane; a job whose lane has moved on is to stop.
-    generations: [AtomicU64; Lane::ALL.len()],
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     jobs: VecDeque<Job>,
+    /// A job whose lane has moved on is to stop. As many entries as there were documents and panes.
+    generations: HashMap<Lane, u64>,
     closed: bool,
 }
 
@@ -40,9 +37,8 @@ impl Queue {
     pub fn push(&self, id: JobId, request: Request) -> Option<JobId> {
         let lane = request.lane();
         let mut waiting = self.lock();
-        // Files that were asked for are all written.
-        let replaced = if lane == Lane::Export { None } else { self.clear(&mut waiting, lane).pop() };
-        let generation = self.generation(lane).load(Ordering::Relaxed);
+        let replaced = if lane.queues() { None } else { waiting.clear(lane).pop() };
+        let generation = waiting.generation(lane);
         waiting.jobs.push_back(Job { id, request, lane, generation });
         drop(waiting);
         self.changed.notify_one();
@@ -51,7 +47,7 @@ impl Queue {
 
     /// Tells what runs in `lane` to stop, and gives back what waited there.
     pub fn cancel(&self, lane: Lane) -> Vec<JobId> {
-        self.clear(&mut self.lock(), lane)
+        self.lock().clear(lane)
     }
 
     /// Tells everything but exports to stop. [`Self::pop`] gives the exports that still wait, and then
@@ -59,9 +55,7 @@ impl Queue {
     pub fn close(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
-        for lane in Lane::ALL.into_iter().filter(|&lane| lane != Lane::Export) {
-            self.clear(&mut waiting, lane);
-        }
+        waiting.jobs.retain(|job| job.lane == Lane::Export);
         drop(waiting);
         self.changed.notify_one();
     }
@@ -82,22 +76,25 @@ impl Queue {
 
     /// Whether a job of this generation is to stop.
     pub fn is_superseded(&self, lane: Lane, generation: u64) -> bool {
-        self.generation(lane).load(Ordering::Relaxed) != generation
-    }
-
-    fn clear(&self, waiting: &mut Waiting, lane: Lane) -> Vec<JobId> {
-        self.generation(lane).fetch_add(1, Ordering::Relaxed);
-        let cleared = waiting.jobs.iter().filter(|job| job.lane == lane).map(|job| job.id).collect();
-        waiting.jobs.retain(|job| job.lane != lane);
-        cleared
-    }
-
-    fn generation(&self, lane: Lane) -> &AtomicU64 {
-        &self.generations[lane as usize]
+        let waiting = self.lock();
+        waiting.closed && lane != Lane::Export || waiting.generation(lane) != generation
     }
 
     /// Nothing panics while the lock is held, so a poisoned lock still guards a sound queue.
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn clear(&mut self, lane: Lane) -> Vec<JobId> {
+        *self.generations.entry(lane).or_default() += 1;
+        let cleared = self.jobs.iter().filter(|job| job.lane == lane).map(|job| job.id).collect();
+        self.jobs.retain(|job| job.lane != lane);
+        cleared
+    }
+
+    fn generation(&self, lane: Lane) -> u64 {
+        self.generations.get(&lane).copied().unwrap_or(0)
     }
 }

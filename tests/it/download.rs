@@ -37,7 +37,7 @@ fn asked(effects: &[Effect]) -> (JobId, &'static str) {
         Request::ListCached => "list",
         Request::PlanDownload(_) => "plan",
         Request::Download(_) => "download",
-        Request::Load(ModelSource::Hub(_)) => "load",
+        Request::Load { source: ModelSource::Hub(_), .. } => "load",
         other => panic!("unexpected {other:?}"),
     };
     (*job, what)
@@ -270,7 +270,7 @@ fn cancel_resume_and_open_are_one_click_each() {
     let opened = |window: &Window, name: &str| {
         let source = ModelSource::Hub(name.to_owned());
         let jobs = window.jobs.0.borrow();
-        jobs.submitted.iter().any(|(_, request)| matches!(request, Request::Load(of) if *of == source))
+        jobs.submitted.iter().any(|(_, request)| matches!(request, Request::Load { source: of, .. } if *of == source))
     };
     assert!(opened(&window, ID) && !window.shows("Download a model"));
 

@@ -2,7 +2,7 @@
 
 use attnscope::{
     capture::{Capture, LayerCapture},
-    ids::{HeadId, JobId, Side, StackKind},
+    ids::{DocumentId, HeadId, JobId, Side, StackKind},
     session::{
         Command, Effect, Focus, HeadSet, HeadStep, Loadable, PendingSelection, QueryStep, Session, Settings, ViewKind,
         ViewOptions, WritingOptions,
@@ -18,6 +18,9 @@ use crate::support::{
     scripted::{N_HEADS, N_LAYERS, capture, failure, model, projection},
     stacks,
 };
+
+/// The document that a session starts with.
+const DOCUMENT: DocumentId = DocumentId(1);
 
 /// A session with its worker played by the test.
 struct Play {
@@ -63,16 +66,16 @@ impl Play {
 
     /// Answers everything that was asked, as a working model would, until nothing is asked any more.
     fn answers(&mut self) {
-        let mut loaded = self.session.model.latest().cloned();
+        let mut loaded = self.session.document().model.latest().cloned();
         while !self.asked.is_empty() {
             let (job, request) = self.asked.remove(0);
             let kind = match &request {
-                Request::Load(source) => {
+                Request::Load { source, .. } => {
                     let new = model(source);
                     loaded = Some(new.clone());
                     EventKind::Loaded(new)
                 }
-                Request::Run(input, _) => EventKind::Captured(capture(loaded.as_ref().unwrap(), input)),
+                Request::Run { input, .. } => EventKind::Captured(capture(loaded.as_ref().unwrap(), input)),
                 Request::Project { .. } => EventKind::Projected(projection(&request)),
                 other => panic!("unexpected {other:?}"),
             };
@@ -88,8 +91,9 @@ impl Play {
         self.asked
             .iter()
             .map(|(_, request)| match request {
-                Request::Load(_) => "load",
-                Request::Run(..) => "run",
+                Request::Load { .. } => "load",
+                Request::Forget(_) => "forget",
+                Request::Run { .. } => "run",
                 Request::Project { .. } => "project",
                 Request::Export(_) => "export",
                 Request::ListCached => "list",
@@ -100,8 +104,8 @@ impl Play {
     }
 
     fn n_tokens(&self) -> usize {
-        let stack = self.session.selection.stack();
-        self.session.latest_capture().map_or(0, |capture| capture.query_tokens(stack).len())
+        let stack = self.session.pane().selection.stack();
+        self.session.document().latest_capture().map_or(0, |capture| capture.query_tokens(stack).len())
     }
 
     fn last_notice(&self) -> &str {
@@ -130,7 +134,7 @@ fn a_loaded_model_runs_the_input_at_once() {
     play.does(Command::OpenModel(bundled("demo:gpt")));
     assert_eq!(play.asked_names(), ["load"]);
     play.answers();
-    assert_eq!((state(&play.session.model), state(&play.session.capture)), ("ready", "ready"));
+    assert_eq!((state(&play.session.document().model), state(&play.session.document().capture)), ("ready", "ready"));
     assert!(play.n_tokens() > 0, "a default sentence is shown when nothing was typed");
 }
 
@@ -148,11 +152,11 @@ fn answers_to_superseded_jobs_are_ignored() {
         EventKind::Captured(capture(&gpt, &Input::Text(TextInput { text: text.to_owned(), ..TextInput::default() })))
     };
     play.hears(late, with("a b"));
-    assert_eq!((play.n_tokens(), state(&play.session.capture)), (3, "pending over previous"));
+    assert_eq!((play.n_tokens(), state(&play.session.document().capture)), (3, "pending over previous"));
     play.hears(late, EventKind::Failed(failure("late")));
-    assert_eq!(state(&play.session.capture), "pending over previous");
+    assert_eq!(state(&play.session.document().capture), "pending over previous");
     play.hears(newest, with("a b c d e"));
-    assert_eq!((play.n_tokens(), state(&play.session.capture)), (5, "ready"));
+    assert_eq!((play.n_tokens(), state(&play.session.document().capture)), (5, "ready"));
 }
 
 #[test]
@@ -160,12 +164,12 @@ fn a_failure_keeps_what_was_there() {
     let mut play = Play::showing("one two three");
     play.does(Command::Run);
     play.hears(play.last_job(), EventKind::Failed(failure("The model could not be evaluated")));
-    assert_eq!((state(&play.session.capture), play.n_tokens()), ("failed over previous", 3));
+    assert_eq!((state(&play.session.document().capture), play.n_tokens()), ("failed over previous", 3));
     assert_eq!(play.last_notice(), "The model could not be evaluated");
 
     play.does(Command::OpenModel(ModelSource::Path("/models/broken".into())));
     play.hears(play.last_job(), EventKind::Failed(failure("This folder has no config.json")));
-    assert_eq!(state(&play.session.model), "failed over previous");
+    assert_eq!(state(&play.session.document().model), "failed over previous");
     play.asked.clear();
     play.does(Command::Run);
     assert_eq!(play.asked_names(), ["run"], "the previous model still runs");
@@ -178,13 +182,13 @@ fn progress_is_shown_and_cancelling_leaves_no_trace() {
     let job = play.last_job();
     let progress = Progress { stage: Stage::Forward, done: 3, total: 12 };
     play.hears(job, EventKind::Progress(progress));
-    assert_eq!(play.session.capture.progress(), Some(progress));
-    let effects = play.does(Command::Cancel(Lane::Run));
-    assert_eq!(effects, ["Cancel(Run)"]);
-    assert_eq!((state(&play.session.capture), play.n_tokens()), ("ready", 3));
+    assert_eq!(play.session.document().capture.progress(), Some(progress));
+    let effects = play.does(Command::Cancel(Lane::Run(DOCUMENT)));
+    assert_eq!(effects, ["Cancel(Run(DocumentId(1)))"]);
+    assert_eq!((state(&play.session.document().capture), play.n_tokens()), ("ready", 3));
     let n_notices = play.session.notices.len();
     play.hears(job, EventKind::Cancelled);
-    assert_eq!((state(&play.session.capture), play.session.notices.len()), ("ready", n_notices));
+    assert_eq!((state(&play.session.document().capture), play.session.notices.len()), ("ready", n_notices));
 }
 
 #[test]
@@ -193,7 +197,7 @@ fn an_empty_text_is_refused_in_words_and_keeps_the_result() {
     play.does(Command::SetText("  \n".to_owned()));
     play.does(Command::Run);
     assert!(play.asked.is_empty());
-    assert_eq!(play.session.capture.failure().unwrap().summary, "There is no text to run");
+    assert_eq!(play.session.document().capture.failure().unwrap().summary, "There is no text to run");
     assert_eq!(play.n_tokens(), 3);
 }
 
@@ -203,10 +207,10 @@ fn every_example_opens_its_model_input_and_view() {
         let mut play = Play::showing("one two three");
         play.does(Command::OpenExample(idx));
         play.answers();
-        assert_eq!(play.session.example, Some(idx));
-        assert_eq!(play.session.model.latest().unwrap().spec.name, example.model, "{}", example.title);
-        assert_eq!(play.session.view, example.view, "{}", example.title);
-        assert_eq!(state(&play.session.capture), "ready", "{}", example.title);
+        assert_eq!(play.session.document().example, Some(idx));
+        assert_eq!(play.session.document().model.latest().unwrap().spec.name, example.model, "{}", example.title);
+        assert_eq!(play.session.pane().view, example.view, "{}", example.title);
+        assert_eq!(state(&play.session.document().capture), "ready", "{}", example.title);
     }
 }
 
@@ -216,12 +220,12 @@ fn examples_follow_each_other_as_the_gallery_has_them_and_around_its_ends() {
     let order: Vec<usize> = gallery::by_topic().map(|(idx, _)| idx).collect();
     assert_eq!(order.len(), EXAMPLES.len(), "each has a topic");
     play.does(Command::NextExample);
-    assert_eq!(play.session.example, Some(order[0]));
+    assert_eq!(play.session.document().example, Some(order[0]));
     play.does(Command::PreviousExample);
-    assert_eq!(play.session.example, order.last().copied());
+    assert_eq!(play.session.document().example, order.last().copied());
     play.does(Command::NextExample);
     play.does(Command::NextExample);
-    assert_eq!(play.session.example, Some(order[1]));
+    assert_eq!(play.session.document().example, Some(order[1]));
 }
 
 #[test]
@@ -230,17 +234,17 @@ fn an_example_of_the_current_model_only_runs() {
     play.does(Command::OpenExample(1));
     assert_eq!(play.asked_names(), ["run"]);
     play.does(Command::SetText("mine".to_owned()));
-    assert_eq!(play.session.example, None, "an edited example is not the example any more");
+    assert_eq!(play.session.document().example, None, "an edited example is not the example any more");
 }
 
 #[test]
 fn a_picture_on_a_text_model_opens_a_model_that_sees() {
     let mut play = Play::showing("one two three");
     play.does(Command::SetImage(ImageSource::Bundled("chelsea".to_owned())));
-    assert!(matches!(&play.asked[0].1, Request::Load(ModelSource::Bundled(name)) if name == "demo:vit"));
+    assert!(matches!(&play.asked[0].1, Request::Load { source: ModelSource::Bundled(name), .. } if name == "demo:vit"));
     assert!(play.last_notice().contains("demo:vit"), "and says so");
     play.answers();
-    assert_eq!((state(&play.session.capture), play.session.view), ("ready", ViewKind::Image));
+    assert_eq!((state(&play.session.document().capture), play.session.pane().view), ("ready", ViewKind::Image));
 }
 
 #[test]
@@ -249,9 +253,9 @@ fn a_text_on_a_model_that_sees_opens_one_that_reads() {
     play.does(Command::OpenModel(bundled("demo:vit")));
     play.answers();
     play.does(Command::OpenText("one two".to_owned()));
-    assert!(matches!(&play.asked[0].1, Request::Load(ModelSource::Bundled(name)) if name == "demo:gpt"));
+    assert!(matches!(&play.asked[0].1, Request::Load { source: ModelSource::Bundled(name), .. } if name == "demo:gpt"));
     play.answers();
-    assert_eq!((play.n_tokens(), play.session.view), (2, ViewKind::Heads));
+    assert_eq!((play.n_tokens(), play.session.pane().view), (2, ViewKind::Heads));
 }
 
 #[test]
@@ -261,10 +265,10 @@ fn dropped_files_open_the_first_of_each_kind() {
     let effects = play.does(Command::OpenPaths(paths.to_vec()));
     assert_eq!(effects, [r#"ReadText("t.txt")"#]);
     assert_eq!(play.asked_names(), ["load"]);
-    assert_eq!(play.session.image, Some(ImageSource::Path("a.png".into())));
+    assert_eq!(play.session.document().experiment.image, Some(ImageSource::Path("a.png".into())));
     assert_eq!(play.last_notice(), "2 more pictures were left out");
     play.answers();
-    let input = play.session.latest_capture().unwrap().image().is_some();
+    let input = play.session.document().latest_capture().unwrap().image().is_some();
     assert!(input, "the picture runs when the model has arrived");
 }
 
@@ -273,27 +277,27 @@ fn steps_wrap_and_keep_a_head_alone() {
     let mut play = Play::showing("one two three");
     play.does(Command::SoloHead(0));
     play.does(Command::Step(HeadStep::PreviousHead));
-    assert_eq!(play.session.selection.head, HeadId::single(0, N_HEADS - 1));
-    assert_eq!(play.session.selection.heads_on, HeadSet::only(N_HEADS - 1));
+    assert_eq!(play.session.pane().selection.head, HeadId::single(0, N_HEADS - 1));
+    assert_eq!(play.session.pane().selection.heads_on, HeadSet::only(N_HEADS - 1));
     play.does(Command::Step(HeadStep::NextHead));
     play.does(Command::Step(HeadStep::PreviousLayer));
-    assert_eq!(play.session.selection.head, HeadId::single(N_LAYERS - 1, 0));
+    assert_eq!(play.session.pane().selection.head, HeadId::single(N_LAYERS - 1, 0));
     play.does(Command::SoloHead(0));
-    assert_eq!(play.session.selection.heads_on, HeadSet::ALL, "the second time shows all again");
+    assert_eq!(play.session.pane().selection.heads_on, HeadSet::ALL, "the second time shows all again");
 }
 
 #[test]
 fn the_selection_is_clamped_to_what_exists() {
     let mut play = Play::showing("one two three four");
     play.does(Command::SelectHead(HeadId::single(99, 99)));
-    assert_eq!(play.session.selection.head, HeadId::single(N_LAYERS - 1, N_HEADS - 1));
+    assert_eq!(play.session.pane().selection.head, HeadId::single(N_LAYERS - 1, N_HEADS - 1));
     play.does(Command::Pin(Focus::cell(3, 2)));
     play.does(Command::Hover(Focus::query(40)));
     play.does(Command::SetText("one two three".to_owned()));
     play.does(Command::Run);
     play.answers();
-    assert_eq!(play.session.selection.pinned, Focus { query: None, key: Some(2) });
-    assert_eq!(play.session.selection.hover, Focus::NONE);
+    assert_eq!(play.session.pane().selection.pinned, Focus { query: None, key: Some(2) });
+    assert_eq!(play.session.pane().selection.hover, Focus::NONE);
 }
 
 #[test]
@@ -301,34 +305,34 @@ fn hover_previews_and_the_same_click_lets_go() {
     let mut play = Play::showing("one two three");
     play.does(Command::Pin(Focus::query(1)));
     play.does(Command::Hover(Focus::query(2)));
-    assert_eq!(play.session.selection.focus(), Focus::query(2));
+    assert_eq!(play.session.pane().selection.focus(), Focus::query(2));
     play.does(Command::Hover(Focus::NONE));
-    assert_eq!(play.session.selection.focus(), Focus::query(1));
+    assert_eq!(play.session.pane().selection.focus(), Focus::query(1));
     play.does(Command::Pin(Focus::query(1)));
-    assert_eq!(play.session.selection.focus(), Focus::NONE);
+    assert_eq!(play.session.pane().selection.focus(), Focus::NONE);
 }
 
 #[test]
 fn back_and_forward_travel_through_selections() {
     let mut play = Play::showing("one two three");
-    let start = play.session.selection.head;
+    let start = play.session.pane().selection.head;
     play.does(Command::SelectLayer(1));
     play.does(Command::Pin(Focus::query(2)));
     play.does(Command::ShowView(ViewKind::Heatmap));
     play.does(Command::Hover(Focus::query(0)));
     play.does(Command::Back);
-    assert_eq!((play.session.view, play.session.selection.pinned), (ViewKind::Heads, Focus::query(2)));
+    assert_eq!((play.session.pane().view, play.session.pane().selection.pinned), (ViewKind::Heads, Focus::query(2)));
     play.does(Command::Back);
     play.does(Command::Back);
-    assert_eq!((play.session.selection.head, play.session.selection.pinned), (start, Focus::NONE));
-    assert!(!play.session.can_go_back() && play.session.can_go_forward());
+    assert_eq!((play.session.pane().selection.head, play.session.pane().selection.pinned), (start, Focus::NONE));
+    assert!(!play.session.pane().can_go_back() && play.session.pane().can_go_forward());
     for _ in 0..3 {
         play.does(Command::Forward);
     }
-    assert_eq!((play.session.view, play.session.selection.head.layer), (ViewKind::Heatmap, 1));
+    assert_eq!((play.session.pane().view, play.session.pane().selection.head.layer), (ViewKind::Heatmap, 1));
     play.does(Command::Back);
     play.does(Command::SelectLayer(2));
-    assert!(!play.session.can_go_forward(), "a new step forgets what lay ahead");
+    assert!(!play.session.pane().can_go_forward(), "a new step forgets what lay ahead");
 }
 
 #[test]
@@ -354,16 +358,23 @@ fn a_projection_is_asked_for_once_and_only_when_it_is_shown() {
     assert!(play.asked.is_empty(), "a failure is not asked for again");
     play.does(Command::Run);
     play.answers();
-    assert_eq!(state(&play.session.projection), "ready", "but a new capture is");
+    assert_eq!(state(&play.session.pane().projection), "ready", "but a new capture is");
 }
 
 #[test]
 fn a_view_that_cannot_show_the_capture_says_why_and_is_not_shown() {
     let mut play = Play::showing("one two three");
     play.does(Command::ShowView(ViewKind::Image));
-    assert_eq!(play.session.view, ViewKind::Heads);
-    assert!(play.session.view_unavailable(ViewKind::Image).unwrap().contains("picture"));
-    assert!(ViewKind::ALL.iter().filter(|view| play.session.view_unavailable(**view).is_some()).eq([&ViewKind::Image]));
+    assert_eq!(play.session.pane().view, ViewKind::Heads);
+    assert!(
+        play.session.pane().view_unavailable(play.session.document(), ViewKind::Image).unwrap().contains("picture")
+    );
+    assert!(
+        ViewKind::ALL
+            .iter()
+            .filter(|view| play.session.pane().view_unavailable(play.session.document(), **view).is_some())
+            .eq([&ViewKind::Image])
+    );
 }
 
 #[test]
@@ -378,8 +389,8 @@ fn the_opening_state_is_taken_when_the_capture_arrives() {
         ..PendingSelection::default()
     });
     play.answers();
-    let selection = &play.session.selection;
-    assert_eq!((play.session.view, selection.head), (ViewKind::Heatmap, HeadId::single(1, 2)));
+    let selection = &play.session.pane().selection;
+    assert_eq!((play.session.pane().view, selection.head), (ViewKind::Heatmap, HeadId::single(1, 2)));
     assert_eq!((selection.heads_on, selection.pinned), (HeadSet::only(2), Focus::query(3)));
 }
 
@@ -408,7 +419,7 @@ fn exports_end_with_a_message_and_do_not_disturb_each_other() {
     let (first, second) = (play.session.start_export(), play.session.start_export());
     assert!(play.session.is_busy());
     play.hears(second, EventKind::Exported("/tmp/b.png".into()));
-    assert_eq!(play.last_notice(), "Picture saved");
+    assert_eq!(play.last_notice(), "Saved");
     play.hears(first, EventKind::Failed(failure("The disk is full")));
     assert_eq!(play.last_notice(), "The disk is full");
     assert!(!play.session.is_busy());
@@ -435,14 +446,14 @@ impl Play {
 fn a_capture_file_is_shown_and_the_model_stays_for_the_next_run() {
     let mut play = Play::showing("one two three");
     play.opens(&["a b c d e"]);
-    assert_eq!((play.n_tokens(), play.session.shown_input()), (5, Some(0)));
-    assert_eq!(play.session.model.latest().unwrap().spec.name, "demo:gpt");
+    assert_eq!((play.n_tokens(), play.session.document().shown_input()), (5, Some(0)));
+    assert_eq!(play.session.document().model.latest().unwrap().spec.name, "demo:gpt");
     assert!(play.session.settings.recent_models.iter().all(|source| *source == bundled("demo:gpt")));
     play.does(Command::NextInput);
-    assert_eq!(play.session.shown_input(), Some(0), "a single input is its own neighbour");
+    assert_eq!(play.session.document().shown_input(), Some(0), "a single input is its own neighbour");
     play.does(Command::Run);
     play.answers();
-    assert_eq!((play.n_tokens(), play.session.shown_input()), (3, None));
+    assert_eq!((play.n_tokens(), play.session.document().shown_input()), (3, None));
     play.does(Command::NextInput);
     play.does(Command::SelectInput(0));
     assert_eq!(play.n_tokens(), 3, "without a file there is nothing to choose");
@@ -456,16 +467,23 @@ fn inputs_of_a_file_are_chosen_stepped_through_and_travelled_back_to() {
     play.does(Command::SelectHead(HeadId::single(1, 2)));
     play.does(Command::Pin(Focus::query(3)));
     play.does(Command::NextInput);
-    assert_eq!((play.session.shown_input(), play.n_tokens()), (Some(0), 1), "after the last comes the first");
-    let selection = &play.session.selection;
+    assert_eq!(
+        (play.session.document().shown_input(), play.n_tokens()),
+        (Some(0), 1),
+        "after the last comes the first"
+    );
+    let selection = &play.session.pane().selection;
     assert_eq!((selection.head, selection.pinned), (HeadId::single(1, 2), Focus::NONE), "only what exists is kept");
     play.does(Command::PreviousInput);
-    assert_eq!(play.session.shown_input(), Some(2));
+    assert_eq!(play.session.document().shown_input(), Some(2));
     play.does(Command::SelectInput(99));
-    assert_eq!(play.session.shown_input(), Some(2));
+    assert_eq!(play.session.document().shown_input(), Some(2));
     play.does(Command::Back);
     play.does(Command::Back);
-    assert_eq!((play.session.shown_input(), play.session.selection.pinned), (Some(2), Focus::query(3)));
+    assert_eq!(
+        (play.session.document().shown_input(), play.session.pane().selection.pinned),
+        (Some(2), Focus::query(3))
+    );
     // A projection belongs to its input.
     play.does(Command::ShowView(ViewKind::Scatter));
     play.answers();
@@ -479,10 +497,10 @@ fn choosing_an_input_stops_a_run_that_would_replace_it() {
     play.opens(&["a", "a b"]);
     play.does(Command::Run);
     let run = play.last_job();
-    assert_eq!(play.does(Command::NextInput), ["Cancel(Run)"]);
+    assert_eq!(play.does(Command::NextInput), ["Cancel(Run(DocumentId(1)))"]);
     let late = capture(&model(&bundled("demo:gpt")), &Input::Text(TextInput::default()));
     play.hears(run, EventKind::Captured(late));
-    assert_eq!((play.session.shown_input(), play.n_tokens()), (Some(1), 2));
+    assert_eq!((play.session.document().shown_input(), play.n_tokens()), (Some(1), 2));
 }
 
 #[test]
@@ -511,10 +529,16 @@ fn a_file_that_begins_later_opens_where_its_attention_begins() {
     file.captures = vec![capture.clone(), capture];
     play.does(Command::OpenPaths(vec!["flies.npz".into()]));
     play.hears(play.last_job(), EventKind::Opened(file));
-    assert_eq!(play.session.selection.head.layer, N_LAYERS - 1);
+    assert_eq!(play.session.pane().selection.head.layer, N_LAYERS - 1);
     assert_eq!(play.session.notices.iter().filter(|notice| notice.text.summary == "once").count(), 1);
     for view in [ViewKind::Scatter, ViewKind::Matrix] {
-        assert!(play.session.view_unavailable(view).unwrap().contains("no queries and keys"));
+        assert!(
+            play.session
+                .pane()
+                .view_unavailable(play.session.document(), view)
+                .unwrap()
+                .contains("no queries and keys")
+        );
     }
 }
 
@@ -524,11 +548,11 @@ fn a_load_that_was_cancelled_too_late_counts() {
     let mut play = Play::showing("one two three");
     play.does(Command::OpenModel(bundled("demo:new-gpt")));
     let load = play.last_job();
-    play.does(Command::Cancel(Lane::Load));
-    assert_eq!(play.session.model.latest().unwrap().spec.name, "demo:gpt");
+    play.does(Command::Cancel(Lane::Load(DOCUMENT)));
+    assert_eq!(play.session.document().model.latest().unwrap().spec.name, "demo:gpt");
     play.asked.clear();
     play.hears(load, EventKind::Loaded(model(&bundled("demo:new-gpt"))));
-    assert_eq!(play.session.model.latest().unwrap().spec.name, "demo:new-gpt");
+    assert_eq!(play.session.document().model.latest().unwrap().spec.name, "demo:new-gpt");
     assert_eq!(play.asked_names(), ["run"], "and what is shown comes from it");
 }
 
@@ -542,9 +566,9 @@ fn a_load_that_was_superseded_too_late_counts_when_the_next_one_fails() {
         let next = play.last_job();
         play.asked.clear();
         play.hears(late, EventKind::Loaded(model(&bundled("demo:new-gpt"))));
-        assert_eq!((play.asked_names(), state(&play.session.model)), (vec![], "pending over previous"));
+        assert_eq!((play.asked_names(), state(&play.session.document().model)), (vec![], "pending over previous"));
         play.hears(next, end);
-        assert_eq!(play.session.model.latest().unwrap().spec.name, "demo:new-gpt");
+        assert_eq!(play.session.document().model.latest().unwrap().spec.name, "demo:new-gpt");
         assert_eq!(play.asked_names(), ["run"]);
     }
 }
@@ -576,39 +600,39 @@ fn showing_stacks(capture: attnscope::capture::Capture) -> Play {
 #[test]
 fn another_stack_keeps_what_means_the_same_there() {
     let mut play = showing_stacks(stacks::translation_capture());
-    assert_eq!(play.session.selection.stack(), StackKind::Cross, "what only such a model has is shown first");
+    assert_eq!(play.session.pane().selection.stack(), StackKind::Cross, "what only such a model has is shown first");
     play.does(Command::SelectHead(HeadId { stack: StackKind::Decoder, layer: 2, head: 3 }));
     play.does(Command::Pin(Focus::cell(4, 2)));
     play.does(Command::SelectStack(StackKind::Cross));
-    let selection = &play.session.selection;
+    let selection = &play.session.pane().selection;
     assert_eq!(selection.head, HeadId { stack: StackKind::Cross, layer: 1, head: 3 }, "cross has two layers");
     assert_eq!(selection.pinned, Focus::query(4), "the decoder still asks, but other tokens answer");
     play.does(Command::SelectStack(StackKind::Encoder));
-    assert!(play.session.selection.pinned.is_empty(), "neither side is the same");
+    assert!(play.session.pane().selection.pinned.is_empty(), "neither side is the same");
     for expected in [StackKind::Decoder, StackKind::Cross, StackKind::Encoder] {
         play.does(Command::NextStack);
-        assert_eq!(play.session.selection.stack(), expected);
+        assert_eq!(play.session.pane().selection.stack(), expected);
     }
     for _ in 0..4 {
         play.does(Command::Back);
     }
-    assert_eq!(play.session.selection.stack(), StackKind::Cross);
-    assert_eq!(play.session.selection.pinned, Focus::query(4), "back brings the query with the stack");
+    assert_eq!(play.session.pane().selection.stack(), StackKind::Cross);
+    assert_eq!(play.session.pane().selection.pinned, Focus::query(4), "back brings the query with the stack");
 }
 
 #[test]
 fn the_picture_is_shown_for_the_stacks_that_look_at_it() {
     let mut play = showing_stacks(stacks::caption_capture((4, 5)));
-    assert_eq!((play.session.view, play.session.selection.stack()), (ViewKind::Image, StackKind::Cross));
+    assert_eq!((play.session.pane().view, play.session.pane().selection.stack()), (ViewKind::Image, StackKind::Cross));
     play.does(Command::SelectStack(StackKind::Encoder));
-    assert_eq!(play.session.view, ViewKind::Image);
+    assert_eq!(play.session.pane().view, ViewKind::Image);
     play.does(Command::SelectStack(StackKind::Decoder));
-    assert_eq!(play.session.view, ViewKind::Heads);
-    assert!(play.session.view_unavailable(ViewKind::Image).unwrap().contains("cross"));
+    assert_eq!(play.session.pane().view, ViewKind::Heads);
+    assert!(play.session.pane().view_unavailable(play.session.document(), ViewKind::Image).unwrap().contains("cross"));
     let mut play = showing_stacks(stacks::two_tower_capture((4, 4)));
-    assert_eq!((play.session.view, play.session.selection.stack()), (ViewKind::Image, StackKind::Vision));
+    assert_eq!((play.session.pane().view, play.session.pane().selection.stack()), (ViewKind::Image, StackKind::Vision));
     play.does(Command::SelectStack(StackKind::Text));
-    assert_eq!(play.session.view, ViewKind::Heads);
+    assert_eq!(play.session.pane().view, ViewKind::Heads);
 }
 
 #[test]
@@ -616,25 +640,27 @@ fn steps_go_through_what_the_model_wrote() {
     let mut play = showing_stacks(stacks::caption_capture((4, 5)));
     for expected in [1, 2, 3] {
         play.does(Command::StepQuery(QueryStep::Next));
-        assert_eq!(play.session.selection.pinned, Focus::query(expected));
+        assert_eq!(play.session.pane().selection.pinned, Focus::query(expected));
     }
     play.does(Command::StepQuery(QueryStep::Previous));
-    assert_eq!(play.session.selection.pinned, Focus::query(2));
+    assert_eq!(play.session.pane().selection.pinned, Focus::query(2));
     play.does(Command::Release);
     play.does(Command::StepQuery(QueryStep::Previous));
-    assert_eq!(play.session.selection.pinned, Focus::query(6), "without one, from the end");
+    assert_eq!(play.session.pane().selection.pinned, Focus::query(6), "without one, from the end");
 }
 
 #[test]
 fn a_text_model_writes_on_only_when_asked() {
     let mut play = Play::showing("one two three");
     play.does(Command::Run);
-    assert!(matches!(play.asked[0].1, Request::Run(_, None)));
+    assert!(matches!(play.asked[0].1, Request::Run { generation: None, .. }));
     play.asked.clear();
     let writing = WritingOptions { max_tokens: 9, sampled: true, top_p: f64::NAN, ..WritingOptions::default() };
     play.does(Command::SetWriting(writing));
     play.does(Command::Continue);
-    let Some((_, Request::Run(Input::Text(_), Some(generation)))) = play.asked.last() else { panic!("no run") };
+    let Some((_, Request::Run { input: Input::Text(_), generation: Some(generation), .. })) = play.asked.last() else {
+        panic!("no run")
+    };
     assert_eq!(generation.max_new_tokens, 9);
     let Choice::Sample { temperature, top_p, seed } = generation.choice else { panic!("greedy") };
     assert_eq!((temperature, top_p, seed), (1.0, 1.0, 0), "nonsense of a settings file is not passed on");
@@ -648,9 +674,9 @@ fn a_target_is_forced_and_a_blank_one_is_written() {
     let loaded = EventKind::Loaded(model(&bundled("demo:t5")));
     play.hears(play.last_job(), loaded);
     let (_, request) = play.asked.last().unwrap();
-    assert!(matches!(request, Request::Run(Input::Text(_), Some(_))), "{request:?}");
+    assert!(matches!(request, Request::Run { input: Input::Text(_), generation: Some(_), .. }), "{request:?}");
     play.does(Command::SetTarget("eins zwei".to_owned()));
     play.does(Command::Run);
     let (_, request) = play.asked.last().unwrap();
-    assert!(matches!(request, Request::Run(Input::Pair { .. }, None)), "{request:?}");
+    assert!(matches!(request, Request::Run { input: Input::Pair { .. }, generation: None, .. }), "{request:?}");
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Instant};
 use attnscope::{
     cli::open::OpenOptions,
     export::ExportRequest,
-    ids::{HeadId, StackKind},
+    ids::{DocumentId, HeadId, StackKind},
     session::{Appearance, Command, FilePurpose, ViewKind, gallery::EXAMPLES},
     ui::{App, app::Startup},
     worker::{CaptureFile, Choice, EventKind, Input, Lane, ModelSource, Request, TextInput},
@@ -67,7 +67,7 @@ impl Window {
     }
 
     fn head(&self) -> HeadId {
-        self.app().session().selection.head
+        self.app().session().pane().selection.head
     }
 
     /// Waits for a thread that answers the window; at most a few seconds.
@@ -88,7 +88,7 @@ fn with_text(text: &str) -> OpenOptions {
 #[test]
 fn the_first_example_is_open_when_the_window_opens() {
     let window = Window::open(OpenOptions::default());
-    assert!(window.app().session().latest_capture().is_some());
+    assert!(window.app().session().document().latest_capture().is_some());
     assert!(window.shows("demo:gpt"));
     assert!(window.shows("3 layers × 4 heads"));
     let n_tokens = window.harness.query_all_by_label_contains("Token ").count();
@@ -110,7 +110,7 @@ fn typing_runs_once_after_a_pause() {
     window.settle();
     assert_eq!(window.jobs.n_runs(), before + 1);
     let script = window.jobs.0.borrow();
-    let Some((_, Request::Run(Input::Text(input), _))) = script.submitted.last() else { panic!("no run") };
+    let Some((_, Request::Run { input: Input::Text(input), .. })) = script.submitted.last() else { panic!("no run") };
     assert_eq!(input.text, "one two three four");
 }
 
@@ -119,7 +119,7 @@ fn a_failed_run_says_so_and_keeps_the_result() {
     let mut window = Window::open(with_text("one two three"));
     window.jobs.answer(false);
     window.press(Modifiers::COMMAND, Key::Enter);
-    assert!(window.app().session().capture.is_pending());
+    assert!(window.app().session().document().capture.is_pending());
     assert!(window.shows("Cancel"));
     window.jobs.say(EventKind::Failed(failure("The model could not be evaluated")));
     window.settle();
@@ -134,7 +134,7 @@ fn cancel_stops_the_run_and_keeps_the_result() {
     window.jobs.answer(false);
     window.press(Modifiers::COMMAND, Key::Enter);
     window.click("Cancel");
-    assert_eq!(window.jobs.0.borrow().cancelled, [Lane::Run]);
+    assert_eq!(window.jobs.0.borrow().cancelled, [Lane::Run(DocumentId(1))]);
     assert!(!window.app().session().is_busy());
     assert!(window.shows("3 tokens"));
 }
@@ -144,13 +144,13 @@ fn tabs_change_the_view_and_grey_ones_say_why() {
     let mut window = Window::open(with_text("one two three"));
     window.harness.get_by_role_and_label(Role::Tab, "Heatmap").click();
     window.settle();
-    assert_eq!(window.app().session().view, ViewKind::Heatmap);
+    assert_eq!(window.app().session().pane().view, ViewKind::Heatmap);
     window.harness.get_by_role_and_label(Role::Tab, "Image").hover();
     window.settle();
     assert!(window.shows("This input has no picture"));
     window.harness.get_by_role_and_label(Role::Tab, "Image").click();
     window.settle();
-    assert_eq!(window.app().session().view, ViewKind::Heatmap);
+    assert_eq!(window.app().session().pane().view, ViewKind::Heatmap);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn keys_step_heads_layers_views_and_history() {
         assert_eq!(window.head(), expected, "{modifiers:?} {key:?}");
     }
     window.press(Modifiers::NONE, Key::Num5);
-    assert_eq!(window.app().session().view, ViewKind::Matrix);
+    assert_eq!(window.app().session().pane().view, ViewKind::Matrix);
 }
 
 #[test]
@@ -186,11 +186,11 @@ fn a_clicked_token_is_pinned_until_escape() {
     window.click("Token 1 two");
     window.harness.remove_cursor();
     window.settle();
-    assert_eq!(window.app().session().selection.pinned.query, Some(1));
+    assert_eq!(window.app().session().pane().selection.pinned.query, Some(1));
     assert!(window.shows("Top keys"));
     assert!(window.shows("word10"), "the prediction follows the pinned position");
     window.press(Modifiers::NONE, Key::Escape);
-    assert!(window.app().session().selection.pinned.is_empty());
+    assert!(window.app().session().pane().selection.pinned.is_empty());
 }
 
 #[test]
@@ -199,14 +199,14 @@ fn the_inspector_names_weight_score_and_rank_of_a_pair() {
     window.click("Token 2 three");
     window.harness.remove_cursor();
     window.settle();
-    let capture = window.app().session().latest_capture().unwrap().clone();
+    let capture = window.app().session().document().latest_capture().unwrap().clone();
     let row = capture.stored_pattern(HeadId::single(0, 0)).unwrap().row(2).unwrap().to_vec();
     let best = (0..3).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
     let word = ["one", "two", "three"][best];
     let label = format!("{word}  #{best}");
     window.harness.query_all_by_label_contains(&label).next().unwrap().click();
     window.settle();
-    assert_eq!(window.app().session().selection.pinned.key, Some(best));
+    assert_eq!(window.app().session().pane().selection.pinned.key, Some(best));
     assert!(window.shows(&format!("{:.5}", row[best])));
     assert!(window.shows("1 of 3"));
 }
@@ -216,13 +216,13 @@ fn an_example_card_changes_model_input_and_view() {
     let mut window = Window::open(OpenOptions::default());
     let shown = |window: &Window| {
         let session = window.app().session();
-        (session.model.latest().unwrap().spec.name.clone(), session.view)
+        (session.document().model.latest().unwrap().spec.name.clone(), session.pane().view)
     };
     window.click("Example: Queries and keys");
     assert_eq!(shown(&window), ("demo:gpt".to_owned(), ViewKind::Matrix));
     window.click("Example: Mary's keys");
     assert_eq!(shown(&window), ("demo:bert".to_owned(), ViewKind::Heads));
-    assert_eq!(window.app().session().text, "Mary lost [MASK] keys.");
+    assert_eq!(window.app().session().document().experiment.text, "Mary lost [MASK] keys.");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn an_example_of_a_picture_shows_the_picture() {
     // Before the first comes the last.
     window.press(Modifiers::NONE, Key::PageUp);
     window.settle();
-    assert_eq!(window.app().session().view, ViewKind::Image);
+    assert_eq!(window.app().session().pane().view, ViewKind::Image);
     assert!(window.shows("4 × 4 patches"));
     assert!(window.shows("Choose picture…"));
 }
@@ -248,7 +248,7 @@ fn the_gallery_lists_every_example_and_opens_one() {
     assert_eq!(cards(&window, ""), in_strip + EXAMPLES.len());
     window.harness.query_all_by_label("Example: The word after").last().unwrap().click();
     window.settle();
-    assert_eq!(window.app().session().model.latest().unwrap().spec.name, "demo:bert");
+    assert_eq!(window.app().session().document().model.latest().unwrap().spec.name, "demo:bert");
     assert!(cards(&window, "") < EXAMPLES.len(), "the gallery closes when something was chosen");
     assert_eq!(cards(&window, "The word after"), 1, "what to look at stays in sight");
     window.press(Modifiers::NONE, Key::PageDown);
@@ -319,7 +319,7 @@ fn dropped_files_say_what_will_happen_and_then_open() {
     let runs = window.jobs.n_runs();
     window.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped("/models/vit-mine".into())));
     window.settle();
-    assert_eq!(window.app().session().model.latest().unwrap().spec.name, "vit-mine");
+    assert_eq!(window.app().session().document().model.latest().unwrap().spec.name, "vit-mine");
     assert_eq!(window.jobs.n_runs(), runs + 1);
 }
 
@@ -344,12 +344,12 @@ fn a_dropped_text_file_is_read_and_one_that_is_no_text_is_refused() {
     std::fs::write(&bad, [0xff, 0xfe, 0x41]).unwrap();
     let mut window = Window::open(with_text("one two three"));
     window.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped(good)));
-    window.until("the text", |window| window.app().session().text == "red green blue yellow");
+    window.until("the text", |window| window.app().session().document().experiment.text == "red green blue yellow");
     window.settle();
     assert!(window.shows("4 tokens"));
     window.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped(bad)));
     window.until("the refusal", |window| window.shows("This file is not UTF-8 text"));
-    assert_eq!(window.app().session().text, "red green blue yellow");
+    assert_eq!(window.app().session().document().experiment.text, "red green blue yellow");
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn a_pasted_picture_is_shown_to_a_model_that_sees() {
     window.harness.event(egui::Event::PasteImage(std::sync::Arc::new(image)));
     window.settle();
     let session = window.app().session();
-    assert_eq!(session.model.latest().unwrap().spec.name, "demo:vit");
+    assert_eq!(session.document().model.latest().unwrap().spec.name, "demo:vit");
     assert!(window.shows("so the picture is shown with demo:vit"));
 }
 
@@ -368,12 +368,13 @@ fn the_open_dialogs_open_what_was_chosen() {
     let mut window = Window::open(with_text("one two three"));
     window.desktop.0.borrow_mut().pick = vec!["/models/vit-mine".into()];
     window.click("Open model…");
-    window.until("the model", |window| window.app().session().model.latest().unwrap().spec.name == "vit-mine");
+    window
+        .until("the model", |window| window.app().session().document().model.latest().unwrap().spec.name == "vit-mine");
     assert_eq!(window.desktop.0.borrow().purposes, [FilePurpose::ModelFolder]);
     window.desktop.0.borrow_mut().pick = vec!["cat.png".into()];
     window.click("Open file…");
     window.until("the picture", |window| {
-        matches!(window.jobs.0.borrow().submitted.last(), Some((_, Request::Run(Input::Image(_), _))))
+        matches!(window.jobs.0.borrow().submitted.last(), Some((_, Request::Run { input: Input::Image(_), .. })))
     });
 }
 
@@ -438,11 +439,11 @@ fn a_token_is_found_by_its_text_and_pinned_with_enter() {
     window.press(Modifiers::NONE, Key::Slash);
     window.harness.get_by_label("Find token").type_text("two");
     window.settle();
-    assert_eq!(window.app().session().selection.hover.query, Some(1), "a preview while typing");
+    assert_eq!(window.app().session().pane().selection.hover.query, Some(1), "a preview while typing");
     window.press(Modifiers::NONE, Key::Enter);
-    assert_eq!(window.app().session().selection.pinned.query, Some(1));
+    assert_eq!(window.app().session().pane().selection.pinned.query, Some(1));
     window.press(Modifiers::NONE, Key::Enter);
-    assert_eq!(window.app().session().selection.pinned.query, Some(3), "Enter again goes on");
+    assert_eq!(window.app().session().pane().selection.pinned.query, Some(3), "Enter again goes on");
 }
 
 #[test]
@@ -454,7 +455,7 @@ fn a_second_sentence_makes_a_pair() {
     window.harness.get_by_role_and_label(Role::MultilineTextInput, "Second sentence").type_text("four");
     window.settle();
     let script = window.jobs.0.borrow();
-    let Some((_, Request::Run(Input::Text(input), _))) = script.submitted.last() else { panic!("no run") };
+    let Some((_, Request::Run { input: Input::Text(input), .. })) = script.submitted.last() else { panic!("no run") };
     assert_eq!(input.text_b.as_deref(), Some("four"));
 }
 
@@ -468,7 +469,7 @@ fn a_target_is_typed_and_taken_back() {
     let last_run = |window: &Window| {
         let script = window.jobs.0.borrow();
         let run = script.submitted.iter().rev().find_map(|(_, request)| match request {
-            Request::Run(input, generation) => Some((input.clone(), *generation)),
+            Request::Run { input, generation, .. } => Some((input.clone(), *generation)),
             _ => None,
         });
         run.unwrap()
@@ -486,7 +487,7 @@ fn a_target_is_typed_and_taken_back() {
     for _ in 0..3 {
         window.press(Modifiers::COMMAND, Key::Z);
     }
-    assert_eq!(window.app().session().target, "");
+    assert_eq!(window.app().session().document().experiment.target, "");
     assert!(matches!(last_run(&window), (Input::Text(_), Some(_))));
     assert!(window.harness.query_by_label("Most tokens to write").is_some());
 }
@@ -499,9 +500,9 @@ fn what_the_model_wrote_is_shown_with_its_probabilities_and_picked() {
     assert_eq!(window.head().stack, StackKind::Encoder);
     window.click("Written 3 Katze, 88 % probable");
     assert_eq!(window.head().stack, StackKind::Cross, "the encoder has no such token");
-    assert_eq!(window.app().session().selection.pinned.query, Some(3));
+    assert_eq!(window.app().session().pane().selection.pinned.query, Some(3));
     window.press(Modifiers::SHIFT, Key::ArrowRight);
-    assert_eq!(window.app().session().selection.pinned.query, Some(4));
+    assert_eq!(window.app().session().pane().selection.pinned.query, Some(4));
     assert_eq!(window.head().head, 0, "Shift and an arrow steps tokens, not heads");
 }
 
@@ -515,7 +516,9 @@ fn a_text_model_continues_and_says_how() {
     window.click("Continue");
     {
         let script = window.jobs.0.borrow();
-        let Some((_, Request::Run(Input::Text(_), Some(generation)))) = script.submitted.last() else {
+        let Some((_, Request::Run { input: Input::Text(_), generation: Some(generation), .. })) =
+            script.submitted.last()
+        else {
             panic!("no run")
         };
         assert!(matches!(generation.choice, Choice::Sample { .. }));
@@ -530,7 +533,10 @@ fn two_towers_take_a_picture_and_a_text() {
     assert!(window.harness.query_by_role_and_label(Role::MultilineTextInput, "Text").is_some());
     assert!(window.harness.query_by_role_and_label(Role::MultilineTextInput, "Target").is_none());
     let script = window.jobs.0.borrow();
-    let both = script.submitted.iter().any(|(_, request)| matches!(request, Request::Run(Input::Pair { .. }, None)));
+    let both = script
+        .submitted
+        .iter()
+        .any(|(_, request)| matches!(request, Request::Run { input: Input::Pair { .. }, generation: None, .. }));
     assert!(both, "both are run");
 }
 
@@ -595,11 +601,11 @@ fn inputs_of_a_capture_file_are_chosen_by_button_and_key() {
     window.press(Modifiers::COMMAND, Key::PageDown);
     assert!(window.shows("the second one of them") && window.shows("Query 4 them"));
     window.click("Next input");
-    assert_eq!(window.app().session().shown_input(), Some(0));
+    assert_eq!(window.app().session().document().shown_input(), Some(0));
     window.press(Modifiers::COMMAND, Key::PageUp);
-    assert_eq!(window.app().session().shown_input(), Some(1));
+    assert_eq!(window.app().session().document().shown_input(), Some(1));
     window.jobs.answer(true);
     window.click("Back to demo:gpt");
-    assert_eq!(window.app().session().shown_input(), None);
+    assert_eq!(window.app().session().document().shown_input(), None);
     assert!(window.shows("Add second sentence") && window.shows("Query 2 three"));
 }

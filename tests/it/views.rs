@@ -7,7 +7,7 @@ use attnscope::{
     capture::Capture,
     ids::{HeadId, StackKind},
     session::{Command, Focus, HiddenTokens, Loadable, SentenceFilter, Session, Settings, ViewKind},
-    ui::{CommandQueue, ViewCtx, theme::Theme, views::Views},
+    ui::{Asked, CommandQueue, PanelCtx, theme::Theme, views::Views},
 };
 use eframe::egui::{Event, Modifiers, MouseWheelSource, MouseWheelUnit, TouchPhase, Vec2, accesskit::Role, vec2};
 use egui_kittest::{Harness, kittest::Queryable as _};
@@ -25,17 +25,17 @@ struct Stage {
 impl Stage {
     fn new(capture: Capture, view: ViewKind) -> Self {
         let mut session = Session::new(Settings::default());
-        session.capture = Loadable::Ready(Arc::new(capture));
-        session.view = view;
+        session.documents[0].capture = Loadable::Ready(Arc::new(capture));
+        session.panes.active_mut().view = view;
         Self { session, views: Views::default(), asked: Vec::new(), dark: false }
     }
 
     /// With the planes of every head.
     fn projected(mut self) -> Self {
-        let capture = Arc::clone(self.session.latest_capture().unwrap());
-        let options = self.session.settings.views.scatter.projection;
-        let projection = project(&capture, self.session.selection.stack(), options, &mut |_, _| true).unwrap();
-        self.session.projection = Loadable::Ready(Arc::new(projection));
+        let capture = Arc::clone(self.session.document().latest_capture().unwrap());
+        let options = self.session.pane().options.scatter.projection;
+        let projection = project(&capture, self.session.pane().selection.stack(), options, &mut |_, _| true).unwrap();
+        self.session.panes.active_mut().projection = Loadable::Ready(Arc::new(projection));
         self
     }
 
@@ -50,9 +50,9 @@ impl Stage {
                 let theme = if stage.dark { Theme::dark() } else { Theme::light() };
                 ui.ctx().set_global_style(theme.style());
                 let commands = CommandQueue::default();
-                let cx = ViewCtx { session: &stage.session, theme: &theme, commands: &commands };
-                stage.views.ui(stage.session.view, ui, &cx);
-                for command in commands.take() {
+                let cx = PanelCtx::new(&stage.session, &theme, &commands);
+                stage.views.ui(stage.session.pane().view, ui, &cx);
+                for Asked { command, .. } in commands.take() {
                     stage.asked.push(command.clone());
                     let _ = stage.session.apply(command);
                 }
@@ -71,9 +71,9 @@ impl Stage {
                     let theme = Theme::light();
                     ui.ctx().set_global_style(theme.style());
                     let commands = CommandQueue::default();
-                    let cx = ViewCtx { session: &stage.session, theme: &theme, commands: &commands };
-                    stage.views.options_ui(stage.session.view, ui, &cx);
-                    for command in commands.take() {
+                    let cx = PanelCtx::new(&stage.session, &theme, &commands);
+                    stage.views.options_ui(stage.session.pane().view, ui, &cx);
+                    for Asked { command, .. } in commands.take() {
                         stage.asked.push(command.clone());
                         let _ = stage.session.apply(command);
                     }
@@ -93,17 +93,21 @@ fn hovering_and_clicking_a_token_focuses_it_everywhere() {
     stage.run();
     stage.get_by_label("Query 2 sat").hover();
     stage.run();
-    assert_eq!(stage.state().session.selection.hover, Focus::query(2));
+    assert_eq!(stage.state().session.pane().selection.hover, Focus::query(2));
     stage.get_by_label("Query 2 sat").click();
     stage.run();
-    assert_eq!(stage.state().session.selection.pinned, Focus::query(2));
+    assert_eq!(stage.state().session.pane().selection.pinned, Focus::query(2));
     stage.get_by_label("Key 3 on").hover();
     stage.run();
-    assert_eq!(stage.state().session.selection.hover, Focus::cell(2, 3), "a key beside a pinned query is their cell");
+    assert_eq!(
+        stage.state().session.pane().selection.hover,
+        Focus::cell(2, 3),
+        "a key beside a pinned query is their cell"
+    );
     stage.remove_cursor();
     stage.run();
-    assert_eq!(stage.state().session.selection.hover, Focus::NONE);
-    assert_eq!(stage.state().session.selection.pinned, Focus::query(2));
+    assert_eq!(stage.state().session.pane().selection.hover, Focus::NONE);
+    assert_eq!(stage.state().session.pane().selection.pinned, Focus::query(2));
 }
 
 #[test]
@@ -133,7 +137,7 @@ fn the_caption_says_what_is_drawn_of_what_there_is() {
 #[test]
 fn leaving_every_token_out_is_said_instead_of_shown() {
     let mut stage = Stage::new(synthetic::causal_text_capture(1, 1, 2), ViewKind::Heads);
-    stage.session.settings.views.hidden = HiddenTokens::First;
+    stage.session.panes.active_mut().options.hidden = HiddenTokens::First;
     let mut stage = stage.show(vec2(700.0, 500.0));
     stage.run();
     stage.get_by_label("Every token is left out; change what is left out in the options");
@@ -155,7 +159,7 @@ fn the_heatmap_names_the_cell_under_the_pointer() {
     let cell = plot.size() / 9.0;
     stage.hover_at(plot.min + cell * vec2(3.5, 5.5));
     stage.run();
-    assert_eq!(stage.state().session.selection.hover, Focus::cell(5, 3));
+    assert_eq!(stage.state().session.pane().selection.hover, Focus::cell(5, 3));
     assert!(stage.query_by_label("Score").is_some(), "the readout shows the score");
     stage.get_by_label("Head 2").click();
     stage.run();
@@ -174,7 +178,7 @@ fn the_wheel_zooms_the_heatmap_about_the_pointer() {
     stage.run();
     stage.hover_at(plot.min + plot.size() * 0.02);
     stage.run();
-    let hover = stage.state().session.selection.hover;
+    let hover = stage.state().session.pane().selection.hover;
     assert!(hover.query.unwrap() > 2 && hover.key.unwrap() > 2, "the last cells fill the plot now: {hover:?}");
 }
 
@@ -199,13 +203,13 @@ fn the_picture_starts_with_cls_and_shows_the_patch_that_is_picked() {
     let patch = crop.min + crop.size() * vec2(2.5 / 5.0, 1.5 / 4.0);
     stage.hover_at(patch);
     stage.run();
-    assert_eq!(stage.state().session.selection.hover, Focus::query(1 + 5 + 2));
+    assert_eq!(stage.state().session.pane().selection.hover, Focus::query(1 + 5 + 2));
     assert!(stage.query_by_label_contains("What r1 c2 attends to").is_some());
     stage.get_by_label("Patch as key").click();
     stage.run();
     stage.get_by_label("Prefix token [CLS]").click();
     stage.run();
-    assert_eq!(stage.state().session.selection.pinned, Focus::key(0));
+    assert_eq!(stage.state().session.pane().selection.pinned, Focus::key(0));
     assert!(stage.query_by_label_contains("What attends to [CLS]").is_some());
 }
 
@@ -221,12 +225,12 @@ fn zooming_into_a_plane_opens_its_head_and_back_again() {
     stage.event(wheel(900.0));
     stage.run();
     let session = &stage.state().session;
-    assert_eq!(session.view, ViewKind::Scatter);
-    assert_eq!(session.selection.head, HeadId::single(2, 1));
+    assert_eq!(session.pane().view, ViewKind::Scatter);
+    assert_eq!(session.pane().selection.head, HeadId::single(2, 1));
     stage.get_by_label("Query–key plane of L2H1");
     stage.get_by_label("‹ All heads").click();
     stage.run();
-    assert_eq!(stage.state().session.view, ViewKind::Matrix);
+    assert_eq!(stage.state().session.pane().view, ViewKind::Matrix);
     assert!(stage.query_by_label("Show all").is_some(), "the canvas is where it was left");
 }
 
@@ -243,7 +247,7 @@ fn without_a_projection_the_planes_say_what_is_coming() {
 fn every_view_without_a_capture_says_what_to_do() {
     for view in ViewKind::ALL {
         let mut stage = Stage::new(sentence(), view);
-        stage.session.capture = Loadable::Empty;
+        stage.session.documents[0].capture = Loadable::Empty;
         let mut stage = stage.show(vec2(700.0, 500.0));
         stage.run();
         stage.get_by_label("Choose an example or open a model to see its attention");
@@ -268,7 +272,7 @@ fn the_stack_is_chosen_above_every_view_that_has_several() {
         stage.run_steps(4);
         stage.get_by_role_and_label(Role::RadioButton, "Stack Cross").click();
         stage.run_steps(4);
-        assert_eq!(stage.state().session.selection.stack(), StackKind::Cross, "{}", view.label());
+        assert_eq!(stage.state().session.pane().selection.stack(), StackKind::Cross, "{}", view.label());
     }
     let mut stage = Stage::new(sentence(), ViewKind::Heads).show(vec2(900.0, 600.0));
     stage.run();
@@ -285,7 +289,7 @@ fn cross_attention_has_two_labelled_columns_of_different_length() {
     assert!(stage.query_by_label_contains("Query 7").is_none(), "there are seven queries");
     stage.get_by_label("Key 8 </s>").click();
     stage.run();
-    assert_eq!(stage.state().session.selection.pinned, Focus::key(8));
+    assert_eq!(stage.state().session.pane().selection.pinned, Focus::key(8));
 }
 
 #[test]
@@ -315,11 +319,11 @@ fn a_rectangular_heatmap_names_the_right_cell() {
     let plot = stage.get_by_label("Attention pattern of L0H0").rect();
     stage.hover_at(plot.min + plot.size() * vec2(8.5 / 9.0, 1.5 / 7.0));
     stage.run();
-    assert_eq!(stage.state().session.selection.hover, Focus::cell(1, 8));
+    assert_eq!(stage.state().session.pane().selection.hover, Focus::cell(1, 8));
     let labels = stage.get_by_label("Key labels").rect();
     stage.hover_at(labels.center());
     stage.run();
-    assert_eq!(stage.state().session.selection.hover, Focus::key(4), "a label means its whole column");
+    assert_eq!(stage.state().session.pane().selection.hover, Focus::key(4), "a label means its whole column");
 }
 
 #[test]
@@ -348,11 +352,11 @@ fn a_word_lights_the_patches_it_attends_to() {
     let picture = stage.get_by_label("Picture with attention").rect();
     stage.hover_at(picture.center());
     stage.run();
-    let hover = stage.state().session.selection.hover;
+    let hover = stage.state().session.pane().selection.hover;
     assert!(hover.query == Some(3) && hover.key.is_some(), "a patch under the pointer answers the word: {hover:?}");
     stage.get_by_role_and_label(Role::RadioButton, "Stack Decoder").click();
     stage.run();
-    assert_eq!(stage.state().session.view, ViewKind::Heads, "the decoder's keys are words, not patches");
+    assert_eq!(stage.state().session.pane().view, ViewKind::Heads, "the decoder's keys are words, not patches");
 }
 
 #[test]
@@ -362,8 +366,8 @@ fn a_part_of_a_pair_says_what_it_leaves_out() {
         stage.run();
         stage.get_by_role_and_label(Role::RadioButton, "Sentences A→B").click();
         stage.run();
-        assert_eq!(stage.state().session.settings.views.sentences, SentenceFilter::AToB);
-        let capture = Arc::clone(stage.state().session.latest_capture().unwrap());
+        assert_eq!(stage.state().session.pane().options.sentences, SentenceFilter::AToB);
+        let capture = Arc::clone(stage.state().session.document().latest_capture().unwrap());
         let heads = if view == ViewKind::Heads { 0..4 } else { 0..1 };
         // The first five tokens are the first sentence, its closing token included.
         let to_b = |head| {
@@ -435,7 +439,7 @@ fn pictures_of_the_views() {
                 let mut stage = Stage::new(capture(), view).projected();
                 stage.dark = dark;
                 if size.x < 800.0 {
-                    stage.session.selection.pinned = Focus::query(6);
+                    stage.session.pane().selection.pinned = Focus::query(6);
                 }
                 let effects = stage.session.apply(Command::ShowView(view));
                 assert!(effects.len() < 2);

@@ -16,7 +16,7 @@ use attnscope::{
         file::{self, FileSite},
     },
     export::ExportRequest,
-    ids::{HeadId, JobId, StackKind},
+    ids::{DocumentId, HeadId, JobId, ModelId, PaneId, StackKind},
     model, session as state,
     worker::{
         Engine, Event, EventKind, Failure, Input, JobControl, Lane, ModelEngine, ModelSource, Progress, Request, Stage,
@@ -95,8 +95,8 @@ impl Bench {
 
 fn name(request: &Request) -> String {
     match request {
-        Request::Load(ModelSource::Bundled(name)) => name.clone(),
-        Request::Run(Input::Ids(ids), _) => format!("run {ids:?}"),
+        Request::Load { source: ModelSource::Bundled(name), .. } => name.clone(),
+        Request::Run { input: Input::Ids(ids), .. } => format!("run {ids:?}"),
         Request::Export(ExportRequest::Png { path, .. }) => path.display().to_string(),
         other => format!("{other:?}"),
     }
@@ -114,11 +114,21 @@ fn shown(event: &Event) -> String {
 }
 
 fn run(id: u32) -> Request {
-    Request::Run(Input::Ids(vec![id]), None)
+    run_on(ModelId(1), Input::Ids(vec![id]))
 }
 
 fn load(name: &str) -> Request {
-    Request::Load(ModelSource::Bundled(name.to_owned()))
+    load_from(ModelSource::Bundled(name.to_owned()))
+}
+
+/// A load that replaces the only model there is.
+fn load_from(source: ModelSource) -> Request {
+    let replaces = Some(ModelId(1));
+    Request::Load { id: ModelId(1), document: DocumentId(1), source, replaces }
+}
+
+fn run_on(model: ModelId, input: Input) -> Request {
+    Request::Run { document: DocumentId(1), model, input, generation: None }
 }
 
 fn export(name: &str) -> Request {
@@ -177,9 +187,9 @@ fn cancelling_a_lane_stops_what_runs_and_forgets_what_waits() {
     bench.worker.submit(JobId(1), load("demo:gpt"));
     assert_eq!(bench.started(), "demo:gpt");
     bench.worker.submit(JobId(2), run(2));
-    bench.worker.cancel(Lane::Run);
+    bench.worker.cancel(Lane::Run(DocumentId(1)));
     assert_eq!(bench.next(), "2: cancelled");
-    bench.worker.cancel(Lane::Load);
+    bench.worker.cancel(Lane::Load(DocumentId(1)));
     bench.step(Step::Report(1));
     assert_eq!(bench.next(), "1: cancelled");
     // The lane is free again.
@@ -302,12 +312,12 @@ impl Session {
 
     fn load(&mut self, name: &str) -> EventKind {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
-        self.ask(Request::Load(ModelSource::Path(path))).0
+        self.ask(load_from(ModelSource::Path(path))).0
     }
 
     fn capture(&mut self, text: &str) -> Arc<Capture> {
         let text = TextInput { text: text.to_owned(), ..TextInput::default() };
-        match self.ask(Request::Run(Input::Text(text), None)).0 {
+        match self.ask(run_on(ModelId(1), Input::Text(text))).0 {
             EventKind::Captured(capture) => capture,
             other => panic!("{other:?}"),
         }
@@ -339,7 +349,7 @@ fn a_model_that_fits_only_alone_takes_the_place_of_the_current_one() {
     let mut config: serde_json::Value = serde_json::from_str(&config).unwrap();
     config["n_layer"] = 9.into();
     std::fs::write(broken.path().join("config.json"), config.to_string()).unwrap();
-    let answer = session.ask(Request::Load(ModelSource::Path(broken.path().to_owned()))).0;
+    let answer = session.ask(load_from(ModelSource::Path(broken.path().to_owned()))).0;
     assert!(!failure(answer).summary.contains(refusal));
     assert_eq!(session.capture("Time flies").model().family, "bert");
 
@@ -357,12 +367,13 @@ fn a_model_is_loaded_run_and_projected() {
     assert_eq!(stages, [Stage::Load]);
 
     let text = TextInput { text: "Once upon a time".to_owned(), ..TextInput::default() };
-    let (answer, stages) = session.ask(Request::Run(Input::Text(text), None));
+    let (answer, stages) = session.ask(run_on(ModelId(1), Input::Text(text)));
     let EventKind::Captured(capture) = answer else { panic!("{answer:?}") };
     assert_eq!(stages, [Stage::Encode, Stage::Forward]);
     assert!(capture.stored_pattern(HeadId::single(0, 0)).is_some());
 
     let request = Request::Project {
+        pane: PaneId(1),
         capture: Arc::clone(&capture),
         stack: StackKind::SelfAttention,
         options: ProjectionOptions::default(),
@@ -384,7 +395,7 @@ fn what_fails_leaves_the_model_as_it_was() {
     failure(session.ask(load("demo:none")).0);
     failure(session.load("preprocessing"));
     assert_eq!(session.capture("the street").model().name, "bert");
-    let empty = failure(session.ask(Request::Run(Input::Text(TextInput::default()), None)).0);
+    let empty = failure(session.ask(run_on(ModelId(1), Input::Text(TextInput::default()))).0);
     assert_eq!(empty.summary, "The text is empty");
     let outside = failure(session.ask(run(1_000_000)).0);
     assert!(outside.summary.contains("outside the vocabulary"), "{outside:?}");
@@ -418,7 +429,7 @@ fn a_capture_opened_as_a_model_is_shown_and_the_model_stays() {
     file::write(&[written.as_ref()], &FileSite::DEFAULT, &mut bytes).unwrap();
     std::fs::write(&path, &bytes).unwrap();
 
-    let open = |path: &Path| Request::Load(ModelSource::Path(path.to_owned()));
+    let open = |path: &Path| load_from(ModelSource::Path(path.to_owned()));
     let EventKind::Opened(file) = session.ask(open(&path)).0 else { panic!("not a capture") };
     let head = HeadId::single(1, 0);
     assert_eq!((file.name().as_ref(), file.captures.len()), ("street.safetensors", 1));
@@ -463,7 +474,7 @@ struct Holder(Arc<Mutex<Option<String>>>);
 
 impl Engine for Holder {
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
-        let Request::Load(source) = request else { return Err(Stop::Cancelled) };
+        let Request::Load { source, .. } = request else { return Err(Stop::Cancelled) };
         control.check()?;
         let loaded = scripted::model(&source);
         *self.0.lock().unwrap() = Some(loaded.spec.name.clone());
@@ -495,10 +506,10 @@ fn the_window_shows_the_model_that_the_worker_holds_even_after_a_late_cancel() {
     load(&mut session, &mut worker, "demo:gpt");
     worker.drain().into_iter().for_each(|event| drop(session.on_event(event)));
     load(&mut session, &mut worker, "demo:other");
-    drop(session.apply(state::Command::Cancel(Lane::Load)));
-    worker.cancel(Lane::Load);
+    drop(session.apply(state::Command::Cancel(Lane::Load(DocumentId(1)))));
+    worker.cancel(Lane::Load(DocumentId(1)));
     worker.drain().into_iter().for_each(|event| drop(session.on_event(event)));
-    let shown = session.model.latest().map(|model| model.spec.name.clone());
+    let shown = session.document().model.latest().map(|model| model.spec.name.clone());
     assert_eq!(shown.as_deref(), Some("demo:other"));
     assert_eq!(shown, *held.lock().unwrap());
 }

@@ -118,17 +118,15 @@ impl Automation {
             self.fail(&failure);
             return None;
         }
-        let projection_ready = match session.view {
-            ViewKind::Scatter | ViewKind::Matrix => matches!(session.projection, Loadable::Ready(_)),
-            _ => true,
-        };
-        let ready = matches!(session.capture, Loadable::Ready(_)) && projection_ready;
+        let (pane, document) = (session.pane(), session.document());
+        let projection_ready = !pane.view.is_projected() || matches!(pane.projection, Loadable::Ready(_));
+        let ready = matches!(document.capture, Loadable::Ready(_)) && projection_ready;
         if !ready || session.is_busy() || !window_settled {
             self.settled_frames = 0;
             return None;
         }
         if let Some(view) = self.view
-            && let Some(reason) = session.view_unavailable(view)
+            && let Some(reason) = pane.view_unavailable(document, view)
         {
             self.end(Err(OpenError(format!("the {} view cannot be shown: {reason}", view.name()))));
             return None;
@@ -150,7 +148,8 @@ impl Automation {
 }
 
 fn first_failure(session: &Session) -> Option<&Failure> {
-    session.model.failure().or_else(|| session.capture.failure()).or_else(|| session.projection.failure())
+    let (pane, document) = (session.pane(), session.document());
+    document.model.failure().or_else(|| document.capture.failure()).or_else(|| pane.projection.failure())
 }
 
 #[cfg(test)]

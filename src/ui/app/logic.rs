@@ -13,11 +13,12 @@ use crate::{
     export::ExportRequest,
     session::{Appearance, Command, DownloadCommand, Effect, ExportTarget, Focus, NoticeKind},
     ui::{
+        Asked,
         commands::{UiCommand, other_appearance},
         panels::WindowRequests,
         shell::ShellEvent,
     },
-    worker::{CaptureFile, EventKind, Failure, ImageSource, Lane, Request},
+    worker::{CaptureFile, EventKind, Failure, ImageSource, Request},
 };
 
 /// Text is run this long after the last key.
@@ -107,7 +108,7 @@ impl App {
 
     /// One frame has been laid out and drawn, and goes to the painter now.
     pub(super) fn frame_drawn(&mut self, ctx: &egui::Context, started: Instant) {
-        if !self.clock.lines_drawn && self.session.latest_capture().is_some() {
+        if !self.clock.lines_drawn && self.session.document().latest_capture().is_some() {
             self.clock.lines_drawn = true;
             // The next frame is how the window learns that this one was painted.
             ctx.request_repaint();
@@ -122,8 +123,9 @@ impl App {
 
     /// The columns of the frame table that say what was on screen.
     fn visible_text(&self) -> String {
-        let head = self.session.selection.head;
-        let (n_query, n_key, n_heads) = self.session.latest_capture().map_or((0, 0, 0), |capture| {
+        let pane = self.session.pane();
+        let head = pane.selection.head;
+        let (n_query, n_key, n_heads) = self.session.document().latest_capture().map_or((0, 0, 0), |capture| {
             let layer = capture.model().stack(head.stack).and_then(|stack| stack.layers.get(head.layer));
             (
                 capture.query_tokens(head.stack).len(),
@@ -132,17 +134,27 @@ impl App {
             )
         });
         let pending = u8::from(self.session.is_busy());
-        format!("{},{},{n_query},{n_key},{n_heads},{pending}", self.session.view.name(), head.layer)
+        format!("{},{},{n_query},{n_key},{n_heads},{pending}", pane.view.name(), head.layer)
     }
 
     fn apply_commands(&mut self, ctx: &egui::Context) {
-        for command in self.commands.take() {
+        for Asked { pane, command } in self.commands.take() {
+            let pane = pane.unwrap_or_else(|| self.session.pane().id);
             match &command {
-                Command::Hover(focus) if *focus == self.session.selection.hover => continue,
+                Command::Hover(focus)
+                    if self.session.panes.get(pane).is_none_or(|pane| pane.selection.hover == *focus) =>
+                {
+                    continue;
+                }
                 Command::SetText(_) | Command::SetTextB(_) | Command::SetTarget(_) => self.run_soon(ctx),
                 // Other options write another text.
                 Command::SetWriting(_)
-                    if self.session.model.latest().is_some_and(|model| self.session.writes_target(&model.spec)) =>
+                    if self
+                        .session
+                        .document()
+                        .model
+                        .latest()
+                        .is_some_and(|model| self.session.document().writes_target(&model.spec)) =>
                 {
                     self.run_soon(ctx);
                 }
@@ -150,7 +162,7 @@ impl App {
                 _ => {}
             }
             let sets_appearance = matches!(command, Command::SetAppearance(_));
-            let effects = self.session.apply(command);
+            let effects = self.session.apply_in(pane, command);
             if sets_appearance {
                 self.apply_appearance(ctx);
             }
@@ -164,28 +176,23 @@ impl App {
     ///
     /// A panel reports it in every frame and lets go by silence; the view reports changes only.
     fn join_commands(&mut self) {
-        let (panels, view) = (self.commands.take(), self.view_commands.take());
-        let last_hover = |commands: &[Command]| {
-            commands.iter().rev().find_map(|command| match command {
-                Command::Hover(focus) => Some(*focus),
-                _ => None,
-            })
+        let hovers = |asked: &Asked| matches!(asked.command, Command::Hover(_));
+        let (panel_hovers, panels): (Vec<_>, Vec<_>) = self.commands.take().into_iter().partition(hovers);
+        let (mut view_hovers, views): (Vec<_>, Vec<_>) = self.view_commands.take().into_iter().partition(hovers);
+        // The pane that the pointer has left speaks before the one that it has reached.
+        view_hovers.sort_by_key(|asked| asked.command != Command::Hover(Focus::NONE));
+        let nothing = || vec![Asked::from(Command::Hover(Focus::NONE))];
+        let from_panels = panel_hovers.into_iter().last();
+        let let_go = std::mem::replace(&mut self.hover_from_panels, from_panels.is_some());
+        let hover = match from_panels {
+            _ if self.pictures.is_taking() => nothing(),
+            Some(asked) => vec![asked],
+            None if view_hovers.is_empty() && let_go => nothing(),
+            None => view_hovers,
         };
-        let from_panels = last_hover(&panels);
-        let hover = match (from_panels, last_hover(&view)) {
-            _ if self.pictures.is_taking() => Some(Focus::NONE),
-            (None, None) if self.hover_from_panels => Some(Focus::NONE),
-            (from_panels, from_view) => from_panels.or(from_view),
-        };
-        self.hover_from_panels = from_panels.is_some();
         // First, so that a click in the same frame decides after it.
-        if let Some(focus) = hover {
-            self.commands.push(Command::Hover(focus));
-        }
-        for command in panels.into_iter().chain(view) {
-            if !matches!(command, Command::Hover(_)) {
-                self.commands.push(command);
-            }
+        for asked in hover.into_iter().chain(panels).chain(views) {
+            self.commands.push(asked);
         }
     }
 
@@ -208,7 +215,7 @@ impl App {
                 self.commands.push(Command::SetAppearance(other_appearance(dark_now)));
             }
             UiCommand::FindToken => self.left.focus_search(),
-            UiCommand::Cancel => Lane::ALL.into_iter().for_each(|lane| self.commands.push(Command::Cancel(lane))),
+            UiCommand::Cancel => self.commands.push(Command::CancelAll),
             other => {
                 if let Some(command) = other.command() {
                     self.commands.push(command);
@@ -222,7 +229,7 @@ impl App {
         for effect in effects {
             match effect {
                 Effect::Submit(job, request) => {
-                    if matches!(request, Request::Run(..)) {
+                    if matches!(request, Request::Run { .. }) {
                         self.job_started.insert(job, Instant::now());
                     }
                     self.jobs.submit(job, request);
@@ -352,8 +359,9 @@ impl App {
     }
 
     fn show_title(&mut self, ctx: &egui::Context) {
-        let file = self.session.opened.as_ref().map(CaptureFile::name);
-        let model = || self.session.model.latest().map(|model| Cow::Borrowed(model.spec.name.as_str()));
+        let document = self.session.document();
+        let file = document.opened.as_ref().map(CaptureFile::name);
+        let model = || document.model.latest().map(|model| Cow::Borrowed(model.spec.name.as_str()));
         let title = file.or_else(model).map_or_else(|| "AttnScope".to_owned(), |name| format!("{name} — AttnScope"));
         if title != self.title {
             self.title.clone_from(&title);

@@ -1,12 +1,13 @@
 //! The frame loop: one session, one worker, one desktop.
 //!
 //! - [`logic`](self): takes in answers and is the only place that changes the session;
-//! - `ui`: draws, and changes nothing;
+//! - `ui`, `panes`: draw, and change nothing;
 //! - `automation`: the opening state and `--screenshot`;
 //! - `pictures`, `timing`: screenshots and frame times.
 
 mod automation;
 mod logic;
+mod panes;
 mod pictures;
 mod timing;
 mod ui;
@@ -29,7 +30,7 @@ use super::{
 };
 use crate::{
     cli::open::OpenOptions,
-    ids::JobId,
+    ids::{JobId, PaneId},
     session::{Command, Session, Settings},
     worker::{Event, Lane, Request, Workers},
 };
@@ -97,7 +98,8 @@ pub struct App {
     session: Session,
     jobs: Box<dyn Jobs>,
     shell: Shell,
-    views: Views,
+    /// What each pane remembers between frames.
+    views: HashMap<PaneId, Views>,
     left: LeftPanel,
     inspector: Inspector,
     notices: Notices,
@@ -120,7 +122,7 @@ pub struct App {
     examples_open: bool,
     /// What lies over everything.
     sheet: Option<Sheet>,
-    /// Where the view stands, in points.
+    /// Where the active pane stands, in points.
     view_rect: Rect,
     /// Height of the bars above the view, in points.
     top_height: f32,
@@ -215,7 +217,7 @@ impl Startup {
             // A picture for documentation must not depend on how the panels were left last time.
             cc.egui_ctx.memory_mut(|memory| memory.data.clear());
         } else if let Some(stored) = cc.storage.and_then(|it| eframe::get_value::<Settings>(it, SETTINGS_KEY)) {
-            session.settings = stored;
+            session.restore(stored);
         }
         if let Some(theme) = options.theme {
             session.settings.appearance = theme;
@@ -229,7 +231,7 @@ impl Startup {
             session,
             jobs,
             shell,
-            views: Views::default(),
+            views: HashMap::new(),
             left: LeftPanel::default(),
             inspector: Inspector::default(),
             notices: Notices::default(),

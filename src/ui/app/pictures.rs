@@ -139,8 +139,8 @@ pub fn to_rgba(image: &ColorImage) -> RgbaBuffer {
 pub fn metadata(session: &Session, target: ExportTarget) -> Vec<(String, String)> {
     let mut entries = vec![("Software".to_owned(), concat!("AttnScope ", env!("CARGO_PKG_VERSION")).to_owned())];
     let mut add = |name: &str, value: String| entries.push((name.to_owned(), value));
-    add("View", if target == ExportTarget::View { session.view.name().to_owned() } else { "window".to_owned() });
-    let Some(capture) = session.latest_capture() else { return entries };
+    add("View", if target == ExportTarget::View { session.pane().view.name().to_owned() } else { "window".to_owned() });
+    let Some(capture) = session.document().latest_capture() else { return entries };
     let model = capture.model();
     add("Model", format!("{} ({})", model.name, model.family));
     add("Input", input_text(capture));
@@ -155,7 +155,7 @@ fn input_text(capture: &Capture) -> String {
 }
 
 fn selection_text(session: &Session, capture: &Capture) -> String {
-    let selection = &session.selection;
+    let selection = &session.pane().selection;
     let stack = selection.stack();
     let mut text = format!("stack {stack}, layer {}, head {}", selection.head.layer, selection.head.head);
     let named = [
@@ -173,10 +173,11 @@ fn selection_text(session: &Session, capture: &Capture) -> String {
 /// The name that the save dialog proposes.
 pub fn default_file_name(session: &Session, target: ExportTarget) -> String {
     let (model, input) = session
+        .document()
         .latest_capture()
         .map_or_else(|| ("attnscope", String::new()), |it| (it.model().name.as_str(), input_text(it)));
-    let head = Some(session.selection.head);
-    match (target, session.view) {
+    let head = Some(session.pane().selection.head);
+    match (target, session.pane().view) {
         (ExportTarget::Window, _) => export::default_file_name(model, &input, None, "window"),
         (ExportTarget::View, ViewKind::Matrix) => {
             export::default_file_name(model, &input, None, ViewKind::Matrix.name())

@@ -7,7 +7,7 @@ use crate::{
     session::{Command, Download, DownloadCommand, DownloadStep, SUGGESTIONS},
     text::bytes_text,
     ui::{
-        ViewCtx,
+        PanelCtx,
         theme::GRID,
         widgets::{field_ui, section_ui},
     },
@@ -26,7 +26,7 @@ pub struct DownloadDialog {
 
 impl DownloadDialog {
     /// Draws the dialog over everything while it is open.
-    pub fn ui(&mut self, ctx: &egui::Context, cx: &ViewCtx<'_>) {
+    pub fn ui(&mut self, ctx: &egui::Context, cx: &PanelCtx<'_>) {
         let download = &cx.session.download;
         let just_opened = download.is_open && !self.was_open;
         self.was_open = download.is_open;
@@ -52,11 +52,11 @@ impl DownloadDialog {
     }
 }
 
-fn send(cx: &ViewCtx<'_>, command: DownloadCommand) {
+fn send(cx: &PanelCtx<'_>, command: DownloadCommand) {
     cx.send(Command::Download(command));
 }
 
-fn name_ui(ui: &mut Ui, cx: &ViewCtx<'_>, just_opened: bool) {
+fn name_ui(ui: &mut Ui, cx: &PanelCtx<'_>, just_opened: bool) {
     let download = &cx.session.download;
     let free = download.running().is_none();
     ui.add_enabled_ui(free, |ui| {
@@ -80,7 +80,7 @@ fn name_ui(ui: &mut Ui, cx: &ViewCtx<'_>, just_opened: bool) {
     });
 }
 
-fn step_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+fn step_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     match &cx.session.download.step {
         DownloadStep::Choosing => suggestions_ui(ui, cx),
         DownloadStep::Asking { id, transfer, .. } => {
@@ -123,14 +123,14 @@ fn step_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 }
 
 /// The one thing to do next.
-fn action_ui(ui: &mut Ui, cx: &ViewCtx<'_>, text: &str, command: DownloadCommand) {
+fn action_ui(ui: &mut Ui, cx: &PanelCtx<'_>, text: &str, command: DownloadCommand) {
     ui.add_space(GRID);
     if ui.button(RichText::new(text).strong()).clicked() {
         send(cx, command);
     }
 }
 
-fn suggestions_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+fn suggestions_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     section_ui(ui, cx.theme, "To begin with");
     for (id, what) in SUGGESTIONS {
         ui.horizontal(|ui| {
@@ -143,7 +143,7 @@ fn suggestions_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     }
 }
 
-fn plan_ui(ui: &mut Ui, cx: &ViewCtx<'_>, plan: &Plan) {
+fn plan_ui(ui: &mut Ui, cx: &PanelCtx<'_>, plan: &Plan) {
     let (total, missing) = (plan.total_bytes(), plan.missing_bytes());
     let here =
         if missing < total { format!(" · {} are here already", bytes_text(total - missing)) } else { String::new() };
@@ -157,7 +157,7 @@ fn plan_ui(ui: &mut Ui, cx: &ViewCtx<'_>, plan: &Plan) {
     });
 }
 
-fn transfer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, plan: &Plan, transfer: Option<&Transfer>) {
+fn transfer_ui(ui: &mut Ui, cx: &PanelCtx<'_>, plan: &Plan, transfer: Option<&Transfer>) {
     let started = Transfer {
         done_bytes: plan.total_bytes() - plan.missing_bytes(),
         total_bytes: plan.total_bytes(),
@@ -170,7 +170,7 @@ fn transfer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, plan: &Plan, transfer: Option<&Tra
     ui.label(RichText::new(&transfer.file).small().color(cx.theme.text_weak));
 }
 
-fn cached_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+fn cached_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let Download { cached, .. } = &cx.session.download;
     section_ui(ui, cx.theme, "In the cache");
     if cached.is_empty() {

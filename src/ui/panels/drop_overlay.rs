@@ -51,7 +51,7 @@ pub fn drop_overlay_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) {
 /// One line about one file.
 pub fn consequence(cx: &ViewCtx<'_>, path: &Path) -> String {
     let name = path.file_name().map_or_else(|| path.display().to_string(), |it| it.to_string_lossy().into_owned());
-    let model = cx.session.model.latest();
+    let model = cx.document.model.latest();
     let sees = model.is_some_and(|model| model.spec.modality.image().is_some());
     let current = model.map_or("the model", |model| model.spec.name.as_str());
     match PathKind::of(path) {

@@ -33,7 +33,7 @@ const GALLERY_ROWS: usize = 3;
 
 /// Draws the strip: the open example with all of its hint, then as many others as there is room for.
 pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests) {
-    let open = cx.session.example;
+    let open = cx.document.example;
     let others = || EXAMPLES.iter().enumerate().filter(|(idx, example)| example.in_strip && open != Some(*idx));
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = GRID;
@@ -115,7 +115,7 @@ fn card_ui(
     (size, n_rows): (egui::Vec2, usize),
 ) -> bool {
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
-    let shown = cx.session.example == Some(idx);
+    let shown = cx.document.example == Some(idx);
     response.widget_info(|| WidgetInfo::selected(Role::Button, true, shown, format!("Example: {}", example.title)));
     if ui.is_rect_visible(rect) {
         let theme = cx.theme;

@@ -19,7 +19,7 @@ const CHOOSER_WIDTH: f32 = 36.0 * GRID;
 
 /// Draws the chooser, if there is a choice, and the text of the input.
 pub fn input_chooser_ui(ui: &mut Ui, cx: &ViewCtx<'_>, file: &CaptureFile) {
-    let Some(shown) = cx.session.shown_input() else { return };
+    let Some(shown) = cx.document.shown_input() else { return };
     if file.captures.len() > 1 {
         chooser_ui(ui, cx, file, shown);
     }

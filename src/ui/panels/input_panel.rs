@@ -45,9 +45,9 @@ impl InputPanel {
     /// Draws the panel.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
         section_ui(ui, cx.theme, "Input");
-        let model = cx.session.model.latest().map(|model| &model.spec);
-        let spec = model.or_else(|| cx.session.latest_capture().map(|capture| capture.model()));
-        if let Some(file) = &cx.session.opened {
+        let model = cx.document.model.latest().map(|model| &model.spec);
+        let spec = model.or_else(|| cx.document.latest_capture().map(|capture| capture.model()));
+        if let Some(file) = &cx.document.opened {
             input_chooser::input_chooser_ui(ui, cx, file);
         } else {
             let sees = spec.is_some_and(|spec| spec.modality.image().is_some());
@@ -61,10 +61,10 @@ impl InputPanel {
                 self.target.ui(ui, cx, spec);
             }
         }
-        if let Some(failure) = cx.session.capture.failure() {
+        if let Some(failure) = cx.document.capture.failure() {
             failure_ui(ui, cx, failure);
         }
-        if let Some(capture) = cx.session.latest_capture() {
+        if let Some(capture) = cx.document.latest_capture() {
             written_ui(ui, cx, capture);
             self.tokens_ui(ui, cx, capture, pattern);
         }
@@ -77,28 +77,28 @@ impl InputPanel {
     }
 
     fn text_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let session = cx.session;
-        if session.text.len() > MAX_EDITABLE_CHARS {
+        let experiment = &cx.document.experiment;
+        if experiment.text.len() > MAX_EDITABLE_CHARS {
             long_text_ui(ui, cx);
             return;
         }
-        session.text.clone_into(&mut self.text);
+        experiment.text.clone_into(&mut self.text);
         if editor_ui(ui, &mut self.text, "Text", "Type a sentence").changed() {
             cx.send(Command::SetText(self.text.clone()));
         }
-        if let Some(text_b) = &session.text_b {
+        if let Some(text_b) = &experiment.text_b {
             text_b.clone_into(&mut self.text_b);
             if editor_ui(ui, &mut self.text_b, "Second sentence", "Type a second sentence").changed() {
                 cx.send(Command::SetTextB(Some(self.text_b.clone())));
             }
         }
         ui.horizontal(|ui| {
-            let (label, tooltip) = match session.text_b {
+            let (label, tooltip) = match experiment.text_b {
                 None => ("Add second sentence", "Feed a pair of sentences, as BERT was trained on"),
                 Some(_) => ("Remove second sentence", "Feed one sentence alone"),
             };
             if ui.add(egui::Button::new(label).small()).on_hover_text(tooltip).clicked() {
-                cx.send(Command::SetTextB(session.text_b.is_none().then(String::new)));
+                cx.send(Command::SetTextB(experiment.text_b.is_none().then(String::new)));
                 cx.send(Command::Run);
             }
         });
@@ -106,7 +106,7 @@ impl InputPanel {
 
     fn picture_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         if let Some((capture, source)) =
-            cx.session.latest_capture().and_then(|it| Some((it, it.image()?.source.as_ref()?)))
+            cx.document.latest_capture().and_then(|it| Some((it, it.image()?.source.as_ref()?)))
         {
             let texture = match &self.thumbnail {
                 Some((id, texture)) if *id == capture.id() => texture.clone(),
@@ -141,9 +141,9 @@ impl InputPanel {
     }
 
     fn tokens_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Matrix>) {
-        let stack = cx.session.selection.stack();
+        let stack = cx.pane.selection.stack();
         let (query_side, key_side) = (stack.query_side(), stack.key_side());
-        let focus = cx.session.selection.focus();
+        let focus = cx.pane.selection.focus();
         let query_row: Option<Vec<f32>> = focus.query.and_then(|query| pattern?.row(query).map(<[f32]>::to_vec));
         let key_column: Option<Vec<f32>> = match (focus.query, focus.key) {
             (None, Some(key)) => pattern.map(|it| it.rows().map(|row| row.get(key).copied().unwrap_or(0.0)).collect()),
@@ -185,7 +185,7 @@ impl InputPanel {
         if needle.is_empty() {
             return;
         }
-        let start = cx.session.selection.pinned.query.map_or(0, |query| query + 1);
+        let start = cx.pane.selection.pinned.query.map_or(0, |query| query + 1);
         let found = (start..tokens.len())
             .chain(0..start.min(tokens.len()))
             .find(|&position| tokens.get(position).is_some_and(|token| token.text.to_lowercase().contains(&needle)));
@@ -223,7 +223,7 @@ pub(super) fn editor_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &'stat
 }
 
 fn long_text_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let text = &cx.session.text;
+    let text = &cx.document.experiment.text;
     let start: String = text.chars().take(400).collect();
     ui.label(format!("{start}…"));
     ui.label(

@@ -9,7 +9,7 @@ use crate::{
     },
     capture::{Capture, Matrix, Token},
     ids::{CaptureId, HeadId, StackKind},
-    session::{Command, Focus, Session},
+    session::{Command, Focus},
     spec::LayerSpec,
     ui::{
         ViewCtx,
@@ -34,14 +34,14 @@ pub struct Inspector {
 impl Inspector {
     /// Draws everything but the view's options.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
-        let Some(capture) = cx.session.latest_capture() else {
+        let Some(capture) = cx.document.latest_capture() else {
             ui.weak("Nothing to inspect yet");
             return;
         };
         ui.spacing_mut().item_spacing.y = GRID / 2.0;
         head_ui(ui, cx, capture);
         focus_ui(ui, cx, capture, pattern);
-        let head = cx.session.selection.head;
+        let head = cx.pane.selection.head;
         let stats = self.stats.get_or_update((capture.id(), head), || Some(stats_of(capture, head, pattern?)));
         if let Some(stats) = stats {
             stats_ui(ui, cx, &stats);
@@ -91,11 +91,14 @@ fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
 }
 
 fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
-    let head = cx.session.selection.head;
+    let head = cx.pane.selection.head;
     ui.horizontal(|ui| {
         ui.label(RichText::new(head.to_string()).heading());
-        let heads =
-            if cx.session.selection.heads_on.is_only(head.head, n_heads(cx.session)) { "drawn alone" } else { "" };
+        let heads = if cx.pane.selection.heads_on.is_only(head.head, cx.pane.n_heads(cx.document)) {
+            "drawn alone"
+        } else {
+            ""
+        };
         ui.label(RichText::new(heads).color(cx.theme.text_weak));
     });
     let stacks = &capture.model().stacks;
@@ -106,7 +109,7 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     if let Some(layer) = stepper_ui(ui, cx.theme, "Layer", head.layer, stack.layers.len()) {
         cx.send(Command::SelectLayer(layer));
     }
-    if let Some(next) = stepper_ui(ui, cx.theme, "Head", head.head, n_heads(cx.session)) {
+    if let Some(next) = stepper_ui(ui, cx.theme, "Head", head.head, cx.pane.n_heads(cx.document)) {
         cx.send(Command::SelectHead(HeadId { head: next, ..head }));
     }
     if let Some(layer) = stack.layers.get(head.layer) {
@@ -159,15 +162,9 @@ fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: impl Iterator<Item = StackKind
     });
 }
 
-fn n_heads(session: &Session) -> usize {
-    let head = session.selection.head;
-    let spec = session.latest_capture().and_then(|capture| capture.model().stack(head.stack)?.layers.get(head.layer));
-    spec.map_or(0, |layer| layer.n_heads)
-}
-
 /// The focused query, key, their numbers, and the strongest partners.
 fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Matrix>) {
-    let selection = &cx.session.selection;
+    let selection = &cx.pane.selection;
     let stack = selection.stack();
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
     let focus = selection.focus();
@@ -243,7 +240,7 @@ fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Ma
 
     let text = weight.map(|weight| format!("{weight:.5}  ({})", percent_text(weight)));
     field_ui(ui, cx.theme, "Weight", or_absent(text));
-    let head = cx.session.selection.head;
+    let head = cx.pane.selection.head;
     let score = pair.and_then(|(query, key)| attention::score(capture, head, query, key));
     let text = score
         .map(|score| if score.is_finite() { format!("{score:.4}").replace('-', "−") } else { "masked".to_owned() });

@@ -23,7 +23,7 @@ use crate::{
     analysis::attention,
     capture::Matrix,
     ids::{CaptureId, HeadId},
-    ui::{ViewCtx, commands::UiCommand, memo::Memo, theme::GRID},
+    ui::{PanelCtx, ViewCtx, commands::UiCommand, memo::Memo, theme::GRID},
     worker::Failure,
 };
 
@@ -44,7 +44,7 @@ pub struct LeftPanel {
 
 impl LeftPanel {
     /// Draws the panel.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
+    pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&Matrix>) {
         egui::ScrollArea::vertical().id_salt("left panel").auto_shrink([false, false]).show(ui, |ui| {
             model_panel::model_panel_ui(ui, cx);
             self.input.ui(ui, cx, pattern);
@@ -66,8 +66,8 @@ pub struct SelectedPattern(Memo<(CaptureId, HeadId), Option<Matrix>>);
 impl SelectedPattern {
     /// `[query, key]` of the selected head of the newest capture.
     pub fn get(&mut self, cx: &ViewCtx<'_>) -> Option<Matrix> {
-        let capture = cx.session.latest_capture()?;
-        let head = cx.session.selection.head;
+        let capture = cx.document.latest_capture()?;
+        let head = cx.pane.selection.head;
         self.0.get_or_update((capture.id(), head), || attention::pattern(capture, head))
     }
 }

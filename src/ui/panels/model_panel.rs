@@ -8,7 +8,7 @@ use crate::{
     spec::{ImageSpec, ModelSpec, StackSpec, TextSpec},
     text::counted,
     ui::{
-        ViewCtx,
+        PanelCtx,
         commands::UiCommand,
         theme::GRID,
         widgets::{command_button_ui, compact_count, duration_text, field_ui, section_ui},
@@ -20,8 +20,8 @@ use crate::{
 const MAX_NAMES: usize = 12;
 
 /// Draws the card.
-pub fn model_panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    match (&cx.session.opened, cx.session.latest_capture(), cx.session.model.latest()) {
+pub fn model_panel_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    match (&cx.document.opened, cx.document.latest_capture(), cx.document.model.latest()) {
         (Some(file), Some(capture), model) => {
             card_ui(ui, cx, capture.model(), None);
             file_ui(ui, cx, file, model.map(AsRef::as_ref));
@@ -31,7 +31,7 @@ pub fn model_panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             ui.label(RichText::new("No model yet").heading());
         }
     }
-    if let Some(failure) = cx.session.model.failure() {
+    if let Some(failure) = cx.document.model.failure() {
         failure_ui(ui, cx, failure);
     }
     ui.add_space(GRID);
@@ -49,7 +49,7 @@ pub fn model_panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 }
 
 /// Where a capture comes from, and the way back to the model that is still there.
-fn file_ui(ui: &mut Ui, cx: &ViewCtx<'_>, file: &CaptureFile, model: Option<&LoadedModel>) {
+fn file_ui(ui: &mut Ui, cx: &PanelCtx<'_>, file: &CaptureFile, model: Option<&LoadedModel>) {
     ui.add(egui::Label::new(format!("From {}", file.name())).truncate()).on_hover_text(file.path.display().to_string());
     if let Some(model) = model {
         let button = egui::Button::new(format!("Back to {}", model.spec.name)).small();
@@ -59,7 +59,7 @@ fn file_ui(ui: &mut Ui, cx: &ViewCtx<'_>, file: &CaptureFile, model: Option<&Loa
     }
 }
 
-fn card_ui(ui: &mut Ui, cx: &ViewCtx<'_>, spec: &ModelSpec, model: Option<&LoadedModel>) {
+fn card_ui(ui: &mut Ui, cx: &PanelCtx<'_>, spec: &ModelSpec, model: Option<&LoadedModel>) {
     let name = ui.add(egui::Label::new(RichText::new(&spec.name).heading()).truncate());
     if let Some(model) = model {
         name.on_hover_text(source_text(&model.source));
@@ -94,7 +94,7 @@ fn card_ui(ui: &mut Ui, cx: &ViewCtx<'_>, spec: &ModelSpec, model: Option<&Loade
         });
 }
 
-fn audit_ui(ui: &mut Ui, cx: &ViewCtx<'_>, model: &LoadedModel) {
+fn audit_ui(ui: &mut Ui, cx: &PanelCtx<'_>, model: &LoadedModel) {
     let audit = &model.audit;
     section_ui(ui, cx.theme, "Weight audit");
     let dtypes: Vec<_> = audit.dtypes.iter().map(|(dtype, n)| format!("{dtype} × {n}")).collect();
@@ -128,7 +128,7 @@ fn names_ui(ui: &mut Ui, what: &str, names: &[String]) {
     });
 }
 
-fn recent_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+fn recent_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let recent = &cx.session.settings.recent_models;
     ui.add_enabled_ui(!recent.is_empty(), |ui| {
         ui.menu_button("Recent ⏷", |ui| {

@@ -6,7 +6,7 @@ use eframe::egui::{self, Align, Align2, Id, Layout, RichText, Role, Ui, WidgetIn
 
 use crate::{
     session::{Command, Notice, NoticeKind},
-    ui::{ViewCtx, theme::GRID},
+    ui::{PanelCtx, theme::GRID},
 };
 
 /// How long a message stays, in seconds.
@@ -25,13 +25,13 @@ pub struct Notices {
 
 impl Notices {
     /// Draws the toasts that are still young, below `top` (the height of the bars above).
-    pub fn toasts_ui(&mut self, ctx: &egui::Context, cx: &ViewCtx<'_>, top: f32) {
+    pub fn toasts_ui(&mut self, ctx: &egui::Context, cx: &PanelCtx<'_>, top: f32) {
         let now_secs = ctx.input(|input| input.time);
         let notices = &cx.session.notices;
         self.first_shown_secs.retain(|id, _| notices.iter().any(|notice| notice.id == *id));
         let mut young: Vec<(&Notice, f64)> = Vec::new();
         // A failure that stands where it belongs needs no toast over something else.
-        let in_place = [cx.session.model.failure(), cx.session.capture.failure()];
+        let in_place = [cx.document.model.failure(), cx.document.capture.failure()];
         let elsewhere = notices.iter().rev().filter(|notice| !in_place.contains(&Some(&notice.text)));
         for notice in elsewhere {
             let age_secs = now_secs - *self.first_shown_secs.entry(notice.id).or_insert(now_secs);
@@ -59,7 +59,7 @@ impl Notices {
 }
 
 /// Every message that was not dismissed, newest first.
-pub fn history_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+pub fn history_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     ui.set_width(WIDTH);
     if cx.session.notices.is_empty() {
         ui.weak("No messages");
@@ -72,7 +72,7 @@ pub fn history_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     });
 }
 
-fn notice_ui(ui: &mut Ui, cx: &ViewCtx<'_>, notice: &Notice) {
+fn notice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, notice: &Notice) {
     let color = match notice.kind {
         NoticeKind::Info => cx.theme.text,
         NoticeKind::Error => cx.theme.error,

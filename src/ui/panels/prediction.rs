@@ -14,15 +14,15 @@ use crate::{
 
 /// Draws the card: the row of the pinned or hovered position, or of the one that says most.
 pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let Some(capture) = cx.session.latest_capture() else { return };
+    let Some(capture) = cx.document.latest_capture() else { return };
     let Some(prediction) = capture.prediction() else { return };
     section_ui(ui, cx.theme, title(prediction.kind));
-    let wanted = cx.session.selection.focus().query;
+    let wanted = cx.pane.selection.focus().query;
     let row = prediction
         .rows
         .iter()
         .find(|row| row.position.is_some() && row.position == wanted)
-        .or_else(|| default_row(prediction, capture.query_tokens(cx.session.selection.stack())));
+        .or_else(|| default_row(prediction, capture.query_tokens(cx.pane.selection.stack())));
     let Some(row) = row else { return };
     if let Some(position) = row.position {
         position_ui(ui, cx, prediction, position);
@@ -69,8 +69,8 @@ fn similarity_ui(ui: &mut Ui, cx: &ViewCtx<'_>, row: &PredictionRow) {
 
 /// Names the position and steps through the others.
 fn position_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position: usize) {
-    let Some(capture) = cx.session.latest_capture() else { return };
-    let tokens = capture.query_tokens(cx.session.selection.stack());
+    let Some(capture) = cx.document.latest_capture() else { return };
+    let tokens = capture.query_tokens(cx.pane.selection.stack());
     let here = tokens.get(position).map_or("", |token| token.text.as_str());
     let before = match prediction.kind {
         HeadKind::NextToken => "after",

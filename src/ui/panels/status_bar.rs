@@ -7,7 +7,7 @@ use crate::{
     session::{Command, NoticeKind, Session},
     text::counted,
     ui::{
-        ViewCtx,
+        PanelCtx,
         commands::UiCommand,
         theme::GRID,
         widgets::{bytes_text, duration_text},
@@ -23,7 +23,7 @@ pub struct StatusFacts {
 }
 
 /// Draws the bar.
-pub fn status_bar_ui(ui: &mut Ui, cx: &ViewCtx<'_>, facts: StatusFacts) {
+pub fn status_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, facts: StatusFacts) {
     ui.horizontal_centered(|ui| {
         ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
         match running(cx.session) {
@@ -70,12 +70,16 @@ fn running(session: &Session) -> Option<Running> {
         };
         Some(Running { lane, text, fraction })
     };
-    if session.model.is_pending() {
-        steps(Lane::Load, "Loading", session.model.progress())
-    } else if session.capture.is_pending() {
-        steps(Lane::Run, "Running", session.capture.progress())
-    } else if session.projection.is_pending() {
-        steps(Lane::Project, "Projecting", session.projection.progress())
+    // What the user looks at comes first.
+    let here = session.pane();
+    let documents = || [session.document()].into_iter().chain(&session.documents);
+    let panes = || [here].into_iter().chain(session.panes.iter());
+    if let Some(document) = documents().find(|document| document.model.is_pending()) {
+        steps(Lane::Load(document.id), "Loading", document.model.progress())
+    } else if let Some(document) = documents().find(|document| document.capture.is_pending()) {
+        steps(Lane::Run(document.id), "Running", document.capture.progress())
+    } else if let Some(pane) = panes().find(|pane| pane.projection.is_pending()) {
+        steps(Lane::Project(pane.id), "Projecting", pane.projection.progress())
     } else if !session.exports_pending.is_empty() {
         steps(Lane::Export, "Writing file", None)
     } else {
@@ -86,7 +90,7 @@ fn running(session: &Session) -> Option<Running> {
     }
 }
 
-fn running_ui(ui: &mut Ui, cx: &ViewCtx<'_>, running: &Running) {
+fn running_ui(ui: &mut Ui, cx: &PanelCtx<'_>, running: &Running) {
     let Running { lane, text, fraction } = running;
     let bar = ProgressBar::new(*fraction).desired_width(32.0 * GRID).desired_height(1.5 * GRID).fill(cx.theme.accent);
     ui.add(bar);
@@ -98,8 +102,8 @@ fn running_ui(ui: &mut Ui, cx: &ViewCtx<'_>, running: &Running) {
 }
 
 fn idle_text(session: &Session, facts: StatusFacts) -> String {
-    let Some(capture) = session.latest_capture() else { return "Ready".to_owned() };
-    let n_tokens = capture.query_tokens(session.selection.stack()).len();
+    let Some(capture) = session.document().latest_capture() else { return "Ready".to_owned() };
+    let n_tokens = capture.query_tokens(session.pane().selection.stack()).len();
     let mut parts = vec![counted(n_tokens, "token")];
     parts.extend(facts.run_secs.map(|secs| format!("run took {}", duration_text(secs))));
     parts.push(format!("capture {}", bytes_text(capture.size_bytes())));

@@ -5,7 +5,7 @@ use eframe::egui::{Button, ComboBox, DragValue, RichText, Ui};
 
 use super::input_panel::editor_ui;
 use crate::{
-    session::{Command, Session, WritingOptions},
+    session::{Command, WritingOptions, can_continue},
     spec::ModelSpec,
     ui::{ViewCtx, theme::GRID},
 };
@@ -22,15 +22,15 @@ impl TargetPanel {
         if model.modality.target().is_some() {
             ui.label(RichText::new("Target").small().color(cx.theme.text_weak))
                 .on_hover_text("What the decoder is made to write, so that its attention to the input can be read");
-            cx.session.target.clone_into(&mut self.target);
+            cx.document.experiment.target.clone_into(&mut self.target);
             if editor_ui(ui, &mut self.target, "Target", "Blank: the model writes itself").changed() {
                 cx.send(Command::SetTarget(self.target.clone()));
             }
-            if cx.session.writes_target(model) {
+            if cx.document.writes_target(model) {
                 options_ui(ui, cx, |_| {});
             }
-        } else if Session::can_continue(model) {
-            let running = cx.session.capture.is_pending();
+        } else if can_continue(model) {
+            let running = cx.document.capture.is_pending();
             options_ui(ui, cx, |ui| {
                 let button = ui.add_enabled(!running, Button::new("Continue"));
                 if button.on_hover_text("Let the model write on behind the text").clicked() {
@@ -43,7 +43,7 @@ impl TargetPanel {
 
 /// How many tokens, and how each is chosen.
 fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: impl FnOnce(&mut Ui)) {
-    let mut options = cx.session.settings.writing;
+    let mut options = cx.document.experiment.writing;
     let weak = |text: &str| RichText::new(text).small().color(cx.theme.text_weak);
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = GRID;
@@ -69,7 +69,7 @@ fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: impl FnOnce(&mut Ui)) {
             ui.add(DragValue::new(&mut options.seed)).accessible_name("Seed");
         });
     }
-    if options != cx.session.settings.writing {
+    if options != cx.document.experiment.writing {
         cx.send(Command::SetWriting(options));
     }
 }

@@ -18,7 +18,7 @@ pub fn top_bar_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests) 
     ui.horizontal_centered(|ui| {
         ui.spacing_mut().item_spacing.x = GRID;
         for (command, symbol, enabled) in
-            [(UiCommand::Back, "⏴", cx.session.can_go_back()), (UiCommand::Forward, "⏵", cx.session.can_go_forward())]
+            [(UiCommand::Back, "⏴", cx.pane.can_go_back()), (UiCommand::Forward, "⏵", cx.pane.can_go_forward())]
         {
             if symbol_button_ui(ui, command, symbol, enabled).clicked() {
                 requests.push(command);
@@ -31,7 +31,7 @@ pub fn top_bar_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests) 
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.spacing_mut().item_spacing.x = GRID;
             let theme_symbol = if cx.theme.dark { "☀" } else { "🌙" };
-            let has_capture = cx.session.latest_capture().is_some();
+            let has_capture = cx.document.latest_capture().is_some();
             for (command, symbol, enabled) in [
                 (UiCommand::Shortcuts, "?", true),
                 (UiCommand::ToggleTheme, theme_symbol, true),
@@ -57,8 +57,8 @@ pub fn top_bar_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests) 
 /// A view's name; the shown one is underlined, one that cannot apply is grey and says why.
 fn tab_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind, requests: &mut WindowRequests) {
     let command = UiCommand::Show(view);
-    let unavailable = cx.session.view_unavailable(view);
-    let shown = cx.session.view == view;
+    let unavailable = cx.view_unavailable(view);
+    let shown = cx.pane.view == view;
     let font = FontId::proportional(text_size::BODY + 0.5);
     let color = match (unavailable.is_some(), shown) {
         (true, _) => cx.theme.text_weak.gamma_multiply(0.55),

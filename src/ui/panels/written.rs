@@ -48,10 +48,10 @@ fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, (side, position): (Sid
     let text = if token.text.is_empty() { "·".to_owned() } else { token.text.replace('␣', " ") };
     let galley = ui.painter().layout_no_wrap(text, FontId::proportional(text_size::BODY), theme.text);
     let (rect, response) = ui.allocate_exact_size(galley.size() + vec2(1.0, 3.0), Sense::click());
-    let stack = cx.session.selection.stack();
+    let stack = cx.pane.selection.stack();
     let here = stack.query_side() == side;
-    let pinned = here && cx.session.selection.pinned.query == Some(position);
-    let focused = here && cx.session.selection.focus().query == Some(position);
+    let pinned = here && cx.pane.selection.pinned.query == Some(position);
+    let focused = here && cx.pane.selection.focus().query == Some(position);
     let name = format!("Written {position} {}, {} probable", token.text, percent_text(probability));
     response.widget_info(|| WidgetInfo::selected(Role::Button, true, pinned, &name));
     if ui.is_rect_visible(rect) {

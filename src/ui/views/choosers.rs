@@ -24,8 +24,8 @@ pub fn stack_and_layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 
 /// Stack of the selection, when there are several.
 pub fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let Some(capture) = cx.session.latest_capture() else { return };
-    let chosen = cx.session.selection.stack();
+    let Some(capture) = cx.document.latest_capture() else { return };
+    let chosen = cx.pane.selection.stack();
     let stacks = &capture.model().stacks;
     if stacks.len() < 2 {
         return;
@@ -36,8 +36,8 @@ pub fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         for stack in stacks {
             let response = segment_ui(ui, stack.kind == chosen, stack_name(stack.kind), "Stack");
             // The picture gives way to the Heads view where a stack does not look at it.
-            let leaves = cx.session.view == ViewKind::Image
-                && cx.session.view_unavailable_in(ViewKind::Image, stack.kind).is_some();
+            let leaves =
+                cx.pane.view == ViewKind::Image && cx.document.view_unavailable(ViewKind::Image, stack.kind).is_some();
             let note = if leaves { "\nIt does not look at the picture, so it opens in Heads" } else { "" };
             let response = response.on_hover_text(format!("{}{note}", stack_meaning(capture, stack.kind, ui)));
             if response.clicked() {
@@ -80,8 +80,8 @@ fn segment_ui(ui: &mut Ui, chosen: bool, text: &str, group: &str) -> Response {
 }
 
 fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let Some(capture) = cx.session.latest_capture() else { return };
-    let head = cx.session.selection.head;
+    let Some(capture) = cx.document.latest_capture() else { return };
+    let head = cx.pane.selection.head;
     let layers = capture.model().stack(head.stack).map_or(&[][..], |stack| stack.layers.as_slice());
     // Where all layers see the same, there is nothing to tell them apart by.
     let windows_differ = layers.windows(2).any(|pair| pair[0].window != pair[1].window);
@@ -119,8 +119,8 @@ fn step_button(ui: &mut Ui, text: &str, name: &str, enabled: bool) -> Response {
 
 /// Which part of a pair of sentences is shown; nothing where the input is no pair.
 pub fn sentences_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let Some(capture) = cx.session.latest_capture() else { return };
-    if !sentences::is_pair(cx.session, capture) {
+    let Some(capture) = cx.document.latest_capture() else { return };
+    if !sentences::is_pair(cx.pane, capture) {
         return;
     }
     ui.add_space(GRID);

@@ -92,9 +92,9 @@ pub fn color_map_ui(ui: &mut Ui, theme: &Theme, map: &mut ColorMapChoice) {
 
 /// Lets `edit` change a copy of the view options and asks for them if they changed.
 pub fn edit_options(cx: &ViewCtx<'_>, edit: impl FnOnce(&mut ViewOptions)) {
-    let mut options = cx.session.settings.views.clone();
+    let mut options = cx.pane.options.clone();
     edit(&mut options);
-    if options != cx.session.settings.views {
+    if options != cx.pane.options {
         cx.send(Command::SetViewOptions(options));
     }
 }

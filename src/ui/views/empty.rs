@@ -3,25 +3,28 @@
 use eframe::egui::{Align2, FontId, Role, Sense, Ui, WidgetInfo};
 
 use crate::{
-    session::{Loadable, Session, ViewKind},
-    ui::theme::{Theme, text_size},
+    session::{Document, Loadable, ViewKind},
+    ui::{
+        ViewCtx,
+        theme::{Theme, text_size},
+    },
 };
 
 /// Why `kind` shows nothing at all; `None` when it has something to show.
-pub fn reason(session: &Session, kind: ViewKind) -> Option<String> {
-    let Some(capture) = session.latest_capture() else {
-        return Some(without_capture(session));
+pub fn reason(cx: &ViewCtx<'_>, kind: ViewKind) -> Option<String> {
+    let Some(capture) = cx.document.latest_capture() else {
+        return Some(without_capture(cx.document));
     };
-    if let Some(reason) = session.view_unavailable(kind) {
+    if let Some(reason) = cx.view_unavailable(kind) {
         return Some(reason.to_owned());
     }
-    let stack = session.selection.stack();
+    let stack = cx.pane.selection.stack();
     let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len());
     (n_query == 0 || n_key == 0).then(|| "The input has no tokens; type some text".to_owned())
 }
 
-fn without_capture(session: &Session) -> String {
-    let sentence = match (&session.model, &session.capture) {
+fn without_capture(document: &Document) -> String {
+    let sentence = match (&document.model, &document.capture) {
         (Loadable::Pending { .. }, _) => "Opening the model",
         (Loadable::Failed { .. }, _) => "No model is open; choose an example or open a model folder",
         (_, Loadable::Pending { .. }) => "Running the model on the input",

@@ -15,7 +15,7 @@ pub struct HoverSender {
 impl HoverSender {
     /// Reports what is under the pointer in this frame.
     pub fn report(&mut self, cx: &ViewCtx<'_>, focus: Focus) {
-        let known = cx.session.selection.hover;
+        let known = cx.pane.selection.hover;
         if focus.is_empty() {
             if std::mem::take(&mut self.mine) && !known.is_empty() {
                 cx.send(Command::Hover(Focus::NONE));

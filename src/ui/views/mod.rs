@@ -1,4 +1,4 @@
-//! What stands in the centre of the window: one view at a time, all showing one selection.
+//! What stands in the centre of the window: a view of a document.
 //!
 //! Each view is a folder: `mod.rs` wires input and output, `layout.rs` is pure geometry without an
 //! egui context (other painters can use it), `paint.rs` draws it. Views read a [`ViewCtx`] and push
@@ -50,7 +50,7 @@ impl Views {
         ui.painter().rect_filled(area, 0, cx.theme.canvas);
         ui.scope_builder(UiBuilder::new().id_salt(kind.name()).max_rect(inner(area)), |ui| {
             ui.shrink_clip_rect(area);
-            if let Some(sentence) = empty::reason(cx.session, kind) {
+            if let Some(sentence) = empty::reason(cx, kind) {
                 empty::sentence_ui(ui, cx.theme, &sentence);
                 return;
             }
@@ -67,7 +67,7 @@ impl Views {
 
     /// Draws the options and the legend of `kind`, one below the other.
     pub fn options_ui(&mut self, kind: ViewKind, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        if cx.session.latest_capture().is_none() {
+        if cx.document.latest_capture().is_none() {
             return;
         }
         match kind {

@@ -1,27 +1,17 @@
 //! What the Scatter and Matrix views share: which projection is shown and what to say without one.
 
-use std::sync::Arc;
-
 use eframe::egui::{ProgressBar, Rect, Ui, pos2};
 
 use super::empty;
 use crate::{
     analysis::projection::{HeadProjection, Projection, ProjectionOptions},
     ids::{CaptureId, HeadId, StackKind},
-    session::{Loadable, Session},
+    session::Loadable,
     ui::{ViewCtx, theme::GRID},
 };
 
 /// Opacity of a projection whose successor is on its way.
 pub const STALE_OPACITY: f32 = 0.45;
-
-/// The newest projection of the selected stack, even while another is on its way.
-pub fn shown(session: &Session) -> Option<Arc<Projection>> {
-    let projection = session.projection.latest()?;
-    let capture = session.latest_capture()?;
-    let fits = projection.stack == session.selection.stack() && projection.capture == capture.id();
-    fits.then(|| Arc::clone(projection))
-}
 
 /// What tells one projection from another: the same key gives the same points.
 pub type PlanesKey = (CaptureId, StackKind, ProjectionOptions);
@@ -29,11 +19,6 @@ pub type PlanesKey = (CaptureId, StackKind, ProjectionOptions);
 /// The key of a projection.
 pub fn key(projection: &Projection) -> PlanesKey {
     (projection.capture, projection.stack, projection.options)
-}
-
-/// Whether another projection is on its way.
-pub const fn is_stale(session: &Session) -> bool {
-    session.projection.is_pending()
 }
 
 /// One head of a projection.
@@ -55,14 +40,14 @@ pub fn bounds(plane: &HeadProjection) -> Rect {
 /// How far the projection on its way is.
 pub fn progress_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let fraction =
-        cx.session.projection.progress().map_or(0.0, |progress| progress.done as f32 / progress.total.max(1) as f32);
+        cx.pane.projection.progress().map_or(0.0, |progress| progress.done as f32 / progress.total.max(1) as f32);
     ui.add(ProgressBar::new(fraction).desired_height(GRID).fill(cx.theme.accent))
         .accessible_name("Progress of the projection");
 }
 
 /// What stands in place of a projection that does not exist yet.
 pub fn placeholder_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let sentence = match &cx.session.projection {
+    let sentence = match &cx.pane.projection {
         Loadable::Failed { failure, .. } => failure.summary.clone(),
         Loadable::Pending { .. } => {
             progress_ui(ui, cx);

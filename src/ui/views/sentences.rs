@@ -4,7 +4,7 @@ use super::source;
 use crate::{
     capture::{Capture, Matrix, Token},
     ids::{HeadId, StackKind},
-    session::{HiddenTokens, SentenceFilter, Session},
+    session::{HiddenTokens, Pane, SentenceFilter},
 };
 
 /// The sentence of every token, 0 or 1; `None` where the input is no pair.
@@ -29,14 +29,14 @@ fn of_stack(capture: &Capture, stack: StackKind) -> Option<[Vec<u8>; 2]> {
 }
 
 /// Whether the selected stack attends between two sentences.
-pub fn is_pair(session: &Session, capture: &Capture) -> bool {
-    of_stack(capture, session.selection.stack()).is_some()
+pub fn is_pair(pane: &Pane, capture: &Capture) -> bool {
+    of_stack(capture, pane.selection.stack()).is_some()
 }
 
 /// The filter that applies to the selected stack: the chosen one where the input is a pair.
-pub fn filter(session: &Session, capture: &Capture) -> SentenceFilter {
-    let chosen = session.settings.views.sentences;
-    if chosen == SentenceFilter::All || is_pair(session, capture) { chosen } else { SentenceFilter::All }
+pub fn filter(pane: &Pane, capture: &Capture) -> SentenceFilter {
+    let chosen = pane.options.sentences;
+    if chosen == SentenceFilter::All || is_pair(pane, capture) { chosen } else { SentenceFilter::All }
 }
 
 /// Which queries and which keys a filter leaves out.

@@ -4,7 +4,7 @@ use crate::{
     analysis::attention,
     capture::{Capture, Matrix, Token},
     ids::{HeadId, StackKind},
-    session::{HiddenTokens, Session},
+    session::{HiddenTokens, Pane},
     spec::LayerSpec,
 };
 
@@ -43,8 +43,7 @@ pub fn token_text(tokens: &[Token], position: usize) -> String {
 }
 
 /// Whether every token of the input is left out, so that no view can show anything.
-pub fn nothing_left(session: &Session, capture: &Capture) -> bool {
-    let stack = session.selection.stack();
-    let hidden = hidden_keys(capture, stack, session.settings.views.hidden);
+pub fn nothing_left(pane: &Pane, capture: &Capture) -> bool {
+    let hidden = hidden_keys(capture, pane.selection.stack(), pane.options.hidden);
     !hidden.is_empty() && hidden.iter().all(|hidden| *hidden)
 }

@@ -90,7 +90,7 @@ impl HeadThumbs {
     /// Draws a row of `n_heads` thumbnails, without pictures as long as there are none; a click selects
     /// the head.
     pub fn row_ui(thumbs: Option<&Self>, n_heads: usize, groups: HeadGroups, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let head = cx.session.selection.head;
+        let head = cx.pane.selection.head;
         let n = n_heads.max(1) as f32;
         let free = ui.available_width() - groups.gaps_width(n_heads);
         let side = ((free + THUMB_GAP_PT) / n - THUMB_GAP_PT).clamp(THUMB_PT.0, THUMB_PT.1).floor();

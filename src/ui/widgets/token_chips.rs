@@ -64,9 +64,9 @@ pub enum ChipRole {
 impl TokenChips {
     /// Draws the tokens of `side` in a scroll area of at most `max_height` points.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, side: Side, tint: Option<ChipTint<'_>>, max_height: f32) {
-        let Some(capture) = cx.session.latest_capture() else { return };
+        let Some(capture) = cx.document.latest_capture() else { return };
         let tokens = capture.tokens(side);
-        let role = if side == cx.session.selection.stack().query_side() { ChipRole::Query } else { ChipRole::Key };
+        let role = if side == cx.pane.selection.stack().query_side() { ChipRole::Query } else { ChipRole::Key };
         egui::ScrollArea::vertical()
             .id_salt(("token chips", side.name()))
             .max_height(max_height)
@@ -124,7 +124,7 @@ fn chip_ui(
     tint: Option<ChipTint<'_>>,
 ) {
     let Theme { canvas, text, text_weak, query, key, accent, rule, .. } = *cx.theme;
-    let selection = &cx.session.selection;
+    let selection = &cx.pane.selection;
     let mine = |focus: Focus| if role == ChipRole::Query { focus.query } else { focus.key };
     let pinned = mine(selection.pinned) == Some(position);
     let focused = mine(selection.focus()) == Some(position);

@@ -17,7 +17,7 @@ use attnscope::{
         Capture, CaptureParts, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, Prediction, PredictionItem,
         PredictionRow, RgbaBuffer, StackCapture, Token,
     },
-    ids::{CaptureId, HeadId, JobId, Side, StackKind},
+    ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
     session::FilePurpose,
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
     ui::{
@@ -82,7 +82,9 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         input_source: "tokenizer.json".to_owned(),
         ..attnscope::model::audit::Audit::default()
     };
-    Arc::new(LoadedModel { source: source.clone(), spec: Arc::new(spec), audit, load_secs: 0.02 })
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let id = ModelId(NEXT.fetch_add(1, Ordering::Relaxed));
+    Arc::new(LoadedModel { id, source: source.clone(), spec: Arc::new(spec), audit, load_secs: 0.02 })
 }
 
 /// What a run of `model` on `input` records: q and k from a fixed sequence, patterns as they follow.
@@ -190,7 +192,7 @@ fn layer_capture(layer: usize, n: usize, causal: bool) -> LayerCapture {
 
 /// Every head of the only stack with its points on a circle.
 pub fn projection(request: &Request) -> Arc<Projection> {
-    let Request::Project { capture, stack, options } = request else { panic!("not a projection") };
+    let Request::Project { capture, stack, options, .. } = request else { panic!("not a projection") };
     let n = capture.query_tokens(*stack).len();
     let circle = |radius: f32| -> Vec<[f32; 2]> {
         let angle = |i: usize| i as f32 / n as f32 * std::f32::consts::TAU;
@@ -256,7 +258,7 @@ impl ScriptedJobs {
 
     /// How many runs were asked for.
     pub fn n_runs(&self) -> usize {
-        self.0.borrow().submitted.iter().filter(|(_, request)| matches!(request, Request::Run(..))).count()
+        self.0.borrow().submitted.iter().filter(|(_, request)| matches!(request, Request::Run { .. })).count()
     }
 }
 
@@ -265,16 +267,17 @@ impl Jobs for ScriptedJobs {
         let mut script = self.0.borrow_mut();
         if script.answers {
             let kind = match &request {
-                Request::Load(source) => {
+                Request::Load { source, .. } => {
                     let loaded = model(source);
                     script.loaded = Some(Arc::clone(&loaded));
                     EventKind::Loaded(loaded)
                 }
-                Request::Run(input, _) => EventKind::Captured(capture(script.loaded.as_ref().unwrap(), input)),
+                Request::Run { input, .. } => EventKind::Captured(capture(script.loaded.as_ref().unwrap(), input)),
                 Request::Project { .. } => EventKind::Projected(projection(&request)),
                 Request::Export(attnscope::export::ExportRequest::Png { path, .. }) => {
                     EventKind::Exported(path.clone())
                 }
+                Request::Forget(id) => EventKind::Forgotten(*id),
                 Request::ListCached => EventKind::CachedModels(script.cached.clone()),
                 Request::PlanDownload(_) | Request::Download(_) => {
                     // The test says what the hub answers.

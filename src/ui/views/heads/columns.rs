@@ -49,7 +49,7 @@ pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, stack: S
 
 /// Draws the visible tokens of one column; returns what the pointer means.
 pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -> Option<Focus> {
-    let selection = &cx.session.selection;
+    let selection = &cx.pane.selection;
     let tokens = scene.tokens(column);
     let focus = selection.focus();
     let mut hovered = None;

@@ -99,15 +99,15 @@ impl Scene<'_> {
 impl HeadsView {
     /// Draws the view over all the space that is left in `ui`.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let Some(capture) = cx.session.latest_capture() else { return };
-        let selection = &cx.session.selection;
+        let Some(capture) = cx.document.latest_capture() else { return };
+        let selection = &cx.pane.selection;
         let key = EdgesKey {
             capture: capture.id(),
             stack: selection.stack(),
             layer: selection.head.layer,
-            filter: cx.session.settings.views.heads.filter,
-            hidden: cx.session.settings.views.hidden,
-            sentences: sentences::filter(cx.session, capture),
+            filter: cx.pane.options.heads.filter,
+            hidden: cx.pane.options.hidden,
+            sentences: sentences::filter(cx.pane, capture),
         };
         let known = self.edges.update(capture, key, selection.heads_on);
         if known.n_missing > 0 {
@@ -205,7 +205,7 @@ impl HeadsView {
         let painter = ui.painter().with_clip_rect(ui.clip_rect());
         painter.add(Shape::Mesh(placed));
 
-        let focus = cx.session.selection.focus();
+        let focus = cx.pane.selection.focus();
         if !focus.is_empty() {
             paint::veil(&painter, lines_rect.intersect(ui.clip_rect()), cx.theme);
             let isolated = self.isolated.get_or_update((key.clone(), focus, scene.origin), || {
@@ -262,11 +262,11 @@ fn at(mesh: &Mesh, origin: Pos2) -> Arc<Mesh> {
 }
 
 fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option<&'static str> {
-    let head = cx.session.selection.head;
+    let head = cx.pane.selection.head;
     let n_heads = source::n_heads(capture, head);
-    if cx.session.selection.heads_on.iter(n_heads).next().is_none() {
+    if cx.pane.selection.heads_on.iter(n_heads).next().is_none() {
         Some("All heads are off; click a swatch to see its lines")
-    } else if source::nothing_left(cx.session, capture) {
+    } else if source::nothing_left(cx.pane, capture) {
         Some("Every token is left out; change what is left out in the options")
     } else if known.heads.is_empty() && known.n_missing == 0 {
         Some("The attention of this layer was not recorded")

@@ -60,7 +60,7 @@ fn opacity_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 7.0 * GRID), Sense::hover());
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Opacity tells the weight, from 0 to 1"));
     let bar = Rect::from_min_max(rect.min, pos2(rect.right(), rect.top() + 2.0 * GRID));
-    let color = cx.theme.head_color(cx.session.selection.head.head);
+    let color = cx.theme.head_color(cx.pane.selection.head.head);
     let mut mesh = Mesh::default();
     for (x, opacity) in [(bar.left(), 0.04), (bar.right(), 1.0)] {
         mesh.colored_vertex(pos2(x, bar.top()), color.gamma_multiply(opacity));

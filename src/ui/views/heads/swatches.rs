@@ -23,7 +23,7 @@ const BRACKET_PT: f32 = 3.0;
 
 /// One swatch per head: a click turns its lines on or off, a double click shows it alone.
 pub fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGroups) {
-    let selection = &cx.session.selection;
+    let selection = &cx.pane.selection;
     let swatches = (SWATCH_PT.x + SWATCH_GAP_PT) * n_heads as f32 + groups.gaps_width(n_heads);
     if ui.available_size_before_wrap().x < swatches + LABELS_PT {
         // One row of their own is easier to read than a row that is torn apart.

@@ -114,8 +114,8 @@ fn runs(flags: &[bool]) -> Vec<Range<usize>> {
 
 /// What the neutral colours of the selected layer mean.
 pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let Some(capture) = cx.session.latest_capture() else { return };
-    let Mask { causal, window } = of(capture, cx.session.selection.head);
+    let Some(capture) = cx.document.latest_capture() else { return };
+    let Mask { causal, window } = of(capture, cx.pane.selection.head);
     if !causal && window.is_none() {
         return;
     }

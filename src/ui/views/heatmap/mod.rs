@@ -47,14 +47,14 @@ pub struct HeatmapView {
 impl HeatmapView {
     /// Draws the view over all the space that is left in `ui`.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let Some(capture) = cx.session.latest_capture() else { return };
-        let head = cx.session.selection.head;
-        let options = cx.session.settings.views.heatmap;
+        let Some(capture) = cx.document.latest_capture() else { return };
+        let head = cx.pane.selection.head;
+        let options = cx.pane.options.heatmap;
         let key = PictureKey {
             capture: capture.id(),
             head,
-            hidden: cx.session.settings.views.hidden,
-            sentences: sentences::filter(cx.session, capture),
+            hidden: cx.pane.options.hidden,
+            sentences: sentences::filter(cx.pane, capture),
             map: options.color_map,
             scale: options.scale,
             max_side: texture::max_side(ui.ctx()),
@@ -83,7 +83,7 @@ impl HeatmapView {
             empty::sentence_ui(ui, cx.theme, "The attention of this head was not recorded");
             return;
         };
-        if source::nothing_left(cx.session, capture) {
+        if source::nothing_left(cx.pane, capture) {
             self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, "Every token is left out; change what is left out in the options");
             return;
@@ -112,7 +112,7 @@ impl HeatmapView {
     }
 
     fn plot_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, picture: &Picture) {
-        let head = cx.session.selection.head;
+        let head = cx.pane.selection.head;
         let (queries, keys) = (capture.query_tokens(head.stack), capture.key_tokens(head.stack));
         let widths_key = (capture.id(), head.stack, ui.pixels_per_point());
         let mut text_widths = self
@@ -143,7 +143,7 @@ impl HeatmapView {
         let painter = ui.painter().with_clip_rect(plot.intersect(ui.clip_rect()));
         painter.image(picture.texture.id(), content, texture::FULL_UV, Color32::WHITE);
         paint::frame(ui.painter(), plot, cx.theme);
-        let selection = &cx.session.selection;
+        let selection = &cx.pane.selection;
         for (focus, color) in [(selection.pinned, cx.theme.accent), (selection.hover, cx.theme.text)] {
             let row = focus.query.map(|query| camera::cell_rect(content, grid, query, 0));
             let col = focus.key.map(|key| camera::cell_rect(content, grid, 0, key));
@@ -151,7 +151,7 @@ impl HeatmapView {
         }
 
         let [rows, cols] = camera::visible_cells(content, plot, grid);
-        let left_out = source::hidden_keys(capture, head.stack, cx.session.settings.views.hidden);
+        let left_out = source::hidden_keys(capture, head.stack, cx.pane.options.hidden);
         if let Some(layer) = source::layer_spec(capture, head) {
             mask::hatch(
                 &painter,
@@ -191,7 +191,7 @@ impl HeatmapView {
         let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range());
         col_axis.paint_cols(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
         paint::axis_names(ui.painter(), plot, readout::axis_names(head.stack), cx.theme);
-        let map = texture::color_map(cx.session.settings.views.heatmap.color_map);
+        let map = texture::color_map(cx.pane.options.heatmap.color_map);
         texture::color_bar(ui.painter(), layout.bar, map, picture.range, cx.theme);
         if let Some((query, key)) = under {
             let scores =

@@ -86,7 +86,7 @@ pub fn tooltip_ui(
     scores: Option<&Matrix>,
     (query, key): (usize, usize),
 ) {
-    let head = cx.session.selection.head;
+    let head = cx.pane.selection.head;
     let id = ui.scope_id().with("readout");
     let layer = ui.layer_id();
     Tooltip::always_open(ui.ctx().clone(), layer, id, PopupAnchor::Pointer).gap(4.0 * GRID).show(|ui| {

@@ -37,13 +37,13 @@ pub struct ImageView {
 impl ImageView {
     /// Draws the view over all the space that is left in `ui`.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let Some(capture) = cx.session.latest_capture() else { return };
+        let Some(capture) = cx.document.latest_capture() else { return };
         let Some(image) = capture.image() else { return };
-        let head = cx.session.selection.head;
-        let options = cx.session.settings.views.image;
-        let hidden = cx.session.settings.views.hidden;
+        let head = cx.pane.selection.head;
+        let options = cx.pane.options.image;
+        let hidden = cx.pane.options.hidden;
         let picking = picking(cx, capture);
-        let subject = Subject::of(cx.session.selection.focus(), picking, image.n_prefix);
+        let subject = Subject::of(cx.pane.selection.focus(), picking, image.n_prefix);
         let key = WeightsKey { capture: capture.id(), head, hidden, subject, role: picking.role() };
         let ctx = ui.ctx().clone();
 
@@ -127,8 +127,8 @@ impl ImageView {
     ) {
         let area = ui.available_rect_before_wrap();
         let layout = ImageLayout::compute(area, image);
-        let Some(picking) = cx.session.latest_capture().map(|capture| picking(cx, capture)) else { return };
-        let selection = &cx.session.selection;
+        let Some(picking) = cx.document.latest_capture().map(|capture| picking(cx, capture)) else { return };
+        let selection = &cx.pane.selection;
         let painter = ui.painter().clone();
         match photo {
             Some(photo) => {
@@ -152,7 +152,7 @@ impl ImageView {
             let response = ui.interact(cell, ui.scope_id().with(("prefix", position)), Sense::click());
             response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Prefix token {text}")));
             let weight = overlay.weights.get(position).copied().unwrap_or(0.0);
-            let map = texture::color_map(cx.session.settings.views.image.color_map);
+            let map = texture::color_map(cx.pane.options.image.color_map);
             let fill = texture::color(map.color(overlay.range.fraction(weight)));
             paint::prefix(&painter, cell, &text, fill, response.hovered() || response.has_focus(), cx.theme);
             if response.hovered() {
@@ -174,7 +174,7 @@ impl ImageView {
         if let Some(picked) = picked {
             paint::picked(&painter, layout.token_rect(picked), picking.role(), cx.theme);
         }
-        let map = texture::color_map(cx.session.settings.views.image.color_map);
+        let map = texture::color_map(cx.pane.options.image.color_map);
         texture::color_bar(&painter, layout.bar, map, overlay.range, cx.theme);
         if let Some(position) = clicked {
             cx.send(Command::Pin(weights::focus(position, picking, selection.pinned)));
@@ -190,8 +190,8 @@ impl ImageView {
 
 /// Patches ask and answer in a stack of their own; words ask them in cross-attention.
 fn picking(cx: &ViewCtx<'_>, capture: &Capture) -> Picking {
-    if capture.picture_side() == Some(cx.session.selection.stack().query_side()) {
-        Picking::Patches(cx.session.settings.views.image.role)
+    if capture.picture_side() == Some(cx.pane.selection.stack().query_side()) {
+        Picking::Patches(cx.pane.options.image.role)
     } else {
         Picking::Words
     }
@@ -219,15 +219,15 @@ fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, position: usize, weight: Option<f32>) {
                 ui.monospace(controls::weight_text(weight));
             }
         });
-        if cx.session.selection.pinned.is_empty() {
+        if cx.pane.selection.pinned.is_empty() {
             controls::caption_ui(ui, cx.theme, "Click to hold");
         }
     });
 }
 
 fn prefix_text(cx: &ViewCtx<'_>, position: usize) -> String {
-    let stack = cx.session.selection.stack();
-    let tokens = cx.session.latest_capture().map_or(&[][..], |capture| capture.key_tokens(stack));
+    let stack = cx.pane.selection.stack();
+    let tokens = cx.document.latest_capture().map_or(&[][..], |capture| capture.key_tokens(stack));
     source::token_text(tokens, position)
 }
 

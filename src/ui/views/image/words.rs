@@ -25,8 +25,8 @@ pub struct Words {
 impl Words {
     /// Draws the line; a click or a key pins a word, and its patches light up.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
-        let tokens = capture.query_tokens(cx.session.selection.stack());
-        let pinned = cx.session.selection.pinned.query;
+        let tokens = capture.query_tokens(cx.pane.selection.stack());
+        let pinned = cx.pane.selection.pinned.query;
         let step = UiCommand::NextQuery.shortcut().map(|keys| crate::ui::commands::keys_text(ui.ctx(), &keys));
         let mut hovered = Focus::NONE;
         ScrollArea::horizontal().id_salt("words").auto_shrink([false, true]).show(ui, |ui| {

@@ -46,12 +46,12 @@ pub struct MatrixView {
 impl MatrixView {
     /// Draws the view over all the space that is left in `ui`.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let Some(capture) = cx.session.latest_capture() else { return };
-        let stack = cx.session.selection.stack();
+        let Some(capture) = cx.document.latest_capture() else { return };
+        let stack = cx.pane.selection.stack();
         if capture.model().stacks.len() > 1 {
             ui.horizontal_wrapped(|ui| choosers::stack_ui(ui, cx));
         }
-        let Some(projection) = planes::shown(cx.session) else {
+        let Some(projection) = cx.pane.shown_projection(cx.document).cloned() else {
             self.hover.report(cx, Focus::NONE);
             planes::placeholder_ui(ui, cx);
             return;
@@ -66,7 +66,7 @@ impl MatrixView {
                 self.camera = Camera::default();
             }
         });
-        if planes::is_stale(cx.session) {
+        if cx.pane.projection.is_pending() {
             planes::progress_ui(ui, cx);
             ui.multiply_opacity(planes::STALE_OPACITY);
         }
@@ -97,7 +97,7 @@ impl MatrixView {
         let under = response.hover_pos().and_then(|at| layout.head_at(at));
         let key = planes::key(projection);
         let bounds = self.bounds.get_or_update(key, || projection.heads.iter().map(planes::bounds).collect());
-        let color = cx.session.settings.views.scatter.color;
+        let color = cx.pane.options.scatter.color;
         let mesh = self.points.get_or_update((key, layout, color, cx.theme.dark), || {
             Arc::new(points_mesh(projection, &bounds, &layout, cx))
         });
@@ -108,7 +108,7 @@ impl MatrixView {
         if let Some(groups) = common_groups(capture, stack) {
             paint::groups(ui.painter(), &layout, groups, cx.theme);
         }
-        let selected = cx.session.selection.head;
+        let selected = cx.pane.selection.head;
         paint::frame(&painter, layout.cell(selected.layer, selected.head), cx.theme.accent);
 
         let head = under.map(|(layer, head)| HeadId { stack, layer, head });
@@ -158,7 +158,7 @@ fn points_mesh(projection: &Projection, bounds: &[Rect], layout: &MatrixLayout, 
     let cell_size = layout.cell(0, 0).size();
     let side = cell_size.x.min(cell_size.y);
     let radius = layout::point_radius(side);
-    let by_position = cx.session.settings.views.scatter.color == PointColor::Position;
+    let by_position = cx.pane.options.scatter.color == PointColor::Position;
     for (plane, bounds) in projection.heads.iter().zip(bounds) {
         let (layer, head) = (plane.head.layer, plane.head.head);
         if !rows.contains(&layer) || !cols.contains(&head) {
@@ -195,7 +195,7 @@ fn rings(
     layout: &MatrixLayout,
     cx: &ViewCtx<'_>,
 ) {
-    let focus = cx.session.selection.focus();
+    let focus = cx.pane.selection.focus();
     if focus.is_empty() {
         return;
     }

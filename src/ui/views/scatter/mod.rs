@@ -78,8 +78,8 @@ impl PlanePoints {
 impl ScatterView {
     /// Draws the view over all the space that is left in `ui`.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let Some(capture) = cx.session.latest_capture() else { return };
-        let head = cx.session.selection.head;
+        let Some(capture) = cx.document.latest_capture() else { return };
+        let head = cx.pane.selection.head;
         ui.horizontal_wrapped(|ui| {
             if ui.button("‹ All heads").on_hover_text("Back to the planes of all heads").clicked() {
                 cx.send(Command::ShowView(ViewKind::Matrix));
@@ -88,7 +88,7 @@ impl ScatterView {
             choosers::stack_and_layer_ui(ui, cx);
             head_ui(ui, cx, source::n_heads(capture, head), HeadGroups::of(capture, head));
         });
-        let Some(projection) = planes::shown(cx.session) else {
+        let Some(projection) = cx.pane.shown_projection(cx.document).cloned() else {
             self.hover.report(cx, Focus::NONE);
             planes::placeholder_ui(ui, cx);
             return;
@@ -99,13 +99,13 @@ impl ScatterView {
             return;
         };
         controls::caption_ui(ui, cx.theme, caption(plane));
-        if planes::is_stale(cx.session) {
+        if cx.pane.projection.is_pending() {
             ui.multiply_opacity(planes::STALE_OPACITY);
             planes::progress_ui(ui, cx);
         }
         let points_key = (planes::key(&projection), head);
         let points = self.points.get_or_update(points_key, || Arc::new(PlanePoints::new(plane)));
-        let hidden = cx.session.settings.views.hidden;
+        let hidden = cx.pane.options.hidden;
         let pattern =
             self.pattern.get_or_update((capture.id(), head, hidden), || source::shown_pattern(capture, head, hidden));
         self.plot_ui(ui, cx, capture, &points, pattern.as_ref());
@@ -125,8 +125,8 @@ impl ScatterView {
         points: &PlanePoints,
         pattern: Option<&Matrix>,
     ) {
-        let head = cx.session.selection.head;
-        let color = cx.session.settings.views.scatter.color;
+        let head = cx.pane.selection.head;
+        let color = cx.pane.options.scatter.color;
         let plot = Plot::new(("plane", head))
             .data_aspect(1.0)
             .show_axes(false)
@@ -185,7 +185,7 @@ impl ScatterView {
             cx.send(Command::Pin(under));
         }
         let painter = ui.painter().with_clip_rect(response.rect.intersect(ui.clip_rect()));
-        let selection = &cx.session.selection;
+        let selection = &cx.pane.selection;
         for focus in [selection.pinned, selection.hover] {
             let Some(from) = points.get(focus) else { continue };
             let from = shown.transform.position_from_point(&from);
@@ -216,7 +216,7 @@ fn on_screen(points: &[PlotPoint], transform: &PlotTransform) -> Vec<Pos2> {
 
 /// One number per head, the selected one marked.
 fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGroups) {
-    let head = cx.session.selection.head;
+    let head = cx.pane.selection.head;
     ui.add_space(GRID);
     ui.label(RichText::new("Head").color(cx.theme.text_weak));
     ui.spacing_mut().item_spacing.x = 2.0;
@@ -277,7 +277,7 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 }
 
 fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Matrix>, focus: Focus) {
-    let stack = cx.session.selection.stack();
+    let stack = cx.pane.selection.stack();
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
     let id = ui.scope_id().with("readout");
     Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, PopupAnchor::Pointer).gap(4.0 * GRID).show(|ui| {

@@ -47,8 +47,8 @@ pub fn diamond(painter: &Painter, at: Pos2, radius: f32, color: Color32) {
 
 /// What marks and colours mean.
 pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let by_position = cx.session.settings.views.scatter.color == PointColor::Position;
-    let [queries, keys] = match cx.session.selection.stack() {
+    let by_position = cx.pane.options.scatter.color == PointColor::Position;
+    let [queries, keys] = match cx.pane.selection.stack() {
         StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
         _ => ["Queries", "Keys"],
     };

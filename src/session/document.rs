@@ -1,0 +1,109 @@
+//! A document: an experiment with what came of it.
+
+use std::sync::Arc;
+
+use super::{Experiment, Loadable, ViewKind, experiment::Undo};
+use crate::{
+    capture::Capture,
+    ids::{DocumentId, ModelId, StackKind},
+    worker::{CaptureFile, LoadedModel},
+};
+
+/// An experiment with what came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Document {
+    /// Which one.
+    pub id: DocumentId,
+    /// What is, or will be, computed.
+    pub experiment: Experiment,
+    /// The model that the worker holds for it.
+    pub model: Loadable<Arc<LoadedModel>>,
+    /// The last forward pass.
+    pub capture: Loadable<Arc<Capture>>,
+    /// The capture file that is shown, until a model runs again.
+    pub opened: Option<CaptureFile>,
+    /// The example that is shown, by its index, until the input or the model changes.
+    pub example: Option<usize>,
+    pub(super) undo: Undo,
+    /// A run was asked for while a model was on its way.
+    pub(super) run_owed: bool,
+}
+
+impl Document {
+    /// An empty document.
+    pub fn new(id: DocumentId, experiment: Experiment) -> Self {
+        Self { id, experiment, ..Self::default() }
+    }
+
+    /// The same experiment with the same results, without its past.
+    #[must_use]
+    pub(super) fn copy(&self, id: DocumentId) -> Self {
+        let mut undo = Undo::default();
+        undo.ran(&self.experiment);
+        Self {
+            id,
+            experiment: self.experiment.clone(),
+            model: self.model.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
+            capture: self.capture.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
+            opened: self.opened.clone(),
+            example: self.example,
+            undo,
+            run_owed: false,
+        }
+    }
+
+    /// After a load that did not replace the model: the experiment speaks of the one that is there.
+    pub(super) fn keep_model(&mut self) {
+        self.experiment.model = self.model.latest().map(|model| model.source.clone());
+    }
+
+    /// The newest capture, even while another is on its way.
+    pub const fn latest_capture(&self) -> Option<&Arc<Capture>> {
+        self.capture.latest()
+    }
+
+    /// Why `view` cannot show `stack` of the current capture, in words; `None` when it can.
+    pub fn view_unavailable(&self, view: ViewKind, stack: StackKind) -> Option<&'static str> {
+        view.unavailable(self.latest_capture()?, stack)
+    }
+
+    /// Whether there is an experiment to go back to.
+    pub const fn can_undo(&self) -> bool {
+        self.undo.can_undo()
+    }
+
+    /// Whether there is an experiment to go forward to.
+    pub const fn can_redo(&self) -> bool {
+        self.undo.can_redo()
+    }
+
+    /// The position of the shown input in the opened capture file; `None` when no file is shown.
+    pub fn shown_input(&self) -> Option<usize> {
+        let (file, shown) = (self.opened.as_ref()?, self.latest_capture()?);
+        file.captures.iter().position(|capture| capture.id() == shown.id())
+    }
+
+    /// What to call it among others: the file, or the model with the beginning of its input.
+    pub fn title(&self) -> String {
+        const INPUT_CHARS: usize = 24;
+        if let Some(file) = &self.opened {
+            return file.name().into_owned();
+        }
+        let Some(model) = self.model.latest() else { return "Nothing yet".to_owned() };
+        let input = self.latest_capture().map(|capture| capture.input());
+        let read = input.and_then(|input| input.text.as_deref().or(input.image.as_deref())).unwrap_or_default();
+        let start: String = read.chars().take(INPUT_CHARS).collect();
+        let more = if read.chars().nth(INPUT_CHARS).is_some() { "…" } else { "" };
+        format!("{} · {}{more}", model.spec.name, start.trim_end())
+    }
+
+    /// Whether anything that the user waits for is on its way.
+    pub const fn is_busy(&self) -> bool {
+        self.model.is_pending() || self.capture.is_pending()
+    }
+
+    /// The models that the worker must keep for it.
+    pub(super) fn models(&self) -> impl Iterator<Item = ModelId> {
+        self.model.latest().map(|model| model.id).into_iter()
+    }
+}

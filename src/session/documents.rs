@@ -1,0 +1,64 @@
+//! Opening, sharing and closing documents, and what the worker may forget with them.
+
+use super::{Effect, Pane, Session};
+use crate::{
+    ids::{DocumentId, ModelId},
+    worker::{Lane, Request},
+};
+
+impl Session {
+    /// The most documents at a time.
+    pub const MAX_DOCUMENTS: usize = 8;
+
+    /// Gives the active pane a copy of its document, which can get another input or another model.
+    pub(super) fn detach(&mut self) {
+        if self.documents.len() >= Self::MAX_DOCUMENTS {
+            let details = "Close one that you no longer need".to_owned();
+            return self.inform(format!("{} documents are open, the most there can be", Self::MAX_DOCUMENTS), details);
+        }
+        self.next_document += 1;
+        let id = DocumentId(self.next_document);
+        let copy = self.document().copy(id);
+        self.documents.push(copy);
+        self.panes.active_mut().document = id;
+    }
+
+    /// Shows another document in the active pane.
+    pub(super) fn show_document(&mut self, id: DocumentId) {
+        if self.find_document(id).is_none() {
+            return;
+        }
+        let had_picture = self.document().latest_capture().map(|capture| capture.image().is_some());
+        self.panes.active_mut().document = id;
+        self.with_active(|pane, document| pane.adopt(document, had_picture));
+    }
+
+    /// Closes a document; panes that show it show the one before. The last document stays.
+    pub(super) fn close_document(&mut self, id: DocumentId) -> Vec<Effect> {
+        let Some(place) = self.documents.iter().position(|document| document.id == id) else { return Vec::new() };
+        if self.documents.len() == 1 {
+            return Vec::new();
+        }
+        let closed = self.documents.remove(place);
+        let heir = self.documents[place.saturating_sub(1)].id;
+        let showing: Vec<_> = self.panes.iter().filter(|pane| pane.document == id).map(|pane| pane.id).collect();
+        let had_picture = closed.latest_capture().map(|capture| capture.image().is_some());
+        for pane in self.panes.iter_mut() {
+            pane.places.forget(id);
+            pane.minus.take_if(|minus| minus.document == id);
+        }
+        for pane in showing {
+            self.with_pane(pane, |pane: &mut Pane, _| pane.document = heir);
+            self.with_pane(pane, |pane, document| pane.adopt(document, had_picture));
+        }
+        vec![Effect::Cancel(Lane::Load(id)), Effect::Cancel(Lane::Run(id))]
+    }
+
+    /// Tells the worker which models nobody needs any more.
+    pub(super) fn forget_models(&mut self) -> Vec<Effect> {
+        let needed: Vec<ModelId> = self.documents.iter().flat_map(|document| document.models()).collect();
+        let unneeded: Vec<ModelId> = self.held.iter().copied().filter(|id| !needed.contains(id)).collect();
+        self.held.retain(|id| needed.contains(id));
+        unneeded.into_iter().map(|id| Effect::Submit(self.new_job(), Request::Forget(id))).collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! An experiment: all that is needed to compute something again, and the ones that were run before it.
+
+use serde::{Deserialize, Serialize};
+
+use super::WritingOptions;
+use crate::worker::{ImageSource, ModelSource};
+
+/// Experiments kept for `Undo`.
+const MAX_UNDO: usize = 100;
+
+/// All that is needed to compute something again. A plain value: comparing two says whether anything that
+/// changes numbers was changed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Experiment {
+    /// The model; `None` before one was chosen.
+    pub model: Option<ModelSource>,
+    /// Text input.
+    pub text: String,
+    /// Second sentence, if the input is a pair.
+    pub text_b: Option<String>,
+    /// What the decoder of an encoder–decoder is made to write; the model writes itself when it is blank.
+    pub target: String,
+    /// Picture input.
+    pub image: Option<ImageSource>,
+    /// How the model writes.
+    pub writing: WritingOptions,
+    /// Whether a text model writes on behind the text.
+    pub continued: bool,
+}
+
+/// The experiments that were run, around the current one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Undo {
+    past: Vec<Experiment>,
+    future: Vec<Experiment>,
+    /// The one that was run last.
+    current: Option<Experiment>,
+}
+
+impl Undo {
+    pub const fn can_undo(&self) -> bool {
+        !self.past.is_empty()
+    }
+
+    pub const fn can_redo(&self) -> bool {
+        !self.future.is_empty()
+    }
+
+    /// Takes note of what is run now. The same once more is no step.
+    pub fn ran(&mut self, now: &Experiment) {
+        if self.current.as_ref() == Some(now) {
+            return;
+        }
+        self.future.clear();
+        self.past.extend(self.current.replace(now.clone()));
+        if self.past.len() > MAX_UNDO {
+            self.past.remove(0);
+        }
+    }
+
+    /// The experiment before, or after, the one that was run last; it counts as run from now on.
+    pub fn travel(&mut self, backwards: bool) -> Option<Experiment> {
+        let (from, to) =
+            if backwards { (&mut self.past, &mut self.future) } else { (&mut self.future, &mut self.past) };
+        let next = from.pop()?;
+        to.extend(self.current.replace(next.clone()));
+        Some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(text: &str) -> Experiment {
+        Experiment { text: text.to_owned(), ..Experiment::default() }
+    }
+
+    #[test]
+    fn undo_goes_back_to_what_was_run_and_a_new_run_ends_redo() {
+        let mut undo = Undo::default();
+        for text in ["a", "b", "b", "c"] {
+            undo.ran(&reading(text));
+        }
+        assert_eq!(undo.travel(true), Some(reading("b")));
+        assert_eq!(undo.travel(true), Some(reading("a")), "the same once more is no step");
+        assert_eq!(undo.travel(true), None);
+        assert_eq!(undo.travel(false), Some(reading("b")));
+        // What was travelled to is run, which is no new step.
+        undo.ran(&reading("b"));
+        assert!(undo.can_undo() && undo.can_redo());
+        undo.ran(&reading("d"));
+        assert!(!undo.can_redo());
+        assert_eq!(undo.travel(true), Some(reading("b")));
+    }
+}

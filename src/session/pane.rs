@@ -1,0 +1,319 @@
+//! A pane: a view of a document, with its own selection and options.
+
+use std::sync::Arc;
+
+use super::{
+    Document, Focus, HeadRef, HeadSet, HeadStep, Loadable, QueryStep, Selection, ViewKind, ViewOptions, place::Places,
+};
+use crate::{
+    analysis::{
+        attention,
+        projection::{Projection, ProjectionOptions},
+    },
+    capture::Capture,
+    ids::{CaptureId, DocumentId, HeadId, PaneId, StackKind},
+};
+
+/// A view of a document, with its own selection and options.
+#[derive(Clone, Debug)]
+pub struct Pane {
+    /// Which one.
+    pub id: PaneId,
+    /// What it shows.
+    pub document: DocumentId,
+    /// How.
+    pub view: ViewKind,
+    /// What of it.
+    pub selection: Selection,
+    /// What is subtracted from the selected head.
+    pub minus: Option<HeadRef>,
+    /// Options of the views.
+    pub options: ViewOptions,
+    /// Whether it follows the other panes: what is under the pointer, what is held, steps to other heads.
+    pub linked: bool,
+    /// The joint query–key planes of the selected stack.
+    pub projection: Loadable<Arc<Projection>>,
+    /// What the last projection job was asked for, so that a failure is not asked for again.
+    pub(super) projecting: Option<(CaptureId, StackKind, ProjectionOptions)>,
+    pub(super) places: Places,
+    /// What to select once the capture of an example or an `open` request has arrived.
+    pub(super) pending: Option<PendingSelection>,
+    /// The user's own options while an example is shown with its own.
+    pub(super) own_options: Option<ViewOptions>,
+}
+
+/// What to select once a capture has arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PendingSelection {
+    /// View to show.
+    pub view: Option<ViewKind>,
+    /// Stack to show.
+    pub stack: Option<StackKind>,
+    /// Layer to show.
+    pub layer: Option<usize>,
+    /// Head to show alone.
+    pub head: Option<usize>,
+    /// Query token to pin.
+    pub query: Option<usize>,
+}
+
+impl PendingSelection {
+    /// What `self` asks for, and what `other` asks for where `self` says nothing.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            view: self.view.or(other.view),
+            stack: self.stack.or(other.stack),
+            layer: self.layer.or(other.layer),
+            head: self.head.or(other.head),
+            query: self.query.or(other.query),
+        }
+    }
+}
+
+impl Pane {
+    /// A pane that shows `document`.
+    pub fn new(id: PaneId, document: DocumentId, options: ViewOptions) -> Self {
+        Self {
+            id,
+            document,
+            view: ViewKind::default(),
+            selection: Selection::default(),
+            minus: None,
+            options,
+            linked: true,
+            projection: Loadable::Empty,
+            projecting: None,
+            places: Places::default(),
+            pending: None,
+            own_options: None,
+        }
+    }
+
+    /// Another pane that shows the same, without its past.
+    #[must_use]
+    pub(super) fn twin(&self, id: PaneId) -> Self {
+        let projection = self.projection.latest().cloned().map_or(Loadable::Empty, Loadable::Ready);
+        Self { id, projection, projecting: None, places: Places::default(), pending: None, ..self.clone() }
+    }
+
+    /// Whether there is a place to go back to.
+    pub const fn can_go_back(&self) -> bool {
+        self.places.can_go_back()
+    }
+
+    /// Whether there is a place to go forward to.
+    pub const fn can_go_forward(&self) -> bool {
+        self.places.can_go_forward()
+    }
+
+    /// Whether there is another place to flip to.
+    pub const fn can_flip(&self) -> bool {
+        self.places.can_flip()
+    }
+
+    /// Why `view` cannot be shown here, in words; `None` when it can.
+    pub fn view_unavailable(&self, document: &Document, view: ViewKind) -> Option<&'static str> {
+        document.view_unavailable(view, self.selection.stack())
+    }
+
+    /// The newest projection of what is shown, even while another is on its way.
+    pub fn shown_projection(&self, document: &Document) -> Option<&Arc<Projection>> {
+        let (projection, capture) = (self.projection.latest()?, document.latest_capture()?);
+        let fits = projection.stack == self.selection.stack() && projection.capture == capture.id();
+        fits.then_some(projection)
+    }
+
+    /// Shows another view, if it can be shown.
+    pub(super) fn show_view(&mut self, document: &Document, view: ViewKind) {
+        if self.view_unavailable(document, view).is_none() {
+            self.view = view;
+            self.selection.hover = Focus::NONE;
+        }
+    }
+
+    /// Selects the existing head nearest to `head`.
+    pub(super) fn select(&mut self, document: &Document, head: HeadId) {
+        let before = self.selection.stack();
+        self.selection.head = match document.latest_capture() {
+            Some(capture) => nearest_head(capture, head),
+            None => head,
+        };
+        self.follow_stack(document, before);
+        self.clamp_focus(document);
+    }
+
+    /// Keeps of the selection what means the same in the selected stack as it did in `before`: a query
+    /// only where the queries are the same tokens, a key only where the keys are.
+    fn follow_stack(&mut self, document: &Document, before: StackKind) {
+        let now = self.selection.stack();
+        if now == before {
+            return;
+        }
+        let same_queries = now.query_side() == before.query_side();
+        let same_keys = now.key_side() == before.key_side();
+        for focus in [&mut self.selection.pinned, &mut self.selection.hover] {
+            *focus = Focus { query: focus.query.filter(|_| same_queries), key: focus.key.filter(|_| same_keys) };
+        }
+        if !self.selection.heads_on.contains(self.selection.head.head) {
+            self.selection.heads_on = HeadSet::ALL;
+        }
+        if self.view_unavailable(document, self.view).is_some() {
+            self.view = ViewKind::Heads;
+        }
+    }
+
+    pub(super) fn clamp_focus(&mut self, document: &Document) {
+        let Some(capture) = document.latest_capture() else { return };
+        let stack = self.selection.stack();
+        let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len());
+        let clamp = |focus: Focus| Focus {
+            query: focus.query.filter(|&query| query < n_query),
+            key: focus.key.filter(|&key| key < n_key),
+        };
+        self.selection.pinned = clamp(self.selection.pinned);
+        self.selection.hover = clamp(self.selection.hover);
+    }
+
+    pub(super) fn step(&mut self, document: &Document, step: HeadStep) {
+        let HeadId { stack, layer, head } = self.selection.head;
+        let Some(spec) = document.latest_capture().and_then(|capture| capture.model().stack(stack)) else { return };
+        let n_layers = spec.layers.len().max(1);
+        let n_heads = spec.layers.get(layer).map_or(1, |layer| layer.n_heads.max(1));
+        let next = match step {
+            HeadStep::PreviousHead => HeadId { stack, layer, head: (head + n_heads - 1) % n_heads },
+            HeadStep::NextHead => HeadId { stack, layer, head: (head + 1) % n_heads },
+            HeadStep::PreviousLayer => HeadId { stack, layer: (layer + n_layers - 1) % n_layers, head },
+            HeadStep::NextLayer => HeadId { stack, layer: (layer + 1) % n_layers, head },
+        };
+        // Stepping through heads with one head drawn alone keeps drawing the selected one alone.
+        if self.selection.heads_on.is_only(head, n_heads) {
+            self.selection.heads_on = HeadSet::only(next.head);
+        }
+        self.select(document, next);
+    }
+
+    /// The next stack of the model, after the last one the first.
+    pub(super) fn next_stack(&self, document: &Document) -> Option<StackKind> {
+        let stacks = &document.latest_capture()?.model().stacks;
+        let here = stacks.iter().position(|stack| stack.kind == self.selection.stack())?;
+        stacks.get((here + 1) % stacks.len()).map(|stack| stack.kind)
+    }
+
+    pub(super) fn toggle_head(&mut self, document: &Document, head: usize) {
+        self.selection.heads_on = self.selection.heads_on.toggled(head);
+        if self.selection.heads_on.contains(head) {
+            self.select(document, HeadId { head, ..self.selection.head });
+        }
+    }
+
+    pub(super) fn solo_head(&mut self, document: &Document, head: usize) {
+        let solo = self.selection.heads_on.is_only(head, self.n_heads(document));
+        self.selection.heads_on = if solo { HeadSet::ALL } else { HeadSet::only(head) };
+        self.select(document, HeadId { head, ..self.selection.head });
+    }
+
+    /// Number of heads in the selected layer.
+    pub fn n_heads(&self, document: &Document) -> usize {
+        let HeadId { stack, layer, .. } = self.selection.head;
+        let spec = document.latest_capture().and_then(|capture| capture.model().stack(stack)?.layers.get(layer));
+        spec.map_or(0, |layer| layer.n_heads)
+    }
+
+    /// Pins the query after or before the pinned one. Without one, the first that the model wrote, else
+    /// the first of all.
+    pub(super) fn step_query(&mut self, document: &Document, step: QueryStep) {
+        let Some(capture) = document.latest_capture() else { return };
+        let side = self.selection.stack().query_side();
+        let n = capture.tokens(side).len();
+        if n == 0 {
+            return;
+        }
+        let written = capture.generated().filter(|written| written.side == side && written.first < n);
+        let next = match (self.selection.pinned.query, step) {
+            (Some(query), QueryStep::Next) => (query + 1) % n,
+            (Some(query), QueryStep::Previous) => (query + n - 1) % n,
+            (None, QueryStep::Next) => written.map_or(0, |written| written.first),
+            (None, QueryStep::Previous) => n - 1,
+        };
+        self.selection.pinned = Focus::query(next);
+        self.selection.hover = Focus::NONE;
+    }
+
+    /// Lets go of what an example brought along: the user's own options come back.
+    pub(super) fn leave_example(&mut self) {
+        if let Some(own) = self.own_options.take() {
+            self.options = own;
+        }
+    }
+
+    /// Shows the capture that has just arrived in `document`, and keeps the selection where it still makes
+    /// sense. `had_picture` is whether the one before had a picture.
+    pub(super) fn adopt(&mut self, document: &Document, had_picture: Option<bool>) {
+        let Some(capture) = document.latest_capture() else { return };
+        let has_picture = capture.image().is_some();
+        if had_picture != Some(has_picture) {
+            self.view = if has_picture { ViewKind::Image } else { ViewKind::Heads };
+        }
+        let pending = self.pending.take().unwrap_or_default();
+        let old = self.selection.head;
+        let head = HeadId {
+            stack: pending.stack.unwrap_or_else(|| opening_stack(capture, old.stack)),
+            layer: pending.layer.unwrap_or(old.layer),
+            head: pending.head.unwrap_or(old.head),
+        };
+        self.selection.heads_on = pending.head.map_or(self.selection.heads_on, HeadSet::only);
+        self.select(document, head);
+        self.selection.pinned = pending.query.map_or(self.selection.pinned, Focus::query);
+        self.clamp_focus(document);
+        if pending.layer.is_none() {
+            self.leave_empty_layer(document);
+        }
+        if let Some(view) = pending.view
+            && self.view_unavailable(document, view).is_none()
+        {
+            self.view = view;
+        } else if self.view_unavailable(document, self.view).is_some() {
+            self.view = ViewKind::Heads;
+        }
+    }
+
+    /// Goes to the first layer with attention when nothing was recorded in the selected one: files of
+    /// other programs may begin anywhere.
+    fn leave_empty_layer(&mut self, document: &Document) {
+        let Some(capture) = document.latest_capture() else { return };
+        let here = self.selection.head;
+        if attention::has_pattern(capture, here) {
+            return;
+        }
+        let others = capture.stacks().iter().filter(|stack| stack.kind != here.stack);
+        let stacks = capture.stack(here.stack).into_iter().chain(others);
+        let mut layers = stacks.flat_map(|stack| (0..stack.layers.len()).map(|layer| (stack.kind, layer)));
+        let at = |(stack, layer)| HeadId { stack, layer, head: here.head };
+        if let Some(found) = layers.find(|&place| attention::has_pattern(capture, at(place))) {
+            self.select(document, at(found));
+        }
+    }
+}
+
+fn nearest_head(capture: &Capture, wanted: HeadId) -> HeadId {
+    let stacks = &capture.model().stacks;
+    let Some(stack) = stacks.iter().find(|stack| stack.kind == wanted.stack).or_else(|| stacks.first()) else {
+        return wanted;
+    };
+    let layer = wanted.layer.min(stack.layers.len().saturating_sub(1));
+    let n_heads = stack.layers.get(layer).map_or(0, |layer| layer.n_heads);
+    HeadId { stack: stack.kind, layer, head: wanted.head.min(n_heads.saturating_sub(1)) }
+}
+
+/// The stack that is shown of a model whose stacks do not include `before`: the one that only such a
+/// model has, cross-attention, where it was recorded; else the first.
+fn opening_stack(capture: &Capture, before: StackKind) -> StackKind {
+    let stacks = &capture.model().stacks;
+    if stacks.iter().any(|stack| stack.kind == before) {
+        return before;
+    }
+    let recorded = |kind: &StackKind| capture.stack(*kind).is_some_and(|stack| !stack.layers.is_empty());
+    let cross = Some(StackKind::Cross).filter(recorded);
+    cross.or_else(|| stacks.first().map(|stack| stack.kind)).unwrap_or(before)
+}

@@ -1,0 +1,166 @@
+//! The panes of the window: rows of one to four views, one of them active.
+
+use super::{Pane, ViewOptions};
+use crate::ids::{DocumentId, PaneId};
+
+/// Where a new pane goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// To the right, in the same row.
+    Right,
+    /// Below, in a row of its own.
+    Below,
+}
+
+/// Rows of panes, from top to bottom and from left to right. Never empty, and one is active.
+#[derive(Clone, Debug)]
+pub struct Panes {
+    rows: Vec<Vec<Pane>>,
+    active: PaneId,
+    next_id: u64,
+}
+
+impl Panes {
+    /// The most panes at a time: more would be too small to read.
+    pub const MAX: usize = 4;
+
+    /// One pane that shows `document`.
+    pub fn new(document: DocumentId, options: ViewOptions) -> Self {
+        let id = PaneId(1);
+        Self { rows: vec![vec![Pane::new(id, document, options)]], active: id, next_id: 1 }
+    }
+
+    /// The rows, from top to bottom.
+    pub fn rows(&self) -> impl Iterator<Item = &[Pane]> {
+        self.rows.iter().map(Vec::as_slice)
+    }
+
+    /// Every pane, row by row.
+    pub fn iter(&self) -> impl Iterator<Item = &Pane> {
+        self.rows.iter().flatten()
+    }
+
+    /// Every pane, row by row.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pane> {
+        self.rows.iter_mut().flatten()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// Never: there is always one.
+    pub const fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The pane with this id, while it is open.
+    pub fn get(&self, id: PaneId) -> Option<&Pane> {
+        self.iter().find(|pane| pane.id == id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: PaneId) -> Option<&mut Pane> {
+        self.iter_mut().find(|pane| pane.id == id)
+    }
+
+    /// The pane that keys and panels speak of.
+    pub const fn active_id(&self) -> PaneId {
+        self.active
+    }
+
+    /// The pane that keys and panels speak of.
+    pub fn active(&self) -> &Pane {
+        // `active` names an open pane: only `activate` and `close` change it.
+        self.get(self.active).unwrap_or(&self.rows[0][0])
+    }
+
+    /// The pane that keys and panels speak of, to prepare a session that is not driven by commands.
+    pub fn active_mut(&mut self) -> &mut Pane {
+        let at =
+            self.rows.iter().enumerate().find_map(|(row, panes)| {
+                panes.iter().position(|pane| pane.id == self.active).map(|column| (row, column))
+            });
+        let (row, column) = at.unwrap_or((0, 0));
+        &mut self.rows[row][column]
+    }
+
+    /// Makes a pane the active one; a pane that is not open changes nothing.
+    pub(super) fn activate(&mut self, id: PaneId) {
+        if self.get(id).is_some() {
+            self.active = id;
+        }
+    }
+
+    /// The pane after the active one, row by row and around the end.
+    pub(super) fn next(&self) -> PaneId {
+        let after = self.iter().skip_while(|pane| pane.id != self.active).nth(1);
+        after.or_else(|| self.iter().next()).map_or(self.active, |pane| pane.id)
+    }
+
+    /// Opens a twin of the active pane and makes it the active one; `None` when there are enough.
+    pub(super) fn split(&mut self, split: Split) -> Option<PaneId> {
+        if self.len() >= Self::MAX {
+            return None;
+        }
+        self.next_id += 1;
+        let id = PaneId(self.next_id);
+        let twin = self.active().twin(id);
+        let row = self.rows.iter().position(|row| row.iter().any(|pane| pane.id == self.active))?;
+        match split {
+            Split::Right => {
+                let column = self.rows[row].iter().position(|pane| pane.id == self.active)?;
+                self.rows[row].insert(column + 1, twin);
+            }
+            Split::Below => self.rows.insert(row + 1, vec![twin]),
+        }
+        self.active = id;
+        Some(id)
+    }
+
+    /// Closes a pane; the last one stays. The active one becomes its neighbour.
+    pub(super) fn close(&mut self, id: PaneId) -> bool {
+        if self.len() == 1 || self.get(id).is_none() {
+            return false;
+        }
+        let place = self.iter().position(|pane| pane.id == id).unwrap_or(0);
+        for row in &mut self.rows {
+            row.retain(|pane| pane.id != id);
+        }
+        self.rows.retain(|row| !row.is_empty());
+        if self.active == id {
+            let neighbour = self.iter().nth(place.min(self.len() - 1)).map(|pane| pane.id);
+            self.active = neighbour.unwrap_or(self.active);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panes() -> Panes {
+        Panes::new(DocumentId(1), ViewOptions::default())
+    }
+
+    fn arrangement(panes: &Panes) -> Vec<Vec<u64>> {
+        panes.rows().map(|row| row.iter().map(|pane| pane.id.0).collect()).collect()
+    }
+
+    #[test]
+    fn panes_split_to_four_and_close_to_one() {
+        let mut panes = panes();
+        assert!(panes.split(Split::Right).is_some());
+        assert!(panes.split(Split::Below).is_some());
+        assert!(panes.split(Split::Right).is_some());
+        assert_eq!(arrangement(&panes), [vec![1, 2], vec![3, 4]]);
+        assert_eq!(panes.split(Split::Right), None, "more would be too small to read");
+        assert!(panes.close(PaneId(3)));
+        assert_eq!((arrangement(&panes), panes.active_id()), (vec![vec![1, 2], vec![4]], PaneId(4)));
+        assert!(panes.close(PaneId(4)));
+        assert_eq!((arrangement(&panes), panes.active_id()), (vec![vec![1, 2]], PaneId(2)));
+        assert!(panes.close(PaneId(2)) && !panes.close(PaneId(1)), "the last one stays");
+        assert_eq!(panes.active().id, PaneId(1));
+    }
+}

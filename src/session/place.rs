@@ -1,0 +1,91 @@
+//! Where a pane is: what it shows of what, and the places before and after.
+
+use super::{Focus, HeadSet, ViewKind};
+use crate::ids::{CaptureId, DocumentId, HeadId};
+
+/// Places kept for `Back`.
+const MAX_PLACES: usize = 100;
+
+/// What a pane shows of what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// The document.
+    pub document: DocumentId,
+    /// Which input of a capture file.
+    pub input: Option<CaptureId>,
+    /// The view.
+    pub view: ViewKind,
+    /// The selected head.
+    pub head: HeadId,
+    /// What is subtracted from it.
+    pub minus: Option<HeadRef>,
+    /// The heads whose lines are drawn.
+    pub heads_on: HeadSet,
+    /// What is held.
+    pub pinned: Focus,
+}
+
+/// A head of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HeadRef {
+    /// Whose.
+    pub document: DocumentId,
+    /// Which.
+    pub head: HeadId,
+}
+
+/// Places before and after the current one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places {
+    back: Vec<Place>,
+    forward: Vec<Place>,
+    /// The other of the last two places, for flipping between them.
+    other: Option<Place>,
+}
+
+impl Places {
+    pub const fn can_go_back(&self) -> bool {
+        !self.back.is_empty()
+    }
+
+    pub const fn can_go_forward(&self) -> bool {
+        !self.forward.is_empty()
+    }
+
+    pub const fn can_flip(&self) -> bool {
+        self.other.is_some()
+    }
+
+    /// Takes note that `before` was left for a new place.
+    pub fn left(&mut self, before: Place) {
+        self.forward.clear();
+        self.other = Some(before.clone());
+        self.back.push(before);
+        if self.back.len() > MAX_PLACES {
+            self.back.remove(0);
+        }
+    }
+
+    /// The place before or after `here`.
+    pub fn travel(&mut self, here: Place, backwards: bool) -> Option<Place> {
+        let (from, to) =
+            if backwards { (&mut self.back, &mut self.forward) } else { (&mut self.forward, &mut self.back) };
+        let place = from.pop()?;
+        self.other = Some(here.clone());
+        to.push(here);
+        Some(place)
+    }
+
+    /// The other of the last two places; `here` becomes the other.
+    pub fn flip(&mut self, here: Place) -> Option<Place> {
+        let place = self.other.replace(here)?;
+        Some(place)
+    }
+
+    /// Forgets a document that was closed.
+    pub fn forget(&mut self, document: DocumentId) {
+        self.back.retain(|place| place.document != document);
+        self.forward.retain(|place| place.document != document);
+        self.other.take_if(|place| place.document == document);
+    }
+}

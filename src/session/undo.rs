@@ -1,0 +1,18 @@
+//! Undo and redo of experiments: what was run before is run again.
+
+use super::{Effect, Session};
+
+impl Session {
+    /// Goes to the experiment that was run before the current one, or after it.
+    pub(super) fn undo(&mut self, backwards: bool) -> Vec<Effect> {
+        let document = self.document_mut();
+        let Some(experiment) = document.undo.travel(backwards) else { return Vec::new() };
+        let loaded = document.model.latest().map(|model| model.source.clone());
+        document.example = None;
+        document.experiment = experiment;
+        match document.experiment.model.clone() {
+            Some(source) if loaded.as_ref() != Some(&source) || document.model.is_pending() => self.load(source),
+            _ => self.run(),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The centre of the window: one to four panes, each with its view.
+
+use std::collections::HashMap;
+
+use eframe::egui::{
+    self, Align, Align2, ComboBox, FontId, Id, Layout, Rect, RichText, Role, Sense, Ui, UiBuilder, WidgetInfo, pos2,
+    vec2,
+};
+
+use crate::{
+    ids::PaneId,
+    session::{Command, Document, Loadable, Pane, ViewKind},
+    ui::{
+        PanelCtx, ViewCtx,
+        commands::UiCommand,
+        panels::failure_ui,
+        theme::{GRID, Theme, text_size},
+        views::{Views, stack_name},
+    },
+    worker::Progress,
+};
+
+/// How visible an old result is while the new one is computed.
+const STALE_OPACITY: f32 = 0.45;
+/// A result that arrives sooner than this does not dim the old one: typing must not flicker.
+const WAIT_SECS: f32 = 0.15;
+/// How long the dimming takes.
+const DIM_SECS: f32 = 0.2;
+/// Between two panes.
+const GAP_PT: f32 = 1.0;
+/// Height of what stands above a pane when there are several.
+const HEADER_PT: f32 = 7.0 * GRID;
+
+/// Draws every pane and gives the place of the active one. `cx` speaks of the active pane.
+pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneId, Views>) -> Rect {
+    let panes = &cx.session.panes;
+    views.retain(|id, _| panes.get(*id).is_some());
+    let area = ui.available_rect_before_wrap();
+    let mut active = area;
+    let n_rows = panes.rows().count();
+    for (row, columns) in panes.rows().enumerate() {
+        let y = part(area.y_range(), row, n_rows);
+        for (column, pane) in columns.iter().enumerate() {
+            let rect = Rect::from_x_y_ranges(part(area.x_range(), column, columns.len()), y);
+            let view = ViewCtx { pane, document: cx.session.document_of(pane), ..cx.view };
+            let views = views.entry(pane.id).or_default();
+            ui.scope_builder(UiBuilder::new().id_salt(("pane", pane.id.0)).max_rect(rect), |ui| {
+                ui.shrink_clip_rect(rect);
+                if panes.len() > 1 {
+                    header_ui(ui, cx, &view);
+                }
+                pane_ui(ui, &view, views);
+            });
+            if pane.id == cx.pane.id {
+                active = rect;
+            } else if pressed_in(ui, rect) {
+                view.send(Command::Activate);
+            }
+        }
+    }
+    if panes.len() > 1 {
+        ui.painter().hline(active.x_range(), active.top() + 1.0, (2.0, cx.theme.accent));
+    }
+    ui.advance_cursor_after_rect(area);
+    active
+}
+
+/// The `idx`th of `n` equal parts of a range, with gaps between them.
+fn part(range: egui::Rangef, idx: usize, n: usize) -> egui::Rangef {
+    let size = (range.span() - GAP_PT * (n - 1) as f32) / n as f32;
+    let start = range.min + idx as f32 * (size + GAP_PT);
+    egui::Rangef::new(start.round(), (start + size).round())
+}
+
+/// Whether a button of the mouse went down in `rect`, with nothing above it.
+fn pressed_in(ui: &Ui, rect: Rect) -> bool {
+    ui.rect_contains_pointer(rect) && ui.input(|input| input.pointer.any_pressed())
+}
+
+/// What a pane shows and how it is tied to the others.
+fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
+    let pane = view.pane;
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), HEADER_PT), Sense::hover());
+    ui.painter().rect_filled(rect, 0, cx.theme.panel);
+    let inner = rect.shrink2(vec2(2.0 * GRID, 0.0));
+    ui.scope_builder(
+        UiBuilder::new().id_salt("header").max_rect(inner).layout(Layout::right_to_left(Align::Center)),
+        |ui| {
+            ui.spacing_mut().item_spacing.x = GRID;
+            ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
+            let close = ui.add(egui::Button::new("✕").small().frame_when_inactive(false));
+            close.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Close pane"));
+            if close.on_hover_text("Close this pane").clicked() {
+                view.send(Command::ClosePane);
+            }
+            let link = ui.add(egui::Button::selectable(pane.linked, "Linked").small());
+            let meaning =
+                "Linked panes share what is under the pointer and what is held, and step through heads together";
+            if link.on_hover_text(meaning).clicked() {
+                view.send(Command::ToggleLink);
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                view_ui(ui, view);
+                document_ui(ui, cx, view);
+                ui.add(egui::Label::new(RichText::new(head_text(view)).color(cx.theme.text_weak)).truncate());
+            });
+        },
+    );
+}
+
+/// The selected head, with its stack where there are several.
+fn head_text(view: &ViewCtx<'_>) -> String {
+    let head = view.pane.selection.head;
+    let several = view.document.latest_capture().is_some_and(|capture| capture.model().stacks.len() > 1);
+    if several { format!("{} {head}", stack_name(head.stack)) } else { head.to_string() }
+}
+
+fn view_ui(ui: &mut Ui, view: &ViewCtx<'_>) {
+    let combo = ComboBox::from_id_salt("view").selected_text(view.pane.view.label()).width(18.0 * GRID);
+    let combo = combo.show_ui(ui, |ui| {
+        for kind in ViewKind::ALL {
+            let reason = view.view_unavailable(kind);
+            let choice =
+                ui.add_enabled(reason.is_none(), egui::Button::selectable(kind == view.pane.view, kind.label()));
+            if choice.on_disabled_hover_text(reason.unwrap_or_default()).clicked() {
+                view.send(Command::ShowView(kind));
+            }
+        }
+    });
+    combo.response.accessible_name("View of the pane");
+}
+
+fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
+    let width = (ui.available_width() - 20.0 * GRID).clamp(16.0 * GRID, 60.0 * GRID);
+    let combo = ComboBox::from_id_salt("document").selected_text(view.document.title()).width(width).truncate();
+    let combo = combo.show_ui(ui, |ui| {
+        for document in &cx.session.documents {
+            ui.horizontal(|ui| {
+                if ui.selectable_label(document.id == view.document.id, document.title()).clicked() {
+                    view.send(Command::ShowDocument(document.id));
+                }
+                if cx.session.documents.len() > 1 {
+                    let close = ui.add(egui::Button::new("✕").small().frame_when_inactive(false));
+                    close
+                        .widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Close {}", document.title())));
+                    if close.on_hover_text("Close this document and its results").clicked() {
+                        view.send(Command::CloseDocument(document.id));
+                    }
+                }
+            });
+        }
+        ui.separator();
+        let button = ui.button(UiCommand::Detach.text());
+        if button.on_hover_text(UiCommand::Detach.tooltip()).clicked() {
+            view.send(Command::Detach);
+        }
+    });
+    combo.response.accessible_name("Document of the pane");
+}
+
+fn pane_ui(ui: &mut Ui, cx: &ViewCtx<'_>, views: &mut Views) {
+    let rect = ui.available_rect_before_wrap();
+    if cx.document.latest_capture().is_some() {
+        ui.scope(|ui| {
+            ui.multiply_opacity(opacity(ui, cx));
+            views.ui(cx.pane.view, ui, cx);
+        });
+    } else {
+        empty_ui(ui, cx);
+    }
+    progress_line(ui, cx, rect);
+}
+
+/// Dims a result that is being replaced, unless the new one is quick.
+fn opacity(ui: &Ui, cx: &ViewCtx<'_>) -> f32 {
+    let stale = cx.document.is_busy();
+    let secs = if stale { WAIT_SECS + DIM_SECS } else { 0.0 };
+    let t = ui.ctx().animate_bool_with_time(Id::unique(("stale result", cx.pane.id.0)), stale, secs);
+    let dimmed = ((t * (WAIT_SECS + DIM_SECS) - WAIT_SECS) / DIM_SECS).clamp(0.0, 1.0);
+    egui::lerp(1.0..=STALE_OPACITY, dimmed)
+}
+
+/// A thin line along the top of a pane: how far the job is that it waits for.
+fn progress_line(ui: &Ui, cx: &ViewCtx<'_>, view: Rect) {
+    let (Document { model, capture, .. }, Pane { projection, .. }) = (cx.document, cx.pane);
+    let progress = if model.is_pending() {
+        model.progress()
+    } else if capture.is_pending() {
+        capture.progress()
+    } else if projection.is_pending() {
+        projection.progress()
+    } else {
+        return;
+    };
+    // A sliver shows that something runs before the first step is done.
+    let fraction = progress.map_or(0.0, |Progress { done, total, .. }| done as f32 / total.max(1) as f32).max(0.02);
+    let line = Rect::from_min_size(view.min, vec2(view.width() * fraction, GRID / 2.0));
+    ui.painter().rect_filled(line, 0, cx.theme.accent);
+}
+
+/// What stands in a pane before there is anything to see.
+fn empty_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let failure = cx.document.model.failure().or_else(|| cx.document.capture.failure());
+    if let Some(failure) = failure {
+        ui.vertical_centered(|ui| {
+            ui.add_space(ui.available_height() * 0.35);
+            failure_ui(ui, cx, failure);
+            ui.add_space(2.0 * GRID);
+            ui.label(RichText::new("Choose an example above, or drop a model folder here").color(cx.theme.text_weak));
+        });
+        return;
+    }
+    let text = match (&cx.document.model, &cx.document.capture) {
+        (Loadable::Pending { .. }, _) => "Reading the model",
+        (_, Loadable::Pending { .. }) => "Running the model",
+        _ => "Choose an example above, or drop a model folder here",
+    };
+    let Theme { text_weak, .. } = cx.theme;
+    let rect = ui.available_rect_before_wrap();
+    let at = pos2(rect.center().x, rect.center().y);
+    ui.painter().text(at, Align2::CENTER_CENTER, text, FontId::proportional(text_size::LARGE), *text_weak);
+}
