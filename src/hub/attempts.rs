@@ -1,36 +1,12 @@
 //! What is tried again, how often, and after which pause.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::{thread, time::Instant};
 
 use super::{
     HubError, Monitor, Patience, Retry, Transfer,
     client::{Client, WATCH},
+    trouble::Trouble,
 };
-
-/// Why one attempt failed.
-#[derive(Debug)]
-pub enum Trouble {
-    /// It may be better next time.
-    Passing {
-        /// What to say if it is not.
-        error: HubError,
-        /// The pause that the server asks for.
-        pause: Option<Duration>,
-        /// Whether enough arrived to start counting attempts anew.
-        progressed: bool,
-    },
-    /// It will not be better next time.
-    Final(HubError),
-}
-
-impl From<HubError> for Trouble {
-    fn from(error: HubError) -> Self {
-        Self::Final(error)
-    }
-}
 
 /// Counts the attempts at one thing.
 #[derive(Debug, Default)]

@@ -15,7 +15,7 @@ use ureq::{
 use super::{
     AccessProblem, Environment, HubError, Monitor, Patience, RepoId, Token,
     address::{is_loopback, redirected, same_origin},
-    attempts::Trouble,
+    trouble::Trouble,
 };
 
 /// Redirects that are followed for one request; the hub needs two.

@@ -11,12 +11,13 @@ use ureq::http::{HeaderMap, StatusCode, header};
 
 use super::{
     Environment, HubError, Monitor, Plan, PlannedFile, Transfer,
-    attempts::{Attempts, Trouble},
+    attempts::Attempts,
     cache::RepoFolder,
     client::{Answer, Ask, Client, is_web_page, number},
     pace::Pace,
     partial::Partial,
     plan::file_path,
+    trouble::Trouble,
 };
 
 const CHUNK_BYTES: usize = 256 << 10;

@@ -19,6 +19,7 @@ mod pace;
 mod partial;
 mod plan;
 mod transfer;
+mod trouble;
 
 pub use cache::Cache;
 pub use environment::{Environment, Patience, Token};

@@ -8,11 +8,12 @@ use ureq::http::{HeaderMap, StatusCode};
 use super::{
     Environment, HubError, Monitor, RepoId, Transfer,
     address::encoded,
-    attempts::{Attempts, Trouble},
+    attempts::Attempts,
     checksum::Checksum,
     client::{Answer, Ask, Client, is_web_page, number},
     id::is_plain,
     needed::{is_hostile, needed},
+    trouble::Trouble,
 };
 
 /// Longest list of files that is read, in bytes; the hub's largest models stay far below.

@@ -10,20 +10,20 @@ use std::{
 
 use candle_core::Tensor;
 
-use super::{
-    Control, Edit, Encoded, Engine, Input, LoadError, ModelError, ModelFiles, RunPlan, Sites,
-    audit::Audit,
-    config::Config,
-    encode::Reader,
-    families, generate,
-    network::{Network, Streams},
-    run::{At, Recorded, Run},
-    uniformity,
-    weights::Weights,
-};
 use crate::{
     capture::{Capture, CaptureParts, PerHead},
     ids::{CaptureId, StackKind},
+    model::{
+        LoadError, ModelError,
+        checkpoint::{Config, ModelFiles, Weights, audit::Audit},
+        engine::Engine,
+        families,
+        input::{Encoded, Input, Reader},
+        kernels,
+        network::{Network, Streams},
+        run::{At, Control, Edit, Recorded, Run, RunPlan, Sites, uniformity},
+        writing::{Decoding, complete},
+    },
     spec::ModelSpec,
 };
 
@@ -35,6 +35,7 @@ pub struct Model {
     engine: Engine,
     network: Network,
     reader: Reader,
+    decoding: Decoding,
 }
 
 /// A number computed from the output, to be differentiated.
@@ -87,7 +88,10 @@ impl Model {
             network.tie()?;
             Ok::<_, LoadError>((network, weights.finish()))
         })?;
-        let mut reader = Reader::open(files, &network.modality, &config)?;
+        let mut reader = Reader::open(files, &network.modality)?;
+        let special = reader.encoder.as_ref().map(|encoder| encoder.special_ids());
+        let decoding = Decoding::read(&config, files, special)?;
+        reader.start = decoding.start;
         reader.prefix_labels = network.prefix_labels()?;
         reader.padding = network.padding();
         let (source, warning) = reader.source();
@@ -103,7 +107,7 @@ impl Model {
             n_params: audit.n_params,
             head: network.head_kind(),
         };
-        Ok(Self { spec: Arc::new(spec), audit, engine: engine.clone(), network, reader })
+        Ok(Self { spec: Arc::new(spec), audit, engine: engine.clone(), network, reader, decoding })
     }
 
     /// What the model is.
@@ -147,7 +151,7 @@ impl Model {
     /// When the input or an edit does not fit, the output is not finite, or `control` says stop.
     pub fn forward(&self, input: &Encoded, plan: &RunPlan, control: &Control<'_>) -> Result<Capture, ModelError> {
         self.engine.install(|| {
-            let (input, generated) = generate::complete(&self.network, &self.reader, input, plan, control)?;
+            let (input, generated) = complete(&self.network, (&self.reader, &self.decoding), input, plan, control)?;
             let mut run = Run::new(plan, &self.spec.stacks, false, control);
             let streams = self.network.forward(&input, &mut run)?;
             let label = |id| self.reader.label(id);
@@ -202,7 +206,7 @@ impl Model {
                 let shape = tap.dims3()?.into();
                 // Without a gradient the objective does not depend on this layer.
                 let values = match grads.get(tap) {
-                    Some(grad) => super::kernels::share(grad)?,
+                    Some(grad) => kernels::share(grad)?,
                     None => vec![0.0; tap.elem_count()].into(),
                 };
                 patterns.entry(at.stack).or_default().push(PerHead::new(values, shape)?);

@@ -3,7 +3,10 @@
 //! `Display` is one sentence without a final period; `details` says what to do about it, with the
 //! path last.
 
-use super::progress::Cancelled;
+/// The caller asked the work to stop; not an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cancelled")]
+pub struct Cancelled;
 
 /// Why a checkpoint could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +70,8 @@ pub enum LoadError {
     UnknownFamily {
         /// What the file says.
         model_type: String,
+        /// The types that are.
+        supported: String,
         /// Where the model is.
         path: String,
     },
@@ -217,8 +222,8 @@ impl LoadError {
             Self::Io { path, .. } => format!("Check that the file exists and that you may read it: {path}"),
             Self::Config { path, .. } => format!("Compare it with the original from where the model came: {path}"),
             Self::Refused { path, .. } => format!("Open a ViT, DeiT, BEiT or DINOv2 instead of {path}"),
-            Self::UnknownFamily { path, .. } => {
-                format!("Supported are {}; read from config.json in {path}", super::families::supported().join(", "))
+            Self::UnknownFamily { supported, path, .. } => {
+                format!("Supported are {supported}; read from config.json in {path}")
             }
             Self::Damaged { path, .. } => format!("The download may be incomplete; fetch the file again: {path}"),
             Self::Foreign { path, advice, .. } => format!("{advice}: {path}"),

@@ -3,8 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{LoadError, ModelFiles, bundled, config::Config, families};
-use crate::hub::{Cache, RepoId};
+use crate::{
+    hub::{Cache, RepoId},
+    model::{
+        LoadError,
+        checkpoint::{Config, ModelFiles, bundled},
+        families,
+    },
+};
 
 /// A model that can be opened by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +57,7 @@ pub fn in_cache(name: &str) -> Result<(ModelFiles, String), LoadError> {
 /// Why no model of this `model_type` opens; `None` when its family is known.
 pub fn unknown_family(model_type: &str) -> Option<String> {
     let known = families::is_supported(&model_type.to_lowercase());
-    let error = || LoadError::UnknownFamily { model_type: model_type.to_owned(), path: String::new() };
-    (!known).then(|| error().to_string())
+    (!known).then(|| families::unsupported(model_type, String::new()).to_string())
 }
 
 /// Bundled models, then those in the local cache by name.
@@ -71,7 +76,7 @@ fn describe(name: String, files: &ModelFiles) -> KnownModel {
     let (family, problem) = match Config::read(files).and_then(|config| Ok((config.model_type()?, config))) {
         Ok((family, config)) => {
             let problem = (!families::is_supported(&family))
-                .then(|| config.unknown_family(&family).to_string())
+                .then(|| families::unsupported(&family, config.location()).to_string())
                 .or_else(|| (!files.has_weights()).then(|| "it has no weights that can be read".to_owned()));
             (family, problem)
         }

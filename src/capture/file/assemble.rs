@@ -8,8 +8,9 @@ use std::{
 
 use super::{
     FileError,
+    content::{GeneratedEntry, ImageEntry, InputEntry, TokensEntry},
     entry::Entry,
-    metadata::{self, GeneratedEntry, ImageEntry, InputEntry, ModelEntry, StackEntry, TokensEntry, default_scale},
+    metadata::{self, ModelEntry, StackEntry, default_scale},
     place::{Place, Site},
     record,
 };

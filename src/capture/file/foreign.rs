@@ -7,8 +7,9 @@ use std::io;
 use super::{
     FileError,
     assemble::{Described, Input},
+    content::{TokenEntry, TokensEntry},
     entry::{Entry, Stored},
-    metadata::{ModelEntry, TokenEntry, TokensEntry},
+    metadata::ModelEntry,
     place::{Place, Site},
 };
 use crate::{

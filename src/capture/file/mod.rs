@@ -6,10 +6,11 @@
 //! they declare is believed only after it was checked, and nothing is allocated before that.
 //!
 //! - `header`, `read`: safetensors; `json`, `npy`, `npz`, with what they share in `foreign`;
-//! - `place`, `entry`, `metadata`: names, tensors and descriptions, whatever they came from;
+//! - `place`, `entry`, `metadata`, `content`: names, tensors and descriptions, whatever they came from;
 //! - `assemble`, `record`, `values`: the checks, and the capture.
 
 mod assemble;
+mod content;
 mod entry;
 mod foreign;
 mod header;

@@ -8,8 +8,9 @@ use std::{
 use super::{
     FileError,
     assemble::{Described, Input},
+    content::InputEntry,
     header,
-    metadata::{self, InputEntry, ModelEntry},
+    metadata::{self, ModelEntry},
     place::place,
 };
 use crate::{capture::Capture, ids::CaptureId};

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     FileSite,
-    metadata::{FORMAT, GeneratedEntry, ImageEntry, InputEntry, ModelEntry, TokenEntry, TokensEntry, VERSION},
+    content::{GeneratedEntry, ImageEntry, InputEntry, TokenEntry, TokensEntry},
+    metadata::{FORMAT, ModelEntry, VERSION},
 };
 use crate::{
     capture::{Capture, PerHead},

@@ -11,11 +11,12 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        block::{Block, Stack},
-        config::{Config, MAX_LAYERS},
+        checkpoint::{Config, Weights, config::MAX_LAYERS},
         kernels::Activation,
-        network::Network,
-        weights::Weights,
+        network::{
+            Network,
+            block::{Block, Stack},
+        },
     },
 };
 

@@ -7,14 +7,15 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        attention::Attention,
-        block::{Block, Norms, Stack},
-        config::Config,
-        embedding::{Embedding, Positions, TextEmbedding},
-        head::{Head, Reads, Transform},
+        checkpoint::{Config, Weights},
         kernels::Activation,
-        network::{Network, Tower},
-        weights::Weights,
+        network::{
+            Network, Tower,
+            attention::Attention,
+            block::{Block, Norms, Stack},
+            embedding::{Embedding, Positions, TextEmbedding},
+            head::{Head, Reads, Transform},
+        },
     },
     spec::{HeadKind, LayerSpec, Modality, TextSpec},
 };

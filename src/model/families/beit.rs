@@ -9,13 +9,14 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        block::Stack,
-        config::Config,
-        embedding::Embedding,
-        head::{Reads, Transform},
-        network::{Body, Network, Tower},
-        relative::RelativeBias,
-        weights::Weights,
+        checkpoint::{Config, Weights},
+        network::{
+            Body, Network, Tower,
+            block::Stack,
+            embedding::Embedding,
+            head::{Reads, Transform},
+            relative::RelativeBias,
+        },
     },
     spec::{HeadKind, Modality},
 };

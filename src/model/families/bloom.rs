@@ -8,14 +8,15 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        attention::Attention,
-        block::{Block, Norms, Stack},
-        config::Config,
-        embedding::TextEmbedding,
+        checkpoint::{Config, Weights},
         kernels::Activation,
-        network::Network,
-        relative::RelativeBias,
-        weights::Weights,
+        network::{
+            Network,
+            attention::Attention,
+            block::{Block, Norms, Stack},
+            embedding::TextEmbedding,
+            relative::RelativeBias,
+        },
     },
     spec::LayerSpec,
 };

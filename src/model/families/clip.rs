@@ -11,14 +11,15 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        block::Stack,
-        config::Config,
-        embedding::{Embedding, Positions, TextEmbedding},
-        head::{Head, Reads, Transform},
+        checkpoint::{Config, Weights},
         kernels::Linear,
-        network::{Body, Network, Tower},
-        similarity::{Convention, Pool, Similarity, TextPosition},
-        weights::Weights,
+        network::{
+            Body, Network, Tower,
+            block::Stack,
+            embedding::{Embedding, Positions, TextEmbedding},
+            head::{Head, Reads, Transform},
+            similarity::{Convention, Pool, Similarity, TextPosition},
+        },
     },
     spec::{HeadKind, ImageSpec, Modality, TextSpec},
 };

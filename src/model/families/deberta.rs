@@ -11,14 +11,15 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        block::Stack,
-        config::Config,
-        disentangled::{Disentangled, Distances},
-        embedding::{Positions, TextEmbedding},
+        checkpoint::{Config, Weights},
         kernels::Activation,
-        network::Network,
-        relative::RelativeBias,
-        weights::Weights,
+        network::{
+            Network,
+            block::Stack,
+            disentangled::{Disentangled, Distances},
+            embedding::{Positions, TextEmbedding},
+            relative::RelativeBias,
+        },
     },
 };
 

@@ -7,13 +7,14 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        block::Stack,
-        config::Config,
-        embedding::{Embedding, TextEmbedding},
-        head::{Head, Reads, Transform},
+        checkpoint::{Config, Part, Weights},
         kernels::{Linear, Norm, NormKind},
-        network::{Body, Network, Tower},
-        weights::{Part, Weights},
+        network::{
+            Body, Network, Tower,
+            block::Stack,
+            embedding::{Embedding, TextEmbedding},
+            head::{Head, Reads, Transform},
+        },
     },
     spec::{HeadKind, LayerSpec, Modality, TextSpec},
 };

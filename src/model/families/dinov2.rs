@@ -9,14 +9,15 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        block::{Mlp, Stack},
-        config::Config,
-        embedding::Embedding,
-        head::{Reads, Transform},
-        interpolate::Interpolation,
+        checkpoint::{Config, Part, Weights},
         kernels::Activation,
-        network::{Body, Network, Tower},
-        weights::{Part, Weights},
+        network::{
+            Body, Network, Tower,
+            block::{Mlp, Stack},
+            embedding::Embedding,
+            head::{Reads, Transform},
+            interpolate::Interpolation,
+        },
     },
     spec::{HeadKind, Modality},
 };

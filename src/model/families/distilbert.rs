@@ -6,7 +6,12 @@ use super::{
 };
 use crate::{
     ids::StackKind,
-    model::{LoadError, block::Stack, config::Config, kernels::Activation, network::Network, weights::Weights},
+    model::{
+        LoadError,
+        checkpoint::{Config, Weights},
+        kernels::Activation,
+        network::{Network, block::Stack},
+    },
 };
 
 const BLOCK: BlockNames = BlockNames {

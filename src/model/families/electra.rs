@@ -12,12 +12,13 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        block::Stack,
-        config::Config,
-        head::{Head, Reads, Transform},
+        checkpoint::{Config, Weights},
         kernels::{Activation, Linear},
-        network::Network,
-        weights::Weights,
+        network::{
+            Network,
+            block::Stack,
+            head::{Head, Reads, Transform},
+        },
     },
     spec::HeadKind,
 };

@@ -6,13 +6,14 @@ use super::{classifier, cross, decoder, layer_norm, linear, mlp, n_classes, qkv}
 use crate::{
     model::{
         LoadError,
-        attention::Attention,
-        block::{Block, Norms},
-        config::Config,
-        embedding::{Positions, TextEmbedding},
-        head::{Head, Reads, Transform},
+        checkpoint::{Config, Weights},
         kernels::Activation,
-        weights::Weights,
+        network::{
+            attention::Attention,
+            block::{Block, Norms},
+            embedding::{Positions, TextEmbedding},
+            head::{Head, Reads, Transform},
+        },
     },
     spec::{HeadKind, LayerSpec},
 };

@@ -5,14 +5,15 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        attention::Attention,
-        block::{Block, Mlp, Norms, Stack},
-        config::Config,
-        embedding::{Embedding, Positions, TextEmbedding},
-        head::{Head, Reads, Transform},
+        checkpoint::{Config, Weights},
         kernels::{Activation, Linear},
-        network::{Body, Network, Tower},
-        weights::Weights,
+        network::{
+            Body, Network, Tower,
+            attention::Attention,
+            block::{Block, Mlp, Norms, Stack},
+            embedding::{Embedding, Positions, TextEmbedding},
+            head::{Head, Reads, Transform},
+        },
     },
     spec::{HeadKind, LayerSpec, Modality, TextSpec},
 };

@@ -8,13 +8,14 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        attention::Attention,
-        block::{Block, Norms, Stack},
-        config::Config,
-        embedding::{Positions, TextEmbedding},
+        checkpoint::{Config, Weights},
         kernels::Activation,
-        network::Network,
-        weights::Weights,
+        network::{
+            Network,
+            attention::Attention,
+            block::{Block, Norms, Stack},
+            embedding::{Positions, TextEmbedding},
+        },
     },
     spec::LayerSpec,
 };

@@ -8,14 +8,15 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        attention::Attention,
-        block::{Block, Mlp, Norms, Stack},
-        config::Config,
-        embedding::TextEmbedding,
+        checkpoint::{Config, Weights},
         kernels::Activation,
-        network::Network,
-        rotary::Rotary,
-        weights::Weights,
+        network::{
+            Network,
+            attention::Attention,
+            block::{Block, Mlp, Norms, Stack},
+            embedding::TextEmbedding,
+            rotary::Rotary,
+        },
     },
     spec::LayerSpec,
 };

@@ -11,14 +11,15 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        attention::{Attention, HeadNorm, Projections, QkNorm},
-        block::{Block, Mlp, Norms, Stack},
-        config::Config,
-        embedding::TextEmbedding,
+        checkpoint::{Config, Part, Weights},
         kernels::{Activation, Norm, NormKind},
-        network::Network,
-        rotary::Rotary,
-        weights::{Part, Weights},
+        network::{
+            Network,
+            attention::{Attention, HeadNorm, Projections, QkNorm},
+            block::{Block, Mlp, Norms, Stack},
+            embedding::TextEmbedding,
+            rotary::Rotary,
+        },
     },
     spec::LayerSpec,
 };
@@ -96,7 +97,7 @@ struct Shape {
 }
 
 pub(super) fn build(config: &Config, model_type: &str, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
-    let Some(variant) = variant(model_type) else { return Err(config.unknown_family(model_type)) };
+    let Some(variant) = variant(model_type) else { return Err(super::unsupported(model_type, config.location())) };
     let shape = shape(config, variant)?;
     let (d_model, n_vocab, n_ctx) = (shape.d_model, config.n_vocab()?, config.n_ctx()?);
 

@@ -22,7 +22,7 @@ mod mpnet;
 mod opt;
 mod paired;
 mod phi;
-pub(crate) mod refused;
+mod refused;
 mod rnnsearch;
 mod roberta;
 mod siglip;
@@ -33,17 +33,20 @@ mod vit;
 
 use candle_core::Tensor;
 
-use super::{
-    LoadError,
-    attention::Attention,
-    block::Mlp,
-    config::Config,
-    head::{Head, Reads, Transform},
-    kernels::{Activation, Linear, Norm, NormKind},
-    network::{Body, Network, Tower},
-    weights::{Part, Weights},
+use crate::{
+    model::{
+        LoadError,
+        checkpoint::{Config, Part, Weights},
+        kernels::{Activation, Linear, Norm, NormKind},
+        network::{
+            Body, Network, Tower,
+            attention::Attention,
+            block::Mlp,
+            head::{Head, Reads, Transform},
+        },
+    },
+    spec::{HeadKind, LayerSpec, Modality},
 };
-use crate::spec::{HeadKind, LayerSpec, Modality};
 
 /// The `model_type`s that [`build`] knows.
 const SUPPORTED: &[&str] = &[
@@ -94,10 +97,19 @@ pub(crate) fn is_supported(model_type: &str) -> bool {
     supported().contains(&model_type)
 }
 
+/// Why a model of this `model_type` cannot be opened; `path` is where it is.
+pub(crate) fn unsupported(model_type: &str, path: String) -> LoadError {
+    let model_type = model_type.to_owned();
+    match refused::reason(&model_type) {
+        Some(reason) => LoadError::Refused { model_type, reason, path },
+        None => LoadError::UnknownFamily { model_type, supported: supported().join(", "), path },
+    }
+}
+
 /// Refuses an unknown architecture before any weight is looked for.
 pub(crate) fn check(config: &Config) -> Result<(), LoadError> {
     let family = config.model_type()?;
-    if is_supported(&family) { Ok(()) } else { Err(config.unknown_family(&family)) }
+    if is_supported(&family) { Ok(()) } else { Err(unsupported(&family, config.location())) }
 }
 
 /// Builds the network that `config.json` describes.

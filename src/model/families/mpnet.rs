@@ -7,8 +7,10 @@ use super::{
 use crate::{
     ids::StackKind,
     model::{
-        LoadError, block::Stack, config::Config, kernels::Activation, network::Network, relative::RelativeBias,
-        weights::Weights,
+        LoadError,
+        checkpoint::{Config, Weights},
+        kernels::Activation,
+        network::{Network, block::Stack, relative::RelativeBias},
     },
 };
 

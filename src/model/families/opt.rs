@@ -9,13 +9,14 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        attention::Attention,
-        block::{Block, Mlp, Norms, Stack},
-        config::Config,
-        embedding::{Positions, TextEmbedding},
+        checkpoint::{Config, Weights},
         kernels::Activation,
-        network::Network,
-        weights::Weights,
+        network::{
+            Network,
+            attention::Attention,
+            block::{Block, Mlp, Norms, Stack},
+            embedding::{Positions, TextEmbedding},
+        },
     },
     spec::LayerSpec,
 };

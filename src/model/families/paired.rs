@@ -5,9 +5,8 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        config::Config,
+        checkpoint::{Config, Weights},
         network::{Body, Network, Tower},
-        weights::Weights,
     },
     spec::Modality,
 };
@@ -52,7 +51,7 @@ fn part(config: &Config, weights: &mut Weights<'_>, name: &str, prefix: &'static
     let section = config.section(name).ok_or_else(|| config.error(format!("it does not describe its {name}")))?;
     let family = section.model_type()?;
     if family != "trocr" && !is_supported(&family) {
-        return Err(config.unknown_family(&family));
+        return Err(super::unsupported(&family, config.location()));
     }
     weights.within(prefix, |weights| super::build(&section, weights))
 }

@@ -1,7 +1,7 @@
 //! Architectures whose attention is not one map between the tokens of one sequence, and why.
 
 /// Why a known `model_type` cannot be shown, to follow “it is not supported because”.
-pub(crate) fn reason(model_type: &str) -> Option<&'static str> {
+pub(super) fn reason(model_type: &str) -> Option<&'static str> {
     Some(match model_type {
         "swin" | "swinv2" | "swin2sr" | "maskformer-swin" | "donut-swin" | "hiera" | "maxvit" | "nat" | "dinat"
         | "sam" | "vitdet" => "its patches attend only to others within windows, so no pattern spans the whole picture",

@@ -4,13 +4,14 @@ use super::linear;
 use crate::{
     model::{
         LoadError,
-        config::Config,
-        embedding::TextEmbedding,
-        head::Head,
+        checkpoint::{Config, Weights},
         kernels::Linear,
-        network::{Body, Network},
-        recurrent::{Gru, Recurrent, Score},
-        weights::Weights,
+        network::{
+            Body, Network,
+            embedding::TextEmbedding,
+            head::Head,
+            recurrent::{Gru, Recurrent, Score},
+        },
     },
     spec::{LayerSpec, Modality, TextSpec},
 };

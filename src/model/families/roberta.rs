@@ -6,7 +6,12 @@ use super::{
 };
 use crate::{
     ids::StackKind,
-    model::{LoadError, block::Stack, config::Config, kernels::Activation, network::Network, weights::Weights},
+    model::{
+        LoadError,
+        checkpoint::{Config, Weights},
+        kernels::Activation,
+        network::{Network, block::Stack},
+    },
 };
 
 pub(super) fn build(config: &Config, family: &'static str, weights: &mut Weights<'_>) -> Result<Network, LoadError> {

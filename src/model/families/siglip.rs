@@ -13,15 +13,16 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        attention::{Attention, Projections},
-        config::Config,
-        embedding::Embedding,
-        head::{Reads, Transform},
+        checkpoint::{Config, Weights},
         kernels::{Activation, Linear},
-        network::{Body, Network, Tower},
+        network::{
+            Body, Network, Tower,
+            attention::{Attention, Projections},
+            embedding::Embedding,
+            head::{Reads, Transform},
+            similarity::{Convention, Pool, Probe, Similarity, TextPosition},
+        },
         run::At,
-        similarity::{Convention, Pool, Probe, Similarity, TextPosition},
-        weights::Weights,
     },
     spec::{HeadKind, ImageSpec, LayerSpec, Modality},
 };

@@ -8,11 +8,8 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        config::Config,
-        embedding::Embedding,
-        head::Head,
-        network::{Body, Network},
-        weights::Weights,
+        checkpoint::{Config, Weights},
+        network::{Body, Network, embedding::Embedding, head::Head},
     },
     spec::{Modality, TextSpec},
 };

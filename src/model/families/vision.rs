@@ -7,13 +7,14 @@ use super::{layer_norm, linear, qkv};
 use crate::{
     model::{
         LoadError,
-        attention::Attention,
-        block::{Block, Mlp, Norms},
-        config::Config,
-        embedding::PatchEmbedding,
-        interpolate::Interpolation,
+        checkpoint::{Config, Weights},
         kernels::{Activation, Linear},
-        weights::Weights,
+        network::{
+            attention::Attention,
+            block::{Block, Mlp, Norms},
+            embedding::PatchEmbedding,
+            interpolate::Interpolation,
+        },
     },
     spec::{ImageSpec, LayerSpec},
 };

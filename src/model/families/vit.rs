@@ -11,13 +11,14 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        block::Stack,
-        config::Config,
-        embedding::Embedding,
-        head::{Head, Reads, Transform},
+        checkpoint::{Config, Weights},
         kernels::Linear,
-        network::{Body, Network, Tower},
-        weights::Weights,
+        network::{
+            Body, Network, Tower,
+            block::Stack,
+            embedding::Embedding,
+            head::{Head, Reads, Transform},
+        },
     },
     spec::{HeadKind, ImageSpec, Modality},
 };

@@ -1,13 +1,7 @@
 //! What a family of tokenizers takes for granted, beside its vocabulary: which special tokens there
-//! are and where they go.
+//! are and what they do.
 
 use serde_json::Value;
-use tokenizers::{
-    Tokenizer,
-    processors::template::{SpecialToken, Template, TemplateProcessing},
-};
-
-use super::settings::Settings;
 
 /// A family, named after its class in the transformers library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,69 +162,6 @@ impl Convention {
                 | Self::Roberta
                 | Self::XlmRoberta
         )
-    }
-
-    /// Where special tokens go around one text and around two, by their roles.
-    ///
-    /// Byte-level families are not here: their processors also trim spaces.
-    fn templates(self, settings: &Settings) -> (String, String) {
-        let (single, pair) = match self {
-            Self::Albert | Self::Bert | Self::DebertaV2 => {
-                ("cls_token $A sep_token", "cls_token $A sep_token $B:1 sep_token:1")
-            }
-            Self::Camembert | Self::MpNet | Self::XlmRoberta => {
-                ("cls_token $A sep_token", "cls_token $A sep_token sep_token $B sep_token")
-            }
-            Self::T5 => ("$A eos_token", "$A eos_token $B eos_token"),
-            Self::Marian => ("$A eos_token", "$A $B eos_token"),
-            Self::MBart => ("$A eos_token language", "$A $B eos_token language"),
-            Self::MBart50 => ("language $A eos_token", "language $A $B eos_token"),
-            _ => {
-                let begins = matches!(self, Self::Llama | Self::Gemma);
-                let flag =
-                    |key, token, default| settings.flag(key).unwrap_or(default) && settings.token(token).is_some();
-                let begin = flag("add_bos_token", "bos_token", begins);
-                let end = flag("add_eos_token", "eos_token", false);
-                let around = |segment: &str, type_id: &str| {
-                    let begin = if begin { format!("bos_token{type_id} ") } else { String::new() };
-                    let end = if end { format!(" eos_token{type_id}") } else { String::new() };
-                    format!("{begin}{segment}{type_id}{end}")
-                };
-                return (around("$A", ""), format!("{} {}", around("$A", ""), around("$B", ":1")));
-            }
-        };
-        (single.to_owned(), pair.to_owned())
-    }
-
-    /// What adds the special tokens; `language` is the code that mBART writes beside a text.
-    ///
-    /// # Errors
-    /// When the vocabulary lacks one of them.
-    pub fn processor(
-        self,
-        settings: &Settings,
-        tokenizer: &Tokenizer,
-        language: &str,
-    ) -> Result<TemplateProcessing, String> {
-        let (single, pair) = self.templates(settings);
-        let mut tokens = Vec::new();
-        for role in ["bos_token", "eos_token", "sep_token", "cls_token", "language"] {
-            if !pair.contains(role) {
-                continue;
-            }
-            let text = match role {
-                "language" => language.to_owned(),
-                role => settings.token(role).map(|token| token.content).unwrap_or_default(),
-            };
-            let id = tokenizer.token_to_id(&text).ok_or_else(|| format!("it does not contain {text}"))?;
-            tokens.push(SpecialToken::new(role.to_owned(), vec![id], vec![text]).map_err(|error| error.to_string())?);
-        }
-        TemplateProcessing::builder()
-            .single(Template::try_from(single)?)
-            .pair(Template::try_from(pair)?)
-            .special_tokens(tokens)
-            .build()
-            .map_err(|error| error.to_string())
     }
 }
 

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    InputError, read,
+    InputError,
+    picture::Picture,
+    read,
     resample::{Filter, Rgb8, resize},
-    source::Picture,
 };
 use crate::{
     capture::{CropRect, ImageInfo, Token},
-    model::ModelFiles,
+    model::checkpoint::ModelFiles,
 };
 
 /// What `preprocessor_config.json` says.

@@ -5,27 +5,36 @@
 mod codec;
 mod convention;
 mod display;
+mod encode;
 mod encoded;
 mod image;
+mod picture;
 mod pieces;
 mod resample;
 mod sentencepiece;
 mod settings;
 mod source;
 mod special;
+mod template;
 mod text;
 mod vocabulary;
 
 use std::{borrow::Cow, path::PathBuf};
 
+pub(crate) use self::encode::{Payload, Reader};
 pub use self::{
+    encode::Encoded,
     encoded::{EncodedText, check_ids},
     image::{EncodedImage, ImageProcessor},
-    source::{Picture, open_picture},
+    picture::{Picture, open_picture},
+    source::{ImageSource, Input, TextInput},
     special::SpecialIds,
     text::TextEncoder,
 };
-use super::ModelFiles;
+use crate::model::{
+    LoadError, ModelError,
+    checkpoint::{ModelFiles, bundled},
+};
 
 /// A file of the checkpoint; `None` when there is no such file.
 fn read(files: &ModelFiles, file: &'static str) -> Result<Option<Cow<'static, [u8]>>, InputError> {
@@ -156,19 +165,19 @@ impl InputError {
             Self::DamagedPicture { name, .. } => format!("The download may be incomplete: {name}"),
             Self::HugePicture { name, .. } => format!("Scale it down first: {name}"),
             Self::ThinPicture { name } => format!("Cut out a squarer part first: {name}"),
-            Self::UnknownSample(_) => format!("There are {}", super::bundled::samples().collect::<Vec<_>>().join(", ")),
+            Self::UnknownSample(_) => format!("There are {}", bundled::samples().collect::<Vec<_>>().join(", ")),
             Self::Tokenize(_) => String::new(),
         }
     }
 }
 
-impl From<InputError> for super::ModelError {
+impl From<InputError> for ModelError {
     fn from(error: InputError) -> Self {
         Self::Input { summary: error.to_string(), details: error.details() }
     }
 }
 
-impl From<InputError> for super::LoadError {
+impl From<InputError> for LoadError {
     fn from(error: InputError) -> Self {
         Self::Input { summary: error.to_string(), details: error.details() }
     }

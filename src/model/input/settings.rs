@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tokenizers::AddedToken;
 
 use super::{InputError, convention::Convention, read};
-use crate::model::ModelFiles;
+use crate::model::checkpoint::ModelFiles;
 
 pub(super) const CONFIG: &str = "tokenizer_config.json";
 const MODEL_CONFIG: &str = "config.json";

@@ -3,7 +3,7 @@
 use tokenizers::Tokenizer;
 
 use super::{
-    InputError, SpecialIds,
+    InputError, SpecialIds, TextInput,
     codec::{Codec, Texts},
     convention::Convention,
     encoded::EncodedText,
@@ -11,10 +11,7 @@ use super::{
     settings::Settings,
     vocabulary,
 };
-use crate::{
-    capture::Token,
-    model::{ModelFiles, TextInput},
-};
+use crate::{capture::Token, model::checkpoint::ModelFiles};
 
 /// A model's tokenizer.
 pub struct TextEncoder {

@@ -20,8 +20,10 @@ use tokenizers::{
     processors::{PostProcessorWrapper, bert::BertProcessing, roberta::RobertaProcessing},
 };
 
-use super::{InputError, codec::Codec, convention::Convention, display::WORD_END, pieces, read, settings::Settings};
-use crate::model::ModelFiles;
+use super::{
+    InputError, codec::Codec, convention::Convention, display::WORD_END, pieces, read, settings::Settings, template,
+};
+use crate::model::checkpoint::ModelFiles;
 
 const VOCAB_TXT: &str = "vocab.txt";
 const VOCAB_JSON: &str = "vocab.json";
@@ -92,7 +94,7 @@ fn processed(
     settings: &Settings,
 ) -> Result<Codec, InputError> {
     let language = settings.text("src_lang").unwrap_or("en_XX");
-    let processor = settings.convention.processor(settings, &tokenizer, language).map_err(|error| bad(file, &error))?;
+    let processor = template::processor(settings, &tokenizer, language).map_err(|error| bad(file, &error))?;
     tokenizer.with_post_processor(Some(processor));
     Codec::new(tokenizer, Some(cutter))
 }
@@ -218,7 +220,7 @@ fn byte_level_bpe(vocab: &[u8], merges: &[u8], settings: &Settings) -> Result<To
     match processor {
         Some(processor) => tokenizer.with_post_processor(Some(processor)),
         None if settings.flag("add_bos_token") == Some(true) || settings.flag("add_eos_token") == Some(true) => {
-            let processor = convention.processor(settings, &tokenizer, "").map_err(|error| bad(VOCAB_JSON, &error))?;
+            let processor = template::processor(settings, &tokenizer, "").map_err(|error| bad(VOCAB_JSON, &error))?;
             tokenizer.with_post_processor(Some(processor))
         }
         None => tokenizer.with_post_processor(Some(ByteLevel::new(true, false, true))),

@@ -1,0 +1,109 @@
+//! Models and pictures inside the program.
+
+use super::ModelFiles;
+
+/// A checkpoint: its name and its files.
+struct BundledModel {
+    name: &'static str,
+    files: &'static [(&'static str, &'static [u8])],
+}
+
+macro_rules! file {
+    ($folder:literal, $file:literal) => {
+        include_bytes!(concat!("../../../assets/models/", $folder, "/", $file))
+    };
+}
+
+/// A checkpoint of the files of one folder, and of files that it shares with others.
+macro_rules! checkpoint {
+    ($name:literal, $folder:literal, [$($file:literal),+ $(,)?] $(, $shared:literal: $bytes:ident)*) => {
+        BundledModel { name: $name, files: &[$(($file, file!($folder, $file)),)+ $(($shared, $bytes)),*] }
+    };
+}
+
+// Not constants: every use of a constant may put the bytes into the program once more.
+static BERT_WEIGHTS: &[u8] = file!("bert", "model.safetensors");
+static BERT_VOCABULARY: &[u8] = file!("bert", "tokenizer.json");
+static BERT_TOKENIZER: &[u8] = file!("bert", "tokenizer_config.json");
+static TRANSLATION_VOCABULARY: &[u8] = file!("translate", "tokenizer.json");
+
+static MODELS: [BundledModel; 9] = [
+    checkpoint!("demo:gpt", "gpt", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]),
+    checkpoint!(
+        "demo:bert", "bert", ["config.json"],
+        "model.safetensors": BERT_WEIGHTS, "tokenizer.json": BERT_VOCABULARY, "tokenizer_config.json": BERT_TOKENIZER
+    ),
+    // The same weights under another head.
+    checkpoint!(
+        "demo:sentiment", "bert/sentiment", ["config.json"],
+        "model.safetensors": BERT_WEIGHTS, "tokenizer.json": BERT_VOCABULARY, "tokenizer_config.json": BERT_TOKENIZER
+    ),
+    checkpoint!(
+        "demo:translate",
+        "translate",
+        ["config.json", "generation_config.json", "model.safetensors", "tokenizer_config.json"],
+        "tokenizer.json": TRANSLATION_VOCABULARY
+    ),
+    checkpoint!(
+        "demo:classic", "classic", ["config.json", "model.safetensors", "tokenizer_config.json"],
+        "tokenizer.json": TRANSLATION_VOCABULARY
+    ),
+    checkpoint!(
+        "demo:classic-bilinear", "classic-bilinear", ["config.json", "model.safetensors", "tokenizer_config.json"],
+        "tokenizer.json": TRANSLATION_VOCABULARY
+    ),
+    checkpoint!(
+        "demo:classic-dot", "classic-dot", ["config.json", "model.safetensors", "tokenizer_config.json"],
+        "tokenizer.json": TRANSLATION_VOCABULARY
+    ),
+    checkpoint!("demo:vit", "vit", ["config.json", "model.safetensors", "preprocessor_config.json"]),
+    checkpoint!(
+        "demo:captions",
+        "captions",
+        [
+            "config.json",
+            "generation_config.json",
+            "model.safetensors",
+            "preprocessor_config.json",
+            "tokenizer.json",
+            "tokenizer_config.json",
+        ]
+    ),
+];
+
+/// Names of the models inside the program.
+pub fn models() -> impl Iterator<Item = &'static str> {
+    MODELS.iter().map(|model| model.name)
+}
+
+/// The files of the model called `name`, an ordinary checkpoint.
+pub fn model(name: &str) -> Option<ModelFiles> {
+    let model = MODELS.iter().find(|model| model.name == name)?;
+    Some(ModelFiles::embedded(model.name, model.files))
+}
+
+/// A sample picture: its name and the bytes of its file.
+struct Sample {
+    name: &'static str,
+    bytes: &'static [u8],
+}
+
+static SAMPLES: [Sample; 6] = [
+    Sample { name: "astronaut.jpg", bytes: include_bytes!("../../../assets/samples/astronaut.jpg") },
+    Sample { name: "chelsea.jpg", bytes: include_bytes!("../../../assets/samples/chelsea.jpg") },
+    Sample { name: "coffee.jpg", bytes: include_bytes!("../../../assets/samples/coffee.jpg") },
+    Sample { name: "rocket.jpg", bytes: include_bytes!("../../../assets/samples/rocket.jpg") },
+    Sample { name: "scene-1.png", bytes: include_bytes!("../../../assets/samples/scene-1.png") },
+    Sample { name: "scene-2.png", bytes: include_bytes!("../../../assets/samples/scene-2.png") },
+];
+
+/// Names of the sample pictures.
+pub fn samples() -> impl Iterator<Item = &'static str> {
+    SAMPLES.iter().map(|sample| sample.name)
+}
+
+/// The file of a sample picture, with or without its ending in `name`.
+pub fn sample(name: &str) -> Option<&'static [u8]> {
+    let stem = |sample: &Sample| sample.name.split_once('.').map(|(stem, _)| stem);
+    SAMPLES.iter().find(|sample| sample.name == name || stem(sample) == Some(name)).map(|sample| sample.bytes)
+}

@@ -1,0 +1,380 @@
+//! Reads `config.json` leniently: every name an architecture ever used, `null` taken as absent, and
+//! no number believed that no model has.
+//!
+//! The only place that knows the names of the Hugging Face libraries for sizes.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde_json::{Map, Value};
+
+use super::ModelFiles;
+use crate::model::{LoadError, kernels::Activation};
+
+const FILE: &str = "config.json";
+
+/// The largest value of each kind of size; far above every real model, far below an overflow.
+const MAX_WIDTH: usize = 1 << 20;
+/// What configurations call the number of heads.
+const N_HEADS: [&str; 4] = ["num_attention_heads", "n_head", "n_heads", "num_heads"];
+pub(crate) const MAX_LAYERS: usize = 4096;
+const MAX_ROWS: usize = 1 << 24;
+const MAX_PIXELS: usize = 1 << 15;
+
+/// Names, and the value found under each.
+type Lookups = Vec<(String, Option<String>)>;
+
+/// A parsed `config.json`, a section of it, or a file like it.
+pub(crate) struct Config {
+    values: Map<String, Value>,
+    file: &'static str,
+    path: String,
+    /// What was looked up and what was found, for the audit; sections share it.
+    lookups: Arc<Mutex<Lookups>>,
+    /// What the audit puts before names of a section.
+    scope: String,
+    /// Names that the file leaves to the family.
+    defaulted: BTreeSet<String>,
+}
+
+impl Config {
+    pub fn read(files: &ModelFiles) -> Result<Self, LoadError> {
+        Self::optional(files, FILE)?.ok_or_else(|| {
+            let path = files.location();
+            match (files.adapter_base(), files.chosen_weights()) {
+                (Some(base), _) => LoadError::Adapter { base, path },
+                (None, Some(file)) => LoadError::LoneWeights { file: file.to_owned(), path },
+                (None, None) => LoadError::NoConfig { path },
+            }
+        })
+    }
+
+    /// A file like `config.json`, if there is one.
+    pub fn optional(files: &ModelFiles, file: &'static str) -> Result<Option<Self>, LoadError> {
+        let path = files.location_of(file);
+        let Some(bytes) = files.read(file) else { return Ok(None) };
+        let bytes = bytes.map_err(|source| LoadError::Io { file: file.to_owned(), path: path.clone(), source })?;
+        match serde_json::from_slice(&bytes) {
+            Ok(Value::Object(values)) => Ok(Some(Self {
+                values,
+                file,
+                path,
+                lookups: Arc::default(),
+                scope: String::new(),
+                defaulted: BTreeSet::new(),
+            })),
+            Ok(_) => Err(LoadError::Config { file: file.to_owned(), path, reason: "it is not an object".to_owned() }),
+            Err(error) => Err(LoadError::Config { file: file.to_owned(), path, reason: error.to_string() }),
+        }
+    }
+
+    /// An error about this file.
+    pub fn error(&self, reason: impl Into<String>) -> LoadError {
+        LoadError::Config { file: self.file.to_owned(), path: self.path.clone(), reason: reason.into() }
+    }
+
+    /// Where the model is, for messages.
+    pub fn location(&self) -> String {
+        self.path.strip_suffix(FILE).unwrap_or(&self.path).trim_end_matches(['/', '\\']).to_owned()
+    }
+
+    /// `model_type`, or what the class name in `architectures` implies, in lower case.
+    pub fn model_type(&self) -> Result<String, LoadError> {
+        if let Some(name) = self.text(&["model_type"]) {
+            return Ok(name.to_lowercase());
+        }
+        match self.architecture() {
+            Some(class) if class.starts_with("Bert") => Ok("bert".to_owned()),
+            Some(class) if class.starts_with("GPT2") => Ok("gpt2".to_owned()),
+            Some(class) if class.starts_with("ViT") => Ok("vit".to_owned()),
+            Some(class) if class.starts_with("DeiT") => Ok("deit".to_owned()),
+            Some(class) if class.starts_with("Beit") => Ok("beit".to_owned()),
+            Some("CLIPModel") => Ok("clip".to_owned()),
+            Some(class) => Ok(class.to_owned()),
+            None => Err(self.error("it names no model_type")),
+        }
+    }
+
+    /// The class that wrote the checkpoint, such as `BertForMaskedLM`.
+    pub fn architecture(&self) -> Option<&str> {
+        self.values.get("architectures")?.as_array()?.first()?.as_str()
+    }
+
+    /// Refuses weights that the file says are quantised.
+    pub fn check_precision(&self) -> Result<(), LoadError> {
+        let Some(Value::Object(settings)) = self.values.get("quantization_config") else { return Ok(()) };
+        let flag = |name: &str| settings.get(name).and_then(Value::as_bool).unwrap_or(false);
+        let bits = match settings.get("bits").and_then(Value::as_u64) {
+            None if flag("load_in_4bit") => Some(4),
+            None if flag("load_in_8bit") => Some(8),
+            bits => bits,
+        };
+        let method = settings.get("quant_method").and_then(Value::as_str).unwrap_or("by an unnamed method");
+        let how = bits.map_or_else(|| method.to_owned(), |bits| format!("{method}, {bits} bits"));
+        Err(LoadError::Quantised { how, path: self.path.clone() })
+    }
+
+    /// Width of the residual stream.
+    pub fn d_model(&self) -> Result<usize, LoadError> {
+        self.size(&["hidden_size", "n_embd", "d_model", "dim"], MAX_WIDTH)
+    }
+
+    /// Width of the embeddings, where it may differ from `d_model`.
+    pub fn d_embedding(&self) -> Result<Option<usize>, LoadError> {
+        self.optional_size(&["embedding_size"], MAX_WIDTH)
+    }
+
+    /// Width between the two linear maps of an MLP; `None` when the file leaves it to the family.
+    pub fn d_mlp(&self) -> Result<Option<usize>, LoadError> {
+        self.optional_size(&["intermediate_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim"], MAX_WIDTH)
+    }
+
+    pub fn n_layers(&self) -> Result<usize, LoadError> {
+        self.size(&["num_hidden_layers", "n_layer", "n_layers", "num_layers"], MAX_LAYERS)
+    }
+
+    /// Heads, and the width of each: `head_dim` where the file has it, else they share `d_model`.
+    pub fn heads(&self, d_model: usize) -> Result<(usize, usize), LoadError> {
+        if let Some(d_head) = self.optional_size(&["head_dim"], MAX_WIDTH)? {
+            return Ok((self.size(&N_HEADS, MAX_WIDTH)?, d_head));
+        }
+        let n_heads = self.n_heads(d_model)?;
+        Ok((n_heads, d_model / n_heads))
+    }
+
+    /// Heads, which must divide `d_model`.
+    pub fn n_heads(&self, d_model: usize) -> Result<usize, LoadError> {
+        let n_heads = self.size(&N_HEADS, MAX_WIDTH)?;
+        if !d_model.is_multiple_of(n_heads) {
+            return Err(self.error(format!("{n_heads} heads do not divide a width of {d_model}")));
+        }
+        Ok(n_heads)
+    }
+
+    /// Key/value heads, which must divide the query heads; as many as those when the file is silent.
+    pub fn n_kv_heads(&self, n_heads: usize) -> Result<usize, LoadError> {
+        let n = self.optional_size(&["num_key_value_heads", "num_kv_heads"], MAX_WIDTH)?.unwrap_or(n_heads);
+        if !n_heads.is_multiple_of(n) {
+            return Err(self.error(format!("{n} key/value heads do not divide {n_heads} heads")));
+        }
+        Ok(n)
+    }
+
+    pub fn n_vocab(&self) -> Result<usize, LoadError> {
+        self.size(&["vocab_size"], MAX_ROWS)
+    }
+
+    /// Rows of the position table.
+    pub fn n_ctx(&self) -> Result<usize, LoadError> {
+        self.size(&["max_position_embeddings", "n_positions", "n_ctx"], MAX_ROWS)
+    }
+
+    pub fn norm_eps(&self, default: f32) -> Result<f32, LoadError> {
+        let aliases = ["layer_norm_eps", "layer_norm_epsilon", "layernorm_eps", "rms_norm_eps", "norm_eps"];
+        let Some((name, value)) = self.get(&aliases) else { return Ok(default) };
+        match value.as_f64() {
+            Some(eps) if (0.0..=1.0).contains(&eps) => Ok(eps as f32),
+            _ => Err(self.error(format!("{name} is {value}"))),
+        }
+    }
+
+    pub fn activation(&self, default: Activation) -> Result<Activation, LoadError> {
+        let aliases = ["hidden_act", "activation_function", "hidden_activation", "activation"];
+        self.activation_of(&aliases, default)
+    }
+
+    /// The activation under any of these names.
+    pub fn activation_of(&self, aliases: &[&'static str], default: Activation) -> Result<Activation, LoadError> {
+        let Some(name) = self.text(aliases) else { return Ok(default) };
+        Activation::from_name(name).ok_or_else(|| self.error(format!("its activation “{name}” is not supported")))
+    }
+
+    pub fn flag(&self, name: &str, default: bool) -> bool {
+        let value = self.values.get(name).filter(|value| !value.is_null());
+        self.note(name, value);
+        value.and_then(Value::as_bool).unwrap_or(default)
+    }
+
+    pub fn text(&self, aliases: &[&'static str]) -> Option<&str> {
+        self.get(aliases).and_then(|(_, value)| value.as_str())
+    }
+
+    /// A finite number under any of these names.
+    pub fn number(&self, aliases: &[&'static str]) -> Result<Option<f64>, LoadError> {
+        let Some((name, value)) = self.get(aliases) else { return Ok(None) };
+        match value.as_f64() {
+            Some(number) if number.is_finite() && number.abs() < 1e12 => Ok(Some(number)),
+            _ => Err(self.error(format!("{name} is {value}"))),
+        }
+    }
+
+    /// A list of finite numbers, at most as many as a head is wide.
+    pub fn numbers(&self, name: &'static str) -> Option<Vec<f32>> {
+        let list = self.values.get(name)?.as_array().filter(|list| list.len() <= MAX_WIDTH)?;
+        list.iter().map(|value| value.as_f64().map(|x| x as f32).filter(|x| x.is_finite())).collect()
+    }
+
+    /// One name per layer, such as `layer_types`.
+    pub fn names(&self, name: &str) -> Option<Vec<String>> {
+        let list = self.values.get(name)?.as_array().filter(|list| list.len() <= MAX_LAYERS)?;
+        list.iter().map(|value| value.as_str().map(str::to_owned)).collect()
+    }
+
+    /// One name per layer from `[[[names], times], …]`, as GPT-Neo lists its layers.
+    pub fn repeated(&self, name: &str) -> Option<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in self.values.get(name)?.as_array()? {
+            let [kinds, times] = entry.as_array()?.as_slice() else { return None };
+            let times = times.as_u64().filter(|&n| n <= MAX_LAYERS as u64)?;
+            for _ in 0..times {
+                for kind in kinds.as_array()? {
+                    names.push(kind.as_str()?.to_owned());
+                }
+                if names.len() > MAX_LAYERS {
+                    return None;
+                }
+            }
+        }
+        Some(names)
+    }
+
+    /// The same, with values for what the file leaves out.
+    pub fn with_defaults(mut self, defaults: &Value) -> Self {
+        for (name, value) in defaults.as_object().into_iter().flatten() {
+            if self.values.get(name).is_none_or(Value::is_null) {
+                self.values.insert(name.clone(), value.clone());
+                self.defaulted.insert(name.clone());
+            }
+        }
+        self
+    }
+
+    /// One of a model's two configurations, such as `text_config`: files leave out what their class has
+    /// by default, even all of it. What the older name, such as `text_config_dict`, says goes first.
+    pub fn tower(&self, name: &str, defaults: &Value) -> Self {
+        let mut values = Map::new();
+        for section in [name.to_owned(), format!("{name}_dict")] {
+            let section = self.values.get(&section).and_then(Value::as_object);
+            values.extend(section.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        self.inner(name, values).with_defaults(defaults)
+    }
+
+    /// A configuration inside this one, such as `text_config`.
+    pub fn section(&self, name: &str) -> Option<Self> {
+        let values = self.values.get(name)?.as_object()?.clone();
+        self.note(name, self.values.get(name));
+        Some(self.inner(name, values))
+    }
+
+    fn inner(&self, name: &str, values: Map<String, Value>) -> Self {
+        let scope = format!("{}{name}.", self.scope);
+        let (file, path) = (self.file, self.path.clone());
+        Self { values, file, path, lookups: Arc::clone(&self.lookups), scope, defaulted: BTreeSet::new() }
+    }
+
+    /// A number of pixels, or `[height, width]`.
+    pub fn pixels(&self, name: &str, default: Option<usize>) -> Result<(usize, usize), LoadError> {
+        let size = |value: &Value| match value.as_u64() {
+            Some(n) if (1..=MAX_PIXELS as u64).contains(&n) => Ok(n as usize),
+            _ => Err(self.error(format!("{name} is {value}"))),
+        };
+        self.note(name, self.values.get(name));
+        match self.values.get(name) {
+            None | Some(Value::Null) => {
+                default.map(|n| (n, n)).ok_or_else(|| self.error(format!("it does not say {name}")))
+            }
+            Some(Value::Array(sides)) => match sides.as_slice() {
+                [height, width] => Ok((size(height)?, size(width)?)),
+                _ => Err(self.error(format!("{name} has {} numbers instead of two", sides.len()))),
+            },
+            Some(value) => size(value).map(|n| (n, n)),
+        }
+    }
+
+    /// Class names by index, from `id2label` or `num_labels`; `None` when the file has neither.
+    pub fn labels(&self) -> Option<Vec<String>> {
+        if let Some(map) = self.values.get("id2label").and_then(Value::as_object) {
+            let mut labels: Vec<(usize, String)> = map
+                .iter()
+                .filter_map(|(id, label)| {
+                    Some((id.parse().ok()?, label.as_str().map_or_else(|| label.to_string(), str::to_owned)))
+                })
+                .collect();
+            labels.sort();
+            return Some(labels.into_iter().map(|(_, label)| label).collect());
+        }
+        let n = self.values.get("num_labels").and_then(Value::as_u64).filter(|&n| n <= MAX_ROWS as u64)?;
+        Some((0..n).map(|id| format!("LABEL_{id}")).collect())
+    }
+
+    /// A size that must be there.
+    pub fn size(&self, aliases: &[&'static str], max: usize) -> Result<usize, LoadError> {
+        self.optional_size(aliases, max)?.ok_or_else(|| self.error(format!("it does not say {}", aliases[0])))
+    }
+
+    /// A size of at least one and at most `max`.
+    pub fn optional_size(&self, aliases: &[&'static str], max: usize) -> Result<Option<usize>, LoadError> {
+        let Some((name, value)) = self.get(aliases) else { return Ok(None) };
+        match value.as_u64() {
+            Some(n) if (1..=max as u64).contains(&n) => Ok(Some(n as usize)),
+            _ => Err(self.error(format!("{name} is {value}, which no model has"))),
+        }
+    }
+
+    /// The id of a special token, such as `pad_token_id`.
+    pub fn token(&self, name: &str) -> Option<u32> {
+        self.values.get(name).and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok())
+    }
+
+    /// Token ids: one, or a list of them; none when the file does not say.
+    pub fn token_ids(&self, name: &str) -> Vec<u32> {
+        let id = |value: &Value| u32::try_from(value.as_u64()?).ok();
+        self.note(name, self.values.get(name));
+        match self.values.get(name) {
+            Some(Value::Array(ids)) => ids.iter().filter_map(id).collect(),
+            Some(value) => id(value).into_iter().collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Lists of token ids.
+    pub fn token_id_lists(&self, name: &str) -> Vec<Vec<u32>> {
+        let id = |value: &Value| u32::try_from(value.as_u64()?).ok();
+        let lists = self.values.get(name).and_then(Value::as_array).into_iter().flatten();
+        lists.filter_map(|list| list.as_array()?.iter().map(id).collect()).collect()
+    }
+
+    fn get(&self, aliases: &[&'static str]) -> Option<(&'static str, &Value)> {
+        let present = |name: &&'static str| Some((*name, self.values.get(*name).filter(|value| !value.is_null())?));
+        let found = aliases.iter().find_map(present);
+        self.note(found.map_or(aliases[0], |(name, _)| name), found.map(|(_, value)| value));
+        found
+    }
+
+    /// Remembers a look-up for the audit.
+    fn note(&self, name: &str, value: Option<&Value>) {
+        let value = value.filter(|_| !self.defaulted.contains(name));
+        let entry = (format!("{}{name}", self.scope), value.map(short));
+        let mut lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
+        if !lookups.contains(&entry) {
+            lookups.push(entry);
+        }
+    }
+
+    /// What was looked up so far, in order: the name found and its value, or the first name tried.
+    pub fn lookups(&self) -> Lookups {
+        self.lookups.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A value as one would quote it: long lists and objects are only counted.
+fn short(value: &Value) -> String {
+    match value {
+        Value::Array(list) if list.len() > 8 => format!("a list of {}", list.len()),
+        Value::Object(map) if map.len() > 8 => format!("{} entries", map.len()),
+        other => other.to_string(),
+    }
+}

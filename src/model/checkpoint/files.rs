@@ -1,0 +1,196 @@
+//! Where a checkpoint's files are: a folder on disk, or bytes inside the program.
+//!
+//! The only place under `model/` that opens files.
+
+use std::{
+    borrow::Cow,
+    fs::{self, File},
+    io::{self, Cursor, Read, Seek},
+    path::{Path, PathBuf},
+};
+
+use crate::model::LoadError;
+
+/// A format: its single file, and the index of its shards.
+pub(super) type Format = (&'static str, &'static str);
+
+/// What Hugging Face libraries write, the best first.
+pub(super) const FORMATS: [Format; 2] =
+    [("model.safetensors", "model.safetensors.index.json"), ("pytorch_model.bin", "pytorch_model.bin.index.json")];
+/// Configuration and vocabulary files above this size are refused: no real one comes near.
+const MAX_TEXT_BYTES: u64 = 256 << 20;
+/// What weights files are called, the last two by people who save them themselves.
+const WEIGHTS_EXTENSIONS: [&str; 4] = ["safetensors", "bin", "pt", "pth"];
+
+/// The files of one checkpoint, by name.
+#[derive(Clone, Debug)]
+pub struct ModelFiles {
+    place: Place,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Folder {
+        root: PathBuf,
+        /// The weights file the user pointed at, when it was not the folder.
+        weights: Option<String>,
+    },
+    Embedded {
+        name: String,
+        files: &'static [(&'static str, &'static [u8])],
+    },
+}
+
+/// Bytes that can be read from any offset.
+pub trait ReadSeek: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> ReadSeek for T {}
+
+impl ModelFiles {
+    /// A folder in Hugging Face layout, or a weights file inside one.
+    ///
+    /// # Errors
+    /// When the path does not exist, or is a file of another kind.
+    pub fn open(path: &Path) -> Result<Self, LoadError> {
+        let is_weights =
+            path.extension().is_some_and(|ext| WEIGHTS_EXTENSIONS.iter().any(|known| ext.eq_ignore_ascii_case(known)));
+        if path.is_dir() {
+            return Ok(Self::folder(path));
+        }
+        if !path.exists() {
+            return Err(LoadError::NotFound { path: path.display().to_string() });
+        }
+        match (path.parent(), path.file_name().and_then(|name| name.to_str())) {
+            (Some(root), Some(name)) if is_weights => {
+                // A bare name lies in the current folder.
+                let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
+                Ok(Self { place: Place::Folder { root: root.to_owned(), weights: Some(name.to_owned()) } })
+            }
+            _ => Err(LoadError::NotAModel { path: path.display().to_string() }),
+        }
+    }
+
+    /// A folder in Hugging Face layout.
+    pub fn folder(root: impl Into<PathBuf>) -> Self {
+        Self { place: Place::Folder { root: root.into(), weights: None } }
+    }
+
+    /// Files inside the program, as `(name, bytes)`.
+    pub fn embedded(name: impl Into<String>, files: &'static [(&'static str, &'static [u8])]) -> Self {
+        Self { place: Place::Embedded { name: name.into(), files } }
+    }
+
+    /// What to call the checkpoint when nobody gave it a name: the folder's name.
+    pub fn default_name(&self) -> String {
+        match &self.place {
+            Place::Folder { root, .. } => {
+                // Only an absolute path is sure to end in a name: `.` and `..` do not.
+                let absolute = fs::canonicalize(root).unwrap_or_else(|_| root.clone());
+                absolute.file_name().map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
+            }
+            Place::Embedded { name, .. } => name.clone(),
+        }
+    }
+
+    /// Where the checkpoint is, for messages.
+    pub fn location(&self) -> String {
+        match &self.place {
+            Place::Folder { root, .. } => root.display().to_string(),
+            Place::Embedded { name, .. } => name.clone(),
+        }
+    }
+
+    /// Where one file is, for messages.
+    pub fn location_of(&self, name: &str) -> String {
+        match &self.place {
+            Place::Folder { root, .. } => root.join(name).display().to_string(),
+            Place::Embedded { name: model, .. } => format!("{model}/{name}"),
+        }
+    }
+
+    /// The weights file the user pointed at, if it was not the folder.
+    pub(crate) fn chosen_weights(&self) -> Option<&str> {
+        match &self.place {
+            Place::Folder { weights, .. } => weights.as_deref(),
+            Place::Embedded { .. } => None,
+        }
+    }
+
+    /// Whether weights that can be read are there, in one file or in shards.
+    pub fn has_weights(&self) -> bool {
+        FORMATS.iter().any(|(single, index)| self.contains(single) || self.contains(index))
+    }
+
+    /// The model that an adapter in this place belongs to; `None` when there is no adapter.
+    pub(crate) fn adapter_base(&self) -> Option<String> {
+        let bytes = self.read("adapter_config.json")?.ok()?;
+        let config: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let base = config["base_model_name_or_path"].as_str().filter(|base| !base.is_empty());
+        Some(base.map_or_else(|| "another model".to_owned(), |base| format!("“{base}”")))
+    }
+
+    /// Bytes of all files together.
+    pub fn size_bytes(&self) -> u64 {
+        match &self.place {
+            Place::Folder { root, .. } => fs::read_dir(root)
+                .into_iter()
+                .flatten()
+                // Snapshots in the hub's cache are links, so the size is that of the target.
+                .filter_map(|entry| fs::metadata(entry.ok()?.path()).ok())
+                .filter(fs::Metadata::is_file)
+                .map(|metadata| metadata.len())
+                .sum(),
+            Place::Embedded { files, .. } => files.iter().map(|(_, bytes)| bytes.len() as u64).sum(),
+        }
+    }
+
+    /// Whether there is a file of this name.
+    pub fn contains(&self, name: &str) -> bool {
+        match &self.place {
+            Place::Folder { root, .. } => root.join(name).is_file(),
+            Place::Embedded { files, .. } => files.iter().any(|(file, _)| *file == name),
+        }
+    }
+
+    /// All bytes of a configuration or vocabulary file; `None` when there is no such file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is larger than any such file should be.
+    pub fn read(&self, name: &str) -> Option<io::Result<Cow<'static, [u8]>>> {
+        if !self.contains(name) {
+            return None;
+        }
+        match &self.place {
+            Place::Folder { root, .. } => Some(read_bounded(&root.join(name)).map(Cow::Owned)),
+            Place::Embedded { files, .. } => {
+                files.iter().find(|(file, _)| *file == name).map(|(_, bytes)| Ok(Cow::Borrowed(*bytes)))
+            }
+        }
+    }
+
+    /// A fresh reader of one file at offset 0, and the file's length in bytes. Threads that read
+    /// the same file at once open one each.
+    pub(crate) fn reader(&self, name: &str) -> io::Result<(Box<dyn ReadSeek>, u64)> {
+        match &self.place {
+            Place::Folder { root, .. } => {
+                let file = File::open(root.join(name))?;
+                let len = file.metadata()?.len();
+                Ok((Box::new(file), len))
+            }
+            Place::Embedded { files, .. } => {
+                let bytes = files.iter().find(|(file, _)| *file == name).map(|(_, bytes)| *bytes);
+                let bytes = bytes.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+                Ok((Box::new(Cursor::new(bytes)), bytes.len() as u64))
+            }
+        }
+    }
+}
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let len = fs::metadata(path)?.len();
+    if len > MAX_TEXT_BYTES {
+        let message = format!("{} MiB is too large for this kind of file", len >> 20);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    fs::read(path)
+}

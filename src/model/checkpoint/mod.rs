@@ -1,0 +1,11 @@
+//! A checkpoint's files: where they are, what `config.json` says, and the weights.
+
+pub mod audit;
+pub mod bundled;
+pub(crate) mod config;
+pub(crate) mod files;
+pub(crate) mod weights;
+
+pub(crate) use config::Config;
+pub use files::ModelFiles;
+pub(crate) use weights::{Part, Weights};

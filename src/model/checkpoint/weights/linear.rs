@@ -1,0 +1,118 @@
+//! Linear maps from one or several tensors of a checkpoint.
+
+use candle_core::Tensor;
+
+use crate::model::{
+    LoadError,
+    checkpoint::Weights,
+    kernels::{Linear, Panels, Weight},
+};
+
+/// `{name}.weight` and perhaps `{name}.bias`: some of the outputs of a linear map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<'n> {
+    pub name: &'n str,
+    pub d_out: usize,
+    pub bias: bool,
+}
+
+impl Weights<'_> {
+    /// A linear map. The outputs of several tensors stand side by side.
+    ///
+    /// `transposed` says that the file stores `(out, in)`, as all but GPT-2's do.
+    pub fn linear(
+        &mut self,
+        names: &[&str],
+        (d_in, d_out): (usize, usize),
+        transposed: bool,
+        bias: bool,
+    ) -> Result<Linear, LoadError> {
+        let parts: Vec<_> = names.iter().map(|name| Part { name, d_out, bias }).collect();
+        if transposed || names.len() == 1 {
+            return self.linear_of(&parts, d_in, transposed, None);
+        }
+        Err(LoadError::Engine(candle_core::Error::Msg("maps stored as (in, out) cannot be joined".to_owned())))
+    }
+
+    /// A linear map of parts with different widths, some of them without a bias.
+    ///
+    /// `order[i]` is the row of the file that becomes output `i`, for files that store heads in an order
+    /// of their own.
+    pub fn linear_of(
+        &mut self,
+        parts: &[Part<'_>],
+        d_in: usize,
+        transposed: bool,
+        order: Option<&[usize]>,
+    ) -> Result<Linear, LoadError> {
+        let n_out: usize = parts.iter().map(|part| part.d_out).sum();
+        let shape = |d_out| if transposed { vec![d_out, d_in] } else { vec![d_in, d_out] };
+        let weights: Vec<_> = parts.iter().map(|part| (format!("{}.weight", part.name), shape(part.d_out))).collect();
+        // The same memory for every matrix: fresh memory costs more than reading the file.
+        let mut values = std::mem::take(&mut self.scratch);
+        self.read_into(&mut values, &weights)?;
+        if let Some(order) = order {
+            values = order.iter().flat_map(|&row| values[row * d_in..(row + 1) * d_in].iter().copied()).collect();
+        }
+        let weight = self.weight(&values, (d_in, n_out), transposed)?;
+        self.scratch = values;
+        let bias = self.biases(parts, order)?;
+        let bias = bias.map(|bias| Tensor::from_vec(bias, n_out, &self.device)).transpose()?;
+        Ok(Linear { weight, bias })
+    }
+
+    /// A linear map with a bias whose outputs the tensor `scale` multiplies (layer scale), folded into one.
+    pub fn linear_scaled(
+        &mut self,
+        name: &str,
+        scale: &str,
+        (d_in, d_out): (usize, usize),
+    ) -> Result<Linear, LoadError> {
+        let mut factors = Vec::new();
+        self.read_into(&mut factors, &[(scale.to_owned(), vec![d_out])])?;
+        let mut values = std::mem::take(&mut self.scratch);
+        self.read_into(&mut values, &[(format!("{name}.weight"), vec![d_out, d_in])])?;
+        for (row, factor) in values.chunks_exact_mut(d_in.max(1)).zip(&factors) {
+            for weight in row {
+                *weight *= factor;
+            }
+        }
+        let weight = self.weight(&values, (d_in, d_out), true)?;
+        self.scratch = values;
+        let mut bias = Vec::new();
+        self.read_into(&mut bias, &[(format!("{name}.bias"), vec![d_out])])?;
+        bias.iter_mut().zip(&factors).for_each(|(bias, factor)| *bias *= factor);
+        Ok(Linear { weight, bias: Some(Tensor::from_vec(bias, d_out, &self.device)?) })
+    }
+
+    fn weight(&self, values: &[f32], (d_in, d_out): (usize, usize), transposed: bool) -> Result<Weight, LoadError> {
+        Ok(if self.device.is_cpu() {
+            Weight::Panels(Panels::from_slice(values, (d_in, d_out), transposed)?)
+        } else if transposed {
+            Weight::Strided(Tensor::from_slice(values, (d_out, d_in), &self.device)?.t()?)
+        } else {
+            Weight::Strided(Tensor::from_slice(values, (d_in, d_out), &self.device)?)
+        })
+    }
+
+    /// The biases of all parts, zero where a part has none; `None` when no part has one.
+    fn biases(&mut self, parts: &[Part<'_>], order: Option<&[usize]>) -> Result<Option<Vec<f32>>, LoadError> {
+        if parts.iter().all(|part| !part.bias) {
+            return Ok(None);
+        }
+        let mut biases = Vec::new();
+        for part in parts {
+            if part.bias {
+                let mut values = Vec::new();
+                self.read_into(&mut values, &[(format!("{}.bias", part.name), vec![part.d_out])])?;
+                biases.extend(values);
+            } else {
+                biases.resize(biases.len() + part.d_out, 0.0);
+            }
+        }
+        if let Some(order) = order {
+            biases = order.iter().map(|&row| biases[row]).collect();
+        }
+        Ok(Some(biases))
+    }
+}

@@ -1,0 +1,273 @@
+//! Reads checkpoint weights: finds each tensor under its name, an older one, or inside a wrapper,
+//! checks its shape, and reads it straight into `f32`.
+//!
+//! Both formats, safetensors and PyTorch's own, come down to a table of tensors and where their
+//! values lie. Nothing is mapped and no file is read whole, so memory peaks at the `f32` size of what
+//! the model uses plus one tensor. Nothing in a file is executed. No architecture is known here.
+
+mod entry;
+mod header;
+mod linear;
+mod names;
+mod pickle;
+mod read;
+mod refuse;
+mod shards;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use candle_core::{Device, Tensor};
+
+pub(crate) use self::linear::Part;
+use self::{
+    entry::Entry,
+    names::{OLD_NAMES, Placement},
+};
+use super::{
+    ModelFiles,
+    audit::{Audit, Role, TensorFact},
+};
+use crate::model::{
+    LoadError,
+    engine::Engine,
+    kernels::Panels,
+    run::{Control, Progress, Stage},
+};
+
+/// The tensors of one checkpoint, read on request.
+pub(crate) struct Weights<'a> {
+    files: &'a ModelFiles,
+    control: &'a Control<'a>,
+    device: Device,
+    /// Names of the weight files.
+    shards: Vec<String>,
+    /// Tensor name to shard and place.
+    entries: BTreeMap<String, (usize, Entry)>,
+    /// What all names begin with: that of a part whose family does not know that it is one.
+    scope: &'static str,
+    /// Where the file has what the family knows under its own prefix.
+    placement: Option<Placement>,
+    used: BTreeSet<String>,
+    skipped: BTreeSet<String>,
+    /// Where matrices are read before they are reordered.
+    scratch: Vec<f32>,
+    audit: Audit,
+}
+
+impl<'a> Weights<'a> {
+    /// Reads what all weight files declare, and refuses what cannot be loaded.
+    pub fn open(files: &'a ModelFiles, engine: &Engine, control: &'a Control<'a>) -> Result<Self, LoadError> {
+        let shards = shards::names(files)?;
+        let mut entries = BTreeMap::new();
+        let mut audit = Audit::default();
+        for (idx, shard) in shards.iter().enumerate() {
+            let (found, wrapper) = shards::open(files, shard)?;
+            if !wrapper.is_empty() {
+                audit.note_renamed("…", &format!("{wrapper}[…]"));
+            }
+            for (name, entry) in found {
+                for wrapper in names::WRAPPERS.iter().filter(|wrapper| name.contains(**wrapper)) {
+                    audit.note_renamed("…", &format!("{wrapper}…"));
+                }
+                entries.insert(names::without_wrappers(name), (idx, entry));
+            }
+        }
+        let mut weights = Self {
+            files,
+            control,
+            device: engine.device().clone(),
+            shards,
+            entries,
+            scope: "",
+            placement: None,
+            used: BTreeSet::new(),
+            skipped: BTreeSet::new(),
+            scratch: Vec::new(),
+            audit,
+        };
+        refuse::check(files, &weights.entries)?;
+        weights.check_memory(engine)?;
+        weights.audit.dtypes = weights.dtypes();
+        Ok(weights)
+    }
+
+    /// Lets `read` see only the tensors that begin with `scope`, without it: a model inside another.
+    pub fn within<R>(&mut self, scope: &'static str, read: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = (std::mem::replace(&mut self.scope, scope), self.placement.take());
+        let result = read(self);
+        (self.scope, self.placement) = outer;
+        result
+    }
+
+    /// Finds out what stands before the names of the body: `own` (such as `bert.`), nothing, or
+    /// what wrappers added. `anchor` is a body tensor that every such checkpoint has, without prefix.
+    /// Heads, whose names do not begin with `own`, are then looked for inside the wrappers and outside.
+    pub fn set_prefix(&mut self, own: &'static str, anchor: &str) {
+        let names = self.entries.keys().map(String::as_str).filter(|name| name.starts_with(self.scope));
+        self.placement = Placement::find(own, anchor, names);
+        // A part always stands in another place than the same model alone.
+        let renamed = self.placement.as_ref().filter(|_| self.scope.is_empty()).and_then(Placement::renamed);
+        if let Some((expected, found)) = renamed {
+            self.audit.note_renamed(&expected, &found);
+        }
+    }
+
+    /// Whether the checkpoint has this tensor under any of its names.
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// The shape the file declares for a tensor.
+    pub fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.find(name).map(|found| self.entries[&found].1.shape.as_slice())
+    }
+
+    /// A tensor the model cannot do without.
+    pub fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
+        let mut values = Vec::new();
+        self.read_into(&mut values, &[(name.to_owned(), shape.to_vec())])?;
+        Ok(Tensor::from_vec(values, shape, &self.device)?)
+    }
+
+    /// A tensor the model can do without; noted as absent when it is.
+    pub fn optional(&mut self, name: &str, shape: &[usize]) -> Result<Option<Tensor>, LoadError> {
+        if self.has(name) {
+            return self.tensor(name, shape).map(Some);
+        }
+        self.audit.absent.push(name.to_owned());
+        Ok(None)
+    }
+
+    /// Notes that a tensor is a copy of another one and is not needed.
+    pub fn skip(&mut self, name: &str) {
+        self.skipped.extend(self.find(name));
+    }
+
+    /// Notes that the checkpoint lacks something optional.
+    pub fn note_absent(&mut self, name: &str) {
+        self.audit.absent.push(name.to_owned());
+    }
+
+    /// Leaves a sentence for the user.
+    pub fn warn(&mut self, sentence: &str) {
+        self.audit.warnings.push(sentence.to_owned());
+    }
+
+    /// What was read and what was left over.
+    pub fn finish(mut self) -> Audit {
+        self.audit.n_loaded = self.used.len();
+        let role = |name: &String| match (self.used.contains(name), self.skipped.contains(name)) {
+            (true, _) => Role::Used,
+            (false, true) => Role::Skipped,
+            (false, false) => Role::Unexpected,
+        };
+        let fact = |(name, (_, entry)): (&String, &(usize, Entry))| TensorFact {
+            name: name.clone(),
+            dtype: entry.dtype_name.clone(),
+            shape: entry.shape.clone(),
+            role: role(name),
+        };
+        self.audit.tensors = self.entries.iter().map(fact).collect();
+        self.audit.unexpected = self
+            .entries
+            .keys()
+            .filter(|name| !self.used.contains(*name) && !self.skipped.contains(*name))
+            .cloned()
+            .collect();
+        self.audit
+    }
+
+    /// Reads tensors one after the other.
+    fn read_into(&mut self, values: &mut Vec<f32>, parts: &[(String, Vec<usize>)]) -> Result<(), LoadError> {
+        // All shapes are checked before anything of that size is allocated; a checked shape is
+        // backed by as many bytes in the file.
+        let mut found = Vec::with_capacity(parts.len());
+        for (name, shape) in parts {
+            found.push((self.checked(name, shape)?, shape.iter().product::<usize>()));
+        }
+        let n: usize = found.iter().map(|(_, n)| n).sum();
+        if values.is_empty() {
+            // Zeroed memory from the system costs nothing until it is read into. A table has room for a
+            // last whole panel, should it become one with an output map.
+            let room = match parts {
+                [(_, shape)] if shape.len() == 2 => Panels::padded(shape[0]) * shape[1],
+                _ => n,
+            };
+            *values = vec![0.0; room];
+            values.truncate(n);
+        } else {
+            values.resize(n, 0.0);
+        }
+        let mut rest = values.as_mut_slice();
+        for (name, n) in found {
+            let (part, after) = rest.split_at_mut(n);
+            rest = after;
+            (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
+            let (shard, entry) = &self.entries[&name];
+            read::fill(self.files, &self.shards[*shard], &name, entry, part)?;
+            self.audit.n_params += entry.n_values() as u64;
+            self.used.insert(name);
+        }
+        Ok(())
+    }
+
+    /// The name in the file, when the tensor is there with a usable type and the expected shape.
+    fn checked(&mut self, name: &str, shape: &[usize]) -> Result<String, LoadError> {
+        let path = || self.files.location();
+        let Some(found) = self.find(name) else {
+            return Err(LoadError::MissingTensor { name: name.to_owned(), path: path() });
+        };
+        let entry = &self.entries[&found].1;
+        if entry.dtype.is_none() {
+            return Err(LoadError::Dtype { name: found, dtype: entry.dtype_name.clone(), path: path() });
+        }
+        if entry.shape != shape {
+            let (found_shape, expected) = (entry.shape.clone(), shape.to_vec());
+            return Err(LoadError::WrongShape { name: found, found: found_shape, expected, path: path() });
+        }
+        for (new, old) in OLD_NAMES {
+            if name.ends_with(new) && found.ends_with(old) {
+                self.audit.note_renamed(&format!("….{new}"), &format!("….{old}"));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The name under which the file has a tensor that the family calls `name`.
+    fn find(&self, name: &str) -> Option<String> {
+        let placed = match &self.placement {
+            None => vec![format!("{}{name}", self.scope)],
+            Some(placement) => placement.candidates(name),
+        };
+        let old = placed.iter().flat_map(|placed| {
+            OLD_NAMES.iter().filter_map(|(new, old)| Some(format!("{}{old}", placed.strip_suffix(new)?)))
+        });
+        placed.iter().cloned().chain(old).find(|name| self.entries.contains_key(name))
+    }
+
+    /// Refuses a model that does not fit, before anything is allocated for it.
+    fn check_memory(&self, engine: &Engine) -> Result<(), LoadError> {
+        let Some(available) = engine.available_memory() else { return Ok(()) };
+        let mut seen = BTreeSet::new();
+        let sizes = self.entries.values().filter_map(|(shard, entry)| {
+            // Tied tensors are one tensor under two names.
+            let is_new = entry.dtype.is_some() && seen.insert((shard, entry.start, &entry.shape));
+            is_new.then(|| (entry.n_values() as u64).saturating_mul(size_of::<f32>() as u64))
+        });
+        // Every tensor once, and the largest again while a linear map is put in order.
+        let (total, largest) = sizes.fold((0u64, 0), |(sum, max), size| (sum.saturating_add(size), size.max(max)));
+        let needed = total.saturating_add(largest);
+        if needed > available {
+            return Err(LoadError::TooLarge { needed, available, path: self.files.location() });
+        }
+        Ok(())
+    }
+
+    fn dtypes(&self) -> Vec<(String, usize)> {
+        let mut counts = BTreeMap::<&str, usize>::new();
+        for (_, entry) in self.entries.values() {
+            *counts.entry(&entry.dtype_name).or_default() += 1;
+        }
+        counts.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()
+    }
+}

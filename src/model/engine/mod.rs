@@ -1,0 +1,74 @@
+//! Where a model computes: a thread pool of its own, so that the window keeps a core.
+
+mod memory;
+
+use std::sync::Arc;
+
+use candle_core::Device;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// Compute threads and device. Cheap to clone; clones share the threads.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    pool: Arc<ThreadPool>,
+    device: Device,
+    /// Bytes a model may take, whatever the system says.
+    memory_limit: Option<u64>,
+}
+
+impl Engine {
+    /// `threads` compute threads on the CPU; `None` is all cores but one, at least one.
+    ///
+    /// # Errors
+    /// When the system refuses to start the threads.
+    pub fn cpu(threads: Option<usize>) -> Result<Self, EngineError> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = threads.unwrap_or_else(|| cores.saturating_sub(1)).max(1);
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|idx| format!("compute-{idx}"))
+            .build()
+            .map_err(|error| EngineError(error.to_string()))?;
+        Ok(Self { pool: Arc::new(pool), device: Device::Cpu, memory_limit: None })
+    }
+
+    /// Refuses models that need more than so many bytes, instead of asking the system what is free.
+    #[must_use]
+    pub fn with_memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = Some(bytes);
+        self
+    }
+
+    /// Number of compute threads.
+    pub fn n_threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// What the work runs on, in words.
+    pub const fn device_name(&self) -> &'static str {
+        match self.device {
+            Device::Cpu => "cpu",
+            Device::Cuda(_) => "cuda",
+            Device::Metal(_) => "metal",
+        }
+    }
+
+    /// Runs `work` with the engine's threads as rayon's current ones.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(work)
+    }
+
+    /// Bytes that a new model may take; `None` when nobody knows.
+    pub(crate) fn available_memory(&self) -> Option<u64> {
+        self.memory_limit.or_else(|| memory::available().filter(|_| self.device.is_cpu()))
+    }
+
+    pub(crate) const fn device(&self) -> &Device {
+        &self.device
+    }
+}
+
+/// The system refused to start compute threads.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the compute threads could not be started: {0}")]
+pub struct EngineError(String);

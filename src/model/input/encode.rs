@@ -1,0 +1,280 @@
+//! An input made ready for one model: what the network reads, and what the capture says about it.
+
+use std::collections::BTreeMap;
+
+use super::{EncodedImage, EncodedText, ImageProcessor, ImageSource, Input, InputError, TextEncoder, open_picture};
+use crate::{
+    capture::{ImageInfo, InputInfo, Token},
+    ids::Side,
+    model::{LoadError, ModelError, checkpoint::ModelFiles},
+    spec::{ImageSpec, Modality, TextSpec},
+};
+
+/// What one forward pass reads.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    /// For the only tower, the encoder, or the vision tower.
+    pub(crate) source: Payload,
+    /// For the decoder or the text tower; `None` until the decoder has written it.
+    pub(crate) target: Option<Payload>,
+    /// Token sequences by side.
+    pub tokens: BTreeMap<Side, Vec<Token>>,
+    /// For captions and metadata.
+    pub input: InputInfo,
+    /// How patches lie on the picture.
+    pub image: Option<ImageInfo>,
+    /// Sentences the user must see, such as truncation.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Payload {
+    Text { ids: Vec<u32>, segments: Vec<u32> },
+    Image { pixels: Vec<f32>, size_px: (usize, usize) },
+}
+
+impl Payload {
+    /// Token ids of a single segment.
+    pub const fn ids(ids: Vec<u32>) -> Self {
+        Self::Text { ids, segments: Vec::new() }
+    }
+}
+
+/// How a model's input is prepared.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    modality: Modality,
+    /// Without a tokenizer only raw ids can be read.
+    pub encoder: Option<Box<TextEncoder>>,
+    processor: Option<ImageProcessor>,
+    /// What a decoder's text starts with.
+    pub start: Option<u32>,
+    /// What to call the tokens before patches.
+    pub prefix_labels: Vec<String>,
+    /// Fills a text up to the longest that the model reads (SigLIP's text tower).
+    pub padding: Option<u32>,
+}
+
+impl Reader {
+    /// Reads the tokenizer's and the image processor's files. A missing tokenizer is not an error
+    /// here: raw ids can still be run.
+    pub fn open(files: &ModelFiles, modality: &Modality) -> Result<Self, LoadError> {
+        let mut reader = Self {
+            modality: *modality,
+            encoder: None,
+            processor: None,
+            start: None,
+            prefix_labels: Vec::new(),
+            padding: None,
+        };
+        if modality.text().or(modality.target()).is_some() {
+            reader.encoder = match TextEncoder::from_files(files) {
+                Ok(encoder) => Some(Box::new(encoder)),
+                Err(InputError::MissingTokenizer) => None,
+                Err(error) => return Err(error.into()),
+            };
+        }
+        if let Some(image) = modality.image() {
+            reader.processor = Some(ImageProcessor::from_files(files, image.size_px)?);
+        }
+        Ok(reader)
+    }
+
+    /// Where the tokenizer and the image processor came from, and what the user must know about it.
+    pub fn source(&self) -> (String, Option<String>) {
+        let mut sources = Vec::new();
+        let mut warning = None;
+        if let Some(spec) = self.modality.text().or(self.modality.target()) {
+            match &self.encoder {
+                Some(encoder) => {
+                    warning = (encoder.n_vocab() > spec.n_vocab).then(|| {
+                        format!("The tokenizer has {} ids, but the model only {}", encoder.n_vocab(), spec.n_vocab)
+                    });
+                    sources.push(encoder.source());
+                }
+                None => {
+                    warning =
+                        Some("There is no tokenizer among the model's files, so it reads token ids only".to_owned());
+                }
+            }
+        }
+        sources.extend(self.processor.as_ref().map(ImageProcessor::source));
+        (if sources.is_empty() { "none".to_owned() } else { sources.join(", ") }, warning)
+    }
+
+    /// What to show for an id that the model predicts.
+    pub fn label(&self, id: u32) -> String {
+        match &self.encoder {
+            Some(encoder) if self.modality.target().is_some() => encoder.target_label(id),
+            Some(encoder) => encoder.decode_label(id),
+            None => format!("#{id}"),
+        }
+    }
+
+    /// Tokens of ids that a decoder reads.
+    pub fn decoder_tokens(&self, ids: &[u32]) -> Vec<Token> {
+        let mut tokens = match &self.encoder {
+            Some(encoder) => encoder.target_tokens(ids),
+            None => ids.iter().map(|&id| Token { text: format!("#{id}"), id: Some(id), ..Token::default() }).collect(),
+        };
+        if self.modality.target().is_some()
+            && let Some(first) = tokens.first_mut().filter(|token| token.id == self.start)
+        {
+            first.special = true;
+        }
+        tokens
+    }
+
+    pub fn encode(&self, input: &Input) -> Result<Encoded, ModelError> {
+        match (&self.modality, input) {
+            (Modality::Text(spec), Input::Text(_) | Input::Ids(_)) => self.text(input, spec, Side::Only),
+            (Modality::Image(spec), Input::Image(_) | Input::Pixels { .. }) => self.image(input, spec, Side::Only),
+            (Modality::TextToText { source, target }, Input::Pair { source: text, target: forced }) => {
+                let encoded = self.text(text, source, Side::Encoder)?;
+                self.with_forced(encoded, forced, target)
+            }
+            (Modality::TextToText { source, .. }, Input::Text(_) | Input::Ids(_)) => {
+                self.text(input, source, Side::Encoder)
+            }
+            (Modality::ImageToText { source, target }, Input::Pair { source: picture, target: forced }) => {
+                let encoded = self.image(picture, source, Side::Encoder)?;
+                self.with_forced(encoded, forced, target)
+            }
+            (Modality::ImageToText { source, .. }, Input::Image(_) | Input::Pixels { .. }) => {
+                self.image(input, source, Side::Encoder)
+            }
+            (Modality::ImageAndText { image, text }, Input::Pair { source: picture, target: words }) => {
+                let words = self.padded(self.text(words, text, Side::Text)?, words, text.n_ctx);
+                let mut encoded = self.image(picture, image, Side::Vision)?;
+                encoded.target = Some(words.source);
+                encoded.tokens.extend(words.tokens);
+                encoded.input.text = words.input.text;
+                encoded.notes.extend(words.notes);
+                Ok(encoded)
+            }
+            (Modality::ImageAndText { .. }, _) => {
+                Err(refuse("this model compares a picture with a text", "Give both a picture and a text"))
+            }
+            (_, Input::Pair { .. }) => {
+                Err(refuse("this model has no decoder, so it takes no target text", "Leave the target out"))
+            }
+            (Modality::Text(_) | Modality::TextToText { .. }, Input::Image(_) | Input::Pixels { .. }) => {
+                Err(refuse("this model reads text, not pictures", "Open a vision model for this picture"))
+            }
+            (Modality::Image(_) | Modality::ImageToText { .. }, Input::Text(_) | Input::Ids(_)) => {
+                Err(refuse("this model reads pictures, not text", "Open a text model for this text"))
+            }
+        }
+    }
+
+    fn text(&self, input: &Input, spec: &TextSpec, side: Side) -> Result<Encoded, ModelError> {
+        let TextSpec { n_ctx, n_vocab } = *spec;
+        let (encoded, info) = match (input, &self.encoder) {
+            (Input::Text(text), Some(encoder)) => {
+                let encoded = encoder.encode(text, n_ctx)?;
+                super::check_ids(&encoded.ids, n_vocab, n_ctx)?;
+                let (text, text_b) = (Some(text.text.clone()), text.text_b.clone());
+                (encoded, InputInfo { text, text_b, ..InputInfo::default() })
+            }
+            (Input::Text(_), None) => return Err(InputError::MissingTokenizer.into()),
+            (Input::Ids(ids), encoder) => {
+                (EncodedText::from_ids(ids, encoder.as_deref(), n_vocab, n_ctx)?, InputInfo::default())
+            }
+            _ => return Err(refuse("a text is needed here, not a picture", "")),
+        };
+        let EncodedText { ids, type_ids, tokens, notes } = encoded;
+        Ok(Encoded {
+            source: Payload::Text { ids, segments: type_ids },
+            target: None,
+            tokens: BTreeMap::from([(side, tokens)]),
+            input: info,
+            image: None,
+            notes,
+        })
+    }
+
+    fn image(&self, input: &Input, spec: &ImageSpec, side: Side) -> Result<Encoded, ModelError> {
+        let ImageSpec { patch_px, n_prefix, .. } = *spec;
+        let (encoded, name) = match (input, &self.processor) {
+            (Input::Image(source), Some(processor)) => {
+                (processor.encode(&open_picture(source)?, patch_px, n_prefix)?, Some(name_of(source)))
+            }
+            (Input::Pixels { data, size_px }, _) => {
+                // Checked here already: a size that lies would make as many tokens.
+                let expected = size_px.0.checked_mul(size_px.1).and_then(|n| n.checked_mul(3));
+                if expected != Some(data.len()) {
+                    return Err(refuse(
+                        &format!("{} pixel values are not 3 × {} × {}", data.len(), size_px.0, size_px.1),
+                        "Give the values of three channels, one after the other",
+                    ));
+                }
+                (EncodedImage::from_pixels(data.to_vec(), *size_px, patch_px, n_prefix), None)
+            }
+            _ => return Err(refuse("a picture is needed here, not a text", "")),
+        };
+        let EncodedImage { pixels, size_px, info, mut tokens, notes } = encoded;
+        for (token, label) in tokens.iter_mut().zip(&self.prefix_labels) {
+            token.text.clone_from(label);
+        }
+        Ok(Encoded {
+            source: Payload::Image { pixels, size_px },
+            target: None,
+            tokens: BTreeMap::from([(side, tokens)]),
+            input: InputInfo { image: name, ..InputInfo::default() },
+            image: Some(info),
+            notes,
+        })
+    }
+
+    /// A text as long as the model was trained to read; raw ids are read as they are.
+    fn padded(&self, mut encoded: Encoded, input: &Input, n_ctx: usize) -> Encoded {
+        if let (Some(id), Input::Text(_), Payload::Text { ids, .. }) = (self.padding, input, &mut encoded.source) {
+            let id = self.encoder.as_ref().and_then(|encoder| encoder.special_ids().pad).unwrap_or(id);
+            let token = Token { text: self.label(id), id: Some(id), special: true, ..Token::default() };
+            ids.resize(n_ctx, id);
+            encoded.tokens.values_mut().for_each(|tokens| tokens.resize(n_ctx, token.clone()));
+        }
+        encoded
+    }
+
+    /// An input with a text that the decoder is made to write. Raw ids are read as they are; a text is
+    /// read after the start token and without its end.
+    fn with_forced(&self, mut encoded: Encoded, forced: &Input, spec: &TextSpec) -> Result<Encoded, ModelError> {
+        let EncodedText { ids, tokens, notes, .. } = match (forced, &self.encoder) {
+            (Input::Text(text), Some(encoder)) => {
+                encoded.input.target = Some(text.text.clone());
+                encoder.encode_target(&text.text, spec.n_ctx)?
+            }
+            (Input::Text(_), None) => return Err(InputError::MissingTokenizer.into()),
+            (Input::Ids(ids), _) => {
+                EncodedText { ids: ids.clone(), tokens: self.decoder_tokens(ids), ..EncodedText::default() }
+            }
+            _ => return Err(refuse("the decoder needs a text, not a picture", "")),
+        };
+        super::check_ids(&ids, spec.n_vocab, spec.n_ctx)?;
+        encoded.tokens.insert(Side::Decoder, tokens);
+        encoded.notes.extend(notes);
+        encoded.target = Some(Payload::ids(ids));
+        Ok(encoded)
+    }
+}
+
+impl Encoded {
+    /// What the decoder or the text tower reads.
+    pub(crate) fn target(&self) -> Result<&Payload, ModelError> {
+        self.target.as_ref().ok_or_else(|| ModelError::internal("the decoder has nothing to read"))
+    }
+}
+
+fn refuse(summary: &str, details: &str) -> ModelError {
+    ModelError::Input { summary: summary.to_owned(), details: details.to_owned() }
+}
+
+fn name_of(source: &ImageSource) -> String {
+    match source {
+        ImageSource::Path(path) => {
+            path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+        }
+        ImageSource::Memory { name, .. } | ImageSource::Bundled(name) => name.clone(),
+    }
+}

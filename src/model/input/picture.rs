@@ -1,0 +1,171 @@
+//! Decoding pictures from files, the clipboard and the program itself, within limits.
+
+use std::{io::Cursor, path::Path, sync::Arc};
+
+use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits, metadata::Orientation};
+
+use super::{
+    ImageSource, InputError,
+    resample::{self, Rgb8},
+};
+use crate::{capture::RgbaBuffer, model::checkpoint::bundled};
+
+/// A decoded picture.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// What to call it: the file's name.
+    pub name: String,
+    /// For the screen: at its own resolution, or scaled down to `MAX_SHOWN_PX`.
+    pub shown: Arc<RgbaBuffer>,
+    /// Sentences the user should see.
+    pub notes: Vec<String>,
+    /// For the model, as PIL converts to RGB.
+    pub(super) rgb: Rgb8,
+}
+
+/// Longest side of the picture that is kept for the screen.
+pub const MAX_SHOWN_PX: usize = 4096;
+
+/// More than any camera's picture; larger ones are refused by their declared size.
+const MAX_MEGAPIXELS: u64 = 200;
+/// Larger files are no pictures that [`MAX_MEGAPIXELS`] allows.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Reads a picture.
+///
+/// # Errors
+/// When it does not exist, is no picture, is damaged, or is too large to decode.
+pub fn open_picture(source: &ImageSource) -> Result<Picture, InputError> {
+    match source {
+        ImageSource::Path(path) => {
+            let unreadable = |reason| InputError::UnreadablePicture { reason, path: path.clone() };
+            let file = std::fs::metadata(path).map_err(unreadable)?;
+            if file.is_dir() || file.len() > MAX_FILE_BYTES {
+                return Err(InputError::NotAPicture { name: path.display().to_string() });
+            }
+            let bytes = std::fs::read(path).map_err(unreadable)?;
+            decode(&bytes, &file_name(path), &path.display().to_string())
+        }
+        ImageSource::Bundled(name) => {
+            let bytes = bundled::sample(name).ok_or_else(|| InputError::UnknownSample(name.clone()))?;
+            decode(bytes, name, name)
+        }
+        ImageSource::Memory { name, pixels } => {
+            let (width, height) = (pixels.width, pixels.height);
+            if width == 0 || height == 0 || pixels.pixels.len() != 4 * width * height {
+                return Err(InputError::NotAPicture { name: name.clone() });
+            }
+            let rgb = pixels.pixels.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+            Ok(picture(name.clone(), Rgb8 { width, height, pixels: rgb }, Some(pixels), Vec::new()))
+        }
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// `full_name` is for messages.
+fn decode(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture, InputError> {
+    let full_name = || full_name.to_owned();
+    if is_cut_jpeg(bytes) {
+        return Err(InputError::DamagedPicture { reason: "its end is missing".to_owned(), name: full_name() });
+    }
+    let reader = ImageReader::new(Cursor::new(bytes))
+        .with_guessed_format()
+        .map_err(|_| InputError::NotAPicture { name: full_name() })?;
+    let Some(format) = reader.format() else {
+        return Err(InputError::NotAPicture { name: full_name() });
+    };
+    let failed = |error: ImageError| match error {
+        ImageError::Unsupported(_) => InputError::NotAPicture { name: full_name() },
+        other => InputError::DamagedPicture { reason: other.to_string(), name: full_name() },
+    };
+    let mut decoder = reader.into_decoder().map_err(failed)?;
+    // The declared size decides, before a byte is allocated for the pixels.
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > MAX_MEGAPIXELS * 1_000_000 {
+        return Err(InputError::HugePicture { width, height, limit: MAX_MEGAPIXELS, name: full_name() });
+    }
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(4 * MAX_MEGAPIXELS * 1_000_000 * 2);
+    decoder.set_limits(limits).map_err(failed)?;
+    let mut notes = Vec::new();
+    if decoder.orientation().is_ok_and(|orientation| orientation != Orientation::NoTransforms) {
+        notes.push(
+            "The file asks for the picture to be turned; the model saw it unturned, as in the reference".to_owned(),
+        );
+    }
+    let exact = (format == ImageFormat::Jpeg).then(|| decode_jpeg(bytes)).flatten();
+    let decoded = exact.map_or_else(|| DynamicImage::from_decoder(decoder), Ok).map_err(failed)?;
+    if width == 0 || height == 0 {
+        return Err(InputError::NotAPicture { name: full_name() });
+    }
+    let shown = decoded.color().has_alpha().then(|| RgbaBuffer {
+        width: width as usize,
+        height: height as usize,
+        pixels: decoded.to_rgba8().into_raw(),
+    });
+    Ok(picture(name.to_owned(), to_rgb(decoded), shown.map(Arc::new).as_ref(), notes))
+}
+
+/// Decodes a grey or coloured JPEG to the bytes that libjpeg-turbo, and so PIL, gives. The decoder of
+/// `image` differs by up to five grey levels, which a model sees; it remains for everything else
+/// (CMYK), and says what is wrong with a damaged file.
+fn decode_jpeg(bytes: &[u8]) -> Option<DynamicImage> {
+    let limit = (MAX_MEGAPIXELS * 1_000_000) as usize;
+    let decode = || {
+        let decoder = libjpeg_turbo_rs::Decoder::new(bytes)?.with_max_pixels(limit).with_stop_on_warning(true);
+        decoder.with_output_format(libjpeg_turbo_rs::PixelFormat::Rgb).decode_image()
+    };
+    // Of ten thousand damaged files one or two make it panic instead of saying so.
+    let decoded = std::panic::catch_unwind(decode).ok()?.ok()?;
+    image::RgbImage::from_raw(decoded.width as u32, decoded.height as u32, decoded.data).map(DynamicImage::ImageRgb8)
+}
+
+/// Whether a JPEG lacks the end-of-image marker behind its last scan. The decoder would fill what is
+/// missing with grey, and the model would see grey.
+fn is_cut_jpeg(bytes: &[u8]) -> bool {
+    let last = |marker: [u8; 2]| bytes.windows(2).rposition(|pair| pair == marker);
+    bytes.starts_with(&[0xFF, 0xD8, 0xFF]) && last([0xFF, 0xD9]) <= last([0xFF, 0xDA])
+}
+
+/// To eight bits and three channels as PIL does: alpha is dropped, of sixteen bits the upper eight count.
+fn to_rgb(decoded: DynamicImage) -> Rgb8 {
+    let (width, height) = (decoded.width() as usize, decoded.height() as usize);
+    let high = |value: u16| (value >> 8) as u8;
+    let pixels = match decoded {
+        DynamicImage::ImageRgb8(pixels) => pixels.into_raw(),
+        DynamicImage::ImageLuma16(pixels) => pixels.pixels().flat_map(|pixel| [high(pixel.0[0]); 3]).collect(),
+        DynamicImage::ImageLumaA16(pixels) => pixels.pixels().flat_map(|pixel| [high(pixel.0[0]); 3]).collect(),
+        DynamicImage::ImageRgb16(pixels) => pixels.pixels().flat_map(|pixel| pixel.0.map(high)).collect(),
+        DynamicImage::ImageRgba16(pixels) => {
+            pixels.pixels().flat_map(|pixel| [high(pixel.0[0]), high(pixel.0[1]), high(pixel.0[2])]).collect()
+        }
+        other => other.to_rgb8().into_raw(),
+    };
+    Rgb8 { width, height, pixels }
+}
+
+fn picture(name: String, rgb: Rgb8, rgba: Option<&Arc<RgbaBuffer>>, notes: Vec<String>) -> Picture {
+    let longest = rgb.width.max(rgb.height);
+    let shown = if longest > MAX_SHOWN_PX {
+        let scaled = |side: usize| (side * MAX_SHOWN_PX / longest).max(1);
+        Arc::new(opaque(&resample::resize(&rgb, scaled(rgb.width), scaled(rgb.height), resample::Filter::Box)))
+    } else {
+        rgba.map_or_else(|| Arc::new(opaque(&rgb)), Arc::clone)
+    };
+    Picture { name, shown, notes, rgb }
+}
+
+fn opaque(rgb: &Rgb8) -> RgbaBuffer {
+    let pixels = rgb.pixels.chunks_exact(3).flat_map(|pixel| [pixel[0], pixel[1], pixel[2], 255]).collect();
+    RgbaBuffer { width: rgb.width, height: rgb.height, pixels }
+}
+
+impl Picture {
+    /// Width and height of the picture as decoded.
+    pub const fn size_px(&self) -> (usize, usize) {
+        (self.rgb.width, self.rgb.height)
+    }
+}

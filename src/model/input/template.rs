@@ -1,0 +1,69 @@
+//! Where a family of tokenizers puts its special tokens.
+
+use tokenizers::{
+    Tokenizer,
+    processors::template::{SpecialToken, Template, TemplateProcessing},
+};
+
+use super::{convention::Convention, settings::Settings};
+
+/// Where special tokens go around one text and around two, by their roles.
+///
+/// Byte-level families are not here: their processors also trim spaces.
+fn templates(settings: &Settings) -> (String, String) {
+    let (single, pair) = match settings.convention {
+        Convention::Albert | Convention::Bert | Convention::DebertaV2 => {
+            ("cls_token $A sep_token", "cls_token $A sep_token $B:1 sep_token:1")
+        }
+        Convention::Camembert | Convention::MpNet | Convention::XlmRoberta => {
+            ("cls_token $A sep_token", "cls_token $A sep_token sep_token $B sep_token")
+        }
+        Convention::T5 => ("$A eos_token", "$A eos_token $B eos_token"),
+        Convention::Marian => ("$A eos_token", "$A $B eos_token"),
+        Convention::MBart => ("$A eos_token language", "$A $B eos_token language"),
+        Convention::MBart50 => ("language $A eos_token", "language $A $B eos_token"),
+        _ => {
+            let begins = matches!(settings.convention, Convention::Llama | Convention::Gemma);
+            let flag = |key, token, default| settings.flag(key).unwrap_or(default) && settings.token(token).is_some();
+            let begin = flag("add_bos_token", "bos_token", begins);
+            let end = flag("add_eos_token", "eos_token", false);
+            let around = |segment: &str, type_id: &str| {
+                let begin = if begin { format!("bos_token{type_id} ") } else { String::new() };
+                let end = if end { format!(" eos_token{type_id}") } else { String::new() };
+                format!("{begin}{segment}{type_id}{end}")
+            };
+            return (around("$A", ""), format!("{} {}", around("$A", ""), around("$B", ":1")));
+        }
+    };
+    (single.to_owned(), pair.to_owned())
+}
+
+/// What adds the special tokens; `language` is the code that mBART writes beside a text.
+///
+/// # Errors
+/// When the vocabulary lacks one of them.
+pub(super) fn processor(
+    settings: &Settings,
+    tokenizer: &Tokenizer,
+    language: &str,
+) -> Result<TemplateProcessing, String> {
+    let (single, pair) = templates(settings);
+    let mut tokens = Vec::new();
+    for role in ["bos_token", "eos_token", "sep_token", "cls_token", "language"] {
+        if !pair.contains(role) {
+            continue;
+        }
+        let text = match role {
+            "language" => language.to_owned(),
+            role => settings.token(role).map(|token| token.content).unwrap_or_default(),
+        };
+        let id = tokenizer.token_to_id(&text).ok_or_else(|| format!("it does not contain {text}"))?;
+        tokens.push(SpecialToken::new(role.to_owned(), vec![id], vec![text]).map_err(|error| error.to_string())?);
+    }
+    TemplateProcessing::builder()
+        .single(Template::try_from(single)?)
+        .pair(Template::try_from(pair)?)
+        .special_tokens(tokens)
+        .build()
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,188 @@
+//! The one transformer block that serves every family, and the stack of them.
+
+use std::sync::Arc;
+
+use candle_core::{D, Tensor};
+
+use super::{attention::Attention, pass::Pass, relative::RelativeBias, rotary::Rotary};
+use crate::{
+    ids::StackKind,
+    model::{
+        ModelError,
+        kernels::{self, Activation, Linear, Norm},
+        run::{At, Run, Site},
+    },
+    spec::{LayerSpec, StackSpec},
+};
+
+/// The norms around one branch of the residual stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Norms {
+    /// Of what the branch reads (GPT-2, vision transformers, LLaMA).
+    pub before: Option<Norm>,
+    /// Of what the branch adds (Gemma 2 and 3).
+    pub branch: Option<Norm>,
+    /// Of the stream after the addition (BERT).
+    pub after: Option<Norm>,
+}
+
+impl Norms {
+    pub fn pre(norm: Norm) -> Self {
+        Self { before: Some(norm), ..Self::default() }
+    }
+
+    pub fn post(norm: Norm) -> Self {
+        Self { after: Some(norm), ..Self::default() }
+    }
+
+    /// What the branch reads.
+    fn enter(&self, resid: &Tensor) -> candle_core::Result<Tensor> {
+        self.before.as_ref().map_or_else(|| Ok(resid.clone()), |norm| norm.forward(resid))
+    }
+
+    /// The stream with `map(x)` added, in one pass unless somebody changes what is added.
+    fn join(
+        &self,
+        map: &Linear,
+        x: &Tensor,
+        resid: &Tensor,
+        (site, at): (Site, At),
+        run: &mut Run<'_>,
+    ) -> Result<Tensor, ModelError> {
+        let resid = if self.branch.is_none() && !run.edits(site, at) {
+            map.forward_add(x, resid)?
+        } else {
+            let mut added = map.forward(x)?;
+            if let Some(norm) = &self.branch {
+                added = norm.forward(&added)?;
+            }
+            (resid + run.at(site, at, added)?)?
+        };
+        Ok(match &self.after {
+            Some(norm) => norm.forward(&resid)?,
+            None => resid,
+        })
+    }
+}
+
+/// Two linear maps around a non-linearity.
+#[derive(Debug)]
+pub(crate) struct Mlp {
+    /// `[d_model, d_mlp]`, or `[d_model, 2 · d_mlp]` with the gate first.
+    pub up: Linear,
+    pub activation: Activation,
+    /// Whether one half of the hidden layer, activated, scales the other.
+    pub gated: bool,
+    /// `[d_mlp, d_model]`.
+    pub down: Linear,
+}
+
+impl Mlp {
+    pub const fn plain(up: Linear, activation: Activation, down: Linear) -> Self {
+        Self { up, activation, gated: false, down }
+    }
+
+    /// The hidden layer; `down` maps it back to the stream.
+    pub fn forward(&self, x: &Tensor, run: &Run<'_>) -> candle_core::Result<Tensor> {
+        let hidden = self.up.forward(x)?;
+        if self.gated {
+            kernels::gated(&hidden, self.activation)
+        } else if run.is_differentiated() {
+            kernels::activation(&hidden, self.activation)
+        } else {
+            kernels::activation_in_place(hidden, self.activation)
+        }
+    }
+}
+
+/// Attention, cross-attention in a decoder, and MLP around a residual stream.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub attention: Attention,
+    pub attention_norms: Norms,
+    pub cross: Option<(Attention, Norms)>,
+    pub mlp: Mlp,
+    pub mlp_norms: Norms,
+    /// Whether attention and MLP read the same stream (GPT-NeoX, Phi-2).
+    pub parallel: bool,
+}
+
+impl Block {
+    /// A block without cross-attention whose MLP follows its attention.
+    pub const fn new(attention: Attention, attention_norms: Norms, mlp: Mlp, mlp_norms: Norms) -> Self {
+        Self { attention, attention_norms, cross: None, mlp, mlp_norms, parallel: false }
+    }
+
+    fn forward(&self, at: At, x: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        let entering = run.at(Site::ResidPre, at, x)?;
+        let z = self.attention.forward(at, &self.attention_norms.enter(&entering)?, pass, run)?;
+        let mut resid = self.attention_norms.join(&self.attention.out, &z, &entering, (Site::AttnOut, at), run)?;
+        run.checkpoint()?;
+        if let Some((attention, norms)) = &self.cross {
+            let at = At { stack: StackKind::Cross, layer: at.layer };
+            let z = attention.forward(at, &norms.enter(&resid)?, pass, run)?;
+            resid = norms.join(&attention.out, &z, &resid, (Site::AttnOut, at), run)?;
+        }
+        let resid = run.at(Site::ResidMid, at, resid)?;
+        let source = if self.parallel { &entering } else { &resid };
+        let hidden = self.mlp.forward(&self.mlp_norms.enter(source)?, run)?;
+        self.mlp_norms.join(&self.mlp.down, &hidden, &resid, (Site::MlpOut, at), run)
+    }
+}
+
+/// Blocks, what they share, and what follows the last of them.
+#[derive(Debug)]
+pub(crate) struct Stack {
+    pub kind: StackKind,
+    /// One per layer; layers may share one (ALBERT).
+    pub blocks: Vec<Arc<Block>>,
+    pub final_norm: Option<Norm>,
+    /// Rotary embeddings that attention layers refer to by index.
+    pub rotary: Vec<Rotary>,
+    /// The bias that all layers share.
+    pub bias: Option<RelativeBias>,
+}
+
+impl Stack {
+    /// Blocks with nothing shared.
+    pub fn new(kind: StackKind, blocks: Vec<Block>, final_norm: Option<Norm>) -> Self {
+        let blocks = blocks.into_iter().map(Arc::new).collect();
+        Self { kind, blocks, final_norm, rotary: Vec::new(), bias: None }
+    }
+
+    /// What the stack is; with cross-attention also what that is.
+    pub fn specs(&self) -> Vec<StackSpec> {
+        let spec = |kind, layers: Vec<&Attention>| StackSpec {
+            kind,
+            causal: layers.first().is_some_and(|attention| attention.causal),
+            layers: layers.iter().map(|attention| -> LayerSpec { attention.spec }).collect(),
+        };
+        let own = spec(self.kind, self.blocks.iter().map(|block| &block.attention).collect());
+        let cross: Vec<_> = self.blocks.iter().filter_map(|block| Some(&block.cross.as_ref()?.0)).collect();
+        if cross.is_empty() { vec![own] } else { vec![own, spec(StackKind::Cross, cross)] }
+    }
+
+    /// # Shapes
+    /// - `x`, result: `[n, d_model]`; the result is after the final norm
+    pub fn forward(&self, mut x: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        pass.prepare((&self.rotary, self.bias.as_ref()), x.dim(0)?, x.device())?;
+        for (layer, block) in self.blocks.iter().enumerate() {
+            run.checkpoint()?;
+            x = block.forward(At { stack: self.kind, layer }, x, pass, run)?;
+            run.layer_done();
+        }
+        run.checkpoint()?;
+        if let Some(norm) = &self.final_norm {
+            x = norm.forward(&x)?;
+        }
+        let x = run.at(Site::ResidFinal, At { stack: self.kind, layer: self.blocks.len() }, x)?;
+        check_finite(x)
+    }
+}
+
+/// A stream `[n, width]` that is a number everywhere.
+pub(crate) fn check_finite(x: Tensor) -> Result<Tensor, ModelError> {
+    // A single infinity reaches the sum, so one number tells.
+    let sum = x.sum_keepdim(D::Minus1)?.flatten_all()?.to_vec1::<f32>()?;
+    if sum.iter().all(|sum| sum.is_finite()) { Ok(x) } else { Err(ModelError::NotFinite { what: "output".to_owned() }) }
+}

@@ -1,0 +1,271 @@
+//! What a model says about its input: logits, and the most probable outcomes.
+
+use std::{iter::repeat_n, ops::Range, sync::Arc};
+
+use candle_core::Tensor;
+use rayon::prelude::*;
+
+use crate::{
+    capture::{Matrix, Prediction, PredictionItem, PredictionRow},
+    model::{
+        ModelError,
+        kernels::{self, Activation, Linear, Norm, with_values},
+        run::Logits,
+    },
+    spec::HeadKind,
+};
+
+/// Outcomes kept for each position.
+const N_TOP: usize = 5;
+/// The vocabulary is cut into multiples of this many outcomes. Whole panels of weights, and no power of
+/// two: rows that far apart would share their cache lines.
+const OUTCOMES_STEP: usize = 33 * 64;
+/// About how many logits exist at the same time, besides those that are kept.
+const LOGITS_AT_ONCE: usize = 4_000_000;
+/// Above this many logits only the last position is predicted, unless all logits are wanted.
+const MAX_PREDICTED: usize = 16_000_000;
+
+/// A prediction head: which positions it reads, what it makes of them, and a linear map to outcomes.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub kind: HeadKind,
+    pub reads: Reads,
+    pub transform: Transform,
+    /// To the vocabulary or the classes.
+    pub output: Linear,
+    /// Class names; `None` for heads over the vocabulary.
+    pub labels: Option<Vec<String>>,
+    /// Logits `x` become `cap · tanh(x / cap)` (Gemma 2).
+    pub softcap: Option<f32>,
+}
+
+/// Which positions of the stream a head reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// Each position for itself.
+    Each,
+    /// The first: CLS.
+    First,
+    /// The last.
+    Last,
+    /// The mean of all after `n_prefix` tokens (BEiT).
+    Mean { n_prefix: usize },
+    /// The first beside the mean of all after `n_prefix` tokens (DINOv2).
+    FirstAndMean { n_prefix: usize },
+    /// The first two side by side: CLS and distillation token (DeiT).
+    FirstTwo,
+}
+
+/// What happens between the stream and the last linear map, in this order.
+#[derive(Debug, Default)]
+pub(crate) struct Transform {
+    /// A factor (T5's tied output).
+    pub scale: Option<f32>,
+    pub dense: Option<Linear>,
+    pub activation: Option<Activation>,
+    pub norm: Option<Norm>,
+}
+
+/// What became of the head.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub logits: Option<Matrix>,
+    pub prediction: Option<Prediction>,
+    pub note: Option<String>,
+}
+
+impl Head {
+    /// A head that says what follows each position.
+    pub fn next_token(output: Linear) -> Self {
+        Self {
+            kind: HeadKind::NextToken,
+            reads: Reads::Each,
+            transform: Transform::default(),
+            output,
+            labels: None,
+            softcap: None,
+        }
+    }
+
+    /// A head that says which token stands at each position.
+    pub const fn masked_lm(dense: Linear, activation: Activation, norm: Norm, output: Linear) -> Self {
+        let transform = Transform { scale: None, dense: Some(dense), activation: Some(activation), norm: Some(norm) };
+        Self { kind: HeadKind::MaskedLm, reads: Reads::Each, transform, output, labels: None, softcap: None }
+    }
+
+    /// A head that names a class.
+    pub const fn class(
+        kind: HeadKind,
+        reads: Reads,
+        transform: Transform,
+        output: Linear,
+        labels: Vec<String>,
+    ) -> Self {
+        Self { kind, reads, transform, output, labels: Some(labels), softcap: None }
+    }
+
+    /// Logits of some positions of the stream; a head that reads no single positions has one row in any
+    /// case.
+    ///
+    /// # Shapes
+    /// - `x`: `[n, d_model]`, after the final norm
+    /// - result: `[rows.len(), n_vocab]` or `[1, classes]`
+    pub fn logits(&self, x: &Tensor, rows: Range<usize>) -> candle_core::Result<Tensor> {
+        self.cap(self.output.forward(&self.features(x, rows)?)?)
+    }
+
+    fn cap(&self, logits: Tensor) -> candle_core::Result<Tensor> {
+        match self.softcap {
+            Some(cap) => kernels::softcap(&logits, cap),
+            None => Ok(logits),
+        }
+    }
+
+    /// What the last linear map reads.
+    fn features(&self, x: &Tensor, rows: Range<usize>) -> candle_core::Result<Tensor> {
+        let n = x.dim(0)?;
+        let mean = |n_prefix: usize| x.narrow(0, n_prefix, n - n_prefix)?.mean_keepdim(0);
+        let mut x = match self.reads {
+            Reads::Each => x.narrow(0, rows.start, rows.len())?,
+            Reads::First => x.narrow(0, 0, 1)?,
+            Reads::Last => x.narrow(0, n - 1, 1)?,
+            Reads::Mean { n_prefix } => mean(n_prefix)?,
+            Reads::FirstAndMean { n_prefix } => Tensor::cat(&[x.narrow(0, 0, 1)?, mean(n_prefix)?], 1)?,
+            Reads::FirstTwo => x.narrow(0, 0, 2)?.reshape((1, 2 * x.dim(1)?))?,
+        };
+        let Transform { scale, dense, activation, norm } = &self.transform;
+        if let Some(scale) = scale {
+            x = (x * f64::from(*scale))?;
+        }
+        if let Some(dense) = dense {
+            x = dense.forward(&x)?;
+        }
+        if let Some(activation) = activation {
+            x = kernels::activation(&x, *activation)?;
+        }
+        match norm {
+            Some(norm) => norm.forward(&x),
+            None => Ok(x),
+        }
+    }
+
+    /// Logits and predictions as planned. `label` names a vocabulary id; `checkpoint` is called
+    /// between steps and may stop the work.
+    ///
+    /// # Shapes
+    /// - `x`: `[n, d_model]`, after the final norm
+    pub fn run(
+        &self,
+        x: &Tensor,
+        plan: Logits,
+        label: &dyn Fn(u32) -> String,
+        checkpoint: &dyn Fn() -> Result<(), ModelError>,
+    ) -> Result<Outcome, ModelError> {
+        let n = x.dim(0)?;
+        let labels = self.labels.as_ref();
+        let whole = self.reads != Reads::Each;
+        let n_outcomes = self.output.dims()?.1;
+        let mut outcome = Outcome::default();
+        let positions = match plan {
+            Logits::Skip => return Ok(outcome),
+            _ if whole => 0..1,
+            Logits::Predict if n * n_outcomes > MAX_PREDICTED => {
+                outcome.note = Some(format!("Only the last of {n} positions is predicted, to save time"));
+                n - 1..n
+            }
+            Logits::Predict | Logits::Keep => 0..n,
+        };
+        let mut ranking = vec![Ranking::default(); positions.len()];
+        let mut kept: Option<Arc<[f32]>> =
+            (plan == Logits::Keep).then(|| repeat_n(0.0, positions.len() * n_outcomes).collect());
+        let at_once = OUTCOMES_STEP * (LOGITS_AT_ONCE / (OUTCOMES_STEP * positions.len().max(1))).max(1);
+        // A part of the vocabulary at a time: the logits of all of it would be larger than the model's
+        // other activations together, and take too long to be stopped.
+        let features = self.features(x, positions.clone())?;
+        let mut start = 0;
+        while start < n_outcomes {
+            checkpoint()?;
+            let part = start..n_outcomes.min(start + at_once);
+            let logits = self.cap(self.output.columns(part.clone())?.forward(&features)?)?;
+            with_values(&logits, |values| {
+                rank(&mut ranking, values, start);
+                if let Some(kept) = kept.as_mut().and_then(Arc::get_mut) {
+                    let rows = kept.par_chunks_exact_mut(n_outcomes).zip(values.par_chunks_exact(part.len()));
+                    rows.for_each(|(kept, part_of_row)| kept[part.clone()].copy_from_slice(part_of_row));
+                }
+            })?;
+            start = part.end;
+        }
+        if let Some(kept) = kept {
+            outcome.logits = Some(Matrix::new(kept, [positions.len(), n_outcomes])?);
+        }
+        let class_label = |id: u32| labels.and_then(|labels| labels.get(id as usize)).cloned();
+        let item =
+            |(id, probability)| PredictionItem { id, label: class_label(id).unwrap_or_else(|| label(id)), probability };
+        let mut rows = Vec::with_capacity(ranking.len());
+        for (position, ranking) in positions.zip(ranking) {
+            let top = ranking.probabilities();
+            if top.iter().any(|(_, probability)| !probability.is_finite()) {
+                return Err(ModelError::NotFinite { what: "logits".to_owned() });
+            }
+            let position = (!whole).then_some(position);
+            rows.push(PredictionRow { position, top: top.into_iter().map(item).collect() });
+        }
+        outcome.prediction = Some(Prediction { kind: self.kind, rows });
+        Ok(outcome)
+    }
+}
+
+/// Takes the next logits of every row into account; `first` is the outcome of the first column.
+fn rank(ranking: &mut [Ranking], logits: &[f32], first: usize) {
+    let width = logits.len() / ranking.len().max(1);
+    let rows = logits.par_chunks_exact(width.max(1));
+    ranking.par_iter_mut().zip(rows).for_each(|(ranking, row)| ranking.add(row, first));
+}
+
+/// The largest logits of one position so far, and the normaliser of its softmax.
+#[derive(Clone, Debug, Default)]
+struct Ranking {
+    /// Outcome and logit, largest first.
+    best: Vec<(u32, f32)>,
+    /// `Σ exp(logit − largest)`; NaN as soon as a logit is.
+    sum: f32,
+}
+
+impl Ranking {
+    fn add(&mut self, logits: &[f32], first: usize) {
+        /// Logits looked at together: most groups have none that is large enough.
+        const GROUP: usize = 64;
+        let largest = |best: &[(u32, f32)]| best.first().map(|(_, logit)| *logit);
+        let before = largest(&self.best);
+        let mut least = if self.best.len() < N_TOP { f32::NEG_INFINITY } else { self.best[N_TOP - 1].1 };
+        for (group_idx, group) in logits.chunks(GROUP).enumerate() {
+            let max = group.iter().fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max });
+            if max <= least {
+                continue;
+            }
+            for (idx, &logit) in group.iter().enumerate() {
+                if logit > least {
+                    let at = self.best.partition_point(|(_, other)| *other >= logit);
+                    self.best.insert(at, ((first + group_idx * GROUP + idx) as u32, logit));
+                    self.best.truncate(N_TOP);
+                    if self.best.len() == N_TOP {
+                        least = self.best[N_TOP - 1].1;
+                    }
+                }
+            }
+        }
+        let max = largest(&self.best).unwrap_or(0.0);
+        self.sum = before.map_or(0.0, |before| self.sum * (before - max).exp()) + kernels::exp_sum(logits, max);
+    }
+
+    /// Outcomes and their softmax probabilities, best first.
+    fn probabilities(self) -> Vec<(u32, f32)> {
+        let max = self.best.first().map_or(0.0, |(_, logit)| *logit);
+        if self.best.is_empty() {
+            // Every logit is NaN or minus infinity.
+            return vec![(0, f32::NAN)];
+        }
+        self.best.into_iter().map(|(id, logit)| (id, (logit - max).exp() / self.sum)).collect()
+    }
+}

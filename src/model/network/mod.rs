@@ -1,0 +1,259 @@
+//! A whole model as the forward pass sees it: towers, how they are joined, and the head.
+
+pub(crate) mod attention;
+pub(crate) mod block;
+pub(crate) mod disentangled;
+pub(crate) mod embedding;
+pub(crate) mod head;
+pub(crate) mod interpolate;
+pub(crate) mod pass;
+pub(crate) mod recurrent;
+pub(crate) mod relative;
+pub(crate) mod rotary;
+pub(crate) mod similarity;
+
+use candle_core::Tensor;
+
+use self::{
+    block::Stack,
+    embedding::{Embedding, Table},
+    head::{Head, Outcome},
+    pass::{Cache, Pass},
+    recurrent::Recurrent,
+    similarity::{Similarity, TextPosition},
+};
+use crate::{
+    model::{
+        ModelError,
+        input::{Encoded, Payload},
+        kernels::Linear,
+        run::{Logits, Run},
+    },
+    spec::{HeadKind, Modality, StackSpec},
+};
+
+/// A model as the forward pass sees it.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub family: &'static str,
+    pub modality: Modality,
+    pub d_model: usize,
+    pub body: Body,
+    pub head: Option<Head>,
+}
+
+/// A sequence's way through a model.
+#[derive(Debug)]
+pub(crate) struct Tower {
+    pub embedding: Embedding,
+    pub stack: Stack,
+}
+
+/// How a model's towers are joined.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// Encoder-only, decoder-only, vision.
+    Single(Tower),
+    /// The decoder attends to the encoder's output, mapped to its width where the widths differ.
+    EncoderDecoder { encoder: Tower, bridge: Option<Linear>, decoder: Tower },
+    /// Picture and text apart, compared in the end.
+    TwoTowers { vision: Tower, text: Tower, similarity: Similarity },
+    /// A recurrent reader and writer with attention between them.
+    Recurrent(Box<Recurrent>),
+}
+
+/// The streams that heads read, `[n, d_model]` each, after the final norms.
+pub(crate) enum Streams {
+    One(Tensor),
+    /// `position` is where the text tower's summary stands.
+    Two {
+        vision: Tensor,
+        text: Tensor,
+        position: usize,
+    },
+}
+
+impl Streams {
+    /// The stream whose tokens are predicted.
+    pub const fn main(&self) -> &Tensor {
+        match self {
+            Self::One(stream) | Self::Two { text: stream, .. } => stream,
+        }
+    }
+}
+
+impl Tower {
+    fn forward(&self, input: &Payload, mut pass: Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        run.checkpoint()?;
+        let first = pass.cache.as_ref().map_or(0, |cache| cache.n);
+        let (x, grid) = self.embedding.forward(input, first)?;
+        pass.grid = grid;
+        self.stack.forward(x, &mut pass, run)
+    }
+}
+
+impl Network {
+    /// Brings an output that shares its weights with a token embedding into the order in which it is
+    /// multiplied fastest, and lets every embedding that shares it read from there: reordering it in
+    /// each run would take as long as the product.
+    pub fn tie(&mut self) -> candle_core::Result<()> {
+        let Some(head) = &mut self.head else { return Ok(()) };
+        let embeddings = match &mut self.body {
+            Body::Single(tower) => vec![tower.embedding.words()],
+            Body::EncoderDecoder { encoder, decoder, .. } => {
+                vec![encoder.embedding.words(), decoder.embedding.words()]
+            }
+            Body::TwoTowers { text, .. } => vec![text.embedding.words()],
+            Body::Recurrent(recurrent) => vec![Some(&mut recurrent.words.word)],
+        };
+        let shared = |table: &&mut Table| table.rows().is_ok_and(|rows| head.output.shares(rows));
+        let tables: Vec<&mut Table> = embeddings.into_iter().flatten().filter(shared).collect();
+        let Some(table) = tables.first() else { return Ok(()) };
+        head.output = Linear::owning(table.rows()?, head.output.bias.clone())?;
+        for table in tables {
+            *table = Table::Tied(Linear { bias: None, ..head.output.clone() });
+        }
+        Ok(())
+    }
+
+    /// The attention stacks, in forward order.
+    pub fn stacks(&self) -> Vec<StackSpec> {
+        match &self.body {
+            Body::Single(tower) => tower.stack.specs(),
+            Body::EncoderDecoder { encoder, decoder, .. } => {
+                encoder.stack.specs().into_iter().chain(decoder.stack.specs()).collect()
+            }
+            Body::TwoTowers { vision, text, .. } => {
+                vision.stack.specs().into_iter().chain(text.stack.specs()).collect()
+            }
+            Body::Recurrent(recurrent) => vec![recurrent.stack()],
+        }
+    }
+
+    /// All towers on a complete input.
+    pub fn forward(&self, input: &Encoded, run: &mut Run<'_>) -> Result<Streams, ModelError> {
+        match &self.body {
+            Body::Single(tower) => Ok(Streams::One(tower.forward(&input.source, Pass::default(), run)?)),
+            Body::EncoderDecoder { .. } | Body::Recurrent(_) => {
+                let memory = self.encode(&input.source, run)?;
+                Ok(Streams::One(self.decode(input.target()?, Some(&memory), None, run)?))
+            }
+            Body::TwoTowers { vision, text, similarity } => {
+                let words = input.target()?;
+                let position = match words {
+                    Payload::Text { ids, .. } => similarity.reads.of(ids),
+                    Payload::Image { .. } => return Err(ModelError::internal("the text tower was given a picture")),
+                };
+                let vision = vision.forward(&input.source, Pass::default(), run)?;
+                Ok(Streams::Two { vision, text: text.forward(words, Pass::default(), run)?, position })
+            }
+        }
+    }
+
+    /// What is predicted, if anything.
+    pub fn head_kind(&self) -> Option<HeadKind> {
+        match &self.body {
+            Body::TwoTowers { .. } => Some(HeadKind::Similarity),
+            _ => self.head.as_ref().map(|head| head.kind),
+        }
+    }
+
+    /// Logits and predictions as planned. `label` names a vocabulary id.
+    pub fn predict(
+        &self,
+        streams: &Streams,
+        plan: Logits,
+        label: &dyn Fn(u32) -> String,
+        run: &mut Run<'_>,
+    ) -> Result<Outcome, ModelError> {
+        match (&self.body, &self.head) {
+            (Body::TwoTowers { similarity, .. }, _) if plan != Logits::Skip => {
+                similarity.outcome(&self.logits(streams, 0, run)?, plan)
+            }
+            (Body::Single(_) | Body::EncoderDecoder { .. } | Body::Recurrent(_), Some(head)) => {
+                head.run(streams.main(), plan, label, &|| run.checkpoint())
+            }
+            _ => Ok(Outcome::default()),
+        }
+    }
+
+    /// Logits of one position, or of the whole input where the head sees it as a whole.
+    pub fn logits(&self, streams: &Streams, row: usize, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        if let (Body::TwoTowers { similarity, .. }, Streams::Two { vision, text, position }) = (&self.body, streams) {
+            return similarity.logits(vision, (text, *position), run);
+        }
+        let x = streams.main();
+        match &self.head {
+            None => Err(ModelError::Edit("it has no head, so there is no logit to differentiate".to_owned())),
+            Some(_) if row >= x.dim(0)? => Err(ModelError::Edit(format!("there is no position {row}"))),
+            Some(head) => Ok(head.logits(x, row..row + 1)?),
+        }
+    }
+
+    /// What to call the tokens before the patches of a picture.
+    pub fn prefix_labels(&self) -> candle_core::Result<Vec<String>> {
+        match &self.body {
+            Body::Single(tower)
+            | Body::EncoderDecoder { encoder: tower, .. }
+            | Body::TwoTowers { vision: tower, .. }
+                if let Embedding::Patches(patches) = &tower.embedding =>
+            {
+                patches.prefix_labels()
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// What fills up a text that must have the model's full length.
+    pub const fn padding(&self) -> Option<u32> {
+        match &self.body {
+            Body::TwoTowers { similarity: Similarity { reads: TextPosition::Last { padding }, .. }, .. } => {
+                Some(*padding)
+            }
+            _ => None,
+        }
+    }
+
+    /// The encoder's output, as the decoder sees it.
+    pub fn encode(&self, source: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        let (encoder, bridge) = match &self.body {
+            Body::EncoderDecoder { encoder, bridge, .. } => (encoder, bridge),
+            Body::Recurrent(recurrent) => return recurrent.encode(source, run),
+            Body::Single(_) | Body::TwoTowers { .. } => {
+                return Err(ModelError::internal("this model has no encoder of its own"));
+            }
+        };
+        let memory = encoder.forward(source, Pass::default(), run)?;
+        Ok(match bridge {
+            Some(bridge) => bridge.forward(&memory)?,
+            None => memory,
+        })
+    }
+
+    /// Length from which the writing tower turns all its queries and keys by other angles (LongRoPE).
+    pub fn turns_change_at(&self) -> Option<usize> {
+        let (Body::Single(tower) | Body::EncoderDecoder { decoder: tower, .. } | Body::TwoTowers { text: tower, .. }) =
+            &self.body
+        else {
+            return None;
+        };
+        tower.stack.rotary.iter().find_map(|rotary| Some(rotary.beyond.as_ref()?.0 + 1))
+    }
+
+    /// The tower that writes, on new tokens after those in the cache.
+    pub fn decode(
+        &self,
+        tokens: &Payload,
+        memory: Option<&Tensor>,
+        cache: Option<&mut Cache>,
+        run: &mut Run<'_>,
+    ) -> Result<Tensor, ModelError> {
+        let tower = match &self.body {
+            Body::Single(tower) | Body::EncoderDecoder { decoder: tower, .. } | Body::TwoTowers { text: tower, .. } => {
+                tower
+            }
+            Body::Recurrent(recurrent) => return recurrent.decode(tokens, &mut Pass::decoding(memory, cache), run),
+        };
+        tower.forward(tokens, Pass::decoding(memory, cache), run)
+    }
+}

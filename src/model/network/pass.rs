@@ -1,0 +1,89 @@
+//! What the layers of one stack share during one pass: positions, turns, biases, the encoder's output,
+//! and the keys and values of earlier passes while a text is generated.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use candle_core::{Device, Result, Tensor};
+
+use super::{relative::RelativeBias, rotary::Rotary};
+use crate::model::{kernels::Turns, run::At};
+
+/// Keys and values `[n, kv_heads, d_head]` of the positions so far, by stack and layer.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    layers: BTreeMap<At, (Tensor, Tensor)>,
+    /// A recurrent writer's state after them.
+    pub state: Option<Tensor>,
+    /// Positions so far.
+    pub n: usize,
+}
+
+/// One pass of a stack.
+#[derive(Default)]
+pub(crate) struct Pass<'a> {
+    /// The encoder's final stream `[n_key, d_encoder]`, for cross-attention.
+    pub memory: Option<&'a Tensor>,
+    /// Present while a text is generated.
+    pub cache: Option<&'a mut Cache>,
+    /// Rows and columns of patches, for biases between them.
+    pub grid: Option<(usize, usize)>,
+    /// One per rotary embedding of the stack.
+    pub turns: Vec<Turns>,
+    /// The stack's shared bias, `[heads, n_query or 1, n_key]`.
+    pub bias: Option<Tensor>,
+    positions: Range<usize>,
+}
+
+impl<'a> Pass<'a> {
+    /// A decoder's pass.
+    pub fn decoding(memory: Option<&'a Tensor>, cache: Option<&'a mut Cache>) -> Self {
+        Self { memory, cache, ..Self::default() }
+    }
+
+    /// Works out what depends on the positions of `n` new tokens: turns of a stack's rotary embeddings, and
+    /// the bias that its layers share.
+    pub fn prepare(
+        &mut self,
+        (rotary, bias): (&[Rotary], Option<&RelativeBias>),
+        n: usize,
+        device: &Device,
+    ) -> Result<()> {
+        let first = self.cache.as_ref().map_or(0, |cache| cache.n);
+        self.positions = first..first + n;
+        self.turns = rotary.iter().map(|rotary| rotary.turns(self.positions.clone())).collect();
+        self.bias = bias.map(|bias| self.bias_of(bias, n, first + n, device)).transpose()?;
+        Ok(())
+    }
+
+    /// A bias for queries at the last `n_query` of `n_key` positions.
+    pub fn bias_of(&self, bias: &RelativeBias, n_query: usize, n_key: usize, device: &Device) -> Result<Tensor> {
+        bias.tensor(n_key - n_query..n_key, n_key, self.grid, device)
+    }
+
+    /// New keys and values after those of earlier passes.
+    pub fn extend(&mut self, at: At, k: Tensor, v: Tensor) -> Result<(Tensor, Tensor)> {
+        let Some(cache) = &mut self.cache else { return Ok((k, v)) };
+        let joined = match cache.layers.get(&at) {
+            Some((old_k, old_v)) => (Tensor::cat(&[old_k, &k], 0)?, Tensor::cat(&[old_v, &v], 0)?),
+            None => (k, v),
+        };
+        cache.layers.insert(at, joined.clone());
+        Ok(joined)
+    }
+
+    /// Keys and values of the encoder's stream, computed once while a text is generated.
+    pub fn remember(
+        &mut self,
+        at: At,
+        compute: impl FnOnce(&Tensor) -> Result<(Tensor, Tensor)>,
+    ) -> Result<(Tensor, Tensor)> {
+        let Some(memory) = self.memory else { candle_core::bail!("cross-attention needs an encoder") };
+        let Some(cache) = &mut self.cache else { return compute(memory) };
+        if let Some(known) = cache.layers.get(&at) {
+            return Ok(known.clone());
+        }
+        let computed = compute(memory)?;
+        cache.layers.insert(at, computed.clone());
+        Ok(computed)
+    }
+}

@@ -1,0 +1,214 @@
+//! Translation before transformers: a bidirectional GRU reads, a GRU with attention writes (`RNNsearch`,
+//! Bahdanau et al. 2015). The writer's state before each token is the query, the reader's states are keys
+//! and values.
+
+use candle_core::{Result as CandleResult, Tensor};
+
+use super::{block::check_finite, embedding::TextEmbedding, pass::Pass};
+use crate::{
+    ids::StackKind,
+    model::{
+        ModelError,
+        input::Payload,
+        kernels::{self, Activation, Linear},
+        run::{At, Row, Run, Site},
+    },
+    spec::{LayerSpec, StackSpec},
+};
+
+/// The only attention there is.
+const ATTENTION: At = At { stack: StackKind::Cross, layer: 0 };
+
+/// A gated recurrent unit (Cho et al. 2014), with the reset gate on the state's product as in cuDNN and
+/// PyTorch.
+#[derive(Debug)]
+pub(crate) struct Gru {
+    /// Of the input, `[d_in, 3 · d_state]`: reset, update, new.
+    pub input: Linear,
+    /// Of the state, `[d_state, 3 · d_state]`.
+    pub state: Linear,
+}
+
+impl Gru {
+    /// The next state `[1, d_state]`; `input` `[1, 3 · d_state]` is what [`Self::input`] made of the input.
+    fn step(&self, input: &Tensor, state: &Tensor) -> CandleResult<Tensor> {
+        let d = state.dim(1)?;
+        let (x, h) = (input, self.state.forward(state)?);
+        let gate = |idx: usize| sigmoid(&(x.narrow(1, idx * d, d)? + h.narrow(1, idx * d, d)?)?);
+        let (reset, update) = (gate(0)?, gate(1)?);
+        let new = (x.narrow(1, 2 * d, d)? + (reset * h.narrow(1, 2 * d, d)?)?)?.tanh()?;
+        &new + (update * (state - &new)?)?
+    }
+}
+
+fn sigmoid(x: &Tensor) -> CandleResult<Tensor> {
+    ((x * 0.5)?.tanh()? * 0.5)? + 0.5
+}
+
+/// How well a state of the reader fits a state of the writer.
+#[derive(Debug)]
+pub(crate) enum Score {
+    /// `energy · tanh(query(s) + key(h))` (Bahdanau et al. 2015). No product of a query and a key, so none
+    /// are recorded.
+    Additive { query: Linear, key: Linear, energy: Linear },
+    /// `s · h` (Luong et al. 2015).
+    Dot,
+    /// `query(s) · h` (Luong et al. 2015).
+    Bilinear { query: Linear },
+}
+
+/// The whole model but its head.
+#[derive(Debug)]
+pub(crate) struct Recurrent {
+    /// Of both languages.
+    pub words: TextEmbedding,
+    pub forward: Gru,
+    pub backward: Gru,
+    /// From the backward reader's last state to the writer's first.
+    pub bridge: Linear,
+    pub score: Score,
+    pub writer: Gru,
+    /// From state, context and word to what the head reads.
+    pub readout: Linear,
+    pub spec: LayerSpec,
+}
+
+impl Recurrent {
+    /// The one stack.
+    pub fn stack(&self) -> StackSpec {
+        StackSpec { kind: ATTENTION.stack, layers: vec![self.spec], causal: false }
+    }
+
+    /// The reader's states: forward and backward side by side.
+    ///
+    /// # Shapes
+    /// - result: `[n_key, d_head]`
+    pub fn encode(&self, source: &Payload, run: &Run<'_>) -> Result<Tensor, ModelError> {
+        let x = self.embed(source, 0)?;
+        let n = x.dim(0)?;
+        let half = self.spec.d_head / 2;
+        let read = |gru: &Gru, order: &mut dyn Iterator<Item = usize>| -> Result<Vec<Tensor>, ModelError> {
+            let gates = gru.input.forward(&x)?;
+            let mut state = Tensor::zeros((1, half), x.dtype(), x.device())?;
+            let mut states = Vec::with_capacity(n);
+            for position in order {
+                run.checkpoint()?;
+                state = gru.step(&gates.narrow(0, position, 1)?, &state)?;
+                states.push(state.clone());
+            }
+            Ok(states)
+        };
+        let forward = read(&self.forward, &mut (0..n))?;
+        let mut backward = read(&self.backward, &mut (0..n).rev())?;
+        backward.reverse();
+        Ok(Tensor::cat(&[Tensor::cat(&forward, 0)?, Tensor::cat(&backward, 0)?], 1)?)
+    }
+
+    /// What the head reads, for each token that the writer reads.
+    ///
+    /// # Shapes
+    /// - `memory` of the pass: `[n_key, d_head]`
+    /// - result: `[n_query, d_readout]`
+    pub fn decode(&self, target: &Payload, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        let Some(memory) = pass.memory else { return Err(ModelError::internal("the writer has nothing to attend to")) };
+        let words = self.embed(target, pass.cache.as_ref().map_or(0, |cache| cache.n))?;
+        let n_query = words.dim(0)?;
+        let mut state = match pass.cache.as_mut().and_then(|cache| cache.state.take()) {
+            Some(state) => state,
+            None => self.first_state(memory)?,
+        };
+        let (keys, values) = pass.remember(ATTENTION, |memory| {
+            let keys = match &self.score {
+                Score::Additive { key, .. } => key.forward(memory)?,
+                Score::Dot | Score::Bilinear { .. } => memory.clone(),
+            };
+            Ok((keys.unsqueeze(0)?, memory.unsqueeze(0)?))
+        })?;
+        let keys = if matches!(self.score, Score::Additive { .. }) { keys } else { run.at(Site::K, ATTENTION, keys)? };
+        let values = run.at(Site::V, ATTENTION, values)?;
+        let tap = run.tap(ATTENTION, (1, n_query, keys.dim(1)?), keys.device())?;
+        let mut rows = Rows::default();
+        let mut features = Vec::with_capacity(n_query);
+        for idx in 0..n_query {
+            run.checkpoint()?;
+            let row = Row { idx, of: n_query };
+            let scores = run.row(Site::Scores, ATTENTION, row, self.scores(&state, &keys, row, &mut rows, run)?)?;
+            rows.scores.push(scores.clone());
+            let mut pattern = run.row(Site::Pattern, ATTENTION, row, kernels::softmax(&scores, false)?)?;
+            if let Some(tap) = &tap {
+                pattern = (pattern + tap.narrow(1, idx, 1)?)?;
+            }
+            let context = kernels::attend(&pattern, &values, false)?.unsqueeze(0)?;
+            let context = run.row(Site::Z, ATTENTION, row, context)?;
+            rows.pattern.push(pattern);
+            rows.z.push(context.clone());
+            let (word, context) = (words.narrow(0, idx, 1)?, context.squeeze(0)?);
+            let gates = self.writer.input.forward(&Tensor::cat(&[&word, &context], 1)?)?;
+            state = self.writer.step(&gates, &state)?;
+            features.push(Tensor::cat(&[&state, &context, &word], 1)?);
+        }
+        run.layer_done();
+        rows.record(run)?;
+        if let Some(cache) = &mut pass.cache {
+            cache.state = Some(state);
+        }
+        let read = kernels::activation(&self.readout.forward(&Tensor::cat(&features, 0)?)?, Activation::Tanh)?;
+        check_finite(read)
+    }
+
+    /// One row of scores, `[1, 1, n_key]`.
+    fn scores(
+        &self,
+        state: &Tensor,
+        keys: &Tensor,
+        row: Row,
+        rows: &mut Rows,
+        run: &Run<'_>,
+    ) -> Result<Tensor, ModelError> {
+        let query = match &self.score {
+            Score::Additive { query, energy, .. } => {
+                let hidden = query.forward(state)?.broadcast_add(&keys.squeeze(0)?)?.tanh()?;
+                return Ok(energy.forward(&hidden)?.reshape((1, 1, keys.dim(1)?))?);
+            }
+            Score::Dot => state.clone(),
+            Score::Bilinear { query } => query.forward(state)?,
+        };
+        let query = run.row(Site::Q, ATTENTION, row, query.unsqueeze(0)?)?;
+        rows.q.push(query.clone());
+        Ok(kernels::scores(&query, keys, self.spec.scale, false)?)
+    }
+
+    fn first_state(&self, memory: &Tensor) -> CandleResult<Tensor> {
+        let half = self.spec.d_head / 2;
+        self.bridge.forward(&memory.narrow(0, 0, 1)?.narrow(1, half, half)?.contiguous()?)?.tanh()
+    }
+
+    fn embed(&self, input: &Payload, first: usize) -> Result<Tensor, ModelError> {
+        match input {
+            Payload::Text { ids, segments } => self.words.forward(ids, segments, first),
+            Payload::Image { .. } => Err(ModelError::internal("a recurrent network was given a picture")),
+        }
+    }
+}
+
+/// What is recorded row by row.
+#[derive(Default)]
+struct Rows {
+    q: Vec<Tensor>,
+    scores: Vec<Tensor>,
+    pattern: Vec<Tensor>,
+    z: Vec<Tensor>,
+}
+
+impl Rows {
+    fn record(&self, run: &mut Run<'_>) -> Result<(), ModelError> {
+        let sites =
+            [(Site::Q, &self.q), (Site::Scores, &self.scores), (Site::Pattern, &self.pattern), (Site::Z, &self.z)];
+        for (site, rows) in sites {
+            if !rows.is_empty() && run.records(site, ATTENTION) {
+                run.record(site, ATTENTION, &Tensor::cat(rows, 1)?)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,337 @@
+//! One run's bookkeeping: at every site it applies edits, taps the pattern for gradients, records,
+//! and between steps asks whether to go on.
+//!
+//! With an empty plan every call hands its tensor back untouched, so recording cannot change numbers.
+
+mod plan;
+mod progress;
+mod site;
+pub(crate) mod uniformity;
+
+use std::collections::BTreeMap;
+
+use candle_core::{DType, Device, Tensor, Var};
+
+pub use self::{
+    plan::{Choice, Edit, Generation, Logits, RunPlan},
+    progress::{Control, Progress, Stage, uninterrupted},
+    site::{Site, Sites},
+};
+use crate::{
+    capture::{LayerCapture, Matrix, PerHead, StackCapture},
+    ids::StackKind,
+    model::{ModelError, kernels::share},
+    spec::StackSpec,
+};
+
+/// Where in the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct At {
+    pub stack: StackKind,
+    pub layer: usize,
+}
+
+pub(crate) struct Run<'a> {
+    plan: &'a RunPlan,
+    control: &'a Control<'a>,
+    /// Layers of all stacks together; cross-attention belongs to its decoder's layers.
+    n_layers: usize,
+    n_done: usize,
+    /// Bytes that patterns, scores and biases may still take.
+    budget: u64,
+    n_omitted: usize,
+    stacks: BTreeMap<StackKind, StackCapture>,
+    /// The bias that all layers of a stack share, so that they also share its storage.
+    shared_bias: Option<(StackKind, PerHead)>,
+    /// One zero per pattern value, added to the pattern: their gradients are the pattern's.
+    taps: Option<Vec<(At, Var)>>,
+}
+
+/// One row of a site whose rows come one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub idx: usize,
+    /// How many rows there will be.
+    pub of: usize,
+}
+
+/// What a run recorded.
+pub(crate) struct Recorded {
+    pub stacks: Vec<StackCapture>,
+    /// Layers whose patterns or scores were over the budget.
+    pub n_omitted: usize,
+    pub taps: Vec<(At, Var)>,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(plan: &'a RunPlan, stacks: &[StackSpec], with_taps: bool, control: &'a Control<'a>) -> Self {
+        let empty = |spec: &StackSpec| {
+            let layers = vec![LayerCapture::default(); spec.layers.len()];
+            (spec.kind, StackCapture { kind: spec.kind, layers, resid_final: None })
+        };
+        let own_layers = stacks.iter().filter(|spec| spec.kind != StackKind::Cross || stacks.len() == 1);
+        Self {
+            plan,
+            control,
+            n_layers: own_layers.map(|spec| spec.layers.len()).sum(),
+            n_done: 0,
+            budget: plan.pattern_budget_bytes,
+            n_omitted: 0,
+            stacks: stacks.iter().map(empty).collect(),
+            shared_bias: None,
+            taps: with_taps.then(Vec::new),
+        }
+    }
+
+    /// Between steps: reports progress and stops if asked to.
+    pub fn checkpoint(&self) -> Result<(), ModelError> {
+        Ok((self.control)(Progress { stage: Stage::Forward, done: self.n_done, total: self.n_layers })?)
+    }
+
+    /// One more layer has run.
+    pub const fn layer_done(&mut self) {
+        self.n_done += 1;
+    }
+
+    /// Whether this run does anything at a site. Callers skip building a view that nobody looks at.
+    pub fn needs(&self, site: Site, at: At) -> bool {
+        self.records(site, at) || self.edits(site, at)
+    }
+
+    /// Whether gradients will be asked for, so that every value must stay as it is.
+    pub const fn is_differentiated(&self) -> bool {
+        self.taps.is_some()
+    }
+
+    /// Whether this run changes anything at a site.
+    pub fn edits(&self, site: Site, at: At) -> bool {
+        self.plan.edits.iter().any(|edit| touches(edit, site, at))
+    }
+
+    /// Passes a site's value on, after edits, tap and recording.
+    pub fn at(&mut self, site: Site, at: At, mut x: Tensor) -> Result<Tensor, ModelError> {
+        let plan = self.plan;
+        for edit in plan.edits.iter().filter(|edit| touches(edit, site, at)) {
+            x = apply(edit, &x)?;
+        }
+        if site == Site::Pattern
+            && let Some(tap) = self.tap(at, x.dims3()?, x.device())?
+        {
+            x = (x + tap)?;
+        }
+        if self.records(site, at) {
+            self.record(site, at, &x)?;
+        }
+        Ok(x)
+    }
+
+    /// Passes one row `[heads, 1, width]` on, after edits. It is neither tapped nor recorded: that is done
+    /// for all rows together, by [`Self::tap`] and [`Self::record`].
+    pub fn row(&self, site: Site, at: At, row: Row, mut x: Tensor) -> Result<Tensor, ModelError> {
+        for edit in self.plan.edits.iter().filter(|edit| touches(edit, site, at)) {
+            if let Some(edit) = of_row(edit, row)? {
+                x = apply(&edit, &x)?;
+            }
+        }
+        Ok(x)
+    }
+
+    /// Zeros to add to a pattern of this shape, if gradients are asked for.
+    pub fn tap(&mut self, at: At, dims: (usize, usize, usize), device: &Device) -> Result<Option<Tensor>, ModelError> {
+        let Some(taps) = &mut self.taps else { return Ok(None) };
+        let tap = Var::zeros(dims, DType::F32, device)?;
+        let zeros = tap.as_tensor().clone();
+        taps.push((at, tap));
+        Ok(Some(zeros))
+    }
+
+    /// Keeps the bias of a layer whose queries and keys are kept, so that its scores can be recomputed.
+    pub fn keep_bias(&mut self, at: At, bias: &Tensor, shared: bool) -> Result<(), ModelError> {
+        if !self.records(Site::Q, at) {
+            return Ok(());
+        }
+        let known = self.shared_bias.as_ref().filter(|(stack, _)| shared && *stack == at.stack);
+        let kept = if let Some((_, kept)) = known {
+            kept.clone()
+        } else {
+            let bytes = 4 * bias.elem_count() as u64;
+            if bytes > self.budget {
+                return Ok(());
+            }
+            self.budget -= bytes;
+            let kept = PerHead::new(share(bias)?, bias.dims3()?.into())?;
+            if shared {
+                self.shared_bias = Some((at.stack, kept.clone()));
+            }
+            kept
+        };
+        if let Some(layer) = self.layer(at) {
+            layer.bias = Some(kept);
+        }
+        Ok(())
+    }
+
+    pub fn finish(self) -> Recorded {
+        // In the order in which stacks are shown, which is that of their kinds.
+        Recorded {
+            stacks: self.stacks.into_values().collect(),
+            n_omitted: self.n_omitted,
+            taps: self.taps.unwrap_or_default(),
+        }
+    }
+
+    fn layer(&mut self, at: At) -> Option<&mut LayerCapture> {
+        self.stacks.get_mut(&at.stack)?.layers.get_mut(at.layer)
+    }
+
+    /// Whether this run keeps a site.
+    pub fn records(&self, site: Site, at: At) -> bool {
+        let in_layer = || self.plan.layers.as_ref().is_none_or(|layers| layers.contains(&at.layer));
+        self.plan.sites.contains(site) && (site == Site::ResidFinal || in_layer())
+    }
+
+    /// Keeps a site, as long as patterns and scores are within the budget.
+    pub fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
+        if matches!(site, Site::Scores | Site::Pattern) {
+            let bytes = 4 * x.elem_count() as u64;
+            if bytes > self.budget {
+                self.n_omitted += 1;
+                return Ok(());
+            }
+            self.budget -= bytes;
+        }
+        let per_head = |x: &Tensor| -> Result<_, ModelError> { Ok(Some(PerHead::new(share(x)?, x.dims3()?.into())?)) };
+        let matrix = |x: &Tensor| -> Result<_, ModelError> { Ok(Some(Matrix::new(share(x)?, x.dims2()?.into())?)) };
+        if site == Site::ResidFinal {
+            if let Some(stack) = self.stacks.get_mut(&at.stack) {
+                stack.resid_final = matrix(x)?;
+            }
+            return Ok(());
+        }
+        let Some(slot) = self.layer(at) else { return Ok(()) };
+        match site {
+            Site::Q => slot.q = per_head(x)?,
+            Site::K => slot.k = per_head(x)?,
+            Site::V => slot.v = per_head(x)?,
+            Site::Scores => slot.scores = per_head(x)?,
+            Site::Pattern => slot.pattern = per_head(x)?,
+            Site::Z => slot.z = per_head(x)?,
+            Site::ResidPre => slot.resid_pre = matrix(x)?,
+            // A capture has no place for these; they exist for edits.
+            Site::AttnOut | Site::ResidMid | Site::MlpOut | Site::ResidFinal => {}
+        }
+        Ok(())
+    }
+}
+
+fn touches(edit: &Edit, at_site: Site, at: At) -> bool {
+    let here = |stack: StackKind, layer: usize| stack == at.stack && layer == at.layer;
+    match *edit {
+        Edit::AblateHead { stack, layer, .. } => at_site == Site::Z && here(stack, layer),
+        Edit::SetPattern { stack, layer, .. } => at_site == Site::Pattern && here(stack, layer),
+        Edit::HideToken { side, .. } => at_site == Site::Scores && at.stack.key_side() == side,
+        Edit::Patch { site, stack, layer, .. } => {
+            site == at_site && stack == at.stack && (layer == at.layer || at_site == Site::ResidFinal)
+        }
+    }
+}
+
+/// What an edit of a whole site does to one of its rows, if anything.
+fn of_row(edit: &Edit, row: Row) -> Result<Option<Edit>, ModelError> {
+    let one = |value: &Matrix, idx: usize| {
+        let values = value
+            .row(idx)
+            .ok_or_else(|| ModelError::Edit(format!("{} rows are needed, not {}", row.of, value.n_rows())))?;
+        Ok::<_, ModelError>(Matrix::new(values.to_vec(), [1, values.len()])?)
+    };
+    Ok(match edit {
+        Edit::AblateHead { .. } | Edit::HideToken { .. } => Some(edit.clone()),
+        Edit::SetPattern { stack, layer, head, pattern } => {
+            if pattern.n_rows() != row.of {
+                return Err(ModelError::Edit(format!("{} rows are needed, not {}", row.of, pattern.n_rows())));
+            }
+            let pattern = one(pattern, row.idx)?;
+            Some(Edit::SetPattern { stack: *stack, layer: *layer, head: *head, pattern })
+        }
+        Edit::Patch { site, stack, layer, head, positions, value } => {
+            if let Some(position) = positions.iter().find(|position| **position >= row.of) {
+                return Err(ModelError::Edit(format!("there is no position {position} among {}", row.of)));
+            }
+            let idx = positions.iter().position(|position| *position == row.idx);
+            let value = idx.map(|idx| one(value, idx)).transpose()?;
+            value.map(|value| Edit::Patch {
+                site: *site,
+                stack: *stack,
+                layer: *layer,
+                head: *head,
+                positions: vec![0],
+                value,
+            })
+        }
+    })
+}
+
+fn apply(edit: &Edit, x: &Tensor) -> Result<Tensor, ModelError> {
+    match edit {
+        Edit::AblateHead { head, .. } => {
+            let (_, n, d) = x.dims3()?;
+            replace(x, Some(*head), &(0..n).collect::<Vec<_>>(), &vec![0.0; n * d], d)
+        }
+        Edit::SetPattern { head, pattern, .. } => {
+            let (_, n_query, _) = x.dims3()?;
+            let rows: Vec<_> = (0..n_query).collect();
+            replace(x, Some(*head), &rows, pattern.as_slice(), pattern.n_cols())
+        }
+        Edit::HideToken { position, .. } => {
+            let n_key = x.dims3()?.2;
+            let mut mask = vec![0.0f32; n_key];
+            let Some(hidden) = mask.get_mut(*position) else {
+                return Err(ModelError::Edit(format!("there is no token {position} among {n_key}")));
+            };
+            *hidden = f32::NEG_INFINITY;
+            Ok(x.broadcast_add(&Tensor::from_vec(mask, (1, 1, n_key), x.device())?)?)
+        }
+        Edit::Patch { head, positions, value, .. } => replace(x, *head, positions, value.as_slice(), value.n_cols()),
+    }
+}
+
+/// `x` with some rows (of one head) replaced; the gradient of what was replaced is zero.
+fn replace(
+    x: &Tensor,
+    head: Option<usize>,
+    positions: &[usize],
+    values: &[f32],
+    n_cols: usize,
+) -> Result<Tensor, ModelError> {
+    let dims = x.dims();
+    let (n_heads, n_rows, width) = match (dims, head) {
+        (&[n_rows, width], None) => (1, n_rows, width),
+        (&[n_heads, n_rows, width], Some(_)) => (n_heads, n_rows, width),
+        (_, None) => return Err(ModelError::Edit("this site needs a head".to_owned())),
+        (_, Some(_)) => return Err(ModelError::Edit("this site has no heads".to_owned())),
+    };
+    let head = head.unwrap_or(0);
+    if head >= n_heads {
+        return Err(ModelError::Edit(format!("there is no head {head} among {n_heads}")));
+    }
+    if n_cols != width || values.len() != positions.len() * width {
+        return Err(ModelError::Edit(format!(
+            "{} rows of {width} values are needed, not {} values in rows of {n_cols}",
+            positions.len(),
+            values.len()
+        )));
+    }
+    let mut mask = vec![0u8; n_heads * n_rows * width];
+    let mut full = vec![0.0f32; n_heads * n_rows * width];
+    for (idx, &position) in positions.iter().enumerate() {
+        if position >= n_rows {
+            return Err(ModelError::Edit(format!("there is no position {position} among {n_rows}")));
+        }
+        let start = (head * n_rows + position) * width;
+        mask[start..start + width].fill(1);
+        full[start..start + width].copy_from_slice(&values[idx * width..(idx + 1) * width]);
+    }
+    let mask = Tensor::from_vec(mask, dims, x.device())?;
+    let full = Tensor::from_vec(full, dims, x.device())?;
+    Ok(mask.where_cond(&full, &x.contiguous()?)?)
+}

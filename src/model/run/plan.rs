@@ -1,0 +1,130 @@
+//! What a run may record, and what it may change. Plain data: shapes are checked when it is run.
+
+use super::{Site, Sites};
+use crate::{
+    capture::Matrix,
+    ids::{Side, StackKind},
+};
+
+/// What becomes of the model's head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Logits {
+    /// It does not run: no prediction.
+    Skip,
+    /// The most probable outcomes are kept.
+    #[default]
+    Predict,
+    /// All logits are kept too.
+    Keep,
+}
+
+/// What one run records and changes.
+#[derive(Clone, Debug)]
+pub struct RunPlan {
+    /// What to record. Sites a capture has no place for are ignored.
+    pub sites: Sites,
+    /// Layers to record; `None` is all of them.
+    pub layers: Option<Vec<usize>>,
+    /// Bytes that recorded patterns and scores may take together. Layers that would exceed it are
+    /// left out; they can be recomputed from q and k.
+    pub pattern_budget_bytes: u64,
+    /// What becomes of the model's head.
+    pub logits: Logits,
+    /// Changes, in order.
+    pub edits: Vec<Edit>,
+    /// How a decoder writes when it is given no target; a text model continues its input only when this
+    /// is present.
+    pub generate: Option<Generation>,
+}
+
+impl Default for RunPlan {
+    fn default() -> Self {
+        Self {
+            sites: Sites::standard(),
+            layers: None,
+            pattern_budget_bytes: 768 << 20,
+            logits: Logits::default(),
+            edits: Vec::new(),
+            generate: None,
+        }
+    }
+}
+
+/// A change of the forward pass. Everything downstream follows, gradients included.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Edit {
+    /// One head adds nothing: its `z` is zero.
+    AblateHead {
+        /// Which stack.
+        stack: StackKind,
+        /// Layer, from 0.
+        layer: usize,
+        /// Query head, from 0.
+        head: usize,
+    },
+    /// One head attends as given.
+    SetPattern {
+        /// Which stack.
+        stack: StackKind,
+        /// Layer, from 0.
+        layer: usize,
+        /// Query head, from 0.
+        head: usize,
+        /// `[n_query, n_key]`; taken as it is, so rows should sum to one.
+        pattern: Matrix,
+    },
+    /// No query of any layer can attend to this token.
+    HideToken {
+        /// Whose token.
+        side: Side,
+        /// Position, from 0.
+        position: usize,
+    },
+    /// Rows of a site take values from elsewhere, such as another run.
+    Patch {
+        /// Where.
+        site: Site,
+        /// Which stack.
+        stack: StackKind,
+        /// Layer, from 0; not used by `ResidFinal`.
+        layer: usize,
+        /// Which head of a per-head site; `None` for the others.
+        head: Option<usize>,
+        /// Rows to replace.
+        positions: Vec<usize>,
+        /// One row per position.
+        value: Matrix,
+    },
+}
+
+/// How a text is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Generation {
+    /// At most this many tokens.
+    pub max_new_tokens: usize,
+    /// How each token is chosen.
+    pub choice: Choice,
+}
+
+/// How the next token is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Choice {
+    /// Always the most probable one.
+    #[default]
+    Greedy,
+    /// By chance, from the most probable tokens that together have the probability `top_p`.
+    Sample {
+        /// Logits are divided by it; above 1 more adventurous, below 1 less.
+        temperature: f64,
+        /// In `0..=1`; 1 is all tokens.
+        top_p: f64,
+        /// The same seed writes the same text.
+        seed: u64,
+    },
+}
+
+impl Default for Generation {
+    fn default() -> Self {
+        Self { max_new_tokens: 64, choice: Choice::Greedy }
+    }
+}

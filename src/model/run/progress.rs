@@ -1,0 +1,56 @@
+//! How long work inside the model reports progress and learns that it should stop.
+
+use crate::model::Cancelled;
+
+/// How far a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub stage: Stage,
+    /// Steps finished.
+    pub done: usize,
+    /// Steps in all.
+    pub total: usize,
+}
+
+/// What a job is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Reading weights; steps are tensors.
+    Load,
+    /// Reading a capture file; steps are MiB.
+    Open,
+    /// Tokenising or preparing the picture.
+    Encode,
+    /// The forward pass; steps are layers.
+    Forward,
+    /// Writing a text; steps are tokens.
+    Generate,
+    /// Projecting; steps are heads.
+    Project,
+    /// Writing a file.
+    Write,
+}
+
+impl Stage {
+    /// What the status bar says.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Load => "Reading weights",
+            Self::Open => "Reading MiB",
+            Self::Encode => "Preparing input",
+            Self::Forward => "Running layer",
+            Self::Generate => "Writing token",
+            Self::Project => "Projecting head",
+            Self::Write => "Writing file",
+        }
+    }
+}
+
+/// Called between steps: takes note of the progress, and answers whether to go on.
+pub type Control<'a> = dyn Fn(Progress) -> Result<(), Cancelled> + Sync + 'a;
+
+/// A [`Control`] that never stops the work.
+pub fn uninterrupted(_: Progress) -> Result<(), Cancelled> {
+    Ok(())
+}

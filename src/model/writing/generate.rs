@@ -1,0 +1,192 @@
+//! Writes a text token by token, with the keys and values of earlier tokens kept.
+//!
+//! Nothing is recorded on the way: the finished text is run once more as a whole, so that every map is
+//! one rectangle and has the numbers of an ordinary forward pass.
+
+use std::{
+    borrow::Cow,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use candle_core::Tensor;
+use candle_transformers::generation::{LogitsProcessor, Sampling};
+
+use super::Decoding;
+use crate::{
+    capture::Generated,
+    ids::Side,
+    model::{
+        ModelError,
+        input::{Encoded, Payload, Reader},
+        network::{Network, head::Head, pass::Cache},
+        run::{Choice, Control, Generation, Progress, Run, RunPlan, Sites, Stage},
+    },
+    spec::{HeadKind, Modality},
+};
+
+/// The input with what the model writes, if it is to write. Edits do not take part: they show what would
+/// change about a given text.
+pub(crate) fn complete<'a>(
+    network: &Network,
+    (reader, rules): (&Reader, &Decoding),
+    input: &'a Encoded,
+    plan: &RunPlan,
+    control: &Control<'_>,
+) -> Result<(Cow<'a, Encoded>, Option<Generated>), ModelError> {
+    let (side, n_ctx, prompt) = match (&network.modality, &input.source) {
+        (modality, source) if input.target.is_none() && modality.target().is_some() => {
+            let Some(start) = rules.start else {
+                return Err(input_error(
+                    "the model's files do not say which token the decoder's text starts with",
+                    "Give a target text",
+                ));
+            };
+            let n_ctx = modality.target().map_or(0, |target| target.n_ctx);
+            if let (Some(_), Payload::Text { ids, .. }) = (classes(network), source) {
+                // A classifier reads its input twice: the decoder one token later.
+                let shifted = std::iter::once(start).chain(ids.iter().copied()).take(ids.len().min(n_ctx)).collect();
+                return Ok((Cow::Owned(with_ids(input, reader, Side::Decoder, shifted)), None));
+            }
+            (Side::Decoder, n_ctx, vec![start])
+        }
+        (Modality::Text(spec), Payload::Text { ids, .. }) if plan.generate.is_some() => {
+            (Side::Only, spec.n_ctx, ids.clone())
+        }
+        _ => return Ok((Cow::Borrowed(input), None)),
+    };
+    let writer = Writer { network, rules, plan: plan.generate.unwrap_or_default(), n_ctx, control };
+    let Written { ids, probabilities, ended } =
+        writer.write(&prompt, (side == Side::Decoder).then_some(&input.source))?;
+    let first = prompt.len();
+    let mut input = with_ids(input, reader, side, [prompt, ids].concat());
+    if !ended {
+        input.notes.push(format!("The text was cut after {} new tokens", probabilities.len()));
+    }
+    Ok((Cow::Owned(input), Some(Generated { side, first, probabilities })))
+}
+
+/// The input whose decoder, or whose only tower, reads `ids`.
+fn with_ids(input: &Encoded, reader: &Reader, side: Side, ids: Vec<u32>) -> Encoded {
+    let mut input = input.clone();
+    let tokens = input.tokens.entry(side).or_default();
+    // The prompt's own tokens know more (spans) than their ids tell.
+    let known = tokens.len();
+    tokens.extend(reader.decoder_tokens(&ids).into_iter().skip(known));
+    let payload = Payload::ids(ids);
+    if side == Side::Decoder {
+        input.target = Some(payload);
+    } else {
+        input.source = payload;
+    }
+    input
+}
+
+/// The classes that the head tells apart, if it is no head over the vocabulary.
+fn classes(network: &Network) -> Option<&Vec<String>> {
+    network.head.as_ref()?.labels.as_ref()
+}
+
+/// What was written after a prompt.
+struct Written {
+    /// Without the token that ended it.
+    ids: Vec<u32>,
+    /// What the model gave each of them.
+    probabilities: Vec<f32>,
+    /// Whether the model ended the text itself.
+    ended: bool,
+}
+
+/// Everything about the writing of one text but the text.
+struct Writer<'a> {
+    network: &'a Network,
+    rules: &'a Decoding,
+    plan: Generation,
+    n_ctx: usize,
+    control: &'a Control<'a>,
+}
+
+impl Writer<'_> {
+    /// Continues `prompt`, attending to `source` where there is an encoder, until a token that ends the
+    /// text or a limit.
+    fn write(&self, prompt: &[u32], source: Option<&Payload>) -> Result<Written, ModelError> {
+        let head = self.head()?;
+        let limit = self.plan.max_new_tokens.min(self.n_ctx.saturating_sub(prompt.len()));
+        let rules = self.rules;
+        let silent = RunPlan { sites: Sites::NONE, ..RunPlan::default() };
+        let done = AtomicUsize::new(0);
+        // Layers ask whether to go on; the progress that is shown is that of the tokens.
+        let control = |_: Progress| {
+            (self.control)(Progress { stage: Stage::Generate, done: done.load(Ordering::Relaxed), total: limit })
+        };
+        let new_run = || Run::new(&silent, &[], false, &control);
+        let memory = source.map(|source| self.network.encode(source, &mut new_run())).transpose()?;
+        let mut choose = LogitsProcessor::from_sampling(seed(self.plan.choice), sampling(self.plan.choice));
+        let mut cache = Cache::default();
+        let mut read = prompt.to_vec();
+        let mut written = Written { ids: Vec::new(), probabilities: Vec::new(), ended: false };
+        while written.ids.len() < limit {
+            done.store(written.ids.len(), Ordering::Relaxed);
+            let next = read[cache.n..].to_vec();
+            let n = next.len();
+            let stream = self.network.decode(&Payload::ids(next), memory.as_ref(), Some(&mut cache), &mut new_run())?;
+            cache.n += n;
+            let mut logits = head.logits(&stream, n - 1..n)?.flatten_all()?.to_vec1::<f32>()?;
+            rules.restrict(&mut logits, &read, prompt.len(), written.ids.len() + 1 == limit);
+            let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            if logits.iter().any(|logit| logit.is_nan()) || largest == f32::INFINITY {
+                return Err(ModelError::NotFinite { what: "logits".to_owned() });
+            }
+            let sum: f64 = logits.iter().map(|logit| f64::from(logit - largest).exp()).sum();
+            // When the rules leave nothing, the text ends.
+            let id = if largest.is_finite() {
+                choose.sample(&Tensor::new(logits.as_slice(), stream.device())?)?
+            } else {
+                0
+            };
+            written.ended = !largest.is_finite() || rules.end.contains(&id);
+            if written.ended {
+                break;
+            }
+            written.probabilities.push((f64::from(logits[id as usize] - largest).exp() / sum) as f32);
+            written.ids.push(id);
+            read.push(id);
+            if self.network.turns_change_at() == Some(cache.n + 1) {
+                // Keys so far were turned as in a short text, so the long text starts afresh.
+                cache = Cache::default();
+            }
+        }
+        Ok(written)
+    }
+
+    fn head(&self) -> Result<&Head, ModelError> {
+        self.network.head.as_ref().filter(|head| head.kind == HeadKind::NextToken).ok_or_else(|| {
+            let is_pair = self.network.modality.target().is_some();
+            let advice = if is_pair { "Give a target text, or open" } else { "Open" };
+            input_error(
+                "this checkpoint has no head that predicts the next token, so it cannot write",
+                &format!("{advice} a checkpoint with a language-model head"),
+            )
+        })
+    }
+}
+
+fn input_error(summary: &str, details: &str) -> ModelError {
+    ModelError::Input { summary: summary.to_owned(), details: details.to_owned() }
+}
+
+const fn seed(choice: Choice) -> u64 {
+    match choice {
+        Choice::Greedy => 0,
+        Choice::Sample { seed, .. } => seed,
+    }
+}
+
+/// A temperature near zero leaves only the most probable token.
+fn sampling(choice: Choice) -> Sampling {
+    match choice {
+        Choice::Sample { temperature, top_p, .. } if temperature >= 1e-3 && top_p > 0.0 => {
+            Sampling::TopP { p: top_p, temperature }
+        }
+        Choice::Greedy | Choice::Sample { .. } => Sampling::ArgMax,
+    }
+}

@@ -1,0 +1,7 @@
+//! How a model writes: the next token again and again, under the rules of its checkpoint.
+
+mod decoding;
+mod generate;
+
+pub(crate) use decoding::Decoding;
+pub(crate) use generate::complete;
