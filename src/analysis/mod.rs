@@ -7,4 +7,5 @@ pub mod edges;
 mod eigen;
 pub mod laws;
 pub mod projection;
+pub mod reading;
 pub mod stats;

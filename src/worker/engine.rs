@@ -3,8 +3,8 @@
 use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
-    EventKind, Failure, Generation, HubEngine, Input, JobControl, LoadedModel, ModelSource, Progress, Request, Stage,
-    Stop, capture_file, thread::Engine,
+    AnalysisEngine, EventKind, Failure, Generation, HubEngine, Input, JobControl, LoadedModel, ModelSource, Progress,
+    Request, Stage, Stop, capture_file, thread::Engine,
 };
 use crate::{
     analysis::projection::{self, ProjectionOptions},
@@ -155,6 +155,8 @@ impl Engine for ModelEngine {
             Request::Run { model, input, generation, .. } => self.run(model, &input, generation, control),
             Request::Project { capture, stack, options, .. } => self.project(&capture, stack, options, control),
             Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),
+            // Whoever has only this thread gets the same answers.
+            Request::Read(_) => AnalysisEngine::default().answer(request, control),
             Request::PlanDownload(_) | Request::Download(_) => HubEngine::default().answer(request, control),
             Request::Export(request) => match export::write(&request) {
                 Ok(path) => Ok(EventKind::Exported(path)),

@@ -1,9 +1,10 @@
-//! The background threads and their protocol: one named thread that owns the model and one for
-//! downloads, closed enums of requests and events, cooperative cancellation, and a boundary that turns a
+//! The background threads and their protocol: one named thread that owns the model, one for
+//! downloads and one that reads captures, closed enums of requests and events, cooperative cancellation, and a boundary that turns a
 //! panic into a message.
 //!
 //! No egui here, and candle only through [`crate::model`].
 
+mod analyst;
 mod capture_file;
 mod engine;
 mod hub;
@@ -12,6 +13,7 @@ mod queue;
 mod thread;
 mod workers;
 
+pub use analyst::{AnalysisEngine, Analyst};
 pub use engine::ModelEngine;
 pub use hub::HubEngine;
 pub use protocol::{

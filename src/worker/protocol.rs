@@ -3,7 +3,10 @@
 use std::{borrow::Cow, path::PathBuf, sync::Arc};
 
 use crate::{
-    analysis::projection::{Projection, ProjectionOptions},
+    analysis::{
+        projection::{Projection, ProjectionOptions},
+        reading::store::{Answer, Key, Want},
+    },
     capture::Capture,
     export::ExportRequest,
     ids::{DocumentId, JobId, ModelId, PaneId, StackKind},
@@ -55,6 +58,8 @@ pub enum Request {
         /// How.
         options: ProjectionOptions,
     },
+    /// Read patterns and what follows from them; each answer is told when it is there.
+    Read(Vec<Want>),
     /// Write a file.
     Export(ExportRequest),
     /// List the models in the local Hugging Face cache.
@@ -74,6 +79,8 @@ pub enum Lane {
     Run(DocumentId),
     /// Projecting for a pane.
     Project(PaneId),
+    /// Reading captures.
+    Analysis,
     /// Writing files.
     Export,
     /// Dropping models.
@@ -99,6 +106,7 @@ impl Request {
             Self::Run { document, .. } => Lane::Run(*document),
             Self::Project { pane, .. } => Lane::Project(*pane),
             Self::Forget(_) => Lane::Forget,
+            Self::Read(_) => Lane::Analysis,
             Self::Export(_) => Lane::Export,
             Self::ListCached => Lane::Catalog,
             Self::PlanDownload(_) | Self::Download(_) => Lane::Download,
@@ -141,6 +149,10 @@ pub enum EventKind {
     Opened(CaptureFile),
     /// A projection is ready.
     Projected(Arc<Projection>),
+    /// One of the answers to [`Request::Read`].
+    Found(Box<Key>, Answer),
+    /// That was the last one.
+    FoundAll,
     /// A file was written.
     Exported(PathBuf),
     /// The models in the local cache, by name.

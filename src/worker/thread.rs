@@ -185,6 +185,14 @@ impl JobControl {
         Ok(())
     }
 
+    /// Tells a part of the answer. Waits for room, because nobody would ask for it again.
+    pub(super) fn tell(&self, kind: EventKind) {
+        // Without a receiver nobody wants it any more.
+        if self.events.send(Event { job: self.job, kind }).is_ok() {
+            (self.wake)();
+        }
+    }
+
     /// Tells something that may get lost.
     pub(super) fn send_sign_of_life(&self, kind: EventKind) {
         match self.events.try_send(Event { job: self.job, kind }) {

@@ -38,6 +38,8 @@ mod piece_models;
 /// Pictures to pixel values: the reference's numbers, and hostile files.
 mod preprocessing;
 mod projection;
+/// What is left out, merged, aggregated and subtracted, against its definition.
+mod reading;
 /// Commands and events in, effects and state out.
 mod session;
 /// Made-up captures, a scripted worker and a scripted desktop for other modules.

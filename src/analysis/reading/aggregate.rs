@@ -1,0 +1,113 @@
+//! The first step: one head's pattern, or several made into one.
+
+use super::{Aggregate, Aggregation, Heads, Refusal, Which};
+use crate::{
+    analysis::attention,
+    capture::{Capture, Matrix},
+    ids::HeadId,
+};
+
+/// The pattern of `heads`, `[query, key]`, and which heads went into it.
+///
+/// Of one head it is the stored pattern itself, sharing its storage. Sums and means are taken in `f64`.
+///
+/// # Errors
+/// When a head does not exist or was not recorded, or when there is none.
+pub(super) fn gather(capture: &Capture, heads: &Heads) -> Result<(Matrix, Vec<HeadId>), Refusal> {
+    match heads {
+        Heads::One(head) => Ok((pattern(capture, *head)?, vec![*head])),
+        Heads::Many(many) => {
+            let ids = members(capture, many)?;
+            match ids.as_slice() {
+                [] => Err(Refusal::NoHeads(many.stack)),
+                [only] => Ok((pattern(capture, *only)?, ids)),
+                _ => Ok((together(capture, &ids, many.how)?, ids)),
+            }
+        }
+    }
+}
+
+/// The heads that an aggregation means, by layer, then head.
+///
+/// # Errors
+/// When one that was named does not exist or was not recorded.
+pub(super) fn members(capture: &Capture, many: &Aggregation) -> Result<Vec<HeadId>, Refusal> {
+    let stack = many.stack;
+    let Some(spec) = capture.model().stack(stack) else {
+        return Err(no_such_head(capture, HeadId { stack, layer: 0, head: 0 }));
+    };
+    let mut ids = Vec::new();
+    for layer in indices(&many.layers, spec.layers.len()) {
+        let Some(shape) = spec.layers.get(layer) else {
+            return Err(no_such_head(capture, HeadId { stack, layer, head: 0 }));
+        };
+        for head in indices(&many.heads, shape.n_heads) {
+            let id = HeadId { stack, layer, head };
+            // Of all layers some may have fewer heads, or none that were recorded: those have nothing to give.
+            match (attention::has_pattern(capture, id) && head < shape.n_heads, &many.layers) {
+                (true, _) => ids.push(id),
+                (false, Which::All) => {}
+                (false, Which::These(_)) if head >= shape.n_heads => return Err(no_such_head(capture, id)),
+                (false, Which::These(_)) => return Err(Refusal::NotRecorded(id)),
+            }
+        }
+    }
+    Ok(ids)
+}
+
+fn indices(which: &Which, n: usize) -> Vec<usize> {
+    match which {
+        Which::All => (0..n).collect(),
+        Which::These(these) => these.iter().copied().collect(),
+    }
+}
+
+/// One head's pattern, or why there is none.
+pub(super) fn pattern(capture: &Capture, head: HeadId) -> Result<Matrix, Refusal> {
+    let layer = capture.model().stack(head.stack).and_then(|stack| stack.layers.get(head.layer));
+    if layer.is_none_or(|layer| head.head >= layer.n_heads) {
+        return Err(no_such_head(capture, head));
+    }
+    attention::pattern(capture, head).ok_or(Refusal::NotRecorded(head))
+}
+
+fn no_such_head(capture: &Capture, head: HeadId) -> Refusal {
+    let model = capture.model();
+    let there_is = match model.stack(head.stack) {
+        None => {
+            let kinds: Vec<&str> = model.stacks.iter().map(|stack| stack.kind.name()).collect();
+            format!("{} has {}", model.name, kinds.join(", "))
+        }
+        Some(stack) => match stack.layers.get(head.layer) {
+            None => format!("the stack has {} layers, counted from 0", stack.layers.len()),
+            Some(layer) => format!("the layer has {} heads, counted from 0", layer.n_heads),
+        },
+    };
+    Refusal::NoSuchHead { head, there_is }
+}
+
+fn together(capture: &Capture, ids: &[HeadId], how: Aggregate) -> Result<Matrix, Refusal> {
+    let mut sums: Vec<f64> = Vec::new();
+    let mut shape = [0, 0];
+    for &id in ids {
+        let next = pattern(capture, id)?;
+        let values = next.as_slice().iter().map(|&weight| f64::from(weight));
+        if sums.is_empty() {
+            shape = next.shape();
+            sums = values.collect();
+            continue;
+        }
+        let combine: fn(f64, f64) -> f64 = match how {
+            Aggregate::Mean | Aggregate::Sum => |sum, weight| sum + weight,
+            Aggregate::Max => f64::max,
+            Aggregate::Min => f64::min,
+        };
+        for (sum, weight) in sums.iter_mut().zip(values) {
+            *sum = combine(*sum, weight);
+        }
+    }
+    let n = if how == Aggregate::Mean { ids.len() as f64 } else { 1.0 };
+    let values: Vec<f32> = sums.into_iter().map(|sum| (sum / n) as f32).collect();
+    // All patterns of a stack have one shape: a capture is checked when it is built.
+    Matrix::new(values, shape).map_err(|_| Refusal::NotRecorded(ids[0]))
+}

@@ -1,0 +1,86 @@
+//! The one place that decides which numbers are shown: what is left out, renormalised, merged, aggregated
+//! and subtracted. Views, tooltips, the inspector, figures and data files all take their weights from a
+//! [`ReadPattern`], so they cannot disagree.
+//!
+//! A [`Reading`] says what is wanted; [`read`] does it, always in this order:
+//!
+//! 1. **Aggregate** the heads into one pattern `[query, key]`, entry by entry.
+//! 2. **Leave out** keys, and scale what remains of each row up to the sum that the row had, if asked for.
+//!    Then the sentences that are not looked at become blank, without renormalising.
+//! 3. **Merge** pieces into words: the sum over a word's keys, the mean over its queries.
+//! 4. **Subtract** another pattern that went through the same three steps.
+//!
+//! Summing over keys and averaging over queries is how Clark et al. (2019) turn attention between tokens
+//! into attention between words: rows keep their sum.
+//!
+//! A reading that changes nothing gives the capture's own pattern, bit for bit and without a copy. All
+//! sums are taken in `f64` and rounded once.
+
+mod aggregate;
+pub mod align;
+mod options;
+pub mod pairs;
+mod pattern;
+mod refusal;
+mod rows;
+mod sentences;
+pub mod store;
+mod subtract;
+pub mod words;
+
+pub use options::{
+    Aggregate, Aggregation, Heads, LeaveOut, Minus, Policy, Reading, RowLabels, SentenceFilter, Which, Whose,
+};
+pub use pattern::{Axis, Blank, Group, LeftOut, ReadPattern, RowMass};
+pub use refusal::Refusal;
+pub use sentences::{is_pair, sentences};
+
+use crate::capture::Capture;
+
+/// The captures that a reading is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Captures<'a> {
+    /// The one that is read.
+    pub this: &'a Capture,
+    /// The one that may be subtracted from it.
+    pub other: Option<&'a Capture>,
+}
+
+impl<'a> Captures<'a> {
+    /// One capture alone.
+    pub const fn one(this: &'a Capture) -> Self {
+        Self { this, other: None }
+    }
+}
+
+/// The pattern that `reading` means.
+///
+/// # Errors
+/// When a head does not exist or was not recorded, or when two things cannot be subtracted.
+pub fn read(captures: Captures<'_>, reading: &Reading) -> Result<ReadPattern, Refusal> {
+    let Some(minus) = &reading.minus else { return rows::read(captures.this, reading) };
+    let other = match minus.of {
+        Whose::This => captures.this,
+        Whose::Other => captures.other.ok_or(Refusal::NoOther)?,
+    };
+    let maps = subtract::maps((captures.this, reading.heads.stack()), (other, minus.heads.stack()), minus.of)?;
+    let this = rows::read(captures.this, reading)?;
+    let leave_out = LeaveOut { positions: maps.keys.carry(&reading.leave_out.positions), ..reading.leave_out.clone() };
+    let theirs = Reading { heads: minus.heads.clone(), leave_out, minus: None, ..reading.clone() };
+    subtract::subtract(this, &rows::read(other, &theirs)?, &maps)
+}
+
+/// Which keys a choice leaves out, by position.
+pub fn left_out_keys(capture: &Capture, stack: crate::ids::StackKind, choice: &LeaveOut) -> Vec<bool> {
+    let tokens = capture.key_tokens(stack);
+    let out = |(position, token): (usize, &crate::capture::Token)| {
+        (choice.special && token.special)
+            || (choice.first && position == 0)
+            || (choice.punctuation && words::is_punctuation(token))
+            || choice.positions.contains(&position)
+    };
+    match choice.policy {
+        Policy::Keep => vec![false; tokens.len()],
+        Policy::Renormalize | Policy::Hide => tokens.iter().enumerate().map(out).collect(),
+    }
+}

@@ -1,0 +1,229 @@
+//! [`Reading`]: how a pattern is to be read, as one plain value that can be compared, hashed and saved.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{HeadId, StackKind};
+
+/// How a pattern is to be read: everything that decides which numbers are shown.
+///
+/// Two equal readings of the same captures give the same numbers, so a reading is a key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reading {
+    /// Whose pattern: one head's, or several made into one.
+    pub heads: Heads,
+    /// Which keys are left out.
+    pub leave_out: LeaveOut,
+    /// Which part of a pair of sentences is looked at.
+    pub sentences: SentenceFilter,
+    /// Whether pieces of words are merged: keys are summed, queries averaged.
+    pub words: bool,
+    /// What a row is called.
+    pub rows: RowLabels,
+    /// What is subtracted, if anything.
+    pub minus: Option<Minus>,
+}
+
+impl Reading {
+    /// One head, nothing left out, merged or subtracted.
+    pub fn of(head: HeadId) -> Self {
+        Self { heads: Heads::One(head), ..Self::default() }
+    }
+
+    /// The same reading of other heads.
+    #[must_use]
+    pub fn with_heads(&self, heads: Heads) -> Self {
+        Self { heads, ..self.clone() }
+    }
+}
+
+/// Whose pattern is read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Heads {
+    /// One head's.
+    One(HeadId),
+    /// Several heads' made into one.
+    Many(Aggregation),
+}
+
+impl Default for Heads {
+    fn default() -> Self {
+        Self::One(HeadId::default())
+    }
+}
+
+impl Heads {
+    /// The stack that the heads are in.
+    pub const fn stack(&self) -> StackKind {
+        match self {
+            Self::One(head) => head.stack,
+            Self::Many(many) => many.stack,
+        }
+    }
+}
+
+/// Several heads of one stack made into one pattern, entry by entry.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Aggregation {
+    /// Which stack.
+    pub stack: StackKind,
+    /// Which of its layers.
+    pub layers: Which,
+    /// Which heads of each of them.
+    pub heads: Which,
+    /// How.
+    pub how: Aggregate,
+}
+
+/// Which of a numbered list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Which {
+    /// Every one that there is and that was recorded.
+    #[default]
+    All,
+    /// Exactly these; one that is missing is refused.
+    These(BTreeSet<usize>),
+}
+
+/// How several patterns become one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Aggregate {
+    /// The mean: rows keep summing to 1.
+    #[default]
+    Mean,
+    /// The largest weight of any of them: rows may sum to more than 1.
+    Max,
+    /// The smallest weight of any of them: rows may sum to less than 1.
+    Min,
+    /// The sum: rows sum to the number of heads.
+    Sum,
+}
+
+impl Aggregate {
+    /// Every choice, in the order they are offered.
+    pub const ALL: [Self; 4] = [Self::Mean, Self::Max, Self::Min, Self::Sum];
+
+    /// The name on the command line and in captions.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Max => "max",
+            Self::Min => "min",
+            Self::Sum => "sum",
+        }
+    }
+
+    /// The choice with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|how| how.name() == name)
+    }
+}
+
+/// Keys that are left out. Queries are never left out: each row is a distribution of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LeaveOut {
+    /// Tokens that the tokenizer or the model added: CLS, SEP, BOS, registers.
+    pub special: bool,
+    /// The first token, where causal models park attention.
+    pub first: bool,
+    /// Tokens that consist of punctuation.
+    pub punctuation: bool,
+    /// These positions.
+    pub positions: BTreeSet<usize>,
+    /// What becomes of the attention that they got.
+    pub policy: Policy,
+}
+
+/// What becomes of the attention on keys that are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Policy {
+    /// Left out; what remains of each row is scaled up to the sum that the row had.
+    #[default]
+    Renormalize,
+    /// Left out; what remains is what the model computed, and rows sum to less.
+    Hide,
+    /// Nothing is left out after all. Lets one switch to and fro without losing the choice.
+    Keep,
+}
+
+impl Policy {
+    /// Every choice, in the order they are offered.
+    pub const ALL: [Self; 3] = [Self::Keep, Self::Renormalize, Self::Hide];
+}
+
+/// From which sentence's queries to which sentence's keys attention is looked at. Never renormalised:
+/// what remains is what the model computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum SentenceFilter {
+    /// Everything.
+    #[default]
+    All,
+    /// Within the first sentence.
+    AToA,
+    /// From the first to the second.
+    AToB,
+    /// From the second to the first.
+    BToA,
+    /// Within the second sentence.
+    BToB,
+}
+
+impl SentenceFilter {
+    /// Every choice, in the order they are offered.
+    pub const ALL: [Self; 5] = [Self::All, Self::AToA, Self::AToB, Self::BToA, Self::BToB];
+
+    /// What the choice is called.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::All => "All",
+            Self::AToA => "A→A",
+            Self::AToB => "A→B",
+            Self::BToA => "B→A",
+            Self::BToB => "B→B",
+        }
+    }
+
+    /// The sentence of the queries and that of the keys, 0 or 1; `None` for everything.
+    pub const fn ends(self) -> Option<(u8, u8)> {
+        match self {
+            Self::All => None,
+            Self::AToA => Some((0, 0)),
+            Self::AToB => Some((0, 1)),
+            Self::BToA => Some((1, 0)),
+            Self::BToB => Some((1, 1)),
+        }
+    }
+}
+
+/// What the rows of a stack that writes are called. Row `i` reads token `i` and writes token `i + 1`.
+/// Stacks that write nothing (encoders, towers) always use [`RowLabels::Read`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum RowLabels {
+    /// By the token that is read.
+    #[default]
+    Read,
+    /// By the token that is written next, which is how alignments are read.
+    Written,
+}
+
+/// What is subtracted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Minus {
+    /// Whose pattern; it is read with the same options as the minuend.
+    pub heads: Heads,
+    /// In which capture.
+    pub of: Whose,
+}
+
+/// Which of two captures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Whose {
+    /// The one that is read.
+    #[default]
+    This,
+    /// The other one.
+    Other,
+}

@@ -1,0 +1,286 @@
+//! [`ReadPattern`]: a pattern as it is shown, with everything that a view, a tooltip or a file says about it.
+
+use std::ops::Range;
+
+use crate::{
+    capture::Matrix,
+    ids::{HeadId, StackKind},
+};
+
+/// A pattern as it is shown. Whoever shows a weight takes it from here.
+#[derive(Clone, Debug)]
+pub struct ReadPattern {
+    /// The stack whose queries the rows are.
+    pub stack: StackKind,
+    /// The heads that went into it, before anything was subtracted.
+    pub heads: Vec<HeadId>,
+    /// `[rows, cols]`: weights, or differences of weights when [`Self::signed`]. 0 where a row or column is
+    /// left out.
+    pub matrix: Matrix,
+    /// What the rows are: query positions, one by one or by word.
+    pub rows: Axis,
+    /// What the columns are: key positions, one by one or by word. Those left out keep their place.
+    pub cols: Axis,
+    /// Per row: the columns that some head of it may see. The others are ruled out by the causal mask or by
+    /// a sliding window, which is not the same as a weight of 0.
+    pub visible: Vec<Range<usize>>,
+    /// Per row: where its attention went.
+    pub mass: Vec<RowMass>,
+    /// The same of what was subtracted; empty when nothing was.
+    pub minus_mass: Vec<RowMass>,
+    /// Whether the values are differences.
+    pub signed: bool,
+    /// The smallest and the largest value that is shown; both 0 when none is. Scales that are to be shared
+    /// by several patterns span the ranges of all.
+    pub range: (f32, f32),
+    /// Whether the matrix is the capture's own storage.
+    pub(super) shared: bool,
+}
+
+impl ReadPattern {
+    /// One value; `None` outside the matrix.
+    pub fn value(&self, row: usize, col: usize) -> Option<f32> {
+        self.matrix.get(row, col)
+    }
+
+    /// The value for a query and a key **position**.
+    pub fn value_at(&self, query: usize, key: usize) -> Option<f32> {
+        self.matrix.get(self.rows.group_of(query)?, self.cols.group_of(key)?)
+    }
+
+    /// What a cell is when it is no weight.
+    pub fn blank(&self, row: usize, col: usize) -> Option<Blank> {
+        let left_out = |axis: &Axis, at: usize| axis.groups.get(at).and_then(|group| group.left_out);
+        if let Some(why) = left_out(&self.rows, row).or_else(|| left_out(&self.cols, col)) {
+            return Some(Blank::LeftOut(why));
+        }
+        let visible = self.visible.get(row)?;
+        if visible.contains(&col) {
+            None
+        } else if col >= visible.end {
+            Some(Blank::Later)
+        } else {
+            Some(Blank::OutOfWindow)
+        }
+    }
+
+    /// Columns of `row` by value, largest first, ties in order of position; of a difference by size.
+    /// Blank cells and zeros are left out.
+    pub fn ranked_cols(&self, row: usize) -> Vec<(usize, f32)> {
+        let values = self.matrix.row(row).unwrap_or_default().iter().copied().enumerate();
+        ranked(values.filter(|&(col, _)| self.blank(row, col).is_none()))
+    }
+
+    /// Rows of `col` in the same order.
+    pub fn ranked_rows(&self, col: usize) -> Vec<(usize, f32)> {
+        let values = self.matrix.rows().map(|row| row.get(col).copied().unwrap_or(0.0)).enumerate();
+        ranked(values.filter(|&(row, _)| self.blank(row, col).is_none()))
+    }
+
+    /// Place of a cell's value among the cells of its row that are shown, from 1, and how many they are.
+    pub fn rank(&self, row: usize, col: usize) -> Option<(usize, usize)> {
+        if self.blank(row, col).is_some() {
+            return None;
+        }
+        let value = self.value(row, col)?;
+        let row_values = self.matrix.row(row)?.iter().enumerate();
+        let shown = row_values.filter(|&(other, _)| self.blank(row, other).is_none());
+        let (larger, n) = shown.fold((0, 0), |(larger, n), (_, &other)| (larger + usize::from(other > value), n + 1));
+        Some((larger + 1, n))
+    }
+
+    /// Sums of the rows that are shown.
+    pub fn total_mass(&self) -> RowMass {
+        let shown = self.mass.iter().zip(&self.rows.groups).filter(|(_, row)| row.left_out.is_none());
+        shown.fold(RowMass::default(), |sum, (mass, _)| RowMass {
+            total: sum.total + mass.total,
+            left_out: sum.left_out + mass.left_out,
+            spread: sum.spread + mass.spread,
+            outside: sum.outside + mass.outside,
+            unmatched: sum.unmatched + mass.unmatched,
+        })
+    }
+
+    /// What is not shown as the model computed it, in words; `None` when everything is.
+    pub fn hidden_text(&self) -> Option<String> {
+        let mass = self.total_mass();
+        let percent = |part: f64| format!("{:.0} %", 100.0 * part / mass.total.max(f64::MIN_POSITIVE));
+        let mut parts = Vec::new();
+        if mass.left_out > 0.0 || self.cols.groups.iter().any(|group| group.left_out == Some(LeftOut::Chosen)) {
+            let lost = mass.left_out - mass.spread;
+            let fate = match (mass.spread > 0.0, lost > 1e-9 * mass.total) {
+                (true, false) => "; rows renormalised over the rest",
+                (true, true) => "; rows renormalised where anything was left",
+                (false, _) => "; weights are not renormalised",
+            };
+            parts.push(format!("{} of the attention went to keys that are left out{fate}", percent(mass.left_out)));
+        }
+        if mass.outside > 0.0 || self.cols.groups.iter().any(|group| group.left_out == Some(LeftOut::Sentence)) {
+            parts.push(format!("{} went to the other sentence, weights are not renormalised", percent(mass.outside)));
+        }
+        if mass.unmatched > 0.0 {
+            parts.push(format!("{} went to keys that only one of the two has", percent(mass.unmatched)));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The largest distance of a value from 0: the end of a diverging scale.
+    pub fn bound(&self) -> f32 {
+        self.range.1.max(-self.range.0)
+    }
+
+    /// The sizes of the values: the matrix itself, unless it is a difference.
+    pub fn strengths(&self) -> Matrix {
+        if !self.signed {
+            return self.matrix.clone();
+        }
+        let sizes: Vec<f32> = self.matrix.as_slice().iter().map(|value| value.abs()).collect();
+        Matrix::new(sizes, self.matrix.shape()).unwrap_or_else(|_| self.matrix.clone())
+    }
+
+    /// Bytes that are held beyond what the capture holds.
+    pub fn own_bytes(&self) -> usize {
+        let axis = |axis: &Axis| {
+            let texts: usize = axis.groups.iter().map(|group| group.text.len() + size_of::<Group>()).sum();
+            texts + size_of_val(&*axis.group_of)
+        };
+        let rows = size_of_val(&*self.mass) + size_of_val(&*self.minus_mass) + size_of_val(&*self.visible);
+        let matrix = if self.shared { 0 } else { size_of_val(self.matrix.as_slice()) };
+        matrix + rows + axis(&self.rows) + axis(&self.cols)
+    }
+
+    /// Finds the range of what is shown.
+    pub(super) fn measured(mut self) -> Self {
+        let mut range: Option<(f32, f32)> = None;
+        for (row, values) in self.matrix.rows().enumerate() {
+            for (col, &value) in values.iter().enumerate() {
+                if value.is_finite() && self.blank(row, col).is_none() {
+                    let (low, high) = range.unwrap_or((value, value));
+                    range = Some((low.min(value), high.max(value)));
+                }
+            }
+        }
+        self.range = range.unwrap_or_default();
+        self
+    }
+}
+
+fn ranked(values: impl Iterator<Item = (usize, f32)>) -> Vec<(usize, f32)> {
+    let mut values: Vec<_> = values.filter(|(_, value)| *value != 0.0).collect();
+    values.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
+    values
+}
+
+/// Why a cell shows no weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blank {
+    /// Its row or column is left out.
+    LeftOut(LeftOut),
+    /// The key comes later: ruled out by the causal mask, or behind a window.
+    Later,
+    /// The key is too far before the query.
+    OutOfWindow,
+}
+
+/// What the rows or the columns of a [`ReadPattern`] stand for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Axis {
+    /// One per row or column.
+    pub groups: Vec<Group>,
+    /// By position: its row or column.
+    pub(super) group_of: Vec<u32>,
+}
+
+impl Axis {
+    pub(super) fn new(groups: Vec<Group>) -> Self {
+        let by_position = groups.iter().zip(0u32..).flat_map(|(group, idx)| group.positions.clone().map(move |_| idx));
+        Self { group_of: by_position.collect(), groups }
+    }
+
+    /// Number of rows or columns.
+    pub const fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// The row or column that a token position belongs to.
+    pub fn group_of(&self, position: usize) -> Option<usize> {
+        self.group_of.get(position).map(|&idx| idx as usize)
+    }
+
+    /// What a row or column is called.
+    pub fn text(&self, idx: usize) -> &str {
+        self.groups.get(idx).map_or("", |group| &group.text)
+    }
+
+    /// What the row or column of a token position is called.
+    pub fn text_at(&self, position: usize) -> &str {
+        self.group_of(position).map_or("", |idx| self.text(idx))
+    }
+
+    /// The first position of a row or column.
+    pub fn position(&self, idx: usize) -> Option<usize> {
+        self.groups.get(idx).map(|group| group.positions.start)
+    }
+
+    /// Whether every position stands for itself.
+    pub fn is_by_position(&self) -> bool {
+        self.groups.len() == self.group_of.len()
+    }
+}
+
+/// One row or column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// Token positions that it stands for; never empty.
+    pub positions: Range<usize>,
+    /// What a person reads.
+    pub text: String,
+    /// Why it shows nothing, if so.
+    pub left_out: Option<LeftOut>,
+}
+
+/// Why a row or column shows nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftOut {
+    /// It is among the keys that are left out.
+    Chosen,
+    /// It belongs to the sentence that is not looked at.
+    Sentence,
+    /// The other side of a difference has nothing that it could be compared with.
+    Unmatched,
+}
+
+/// Where the attention of one row went; of a row that stands for several queries the mean.
+///
+/// The row's values sum to `total − left_out + spread − outside − unmatched`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RowMass {
+    /// Sum of the row before anything was left out: 1 for one head and for a mean of heads.
+    pub total: f64,
+    /// What the keys that are left out got.
+    pub left_out: f64,
+    /// Part of `left_out` that renormalising spread over the other keys: all of it, unless nothing was left
+    /// to scale up.
+    pub spread: f64,
+    /// What the sentence that is not looked at got, after renormalising.
+    pub outside: f64,
+    /// What went to keys without a counterpart, of a difference.
+    pub unmatched: f64,
+}
+
+impl RowMass {
+    /// What the row's values sum to.
+    pub fn shown(&self) -> f64 {
+        self.total - self.left_out + self.spread - self.outside - self.unmatched
+    }
+
+    /// What is shown nowhere.
+    pub fn hidden(&self) -> f64 {
+        self.total - self.shown()
+    }
+}

@@ -1,0 +1,66 @@
+//! Why a pattern cannot be read as asked, in words.
+
+use crate::ids::{HeadId, StackKind};
+
+/// Why a pattern cannot be read as asked: what is wrong, and what to do about it where that helps.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such head.
+    #[error("There is no {stack} L{layer}H{head}: {there_is}", stack = .head.stack, layer = .head.layer, head = .head.head)]
+    NoSuchHead {
+        /// What was asked for.
+        head: HeadId,
+        /// What there is.
+        there_is: String,
+    },
+    /// The capture has neither the pattern nor what it could be computed from.
+    #[error("The attention of {stack} {head} was not recorded", stack = .0.stack, head = .0)]
+    NotRecorded(HeadId),
+    /// An aggregate of nothing.
+    #[error("No head of the {0} stack was recorded, so there is nothing to take together")]
+    NoHeads(StackKind),
+    /// Something is to be subtracted from a capture that is not there.
+    #[error("There is nothing to subtract: the other document has no result")]
+    NoOther,
+    /// Rows or columns of the two stacks are different things.
+    #[error("{this} minus {other} makes no sense: the {axis} of the two stacks are tokens of different sequences")]
+    DifferentSides {
+        /// The stack that is read.
+        this: StackKind,
+        /// The stack that was to be subtracted.
+        other: StackKind,
+        /// Queries or keys.
+        axis: &'static str,
+    },
+    /// The program failed at it.
+    #[error("{summary}: {details}")]
+    Failed {
+        /// One sentence.
+        summary: String,
+        /// What to do about it.
+        details: String,
+    },
+    /// Words on one side, patches on the other.
+    #[error("A text and a picture cannot be subtracted: the {axis} are words in one and patches in the other")]
+    TextAgainstPicture {
+        /// Queries or keys.
+        axis: &'static str,
+    },
+    /// Patches lie differently.
+    #[error(
+        "The pictures have {} × {} and {} × {} patches; only equal grids can be subtracted",
+        .this.0, .this.1, .other.0, .other.1
+    )]
+    DifferentGrids {
+        /// Rows and columns of patches of the capture that is read.
+        this: (usize, usize),
+        /// Of the other.
+        other: (usize, usize),
+    },
+    /// The texts share no token.
+    #[error("The two texts have no {axis} in common, so there is nothing to subtract")]
+    NothingInCommon {
+        /// Queries or keys.
+        axis: &'static str,
+    },
+}

@@ -1,0 +1,227 @@
+//! Steps one to three of a reading: aggregate, leave out, merge.
+
+use std::ops::Range;
+
+use super::{
+    Axis, Group, LeftOut, Policy, ReadPattern, Reading, Refusal, RowLabels, RowMass, aggregate, left_out_keys,
+    sentences, words,
+};
+use crate::{
+    capture::{Capture, Matrix, Token},
+    ids::{HeadId, StackKind},
+    spec::HeadKind,
+};
+
+/// Below this part of a row the rest is rounding error, and renormalising would show noise as attention.
+const NOTHING_LEFT: f64 = 1e-6;
+
+/// Reads one capture; what is to be subtracted is not looked at.
+///
+/// # Errors
+/// When a head does not exist or was not recorded.
+pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, Refusal> {
+    let stack = reading.heads.stack();
+    let (base, heads) = aggregate::gather(capture, &reading.heads)?;
+    let hidden = left_out_keys(capture, stack, &reading.leave_out);
+    let outside = sentences::left_out(capture, stack, reading.sentences);
+    let (rows, cols) = axes(capture, reading, &hidden, outside.as_ref());
+    let plain = outside.is_none() && !hidden.contains(&true) && rows.is_by_position() && cols.is_by_position();
+    let shared = plain && matches!(heads.as_slice(), [only] if capture.stored_pattern(*only).is_some());
+    let (matrix, mass) = if plain {
+        let mass = base.rows().map(|row| RowMass { total: sum(row), ..RowMass::default() }).collect();
+        (base, mass)
+    } else {
+        let [_, outside_keys] = outside.unwrap_or_default();
+        let renormalize = reading.leave_out.policy == Policy::Renormalize;
+        Merger { base: &base, rows: &rows, cols: &cols, hidden, outside_keys, renormalize }.merge()
+    };
+    let visible = visible(capture, &heads, &rows, &cols);
+    let pattern = ReadPattern {
+        stack,
+        heads,
+        matrix,
+        rows,
+        cols,
+        visible,
+        mass,
+        minus_mass: Vec::new(),
+        signed: false,
+        range: (0.0, 0.0),
+        shared,
+    };
+    Ok(pattern.measured())
+}
+
+fn sum(row: &[f32]) -> f64 {
+    row.iter().map(|&weight| f64::from(weight)).sum()
+}
+
+/// The rows and columns of a reading.
+fn axes(capture: &Capture, reading: &Reading, hidden: &[bool], outside: Option<&[Vec<bool>; 2]>) -> (Axis, Axis) {
+    let stack = reading.heads.stack();
+    let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
+    let sentence = |axis: usize, position: usize| {
+        let out = outside.and_then(|outside| outside[axis].get(position)) == Some(&true);
+        out.then_some(LeftOut::Sentence)
+    };
+    let group = |positions: Range<usize>, text, left_out| Group { positions, text, left_out };
+    let rows = if reading.rows == RowLabels::Written && writes(capture, stack) {
+        let written = written_groups(queries, reading.words);
+        let text = |positions: &Range<usize>| match queries.get(positions.start + 1) {
+            Some(_) => text_of(queries, positions.start + 1..positions.end + 1, reading.words),
+            None => next_token(capture, positions.start),
+        };
+        written.into_iter().map(|at| group(at.clone(), text(&at), sentence(0, at.start))).collect()
+    } else {
+        let read = groups(queries, reading.words).into_iter();
+        read.map(|at| group(at.clone(), text_of(queries, at.clone(), reading.words), sentence(0, at.start))).collect()
+    };
+    let chosen = |at: &Range<usize>| {
+        let all = at.clone().all(|position| hidden.get(position) == Some(&true));
+        all.then_some(LeftOut::Chosen)
+    };
+    let cols = groups(keys, reading.words).into_iter().map(|at| {
+        let left_out = chosen(&at).or_else(|| sentence(1, at.start));
+        group(at.clone(), text_of(keys, at, reading.words), left_out)
+    });
+    (Axis::new(rows), Axis::new(cols.collect()))
+}
+
+fn groups(tokens: &[Token], merged: bool) -> Vec<Range<usize>> {
+    if merged { words::words(tokens) } else { (0..tokens.len()).map(|at| at..at + 1).collect() }
+}
+
+fn text_of(tokens: &[Token], positions: Range<usize>, merged: bool) -> String {
+    if merged { words::word_text(tokens, positions) } else { words::token_text(tokens, positions.start) }
+}
+
+/// Whether a stack's rows write the next token: decoders and what they attend to.
+pub(super) fn writes(capture: &Capture, stack: StackKind) -> bool {
+    match stack {
+        StackKind::Decoder | StackKind::Cross => true,
+        StackKind::SelfAttention => capture.model().head == Some(HeadKind::NextToken),
+        StackKind::Encoder | StackKind::Vision | StackKind::Text => false,
+    }
+}
+
+/// Query positions by what they write: row `i` writes token `i + 1`, so a word's row stands one token
+/// earlier than the word; the last query writes what is not there yet.
+fn written_groups(tokens: &[Token], merged: bool) -> Vec<Range<usize>> {
+    let Some(last) = tokens.len().checked_sub(1) else { return Vec::new() };
+    let written = groups(tokens, merged).into_iter().filter(|word| word.start > 0);
+    let mut rows: Vec<_> = written.map(|word| word.start - 1..word.end - 1).collect();
+    // The first token is written by nobody; a word that it begins is written from its second piece on.
+    let first = rows.first().map_or(last, |row| row.start);
+    if first > 0 {
+        rows.insert(0, 0..first);
+    }
+    rows.push(last..last + 1);
+    rows
+}
+
+/// What stands for a token that was not written yet: the model's own guess where it is known.
+fn next_token(capture: &Capture, position: usize) -> String {
+    let guess = capture.prediction().filter(|prediction| prediction.kind == HeadKind::NextToken);
+    let row = guess.and_then(|prediction| prediction.rows.iter().find(|row| row.position == Some(position)));
+    row.and_then(|row| row.top.first()).map_or_else(|| "…".to_owned(), |best| format!("{}?", best.label))
+}
+
+/// Leaves out and merges, row by row.
+struct Merger<'a> {
+    base: &'a Matrix,
+    rows: &'a Axis,
+    cols: &'a Axis,
+    /// By key position; shorter where nothing follows.
+    hidden: Vec<bool>,
+    outside_keys: Vec<bool>,
+    renormalize: bool,
+}
+
+impl Merger<'_> {
+    fn merge(&self) -> (Matrix, Vec<RowMass>) {
+        let n_cols = self.cols.len();
+        let mut values = Vec::with_capacity(self.rows.len() * n_cols);
+        let mut mass = Vec::with_capacity(self.rows.len());
+        let mut line = vec![0.0f64; n_cols];
+        for row in &self.rows.groups {
+            line.fill(0.0);
+            let mut sums = RowMass::default();
+            for query in row.positions.clone() {
+                self.add(query, row.left_out.is_some(), &mut line, &mut sums);
+            }
+            let n = row.positions.len().max(1) as f64;
+            values.extend(line.iter().map(|value| (value / n) as f32));
+            mass.push(RowMass {
+                total: sums.total / n,
+                left_out: sums.left_out / n,
+                spread: sums.spread / n,
+                outside: sums.outside / n,
+                unmatched: 0.0,
+            });
+        }
+        let shape = [self.rows.len(), n_cols];
+        // One line of `n_cols` values per row.
+        (Matrix::new(values, shape).unwrap_or_else(|_| self.base.clone()), mass)
+    }
+
+    /// Adds one query's row to the line of its word.
+    fn add(&self, query: usize, skipped: bool, line: &mut [f64], sums: &mut RowMass) {
+        let Some(row) = self.base.row(query) else { return };
+        let is_hidden = |key: usize| self.hidden.get(key) == Some(&true);
+        let (mut kept, mut left_out) = (0.0f64, 0.0f64);
+        for (key, &weight) in row.iter().enumerate() {
+            *(if is_hidden(key) { &mut left_out } else { &mut kept }) += f64::from(weight);
+        }
+        let total = kept + left_out;
+        sums.total += total;
+        sums.left_out += left_out;
+        let mut scale = 1.0;
+        if self.renormalize && left_out > 0.0 {
+            if kept > NOTHING_LEFT * total {
+                scale = total / kept;
+                sums.spread += left_out;
+            } else {
+                // What little is left counts as left out, too.
+                sums.left_out += kept;
+                scale = 0.0;
+            }
+        }
+        for (key, &weight) in row.iter().enumerate().filter(|(key, _)| !is_hidden(*key)) {
+            let weight = f64::from(weight) * scale;
+            if skipped || self.outside_keys.get(key) == Some(&true) {
+                sums.outside += weight;
+            } else if let Some(col) = self.cols.group_of(key) {
+                line[col] += weight;
+            }
+        }
+    }
+}
+
+/// Per row the columns that some head may see from some of its queries.
+fn visible(capture: &Capture, heads: &[HeadId], rows: &Axis, cols: &Axis) -> Vec<Range<usize>> {
+    let n_cols = cols.len();
+    let (n_query, n_key) = (rows.group_of.len(), cols.group_of.len());
+    let mut masks = Vec::new();
+    for head in heads {
+        let Some(stack) = capture.model().stack(head.stack) else { continue };
+        let Some(layer) = stack.layers.get(head.layer) else { continue };
+        let mask = layer.mask(stack.causal);
+        if !masks.contains(&mask) {
+            masks.push(mask);
+        }
+    }
+    let of_row = |row: &Group| {
+        let seen =
+            row.positions.clone().flat_map(|query| masks.iter().map(move |mask| mask.visible(query, n_query, n_key)));
+        let seen = seen.filter(|keys| !keys.is_empty()).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+        match seen {
+            Some(keys) => {
+                let first = cols.group_of(keys.start).unwrap_or(0);
+                let last = cols.group_of(keys.end - 1).map_or(n_cols, |last| last + 1);
+                first..last
+            }
+            None => 0..0,
+        }
+    };
+    rows.groups.iter().map(of_row).collect()
+}

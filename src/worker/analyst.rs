@@ -1,0 +1,102 @@
+//! The analysis thread: reads patterns beside the model's thread, so that neither a forward pass nor the
+//! window waits for them.
+
+use std::{io, sync::Arc};
+
+use super::{EventKind, Failure, JobControl, Lane, Request, Stop, Wake, Worker, thread::Engine};
+use crate::{
+    analysis::reading::{
+        ReadPattern, Refusal,
+        store::{self, Answer, Ask, Finding, Key, PatternStore, Question, Want},
+    },
+    ids::JobId,
+};
+
+/// Answers questions about captures.
+#[derive(Debug, Default)]
+pub struct AnalysisEngine {
+    /// The last answer: a request that supersedes another one often begins with what was just found.
+    last: Option<(Key, Answer)>,
+}
+
+impl AnalysisEngine {
+    fn find(&mut self, want: &Want, control: &JobControl) -> Result<Answer, Stop> {
+        if let Some((key, answer)) = &self.last
+            && *key == want.key
+        {
+            return Ok(answer.clone());
+        }
+        let found = store::answer(want, &mut || control.check().is_ok()).ok_or(Stop::Cancelled)?;
+        self.last = Some((want.key.clone(), found.clone()));
+        Ok(found)
+    }
+}
+
+impl Engine for AnalysisEngine {
+    const THREAD: &'static str = "analysis-worker";
+
+    /// Tells each answer when it is there, then that all are.
+    fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
+        let Request::Read(wants) = request else {
+            let details = format!("Please report this: {:?}", request.lane());
+            return Err(Stop::Failed(Failure { summary: "This is no question about a capture".to_owned(), details }));
+        };
+        let mut patterns: Vec<(Key, Arc<ReadPattern>)> = Vec::new();
+        for mut want in wants {
+            control.check()?;
+            if let (Question::Lines(reading, _), None) = (&want.key.question, &want.pattern) {
+                let of_pattern = Key { question: Question::Pattern(reading.clone()), ..want.key.clone() };
+                let known = patterns.iter().find(|(key, _)| *key == of_pattern);
+                want.pattern = known.map(|(_, pattern)| Arc::clone(pattern));
+            }
+            let answer = self.find(&want, control)?;
+            if let Ok(Finding::Pattern(pattern)) = &answer {
+                patterns.push((want.key.clone(), Arc::clone(pattern)));
+            }
+            control.tell(EventKind::Found(Box::new(want.key), answer));
+        }
+        Ok(EventKind::FoundAll)
+    }
+}
+
+/// The analysis thread, seen from the window. Nothing here waits for it.
+#[derive(Debug)]
+pub struct Analyst {
+    worker: Worker,
+    newest: JobId,
+}
+
+impl Analyst {
+    /// Starts the thread; `wake` is called when there is an answer.
+    ///
+    /// # Errors
+    /// When the system refuses to start a thread.
+    pub fn spawn(wake: Wake) -> io::Result<Self> {
+        Ok(Self { worker: Worker::spawn(AnalysisEngine::default(), wake)?, newest: JobId(0) })
+    }
+
+    /// Moves everything that was found since the last call into `store`.
+    pub fn drain_into(&mut self, store: &PatternStore) {
+        for event in self.worker.drain() {
+            match event.kind {
+                EventKind::Found(key, answer) => store.insert(*key, answer),
+                EventKind::Failed(failure) if event.job == self.newest => {
+                    store.give_up(&Refusal::Failed { summary: failure.summary, details: failure.details });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Stops what is running.
+    pub fn cancel(&mut self) {
+        self.worker.cancel(Lane::Analysis);
+    }
+}
+
+impl Ask for Analyst {
+    fn ask(&mut self, wants: Vec<Want>) {
+        self.newest = JobId(self.newest.0 + 1);
+        self.worker.submit(self.newest, Request::Read(wants));
+    }
+}

@@ -1,0 +1,494 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::Arc,
+};
+
+use attnscope::{
+    analysis::{
+        attention,
+        reading::{
+            Aggregate, Aggregation, Blank, Captures, Heads, LeaveOut, LeftOut, Minus, Policy, ReadPattern, Reading,
+            Refusal, RowLabels, SentenceFilter, Which, Whose, pairs, read,
+        },
+    },
+    capture::{Capture, CaptureParts, InputInfo, StackCapture, Token},
+    ids::{CaptureId, HeadId, Side, StackKind},
+    spec::{HeadKind, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
+};
+
+use crate::support::{
+    stacks,
+    synthetic::{self, D_HEAD, layer_capture},
+};
+
+const N_LAYERS: usize = 3;
+const N_HEADS: usize = 4;
+
+/// A text with pieces of words, and which of its positions make up each word.
+struct Bench {
+    capture: Capture,
+    words: Vec<Range<usize>>,
+    /// The same for what is written: row `i` writes token `i + 1`.
+    written: Vec<Range<usize>>,
+    punctuation: Vec<usize>,
+}
+
+/// `|` before a token that goes on with the word before it, `/` before one of the second sentence.
+fn capture(id: u64, labels: &[&str], causal: bool) -> Capture {
+    let mut second = false;
+    let tokens: Vec<Token> = labels
+        .iter()
+        .enumerate()
+        .map(|(at, label)| {
+            second |= label.starts_with('/');
+            // A gap between words; pieces touch.
+            let start = 10 * at - usize::from(label.starts_with('|') || label.starts_with("##"));
+            let text = label.trim_start_matches(['|', '/']).to_owned();
+            let special = text.starts_with('[');
+            let span = if special { 0..0 } else { start..10 * at + 9 };
+            Token { id: Some(at as u32), special, span, segment: u8::from(second && !special), text }
+        })
+        .collect();
+    let n = tokens.len();
+    let layer = LayerSpec { n_kv_heads: 2, ..LayerSpec::new(N_HEADS, D_HEAD) };
+    let asked: Vec<usize> = (0..n).map(|at| (id as usize + at) % 5).collect();
+    let layers = (0..N_LAYERS).map(|idx| layer_capture(idx + id as usize, &layer, [&asked, &asked], causal));
+    Capture::new(CaptureParts {
+        id: CaptureId(id),
+        model: Arc::new(ModelSpec {
+            name: "bench".to_owned(),
+            family: "gpt2".to_owned(),
+            modality: Modality::Text(TextSpec { n_ctx: 64, n_vocab: 100 }),
+            stacks: vec![StackSpec { kind: StackKind::SelfAttention, layers: vec![layer; N_LAYERS], causal }],
+            d_model: N_HEADS * D_HEAD,
+            n_params: 1,
+            head: causal.then_some(HeadKind::NextToken),
+        }),
+        input: InputInfo::default(),
+        tokens: BTreeMap::from([(Side::Only, tokens)]),
+        stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers: layers.collect(), resid_final: None }],
+        image: None,
+        logits: None,
+        prediction: None,
+        generated: None,
+        notes: Vec::new(),
+    })
+    .unwrap()
+}
+
+fn ranges(lengths: &[usize]) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let next = |&n: &usize| {
+        start += n;
+        start - n..start
+    };
+    lengths.iter().map(next).collect()
+}
+
+/// A pair of sentences in word pieces, and a causal text in byte-level pieces.
+fn benches() -> [Bench; 2] {
+    let pair = ["[CLS]", "un", "##believ", "##able", "cat", "!", "[SEP]", "/the", "dog", "##s", "ran", ".", "[SEP]"];
+    let story = ["The", "␣anim", "|al", "␣didn", "|'t", "␣cross", "|."];
+    [
+        Bench {
+            capture: capture(1, &pair, false),
+            words: ranges(&[1, 3, 1, 1, 1, 1, 2, 1, 1, 1]),
+            // An encoder writes nothing.
+            written: ranges(&[1, 3, 1, 1, 1, 1, 2, 1, 1, 1]),
+            punctuation: vec![5, 11],
+        },
+        Bench {
+            capture: capture(2, &story, true),
+            words: ranges(&[1, 2, 2, 1, 1]),
+            written: ranges(&[2, 2, 1, 1, 1]),
+            punctuation: vec![6],
+        },
+    ]
+}
+
+fn head(layer: usize, head: usize) -> HeadId {
+    HeadId::single(layer, head)
+}
+
+fn many(layers: &[usize], heads: &[usize], how: Aggregate) -> Heads {
+    let which = |these: &[usize]| match these {
+        [] => Which::All,
+        these => Which::These(these.iter().copied().collect()),
+    };
+    Heads::Many(Aggregation { stack: StackKind::SelfAttention, layers: which(layers), heads: which(heads), how })
+}
+
+fn all_heads() -> Vec<Heads> {
+    vec![
+        Heads::One(head(1, 2)),
+        many(&[], &[], Aggregate::Mean),
+        many(&[0, 2], &[], Aggregate::Max),
+        many(&[1], &[1, 3], Aggregate::Min),
+        many(&[], &[0], Aggregate::Sum),
+    ]
+}
+
+fn all_left_out() -> Vec<LeaveOut> {
+    let none = LeaveOut::default();
+    vec![
+        none.clone(),
+        LeaveOut { special: true, ..none.clone() },
+        LeaveOut { first: true, ..none.clone() },
+        LeaveOut { punctuation: true, ..none.clone() },
+        LeaveOut { positions: BTreeSet::from([2, 4]), ..none },
+        LeaveOut {
+            special: true,
+            first: true,
+            punctuation: true,
+            positions: BTreeSet::from([3]),
+            ..LeaveOut::default()
+        },
+    ]
+}
+
+/// Every combination of what can be chosen, but for what is subtracted.
+fn all_readings() -> Vec<Reading> {
+    let mut readings = Vec::new();
+    for heads in all_heads() {
+        for leave_out in all_left_out() {
+            for policy in Policy::ALL {
+                for sentences in [SentenceFilter::All, SentenceFilter::AToB, SentenceFilter::BToB] {
+                    for words in [false, true] {
+                        for rows in [RowLabels::Read, RowLabels::Written] {
+                            let leave_out = LeaveOut { policy, ..leave_out.clone() };
+                            let heads = heads.clone();
+                            readings.push(Reading { heads, leave_out, sentences, words, rows, minus: None });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    readings
+}
+
+/// What a reading means, by definition and in `f64`: values, and what each row hides.
+fn reference(bench: &Bench, reading: &Reading) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let tokens = bench.capture.tokens(Side::Only);
+    let n = tokens.len();
+    let ids: Vec<HeadId> = match &reading.heads {
+        Heads::One(head) => vec![*head],
+        Heads::Many(many) => (0..N_LAYERS)
+            .flat_map(|layer| (0..N_HEADS).map(move |head| HeadId::single(layer, head)))
+            .filter(|id| {
+                let within = |which: &Which, at| !matches!(which, Which::These(these) if !these.contains(&at));
+                within(&many.layers, id.layer) && within(&many.heads, id.head)
+            })
+            .collect(),
+    };
+    let patterns: Vec<_> = ids.iter().map(|&id| attention::pattern(&bench.capture, id).unwrap()).collect();
+    let weight = |query: usize, key: usize| {
+        let all = patterns.iter().map(|pattern| f64::from(pattern.get(query, key).unwrap()));
+        match &reading.heads {
+            Heads::One(_) => all.sum::<f64>(),
+            Heads::Many(many) => match many.how {
+                Aggregate::Mean => all.sum::<f64>() / patterns.len() as f64,
+                Aggregate::Sum => all.sum(),
+                Aggregate::Max => all.fold(f64::MIN, f64::max),
+                Aggregate::Min => all.fold(f64::MAX, f64::min),
+            },
+        }
+    };
+    let out = |key: usize| {
+        let choice = &reading.leave_out;
+        choice.policy != Policy::Keep
+            && ((choice.special && tokens[key].special)
+                || (choice.first && key == 0)
+                || (choice.punctuation && bench.punctuation.contains(&key))
+                || choice.positions.contains(&key))
+    };
+    // Special tokens close a sentence: of the pair, the first seven tokens are A.
+    let is_pair = tokens.iter().any(|token| token.segment == 1);
+    let (of_query, of_key) = match reading.sentences {
+        SentenceFilter::AToB if is_pair => (0..7, 7..n),
+        SentenceFilter::BToB if is_pair => (7..n, 7..n),
+        _ => (0..n, 0..n),
+    };
+    let shown = |query: usize, key: usize| {
+        let total: f64 = (0..n).map(|key| weight(query, key)).sum();
+        let kept: f64 = (0..n).filter(|&key| !out(key)).map(|key| weight(query, key)).sum();
+        if out(key) || !of_query.contains(&query) || !of_key.contains(&key) {
+            return 0.0;
+        }
+        match reading.leave_out.policy {
+            Policy::Renormalize if kept < total && kept <= 1e-6 * total => 0.0,
+            Policy::Renormalize => weight(query, key) * total / kept,
+            Policy::Hide | Policy::Keep => weight(query, key),
+        }
+    };
+    let single = |n: usize| (0..n).map(|at| at..at + 1).collect::<Vec<_>>();
+    let cols = if reading.words { bench.words.clone() } else { single(n) };
+    let rows = match (reading.words, reading.rows) {
+        (false, _) => single(n),
+        (true, RowLabels::Read) => bench.words.clone(),
+        (true, RowLabels::Written) => bench.written.clone(),
+    };
+    let mean =
+        |row: &Range<usize>, value: &dyn Fn(usize) -> f64| row.clone().map(value).sum::<f64>() / row.len() as f64;
+    let values = rows.iter().map(|row| {
+        let cell = |col: &Range<usize>| mean(row, &|query| col.clone().map(|key| shown(query, key)).sum());
+        cols.iter().map(cell).collect()
+    });
+    let totals = rows.iter().map(|row| mean(row, &|query| (0..n).map(|key| weight(query, key)).sum()));
+    (values.collect(), totals.collect())
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-6 * a.abs().max(b.abs()).max(1.0)
+}
+
+#[test]
+fn every_combination_is_what_its_definition_says() {
+    let mut n = 0;
+    for bench in benches() {
+        for reading in all_readings() {
+            let pattern = read(Captures::one(&bench.capture), &reading).unwrap();
+            let (values, totals) = reference(&bench, &reading);
+            assert_eq!(pattern.matrix.shape(), [values.len(), values[0].len()], "{reading:?}");
+            for (row, expected) in values.iter().enumerate() {
+                for (col, &expected) in expected.iter().enumerate() {
+                    let value = f64::from(pattern.value(row, col).unwrap());
+                    assert!(close(value, expected), "{row}, {col}: {value} is not {expected}: {reading:?}");
+                }
+                check_mass(&pattern, row, totals[row], &reading);
+            }
+            n += 1;
+        }
+    }
+    assert_eq!(n, 2 * 5 * 6 * 3 * 3 * 2 * 2);
+}
+
+/// Nothing is lost silently: what a row shows and what it hides are its sum.
+fn check_mass(pattern: &ReadPattern, row: usize, total: f64, reading: &Reading) {
+    let mass = pattern.mass[row];
+    let sum: f64 = pattern.matrix.row(row).unwrap().iter().map(|&value| f64::from(value)).sum();
+    assert!(close(mass.total, total), "{mass:?} {reading:?}");
+    assert!(close(sum, mass.shown()), "row {row} sums to {sum}: {mass:?} {reading:?}");
+    assert!(close(sum, mass.total - mass.hidden()), "{mass:?}");
+    match reading.leave_out.policy {
+        Policy::Renormalize if reading.sentences == SentenceFilter::All => {
+            assert!(close(sum, mass.total) || mass.spread < mass.left_out, "row {row}: {mass:?} {reading:?}");
+        }
+        Policy::Hide => assert!(mass.spread == 0.0, "{mass:?}"),
+        Policy::Keep => assert!(mass.left_out == 0.0, "{mass:?}"),
+        Policy::Renormalize => {}
+    }
+    if matches!(&reading.heads, Heads::One(_)) {
+        assert!(close(mass.total, 1.0), "{mass:?}");
+    }
+}
+
+#[test]
+fn a_reading_that_changes_nothing_is_the_capture_bit_for_bit() {
+    for bench in benches() {
+        let id = head(2, 1);
+        let stored = bench.capture.stored_pattern(id).unwrap();
+        for reading in [
+            Reading::of(id),
+            Reading {
+                leave_out: LeaveOut { special: true, policy: Policy::Keep, ..LeaveOut::default() },
+                ..Reading::of(id)
+            },
+            Reading { rows: RowLabels::Written, ..Reading::of(id) },
+            Reading { heads: many(&[2], &[1], Aggregate::Sum), ..Reading::default() },
+            Reading { heads: many(&[2], &[1], Aggregate::Min), ..Reading::default() },
+        ] {
+            let pattern = read(Captures::one(&bench.capture), &reading).unwrap();
+            let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(pattern.matrix.as_slice()), bits(stored.as_slice()), "{reading:?}");
+            assert_eq!(pattern.matrix.as_slice().as_ptr(), stored.as_slice().as_ptr(), "no copy is made: {reading:?}");
+        }
+    }
+}
+
+#[test]
+fn a_head_minus_itself_is_nothing_and_minus_another_is_the_difference() {
+    for bench in benches() {
+        for reading in all_readings() {
+            let minus = |heads: &Heads| Some(Minus { heads: heads.clone(), of: Whose::This });
+            let captures = Captures::one(&bench.capture);
+            let own = read(captures, &Reading { minus: minus(&reading.heads), ..reading.clone() }).unwrap();
+            assert!(own.matrix.as_slice().iter().all(|&value| value == 0.0) && own.signed, "{reading:?}");
+            let other = Heads::One(head(0, 0));
+            let difference = read(captures, &Reading { minus: minus(&other), ..reading.clone() }).unwrap();
+            let this = read(captures, &reading).unwrap();
+            let that = read(captures, &reading.with_heads(other)).unwrap();
+            let expected: Vec<f32> =
+                this.matrix.as_slice().iter().zip(that.matrix.as_slice()).map(|(a, b)| a - b).collect();
+            assert_eq!(difference.matrix.as_slice(), expected, "{reading:?}");
+            assert_eq!((difference.mass, difference.minus_mass), (this.mass, that.mass));
+        }
+    }
+}
+
+#[test]
+fn documents_are_subtracted_word_by_word() {
+    let this = capture(1, &["[CLS]", "the", "un", "##seen", "cat", "sat", "[SEP]"], false);
+    let other = capture(3, &["[CLS]", "the", "cat", "un", "##heard", "sat", "[SEP]"], false);
+    let id = head(1, 1);
+    let minus = Some(Minus { heads: Heads::One(id), of: Whose::Other });
+    let both = Captures { this: &this, other: Some(&other) };
+    let words = Reading { words: true, minus: minus.clone(), ..Reading::of(id) };
+    let pattern = read(both, &words).unwrap();
+    let plain = Reading { words: true, ..Reading::of(id) };
+    let (a, b) = (read(Captures::one(&this), &plain).unwrap(), read(Captures::one(&other), &plain).unwrap());
+    // “unseen” has no partner; [CLS] the cat sat [SEP] have.
+    let partners = [Some(0), Some(1), None, Some(2), Some(4), Some(5)];
+    for (row, their_row) in partners.into_iter().enumerate() {
+        for (col, their_col) in partners.into_iter().enumerate() {
+            let value = pattern.value(row, col).unwrap();
+            match their_row.zip(their_col) {
+                Some((r, c)) => {
+                    assert_eq!(value, a.value(row, col).unwrap() - b.value(r, c).unwrap());
+                    assert_eq!(pattern.blank(row, col), None);
+                }
+                None => assert_eq!((value, pattern.blank(row, col)), (0.0, Some(Blank::LeftOut(LeftOut::Unmatched)))),
+            }
+        }
+        // What went to the word without a partner is told on both sides.
+        if let Some(r) = their_row {
+            assert!(close(pattern.mass[row].unmatched, f64::from(a.value(row, 2).unwrap())));
+            assert!(close(pattern.minus_mass[row].unmatched, f64::from(b.value(r, 3).unwrap())));
+            let sum: f64 = pattern.matrix.row(row).unwrap().iter().map(|&value| f64::from(value)).sum();
+            assert!(close(sum, pattern.mass[row].shown() - pattern.minus_mass[row].shown()));
+        }
+    }
+    // A position that is left out is left out where its partner is: “cat” is 4 here and 2 there.
+    let leave_out = LeaveOut { positions: BTreeSet::from([4]), ..LeaveOut::default() };
+    let without = read(both, &Reading { leave_out: leave_out.clone(), minus, ..Reading::of(id) }).unwrap();
+    let there = LeaveOut { positions: BTreeSet::from([2]), ..LeaveOut::default() };
+    let a = read(Captures::one(&this), &Reading { leave_out, ..Reading::of(id) }).unwrap();
+    let b = read(Captures::one(&other), &Reading { leave_out: there, ..Reading::of(id) }).unwrap();
+    assert_eq!(without.value(1, 5), Some(a.value(1, 5).unwrap() - b.value(1, 5).unwrap()));
+}
+
+#[test]
+fn what_cannot_be_read_says_why() {
+    let text = capture(1, &["[CLS]", "a", "b"], false);
+    let strange = capture(4, &["x", "y"], false);
+    let picture = synthetic::image_capture((2, 3));
+    let finer = synthetic::image_capture((4, 3));
+    let translation = stacks::translation_capture();
+    let fails = |this: &Capture, other: Option<&Capture>, reading: &Reading| {
+        read(Captures { this, other }, reading).unwrap_err().to_string()
+    };
+    let minus = |head: HeadId, of| Some(Minus { heads: Heads::One(head), of });
+    let of_other = Reading { minus: minus(head(0, 0), Whose::Other), ..Reading::of(head(0, 0)) };
+    assert_eq!(
+        fails(&text, None, &Reading::of(head(0, 9))),
+        "There is no self L0H9: the layer has 4 heads, counted from 0"
+    );
+    assert_eq!(
+        fails(&text, None, &Reading { heads: many(&[7], &[], Aggregate::Mean), ..Reading::default() }),
+        "There is no self L7H0: the stack has 3 layers, counted from 0"
+    );
+    assert_eq!(
+        fails(&text, None, &Reading::of(HeadId { stack: StackKind::Cross, ..HeadId::default() })),
+        "There is no cross L0H0: bench has self"
+    );
+    assert_eq!(fails(&text, None, &of_other), "There is nothing to subtract: the other document has no result");
+    assert_eq!(
+        fails(&text, Some(&picture), &of_other),
+        "A text and a picture cannot be subtracted: the queries are words in one and patches in the other"
+    );
+    assert_eq!(
+        fails(&picture, Some(&finer), &of_other),
+        "The pictures have 2 × 3 and 4 × 3 patches; only equal grids can be subtracted"
+    );
+    assert_eq!(
+        fails(&text, Some(&strange), &of_other),
+        "The two texts have no queries in common, so there is nothing to subtract"
+    );
+    let decoder = |stack| HeadId { stack, layer: 0, head: 0 };
+    let sides =
+        Reading { minus: minus(decoder(StackKind::Cross), Whose::This), ..Reading::of(decoder(StackKind::Decoder)) };
+    assert_eq!(
+        fails(&translation, None, &sides),
+        "decoder minus cross makes no sense: the keys of the two stacks are tokens of different sequences"
+    );
+    assert!(read(Captures { this: &picture, other: Some(&picture) }, &of_other).is_ok(), "equal grids can be");
+    assert!(matches!(
+        read(Captures::one(&text), &Reading { heads: many(&[], &[9], Aggregate::Mean), ..Reading::default() }),
+        Err(Refusal::NoHeads(StackKind::SelfAttention))
+    ));
+}
+
+#[test]
+fn rows_of_a_decoder_are_named_by_what_they_write() {
+    let capture = stacks::translation_capture();
+    let id = HeadId { stack: StackKind::Cross, layer: 0, head: 0 };
+    let names = |reading: &Reading| {
+        let pattern = read(Captures::one(&capture), reading).unwrap();
+        pattern.rows.groups.iter().map(|row| row.text.clone()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(&Reading::of(id)), "<pad> die kleine Katze saß auf .");
+    let written = Reading { rows: RowLabels::Written, ..Reading::of(id) };
+    assert_eq!(names(&written), "die kleine Katze saß auf . …");
+    let encoder = HeadId { stack: StackKind::Encoder, ..id };
+    assert_eq!(names(&written.with_heads(Heads::One(encoder))), "the little cat sat on the warm mat </s>");
+    let [_, story] = benches();
+    let written = Reading { words: true, rows: RowLabels::Written, ..Reading::of(head(0, 0)) };
+    let pattern = read(Captures::one(&story.capture), &written).unwrap();
+    let rows: Vec<_> = pattern.rows.groups.iter().map(|row| (row.text.as_str(), row.positions.clone())).collect();
+    assert_eq!(rows, [("animal", 0..2), ("didn't", 2..4), ("cross", 4..5), (".", 5..6), ("…", 6..7)]);
+}
+
+#[test]
+fn masked_cells_of_words_are_those_that_no_piece_may_see() {
+    let [pair, story] = benches();
+    let reading = Reading { words: true, ..Reading::of(head(0, 0)) };
+    let pattern = read(Captures::one(&story.capture), &reading).unwrap();
+    for row in 0..5 {
+        for col in 0..5 {
+            assert_eq!(pattern.blank(row, col), (col > row).then_some(Blank::Later), "{row}, {col}");
+        }
+    }
+    let left_out = LeaveOut { punctuation: true, positions: BTreeSet::from([1]), ..LeaveOut::default() };
+    let reading = Reading { leave_out: left_out, ..reading };
+    let pattern = read(Captures::one(&pair.capture), &reading).unwrap();
+    assert_eq!(pattern.blank(0, 3), Some(Blank::LeftOut(LeftOut::Chosen)));
+    assert_eq!(pattern.blank(0, 1), None, "a word stays while one of its pieces does");
+    let text = pattern.hidden_text().unwrap();
+    assert!(
+        text.ends_with("% of the attention went to keys that are left out; rows renormalised over the rest"),
+        "{text}"
+    );
+    let everything = LeaveOut { positions: (0..13).collect(), ..LeaveOut::default() };
+    let nothing = read(Captures::one(&pair.capture), &Reading { leave_out: everything, ..reading }).unwrap();
+    assert_eq!((nothing.range, nothing.total_mass().shown().abs() < 1e-9), ((0.0, 0.0), true));
+}
+
+#[test]
+fn heads_that_link_a_pair_are_ranked_by_the_weight_that_every_view_shows() {
+    let [pair, _] = benches();
+    let reading =
+        Reading { words: true, leave_out: LeaveOut { special: true, ..LeaveOut::default() }, ..Reading::default() };
+    let mut calls = 0;
+    let found = pairs::links(&pair.capture, StackKind::SelfAttention, &reading, (2, 9), &mut |_, n| {
+        calls += 1;
+        n == N_LAYERS * N_HEADS
+    });
+    let found = found.unwrap().unwrap();
+    assert_eq!((found.query.as_str(), found.key.as_str(), found.n_absent, calls), ("unbelievable", "dogs", 0, 12));
+    assert_eq!(found.heads.len(), N_LAYERS * N_HEADS);
+    assert!(found.heads.windows(2).all(|two| two[0].weight >= two[1].weight));
+    for link in &found.heads {
+        let shown = read(Captures::one(&pair.capture), &reading.with_heads(Heads::One(link.head))).unwrap();
+        assert_eq!(Some(link.weight), shown.value_at(2, 9));
+        let row = shown.matrix.row(1).unwrap();
+        assert_eq!(link.rank, 1 + row.iter().filter(|&&other| other > link.weight).count());
+        assert_eq!(link.n_keys, 7, "ten words, three of them special");
+        let column: f64 = shown.matrix.rows().map(|row| f64::from(row[6])).sum();
+        assert!(close(f64::from(link.average), column / 10.0));
+    }
+    let best = found.sentence(&found.heads[0]);
+    assert!(best.contains("of the attention of “unbelievable” to “dogs” (rank "), "{best}");
+    let stopped = pairs::links(&pair.capture, StackKind::SelfAttention, &reading, (2, 9), &mut |done, _| done < 3);
+    assert_eq!(stopped, Ok(None));
+}
