@@ -166,7 +166,8 @@ impl Session {
         let mut effects = vec![Effect::Cancel(lane)];
         match lane {
             Lane::Download => return self.stop_download(),
-            Lane::Catalog | Lane::Forget => {}
+            // Whoever still shows a pattern asks for it again.
+            Lane::Catalog | Lane::Forget | Lane::Analysis => {}
             Lane::Load(id) => {
                 if let Some(document) = self.find_document_mut(id) {
                     document.model.cancel();

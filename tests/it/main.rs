@@ -33,6 +33,8 @@ mod laws;
 mod oracle;
 /// Every recorded site against PyTorch, and the laws between the sites.
 mod parity;
+/// The shared store of patterns: what is asked when, what stays, and the thread that answers.
+mod pattern_store;
 /// The joint query–key space in the plane.
 mod piece_models;
 /// Pictures to pixel values: the reference's numbers, and hostile files.

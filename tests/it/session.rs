@@ -99,6 +99,7 @@ impl Play {
                 Request::ListCached => "list",
                 Request::PlanDownload(_) => "plan",
                 Request::Download(_) => "download",
+                Request::Read(_) => "read",
             })
             .collect()
     }

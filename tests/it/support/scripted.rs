@@ -278,6 +278,7 @@ impl Jobs for ScriptedJobs {
                     EventKind::Exported(path.clone())
                 }
                 Request::Forget(id) => EventKind::Forgotten(*id),
+                Request::Read(_) => EventKind::FoundAll,
                 Request::ListCached => EventKind::CachedModels(script.cached.clone()),
                 Request::PlanDownload(_) | Request::Download(_) => {
                     // The test says what the hub answers.

@@ -1,0 +1,211 @@
+//! What can be asked about captures, what it takes to answer, and the answers.
+
+use std::sync::Arc;
+
+use crate::{
+    analysis::{
+        edges::{self, EdgeFilter, EdgeSet},
+        reading::{
+            Captures, Heads, ReadPattern, Reading, Refusal, aggregate,
+            pairs::{self, Links},
+            read,
+        },
+    },
+    capture::Capture,
+    ids::{CaptureId, HeadId, StackKind},
+};
+
+/// What a question is about: one capture, and the one that may be subtracted from it.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The one that is read.
+    pub this: Arc<Capture>,
+    /// The one that may be subtracted.
+    pub other: Option<Arc<Capture>>,
+}
+
+impl Subject {
+    /// One capture alone.
+    pub const fn one(this: Arc<Capture>) -> Self {
+        Self { this, other: None }
+    }
+
+    fn captures(&self) -> Captures<'_> {
+        Captures { this: &self.this, other: self.other.as_deref() }
+    }
+}
+
+/// Everything that an answer depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// The capture that is read.
+    pub this: CaptureId,
+    /// The one that is subtracted; `None` where the question subtracts none.
+    pub other: Option<CaptureId>,
+    /// What is asked about them.
+    pub question: Question,
+}
+
+/// What can be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// A pattern as it is shown.
+    Pattern(Reading),
+    /// The lines that are drawn of it.
+    Lines(Reading, LineFilter),
+    /// Which heads link a query and a key position.
+    Links {
+        /// Which stack's heads.
+        stack: StackKind,
+        /// How they are read.
+        reading: Reading,
+        /// Positions of the query and the key.
+        pair: (usize, usize),
+    },
+}
+
+/// An [`EdgeFilter`] that can be a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LineFilter {
+    /// [`EdgeFilter::TopP`], by its bits.
+    TopP(u32),
+    /// [`EdgeFilter::TopK`].
+    TopK(usize),
+    /// [`EdgeFilter::Threshold`], by its bits.
+    Threshold(u32),
+}
+
+impl From<EdgeFilter> for LineFilter {
+    fn from(filter: EdgeFilter) -> Self {
+        match filter {
+            EdgeFilter::TopP(p) => Self::TopP(p.to_bits()),
+            EdgeFilter::TopK(k) => Self::TopK(k),
+            EdgeFilter::Threshold(least) => Self::Threshold(least.to_bits()),
+        }
+    }
+}
+
+impl From<LineFilter> for EdgeFilter {
+    fn from(filter: LineFilter) -> Self {
+        match filter {
+            LineFilter::TopP(p) => Self::TopP(f32::from_bits(p)),
+            LineFilter::TopK(k) => Self::TopK(k),
+            LineFilter::Threshold(least) => Self::Threshold(f32::from_bits(least)),
+        }
+    }
+}
+
+/// A pattern and the lines that are drawn of it.
+#[derive(Debug)]
+pub struct Lines {
+    /// The pattern.
+    pub pattern: Arc<ReadPattern>,
+    /// Rows and columns of it; of a difference those whose values are furthest from 0, with their size for
+    /// a weight.
+    pub set: EdgeSet,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub enum Finding {
+    /// To [`Question::Pattern`].
+    Pattern(Arc<ReadPattern>),
+    /// To [`Question::Lines`].
+    Lines(Arc<Lines>),
+    /// To [`Question::Links`].
+    Links(Arc<Links>),
+}
+
+impl Finding {
+    pub(super) fn size_bytes(&self) -> usize {
+        match self {
+            Self::Pattern(pattern) => pattern.own_bytes(),
+            // The pattern is its own entry as a rule; where it is not, it goes with its lines.
+            Self::Lines(lines) => size_of_val(&*lines.set.edges) + lines.pattern.own_bytes(),
+            Self::Links(links) => size_of_val(&*links.heads),
+        }
+    }
+}
+
+/// A question that waits for its answer, with what it takes to find it.
+#[derive(Clone, Debug)]
+pub struct Want {
+    /// What is asked.
+    pub key: Key,
+    /// About what.
+    pub subject: Subject,
+    /// The pattern that lines are drawn of, where it is known already.
+    pub pattern: Option<Arc<ReadPattern>>,
+}
+
+/// One answer to one question.
+pub type Answer = Result<Finding, Refusal>;
+
+/// Whoever answers: a thread, or a test.
+pub trait Ask {
+    /// Asks all of these, the most urgent first, in place of everything that was asked before and is not
+    /// answered yet.
+    fn ask(&mut self, wants: Vec<Want>);
+}
+
+/// Finds an answer. `go_on` is asked now and then whether it is still wanted; `None` when it is not.
+pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
+    let pattern = |reading: &Reading| match &want.pattern {
+        Some(pattern) => Ok(Arc::clone(pattern)),
+        None => read(want.subject.captures(), reading).map(Arc::new),
+    };
+    Some(match &want.key.question {
+        Question::Pattern(reading) => pattern(reading).map(Finding::Pattern),
+        Question::Lines(reading, filter) => pattern(reading).map(|pattern| {
+            let set = edges::select(&pattern.strengths(), (*filter).into());
+            Finding::Lines(Arc::new(Lines { pattern, set }))
+        }),
+        Question::Links { stack, reading, pair } => {
+            match pairs::links(&want.subject.this, *stack, reading, *pair, &mut |_, _| go_on()) {
+                Ok(links) => Ok(Finding::Links(Arc::new(links?))),
+                Err(refusal) => Err(refusal),
+            }
+        }
+    })
+}
+
+/// About how many entries have to be looked at or computed.
+pub(super) fn cost(subject: &Subject, question: &Question) -> usize {
+    let of_heads = |capture: &Capture, heads: &Heads| {
+        let ids = match heads {
+            Heads::One(head) => vec![*head],
+            Heads::Many(many) => aggregate::members(capture, many).unwrap_or_default(),
+        };
+        ids.iter().map(|&head| of_head(capture, head)).sum::<usize>()
+    };
+    let of_reading = |reading: &Reading| {
+        let minus = reading.minus.as_ref().map_or(0, |minus| {
+            let capture = subject.other.as_ref().unwrap_or(&subject.this);
+            of_heads(capture, &minus.heads)
+        });
+        of_heads(&subject.this, &reading.heads) + minus
+    };
+    match question {
+        Question::Pattern(reading) => of_reading(reading),
+        Question::Lines(reading, _) => 2 * of_reading(reading),
+        Question::Links { stack, .. } => {
+            let layers = subject.this.model().stack(*stack).map_or(&[][..], |stack| &stack.layers);
+            let ids = layers
+                .iter()
+                .enumerate()
+                .flat_map(|(layer, shape)| (0..shape.n_heads).map(move |head| HeadId { stack: *stack, layer, head }));
+            ids.map(|head| of_head(&subject.this, head)).sum()
+        }
+    }
+}
+
+fn of_head(capture: &Capture, head: HeadId) -> usize {
+    let (n_query, n_key) = (capture.query_tokens(head.stack).len(), capture.key_tokens(head.stack).len());
+    let layer = capture.model().stack(head.stack).and_then(|stack| stack.layers.get(head.layer));
+    // A stored entry is looked at; another is a product of two vectors.
+    let each = match capture.layer(head) {
+        Some(recorded) if recorded.pattern.is_some() => 1,
+        _ => 1 + layer.map_or(0, |layer| layer.d_head / 4),
+    };
+    n_query * n_key * each
+}
