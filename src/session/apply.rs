@@ -85,6 +85,11 @@ impl Session {
             Command::Forward => return self.travel(Way::Forward),
             Command::Flip => return self.travel(Way::Flip),
             Command::SplitPane(split) => drop(self.panes.split(split)),
+            Command::CompareInput => {
+                if self.panes.split(super::Split::Right).is_some() {
+                    self.detach();
+                }
+            }
             Command::NextPane => self.panes.activate(self.panes.next()),
             Command::ToggleLink => {
                 let pane = self.panes.active_mut();

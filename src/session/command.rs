@@ -48,6 +48,8 @@ pub enum Command {
     Redo,
     /// Open a twin of the active pane.
     SplitPane(Split),
+    /// Open a twin of the active pane and give it a document of its own.
+    CompareInput,
     /// Close the pane; the last one stays.
     ClosePane,
     /// Keys and panels speak of this pane from now on.

@@ -1,10 +1,38 @@
 //! Linked panes: what one holds or has under the pointer, the others show in their own tokens.
 
+use std::sync::Arc;
+
 use super::{Document, Focus, Pane, Selection, Session};
 use crate::{
+    analysis::reading::align::{Alignment, align},
     capture::Capture,
-    ids::{PaneId, Side},
+    ids::{CaptureId, PaneId, Side},
 };
+
+/// Alignments kept: every pane with every other, in both directions, and some of the inputs before.
+const MAX_ALIGNMENTS: usize = 32;
+
+/// The alignments found last: the pointer moves over the same two texts many times.
+#[derive(Debug, Default)]
+pub(super) struct Alignments(Vec<(Key, Option<Arc<Alignment>>)>);
+
+/// Both ends.
+type Key = [(CaptureId, Side); 2];
+
+impl Alignments {
+    fn get(&mut self, this: (&Capture, Side), other: (&Capture, Side)) -> Option<Arc<Alignment>> {
+        let key = [this, other].map(|(capture, side)| (capture.id(), side));
+        if let Some((_, known)) = self.0.iter().find(|(known, _)| *known == key) {
+            return known.clone();
+        }
+        let found = align(this, other).map(Arc::new);
+        if self.0.len() == MAX_ALIGNMENTS {
+            self.0.remove(0);
+        }
+        self.0.push((key, found.clone()));
+        found
+    }
+}
 
 impl Session {
     /// Changes what a pane and those that are linked with it have under the pointer or hold.
@@ -31,23 +59,23 @@ impl Session {
 }
 
 /// What `focus` in one pane means in another.
-fn translate((from, here): (&Pane, &Document), (to, there): (&Pane, &Document), focus: Focus) -> Focus {
+fn translate(
+    (from, here): (&Pane, &Document),
+    (to, there): (&Pane, &Document),
+    focus: Focus,
+    alignments: &mut Alignments,
+) -> Focus {
     let (stack, other) = (from.selection.stack(), to.selection.stack());
-    let along = |from_side: Side, to_side: Side, position: Option<usize>| {
+    let mut along = |from_side: Side, to_side: Side, position: Option<usize>| {
         let position = position?;
         let (a, b) = (here.latest_capture()?, there.latest_capture()?);
         if a.id() == b.id() {
             return (from_side == to_side).then_some(position);
         }
-        aligned(a, b, from_side, to_side, position)
+        alignments.get((a, from_side), (b, to_side))?.to_other(position)
     };
     Focus {
         query: along(stack.query_side(), other.query_side(), focus.query),
         key: along(stack.key_side(), other.key_side(), focus.key),
     }
-}
-
-fn aligned(a: &Capture, b: &Capture, from: Side, to: Side, position: usize) -> Option<usize> {
-    let (here, there) = (a.tokens(from), b.tokens(to));
-    (here.get(position)?.text == there.get(position)?.text).then_some(position)
 }

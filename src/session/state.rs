@@ -30,6 +30,7 @@ pub struct Session {
     pub(super) loads: BTreeMap<JobId, PendingLoad>,
     /// The models that the worker holds.
     pub(super) held: BTreeSet<ModelId>,
+    pub(super) alignments: super::links::Alignments,
     pub(super) next_document: u64,
     next_job: u64,
     next_model: u64,
@@ -83,6 +84,7 @@ impl Session {
             notices: Vec::new(),
             loads: BTreeMap::new(),
             held: BTreeSet::new(),
+            alignments: super::links::Alignments::default(),
             next_document: 1,
             next_job: 0,
             next_model: 0,

@@ -57,6 +57,8 @@ pub enum UiCommand {
     SplitRight,
     /// Another pane below.
     SplitBelow,
+    /// Another pane with a document of its own.
+    CompareInput,
     /// Close the active pane.
     ClosePane,
     /// Another pane becomes the active one.
@@ -98,7 +100,7 @@ enum Scope {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 42] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -121,6 +123,7 @@ impl UiCommand {
         Self::Redo,
         Self::SplitRight,
         Self::SplitBelow,
+        Self::CompareInput,
         Self::ClosePane,
         Self::NextPane,
         Self::ToggleLink,
@@ -166,8 +169,9 @@ impl UiCommand {
             Self::Flip => "Flip",
             Self::Undo => "Undo",
             Self::Redo => "Redo",
-            Self::SplitRight => "Split right",
-            Self::SplitBelow => "Split below",
+            Self::SplitRight => "Another head beside it",
+            Self::SplitBelow => "Another head below it",
+            Self::CompareInput => "Another input or model",
             Self::ClosePane => "Close pane",
             Self::NextPane => "Next pane",
             Self::ToggleLink => "Link pane",
@@ -215,6 +219,7 @@ impl UiCommand {
             Self::Redo => "Forward to what was undone",
             Self::SplitRight => "Show the same a second time, to the right",
             Self::SplitBelow => "Show the same a second time, below",
+            Self::CompareInput => "A copy beside it that can get another input or another model",
             Self::ClosePane => "Close the active pane",
             Self::NextPane => "Make the next pane the active one",
             Self::ToggleLink => "Let the active pane follow the others, or not",
@@ -276,6 +281,7 @@ impl UiCommand {
             Self::Redo => command_shift(Key::Z),
             Self::SplitRight => command(Key::Backslash),
             Self::SplitBelow => command_shift(Key::Backslash),
+            Self::CompareInput => command(Key::N),
             Self::ClosePane => command(Key::W),
             Self::NextPane => plain(Key::W),
             Self::ToggleLink => plain(Key::L),
@@ -324,6 +330,7 @@ impl UiCommand {
             Self::Redo => Command::Redo,
             Self::SplitRight => Command::SplitPane(Split::Right),
             Self::SplitBelow => Command::SplitPane(Split::Below),
+            Self::CompareInput => Command::CompareInput,
             Self::ClosePane => Command::ClosePane,
             Self::NextPane => Command::NextPane,
             Self::ToggleLink => Command::ToggleLink,

@@ -32,6 +32,7 @@ mod laws;
 /// Final outputs against candle-transformers.
 mod oracle;
 /// Every recorded site against PyTorch, and the laws between the sites.
+mod panes;
 mod parity;
 /// The shared store of patterns: what is asked when, what stays, and the thread that answers.
 mod pattern_store;

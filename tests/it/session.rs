@@ -2,132 +2,22 @@
 
 use attnscope::{
     capture::{Capture, LayerCapture},
-    ids::{DocumentId, HeadId, JobId, Side, StackKind},
+    ids::{HeadId, Side, StackKind},
     session::{
-        Command, Effect, Focus, HeadSet, HeadStep, Loadable, PendingSelection, QueryStep, Session, Settings, ViewKind,
-        ViewOptions, WritingOptions,
+        Command, Focus, HeadSet, HeadStep, PendingSelection, QueryStep, Settings, ViewKind, ViewOptions,
+        WritingOptions,
         gallery::{self, EXAMPLES},
     },
     worker::{
-        CaptureFile, Choice, Event, EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Stage,
-        TextInput,
+        CaptureFile, Choice, EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Stage, TextInput,
     },
 };
 
 use crate::support::{
-    scripted::{N_HEADS, N_LAYERS, capture, failure, model, projection},
+    play::{DOCUMENT, Play, bundled, state},
+    scripted::{N_HEADS, N_LAYERS, capture, failure, model},
     stacks,
 };
-
-/// The document that a session starts with.
-const DOCUMENT: DocumentId = DocumentId(1);
-
-/// A session with its worker played by the test.
-struct Play {
-    session: Session,
-    asked: Vec<(JobId, Request)>,
-}
-
-impl Play {
-    fn new() -> Self {
-        Self { session: Session::new(Settings::default()), asked: Vec::new() }
-    }
-
-    /// A session that shows `text` on `demo:gpt`.
-    fn showing(text: &str) -> Self {
-        let mut play = Self::new();
-        play.does(Command::SetText(text.to_owned()));
-        play.does(Command::OpenModel(bundled("demo:gpt")));
-        play.answers();
-        play
-    }
-
-    /// Applies a command and gives the effects that are not for the worker, by name.
-    fn does(&mut self, command: Command) -> Vec<String> {
-        let effects = self.session.apply(command);
-        self.sort(effects)
-    }
-
-    fn hears(&mut self, job: JobId, kind: EventKind) -> Vec<String> {
-        let effects = self.session.on_event(Event { job, kind });
-        self.sort(effects)
-    }
-
-    fn sort(&mut self, effects: Vec<Effect>) -> Vec<String> {
-        let mut others = Vec::new();
-        for effect in effects {
-            match effect {
-                Effect::Submit(job, request) => self.asked.push((job, request)),
-                other => others.push(format!("{other:?}")),
-            }
-        }
-        others
-    }
-
-    /// Answers everything that was asked, as a working model would, until nothing is asked any more.
-    fn answers(&mut self) {
-        let mut loaded = self.session.document().model.latest().cloned();
-        while !self.asked.is_empty() {
-            let (job, request) = self.asked.remove(0);
-            let kind = match &request {
-                Request::Load { source, .. } => {
-                    let new = model(source);
-                    loaded = Some(new.clone());
-                    EventKind::Loaded(new)
-                }
-                Request::Run { input, .. } => EventKind::Captured(capture(loaded.as_ref().unwrap(), input)),
-                Request::Project { .. } => EventKind::Projected(projection(&request)),
-                other => panic!("unexpected {other:?}"),
-            };
-            self.hears(job, kind);
-        }
-    }
-
-    fn last_job(&self) -> JobId {
-        self.asked.last().unwrap().0
-    }
-
-    fn asked_names(&self) -> Vec<&'static str> {
-        self.asked
-            .iter()
-            .map(|(_, request)| match request {
-                Request::Load { .. } => "load",
-                Request::Forget(_) => "forget",
-                Request::Run { .. } => "run",
-                Request::Project { .. } => "project",
-                Request::Export(_) => "export",
-                Request::ListCached => "list",
-                Request::PlanDownload(_) => "plan",
-                Request::Download(_) => "download",
-                Request::Read(_) => "read",
-            })
-            .collect()
-    }
-
-    fn n_tokens(&self) -> usize {
-        let stack = self.session.pane().selection.stack();
-        self.session.document().latest_capture().map_or(0, |capture| capture.query_tokens(stack).len())
-    }
-
-    fn last_notice(&self) -> &str {
-        &self.session.notices.last().unwrap().text.summary
-    }
-}
-
-fn bundled(name: &str) -> ModelSource {
-    ModelSource::Bundled(name.to_owned())
-}
-
-fn state<T>(value: &Loadable<T>) -> &'static str {
-    match value {
-        Loadable::Empty => "empty",
-        Loadable::Pending { previous: None, .. } => "pending",
-        Loadable::Pending { previous: Some(_), .. } => "pending over previous",
-        Loadable::Ready(_) => "ready",
-        Loadable::Failed { previous: None, .. } => "failed",
-        Loadable::Failed { previous: Some(_), .. } => "failed over previous",
-    }
-}
 
 #[test]
 fn a_loaded_model_runs_the_input_at_once() {

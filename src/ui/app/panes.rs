@@ -88,7 +88,7 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
         |ui| {
             ui.spacing_mut().item_spacing.x = GRID;
             ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
-            let close = ui.add(egui::Button::new("✕").small().frame_when_inactive(false));
+            let close = ui.add(egui::Button::new("✖").small().frame_when_inactive(false));
             close.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Close pane"));
             if close.on_hover_text("Close this pane").clicked() {
                 view.send(Command::ClosePane);
@@ -140,7 +140,7 @@ fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
                     view.send(Command::ShowDocument(document.id));
                 }
                 if cx.session.documents.len() > 1 {
-                    let close = ui.add(egui::Button::new("✕").small().frame_when_inactive(false));
+                    let close = ui.add(egui::Button::new("✖").small().frame_when_inactive(false));
                     close
                         .widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Close {}", document.title())));
                     if close.on_hover_text("Close this document and its results").clicked() {

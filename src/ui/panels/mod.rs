@@ -2,6 +2,7 @@
 //!
 //! Panels read a [`ViewCtx`] and push commands, as views do; each keeps only its own widget state.
 
+mod compare;
 mod download;
 mod drop_overlay;
 mod examples;

@@ -2,11 +2,11 @@
 
 use eframe::egui::{self, Align, Align2, FontId, Layout, Role, Sense, Ui, WidgetInfo, vec2};
 
-use super::WindowRequests;
+use super::{WindowRequests, compare::compare_ui};
 use crate::{
     session::ViewKind,
     ui::{
-        ViewCtx,
+        PanelCtx, ViewCtx,
         commands::UiCommand,
         theme::{GRID, text_size},
         widgets::symbol_button_ui,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Draws the bar.
-pub fn top_bar_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests) {
+pub fn top_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
     ui.horizontal_centered(|ui| {
         ui.spacing_mut().item_spacing.x = GRID;
         for (command, symbol, enabled) in
@@ -42,6 +42,7 @@ pub fn top_bar_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests) 
                     requests.push(command);
                 }
             }
+            compare_ui(ui, cx, requests);
             for command in [UiCommand::ExportView, UiCommand::ToggleExamples] {
                 let enabled = has_capture || command == UiCommand::ToggleExamples;
                 let button = egui::Button::new(command.text()).frame_when_inactive(false);

@@ -2,6 +2,7 @@
 
 pub mod hub_bench;
 pub mod hub_server;
+pub mod play;
 pub mod scripted;
 pub mod stacks;
 pub mod synthetic;

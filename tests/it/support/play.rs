@@ -1,0 +1,127 @@
+//! A session with its worker played by the test.
+
+use std::{collections::HashMap, sync::Arc};
+
+use attnscope::{
+    ids::{DocumentId, JobId, ModelId},
+    session::{Command, Effect, Loadable, Session, Settings},
+    worker::{Event, EventKind, LoadedModel, ModelSource, Request},
+};
+
+use super::scripted::{capture, model, projection};
+
+/// The document that a session starts with.
+pub const DOCUMENT: DocumentId = DocumentId(1);
+
+/// A session with its worker played by the test.
+pub struct Play {
+    pub session: Session,
+    /// What was asked of the worker and not answered yet.
+    pub asked: Vec<(JobId, Request)>,
+    /// The models that a worker would hold, as far as it would drop none by itself.
+    pub held: HashMap<ModelId, Arc<LoadedModel>>,
+}
+
+impl Play {
+    pub fn new() -> Self {
+        Self { session: Session::new(Settings::default()), asked: Vec::new(), held: HashMap::new() }
+    }
+
+    /// A session that shows `text` on `demo:gpt`.
+    pub fn showing(text: &str) -> Self {
+        let mut play = Self::new();
+        play.does(Command::SetText(text.to_owned()));
+        play.does(Command::OpenModel(bundled("demo:gpt")));
+        play.answers();
+        play
+    }
+
+    /// Applies a command and gives the effects that are not for the worker, by name.
+    pub fn does(&mut self, command: Command) -> Vec<String> {
+        let effects = self.session.apply(command);
+        self.sort(effects)
+    }
+
+    pub fn hears(&mut self, job: JobId, kind: EventKind) -> Vec<String> {
+        let effects = self.session.on_event(Event { job, kind });
+        self.sort(effects)
+    }
+
+    pub fn sort(&mut self, effects: Vec<Effect>) -> Vec<String> {
+        let mut others = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::Submit(job, request) => self.asked.push((job, request)),
+                other => others.push(format!("{other:?}")),
+            }
+        }
+        others
+    }
+
+    /// Answers everything that was asked, as a working model would, until nothing is asked any more.
+    pub fn answers(&mut self) {
+        while !self.asked.is_empty() {
+            let (job, request) = self.asked.remove(0);
+            let kind = match &request {
+                Request::Load { id, source, .. } => {
+                    let new = LoadedModel { id: *id, ..LoadedModel::clone(&model(source)) };
+                    self.held.insert(*id, Arc::new(new));
+                    EventKind::Loaded(Arc::clone(&self.held[id]))
+                }
+                Request::Forget(id) => {
+                    self.held.remove(id);
+                    EventKind::Forgotten(*id)
+                }
+                Request::Run { model, input, .. } => EventKind::Captured(capture(&self.held[model], input)),
+                Request::Project { .. } => EventKind::Projected(projection(&request)),
+                other => panic!("unexpected {other:?}"),
+            };
+            self.hears(job, kind);
+        }
+    }
+
+    pub fn last_job(&self) -> JobId {
+        self.asked.last().unwrap().0
+    }
+
+    pub fn asked_names(&self) -> Vec<&'static str> {
+        self.asked
+            .iter()
+            .map(|(_, request)| match request {
+                Request::Load { .. } => "load",
+                Request::Forget(_) => "forget",
+                Request::Run { .. } => "run",
+                Request::Project { .. } => "project",
+                Request::Export(_) => "export",
+                Request::ListCached => "list",
+                Request::PlanDownload(_) => "plan",
+                Request::Download(_) => "download",
+                Request::Read(_) => "read",
+            })
+            .collect()
+    }
+
+    pub fn n_tokens(&self) -> usize {
+        let stack = self.session.pane().selection.stack();
+        self.session.document().latest_capture().map_or(0, |capture| capture.query_tokens(stack).len())
+    }
+
+    pub fn last_notice(&self) -> &str {
+        &self.session.notices.last().unwrap().text.summary
+    }
+}
+
+pub fn bundled(name: &str) -> ModelSource {
+    ModelSource::Bundled(name.to_owned())
+}
+
+pub fn state<T>(value: &Loadable<T>) -> &'static str {
+    match value {
+        Loadable::Empty => "empty",
+        Loadable::Pending { previous: None, .. } => "pending",
+        Loadable::Pending { previous: Some(_), .. } => "pending over previous",
+        Loadable::Ready(_) => "ready",
+        Loadable::Failed { previous: None, .. } => "failed",
+        Loadable::Failed { previous: Some(_), .. } => "failed over previous",
+    }
+}
