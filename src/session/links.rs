@@ -37,17 +37,23 @@ impl Alignments {
 impl Session {
     /// Changes what a pane and those that are linked with it have under the pointer or hold.
     pub(super) fn set_focus(&mut self, id: PaneId, which: fn(&mut Selection) -> &mut Focus, focus: Focus) {
-        let Some(from) = self.panes.get(id) else { return };
-        let linked = self.panes.iter().filter(|pane| from.linked && pane.linked && pane.id != id);
-        let document = self.document_of(from);
-        let others: Vec<_> =
-            linked.map(|to| (to.id, translate((from, document), (to, self.document_of(to)), focus))).collect();
+        let mut alignments = std::mem::take(&mut self.alignments);
+        let others = self.linked_focus(id, focus, &mut alignments);
+        self.alignments = alignments;
         for (pane, focus) in others.into_iter().chain([(id, focus)]) {
             self.with_pane(pane, |pane, document| {
                 *which(&mut pane.selection) = focus;
                 pane.clamp_focus(document);
             });
         }
+    }
+
+    /// What `focus` in one pane means in those that are linked with it.
+    fn linked_focus(&self, id: PaneId, focus: Focus, alignments: &mut Alignments) -> Vec<(PaneId, Focus)> {
+        let Some(from) = self.panes.get(id) else { return Vec::new() };
+        let here = (from, self.document_of(from));
+        let linked = self.panes.iter().filter(|pane| from.linked && pane.linked && pane.id != id);
+        linked.map(|to| (to.id, translate(here, (to, self.document_of(to)), focus, alignments))).collect()
     }
 
     /// The panes that take part in what is done in the active one: it alone, or all that are linked with it.
