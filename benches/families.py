@@ -321,6 +321,15 @@ def tiny_rows(options):
     return rows
 
 
+def kept(path):
+    """The sections of a file that other scripts write."""
+    if path is None or not path.exists():
+        return ""
+    own = ("Every site against PyTorch\n", "At published sizes\n")
+    sections = path.read_text().split("\n## ")[1:]
+    return "".join(f"\n## {section.rstrip()}\n" for section in sections if not section.startswith(own))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attnscope", type=Path, default=ROOT / "target" / "release" / "attnscope")
@@ -335,14 +344,14 @@ def main():
     options.work = options.work or Path(tempfile.mkdtemp(prefix="attnscope-families-"))
     options.work.mkdir(parents=True, exist_ok=True)
 
-    lines = [TINY.strip()]
+    lines, others = [TINY.strip()], kept(options.out)
 
     def report(line):
         """After every row: a long run that is stopped leaves what it measured."""
         lines.append(line)
         print(line, flush=True)
         if options.out:
-            options.out.write_text("\n".join(lines) + "\n")
+            options.out.write_text("\n".join(lines) + "\n" + others)
 
     found = tokenizers()
     for model_type, row in sorted(tiny_rows(options).items()):

@@ -28,15 +28,15 @@ type Lookups = Vec<(String, Option<String>)>;
 
 /// A parsed `config.json`, a section of it, or a file like it.
 pub(crate) struct Config {
-    values: Map<String, Value>,
-    file: &'static str,
-    path: String,
+    pub(super) values: Map<String, Value>,
+    pub(super) file: &'static str,
+    pub(super) path: String,
     /// What was looked up and what was found, for the audit; sections share it.
-    lookups: Arc<Mutex<Lookups>>,
+    pub(super) lookups: Arc<Mutex<Lookups>>,
     /// What the audit puts before names of a section.
-    scope: String,
+    pub(super) scope: String,
     /// Names that the file leaves to the family.
-    defaulted: BTreeSet<String>,
+    pub(super) defaulted: BTreeSet<String>,
 }
 
 impl Config {
@@ -118,7 +118,7 @@ impl Config {
 
     /// Width of the residual stream.
     pub fn d_model(&self) -> Result<usize, LoadError> {
-        self.size(&["hidden_size", "n_embd", "d_model", "dim"], MAX_WIDTH)
+        self.size(&["hidden_size", "n_embd", "n_embed", "d_model", "dim"], MAX_WIDTH)
     }
 
     /// Width of the embeddings, where it may differ from `d_model`.

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod bundled;
 pub(crate) mod config;
+mod defaults;
 pub(crate) mod files;
 pub(crate) mod weights;
 

@@ -65,5 +65,7 @@ fn blocks(config: &Config, weights: &mut Weights<'_>, sizes: &Sizes) -> Result<V
         }
         groups.push(blocks);
     }
-    Ok((0..n_layers).flat_map(|layer| groups[layer * n_groups / n_layers].clone()).collect())
+    // Divided as the reference divides.
+    let group_of = |layer: usize| (layer as f64 / (n_layers as f64 / n_groups as f64)) as usize;
+    Ok((0..n_layers).flat_map(|layer| groups[group_of(layer)].clone()).collect())
 }

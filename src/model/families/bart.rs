@@ -68,6 +68,9 @@ impl Dialect {
 }
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    if let Some(class) = config.architecture().filter(|class| class.ends_with("ForCausalLM")) {
+        return Err(config.error(format!("a decoder without its encoder ({class}) is not supported")));
+    }
     let dialect = Dialect::of(&config.model_type()?);
     weights.set_prefix("model.", "encoder.layers.0.fc1.weight");
     let (source_word, target_word) = words(config, weights)?;
@@ -152,7 +155,7 @@ pub(super) fn tower(
             None
         };
         let block = Block::new(
-            Attention::plain(qkv, out, spec, is_decoder),
+            Attention::plain(qkv, out, spec, is_decoder && config.is_causal()),
             norm(weights, "self_attn_layer_norm")?,
             mlp(weights, [&name("fc1"), &name("fc2")], (d_model, d_mlp), activation)?,
             norm(weights, "final_layer_norm")?,

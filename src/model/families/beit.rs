@@ -42,29 +42,33 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let shared = config.flag("use_shared_relative_position_bias", false);
     let own = config.flag("use_relative_position_bias", false);
     layers.spec.biased = shared || own;
-    if shared && own {
-        return Err(config.error("biases of each layer and of all layers together are not supported at the same time"));
-    }
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
     let n_heads = layers.spec.n_heads;
+    let of_all = if shared {
+        let old = format!("beit.encoder.{TABLE}");
+        let new = "beit.shared_position_bias.relative_position_bias_table".to_owned();
+        Some(table(weights, if weights.has(&old) { &old } else { &new }, n_heads, pictures)?)
+    } else {
+        None
+    };
+    let grid = pictures.grid;
     let mut blocks = Vec::new();
     for layer in 0..config.n_layers()? {
         let mut block = layers.block(weights, layer, d_mlp)?;
         if own {
             let old = layers.name(layer, &format!("attention.attention.{TABLE}"));
             let name = if weights.has(&old) { old } else { layers.name(layer, TABLE) };
-            block.attention.bias = Some(bias(weights, &name, n_heads, pictures)?);
+            let mut table = table(weights, &name, n_heads, pictures)?;
+            // A layer may have its own bias besides that of all layers.
+            table.iter_mut().zip(of_all.iter().flatten()).for_each(|(own, of_all)| *own += of_all);
+            block.attention.bias = Some(RelativeBias::Grid { table, n_heads, grid });
         }
         blocks.push(block);
     }
     let mean = config.flag("use_mean_pooling", true);
     let final_norm = if mean { None } else { Some(layer_norm(weights, "beit.layernorm", d_model, layers.eps)?) };
     let mut stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
-    if shared {
-        let old = format!("beit.encoder.{TABLE}");
-        let new = "beit.shared_position_bias.relative_position_bias_table".to_owned();
-        stack.bias = Some(bias(weights, if weights.has(&old) { &old } else { &new }, n_heads, pictures)?);
-    }
+    stack.bias = of_all.filter(|_| !own).map(|table| RelativeBias::Grid { table, n_heads, grid });
     let head = if weights.has("classifier.weight") {
         let norm = if mean { Some(layer_norm(weights, "beit.pooler.layernorm", d_model, layers.eps)?) } else { None };
         let reads = if mean { Reads::Mean { n_prefix: 1 } } else { Reads::First };
@@ -86,12 +90,13 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     })
 }
 
-fn bias(weights: &mut Weights<'_>, name: &str, n_heads: usize, pictures: Pictures) -> Result<RelativeBias, LoadError> {
+/// The biases under `name`, one per offset and head.
+fn table(weights: &mut Weights<'_>, name: &str, n_heads: usize, pictures: Pictures) -> Result<Vec<f32>, LoadError> {
     let grid = pictures.grid;
     let n = (2 * grid.0 - 1) * (2 * grid.1 - 1) + 3;
     let table = weights.tensor(name, &[n, n_heads])?.flatten_all()?.to_vec1()?;
     // An index into the table that old files carry along.
     weights.skip(&name.replace("_table", "_index"));
     weights.skip(&name.replace("relative_position_bias_table", "relative_position_index"));
-    Ok(RelativeBias::Grid { table, n_heads, grid })
+    Ok(table)
 }

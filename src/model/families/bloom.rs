@@ -30,9 +30,11 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let spec = LayerSpec { biased: true, ..LayerSpec::new(n_heads, d_model / n_heads) };
     let (n_vocab, eps) = (config.n_vocab()?, config.norm_eps(1e-5)?);
     let n_ctx = config.optional_size(&["seq_length", "max_position_embeddings"], 1 << 24)?.unwrap_or(N_CTX);
-    if config.flag("apply_residual_connection_post_layernorm", false) {
-        return Err(config.error("BLOOM with residuals after the norm is not supported"));
+    // The reference leaves biases out then.
+    if config.flag("slow_but_exact", false) && config.number(&["pretraining_tp"])?.is_some_and(|n| n > 1.0) {
+        return Err(config.error("products in parts (slow_but_exact with pretraining_tp above 1) are not supported"));
     }
+    let carries = config.flag("apply_residual_connection_post_layernorm", false);
 
     weights.set_prefix("transformer.", "word_embeddings.weight");
     let word = weights.tensor("transformer.word_embeddings.weight", &[n_vocab, d_model])?;
@@ -44,10 +46,10 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let out = linear(weights, &name("self_attention.dense"), d_model, d_model)?;
         let names = [name("mlp.dense_h_to_4h"), name("mlp.dense_4h_to_h")];
         blocks.push(Block::new(
-            Attention::plain(qkv, out, spec, true),
-            Norms::pre(layer_norm(weights, &name("input_layernorm"), d_model, eps)?),
+            Attention::plain(qkv, out, spec, config.is_causal()),
+            Norms { carries, ..Norms::pre(layer_norm(weights, &name("input_layernorm"), d_model, eps)?) },
             mlp(weights, [&names[0], &names[1]], (d_model, 4 * d_model), Activation::GeluTanh)?,
-            Norms::pre(layer_norm(weights, &name("post_attention_layernorm"), d_model, eps)?),
+            Norms { carries, ..Norms::pre(layer_norm(weights, &name("post_attention_layernorm"), d_model, eps)?) },
         ));
     }
     let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);

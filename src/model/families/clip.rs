@@ -1,7 +1,7 @@
 //! CLIP: a vision transformer and a causal text transformer, compared by the angle between the picture's
 //! CLS token and the text's end token. Also its vision half alone.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     classifier, layer_norm,
@@ -77,6 +77,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 
 /// The vision half alone, whose norm and projection of the picture as a whole are not needed.
 pub(super) fn build_vision(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let config = &config.or(&vision_defaults());
     weights.set_prefix(VISION, "embeddings.class_embedding");
     let (image, tower) = vision_tower(config, weights, StackKind::SelfAttention)?;
     for leftover in ["vision_model.post_layernorm.weight", "vision_model.post_layernorm.bias"] {
@@ -114,11 +115,14 @@ pub(super) const fn vision_network(
 }
 
 fn vision_config(config: &Config) -> Config {
-    let defaults = json!({
+    config.tower("vision_config", &vision_defaults())
+}
+
+fn vision_defaults() -> Value {
+    json!({
         "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
         "image_size": 224, "patch_size": 32, "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5,
-    });
-    config.tower("vision_config", &defaults)
+    })
 }
 
 fn vision_tower(config: &Config, weights: &mut Weights<'_>, kind: StackKind) -> Result<(ImageSpec, Tower), LoadError> {
@@ -150,7 +154,7 @@ pub(super) fn text_tower(
     weights.skip("text_model.embeddings.position_ids");
     let position = Some(Positions::from_zero(position));
     let embedding = TextEmbedding { position, ..TextEmbedding::tokens(word, n_ctx) };
-    let mut stack = layers(config, weights, TEXT, (StackKind::Text, causal))?;
+    let mut stack = layers(config, weights, TEXT, (StackKind::Text, causal && config.is_causal()))?;
     let eps = config.norm_eps(1e-5)?;
     stack.final_norm = Some(layer_norm(weights, "text_model.final_layer_norm", d_model, eps)?);
     Ok((TextSpec { n_ctx, n_vocab }, Tower { embedding: Embedding::Text(embedding), stack }))

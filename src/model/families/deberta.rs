@@ -16,12 +16,16 @@ use crate::{
         network::{
             Network,
             block::Stack,
+            convolution::Convolution,
             disentangled::{Disentangled, Distances},
             embedding::{Positions, TextEmbedding},
             relative::RelativeBias,
         },
     },
 };
+
+/// The widest convolution; far above the published ones of 3.
+const MAX_CONVOLUTION: usize = 1 << 10;
 
 const BLOCK: BlockNames = BlockNames {
     qkv: ["attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"],
@@ -33,9 +37,7 @@ const BLOCK: BlockNames = BlockNames {
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let mut sizes = Sizes::read(config, Activation::Gelu)?;
-    if config.number(&["conv_kernel_size"])?.is_some_and(|size| size > 0.0) {
-        return Err(config.error("a DeBERTa with a convolution (conv_kernel_size) is not supported"));
-    }
+    sizes.eps = config.norm_eps(1e-7)?;
     if config.d_embedding()?.is_some_and(|width| width != sizes.d_model) {
         return Err(config.error("a DeBERTa with narrower embeddings (embedding_size) is not supported"));
     }
@@ -60,8 +62,32 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         blocks.push(block);
     }
     let head = head(config, weights, &sizes, &head_names(config, weights, &sizes)?, embedding.word.rows()?)?;
-    let stack = Stack::new(StackKind::SelfAttention, blocks, None);
+    let convolution = convolution(config, weights, &sizes)?;
+    let stack = Stack { convolution, ..Stack::new(StackKind::SelfAttention, blocks, None) };
     Ok(network("deberta-v2", (sizes.d_model, sizes.n_vocab), embedding, stack, head))
+}
+
+/// The convolution beside the first layer, where the configuration gives it a width.
+fn convolution(config: &Config, weights: &mut Weights<'_>, sizes: &Sizes) -> Result<Option<Convolution>, LoadError> {
+    let Some(width) = config.number(&["conv_kernel_size"])?.filter(|width| *width > 0.0) else { return Ok(None) };
+    let width = width as usize;
+    if width.is_multiple_of(2) || width > MAX_CONVOLUTION {
+        return Err(config.error(format!("a convolution of {width} tokens (conv_kernel_size) is not supported")));
+    }
+    let d_model = sizes.d_model;
+    let n_groups = config.optional_size(&["conv_groups"], d_model)?.unwrap_or(1);
+    if !d_model.is_multiple_of(n_groups) {
+        return Err(config.error(format!("{n_groups} groups (conv_groups) do not divide a width of {d_model}")));
+    }
+    let name = |part: &str| format!("deberta.encoder.conv.{part}");
+    let kernel = weights.tensor(&name("conv.weight"), &[d_model, d_model / n_groups, width])?;
+    let bias = weights.tensor(&name("conv.bias"), &[d_model])?;
+    Ok(Some(Convolution {
+        map: Convolution::map_of(&kernel, bias)?,
+        width,
+        activation: config.activation_of(&["conv_act"], Activation::Tanh)?,
+        norm: layer_norm(weights, &name("LayerNorm"), d_model, sizes.eps)?,
+    }))
 }
 
 /// Which terms besides contents with contents the scores have.

@@ -57,7 +57,10 @@ pub(super) fn head(
     let weight = format!("{name}.weight");
     if config.flag("tie_word_embeddings", tied) {
         weights.skip(&weight);
-        return Ok(Some(Head::next_token(Linear::shared(embedding.t()?, None))));
+        // Phi ties the weights alone.
+        let own = format!("{name}.bias");
+        let bias = if bias { Some(weights.tensor(&own, &[n_vocab])?) } else { None };
+        return Ok(Some(Head::next_token(Linear::shared(embedding.t()?, bias))));
     }
     if !weights.has(&weight) {
         weights.note_absent(&weight);
@@ -65,6 +68,18 @@ pub(super) fn head(
     }
     let part = Part { name, d_out: n_vocab, bias };
     Ok(Some(Head::next_token(weights.linear_of(&[part], d_model, true, None)?)))
+}
+
+/// The kind of each layer, where the file lists them.
+pub(super) fn layer_types(config: &Config, n_layers: usize) -> Result<Option<Vec<String>>, LoadError> {
+    let Some(kinds) = config.names("layer_types") else { return Ok(None) };
+    if kinds.len() != n_layers {
+        return Err(config.error(format!("layer_types lists {} of {n_layers} layers", kinds.len())));
+    }
+    match kinds.iter().find(|kind| !["full_attention", "sliding_attention"].contains(&kind.as_str())) {
+        Some(kind) => Err(config.error(format!("layer_types names “{kind}”, which is not supported"))),
+        None => Ok(Some(kinds)),
+    }
 }
 
 /// An RMS norm under `name`. `offset` is added to its weights: Gemma stores them less one.

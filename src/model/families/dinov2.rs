@@ -1,6 +1,8 @@
 //! DINOv2, with and without registers: a vision transformer with a learned factor on what each branch
 //! adds, and a gated MLP in its largest size.
 
+use serde_json::json;
+
 use super::{
     classifier, layer_norm, linear, n_classes,
     vision::{Layers, Names, Pictures, tokens},
@@ -27,6 +29,7 @@ pub(super) const PLAIN: &str = "dinov2";
 pub(super) const WITH_REGISTERS: &str = "dinov2_with_registers";
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>, family: &'static str) -> Result<Network, LoadError> {
+    let config = &config.or(&json!({ "patch_size": if family == PLAIN { 14 } else { 16 } }));
     let d_model = config.d_model()?;
     let pictures = Pictures::of(config)?;
     let body = if family == PLAIN { "dinov2." } else { "dinov2_with_registers." };

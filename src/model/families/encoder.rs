@@ -39,8 +39,8 @@ pub(super) struct Sizes {
 
 impl Sizes {
     pub fn read(config: &Config, activation: Activation) -> Result<Self, LoadError> {
-        if config.text(&["position_embedding_type"]).is_some_and(|kind| kind != "absolute") {
-            return Err(config.error("only absolute position embeddings are supported for this architecture"));
+        if let Some(kind) = config.text(&["position_embedding_type"]).filter(|kind| *kind != "absolute") {
+            return Err(config.error(format!("position_embedding_type “{kind}” is not supported, only “absolute”")));
         }
         let d_model = config.d_model()?;
         let n_heads = config.n_heads(d_model)?;
@@ -54,7 +54,7 @@ impl Sizes {
             eps: config.norm_eps(1e-12)?,
             activation: config.activation(activation)?,
             spec: LayerSpec::new(n_heads, d_model / n_heads),
-            causal: config.flag("is_decoder", false),
+            causal: config.flag("is_decoder", false) && config.is_causal(),
             cross: config.flag("add_cross_attention", false),
         })
     }

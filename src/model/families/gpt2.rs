@@ -54,7 +54,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
             None
         };
         let block = Block::new(
-            Attention::plain(qkv, out, spec, true),
+            Attention::plain(qkv, out, spec, config.is_causal()),
             Norms::pre(layer_norm(weights, &name("ln_1"), d_model, eps)?),
             Mlp::plain(up, activation, down),
             Norms::pre(layer_norm(weights, &name("ln_2"), d_model, eps)?),

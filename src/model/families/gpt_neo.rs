@@ -29,9 +29,12 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let activation = config.activation(Activation::GeluTanh)?;
     let n_layers = config.n_layers()?;
     let reach = config.optional_size(&["window_size"], 1 << 24)?.unwrap_or(256);
-    let Some(kinds) = config.names("attention_layers").or_else(|| config.repeated("attention_types")) else {
-        return Err(config.error("it does not say which layers are local"));
-    };
+    let kinds = config.names("attention_layers").or_else(|| config.repeated("attention_types"));
+    let alternate = || ["global", "local"].map(str::to_owned).into_iter().cycle().take(n_layers).collect();
+    let kinds: Vec<String> = kinds.unwrap_or_else(alternate);
+    if let Some(kind) = kinds.iter().find(|kind| !["global", "local"].contains(&kind.as_str())) {
+        return Err(config.error(format!("its attention “{kind}” is not supported")));
+    }
     if kinds.len() != n_layers {
         return Err(config.error(format!("it describes {} of {n_layers} layers", kinds.len())));
     }

@@ -41,7 +41,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let up = map(weights, &name("mlp.dense_h_to_4h"), (d_model, d_mlp), true)?;
         let down = map(weights, &name("mlp.dense_4h_to_h"), (d_mlp, d_model), true)?;
         let block = Block::new(
-            Attention { rotary: Some(0), ..Attention::plain(qkv, out, spec, true) },
+            Attention { rotary: Some(0), ..Attention::plain(qkv, out, spec, config.is_causal()) },
             Norms::pre(layer_norm(weights, &name("input_layernorm"), d_model, eps)?),
             Mlp::plain(up, activation, down),
             Norms::pre(layer_norm(weights, &name("post_attention_layernorm"), d_model, eps)?),
@@ -54,7 +54,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     }
     let final_norm = Some(layer_norm(weights, "gpt_neox.final_layer_norm", d_model, eps)?);
     let head = head(config, weights, "embed_out", &word, (false, false))?;
-    let rotary = vec![Rotary::from_config(config, spec.d_head, 0.25)?];
+    let rotary = vec![Rotary::from_config(config, spec.d_head, Some(0.25))?];
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
     Ok(network("gpt_neox", (d_model, n_vocab), TextEmbedding::tokens(word, n_ctx), stack, head))
 }

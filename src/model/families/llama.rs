@@ -4,7 +4,7 @@
 //! differ in a few choices, which [`Variant`] lists.
 
 use super::{
-    decoder::{head, map, network, rms_norm},
+    decoder::{head, layer_types, map, network, rms_norm},
     layer_norm, qkv,
 };
 use crate::{
@@ -21,16 +21,15 @@ use crate::{
             rotary::Rotary,
         },
     },
-    spec::LayerSpec,
+    spec::{HeadKind, LayerSpec},
 };
 
-/// What sets one of these families apart.
+/// What sets one of these families apart. Keys that another family of this file reads have no meaning.
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent choice of a published family")]
 #[derive(Clone, Copy, PartialEq)]
 struct Variant {
     family: &'static str,
-    /// Biases of query, key and value when the configuration does not say.
-    qkv_bias: bool,
+    biases: Biases,
     /// Whether output and embedding are tied when the configuration does not say.
     tied: bool,
     /// Added to the weights of norms; Gemma stores them less one, and scales its embeddings.
@@ -40,40 +39,108 @@ struct Variant {
     qk_norm: bool,
     /// Fused tensors `qkv_proj` and `gate_up_proj`.
     fused: bool,
-    /// Ordinary layer norms instead of RMS norms.
+    /// Ordinary layer norms instead of RMS norms, and the choices that come with them (`StableLM`).
     layer_norms: bool,
-    /// Fraction of a head that is rotated when the configuration does not say.
-    rotated: f64,
-    /// Layers without a sliding window, when the configuration does not list them: every n-th.
-    full_every: Option<usize>,
+    eps: f32,
+    /// Fraction of a head that is rotated when the configuration does not say; `None` for always all of it.
+    rotated: Option<f64>,
+    windows: Windows,
+    /// Widths of a head and numbers of key/value heads when the configuration does not say; `None` for what
+    /// follows from the other sizes.
+    sizes: (Option<usize>, Option<usize>),
+    /// Soft caps of scores and of logits when the configuration does not say; without the first there is none.
+    caps: Option<[Option<f64>; 2]>,
+}
+
+/// Which maps of attention have biases.
+#[derive(Clone, Copy, PartialEq)]
+enum Biases {
+    Never,
+    /// Queries, keys and values.
+    Always,
+    /// The same, where `use_qkv_bias` says so.
+    IfUsed,
+    /// All four, where `attention_bias` says so.
+    IfConfigured,
+}
+
+/// Which layers see a window only, when the configuration does not list them.
+#[derive(Clone, Copy, PartialEq)]
+enum Windows {
+    /// None, whatever the configuration lists.
+    Never,
+    /// All, where the configuration has a width, which is this by default; it lists no layers.
+    All(Option<f64>),
+    /// Those from `max_window_layers` on, if windows are used.
+    FromLayer,
+    /// All but every n-th; the configuration may choose n.
+    AllBut(usize, bool),
 }
 
 const LLAMA: Variant = Variant {
     family: "llama",
-    qkv_bias: false,
+    biases: Biases::IfConfigured,
     tied: false,
     gemma: false,
     branch_norms: false,
     qk_norm: false,
     fused: false,
     layer_norms: false,
-    rotated: 1.0,
-    full_every: None,
+    eps: 1e-6,
+    rotated: None,
+    windows: Windows::Never,
+    sizes: (None, None),
+    caps: None,
 };
 
 /// The variant of a `model_type`.
 fn variant(model_type: &str) -> Option<Variant> {
-    let gemma = Variant { family: "gemma", gemma: true, tied: true, ..LLAMA };
+    let gemma = Variant { family: "gemma", gemma: true, tied: true, sizes: (Some(256), Some(16)), ..LLAMA };
+    let later = Variant { branch_norms: true, sizes: (Some(256), Some(4)), ..gemma };
+    let qwen = Variant { windows: Windows::FromLayer, sizes: (None, Some(32)), ..LLAMA };
     Some(match model_type {
         "llama" => LLAMA,
-        "mistral" => Variant { family: "mistral", ..LLAMA },
-        "qwen2" => Variant { family: "qwen2", qkv_bias: true, ..LLAMA },
-        "qwen3" => Variant { family: "qwen3", qk_norm: true, ..LLAMA },
+        "mistral" => Variant {
+            family: "mistral",
+            biases: Biases::Never,
+            windows: Windows::All(Some(4096.0)),
+            sizes: (None, Some(8)),
+            ..LLAMA
+        },
+        "qwen2" => Variant { family: "qwen2", biases: Biases::Always, ..qwen },
+        "qwen3" => Variant { family: "qwen3", qk_norm: true, sizes: (Some(128), Some(32)), ..qwen },
         "gemma" => gemma,
-        "gemma2" => Variant { family: "gemma2", branch_norms: true, full_every: Some(2), ..gemma },
-        "gemma3_text" => Variant { family: "gemma3", branch_norms: true, qk_norm: true, full_every: Some(6), ..gemma },
-        "phi3" => Variant { family: "phi3", fused: true, ..LLAMA },
-        "stablelm" => Variant { family: "stablelm", layer_norms: true, rotated: 0.25, ..LLAMA },
+        "gemma2" => Variant {
+            family: "gemma2",
+            windows: Windows::AllBut(2, false),
+            caps: Some([Some(50.0), Some(30.0)]),
+            ..later
+        },
+        "gemma3_text" => Variant {
+            family: "gemma3",
+            qk_norm: true,
+            windows: Windows::AllBut(6, true),
+            caps: Some([None, None]),
+            ..later
+        },
+        "phi3" => Variant {
+            family: "phi3",
+            biases: Biases::Never,
+            fused: true,
+            eps: 1e-5,
+            rotated: Some(1.0),
+            windows: Windows::All(None),
+            ..LLAMA
+        },
+        "stablelm" => Variant {
+            family: "stablelm",
+            biases: Biases::IfUsed,
+            layer_norms: true,
+            eps: 1e-5,
+            rotated: Some(0.25),
+            sizes: (None, Some(32)),
+            ..LLAMA
+        },
         _ => return None,
     })
 }
@@ -94,6 +161,7 @@ struct Shape {
     mlp_bias: bool,
     parallel: bool,
     per_head_norms: bool,
+    causal: bool,
 }
 
 pub(super) fn build(config: &Config, model_type: &str, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
@@ -115,8 +183,10 @@ pub(super) fn build(config: &Config, model_type: &str, weights: &mut Weights<'_>
     }
     let final_norm = Some(norm(weights, variant, "model.norm", d_model, shape.eps)?);
     let mut head = head(config, weights, "lm_head", &word, (variant.tied, false))?;
-    if let Some(head) = &mut head {
-        head.softcap = config.number(&["final_logit_softcapping"])?.map(|cap| cap as f32);
+    if let (Some(head), Some([_, cap])) = (&mut head, variant.caps)
+        && head.kind == HeadKind::NextToken
+    {
+        head.softcap = config.number_unless_null("final_logit_softcapping", cap)?.map(|cap| cap as f32);
     }
     let embedding = TextEmbedding { scale, ..TextEmbedding::tokens(word, n_ctx) };
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
@@ -125,62 +195,118 @@ pub(super) fn build(config: &Config, model_type: &str, weights: &mut Weights<'_>
 
 fn shape(config: &Config, variant: Variant) -> Result<Shape, LoadError> {
     let d_model = config.d_model()?;
-    let (n_heads, d_head) = config.heads(d_model)?;
-    let mut spec = LayerSpec::new(n_heads, d_head);
-    spec.n_kv_heads = config.n_kv_heads(n_heads)?;
-    if let Some(scalar) = config.number(&["query_pre_attn_scalar"])? {
-        spec.scale = (scalar.max(f64::MIN_POSITIVE)).sqrt().recip() as f32;
-    }
-    spec.softcap = config.number(&["attn_logit_softcapping"])?.map(|cap| cap as f32);
-    let attention_bias = config.flag("attention_bias", false);
-    // Gemma's first files say `gelu` and mean its tanh form.
-    let activation = match config.activation(if variant.gemma { Activation::GeluTanh } else { Activation::Silu })? {
-        Activation::Gelu if variant.gemma => Activation::GeluTanh,
-        activation => activation,
+    let spec = heads(config, variant, d_model)?;
+    let bias = match variant.biases {
+        Biases::Never => false,
+        Biases::Always => true,
+        Biases::IfUsed => config.flag("use_qkv_bias", false),
+        Biases::IfConfigured => config.flag("attention_bias", false),
     };
+    let llama = variant == LLAMA;
     Ok(Shape {
         d_model,
         d_mlp: config.d_mlp()?.unwrap_or(4 * d_model),
-        eps: config.norm_eps(if variant.layer_norms { 1e-5 } else { 1e-6 })?,
-        activation,
+        eps: config.norm_eps_of(if variant.layer_norms { "layer_norm_eps" } else { "rms_norm_eps" }, variant.eps)?,
+        activation: activation(config, variant)?,
         spec,
-        qkv_bias: attention_bias || config.flag("use_qkv_bias", variant.qkv_bias),
-        out_bias: attention_bias && variant.family != "qwen2",
-        mlp_bias: config.flag("mlp_bias", false),
-        parallel: config.flag("use_parallel_residual", false),
-        per_head_norms: config.flag("qk_layernorm", false),
+        qkv_bias: bias,
+        out_bias: bias && variant.biases == Biases::IfConfigured,
+        mlp_bias: llama && config.flag("mlp_bias", false),
+        parallel: variant.layer_norms && config.flag("use_parallel_residual", false),
+        per_head_norms: variant.layer_norms && config.flag("qk_layernorm", false),
+        causal: is_causal(config, variant)?,
     })
+}
+
+/// Heads, how their scores are scaled, and the cap of the scores.
+fn heads(config: &Config, variant: Variant, d_model: usize) -> Result<LayerSpec, LoadError> {
+    let (width, n_kv_heads) = variant.sizes;
+    let (n_heads, d_head) = config.heads_of(d_model, width)?;
+    let mut spec = LayerSpec::new(n_heads, d_head);
+    spec.n_kv_heads = config.n_kv_heads_of(n_heads, n_kv_heads)?;
+    if let Some([cap, _]) = variant.caps {
+        let scalar = config.number(&["query_pre_attn_scalar"])?.unwrap_or(256.0);
+        spec.scale = scalar.max(f64::MIN_POSITIVE).sqrt().recip() as f32;
+        // Gemma 3 names such a cap too, but never applies it.
+        if cap.is_some() {
+            spec.softcap = config.number_unless_null("attn_logit_softcapping", cap)?.map(|cap| cap as f32);
+        }
+    }
+    Ok(spec)
+}
+
+fn activation(config: &Config, variant: Variant) -> Result<Activation, LoadError> {
+    if !variant.gemma {
+        return config.activation_of(&["hidden_act"], Activation::Silu);
+    }
+    if variant.branch_norms {
+        return config.activation_of(&["hidden_activation"], Activation::GeluTanh);
+    }
+    // Gemma's first files say `gelu` and mean its tanh form.
+    Ok(match config.activation_of(&["hidden_act"], Activation::GeluTanh)? {
+        Activation::Gelu => Activation::GeluTanh,
+        activation => activation,
+    })
+}
+
+/// Whether tokens see only those before them.
+fn is_causal(config: &Config, variant: Variant) -> Result<bool, LoadError> {
+    let both_directions = variant.gemma && config.flag("use_bidirectional_attention", false);
+    if both_directions && variant.family != "gemma3" {
+        return Err(config.error(
+            "attention in both directions (use_bidirectional_attention) is not supported for this architecture: \
+             the reference implementation itself does it with some kinds of attention only",
+        ));
+    }
+    Ok(config.is_causal() && !both_directions)
 }
 
 /// The sliding window of each layer.
 fn windows(config: &Config, variant: Variant, n_layers: usize) -> Result<Vec<Option<usize>>, LoadError> {
-    let width = config.optional_size(&["sliding_window"], 1 << 24)?;
-    let width = width.filter(|_| config.flag("use_sliding_window", variant.family != "qwen2"));
-    let kinds = config.names("layer_types").filter(|kinds| kinds.len() == n_layers);
-    let every = config.optional_size(&["sliding_window_pattern"], 1 << 12)?.or(variant.full_every);
-    let first = config.optional_size(&["max_window_layers"], 1 << 12)?.filter(|_| variant.family == "qwen2");
-    let slides = |layer: usize| match (&kinds, every, first) {
-        (Some(kinds), ..) => kinds[layer] == "sliding_attention",
-        (None, Some(every), _) => !(layer + 1).is_multiple_of(every),
-        (None, None, Some(first)) => layer >= first,
-        (None, None, None) => true,
+    let width = |default| -> Result<Option<usize>, LoadError> {
+        let width = config.number_unless_null("sliding_window", default)?;
+        let width = width.filter(|width| (1.0..16_777_216.0).contains(width)).map(|width| width as usize);
+        Ok(width.map(|width| reach(config, variant, width)))
     };
+    let listed = || layer_types(config, n_layers);
+    let (width, kinds, slides): (_, _, Box<dyn Fn(usize) -> bool>) = match variant.windows {
+        Windows::Never => (None, None, Box::new(|_| false)),
+        Windows::All(default) => (width(default)?, None, Box::new(|_| true)),
+        Windows::FromLayer => {
+            let first = config.number(&["max_window_layers"])?.unwrap_or(28.0) as usize;
+            let width = if config.flag("use_sliding_window", false) { width(Some(4096.0))? } else { None };
+            (width, listed()?, Box::new(move |layer| layer >= first))
+        }
+        Windows::AllBut(every, chosen) => {
+            let chosen = if chosen { config.optional_size(&["sliding_window_pattern"], 1 << 12)? } else { None };
+            let every = chosen.unwrap_or(every);
+            (width(Some(4096.0))?, listed()?, Box::new(move |layer| !(layer + 1).is_multiple_of(every)))
+        }
+    };
+    let slides =
+        |layer: usize| kinds.as_ref().map_or_else(|| slides(layer), |kinds| kinds[layer] == "sliding_attention");
     Ok((0..n_layers).map(|layer| width.filter(|_| slides(layer))).collect())
+}
+
+/// How far a token sees, itself included, through a window of this width.
+fn reach(config: &Config, variant: Variant, width: usize) -> usize {
+    // Gemma 3 counts both sides where it sees both; an encoder made of a decoder counts the token besides.
+    let both_directions = variant.family == "gemma3" && config.flag("use_bidirectional_attention", false);
+    let width = if both_directions { width / 2 + 1 } else { width };
+    if config.is_causal() { width } else { width + 1 }
 }
 
 /// One embedding for all layers; Gemma 3 has a second one for layers with a window.
 fn rotary(config: &Config, variant: Variant, d_head: usize) -> Result<Vec<Rotary>, LoadError> {
-    let by_kind = config.section("rope_parameters");
-    let of_kind = |kind: &str| by_kind.as_ref().and_then(|section| section.section(kind));
-    if let (Some(full), Some(sliding)) = (of_kind("full_attention"), of_kind("sliding_attention")) {
-        let from = |section: &Config| Rotary::from_parameters(config, Some(section), d_head, variant.rotated);
-        return Ok(vec![from(&full)?, from(&sliding)?]);
+    if variant.family != "gemma3" {
+        return Ok(vec![Rotary::from_config(config, d_head, variant.rotated)?]);
     }
-    let mut all = vec![Rotary::from_config(config, d_head, variant.rotated)?];
-    if let Some(theta) = config.number(&["rope_local_base_freq"])? {
-        all.push(Rotary::new(theta, d_head));
-    }
-    Ok(all)
+    let full = config.number(&["rope_theta"])?.unwrap_or(1_000_000.0);
+    let sliding = config.number(&["rope_local_base_freq"])?.unwrap_or(10_000.0);
+    Ok(vec![
+        Rotary::of_kind(config, "full_attention", d_head, (full, true))?,
+        Rotary::of_kind(config, "sliding_attention", d_head, (sliding, false))?,
+    ])
 }
 
 fn norm(weights: &mut Weights<'_>, variant: Variant, name: &str, d: usize, eps: f32) -> Result<Norm, LoadError> {
@@ -211,7 +337,7 @@ fn block(
         projections: Projections::Fused(qkv),
         out: map(weights, &name("self_attn.o_proj"), (wide, d_model), shape.out_bias)?,
         spec: LayerSpec { window, ..spec },
-        causal: true,
+        causal: shape.causal,
         qk_norm: qk_norm(weights, variant, shape, &name("self_attn"))?,
         rotary: Some(rotary),
         bias: None,

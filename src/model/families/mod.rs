@@ -114,6 +114,17 @@ pub(crate) fn check(config: &Config) -> Result<(), LoadError> {
 
 /// Builds the network that `config.json` describes.
 pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let mut network = part(config, weights)?;
+    if let Body::Single(tower) = &mut network.body
+        && tower.stack.detach()
+    {
+        weights.warn("It could attend to an encoder, but comes without one, so that attention is left out");
+    }
+    Ok(network)
+}
+
+/// The network of a configuration, which may be a part of a larger one.
+fn part(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     match config.model_type()?.as_str() {
         "albert" => albert::build(config, weights),
         "beit" => beit::build(config, weights),

@@ -2,7 +2,7 @@
 
 use super::{
     classifier,
-    decoder::{map, network},
+    decoder::{layer_types, map, network},
     encoder::{classifies_texts, classifies_tokens, token_classifier},
 };
 use crate::{
@@ -62,10 +62,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 fn windows(config: &Config) -> Result<Vec<Option<usize>>, LoadError> {
     let n_layers = config.n_layers()?;
     let every = config.optional_size(&["global_attn_every_n_layers"], 1 << 12)?.unwrap_or(3);
-    let kinds = config.names("layer_types");
-    if kinds.as_ref().is_some_and(|kinds| kinds.len() != n_layers) {
-        return Err(config.error(format!("layer_types does not list {n_layers} layers")));
-    }
+    let kinds = layer_types(config, n_layers)?;
     let is_local = |layer: usize| match &kinds {
         Some(kinds) => kinds[layer] == "sliding_attention",
         None => !layer.is_multiple_of(every),
@@ -77,16 +74,9 @@ fn windows(config: &Config) -> Result<Vec<Option<usize>>, LoadError> {
 
 /// The rotary embeddings of global and of local layers.
 fn rotary(config: &Config, d_head: usize) -> Result<[Rotary; 2], LoadError> {
-    let sections = config.section("rope_parameters");
     let of = |kind: &str, older: &'static str, default: f64| {
-        let section = sections.as_ref().and_then(|sections| sections.section(kind));
-        if section.is_some() {
-            return Rotary::from_parameters(config, section.as_ref(), d_head, 1.0);
-        }
-        if !d_head.is_multiple_of(2) {
-            return Err(config.error(format!("heads of width {d_head} cannot be rotated")));
-        }
-        Ok(Rotary::new(config.number(&[older])?.filter(|theta| *theta > 0.0).unwrap_or(default), d_head))
+        let theta = config.number(&[older])?.unwrap_or(default);
+        Rotary::of_kind(config, kind, d_head, (theta, true))
     };
     Ok([of("full_attention", "global_rope_theta", 160_000.0)?, of("sliding_attention", "local_rope_theta", 10_000.0)?])
 }

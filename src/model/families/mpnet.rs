@@ -34,7 +34,13 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let embedding = embedding(weights, &sizes, "mpnet.embeddings", false)?;
     let embedding = count_from(config, PADDING, embedding)?;
     let n_heads = sizes.spec.n_heads;
-    let table = weights.tensor("mpnet.encoder.relative_attention_bias.weight", &[N_BUCKETS, n_heads])?;
+    let n_rows = config.optional_size(&["relative_attention_num_buckets"], 1 << 16)?.unwrap_or(N_BUCKETS);
+    if n_rows < N_BUCKETS {
+        return Err(config.error(format!("{n_rows} relative_attention_num_buckets are fewer than {N_BUCKETS}")));
+    }
+    let table = weights.tensor("mpnet.encoder.relative_attention_bias.weight", &[n_rows, n_heads])?;
+    // Distances share this many rows, however many there are.
+    let table = table.narrow(0, 0, N_BUCKETS)?;
     let bias = RelativeBias::Buckets {
         table: table.flatten_all()?.to_vec1()?,
         n_heads,

@@ -10,7 +10,7 @@ use crate::{
     model::{
         LoadError,
         checkpoint::{Config, Weights},
-        kernels::Activation,
+        kernels::{Activation, Norm, NormKind},
         network::{
             Network,
             attention::Attention,
@@ -34,9 +34,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let activation = config.activation(Activation::Relu)?;
     let bias = config.flag("enable_bias", true);
     let norm_before = config.flag("do_layer_norm_before", true);
-    if !config.flag("layer_norm_elementwise_affine", true) {
-        return Err(config.error("layer norms without weights are not supported for OPT"));
-    }
+    let has_weights = config.flag("layer_norm_elementwise_affine", true);
 
     weights.set_prefix("model.decoder.", "embed_tokens.weight");
     let word_name = "model.decoder.embed_tokens.weight";
@@ -45,6 +43,13 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let table = "model.decoder.embed_positions.weight";
     let n_rows = n_classes(weights, table).clamp(OFFSET, n_ctx + OFFSET);
     let position = weights.tensor(table, &[n_rows, d_model])?;
+    let layer_norm = |weights: &mut Weights<'_>, name: &str| -> Result<Norm, LoadError> {
+        if has_weights {
+            return layer_norm(weights, name, d_model, eps);
+        }
+        let weight = candle_core::Tensor::ones(d_model, candle_core::DType::F32, word.device())?;
+        Ok(Norm { kind: NormKind::Layer, weight, bias: None, eps })
+    };
     let mut blocks = Vec::new();
     for layer in 0..config.n_layers()? {
         let name = |part: &str| format!("model.decoder.layers.{layer}.{part}");
@@ -55,15 +60,14 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let down = map(weights, &name("fc2"), (d_mlp, d_model), bias)?;
         let place = if norm_before { Norms::pre } else { Norms::post };
         blocks.push(Block::new(
-            Attention::plain(qkv, out, spec, true),
-            place(layer_norm(weights, &name("self_attn_layer_norm"), d_model, eps)?),
+            Attention::plain(qkv, out, spec, config.is_causal()),
+            place(layer_norm(weights, &name("self_attn_layer_norm"))?),
             Mlp::plain(up, activation, down),
-            place(layer_norm(weights, &name("final_layer_norm"), d_model, eps)?),
+            place(layer_norm(weights, &name("final_layer_norm"))?),
         ));
     }
     let has_final = norm_before && !config.flag("_remove_final_layer_norm", false);
-    let final_norm =
-        has_final.then(|| layer_norm(weights, "model.decoder.final_layer_norm", d_model, eps)).transpose()?;
+    let final_norm = has_final.then(|| layer_norm(weights, "model.decoder.final_layer_norm")).transpose()?;
     let mut head = head(config, weights, "lm_head", &word, (true, false))?;
     let mut embedding = TextEmbedding::tokens(word, n_rows - OFFSET);
     if d_embedding != d_model {

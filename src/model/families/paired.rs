@@ -53,7 +53,7 @@ fn part(config: &Config, weights: &mut Weights<'_>, name: &str, prefix: &'static
     if family != "trocr" && !is_supported(&family) {
         return Err(super::unsupported(&family, config.location()));
     }
-    weights.within(prefix, |weights| super::build(&section, weights))
+    weights.within(prefix, |weights| super::part(&section, weights))
 }
 
 fn tower(body: Body, kind: StackKind) -> Option<Tower> {

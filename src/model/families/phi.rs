@@ -47,7 +47,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
             projections: Projections::Fused(qkv(weights, [&q, &k, &v], d_model, spec, [true; 3])?),
             out: linear(weights, &name("self_attn.dense"), n_heads * d_head, d_model)?,
             spec,
-            causal: true,
+            causal: config.is_causal(),
             qk_norm,
             rotary: Some(0),
             bias: None,
@@ -58,7 +58,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     }
     let final_norm = Some(layer_norm(weights, "model.final_layernorm", d_model, eps)?);
     let head = head(config, weights, "lm_head", &word, (false, true))?;
-    let rotary = vec![Rotary::from_config(config, d_head, 0.5)?];
+    let rotary = vec![Rotary::from_config(config, d_head, Some(0.5))?];
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
     Ok(network("phi", (d_model, n_vocab), TextEmbedding::tokens(word, n_ctx), stack, head))
 }

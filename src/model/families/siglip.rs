@@ -1,7 +1,7 @@
 //! SigLIP: a vision transformer without CLS token and a text transformer, compared by the angle between
 //! what a learned query finds in the patches and the text's last position. Also its vision half alone.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     classifier,
@@ -29,11 +29,7 @@ use crate::{
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     weights.set_prefix("", "vision_model.embeddings.patch_embedding.weight");
-    let defaults = json!({
-        "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
-        "image_size": 224, "patch_size": 16, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6,
-    });
-    let vision_config = config.tower("vision_config", &defaults);
+    let vision_config = config.tower("vision_config", &vision_defaults());
     let d_model = vision_config.d_model()?;
     if !weights.has("text_model.embeddings.token_embedding.weight") {
         let (image, tower) = vision_tower(&vision_config, weights, StackKind::SelfAttention)?;
@@ -69,8 +65,16 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     })
 }
 
+fn vision_defaults() -> Value {
+    json!({
+        "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
+        "image_size": 224, "patch_size": 16, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6,
+    })
+}
+
 /// The vision half alone, whose summary of the picture as a whole is not needed.
 pub(super) fn build_vision(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let config = &config.or(&vision_defaults());
     weights.set_prefix(VISION, "embeddings.patch_embedding.weight");
     let (image, tower) = vision_tower(config, weights, StackKind::SelfAttention)?;
     for part in ["attention.out_proj", "layernorm", "mlp.fc1", "mlp.fc2"] {

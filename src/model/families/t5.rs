@@ -80,12 +80,15 @@ impl Shape {
         let n_heads = config.size(&["num_heads", "num_attention_heads"], MAX)?;
         let d_head = config.size(&["d_kv"], MAX)?;
         let spec = LayerSpec { scale: 1.0, biased: true, ..LayerSpec::new(n_heads, d_head) };
-        let kind = config.text(&["feed_forward_proj"]).unwrap_or("relu");
+        let default = if config.model_type()? == "mt5" { "gated-gelu" } else { "relu" };
+        let kind = config.text(&["feed_forward_proj"]).unwrap_or(default);
         let (gated, name) = kind.strip_prefix("gated-").map_or((false, kind), |name| (true, name));
         // The gated kind was named before its approximation had a name.
         let name = if gated && name == "gelu" { "gelu_new" } else { name };
+        // What the library makes of that stands in its files too, and goes first.
+        let (gated, name) = (config.flag("is_gated_act", gated), config.text(&["dense_act_fn"]).unwrap_or(name));
         let activation = Activation::from_name(name)
-            .ok_or_else(|| config.error(format!("its activation “{kind}” is not supported")))?;
+            .ok_or_else(|| config.error(format!("its activation “{name}” is not supported")))?;
         let max_distance = config.optional_size(&["relative_attention_max_distance"], MAX)?.unwrap_or(128);
         let d_mlp = config.d_mlp()?.ok_or_else(|| config.error("it does not say d_ff"))?;
         Ok(Self { d_model, d_mlp, spec, eps: config.norm_eps(1e-6)?, activation, gated, max_distance })
@@ -108,7 +111,7 @@ impl Shape {
             let [q, k, v] = ["q", "k", "v"].map(|part| name(&format!("0.SelfAttention.{part}")));
             let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [false; 3])?;
             let out = map(weights, &name("0.SelfAttention.o"), (d_inner, d_model), false)?;
-            let attention = Attention::plain(qkv, out, spec, is_decoder);
+            let attention = Attention::plain(qkv, out, spec, is_decoder && config.is_causal());
             let attention_norms = Norms::pre(self.norm(weights, &name("0.layer_norm"))?);
             let cross = if is_decoder {
                 let names = ["q", "k", "v", "o"].map(|part| name(&format!("1.EncDecAttention.{part}")));

@@ -45,8 +45,8 @@ impl Activation {
     /// The activation that a config calls `name`.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
-            "gelu" => Self::Gelu,
-            "gelu_new" | "gelu_pytorch_tanh" | "gelu_fast" => Self::GeluTanh,
+            "gelu" | "gelu_python" => Self::Gelu,
+            "gelu_new" | "gelu_pytorch_tanh" | "gelu_python_tanh" | "gelu_fast" | "gelu_accurate" => Self::GeluTanh,
             "relu" => Self::Relu,
             "silu" | "swish" => Self::Silu,
             "quick_gelu" => Self::QuickGelu,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{D, Tensor};
 
-use super::{attention::Attention, pass::Pass, relative::RelativeBias, rotary::Rotary};
+use super::{attention::Attention, convolution::Convolution, pass::Pass, relative::RelativeBias, rotary::Rotary};
 use crate::{
     ids::StackKind,
     model::{
@@ -24,6 +24,8 @@ pub(crate) struct Norms {
     pub branch: Option<Norm>,
     /// Of the stream after the addition (BERT).
     pub after: Option<Norm>,
+    /// Whether the branch adds to what it reads, the normed stream, instead of the stream (a choice of BLOOM).
+    pub carries: bool,
 }
 
 impl Norms {
@@ -115,8 +117,10 @@ impl Block {
 
     fn forward(&self, at: At, x: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let entering = run.at(Site::ResidPre, at, x)?;
-        let z = self.attention.forward(at, &self.attention_norms.enter(&entering)?, pass, run)?;
-        let mut resid = self.attention_norms.join(&self.attention.out, &z, &entering, (Site::AttnOut, at), run)?;
+        let normed = self.attention_norms.enter(&entering)?;
+        let z = self.attention.forward(at, &normed, pass, run)?;
+        let stream = if self.attention_norms.carries { &normed } else { &entering };
+        let mut resid = self.attention_norms.join(&self.attention.out, &z, stream, (Site::AttnOut, at), run)?;
         run.checkpoint()?;
         if let Some((attention, norms)) = &self.cross {
             let at = At { stack: StackKind::Cross, layer: at.layer };
@@ -125,8 +129,10 @@ impl Block {
         }
         let resid = run.at(Site::ResidMid, at, resid)?;
         let source = if self.parallel { &entering } else { &resid };
-        let hidden = self.mlp.forward(&self.mlp_norms.enter(source)?, run)?;
-        self.mlp_norms.join(&self.mlp.down, &hidden, &resid, (Site::MlpOut, at), run)
+        let normed = self.mlp_norms.enter(source)?;
+        let hidden = self.mlp.forward(&normed, run)?;
+        let stream = if self.mlp_norms.carries { &normed } else { &resid };
+        self.mlp_norms.join(&self.mlp.down, &hidden, stream, (Site::MlpOut, at), run)
     }
 }
 
@@ -141,13 +147,21 @@ pub(crate) struct Stack {
     pub rotary: Vec<Rotary>,
     /// The bias that all layers share.
     pub bias: Option<RelativeBias>,
+    /// What the first block's output is joined with (DeBERTa's largest).
+    pub convolution: Option<Convolution>,
 }
 
 impl Stack {
     /// Blocks with nothing shared.
     pub fn new(kind: StackKind, blocks: Vec<Block>, final_norm: Option<Norm>) -> Self {
         let blocks = blocks.into_iter().map(Arc::new).collect();
-        Self { kind, blocks, final_norm, rotary: Vec::new(), bias: None }
+        Self { kind, blocks, final_norm, rotary: Vec::new(), bias: None, convolution: None }
+    }
+
+    /// Forgets how to attend to an encoder; whether it could.
+    pub fn detach(&mut self) -> bool {
+        let blocks = self.blocks.iter_mut().filter_map(Arc::get_mut);
+        blocks.fold(false, |found, block| block.cross.take().is_some() || found)
     }
 
     /// What the stack is; with cross-attention also what that is.
@@ -166,9 +180,13 @@ impl Stack {
     /// - `x`, result: `[n, d_model]`; the result is after the final norm
     pub fn forward(&self, mut x: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         pass.prepare((&self.rotary, self.bias.as_ref()), x.dim(0)?, x.device())?;
+        let embedded = self.convolution.is_some().then(|| x.clone());
         for (layer, block) in self.blocks.iter().enumerate() {
             run.checkpoint()?;
             x = block.forward(At { stack: self.kind, layer }, x, pass, run)?;
+            if let (0, Some(convolution), Some(embedded)) = (layer, &self.convolution, &embedded) {
+                x = convolution.join(embedded, &x)?;
+            }
             run.layer_done();
         }
         run.checkpoint()?;

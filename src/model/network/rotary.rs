@@ -10,7 +10,7 @@ const THETA: f64 = 10_000.0;
 /// One rotary embedding: how fast each pair of dimensions turns.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rotary {
-    /// Radians per position, `[n_rotated / 2]`.
+    /// Radians per position, half as many as dimensions that are rotated.
     pub frequencies: Vec<f32>,
     /// Factor on cosine and sine (YaRN, LongRoPE); 1 otherwise.
     pub scale: f32,
@@ -19,53 +19,83 @@ pub(crate) struct Rotary {
 }
 
 impl Rotary {
-    /// The original form: `theta^(−2i/n_rotated)`.
+    /// The original form: `theta^(−2i/n_rotated)`. An odd number of dimensions is rotated as one more.
     pub fn new(theta: f64, n_rotated: usize) -> Self {
         let frequency = |i: usize| {
             // Rounded where the reference rounds: it raises to the power in single precision.
             let exponent = (2 * i) as f32 / n_rotated as f32;
             1.0 / (theta as f32).powf(exponent)
         };
-        Self { frequencies: (0..n_rotated / 2).map(frequency).collect(), scale: 1.0, beyond: None }
+        Self { frequencies: (0..n_rotated.div_ceil(2)).map(frequency).collect(), scale: 1.0, beyond: None }
     }
 
-    /// What a configuration describes for heads of width `d_head`: `rope_parameters`, or
-    /// `rope_theta` and `rope_scaling` as older files write them.
+    /// What a configuration describes for heads of width `d_head`: `rope_scaling` or `rope_theta` as older
+    /// files write them, or `rope_parameters`.
     ///
-    /// `partial` is the rotated fraction of a head when the file does not say it.
-    pub fn from_config(config: &Config, d_head: usize, partial: f64) -> Result<Self, LoadError> {
-        let parameters = config.section("rope_parameters").or_else(|| config.section("rope_scaling"));
-        Self::from_parameters(config, parameters.as_ref(), d_head, partial)
+    /// `partial` is the rotated fraction of a head when the file does not say it; `None` for a family that
+    /// rotates all of it whatever the file says.
+    pub fn from_config(config: &Config, d_head: usize, partial: Option<f64>) -> Result<Self, LoadError> {
+        let section = |name| config.section(name).filter(|section| !section.is_empty());
+        let sections: Vec<_> = ["rope_scaling", "rope_parameters"].into_iter().find_map(section).into_iter().collect();
+        let theta = config.number(&["rope_theta", "rotary_emb_base"])?.unwrap_or(THETA);
+        // The length of training stands beside the section in some files, and goes first there.
+        let n_trained = config.number(&["original_max_position_embeddings"])?;
+        Self::read(config, &sections, (theta, n_trained), d_head, partial)
     }
 
-    /// As [`from_config`](Self::from_config), from the section that describes one kind of layer.
-    pub fn from_parameters(
+    /// The embedding of one kind of layer, in the section of `rope_parameters` that has the kind's name; what
+    /// an older file says about `scaled` layers in `rope_scaling` goes first. `theta` is the base where the
+    /// section names none.
+    pub fn of_kind(
         config: &Config,
-        parameters: Option<&Config>,
+        kind: &str,
         d_head: usize,
-        partial: f64,
+        (theta, scaled): (f64, bool),
     ) -> Result<Self, LoadError> {
-        let number = |aliases: &[&'static str]| -> Result<Option<f64>, LoadError> {
-            let own = parameters.map(|section| section.number(aliases)).transpose()?.flatten();
-            if own.is_some() { Ok(own) } else { config.number(aliases) }
+        let older = if scaled { config.section("rope_scaling") } else { None };
+        let newer = config.section("rope_parameters").and_then(|section| section.section(kind));
+        let sections: Vec<_> = older.into_iter().chain(newer).collect();
+        Self::read(config, &sections, (theta, None), d_head, None)
+    }
+
+    /// As the first of the sections that has a key says.
+    fn read(
+        config: &Config,
+        sections: &[Config],
+        (theta, n_trained): (f64, Option<f64>),
+        d_head: usize,
+        partial: Option<f64>,
+    ) -> Result<Self, LoadError> {
+        let number = |name: &'static str| -> Result<Option<f64>, LoadError> {
+            let found = sections.iter().map(|section| section.number(&[name])).find(|x| !matches!(x, Ok(None)));
+            found.unwrap_or(Ok(None))
         };
-        let theta = number(&["rope_theta", "rotary_emb_base"])?.unwrap_or(THETA);
-        let partial = number(&["partial_rotary_factor", "rotary_pct"])?.unwrap_or(partial);
-        let n_rotated = (d_head as f64 * partial) as usize;
-        if !(theta > 0.0 && n_rotated <= d_head && n_rotated.is_multiple_of(2)) {
+        let text = |name: &'static str| sections.iter().find_map(|section| section.text(&[name]));
+        let kind = text("rope_type").or_else(|| text("type")).unwrap_or("default");
+        let theta = number("rope_theta")?.unwrap_or(theta);
+        let fraction = || -> Result<Option<f64>, LoadError> {
+            let own = number("partial_rotary_factor")?;
+            if own.is_some() { Ok(own) } else { config.number(&["partial_rotary_factor", "rotary_pct"]) }
+        };
+        let n_rotated = match partial {
+            Some(partial) => (d_head as f64 * fraction()?.unwrap_or(partial)) as usize,
+            None => d_head,
+        };
+        if !(theta > 0.0 && n_rotated.next_multiple_of(2) <= d_head) {
             return Err(config.error(format!("{n_rotated} of {d_head} dimensions cannot be rotated")));
         }
         let plain = Self::new(theta, n_rotated);
-        let kind = parameters.and_then(|section| section.text(&["rope_type", "type"])).unwrap_or("default");
+        let n_ctx = || config.number(&["max_position_embeddings"]);
+        let n_trained = || -> Result<f64, LoadError> {
+            let n = n_trained.map_or_else(|| number("original_max_position_embeddings"), |n| Ok(Some(n)))?;
+            let n = if n.is_some() { n } else { n_ctx()? };
+            Ok(n.filter(|n| *n >= 1.0).unwrap_or(4096.0))
+        };
         let factor = || -> Result<f64, LoadError> {
-            match number(&["factor"])? {
+            match number("factor")? {
                 Some(factor) if factor > 0.0 => Ok(factor),
                 _ => Err(config.error("its rotary embedding has no factor")),
             }
-        };
-        let n_trained = || -> Result<f64, LoadError> {
-            let aliases = ["original_max_position_embeddings", "max_position_embeddings"];
-            Ok(number(&aliases)?.filter(|n| *n >= 1.0).unwrap_or(4096.0))
         };
         match kind {
             // Stretching depends on the length only beyond what the model reads.
@@ -75,35 +105,50 @@ impl Rotary {
                 Ok(plain.map(|frequency| frequency / factor))
             }
             "llama3" => {
-                let low = number(&["low_freq_factor"])?.unwrap_or(1.0);
-                let high = number(&["high_freq_factor"])?.unwrap_or(4.0);
+                let low = number("low_freq_factor")?.unwrap_or(1.0);
+                let high = number("high_freq_factor")?.unwrap_or(4.0);
                 Ok(plain.llama3(factor()?, (low, high), n_trained()?))
             }
             "yarn" => {
-                let factor = factor()?;
-                let turns = (number(&["beta_fast"])?.unwrap_or(32.0), number(&["beta_slow"])?.unwrap_or(1.0));
-                let mut stretched = plain.yarn(factor, turns, theta, n_trained()?);
-                let default = if factor <= 1.0 { 1.0 } else { 0.1 * factor.ln() + 1.0 };
-                stretched.scale = number(&["attention_factor"])?.unwrap_or(default) as f32;
+                let n_trained = n_trained()?;
+                let factor = number("factor")?.or(n_ctx()?.map(|n| n / n_trained)).filter(|factor| *factor > 0.0);
+                let factor = factor.ok_or_else(|| config.error("its rotary embedding has no factor"))?;
+                let given = |name| -> Result<Option<f64>, LoadError> { Ok(number(name)?.filter(|x| *x != 0.0)) };
+                let turns = (given("beta_fast")?.unwrap_or(32.0), given("beta_slow")?.unwrap_or(1.0));
+                let whole = sections.first().is_none_or(|section| section.flag("truncate", true));
+                let mut stretched = plain.yarn(factor, turns, (theta, n_rotated), (n_trained, whole));
+                let growth = |by: f64| if factor <= 1.0 { 1.0 } else { 0.1 * by * factor.ln() + 1.0 };
+                // Both, or neither counts.
+                let default = match (given("mscale")?, given("mscale_all_dim")?) {
+                    (Some(mscale), Some(all)) => growth(mscale) / growth(all),
+                    _ => growth(1.0),
+                };
+                stretched.scale = number("attention_factor")?.unwrap_or(default) as f32;
                 Ok(stretched)
             }
+            // Dimensions that are not rotated stand still, and all count as rotated.
+            "proportional" => {
+                let n_turning = (fraction()?.unwrap_or(1.0) * d_head as f64 / 2.0) as usize;
+                let factor = number("factor")?.unwrap_or(1.0) as f32;
+                let turning = plain.frequencies.iter().enumerate();
+                let frequencies = turning.map(|(i, f)| if i < n_turning { f / factor } else { 0.0 }).collect();
+                Ok(Self { frequencies, ..plain })
+            }
             "longrope" | "su" => {
-                let section = parameters.unwrap_or(config);
-                let (Some(short), Some(long)) = (section.numbers("short_factor"), section.numbers("long_factor"))
-                else {
+                let list = |name| sections.iter().find_map(|section| section.numbers(name));
+                let (Some(short), Some(long)) = (list("short_factor"), list("long_factor")) else {
                     return Err(config.error("its rotary embedding has no short_factor and long_factor"));
                 };
-                if short.len() != n_rotated / 2 || long.len() != n_rotated / 2 {
+                if short.len() != plain.frequencies.len() || long.len() != plain.frequencies.len() {
                     return Err(config.error(format!("its rotary embedding has {} factors", short.len())));
                 }
                 let n_trained = n_trained()?;
-                let n_ctx = config.number(&["max_position_embeddings"])?.unwrap_or(n_trained);
-                let factor = number(&["factor"])?.unwrap_or(n_ctx / n_trained);
+                let factor = number("factor")?.unwrap_or(n_ctx()?.unwrap_or(n_trained) / n_trained);
                 let default = if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / n_trained.ln()).sqrt() };
                 let divided = |by: &[f32]| plain.frequencies.iter().zip(by).map(|(f, by)| f / by).collect();
                 Ok(Self {
                     frequencies: divided(&short),
-                    scale: number(&["attention_factor"])?.unwrap_or(default) as f32,
+                    scale: number("attention_factor")?.unwrap_or(default) as f32,
                     beyond: Some((n_trained as usize, divided(&long))),
                 })
             }
@@ -133,13 +178,22 @@ impl Rotary {
     }
 
     /// The same idea with a ramp over dimensions (YaRN, Peng et al. 2023).
-    fn yarn(self, factor: f64, (fast, slow): (f64, f64), theta: f64, n_trained: f64) -> Self {
-        let n_rotated = 2 * self.frequencies.len();
+    ///
+    /// `fast` and `slow` are turns in the length of training between which the ramp lies; `whole` cuts it at
+    /// whole dimensions.
+    fn yarn(
+        self,
+        factor: f64,
+        (fast, slow): (f64, f64),
+        (theta, n_rotated): (f64, usize),
+        (n_trained, whole): (f64, bool),
+    ) -> Self {
         let dimension = |turns: f64| n_rotated as f64 * (n_trained / (turns * TAU)).ln() / (2.0 * theta.ln());
-        let low = dimension(fast).floor().max(0.0) as f32;
-        let high = dimension(slow).ceil().min(n_rotated as f64 - 1.0) as f32;
-        let high = if low == high { high + 0.001 } else { high };
-        let ramp = |i: usize| ((i as f32 - low) / (high - low)).clamp(0.0, 1.0);
+        let (low, high) = (dimension(fast), dimension(slow));
+        let (low, high) = if whole { (low.floor(), high.ceil()) } else { (low, high) };
+        let (low, high) = (low.max(0.0), high.min(n_rotated as f64 - 1.0));
+        let width = if low == high { 0.001 } else { high - low } as f32;
+        let ramp = |i: usize| ((i as f32 - low as f32) / width).clamp(0.0, 1.0);
         let blended = self.frequencies.iter().enumerate().map(|(i, frequency)| {
             let stretched = frequency / factor as f32;
             stretched * ramp(i) + frequency * (1.0 - ramp(i))
