@@ -28,6 +28,8 @@ const WAIT_SECS: f32 = 0.15;
 const DIM_SECS: f32 = 0.2;
 /// Between two panes.
 const GAP_PT: f32 = 1.0;
+/// What the name of a head takes in a header; where there is less room it is left out, the view has it too.
+const HEAD_PT: f32 = 14.0 * GRID;
 /// Height of what stands above a pane when there are several.
 const HEADER_PT: f32 = 7.0 * GRID;
 
@@ -37,6 +39,8 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
     views.retain(|id, _| panes.get(*id).is_some());
     let area = ui.available_rect_before_wrap();
     let mut active = area;
+    // Shines through the gaps.
+    ui.painter().rect_filled(area, 0, cx.theme.rule);
     let n_rows = panes.rows().count();
     for (row, columns) in panes.rows().enumerate() {
         let y = part(area.y_range(), row, n_rows);
@@ -46,6 +50,7 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
             let views = views.entry(pane.id).or_default();
             ui.scope_builder(UiBuilder::new().id_salt(("pane", pane.id.0)).max_rect(rect), |ui| {
                 ui.shrink_clip_rect(rect);
+                ui.painter().rect_filled(rect, 0, cx.theme.canvas);
                 if panes.len() > 1 {
                     header_ui(ui, cx, &view);
                 }
@@ -102,7 +107,10 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 view_ui(ui, view);
                 document_ui(ui, cx, view);
-                ui.add(egui::Label::new(RichText::new(head_text(view)).color(cx.theme.text_weak)).truncate());
+                let head = egui::Label::new(RichText::new(head_text(view)).color(cx.theme.text_weak)).truncate();
+                if ui.available_width() > HEAD_PT {
+                    ui.add(head);
+                }
             });
         },
     );
@@ -131,7 +139,7 @@ fn view_ui(ui: &mut Ui, view: &ViewCtx<'_>) {
 }
 
 fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
-    let width = (ui.available_width() - 20.0 * GRID).clamp(16.0 * GRID, 60.0 * GRID);
+    let width = (ui.available_width() - HEAD_PT).clamp(16.0 * GRID, 60.0 * GRID);
     let combo = ComboBox::from_id_salt("document").selected_text(view.document.title()).width(width).truncate();
     let combo = combo.show_ui(ui, |ui| {
         for document in &cx.session.documents {

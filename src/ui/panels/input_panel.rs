@@ -44,7 +44,7 @@ pub struct InputPanel {
 impl InputPanel {
     /// Draws the panel.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
-        section_ui(ui, cx.theme, "Input");
+        heading_ui(ui, cx);
         let model = cx.document.model.latest().map(|model| &model.spec);
         let spec = model.or_else(|| cx.document.latest_capture().map(|capture| capture.model()));
         if let Some(file) = &cx.document.opened {
@@ -201,6 +201,26 @@ impl InputPanel {
             }
         }
     }
+}
+
+/// The heading, with what brings back what was run before.
+fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    ui.horizontal(|ui| {
+        ui.vertical(|ui| section_ui(ui, cx.theme, "Input"));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Max), |ui| {
+            ui.spacing_mut().item_spacing.x = GRID;
+            let steps = [(UiCommand::Redo, cx.document.can_redo()), (UiCommand::Undo, cx.document.can_undo())];
+            for (command, enabled) in steps {
+                let button = egui::Button::new(command.text()).small().frame_when_inactive(false);
+                let response = ui.add_enabled(enabled, button).on_hover_text(command.tooltip_with_key(ui.ctx()));
+                if response.clicked()
+                    && let Some(command) = command.command()
+                {
+                    cx.send(command);
+                }
+            }
+        });
+    });
 }
 
 /// A text field of several lines that scrolls.
