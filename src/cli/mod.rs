@@ -9,6 +9,7 @@ mod inputs;
 mod models;
 pub mod open;
 mod pull;
+mod render;
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -47,6 +48,13 @@ enum Subcommands {
     /// Compute what attention says about an input, and write it as JSON
     #[command(subcommand)]
     Analyze(analyze::Method),
+    /// Draw a view into an SVG, PDF or PNG file, or write the numbers behind it
+    #[command(
+        after_help = "Examples:\n  attnscope render heads --model demo:gpt --text \"Once upon a time\" --layer 2 --out heads.svg\n  \
+                      attnscope render heatmap --model demo:translate --text \"Good morning\" --sheet 4x2 --out sheet.pdf\n  \
+                      attnscope render heatmap --capture story.safetensors --layer 2 --head 3 --data head.csv"
+    )]
+    Render(Box<render::RenderOptions>),
     /// Open a model, show what was understood, and test that its numbers obey the laws of attention
     #[command(after_help = "Example: attnscope check path/to/model")]
     Check(check::CheckOptions),
@@ -88,6 +96,7 @@ pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitC
         Some(Subcommands::Open(options)) => open_window(options).map_err(CliError::Failed),
         Some(Subcommands::Capture(options)) => capture::run(&options),
         Some(Subcommands::Analyze(method)) => analyze::run(&method),
+        Some(Subcommands::Render(options)) => render::run(&options),
         Some(Subcommands::Check(options)) => check::run(&options),
         Some(Subcommands::Pull(options)) => pull::run(&options),
         Some(Subcommands::Models) => {

@@ -3,11 +3,17 @@
 //! What is drawn is decided here, once; the window paints the same list as the writers of SVG, PDF and PNG.
 //! Nothing here knows a pointer, a window or a file.
 
+pub mod data;
 pub mod font;
 pub mod list;
+pub mod measure;
+pub mod page;
 pub mod palette;
 pub mod path;
+pub mod pen;
+pub mod views;
 pub mod write;
 
 pub use font::{Align, FontSource, Typesetter};
 pub use list::{Figure, Item};
+pub use page::{CaptionKind, Captions, Page, Scene, Sheet, figure};

@@ -107,6 +107,12 @@ impl Path {
     }
 }
 
+impl FromIterator<Segment> for Path {
+    fn from_iter<I: IntoIterator<Item = Segment>>(segments: I) -> Self {
+        Self(segments.into_iter().collect())
+    }
+}
+
 /// Clockwise from the left top.
 fn corners(rect: Rect) -> [Pos2; 4] {
     [rect.min, pos2(rect.right(), rect.top()), rect.max, pos2(rect.left(), rect.bottom())]

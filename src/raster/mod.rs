@@ -4,7 +4,9 @@
 
 pub mod colormap;
 mod colormap_tables;
+mod diverging;
 pub mod heatmap;
 pub mod overlay;
 
 pub use colormap::{ColorMap, ColorRange};
+pub use diverging::diverging;

@@ -3,10 +3,8 @@
 
 use eframe::egui::{Color32, CornerRadius, FontFamily, FontId, Stroke, Style, TextStyle, Visuals, style};
 
+pub use crate::figure::measure::{GRID, text_size};
 use crate::figure::{list::Rgba, palette::Palette};
-
-/// The grid everything sits on, in points.
-pub const GRID: f32 = 4.0;
 
 /// Colours that mean something, for one appearance.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,16 +35,6 @@ pub struct Theme {
     pub warning: Color32,
     /// Cells that a causal mask hides.
     pub masked: Color32,
-}
-
-/// Sizes of text, in points.
-pub mod text_size {
-    /// Captions and axis labels.
-    pub const SMALL: f32 = 11.0;
-    /// Everything else.
-    pub const BODY: f32 = 13.0;
-    /// Titles.
-    pub const LARGE: f32 = 16.0;
 }
 
 impl Theme {

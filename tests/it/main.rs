@@ -43,6 +43,8 @@ mod preprocessing;
 mod projection;
 /// What is left out, merged, aggregated and subtracted, against its definition.
 mod reading;
+/// Figures and their numbers from the command line.
+mod render;
 /// Commands and events in, effects and state out.
 mod session;
 /// Made-up captures, a scripted worker and a scripted desktop for other modules.

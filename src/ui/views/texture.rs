@@ -7,6 +7,7 @@ use eframe::egui::{
 
 use crate::{
     capture::RgbaBuffer,
+    figure::measure::BAR_PT,
     ids::HeadId,
     raster::{
         ColorMap, ColorRange,
@@ -20,10 +21,6 @@ use crate::{
     },
 };
 
-/// Width of a colour bar without its numbers.
-pub const BAR_PT: f32 = 3.0 * GRID;
-/// Width of a colour bar with its numbers.
-pub const BAR_AND_TICKS_PT: f32 = 14.0 * GRID;
 /// Smallest and largest side of a thumbnail.
 const THUMB_PT: (f32, f32) = (26.0, 60.0);
 /// Between two thumbnails.

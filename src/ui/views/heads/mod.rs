@@ -19,13 +19,13 @@ use crate::{
 
 mod columns;
 mod edges;
-pub mod layout;
 mod options;
 mod paint;
 mod readout;
 mod swatches;
 
 use edges::{EdgeCache, EdgesKey, HeadEdges, Known};
+pub use crate::figure::views::heads::layout;
 use layout::{Column, HeadsLayout, HeadsLayoutInput, Line};
 
 /// Most lines in one mesh; more would neither be told apart nor drawn in time.
@@ -194,7 +194,7 @@ impl HeadsView {
     /// Draws the scrolled part; returns how many lines start or end around the visible rows.
     fn tokens_and_lines_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, key: &LinesKey) -> usize {
         let lines = self.lines.get_or_update(key.clone(), || {
-            let (drawn, n_all) = layout::visible_lines(scene.heads, &key.rows, MAX_LINES);
+            let (drawn, n_all) = layout::visible_lines(scene.heads.iter().map(|it| (it.head, &it.set)), &key.rows, MAX_LINES);
             let mesh = paint::lines_mesh(&scene.layout, &drawn, cx.theme, 1.0 / key.pixels_per_point);
             Arc::new(Lines { drawn, n_all, mesh })
         });

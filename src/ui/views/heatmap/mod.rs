@@ -20,12 +20,12 @@ use crate::{
     ui::{ViewCtx, memo::Memo, theme::text_size},
 };
 
-pub mod layout;
 mod mask;
 mod paint;
 mod pixels;
 mod readout;
 
+pub use crate::figure::views::heatmap::layout;
 use layout::{HeatmapLayout, HeatmapLayoutInput};
 use pixels::{Picture, PictureKey};
 

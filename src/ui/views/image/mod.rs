@@ -13,12 +13,12 @@ use crate::{
     ui::{ViewCtx, memo::Memo, theme::GRID},
 };
 
-pub mod layout;
 mod paint;
 mod pixels;
 mod weights;
 mod words;
 
+pub use crate::figure::views::image::layout;
 use layout::ImageLayout;
 use pixels::{Overlay, OverlayLook, WeightsKey};
 use weights::{Picking, Subject};

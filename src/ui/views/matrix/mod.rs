@@ -21,9 +21,9 @@ use crate::{
     ui::{ViewCtx, memo::Memo, theme::GRID},
 };
 
-pub mod layout;
 mod paint;
 
+pub use crate::figure::views::matrix::layout;
 use layout::{CellTransform, MatrixLayout};
 use paint::Mark;
 

@@ -1,20 +1,20 @@
 //! Where the picture, its patches, the prefix tokens and the colour bar stand. Pure geometry in
 //! points, without an egui context.
 
-use eframe::egui::{Rect, Vec2, pos2, vec2};
+use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
 use crate::{
     capture::{CropRect, ImageInfo},
-    ui::{
-        theme::GRID,
-        views::{camera, texture::BAR_AND_TICKS_PT},
+    figure::{
+        measure::{BAR_AND_TICKS_PT, GRID},
+        views::cells,
     },
 };
 
 /// Size of the cell of a prefix token.
-const PREFIX_PT: Vec2 = vec2(72.0, 28.0);
+pub const PREFIX_PT: Vec2 = vec2(72.0, 28.0);
 /// Free space between the parts.
-const GAP_PT: f32 = 3.0 * GRID;
+pub const GAP_PT: f32 = 3.0 * GRID;
 
 /// The parts of the view.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,14 +70,14 @@ impl ImageLayout {
             None => Rect::from_min_size(self.prefix.min + vec2(0.0, PREFIX_PT.y * position as f32), PREFIX_PT),
             Some(patch) => {
                 let cols = self.grid.1.max(1);
-                camera::cell_rect(self.crop, self.grid, patch / cols, patch % cols)
+                cells::cell_rect(self.crop, self.grid, patch / cols, patch % cols)
             }
         }
     }
 
     /// The token of the patch at `at`.
-    pub fn patch_at(&self, at: eframe::egui::Pos2) -> Option<usize> {
-        let (row, col) = camera::cell_at(self.crop, self.grid, at)?;
+    pub fn patch_at(&self, at: Pos2) -> Option<usize> {
+        let (row, col) = cells::cell_at(self.crop, self.grid, at)?;
         Some(self.n_prefix + row * self.grid.1 + col)
     }
 }

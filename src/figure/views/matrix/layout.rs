@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
-use eframe::egui::{Pos2, Rect, Vec2, pos2, vec2};
+use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
-use crate::ui::{theme::GRID, views::camera};
+use crate::figure::{measure::GRID, views::cells};
 
 /// Room for the labels of layers, at the left.
-const ROW_LABEL_PT: f32 = 15.0 * GRID;
+pub const ROW_LABEL_PT: f32 = 15.0 * GRID;
 /// Room for the labels of heads, on top.
-const COL_LABEL_PT: f32 = 5.0 * GRID;
+pub const COL_LABEL_PT: f32 = 5.0 * GRID;
 /// Cells are at most this much wider than high, or higher than wide.
 const MAX_ASPECT: f32 = 1.5;
 /// Free border inside a cell, as a part of its smaller side.
@@ -42,17 +42,17 @@ impl MatrixLayout {
 
     /// Rows and columns of the cells in sight.
     pub fn visible(&self) -> [Range<usize>; 2] {
-        camera::visible_cells(self.content, self.viewport, self.grid)
+        cells::visible_cells(self.content, self.viewport, self.grid)
     }
 
     /// The cell of a head.
     pub fn cell(&self, layer: usize, head: usize) -> Rect {
-        camera::cell_rect(self.content, self.grid, layer, head)
+        cells::cell_rect(self.content, self.grid, layer, head)
     }
 
     /// Layer and head at `at`.
     pub fn head_at(&self, at: Pos2) -> Option<(usize, usize)> {
-        self.viewport.contains(at).then(|| camera::cell_at(self.content, self.grid, at))?
+        self.viewport.contains(at).then(|| cells::cell_at(self.content, self.grid, at))?
     }
 
     /// Whether one cell fills most of the viewport along an axis.
@@ -102,7 +102,6 @@ pub fn point_radius(side: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::views::camera::Camera;
 
     fn area() -> Rect {
         Rect::from_min_size(pos2(0.0, 0.0), vec2(900.0, 600.0))
@@ -112,7 +111,7 @@ mod tests {
     fn all_heads_fit_at_first() {
         for grid in [(12, 12), (2, 16), (24, 4), (1, 1)] {
             let viewport = MatrixLayout::viewport(area(), grid);
-            let layout = MatrixLayout { viewport, content: Camera::default().content_rect(viewport), grid };
+            let layout = MatrixLayout { viewport, content: viewport, grid };
             assert_eq!(layout.visible(), [0..grid.0, 0..grid.1]);
             assert!(area().expand(0.6).contains_rect(viewport), "{viewport:?}");
             let aspect = layout.cell(0, 0).aspect_ratio();

@@ -3,16 +3,16 @@
 
 use std::ops::Range;
 
-use eframe::egui::{Pos2, Rangef, Rect, pos2};
+use emath::{Pos2, Rangef, Rect, pos2};
 
-use super::edges::HeadEdges;
+use crate::analysis::edges::EdgeSet;
 
 /// Smallest row that keeps text legible.
 pub const MIN_ROW_PT: f32 = 18.0;
 /// Rows of short inputs are no taller than this.
 const MAX_ROW_PT: f32 = 28.0;
 /// Between text and lines, where the bars of the focused token stand.
-const STRIP_PT: f32 = 32.0;
+pub const STRIP_PT: f32 = 32.0;
 /// Around the text of a token.
 pub const TEXT_PAD_PT: f32 = 6.0;
 /// A token column never takes more than this part of the area.
@@ -213,14 +213,17 @@ pub struct Line {
 
 /// The lines that start or end in `rows` (queries, keys), weakest first so that strong ones end up on top; at most
 /// `max`, the strongest. The second value says how many there were.
-pub fn visible_lines(heads: &[impl AsRef<HeadEdges>], rows: &[Range<usize>; 2], max: usize) -> (Vec<Line>, usize) {
+pub fn visible_lines<'a>(
+    heads: impl IntoIterator<Item = (usize, &'a EdgeSet)>,
+    rows: &[Range<usize>; 2],
+    max: usize,
+) -> (Vec<Line>, usize) {
     let mut lines = Vec::new();
-    for head in heads {
-        let head = head.as_ref();
+    for (head, set) in heads {
         let in_sight = |query: u32, key: u32| rows[0].contains(&(query as usize)) || rows[1].contains(&(key as usize));
-        let visible = head.set.edges.iter().filter(|edge| in_sight(edge.query, edge.key));
+        let visible = set.edges.iter().filter(|edge| in_sight(edge.query, edge.key));
         lines.extend(visible.map(|edge| Line {
-            head: head.head as u32,
+            head: head as u32,
             query: edge.query,
             key: edge.key,
             weight: edge.weight,

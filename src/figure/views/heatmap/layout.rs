@@ -1,9 +1,9 @@
 //! Where the heatmap, its axes and its colour bar stand. Pure geometry in points, without an egui
 //! context.
 
-use eframe::egui::{Rect, Vec2, pos2, vec2};
+use emath::{Rect, Vec2, pos2, vec2};
 
-use crate::ui::{theme::GRID, views::texture::BAR_AND_TICKS_PT};
+use crate::figure::measure::{BAR_AND_TICKS_PT, GRID};
 
 /// Cells of short inputs are no larger than this.
 const MAX_CELL_PT: f32 = 44.0;
@@ -46,10 +46,16 @@ pub struct HeatmapLayout {
 
 impl HeatmapLayout {
     /// Cells as large as fit, in the middle of the area: square ones where there are as many queries as keys.
+    /// Labels take no more than [`MAX_LABELS`] of the area.
     pub fn compute(input: HeatmapLayoutInput) -> Self {
+        Self::with_labels(input, MAX_LABELS)
+    }
+
+    /// The same where labels may take another part of the area.
+    pub fn with_labels(input: HeatmapLayoutInput, max_labels: f32) -> Self {
         let HeatmapLayoutInput { area, n_query, n_key, text_widths } = input;
-        let left = (text_widths[0].min(area.width() * MAX_LABELS) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
-        let top = (text_widths[1].min(area.height() * MAX_LABELS) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
+        let left = (text_widths[0].min(area.width() * max_labels) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
+        let top = (text_widths[1].min(area.height() * max_labels) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
         let right = BAR_AND_TICKS_PT + 3.0 * GRID;
         let free = (area.size() - vec2(left + right, top)).max(Vec2::splat(1.0));
         let fit = (free / vec2(n_key.max(1) as f32, n_query.max(1) as f32)).min(Vec2::splat(MAX_CELL_PT));

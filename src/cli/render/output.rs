@@ -1,0 +1,204 @@
+//! Files: their kind by their ending, one or many, written whole or not at all.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+
+use super::{RenderOptions, options::Theme, scenes::Drawn};
+use crate::{
+    analysis::edges::EdgeFilter,
+    capture::Capture,
+    cli::CliError,
+    export,
+    figure::{
+        self, Figure, Item, Page, Scene, Typesetter,
+        data::{DataFormat, Table},
+        write::{self, PixelOptions},
+    },
+};
+
+/// A kind of figure file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Svg,
+    Pdf,
+    Png,
+}
+
+impl Kind {
+    fn of(path: &Path) -> Result<Self, CliError> {
+        match extension(path).as_str() {
+            "svg" => Ok(Self::Svg),
+            "pdf" => Ok(Self::Pdf),
+            "png" => Ok(Self::Png),
+            _ => Err(CliError::Usage(format!("a figure ends in .svg, .pdf or .png: {}", path.display()))),
+        }
+    }
+}
+
+fn extension(path: &Path) -> String {
+    path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default()
+}
+
+/// Where figures go.
+pub struct Target {
+    out: Option<PathBuf>,
+}
+
+impl Target {
+    /// Checks what can be checked before anything is computed.
+    pub fn new(options: &RenderOptions) -> Result<Self, CliError> {
+        if let Some(out) = &options.out {
+            Kind::of(out)?;
+            let name = out.to_string_lossy();
+            let rest = name.replace("{layer}", "").replace("{head}", "");
+            if rest.contains(['{', '}']) {
+                let message = format!("only {{layer}} and {{head}} can be filled in: {}", out.display());
+                return Err(CliError::Usage(message));
+            }
+            if options.sheet.is_some() && rest.len() < name.len() {
+                let message = "a sheet is one file: leave {layer} and {head} out of its name, or leave out --sheet";
+                return Err(CliError::Usage(message.to_owned()));
+            }
+            let folder = Path::new(&rest).parent().filter(|folder| !folder.as_os_str().is_empty());
+            if rest.len() == name.len()
+                && let Some(folder) = folder.filter(|folder| !folder.is_dir())
+            {
+                return Err(CliError::Failed(export::ExportError::NoFolder(folder.to_owned()).to_string()));
+            }
+        }
+        if let Some(data) = &options.data {
+            let ending = extension(data);
+            if data != Path::new("-") && DataFormat::from_extension(&ending).is_none() {
+                let message = format!("numbers end in .csv, .json, .npz or .safetensors: {}", data.display());
+                return Err(CliError::Usage(message));
+            }
+        }
+        Ok(Self { out: options.out.clone() })
+    }
+
+    /// The file of one figure.
+    pub fn path(&self, drawn: &Drawn) -> PathBuf {
+        let number = |number: Option<usize>| number.map_or_else(|| "all".to_owned(), |number| number.to_string());
+        let name = self.out.clone().unwrap_or_default().to_string_lossy().into_owned();
+        PathBuf::from(name.replace("{layer}", &number(drawn.layer)).replace("{head}", &number(drawn.head)))
+    }
+
+    /// Whether every figure has a file of its own.
+    pub fn check(&self, drawn: &[Drawn]) -> Result<(), CliError> {
+        if self.out.is_none() {
+            return Ok(());
+        }
+        let paths: BTreeSet<PathBuf> = drawn.iter().map(|it| self.path(it)).collect();
+        if paths.len() < drawn.len() {
+            let (n, places) = (drawn.len(), paths.len());
+            return Err(CliError::Usage(format!(
+                "{n} figures need a file each, and --out names {places}: put {{layer}} and {{head}} into it, such as \
+                 {{layer}}-{{head}}.svg, or put all on one page with --sheet 4x3"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Draws a scene and writes it.
+pub fn write(
+    path: &Path,
+    scene: &dyn Scene,
+    page: &Page,
+    heads: Vec<String>,
+    options: &RenderOptions,
+    capture: &Capture,
+    type_: &mut Typesetter,
+) -> Result<(), CliError> {
+    let title = format!("{} of {}, {}", options.view.label(), heads.join(", "), capture.model().name);
+    let mut figure = figure::figure(&Page { title, ..page.clone() }, scene, type_);
+    figure.provenance = provenance(options, capture, &heads, Some((&figure, type_))).to_string();
+    let failed = |error: write::WriteError| CliError::Failed(error.to_string());
+    let bytes = match Kind::of(path)? {
+        Kind::Svg => write::svg(&figure, options.svg_text).into_bytes(),
+        Kind::Pdf => write::pdf(&figure).map_err(failed)?,
+        Kind::Png => write::png(&figure, PixelOptions { scale: options.scale, hinted: true }).map_err(failed)?,
+    };
+    export::atomic_write(path, |out| out.write_all(&bytes)).map_err(|error| CliError::Failed(error.to_string()))
+}
+
+/// Writes numbers to a file, or CSV to stdout where the file is `-`.
+pub fn write_data(path: &Path, table: &Table) -> Result<(), CliError> {
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        figure::data::write(table, DataFormat::Csv, &mut bytes).map_err(|error| CliError::Failed(error.to_string()))?;
+        // A closed pipe is not an error.
+        io::stdout().lock().write_all(&bytes).ok();
+        return Ok(());
+    }
+    let format = DataFormat::from_extension(&extension(path)).unwrap_or(DataFormat::Csv);
+    export::atomic_write(path, |out| figure::data::write(table, format, out))
+        .map_err(|error| CliError::Failed(error.to_string()))
+}
+
+/// Where a file came from.
+pub fn provenance(
+    options: &RenderOptions,
+    capture: &Capture,
+    heads: &[String],
+    figure: Option<(&Figure, &Typesetter)>,
+) -> Value {
+    let (model, input) = (capture.model(), capture.input());
+    let lines = match options.filter() {
+        EdgeFilter::TopP(p) => json!({ "top_p": short(p) }),
+        EdgeFilter::TopK(k) => json!({ "top_k": k }),
+        EdgeFilter::Threshold(least) => json!({ "threshold": short(least) }),
+    };
+    let mut value = json!({
+        "program": concat!("AttnScope ", env!("CARGO_PKG_VERSION")),
+        "view": options.view.name(),
+        "model": { "name": model.name, "family": model.family },
+        "input": { "text": input.text, "text_b": input.text_b, "image": input.image, "target": input.target },
+        "heads": heads,
+        "options": {
+            "lines": lines,
+            "query": options.query,
+            "key": options.key,
+            "aggregate": options.aggregate.map(crate::analysis::reading::Aggregate::name),
+            "minus": options.minus.map(|(layer, head)| format!("L{layer}H{head}")),
+            "hide": options.hide,
+            "renormalized": !options.keep_weights,
+            "words": options.words,
+            "written": options.written,
+            "theme": if options.theme == Theme::Light { "light" } else { "dark" },
+        },
+        "notes": capture.notes(),
+    });
+    if let Some((figure, type_)) = figure {
+        let mut used = BTreeSet::new();
+        faces(&figure.items, &mut used);
+        let fonts: Vec<&str> = used.iter().filter_map(|face| Some(figure.faces.get(*face)?.name())).collect();
+        value["fonts"] = json!(fonts);
+        let missing: Vec<&str> = type_.missing().collect();
+        if !missing.is_empty() {
+            value["characters_without_font"] = json!(missing);
+        }
+    }
+    value
+}
+
+/// A number as it was typed.
+fn short(value: f32) -> Value {
+    value.to_string().parse::<f64>().map_or(Value::Null, |value| json!(value))
+}
+
+/// Which faces some text uses.
+fn faces(items: &[Item], used: &mut BTreeSet<usize>) {
+    for item in items {
+        match item {
+            Item::Text(text) => used.extend(text.runs.iter().map(|run| run.face)),
+            Item::Clip(_, inner) => faces(inner, used),
+            Item::Fill(..) | Item::Lines(_) | Item::Cells(_) => {}
+        }
+    }
+}

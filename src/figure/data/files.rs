@@ -1,0 +1,177 @@
+//! A table as CSV, JSON, NPZ or safetensors.
+
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+};
+
+use safetensors::{Dtype, tensor::TensorView};
+use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
+
+use super::{Column, Table, Values};
+
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataFormat {
+    /// One line per row, after one with the names.
+    Csv,
+    /// An object with the provenance and a list of rows.
+    Json,
+    /// One `NumPy` array per column; texts are fixed-width unicode, so nothing is unpickled.
+    Npz,
+    /// One tensor per column of numbers; texts are JSON lists in the metadata.
+    Safetensors,
+}
+
+impl DataFormat {
+    /// Every kind and its file name's ending.
+    pub const ALL: [(Self, &str); 4] =
+        [(Self::Csv, "csv"), (Self::Json, "json"), (Self::Npz, "npz"), (Self::Safetensors, "safetensors")];
+
+    /// The kind with this ending, whatever its case.
+    pub fn from_extension(extension: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(_, known)| known.eq_ignore_ascii_case(extension)).map(|(format, _)| format)
+    }
+
+    /// Whether the file is text, so that it may go to the terminal.
+    pub const fn is_text(self) -> bool {
+        matches!(self, Self::Csv | Self::Json)
+    }
+}
+
+/// Writes the table. The same table gives the same bytes.
+///
+/// # Errors
+/// What `out` reports.
+pub fn write(table: &Table, format: DataFormat, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        DataFormat::Csv => csv(table, out),
+        DataFormat::Json => json(table, out),
+        DataFormat::Npz => npz(table, out),
+        DataFormat::Safetensors => tensors(table, out),
+    }
+}
+
+fn csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    writeln!(out, "{}", names.join(","))?;
+    for row in 0..table.len() {
+        for (nth, column) in table.columns.iter().enumerate() {
+            if nth > 0 {
+                out.write_all(b",")?;
+            }
+            match &column.values {
+                Values::Index(values) => write!(out, "{}", values[row])?,
+                Values::Number(values) => write!(out, "{}", Shortest(values[row]))?,
+                Values::Text(values) => write!(out, "{}", quoted(&values[row]))?,
+            }
+        }
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// As few digits as give the same `f32` back; spelled as Python reads it.
+struct Shortest(f32);
+
+impl std::fmt::Display for Shortest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            value if value.is_nan() => f.write_str("nan"),
+            value if value.is_infinite() => f.write_str(if value > 0.0 { "inf" } else { "-inf" }),
+            value if value != 0.0 && value.abs() < 1e-4 => write!(f, "{value:e}"),
+            value => write!(f, "{value}"),
+        }
+    }
+}
+
+/// A field of a CSV file, in quotes where its characters need them.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+fn json(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    let provenance = if table.provenance.is_empty() { "{}" } else { &table.provenance };
+    write!(out, "{{\"figure\":{provenance},\n\"rows\":[")?;
+    for row in 0..table.len() {
+        out.write_all(if row == 0 { b"\n{" } else { b",\n{" })?;
+        for (nth, column) in table.columns.iter().enumerate() {
+            let comma = if nth > 0 { "," } else { "" };
+            write!(out, "{comma}\"{}\":", column.name)?;
+            match &column.values {
+                Values::Index(values) => write!(out, "{}", values[row])?,
+                // JSON knows no infinity.
+                Values::Number(values) if !values[row].is_finite() => out.write_all(b"null")?,
+                Values::Number(values) => write!(out, "{}", Shortest(values[row]))?,
+                Values::Text(values) => serde_json::to_writer(&mut *out, &values[row])?,
+            }
+        }
+        out.write_all(b"}")?;
+    }
+    out.write_all(b"\n]}\n")
+}
+
+fn npz(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    // A ZIP file is finished by going back, which a stream cannot.
+    let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));
+    // Without a date, so that the same table gives the same bytes.
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Stored)
+        .last_modified_time(DateTime::default());
+    let fail = |error: zip::result::ZipError| io::Error::other(error.to_string());
+    let provenance = Values::Text(vec![table.provenance.clone()]);
+    let provenance = Column { name: "provenance", values: provenance };
+    for Column { name, values } in table.columns.iter().chain([&provenance]) {
+        zip.start_file(format!("{name}.npy"), options).map_err(fail)?;
+        let (kind, bytes) = match values {
+            Values::Index(values) => ("<u4".to_owned(), bytemuck::cast_slice(values).to_vec()),
+            Values::Number(values) => ("<f4".to_owned(), bytemuck::cast_slice(values).to_vec()),
+            Values::Text(values) => {
+                let width = values.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
+                let padded = values.iter().flat_map(|text| text.chars().map(u32::from).chain([0].into_iter().cycle()).take(width));
+                (format!("<U{width}"), padded.flat_map(u32::to_le_bytes).collect())
+            }
+        };
+        let shape = if name == &"provenance" { "()".to_owned() } else { format!("({},)", values.len()) };
+        let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
+        // The values begin at a multiple of 64 bytes; the header's last byte ends its line.
+        let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
+        zip.write_all(b"\x93NUMPY\x01\x00")?;
+        zip.write_all(&(length as u16).to_le_bytes())?;
+        zip.write_all(format!("{header:<width$}\n", width = length - 1).as_bytes())?;
+        zip.write_all(&bytes)?;
+    }
+    out.write_all(zip.finish().map_err(fail)?.get_ref())
+}
+
+fn tensors(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    let mut views = Vec::new();
+    for column in &table.columns {
+        let (kind, bytes): (Dtype, &[u8]) = match &column.values {
+            Values::Index(values) => (Dtype::U32, bytemuck::cast_slice(values)),
+            Values::Number(values) => (Dtype::F32, bytemuck::cast_slice(values)),
+            Values::Text(_) => continue,
+        };
+        let view = TensorView::new(kind, vec![column.values.len()], bytes);
+        views.push((column.name, view.map_err(|error| io::Error::other(error.to_string()))?));
+    }
+    // One entry in the metadata, because a map of several would be written in any order.
+    let texts: serde_json::Map<String, serde_json::Value> = table
+        .columns
+        .iter()
+        .filter_map(|column| match &column.values {
+            Values::Text(values) => Some((column.name.to_owned(), values.clone().into())),
+            _ => None,
+        })
+        .collect();
+    let order: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    let provenance: serde_json::Value = serde_json::from_str(&table.provenance).unwrap_or_default();
+    let described = serde_json::json!({ "format": "attnscope-table", "columns": order, "texts": texts, "figure": provenance });
+    let metadata = HashMap::from([("attnscope".to_owned(), described.to_string())]);
+    let bytes = safetensors::serialize(views, Some(metadata)).map_err(|error| io::Error::other(error.to_string()))?;
+    out.write_all(&bytes)
+}

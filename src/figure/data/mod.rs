@@ -1,0 +1,87 @@
+//! The numbers behind a figure: one row per drawn thing, and the four kinds of file they are written to.
+//!
+//! Numbers are those of the capture to the last digit of `f32`.
+
+mod files;
+mod rows;
+
+pub use files::{DataFormat, write};
+pub use rows::{heads, heatmap, image, planes};
+
+/// A table: columns of one length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// What the rows are about, as JSON: model, input, options.
+    pub provenance: String,
+    /// In their order.
+    pub columns: Vec<Column>,
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// What it is called.
+    pub name: &'static str,
+    /// One value per row.
+    pub values: Values,
+}
+
+/// The values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Positions, layers, heads.
+    Index(Vec<u32>),
+    /// Weights, coordinates.
+    Number(Vec<f32>),
+    /// Token texts, names.
+    Text(Vec<String>),
+}
+
+impl Values {
+    /// Number of rows.
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Index(values) => values.len(),
+            Self::Number(values) => values.len(),
+            Self::Text(values) => values.len(),
+        }
+    }
+
+    /// Whether there is no row.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Table {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.values.len())
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The column of this name.
+    pub fn column(&self, name: &str) -> Option<&Values> {
+        self.columns.iter().find(|column| column.name == name).map(|column| &column.values)
+    }
+
+    /// Appends the rows of another table with the same columns.
+    pub fn append(&mut self, other: Self) {
+        if self.columns.is_empty() {
+            *self = other;
+            return;
+        }
+        for (mine, theirs) in self.columns.iter_mut().zip(other.columns) {
+            match (&mut mine.values, theirs.values) {
+                (Values::Index(mine), Values::Index(theirs)) => mine.extend(theirs),
+                (Values::Number(mine), Values::Number(theirs)) => mine.extend(theirs),
+                (Values::Text(mine), Values::Text(theirs)) => mine.extend(theirs),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Tables of the views.
+
+use super::{Column, Table, Values};
+use crate::{
+    analysis::{projection::HeadProjection, reading::ReadPattern},
+    figure::views::{heads::HeadLines, image::ImageScene, image::weights::Role},
+    ids::HeadId,
+};
+
+/// Which heads the weights of a pattern come from.
+fn heads_of(read: &ReadPattern) -> (String, String) {
+    let list = |mut numbers: Vec<usize>| {
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
+    };
+    let layers = read.heads.iter().map(|head| head.layer).collect();
+    (list(layers), list(read.heads.iter().map(|head| head.head).collect()))
+}
+
+/// Rows of cells of patterns.
+#[derive(Default)]
+struct Cells {
+    stack: Vec<String>,
+    layer: Vec<String>,
+    head: Vec<String>,
+    query: Vec<u32>,
+    query_text: Vec<String>,
+    key: Vec<u32>,
+    key_text: Vec<String>,
+    value: Vec<f32>,
+    signed: bool,
+}
+
+impl Cells {
+    fn push(&mut self, read: &ReadPattern, (layer, head): &(String, String), row: usize, col: usize) {
+        let (Some(query), Some(key)) = (read.rows.position(row), read.cols.position(col)) else { return };
+        let Some(value) = read.value(row, col) else { return };
+        self.stack.push(read.stack.name().to_owned());
+        self.layer.push(layer.clone());
+        self.head.push(head.clone());
+        self.query.push(query as u32);
+        self.query_text.push(read.rows.text(row).to_owned());
+        self.key.push(key as u32);
+        self.key_text.push(read.cols.text(col).to_owned());
+        self.value.push(value);
+        self.signed = read.signed;
+    }
+
+    fn table(self) -> Table {
+        let column = |name, values| Column { name, values };
+        let columns = vec![
+            column("stack", Values::Text(self.stack)),
+            column("layer", numbers_or_text(self.layer)),
+            column("head", numbers_or_text(self.head)),
+            column("query", Values::Index(self.query)),
+            column("query_text", Values::Text(self.query_text)),
+            column("key", Values::Index(self.key)),
+            column("key_text", Values::Text(self.key_text)),
+            column(if self.signed { "difference" } else { "weight" }, Values::Number(self.value)),
+        ];
+        Table { provenance: String::new(), columns }
+    }
+}
+
+/// Numbers where every value is one; several heads taken together stay a list.
+fn numbers_or_text(values: Vec<String>) -> Values {
+    let numbers: Option<Vec<u32>> = values.iter().map(|value| value.parse().ok()).collect();
+    numbers.map_or(Values::Text(values), Values::Index)
+}
+
+/// One row per line that is drawn: by head, query, key.
+pub fn heads(heads: &[HeadLines]) -> Table {
+    let mut cells = Cells::default();
+    for head in heads {
+        let names = heads_of(&head.read);
+        for edge in &head.set.edges {
+            cells.push(&head.read, &names, edge.query as usize, edge.key as usize);
+        }
+    }
+    cells.table()
+}
+
+/// One row per cell that shows a weight.
+pub fn heatmap(read: &ReadPattern) -> Table {
+    let (mut cells, names) = (Cells::default(), heads_of(read));
+    for row in 0..read.rows.len() {
+        for col in 0..read.cols.len() {
+            if read.blank(row, col).is_none() {
+                cells.push(read, &names, row, col);
+            }
+        }
+    }
+    cells.table()
+}
+
+/// One row per token of the picture: what is drawn on it.
+pub fn image(scene: &ImageScene) -> Table {
+    let weights = scene.weights();
+    let (layer, head) = heads_of(&scene.read);
+    let n = weights.len();
+    let n_cols = scene.image.grid.1.max(1);
+    let place = |at: usize| {
+        let patch = at.checked_sub(scene.image.n_prefix);
+        patch.map_or((String::new(), String::new()), |patch| ((patch / n_cols).to_string(), (patch % n_cols).to_string()))
+    };
+    let (rows, cols): (Vec<_>, Vec<_>) = (0..n).map(place).unzip();
+    let role = if scene.picked.1 == Role::Query { "key" } else { "query" };
+    let column = |name, values| Column { name, values };
+    let columns = vec![
+        column("stack", Values::Text(vec![scene.read.stack.name().to_owned(); n])),
+        column("layer", numbers_or_text(vec![layer; n])),
+        column("head", numbers_or_text(vec![head; n])),
+        column("role", Values::Text(vec![role.to_owned(); n])),
+        column("position", Values::Index((0..n as u32).collect())),
+        column("text", Values::Text((0..n).map(|at| scene.names.get(at).cloned().unwrap_or_default()).collect())),
+        column("row", numbers_or_text(rows)),
+        column("col", numbers_or_text(cols)),
+        column(if scene.read.signed { "difference" } else { "weight" }, Values::Number(weights)),
+    ];
+    Table { provenance: String::new(), columns }
+}
+
+/// One row per point: of each plane the queries, then the keys.
+pub fn planes(planes: &[HeadProjection], names: &[Vec<String>; 2]) -> Table {
+    let (mut stack, mut layer, mut head) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut kind, mut position, mut text) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for plane in planes {
+        let HeadId { stack: of, layer: l, head: h } = plane.head;
+        for (name, points, texts) in [("query", &plane.queries, &names[0]), ("key", &plane.keys, &names[1])] {
+            for (at, &[px, py]) in points.iter().enumerate() {
+                stack.push(of.name().to_owned());
+                layer.push(l as u32);
+                head.push(h as u32);
+                kind.push(name.to_owned());
+                position.push(at as u32);
+                text.push(texts.get(at).cloned().unwrap_or_default());
+                x.push(px);
+                y.push(py);
+            }
+        }
+    }
+    let column = |name, values| Column { name, values };
+    let columns = vec![
+        column("stack", Values::Text(stack)),
+        column("layer", Values::Index(layer)),
+        column("head", Values::Index(head)),
+        column("kind", Values::Text(kind)),
+        column("position", Values::Index(position)),
+        column("text", Values::Text(text)),
+        column("x", Values::Number(x)),
+        column("y", Values::Number(y)),
+    ];
+    Table { provenance: String::new(), columns }
+}

@@ -1,0 +1,248 @@
+//! From a scene to a figure of a given size: scale, ground, caption, margins.
+
+use emath::{Pos2, Rect, Vec2, pos2, vec2};
+
+use super::{
+    font::Typesetter,
+    list::{Cells, Figure, Item, Line, Text},
+    measure::text_size::{BODY, SMALL},
+    palette::Palette,
+    path::{Path, Segment},
+    pen::Pen,
+};
+
+/// Text of figures: with it, 96 points of the window are as large as 72 of the figure.
+pub const TEXT_PT: f32 = 0.75 * BODY;
+/// Smallest and largest side of a figure, in points: half an inch, and what PDF viewers still show.
+pub const SIDE_PT: (f32, f32) = (36.0, 14_400.0);
+/// Around everything, in points of the window.
+const MARGIN: f32 = 8.0;
+/// Between a scene and its caption.
+const CAPTION_GAP: f32 = 10.0;
+
+/// What all figures share.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// Colours.
+    pub palette: Palette,
+    /// In points; what suits the scene when not given.
+    pub width: Option<f32>,
+    /// In points; what suits the scene when not given.
+    pub height: Option<f32>,
+    /// How much is said below the scene.
+    pub caption: CaptionKind,
+    /// One line for title bars.
+    pub title: String,
+    /// Where the figure came from, as JSON.
+    pub provenance: String,
+}
+
+/// How much is said below a figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CaptionKind {
+    /// Nothing.
+    None,
+    /// Which heads, and what is not shown.
+    #[default]
+    Short,
+    /// Model, input, and how to read it as well.
+    Full,
+}
+
+/// The words below a scene.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Captions {
+    /// One or two lines.
+    pub short: String,
+    /// A paragraph that can stand below a figure in print.
+    pub full: String,
+}
+
+/// One view with its data, ready to be drawn at any size. Lengths are points of the window.
+pub trait Scene {
+    /// The width that suits it.
+    fn width(&self, pen: &mut Pen<'_>) -> f32;
+    /// The least width at which nothing overlaps.
+    fn least_width(&self, pen: &mut Pen<'_>) -> f32;
+    /// The height that suits it at this width.
+    fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32;
+    /// The least height at which nothing overlaps.
+    fn least_height(&self, width: f32, pen: &mut Pen<'_>) -> f32;
+    /// Draws it into `area`.
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>);
+    /// What is said about it.
+    fn captions(&self) -> Captions;
+}
+
+/// The figure of a scene. Where the page is too small for text of [`TEXT_PT`], everything is smaller.
+pub fn figure(page: &Page, scene: &dyn Scene, type_: &mut Typesetter) -> Figure {
+    let mut pen = Pen::new(type_, page.palette);
+    let captions = scene.captions();
+    let caption = match page.caption {
+        CaptionKind::None => "",
+        CaptionKind::Short => &captions.short,
+        CaptionKind::Full => &captions.full,
+    };
+    let inner = |width: f32| width - 2.0 * MARGIN;
+    let natural = scene.width(&mut pen) + 2.0 * MARGIN;
+    let mut scale = TEXT_PT / BODY;
+    scale = scale.min(page.width.unwrap_or(SIDE_PT.1) / (scene.least_width(&mut pen) + 2.0 * MARGIN));
+    let mut caption_height = 0.0;
+    // A smaller scale makes the page wider in the scene's points, which changes the height: a few rounds settle it.
+    for _ in 0..8 {
+        let width = page.width.map_or(natural, |width| width / scale);
+        caption_height = match caption {
+            "" => 0.0,
+            text => CAPTION_GAP + pen.paragraph_height(text, SMALL, inner(width)),
+        };
+        let least = scene.least_height(inner(width), &mut pen) + caption_height + 2.0 * MARGIN;
+        let room = page.height.unwrap_or(SIDE_PT.1) / scale;
+        if least <= room * 1.0001 {
+            break;
+        }
+        scale *= room / least;
+    }
+    let width = page.width.map_or(natural, |width| width / scale);
+    let drawn = match page.height {
+        Some(height) => height / scale - caption_height - 2.0 * MARGIN,
+        None => scene.height(inner(width), &mut pen).min(SIDE_PT.1 / scale - caption_height - 2.0 * MARGIN),
+    };
+    let area = Rect::from_min_size(pos2(MARGIN, MARGIN), vec2(inner(width), drawn.max(1.0)));
+    let size = vec2(width, area.bottom() + caption_height + MARGIN);
+    pen.rect(Rect::from_min_size(Pos2::ZERO, size), page.palette.canvas);
+    scene.draw(area, &mut pen);
+    let at = area.left_bottom() + vec2(0.0, CAPTION_GAP);
+    pen.paragraph(caption, SMALL, page.palette.text_weak, at, area.width());
+    let items = scaled(pen.items, scale);
+    let round = |value: f32| (value * 100.0).round() / 100.0;
+    Figure {
+        size: vec2(round(size.x * scale), round(size.y * scale)),
+        items,
+        faces: type_.faces().to_vec(),
+        title: page.title.clone(),
+        provenance: page.provenance.clone(),
+    }
+}
+
+/// Everything larger or smaller, about the left top corner.
+fn scaled(items: Vec<Item>, scale: f32) -> Vec<Item> {
+    let point = |at: Pos2| (at.to_vec2() * scale).to_pos2();
+    let rect = |rect: Rect| Rect::from_min_max(point(rect.min), point(rect.max));
+    let one = |item| match item {
+        Item::Fill(path, color) => {
+            let segment = |segment: &Segment| match *segment {
+                Segment::Move(to) => Segment::Move(point(to)),
+                Segment::Line(to) => Segment::Line(point(to)),
+                Segment::Cubic(a, b, to) => Segment::Cubic(point(a), point(b), point(to)),
+                Segment::Close => Segment::Close,
+            };
+            Item::Fill(path.segments().iter().map(segment).collect::<Path>(), color)
+        }
+        Item::Lines(lines) => {
+            let line = |line: &Line| Line {
+                from: point(line.from),
+                to: point(line.to),
+                width: line.width * scale,
+                color: line.color,
+            };
+            Item::Lines(lines.iter().map(line).collect())
+        }
+        Item::Text(mut text) => {
+            let at = point(text.at);
+            scale_text(&mut text, at, scale);
+            Item::Text(text)
+        }
+        Item::Cells(cells) => Item::Cells(Cells { rect: rect(cells.rect), ..cells }),
+        Item::Clip(clip, inner) => Item::Clip(rect(clip), scaled(inner, scale)),
+    };
+    items.into_iter().map(one).collect()
+}
+
+fn scale_text(text: &mut Text, at: Pos2, scale: f32) {
+    text.at = at;
+    text.size *= scale;
+    text.width *= scale;
+    for glyph in text.runs.iter_mut().flat_map(|run| &mut run.glyphs) {
+        glyph.x *= scale;
+        glyph.y *= scale;
+        glyph.advance *= scale;
+    }
+}
+
+/// Several scenes on one page, row by row, each under its title.
+pub struct Sheet {
+    /// Titles and scenes.
+    pub scenes: Vec<(String, Box<dyn Scene>)>,
+    /// How many stand side by side.
+    pub n_cols: usize,
+    /// What is said below all of them.
+    pub captions: Captions,
+}
+
+/// Between two scenes.
+const SHEET_GAP: f32 = 16.0;
+/// Room for a scene's title.
+const TITLE_PT: f32 = 20.0;
+
+impl Sheet {
+    fn cell_width(&self, width: f32) -> f32 {
+        ((width + SHEET_GAP) / self.n_cols.max(1) as f32 - SHEET_GAP).max(1.0)
+    }
+
+    /// Height of all rows when every row is as high as its highest scene.
+    fn rows(&self, width: f32, pen: &mut Pen<'_>, of: impl Fn(&dyn Scene, f32, &mut Pen<'_>) -> f32) -> Vec<f32> {
+        let cell = self.cell_width(width);
+        let row = |scenes: &[(String, Box<dyn Scene>)]| {
+            scenes.iter().map(|(_, scene)| of(&**scene, cell, &mut *pen)).fold(0.0, f32::max)
+        };
+        self.scenes.chunks(self.n_cols.max(1)).map(row).collect()
+    }
+
+    fn total(&self, rows: &[f32]) -> f32 {
+        rows.iter().map(|row| row + TITLE_PT + SHEET_GAP).sum::<f32>() - SHEET_GAP
+    }
+}
+
+impl Scene for Sheet {
+    fn width(&self, pen: &mut Pen<'_>) -> f32 {
+        let widest = self.scenes.iter().map(|(_, scene)| scene.width(pen)).fold(0.0, f32::max);
+        // A page is no wider than a sheet of paper laid across, and scenes shrink to fit.
+        (widest * self.n_cols as f32 + SHEET_GAP * (self.n_cols.max(1) - 1) as f32).min(1040.0)
+    }
+
+    fn least_width(&self, pen: &mut Pen<'_>) -> f32 {
+        let widest = self.scenes.iter().map(|(_, scene)| scene.least_width(pen)).fold(0.0, f32::max);
+        widest * self.n_cols as f32 + SHEET_GAP * (self.n_cols.max(1) - 1) as f32
+    }
+
+    fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        let rows = self.rows(width, pen, |scene, width, pen| scene.height(width, pen));
+        self.total(&rows)
+    }
+
+    fn least_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        let rows = self.rows(width, pen, |scene, width, pen| scene.least_height(width, pen));
+        self.total(&rows)
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let natural = self.rows(area.width(), pen, |scene, width, pen| scene.height(width, pen));
+        let spare = (area.height() - self.total(&natural)) / natural.len().max(1) as f32;
+        let cell = self.cell_width(area.width());
+        let mut top = area.top();
+        for (row, height) in self.scenes.chunks(self.n_cols.max(1)).zip(natural) {
+            let height = (height + spare).max(1.0);
+            for (col, (title, scene)) in row.iter().enumerate() {
+                let left = area.left() + col as f32 * (cell + SHEET_GAP);
+                let middle = pos2(left + cell / 2.0, top + TITLE_PT / 2.0);
+                pen.text(title, BODY, pen.palette.text, middle, super::Align::Center);
+                scene.draw(Rect::from_min_size(pos2(left, top + TITLE_PT), Vec2::new(cell, height)), pen);
+            }
+            top += TITLE_PT + height + SHEET_GAP;
+        }
+    }
+
+    fn captions(&self) -> Captions {
+        self.captions.clone()
+    }
+}

@@ -1,0 +1,369 @@
+//! Bipartite attention lines of one layer: queries at the left, keys at the right, one colour per head,
+//! opacity and width by weight.
+
+use std::sync::Arc;
+
+use emath::{Rangef, Rect, Vec2, pos2, vec2};
+
+use self::layout::{Column, HeadsLayout, HeadsLayoutInput, TEXT_PAD_PT};
+use super::{Pinned, capitalised, grouped, joined};
+use crate::{
+    analysis::{
+        edges::{self, EdgeFilter, EdgeSet},
+        reading::ReadPattern,
+    },
+    capture::Matrix,
+    figure::{
+        font::Align,
+        list::{Line, Rgba, Sampling, faded},
+        measure::{
+            GRID,
+            text_size::{BODY, SMALL},
+        },
+        page::{Captions, Scene},
+        path::Path,
+        pen::Pen,
+    },
+    ids::StackKind,
+    raster::ColorRange,
+    text::counted,
+};
+
+pub mod layout;
+
+/// Most lines in one figure; more would not be told apart.
+pub const MAX_LINES: usize = 12_000;
+/// Height of the column headings.
+pub const HEADING_PT: f32 = 6.0 * GRID;
+/// Width of a line of weight 0 and what weight 1 adds.
+pub const LINE_PT: (f32, f32) = (0.8, 1.6);
+/// Opacity of a line of weight 0 and what weight 1 adds.
+pub const LINE_OPACITY: (f32, f32) = (0.04, 0.9);
+/// How much of the ground lies over the lines that are not meant while a token is held.
+const VEIL_OPACITY: f32 = 0.86;
+/// Opacity of a token that is left out of the pattern.
+const LEFT_OUT_OPACITY: f32 = 0.4;
+/// Width that suits the lines of a figure.
+const LINES_PT: f32 = 300.0;
+/// Height that suits a row.
+const ROW_PT: f32 = 20.0;
+/// One row of the legend.
+const LEGEND_ROW_PT: f32 = 18.0;
+/// Above the legend.
+const LEGEND_GAP_PT: f32 = 12.0;
+/// A head's mark in the legend.
+const SWATCH_PT: f32 = 11.0;
+/// The wedge from weight 0 to weight 1.
+const WEDGE_PT: Vec2 = vec2(96.0, 8.0);
+
+/// One head and the lines drawn of it.
+#[derive(Clone, Debug)]
+pub struct HeadLines {
+    /// What colours it: its number within the layer.
+    pub head: usize,
+    /// What the legend calls it.
+    pub name: String,
+    /// Where its weights come from.
+    pub read: Arc<ReadPattern>,
+    /// The lines; of a difference by size, whatever its sign.
+    pub set: EdgeSet,
+}
+
+impl HeadLines {
+    /// Chooses the lines of a pattern.
+    pub fn new(head: usize, name: String, read: Arc<ReadPattern>, filter: EdgeFilter) -> Self {
+        let set = if read.signed {
+            let sizes: Vec<f32> = read.matrix.as_slice().iter().map(|value| value.abs()).collect();
+            Matrix::new(sizes, read.matrix.shape()).map(|sizes| edges::select(&sizes, filter)).unwrap_or_default()
+        } else {
+            edges::select(&read.matrix, filter)
+        };
+        Self { head, name, read, set }
+    }
+}
+
+/// The Heads view of some heads.
+#[derive(Clone, Debug)]
+pub struct HeadsScene {
+    /// At least one; all with the same rows and columns.
+    pub heads: Vec<HeadLines>,
+    /// Which heads, in words.
+    pub subject: String,
+    /// Which lines are drawn.
+    pub filter: EdgeFilter,
+    /// The token that is held.
+    pub pinned: Pinned,
+    /// Model and input, in words.
+    pub origin: String,
+}
+
+impl HeadsScene {
+    fn read(&self) -> Option<&ReadPattern> {
+        self.heads.first().map(|head| &*head.read)
+    }
+
+    fn signed(&self) -> bool {
+        self.read().is_some_and(|read| read.signed)
+    }
+
+    fn text_widths(&self, pen: &mut Pen<'_>) -> [f32; 2] {
+        let Some(read) = self.read() else { return [0.0; 2] };
+        let [queries, keys] = self.headings();
+        let mut widest = |axis: &crate::analysis::reading::Axis, heading: &str| {
+            let texts = axis.groups.iter().map(|group| group.text.as_str());
+            pen.widest(texts, BODY).max(pen.type_.width(heading, SMALL))
+        };
+        [widest(&read.rows, &queries), widest(&read.cols, &keys)]
+    }
+
+    /// The names of both columns: whose tokens they are, and how many where they differ.
+    fn headings(&self) -> [String; 2] {
+        match self.read() {
+            Some(read) if read.stack == StackKind::Cross => {
+                let [queries, keys] = [&read.rows, &read.cols].map(|axis| counted(axis.len(), "token"));
+                [format!("Query (decoder, {queries})"), format!("Key (encoder, {keys})")]
+            }
+            _ => ["Query".to_owned(), "Key".to_owned()],
+        }
+    }
+
+    fn n_rows(&self) -> usize {
+        self.read().map_or(1, |read| read.rows.len().max(read.cols.len())).max(1)
+    }
+
+    fn layout(&self, size: Vec2, pen: &mut Pen<'_>) -> HeadsLayout {
+        let text_widths = self.text_widths(pen);
+        let (n_query, n_key) = self.read().map_or((0, 0), |read| (read.rows.len(), read.cols.len()));
+        let height = size.y - HEADING_PT - self.legend_height(size.x, pen);
+        HeadsLayout::compute(HeadsLayoutInput { width: size.x, height, n_query, n_key, text_widths })
+    }
+
+    /// The colour of a line; a difference has one colour for more and one for less.
+    fn ink(&self, head: usize, weight: f32, pen: &Pen<'_>) -> Rgba {
+        match (self.signed(), weight < 0.0) {
+            (true, false) => pen.palette.query,
+            (true, true) => pen.palette.key,
+            (false, _) => pen.palette.head(head),
+        }
+    }
+
+    /// What the lines of `which` look like, weakest first.
+    fn lines(&self, layout: &HeadsLayout, origin: Vec2, pen: &Pen<'_>, which: impl Fn(usize, usize) -> bool) -> Vec<Line> {
+        let rows = [0..layout.n_query, 0..layout.n_key];
+        let sets = self.heads.iter().enumerate().map(|(idx, head)| (idx, &head.set));
+        let (drawn, _) = layout::visible_lines(sets, &rows, MAX_LINES);
+        // Differences are drawn by their size against the largest one.
+        let largest = self.heads.iter().map(|head| head.read.bound()).fold(0.0, f32::max);
+        let unit = if self.signed() { largest.max(f32::MIN_POSITIVE) } else { 1.0 };
+        let meant = drawn.iter().filter(|line| which(line.query as usize, line.key as usize));
+        let line = |line: &layout::Line| {
+            let head = self.heads.get(line.head as usize)?;
+            let value = head.read.value(line.query as usize, line.key as usize)?;
+            let (width, opacity) = line_look(line.weight / unit);
+            let [from, to] = layout.line(line.query as usize, line.key as usize).map(|end| end + origin);
+            Some(Line { from, to, width, color: faded(self.ink(head.head, value, pen), opacity) })
+        };
+        meant.filter_map(line).collect()
+    }
+
+    fn column(&self, layout: &HeadsLayout, origin: Vec2, column: Column, pen: &mut Pen<'_>) {
+        let Some(read) = self.read() else { return };
+        let (row, col) = self.pinned.in_pattern(read);
+        let (axis, held, tint, align) = match column {
+            Column::Query => (&read.rows, row, pen.palette.query, Align::Right),
+            Column::Key => (&read.cols, col, pen.palette.key, Align::Left),
+        };
+        for (idx, group) in axis.groups.iter().enumerate() {
+            let cell = layout.token_rect(column, idx).translate(origin).shrink2(vec2(TEXT_PAD_PT, 0.0));
+            let text = pen.type_.fit(&group.text, BODY, cell.width()).into_owned();
+            let at = pos2(if align == Align::Right { cell.right() } else { cell.left() }, cell.center().y);
+            if held == Some(idx) {
+                let width = pen.type_.width(&text, BODY);
+                let x = if align == Align::Right { at.x - width..=at.x } else { at.x..=at.x + width };
+                let frame = Rect::from_x_y_ranges(Rangef::from(x).expand(TEXT_PAD_PT), cell.y_range()).shrink2(Vec2::Y);
+                pen.fill(Path::rounded(frame, 4.0), faded(tint, 0.26));
+            }
+            let opacity = if group.left_out.is_some() { LEFT_OUT_OPACITY } else { 1.0 };
+            pen.text(&text, BODY, faded(pen.palette.text, opacity), at, align);
+        }
+    }
+
+    /// Beside the tokens of the other column: how much each head attends between them and what is held.
+    fn bars(&self, layout: &HeadsLayout, origin: Vec2, pen: &mut Pen<'_>) {
+        let Some(read) = self.read() else { return };
+        let (row, col) = self.pinned.in_pattern(read);
+        let column = if row.is_some() { Column::Key } else { Column::Query };
+        for idx in 0..layout.n_tokens(column) {
+            let cell = match (row, col) {
+                (Some(row), col) if col.is_none_or(|col| col == idx) => (row, idx),
+                (None, Some(col)) => (idx, col),
+                _ => continue,
+            };
+            let strip = layout.strip_rect(column, idx).translate(origin);
+            let width = strip.width() / self.heads.len().max(1) as f32;
+            for (nth, head) in self.heads.iter().enumerate() {
+                let Some(weight) = head.read.value(cell.0, cell.1) else { continue };
+                let left = strip.left() + nth as f32 * width;
+                let gap = if width >= 4.0 { 1.0 } else { 0.0 };
+                let bar = Rect::from_x_y_ranges(left..=left + width - gap, strip.y_range());
+                let color = faded(self.ink(head.head, weight, pen), weight.abs());
+                if color[3] > 0 {
+                    pen.rect(bar, color);
+                }
+            }
+        }
+    }
+
+    /// Marks of the legend: colour and text.
+    fn entries(&self, pen: &Pen<'_>) -> Vec<(Rgba, String)> {
+        if self.signed() {
+            return vec![(pen.palette.query, "more".to_owned()), (pen.palette.key, "less".to_owned())];
+        }
+        self.heads.iter().map(|head| (pen.palette.head(head.head), head.name.clone())).collect()
+    }
+
+    /// Places the marks row by row left of the wedge; returns their left top corners.
+    fn places(&self, width: f32, pen: &mut Pen<'_>) -> Vec<Vec2> {
+        let room = (width - WEDGE_PT.x - 60.0).max(60.0);
+        let mut at = Vec2::ZERO;
+        let mut places = Vec::new();
+        for (_, text) in self.entries(pen) {
+            let needed = SWATCH_PT + 4.0 + pen.type_.width(&text, SMALL) + 12.0;
+            if at.x > 0.0 && at.x + needed > room {
+                at = vec2(0.0, at.y + LEGEND_ROW_PT);
+            }
+            places.push(at);
+            at.x += needed;
+        }
+        places
+    }
+
+    fn legend_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        let rows = self.places(width, pen).last().map_or(0.0, |last| last.y);
+        LEGEND_GAP_PT + rows + LEGEND_ROW_PT
+    }
+
+    fn legend(&self, area: Rect, pen: &mut Pen<'_>) {
+        let middle = area.top() + LEGEND_GAP_PT + LEGEND_ROW_PT / 2.0;
+        let weak = pen.palette.text_weak;
+        let places = self.places(area.width(), pen);
+        for ((color, text), place) in self.entries(pen).into_iter().zip(places) {
+            let at = pos2(area.left() + place.x, middle + place.y);
+            let swatch = Rect::from_center_size(at + vec2(SWATCH_PT / 2.0, 0.0), Vec2::splat(SWATCH_PT));
+            pen.fill(Path::rounded(swatch, 2.5), color);
+            pen.text(&text, SMALL, weak, at + vec2(SWATCH_PT + 4.0, 0.0), Align::Left);
+        }
+        let largest = self.heads.iter().map(|head| head.read.bound()).fold(0.0, f32::max);
+        let most = if self.signed() { crate::figure::pen::tick_text(largest) } else { "1".to_owned() };
+        let name = if self.signed() { "difference" } else { "weight" };
+        let mut x = area.right() - pen.text(&most, SMALL, weak, pos2(area.right(), middle), Align::Right) - 4.0;
+        let color = match self.heads.as_slice() {
+            [only] if !self.signed() => pen.palette.head(only.head),
+            _ => pen.palette.text_weak,
+        };
+        let range = ColorRange::linear(0.0, 1.0);
+        let pixels = (0..64).flat_map(|step| faded(color, line_look(range.value(step as f32 / 63.0)).1)).collect();
+        let picture = crate::capture::RgbaBuffer { width: 64, height: 1, pixels };
+        let wedge = Rect::from_center_size(pos2(x - WEDGE_PT.x / 2.0, middle), WEDGE_PT);
+        pen.picture(wedge, &picture, Sampling::Crisp);
+        x -= WEDGE_PT.x + 4.0;
+        pen.text(&format!("{name} 0"), SMALL, weak, pos2(x, middle), Align::Right);
+    }
+}
+
+impl Scene for HeadsScene {
+    fn width(&self, pen: &mut Pen<'_>) -> f32 {
+        let columns: f32 = self.text_widths(pen).into_iter().map(|width| width + 2.0 * TEXT_PAD_PT).sum();
+        let strips = 2.0 * layout::STRIP_PT;
+        // A column of long texts is cut rather than making the figure wide.
+        (columns.min(320.0) + strips + LINES_PT).ceil()
+    }
+
+    fn least_width(&self, pen: &mut Pen<'_>) -> f32 {
+        let columns: f32 = self.text_widths(pen).into_iter().map(|width| (width + 2.0 * TEXT_PAD_PT).min(90.0)).sum();
+        columns + 2.0 * layout::STRIP_PT + 80.0
+    }
+
+    fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        HEADING_PT + self.n_rows() as f32 * ROW_PT + self.legend_height(width, pen)
+    }
+
+    fn least_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        HEADING_PT + self.n_rows() as f32 * layout::MIN_ROW_PT + self.legend_height(width, pen)
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let layout = self.layout(area.size(), pen);
+        let origin = area.min.to_vec2() + vec2(0.0, HEADING_PT);
+        let [query, key] = self.headings();
+        let y = area.top() + HEADING_PT / 2.0;
+        let (left, right) = (layout.queries.max - TEXT_PAD_PT, layout.keys.min + TEXT_PAD_PT);
+        pen.text(&query, SMALL, pen.palette.query, pos2(area.left() + left, y), Align::Right);
+        pen.text(&key, SMALL, pen.palette.key, pos2(area.left() + right, y), Align::Left);
+
+        let all = self.lines(&layout, origin, pen, |_, _| true);
+        pen.lines(all);
+        if let Some(read) = self.read().filter(|_| !self.pinned.is_empty()) {
+            let (row, col) = self.pinned.in_pattern(read);
+            let lines = Rect::from_x_y_ranges(layout.lines, 0.0..=layout.height()).translate(origin);
+            pen.rect(lines.expand2(vec2(1.0, 0.0)), faded(pen.palette.canvas, VEIL_OPACITY));
+            let meant = |query, key| row.is_none_or(|row| row == query) && col.is_none_or(|col| col == key);
+            let meant = self.lines(&layout, origin, pen, meant);
+            pen.lines(meant);
+            self.bars(&layout, origin, pen);
+        }
+        self.column(&layout, origin, Column::Query, pen);
+        self.column(&layout, origin, Column::Key, pen);
+        let legend_height = self.legend_height(area.width(), pen);
+        let top = (origin.y + layout.height()).min(area.bottom() - legend_height).max(area.top());
+        let x = Rangef::new(area.left() + layout.queries.min, area.left() + layout.keys.max);
+        let legend = Rect::from_x_y_ranges(x, top..=area.bottom());
+        self.legend(legend, pen);
+    }
+
+    fn captions(&self) -> Captions {
+        let n_lines: usize = self.heads.iter().map(|head| head.set.edges.len()).sum();
+        let n_total: usize = self.heads.iter().map(|head| head.set.n_total).sum();
+        let mass: f64 = self.heads.iter().map(|head| head.set.mass_shown).sum();
+        let total: f64 = self.heads.iter().map(|head| head.set.mass_total).sum();
+        let percent = 100.0 * mass / total.max(f64::MIN_POSITIVE);
+        let what = if self.signed() { "of all differences" } else { "of the attention" };
+        let drawn = n_lines.min(MAX_LINES);
+        let strongest = if n_lines > MAX_LINES { "the strongest " } else { "" };
+        let lines = format!("{strongest}{} of {} lines, {percent:.0} % {what}", grouped(drawn), grouped(n_total));
+        let hidden = self.read().and_then(ReadPattern::hidden_text).unwrap_or_default();
+        let short = joined([format!("{}: {lines}", capitalised(&self.subject)).as_str(), &hidden]);
+        let which = match self.filter {
+            EdgeFilter::TopP(p) => format!("the strongest weights that cover {:.0} % of each row", 100.0 * p),
+            EdgeFilter::TopK(1) => "the strongest weight of each row".to_owned(),
+            EdgeFilter::TopK(k) => format!("the {k} strongest weights of each row"),
+            EdgeFilter::Threshold(least) => format!("weights from {least}"),
+        };
+        let colors = if self.signed() { "Colour tells the sign" } else { "Colour tells the head" };
+        let how = format!("Lines join each query (left) to its keys (right); drawn are {which}");
+        let look = format!("{colors}, opacity and width the size");
+        let held = self.pinned_text().unwrap_or_default();
+        let subject = format!("Attention of {}: {lines}", self.subject);
+        Captions { short, full: joined([subject.as_str(), &hidden, &how, &look, &held, &self.origin]) }
+    }
+}
+
+impl HeadsScene {
+    fn pinned_text(&self) -> Option<String> {
+        let read = self.read()?;
+        match self.pinned.in_pattern(read) {
+            (Some(row), Some(col)) => {
+                Some(format!("Held: “{}” and “{}”", read.rows.text(row), read.cols.text(col)))
+            }
+            (Some(row), None) => Some(format!("Held: the query “{}”", read.rows.text(row))),
+            (None, Some(col)) => Some(format!("Held: the key “{}”", read.cols.text(col))),
+            (None, None) => None,
+        }
+    }
+}
+
+/// Width and opacity of a line of `weight`.
+pub fn line_look(weight: f32) -> (f32, f32) {
+    let weight = weight.abs().clamp(0.0, 1.0);
+    (LINE_PT.1.mul_add(weight, LINE_PT.0), LINE_OPACITY.1.mul_add(weight, LINE_OPACITY.0))
+}

@@ -1,0 +1,354 @@
+//! One pattern as a matrix of colours, with named axes and a colour bar.
+
+use std::{f32::consts::FRAC_PI_2, ops::Range, sync::Arc};
+
+use emath::{Rect, pos2, vec2};
+
+use self::layout::{HeatmapLayout, HeatmapLayoutInput, LABEL_GAP_PT, label_stride};
+use super::{Pinned, capitalised, cells, joined};
+use crate::{
+    analysis::reading::{Axis, Blank, ReadPattern},
+    capture::RgbaBuffer,
+    figure::{
+        font::Align,
+        list::{Line, Rgba, Sampling, faded},
+        measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
+        page::{Captions, Scene},
+        pen::{Pen, tick_text},
+    },
+    ids::StackKind,
+    raster::{
+        ColorMap, ColorRange,
+        colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
+        diverging,
+    },
+};
+
+pub mod layout;
+
+/// Most cells along a side; larger patterns keep their strongest entries.
+const MAX_CELLS: usize = 2048;
+/// Opacity of labels of tokens that are left out.
+const LEFT_OUT_OPACITY: f32 = 0.4;
+/// Cells from this width have their values written in, where that is asked for.
+const VALUE_PT: f32 = 19.0;
+/// Between two lines of the hatching.
+const HATCH_PT: f32 = 9.0;
+/// Size that suits a cell.
+const CELL_PT: f32 = 26.0;
+/// Width that suits a figure with many cells.
+const WIDE_PT: f32 = 560.0;
+/// Labels never take more than this part of a figure, and never more than this.
+const MAX_LABELS: f32 = 0.45;
+const MAX_LABEL_PT: f32 = 140.0;
+/// Length of the mark beside a label that stands for several cells.
+const TICK_PT: f32 = 4.0;
+
+/// The Heatmap view of one pattern.
+#[derive(Clone, Debug)]
+pub struct HeatmapScene {
+    /// What is drawn.
+    pub read: Arc<ReadPattern>,
+    /// Which head, in words.
+    pub subject: String,
+    /// Colours of weights; differences have their own.
+    pub map: ColorMap,
+    /// Logarithmic, which shows small weights.
+    pub log: bool,
+    /// The value of the last colour, where several figures share a scale.
+    pub high: Option<f32>,
+    /// Whether values are written into cells that have room for them.
+    pub values: bool,
+    /// The token that is held.
+    pub pinned: Pinned,
+    /// Model and input, in words.
+    pub origin: String,
+}
+
+impl HeatmapScene {
+    fn range(&self) -> ColorRange {
+        let high = self.high.unwrap_or(if self.read.signed { self.read.bound() } else { self.read.range.1 });
+        let high = if high > 0.0 { high } else { 1.0 };
+        match (self.read.signed, self.log) {
+            (true, _) => ColorRange::linear(-high, high),
+            (false, true) => ColorRange::log(0.0, high),
+            (false, false) => ColorRange::linear(0.0, high),
+        }
+    }
+
+    fn color(&self, range: ColorRange, value: f32) -> Rgba {
+        let fraction = range.fraction(value);
+        if self.read.signed { diverging(2.0 * fraction - 1.0) } else { self.map.color(fraction) }
+    }
+
+    /// One pixel per cell, opaque.
+    fn pixels(&self, canvas: Rgba) -> RgbaBuffer {
+        let [n_rows, n_cols] = self.read.matrix.shape();
+        let (height, width) = (n_rows.min(MAX_CELLS), n_cols.min(MAX_CELLS));
+        let range = self.range();
+        let span = |at: usize, n: usize, of: usize| at * of / n..((at + 1) * of / n).max(at * of / n + 1);
+        let mut pixels = Vec::with_capacity(4 * width * height);
+        for y in 0..height {
+            let rows = span(y, height, n_rows);
+            for x in 0..width {
+                let cols = span(x, width, n_cols);
+                pixels.extend(self.pixel(rows.clone(), cols, range, canvas));
+            }
+        }
+        RgbaBuffer { width, height, pixels }
+    }
+
+    /// The colour of the strongest of some cells.
+    fn pixel(&self, rows: Range<usize>, cols: Range<usize>, range: ColorRange, canvas: Rgba) -> Rgba {
+        let mut strongest: Option<f32> = None;
+        for row in rows.clone() {
+            let values = self.read.matrix.row(row).unwrap_or_default();
+            for (col, &value) in values.iter().enumerate().take(cols.end).skip(cols.start) {
+                if self.read.blank(row, col).is_none() && strongest.is_none_or(|best| value.abs() > best.abs()) {
+                    strongest = Some(value);
+                }
+            }
+        }
+        match (strongest, self.read.blank(rows.start, cols.start)) {
+            (Some(value), _) => self.color(range, value),
+            (None, Some(Blank::LeftOut(_)) | None) => canvas,
+            (None, Some(Blank::Later)) => over(canvas, MASKED_COLOR),
+            (None, Some(Blank::OutOfWindow)) => over(canvas, OUT_OF_WINDOW_COLOR),
+        }
+    }
+
+    fn text_widths(&self, pen: &mut Pen<'_>) -> [f32; 2] {
+        let [query, key] = self.axis_names();
+        let corner = pen.widest([query, key], SMALL);
+        let mut widest = |axis: &Axis| {
+            let n = axis.len();
+            let texts = (0..n).map(|idx| label(axis, idx, n > 40)).collect::<Vec<_>>();
+            pen.widest(texts.iter().map(String::as_str), SMALL)
+        };
+        [widest(&self.read.rows).max(corner).min(MAX_LABEL_PT), widest(&self.read.cols).max(2.0 * SMALL).min(MAX_LABEL_PT)]
+    }
+
+    fn axis_names(&self) -> [&'static str; 2] {
+        match self.read.stack {
+            StackKind::Cross => ["Query (decoder)", "Key (encoder)"],
+            _ => ["Query", "Key"],
+        }
+    }
+
+    fn layout(&self, area: Rect, pen: &mut Pen<'_>) -> HeatmapLayout {
+        let [n_query, n_key] = self.read.matrix.shape();
+        let text_widths = self.text_widths(pen);
+        HeatmapLayout::with_labels(HeatmapLayoutInput { area, n_query, n_key, text_widths }, MAX_LABELS)
+    }
+
+    fn axis(&self, axis: &Axis, plot: Rect, rect: Rect, vertical: bool, pen: &mut Pen<'_>) {
+        let n = axis.len().max(1);
+        let cell = if vertical { plot.height() } else { plot.width() } / n as f32;
+        let stride = label_stride(cell);
+        let (row, col) = self.pinned.in_pattern(&self.read);
+        let (held, tint) = if vertical { (row, pen.palette.query) } else { (col, pen.palette.key) };
+        let on_grid = (0..axis.len()).filter(|idx| idx.is_multiple_of(stride));
+        let labelled = on_grid
+            .filter(|&idx| held.is_none_or(|held| idx == held || idx.abs_diff(held) >= stride))
+            .chain(held.filter(|held| !held.is_multiple_of(stride)));
+        let room = if vertical { rect.width() } else { rect.height() } - 4.0 * GRID;
+        for idx in labelled {
+            let text = label(axis, idx, stride > 1);
+            let text = pen.type_.fit(&text, SMALL, room).into_owned();
+            let middle = (idx as f32 + 0.5) * cell;
+            let at = if vertical {
+                pos2(rect.right(), plot.top() + middle)
+            } else {
+                pos2(plot.left() + middle, rect.bottom())
+            };
+            let left_out = axis.groups.get(idx).is_some_and(|group| group.left_out.is_some());
+            let color = match (held == Some(idx), left_out) {
+                (true, _) => tint,
+                (false, true) => faded(pen.palette.text_weak, LEFT_OUT_OPACITY),
+                (false, false) => pen.palette.text_weak,
+            };
+            if stride > 1 {
+                // The label belongs to one cell of several; the mark shows to which.
+                let to = at + if vertical { vec2(TICK_PT, 0.0) } else { vec2(0.0, TICK_PT) };
+                let nudge = if vertical { vec2(1.0, 0.0) } else { vec2(0.0, 1.0) };
+                pen.line(at + nudge, to + nudge, 0.75, pen.palette.text_weak);
+            }
+            let angle = if vertical { 0.0 } else { -FRAC_PI_2 };
+            let (align, at) = if vertical {
+                (Align::Right, at - vec2(2.0, 0.0))
+            } else {
+                (Align::Left, at - vec2(0.0, 2.0))
+            };
+            pen.turned(&text, SMALL, color, at, align, angle);
+        }
+    }
+
+    /// Hatches what lies outside a sliding window, so that it differs from a weight of 0 in every colour map.
+    fn hatch(&self, plot: Rect, pen: &mut Pen<'_>) {
+        let [n_rows, n_cols] = self.read.matrix.shape();
+        let grid = (n_rows, n_cols);
+        let cell = plot.height() / n_rows.max(1) as f32;
+        let block = ((HATCH_PT / cell.max(0.1)).ceil() as usize).max(1);
+        let color = faded(pen.palette.canvas, 0.55);
+        let mut lines = Vec::new();
+        for first in (0..n_rows).step_by(block) {
+            let last = (first + block).min(n_rows) - 1;
+            let Some(visible) = self.read.visible.get(first) else { continue };
+            let out = 0..visible.start;
+            if out.is_empty() || self.read.blank(first, 0) != Some(Blank::OutOfWindow) {
+                continue;
+            }
+            let start = cells::cell_rect(plot, grid, first, out.start);
+            let end = cells::cell_rect(plot, grid, last, out.end - 1);
+            diagonals(Rect::from_min_max(start.min, end.max), color, &mut lines);
+        }
+        if !lines.is_empty() {
+            pen.clip(plot, |pen| pen.lines(lines));
+        }
+    }
+
+    fn write_values(&self, plot: Rect, pen: &mut Pen<'_>) {
+        let [n_rows, n_cols] = self.read.matrix.shape();
+        let cell = vec2(plot.width() / n_cols.max(1) as f32, plot.height() / n_rows.max(1) as f32);
+        if !self.values || cell.x < VALUE_PT || cell.y < 0.6 * VALUE_PT {
+            return;
+        }
+        let size = (cell.x * 0.34).min(cell.y * 0.6).min(SMALL);
+        let range = self.range();
+        for (row, values) in self.read.matrix.rows().enumerate() {
+            for (col, &value) in values.iter().enumerate() {
+                if self.read.blank(row, col).is_some() {
+                    continue;
+                }
+                let [red, green, blue, _] = self.color(range, value).map(f32::from);
+                let light = 0.299 * red + 0.587 * green + 0.114 * blue > 140.0;
+                let ink = if light { [20, 22, 26, 255] } else { [250, 250, 250, 255] };
+                let at = cells::cell_rect(plot, (n_rows, n_cols), row, col).center();
+                pen.text(&value_text(value), size, ink, at, Align::Center);
+            }
+        }
+    }
+
+    fn n(&self) -> [f32; 2] {
+        self.read.matrix.shape().map(|n| n.max(1) as f32)
+    }
+}
+
+impl Scene for HeatmapScene {
+    fn width(&self, pen: &mut Pen<'_>) -> f32 {
+        let labels = self.text_widths(pen)[0] + LABEL_GAP_PT + 4.0 * GRID;
+        let cells = (self.n()[1] * CELL_PT).min(WIDE_PT).max(6.0 * CELL_PT);
+        (labels + cells + BAR_AND_TICKS_PT + 3.0 * GRID).ceil()
+    }
+
+    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
+        240.0
+    }
+
+    fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        let tall = Rect::from_min_size(pos2(0.0, 0.0), vec2(width, 20_000.0));
+        let layout = self.layout(tall, pen);
+        // Labels above the cells take what they need, here of a height that is not yet known.
+        let top = (self.text_widths(pen)[1] + LABEL_GAP_PT + 4.0 * GRID).ceil();
+        let cell = layout.plot.size() / vec2(self.n()[1], self.n()[0]);
+        let plot = self.n()[0] * cell.y;
+        (plot + top + 1.0).ceil().max(24.0 * GRID + top)
+    }
+
+    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        140.0
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let layout = self.layout(area, pen);
+        let plot = layout.plot;
+        let pixels = self.pixels(pen.palette.canvas);
+        pen.picture(plot, &pixels, Sampling::Crisp);
+        self.hatch(plot, pen);
+        self.write_values(plot, pen);
+        pen.frame(plot, 0.75, pen.palette.rule);
+        let (row, col) = self.pinned.in_pattern(&self.read);
+        let grid = (self.read.rows.len(), self.read.cols.len());
+        if let Some(row) = row {
+            let cell = cells::cell_rect(plot, grid, row, 0);
+            pen.frame(Rect::from_x_y_ranges(plot.x_range(), cell.y_range()), 1.0, pen.palette.accent);
+        }
+        if let Some(col) = col {
+            let cell = cells::cell_rect(plot, grid, 0, col);
+            pen.frame(Rect::from_x_y_ranges(cell.x_range(), plot.y_range()), 1.0, pen.palette.accent);
+        }
+        self.axis(&self.read.rows, plot, layout.rows, true, pen);
+        self.axis(&self.read.cols, plot, layout.cols, false, pen);
+        let [query, key] = self.axis_names();
+        let corner = plot.min - vec2(LABEL_GAP_PT, LABEL_GAP_PT);
+        let line = pen.type_.height(SMALL);
+        pen.text(query, SMALL, pen.palette.query, corner - vec2(0.0, line / 2.0), Align::Right);
+        pen.text(key, SMALL, pen.palette.key, corner - vec2(0.0, 1.5 * line), Align::Right);
+        let range = self.range();
+        pen.color_bar(
+            layout.bar,
+            |fraction| if self.read.signed { diverging(2.0 * fraction - 1.0) } else { self.map.color(fraction) },
+            |fraction| tick_text(range.value(fraction)),
+        );
+    }
+
+    fn captions(&self) -> Captions {
+        let hidden = self.read.hidden_text().unwrap_or_default();
+        let subject = capitalised(&self.subject);
+        let largest = format!("largest weight {}", tick_text(self.read.range.1));
+        let size = if self.read.signed {
+            format!("differences from {} to {}", tick_text(self.read.range.0), tick_text(self.read.range.1))
+        } else {
+            largest
+        };
+        let short = joined([format!("{subject}: {size}").as_str(), &hidden]);
+        let rows = "Each row is a query, each column a key";
+        let has = |what: Blank| {
+            (0..self.read.rows.len()).any(|row| {
+                let ends = [0, self.read.cols.len().saturating_sub(1)];
+                ends.into_iter().any(|col| self.read.blank(row, col) == Some(what))
+            })
+        };
+        let mask = if has(Blank::Later) { "Grey cells are ruled out by the causal mask" } else { "" };
+        let window = if has(Blank::OutOfWindow) { "Hatched cells lie outside the window of the layer" } else { "" };
+        let scale = if self.log && !self.read.signed { "The scale is logarithmic" } else { "" };
+        let subject = format!("Attention of {}: {size}", self.subject);
+        Captions { short, full: joined([subject.as_str(), rows, mask, window, scale, &hidden, &self.origin]) }
+    }
+}
+
+/// The label of a row or column, with its number where neighbours have none.
+fn label(axis: &Axis, idx: usize, numbered: bool) -> String {
+    let text = axis.text(idx);
+    match (numbered, axis.position(idx)) {
+        (true, Some(position)) => format!("{text} {position}"),
+        _ => text.to_owned(),
+    }
+}
+
+/// Two digits, as short as they can be.
+fn value_text(value: f32) -> String {
+    let text = format!("{value:.2}");
+    match text.as_str() {
+        "0.00" | "-0.00" => "0".to_owned(),
+        _ => text.replacen("0.", ".", usize::from(value.abs() < 0.995)),
+    }
+}
+
+fn diagonals(rect: Rect, color: Rgba, lines: &mut Vec<Line>) {
+    let first = ((rect.left() + rect.top()) / HATCH_PT).ceil() as i32;
+    let last = ((rect.right() + rect.bottom()) / HATCH_PT).floor() as i32;
+    for line in first..=last {
+        let sum = line as f32 * HATCH_PT;
+        let low = (sum - rect.bottom()).max(rect.left());
+        let high = (sum - rect.top()).min(rect.right());
+        lines.push(Line { from: pos2(low, sum - low), to: pos2(high, sum - high), width: 1.0, color });
+    }
+}
+
+/// A translucent colour on an opaque ground.
+fn over(ground: Rgba, [red, green, blue, alpha]: Rgba) -> Rgba {
+    let alpha = f32::from(alpha) / 255.0;
+    let mix = |top: u8, below: u8| (f32::from(top) * alpha + f32::from(below) * (1.0 - alpha) + 0.5) as u8;
+    [mix(red, ground[0]), mix(green, ground[1]), mix(blue, ground[2]), 255]
+}

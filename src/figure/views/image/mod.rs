@@ -1,0 +1,290 @@
+//! Attention of one token on the picture the model saw.
+
+use std::sync::Arc;
+
+use emath::{Pos2, Rect, pos2, vec2};
+
+use self::{
+    layout::ImageLayout,
+    weights::{Role, Subject, of_patches},
+};
+use super::{capitalised, joined};
+use crate::{
+    analysis::reading::ReadPattern,
+    capture::{ImageInfo, RgbaBuffer},
+    figure::{
+        font::Align,
+        list::{Line, Sampling, faded},
+        measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
+        page::{Captions, Scene},
+        pen::{Pen, tick_text},
+    },
+    raster::{ColorMap, ColorRange, diverging, overlay},
+};
+
+pub mod layout;
+pub mod weights;
+
+/// Opacity of the ground over the part of the picture that the model does not see.
+const UNSEEN_OPACITY: f32 = 0.6;
+/// Width of the frame of the picked patch.
+const PICKED_PT: f32 = 2.0;
+/// Pixels of a smooth overlay per patch.
+const SMOOTH_PX_PER_PATCH: usize = 8;
+/// Largest side of a smooth overlay.
+const MAX_SMOOTH_PX: usize = 512;
+/// Largest side of the picture in a figure: 300 dots per inch over four and a half inches.
+const MAX_PICTURE_PX: usize = 1400;
+/// Larger side that suits a picture.
+const PICTURE_PT: f32 = 360.0;
+
+/// How weights become colours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OverlayLook {
+    /// Colours of weights; differences have their own.
+    pub map: ColorMap,
+    /// What stands between the middles of two patches.
+    pub sampling: Sampling,
+    /// Of the overlay, `0..=1`.
+    pub opacity: f32,
+    /// Part of the mass whose patches are outlined.
+    pub contour: Option<f32>,
+}
+
+impl Default for OverlayLook {
+    fn default() -> Self {
+        Self { map: ColorMap::Magma, sampling: Sampling::Crisp, opacity: 0.65, contour: None }
+    }
+}
+
+/// The Image view of one pattern.
+#[derive(Clone, Debug)]
+pub struct ImageScene {
+    /// Where the weights come from.
+    pub read: Arc<ReadPattern>,
+    /// The picture and its patches.
+    pub image: ImageInfo,
+    /// Names of the tokens of the picture, in order.
+    pub names: Vec<String>,
+    /// Whether the picked token is a patch of the picture; a word of a text otherwise.
+    pub picks_patches: bool,
+    /// What the overlay is about, and in which role.
+    pub picked: (Subject, Role),
+    /// The other end of a pair that is held: a token of the picture.
+    pub partner: Option<usize>,
+    /// How weights become colours.
+    pub look: OverlayLook,
+    /// Which head, in words.
+    pub subject: String,
+    /// Model and input, in words.
+    pub origin: String,
+}
+
+impl ImageScene {
+    /// One weight per token of the picture.
+    pub fn weights(&self) -> Vec<f32> {
+        let (subject, role) = self.picked;
+        subject.weights(&self.read, role)
+    }
+
+    /// The values of the first and the last colour.
+    fn range(&self, weights: &[f32]) -> ColorRange {
+        let patches = of_patches(weights, &self.image);
+        if self.read.signed {
+            let bound = patches.iter().map(|weight| weight.abs()).fold(0.0, f32::max);
+            let bound = if bound > 0.0 { bound } else { 1.0 };
+            ColorRange::linear(-bound, bound)
+        } else {
+            ColorRange::of(&patches, false)
+        }
+    }
+
+    fn color(&self, fraction: f32) -> [u8; 4] {
+        if self.read.signed { diverging(2.0 * fraction - 1.0) } else { self.look.map.color(fraction) }
+    }
+
+    fn overlay(&self, weights: &[f32], range: ColorRange) -> RgbaBuffer {
+        let patches = of_patches(weights, &self.image);
+        let (rows, cols) = self.image.grid;
+        let smooth = self.look.sampling == Sampling::Smooth;
+        let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);
+        let size = (side(cols), side(rows));
+        if self.read.signed {
+            // Differences have no painter of their own: grey steps first, then their colours.
+            let grey = overlay::overlay(&patches, self.image.grid, size, ColorMap::Greys, range, smooth, 1.0);
+            let alpha = (self.look.opacity * 255.0 + 0.5) as u8;
+            let colored = grey.pixels.chunks_exact(4).flat_map(|pixel| {
+                let [red, green, blue, _] = self.color(1.0 - f32::from(pixel[0]) / 255.0);
+                [red, green, blue, alpha]
+            });
+            return RgbaBuffer { pixels: colored.collect(), ..grey };
+        }
+        overlay::overlay(&patches, self.image.grid, size, self.look.map, range, smooth, self.look.opacity)
+    }
+
+    /// Width and height of the picture, or of the bare grid, in any unit.
+    fn proportions(&self) -> (f32, f32) {
+        match &self.image.source {
+            Some(source) => (source.width.max(1) as f32, source.height.max(1) as f32),
+            None => {
+                let (rows, cols) = self.image.grid;
+                let (height, width) = self.image.patch_px;
+                ((cols * width).max(1) as f32, (rows * height).max(1) as f32)
+            }
+        }
+    }
+
+    /// What stands beside the picture.
+    fn sides(&self) -> f32 {
+        let prefix = if self.image.n_prefix > 0 { layout::PREFIX_PT.x + layout::GAP_PT } else { 0.0 };
+        prefix + layout::GAP_PT + BAR_AND_TICKS_PT
+    }
+
+    fn prefix(&self, layout: &ImageLayout, weights: &[f32], range: ColorRange, pen: &mut Pen<'_>) {
+        for position in 0..self.image.n_prefix {
+            let cell = layout.token_rect(position).shrink2(vec2(0.0, GRID / 2.0));
+            let swatch = Rect::from_min_max(cell.right_top() - vec2(cell.height(), 0.0), cell.right_bottom());
+            let weight = weights.get(position).copied().unwrap_or(0.0);
+            pen.rect(swatch, self.color(range.fraction(weight)));
+            pen.frame(swatch, 0.75, pen.palette.rule);
+            let room = cell.width() - swatch.width() - GRID;
+            let name = self.names.get(position).map_or("", String::as_str);
+            let name = pen.type_.fit(name, SMALL, room).into_owned();
+            pen.text(&name, SMALL, pen.palette.text, pos2(swatch.left() - GRID, cell.center().y), Align::Right);
+        }
+    }
+
+    fn contour(&self, crop: Rect, weights: &[f32], pen: &mut Pen<'_>) {
+        let Some(part) = self.look.contour else { return };
+        let (rows, cols) = self.image.grid;
+        let place = |[x, y]: [f32; 2]| -> Pos2 {
+            crop.min + vec2(x / cols.max(1) as f32, y / rows.max(1) as f32) * crop.size()
+        };
+        let segments = overlay::mass_contour(&of_patches(weights, &self.image), self.image.grid, part);
+        for (width, color) in [(4.0, pen.palette.canvas), (1.75, pen.palette.accent)] {
+            let line = |segment: &overlay::Segment| {
+                let (from, to) = (place(segment.from), place(segment.to));
+                // Half a width beyond both ends, so that corners are closed.
+                let beyond = (to - from).normalized() * (width / 2.0);
+                Line { from: from - beyond, to: to + beyond, width, color }
+            };
+            pen.lines(segments.iter().map(line).collect());
+        }
+    }
+
+    /// What the overlay shows, in words.
+    fn picked_text(&self) -> String {
+        let (subject, role) = self.picked;
+        match (subject, role) {
+            (Subject::Token(query), Role::Query) => {
+                let row = self.read.rows.group_of(query).unwrap_or_default();
+                format!("what “{}” attends to", self.read.rows.text(row))
+            }
+            (Subject::Token(key), Role::Key) => {
+                let col = self.read.cols.group_of(key).unwrap_or_default();
+                format!("what attends to “{}”", self.read.cols.text(col))
+            }
+            (Subject::Mean, Role::Query) => "what is attended to, mean over all queries".to_owned(),
+            (Subject::Mean, Role::Key) => "what attends, mean over all keys".to_owned(),
+        }
+    }
+}
+
+impl Scene for ImageScene {
+    fn width(&self, _: &mut Pen<'_>) -> f32 {
+        let (width, height) = self.proportions();
+        (PICTURE_PT * width / width.max(height) + self.sides()).ceil()
+    }
+
+    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
+        self.sides() + 100.0
+    }
+
+    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        let (w, h) = self.proportions();
+        let prefix = layout::PREFIX_PT.y * self.image.n_prefix as f32;
+        ((width - self.sides()).max(1.0) * h / w).max(prefix).max(80.0)
+    }
+
+    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        (layout::PREFIX_PT.y * self.image.n_prefix as f32).max(80.0)
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let layout = ImageLayout::compute(area, &self.image);
+        let weights = self.weights();
+        let range = self.range(&weights);
+        match &self.image.source {
+            Some(source) => pen.picture(layout.picture, &at_most(source, MAX_PICTURE_PX), Sampling::Smooth),
+            None => pen.rect(layout.picture, pen.palette.masked),
+        }
+        pen.picture(layout.crop, &self.overlay(&weights, range), self.look.sampling);
+        let (picture, crop) = (layout.picture, layout.crop);
+        for part in [
+            picture.with_max_y(crop.top()),
+            picture.with_min_y(crop.bottom()),
+            Rect::from_x_y_ranges(picture.left()..=crop.left(), crop.y_range()),
+            Rect::from_x_y_ranges(crop.right()..=picture.right(), crop.y_range()),
+        ] {
+            if part.width() > 0.5 && part.height() > 0.5 {
+                pen.rect(part, faded(pen.palette.canvas, UNSEEN_OPACITY));
+            }
+        }
+        pen.frame(crop, 0.75, pen.palette.text_weak);
+        self.contour(crop, &weights, pen);
+        self.prefix(&layout, &weights, range, pen);
+        if let Some(partner) = self.partner {
+            pen.frame(layout.token_rect(partner), 1.5, pen.palette.text);
+        }
+        if let (true, (Subject::Token(picked), role)) = (self.picks_patches, self.picked) {
+            let tint = if role == Role::Query { pen.palette.query } else { pen.palette.key };
+            let cell = layout.token_rect(picked);
+            pen.frame(cell.shrink(PICKED_PT / 2.0), PICKED_PT + 2.0, pen.palette.canvas);
+            pen.frame(cell.shrink(PICKED_PT / 2.0 - 1.0), PICKED_PT, tint);
+        }
+        let tick = |fraction| tick_text(range.value(fraction));
+        pen.color_bar(layout.bar, |fraction| self.color(fraction), tick);
+    }
+
+    fn captions(&self) -> Captions {
+        let weights = self.weights();
+        let (on_prefix, total) = (weights.iter().take(self.image.n_prefix).sum::<f32>(), weights.iter().sum::<f32>());
+        let prefix = if self.image.n_prefix > 0 && total > 0.0 && !self.read.signed {
+            let percent = 100.0 * on_prefix / total;
+            format!("{percent:.0} % lies on {}", self.names[..self.image.n_prefix.min(self.names.len())].join(", "))
+        } else {
+            String::new()
+        };
+        let hidden = self.read.hidden_text().unwrap_or_default();
+        let picked = self.picked_text();
+        let short = joined([format!("{}: {picked}", capitalised(&self.subject)).as_str(), &prefix, &hidden]);
+        let outline = match self.look.contour {
+            Some(part) => format!("The outline holds {:.0} % of what lies on patches", 100.0 * part),
+            None => String::new(),
+        };
+        let subject = format!("Attention of {}: {picked}", self.subject);
+        Captions { short, full: joined([subject.as_str(), &prefix, &outline, &hidden, &self.origin]) }
+    }
+}
+
+/// The picture, every block of pixels as its mean where it has more than `max` along a side.
+fn at_most(source: &RgbaBuffer, max: usize) -> RgbaBuffer {
+    let factor = source.width.max(source.height).div_ceil(max.max(1)).max(1);
+    if factor == 1 {
+        return source.clone();
+    }
+    let (width, height) = (source.width / factor, source.height / factor);
+    let mut pixels = Vec::with_capacity(4 * width * height);
+    for y in 0..height {
+        for x in 0..width {
+            for channel in 0..4 {
+                let block = (0..factor * factor).map(|at| {
+                    let (px, py) = (x * factor + at % factor, y * factor + at / factor);
+                    usize::from(source.pixels[4 * (py * source.width + px) + channel])
+                });
+                pixels.push((block.sum::<usize>() / (factor * factor)) as u8);
+            }
+        }
+    }
+    RgbaBuffer { width, height, pixels }
+}

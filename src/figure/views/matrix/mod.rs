@@ -1,0 +1,177 @@
+//! The joint query–key planes of all heads of a stack, layers down and heads across.
+
+use emath::{Rect, pos2, vec2};
+
+use self::layout::{CellTransform, MatrixLayout};
+use super::{
+    Pinned, capitalised, joined,
+    scatter::{PointColor, bounds},
+};
+use crate::{
+    analysis::projection::Projection,
+    figure::{
+        font::Align,
+        list::{Rgba, Sampling, faded},
+        measure::{GRID, text_size::SMALL},
+        page::{Captions, Scene},
+        path::Path,
+        pen::Pen,
+    },
+};
+
+pub mod layout;
+
+/// Opacity of a point, so that dense places are darker.
+const POINT_OPACITY: f32 = 0.75;
+/// Side that suits a cell.
+const CELL_PT: f32 = 92.0;
+/// Width that suits many heads.
+const WIDE_PT: f32 = 640.0;
+/// Room for the legend.
+const LEGEND_PT: f32 = 26.0;
+/// Labels closer than this are left out.
+const LABEL_PT: f32 = 22.0;
+
+/// The Matrix view of one stack.
+#[derive(Clone, Debug)]
+pub struct MatrixScene {
+    /// The points of every head.
+    pub projection: Projection,
+    /// Layers and the largest number of heads of a layer.
+    pub grid: (usize, usize),
+    /// Names of queries and keys in the legend.
+    pub kinds: [&'static str; 2],
+    /// What colour means.
+    pub color: PointColor,
+    /// The token that is marked in every plane.
+    pub pinned: Pinned,
+    /// Which stack, in words.
+    pub subject: String,
+    /// Model and input, in words.
+    pub origin: String,
+}
+
+impl MatrixScene {
+    fn layout(&self, area: Rect) -> MatrixLayout {
+        let viewport = MatrixLayout::viewport(area.with_max_y(area.bottom() - LEGEND_PT), self.grid);
+        MatrixLayout { viewport, content: viewport, grid: self.grid }
+    }
+
+    fn cell_points(&self, layout: &MatrixLayout, pen: &mut Pen<'_>) {
+        let side = layout.cell(0, 0).size().min_elem();
+        let radius = layout::point_radius(side);
+        let n_cells = self.projection.heads.len();
+        for plane in &self.projection.heads {
+            let cell = layout.cell(plane.head.layer, plane.head.head);
+            let transform = CellTransform::new(bounds(plane), cell);
+            let n_points = plane.queries.len() + plane.keys.len();
+            let stride = layout::stride(n_cells, n_points, side);
+            let ink = |position: usize, n: usize, tint: Rgba, pen: &Pen<'_>| match self.color {
+                PointColor::Type => tint,
+                PointColor::Position => pen.palette.position(position as f32 / n.saturating_sub(1).max(1) as f32),
+            };
+            for position in (0..plane.queries.len().max(plane.keys.len())).step_by(stride) {
+                if let Some(&point) = plane.queries.get(position) {
+                    let color = faded(ink(position, plane.queries.len(), pen.palette.query, pen), POINT_OPACITY);
+                    pen.fill(Path::circle(transform.apply(point), radius), color);
+                }
+                if let Some(&point) = plane.keys.get(position) {
+                    let color = faded(ink(position, plane.keys.len(), pen.palette.key, pen), POINT_OPACITY);
+                    pen.fill(Path::diamond(transform.apply(point), 1.15 * radius), color);
+                }
+            }
+            let held = [
+                (self.pinned.query.and_then(|at| plane.queries.get(at)), pen.palette.query),
+                (self.pinned.key.and_then(|at| plane.keys.get(at)), pen.palette.key),
+            ];
+            for (point, tint) in held {
+                if let Some(&point) = point {
+                    let at = transform.apply(point);
+                    pen.fill(Path::circle(at, radius + 2.0), tint);
+                    pen.fill(Path::ring(at, radius + 3.0, 1.5), pen.palette.text);
+                }
+            }
+        }
+    }
+
+    fn labels(&self, layout: &MatrixLayout, pen: &mut Pen<'_>) {
+        let cell = layout.cell(0, 0).size();
+        let step = |side: f32| (LABEL_PT / side.max(0.1)).ceil().max(1.0) as usize;
+        let weak = pen.palette.text_weak;
+        for row in (0..self.grid.0).step_by(step(cell.y)) {
+            let at = pos2(layout.viewport.left() - 1.5 * GRID, layout.cell(row, 0).center().y);
+            pen.text(&format!("Layer {row}"), SMALL, weak, at, Align::Right);
+        }
+        for col in (0..self.grid.1).step_by(step(cell.x)) {
+            // One column names what the numbers count.
+            let text = if col == 0 && cell.x >= 2.0 * LABEL_PT { format!("Head {col}") } else { col.to_string() };
+            let at = pos2(layout.cell(0, col).center().x, layout.viewport.top() - 2.5 * GRID);
+            pen.text(&text, SMALL, weak, at, Align::Center);
+        }
+    }
+
+    fn legend(&self, layout: &MatrixLayout, pen: &mut Pen<'_>) {
+        let (weak, by_position) = (pen.palette.text_weak, self.color == PointColor::Position);
+        let (y, right) = (layout.viewport.bottom() + LEGEND_PT / 2.0 + 2.0, layout.viewport.right());
+        let ink = |tint: Rgba| if by_position { weak } else { tint };
+        let mut x = layout.viewport.left() + GRID;
+        pen.fill(Path::circle(pos2(x, y), 3.0), ink(pen.palette.query));
+        x += 2.0 * GRID + pen.text(self.kinds[0], SMALL, weak, pos2(x + 2.0 * GRID, y), Align::Left) + 4.0 * GRID;
+        pen.fill(Path::diamond(pos2(x, y), 3.6), ink(pen.palette.key));
+        pen.text(self.kinds[1], SMALL, weak, pos2(x + 2.0 * GRID, y), Align::Left);
+        if by_position {
+            let width = pen.text("last", SMALL, weak, pos2(right, y), Align::Right);
+            let bar = Rect::from_center_size(pos2(right - width - GRID - 40.0, y), vec2(80.0, 8.0));
+            let pixels = (0..64).flat_map(|step| pen.palette.position(step as f32 / 63.0)).collect();
+            let picture = crate::capture::RgbaBuffer { width: 64, height: 1, pixels };
+            pen.picture(bar, &picture, Sampling::Crisp);
+            pen.text("first", SMALL, weak, pos2(bar.left() - GRID, y), Align::Right);
+        }
+    }
+}
+
+impl Scene for MatrixScene {
+    fn width(&self, _: &mut Pen<'_>) -> f32 {
+        layout::ROW_LABEL_PT + (self.grid.1.max(1) as f32 * CELL_PT).clamp(240.0, WIDE_PT)
+    }
+
+    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
+        layout::ROW_LABEL_PT + 180.0
+    }
+
+    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        let cell = (width - layout::ROW_LABEL_PT) / self.grid.1.max(1) as f32;
+        layout::COL_LABEL_PT + cell * self.grid.0.max(1) as f32 + LEGEND_PT
+    }
+
+    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        layout::COL_LABEL_PT + 80.0 + LEGEND_PT
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let layout = self.layout(area);
+        self.cell_points(&layout, pen);
+        let rule = pen.palette.rule;
+        for row in 0..=self.grid.0 {
+            let y = layout.cell(row, 0).top();
+            pen.line(pos2(layout.viewport.left(), y), pos2(layout.viewport.right(), y), 0.75, rule);
+        }
+        for col in 0..=self.grid.1 {
+            let x = layout.cell(0, col).left();
+            pen.line(pos2(x, layout.viewport.top()), pos2(x, layout.viewport.bottom()), 0.75, rule);
+        }
+        self.labels(&layout, pen);
+        self.legend(&layout, pen);
+    }
+
+    fn captions(&self) -> Captions {
+        let n_heads = self.projection.heads.len();
+        let first = self.projection.heads.first();
+        let (n_query, n_key) = first.map_or((0, 0), |plane| (plane.queries.len(), plane.keys.len()));
+        let what = format!("{n_heads} heads, {n_query} queries and {n_key} keys each");
+        let short = joined([format!("{}: {what}", capitalised(&self.subject)).as_str()]);
+        let how = "Every plane shows the queries and keys of one head on their two principal components, both to the same scale";
+        let subject = format!("Joint query–key spaces of {}: {what}", self.subject);
+        Captions { short, full: joined([subject.as_str(), how, &self.origin]) }
+    }
+}

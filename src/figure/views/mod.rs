@@ -1,0 +1,103 @@
+//! The five views as figures: plain data in, a [`Scene`](super::Scene) out.
+//!
+//! The layouts in here are the window's too.
+
+pub mod cells;
+pub mod heads;
+pub mod heatmap;
+pub mod image;
+pub mod matrix;
+pub mod scatter;
+
+use crate::{
+    analysis::reading::ReadPattern,
+    ids::{HeadId, StackKind},
+};
+
+/// The token that is held, as positions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pinned {
+    /// Query position.
+    pub query: Option<usize>,
+    /// Key position.
+    pub key: Option<usize>,
+}
+
+impl Pinned {
+    /// The row and the column of a pattern that are meant.
+    pub fn in_pattern(self, read: &ReadPattern) -> (Option<usize>, Option<usize>) {
+        let row = self.query.and_then(|query| read.rows.group_of(query));
+        (row, self.key.and_then(|key| read.cols.group_of(key)))
+    }
+
+    /// Whether nothing is held.
+    pub const fn is_empty(self) -> bool {
+        self.query.is_none() && self.key.is_none()
+    }
+}
+
+/// Heads as a person writes them: `L3H5`, `layer 3, heads 0–3`, with the stack where there are several kinds.
+pub fn heads_text(heads: &[HeadId]) -> String {
+    let [first, .., last] = heads else {
+        return heads.first().map_or_else(|| "no head".to_owned(), |head| format!("{}{head}", stack_prefix(head.stack)));
+    };
+    let prefix = stack_prefix(first.stack);
+    let one_layer = heads.iter().all(|head| head.layer == first.layer);
+    let in_a_row = one_layer && heads.windows(2).all(|pair| pair[1].head == pair[0].head + 1);
+    if in_a_row {
+        format!("{prefix}layer {}, heads {}–{}", first.layer, first.head, last.head)
+    } else if one_layer {
+        let numbers: Vec<String> = heads.iter().map(|head| head.head.to_string()).collect();
+        format!("{prefix}layer {}, heads {}", first.layer, numbers.join(", "))
+    } else if heads.len() <= 8 {
+        prefix.to_owned() + &heads.iter().map(HeadId::to_string).collect::<Vec<_>>().join(", ")
+    } else {
+        format!("{prefix}{} heads of layers {}–{}", heads.len(), first.layer, last.layer)
+    }
+}
+
+/// Which stack, where a model has several.
+const fn stack_prefix(stack: StackKind) -> &'static str {
+    match stack {
+        StackKind::SelfAttention => "",
+        StackKind::Encoder => "encoder, ",
+        StackKind::Decoder => "decoder, ",
+        StackKind::Cross => "cross-attention, ",
+        StackKind::Vision => "vision tower, ",
+        StackKind::Text => "text tower, ",
+    }
+}
+
+/// `262144` as `262,144`.
+pub(super) fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (idx, digit) in digits.chars().enumerate() {
+        if idx > 0 && (digits.len() - idx).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Sentences with a full stop between them; empty ones are left out.
+pub(super) fn joined<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut out = String::new();
+    for part in parts.into_iter().map(str::trim).filter(|part| !part.is_empty()) {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(part);
+        if !part.ends_with(['.', '!', '?', '…']) {
+            out.push('.');
+        }
+    }
+    out
+}
+
+/// The first letter large.
+pub(super) fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

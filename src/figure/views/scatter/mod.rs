@@ -1,0 +1,265 @@
+//! One head's joint query–key plane: one unit is equally long along both axes.
+
+use std::sync::Arc;
+
+use emath::{Pos2, Rect, pos2, vec2};
+
+use super::{Pinned, capitalised, joined, matrix::layout::CellTransform};
+use crate::{
+    analysis::{projection::HeadProjection, reading::ReadPattern},
+    figure::{
+        font::Align,
+        list::{Line, Rgba, Sampling, faded},
+        measure::{
+            GRID,
+            text_size::{BODY, SMALL},
+        },
+        page::{Captions, Scene},
+        path::Path,
+        pen::Pen,
+    },
+    ids::StackKind,
+};
+
+/// Radius of a point.
+const POINT_PT: f32 = 3.5;
+/// Lines from the held token to its strongest partners.
+pub const N_LINES: usize = 12;
+/// Width of a line of weight 0 and what weight 1 adds.
+const LINE_PT: (f32, f32) = (1.0, 2.0);
+/// Opacity of a line of weight 0 and what weight 1 adds.
+const LINE_OPACITY: (f32, f32) = (0.2, 0.8);
+/// Radius of the ring around the held token.
+const RING_PT: f32 = 7.0;
+/// So many tokens of each kind are named beside their points.
+const MAX_NAMED: usize = 24;
+/// Side that suits a plane.
+const PLANE_PT: f32 = 380.0;
+/// Room for the name of an axis.
+const AXIS_PT: f32 = 20.0;
+/// Room for the legend.
+const LEGEND_PT: f32 = 26.0;
+
+/// What the colour of a point means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PointColor {
+    /// Query or key.
+    #[default]
+    Type,
+    /// Position in the sequence, from first to last.
+    Position,
+}
+
+/// The Scatter view of one head.
+#[derive(Clone, Debug)]
+pub struct ScatterScene {
+    /// The points.
+    pub plane: HeadProjection,
+    /// The head's weights, for lines from the held token; also names the tokens.
+    pub read: Option<Arc<ReadPattern>>,
+    /// Names of the queries and of the keys, by position.
+    pub names: [Vec<String>; 2],
+    /// Whose attention.
+    pub stack: StackKind,
+    /// What colour means.
+    pub color: PointColor,
+    /// The token that is held.
+    pub pinned: Pinned,
+    /// Which head, in words.
+    pub subject: String,
+    /// Model and input, in words.
+    pub origin: String,
+}
+
+impl ScatterScene {
+    fn inks(&self, n: usize, idx: usize, tint: Rgba, pen: &Pen<'_>) -> Rgba {
+        match self.color {
+            PointColor::Type => tint,
+            PointColor::Position => pen.palette.position(idx as f32 / n.saturating_sub(1).max(1) as f32),
+        }
+    }
+
+    fn points(&self, transform: CellTransform, pen: &mut Pen<'_>) {
+        // Taking turns, so that neither kind always covers the other.
+        for idx in 0..self.plane.queries.len().max(self.plane.keys.len()) {
+            if let Some(&point) = self.plane.queries.get(idx) {
+                let ink = self.inks(self.plane.queries.len(), idx, pen.palette.query, pen);
+                pen.fill(Path::circle(transform.apply(point), POINT_PT), faded(ink, 0.85));
+            }
+            if let Some(&point) = self.plane.keys.get(idx) {
+                let ink = self.inks(self.plane.keys.len(), idx, pen.palette.key, pen);
+                pen.fill(Path::diamond(transform.apply(point), 1.2 * POINT_PT), faded(ink, 0.85));
+            }
+        }
+    }
+
+    /// Texts beside the points, where few tokens leave room for them and no other text is in the way.
+    fn name_points(&self, transform: CellTransform, inside: Rect, pen: &mut Pen<'_>) {
+        let mut taken: Vec<Rect> = Vec::new();
+        let all = [(&self.plane.queries, &self.names[0]), (&self.plane.keys, &self.names[1])];
+        let size = SMALL * 0.85;
+        for (points, _) in all {
+            taken.extend(points.iter().map(|&point| Rect::from_center_size(transform.apply(point), vec2(6.0, 6.0))));
+        }
+        for (points, names) in all {
+            if points.len() > MAX_NAMED {
+                continue;
+            }
+            for (&point, name) in points.iter().zip(names) {
+                let at = transform.apply(point);
+                let (width, height) = (pen.type_.width(name, size), pen.type_.height(size));
+                let beside = [
+                    (pos2(at.x + POINT_PT + 2.5, at.y), Align::Left, 0.0),
+                    (pos2(at.x - POINT_PT - 2.5, at.y), Align::Right, -width),
+                    (pos2(at.x, at.y - POINT_PT - height / 2.0), Align::Center, -width / 2.0),
+                    (pos2(at.x, at.y + POINT_PT + height / 2.0), Align::Center, -width / 2.0),
+                ];
+                let free = beside.into_iter().find_map(|(at, align, left)| {
+                    let rect = Rect::from_min_size(pos2(at.x + left, at.y - height / 2.0), vec2(width, height));
+                    let fits = inside.contains_rect(rect) && taken.iter().all(|other| !other.intersects(rect));
+                    fits.then_some((at, align, rect))
+                });
+                if let Some((at, align, rect)) = free {
+                    taken.push(rect);
+                    pen.text(name, size, pen.palette.text_weak, at, align);
+                }
+            }
+        }
+    }
+
+    fn held(&self, transform: CellTransform, pen: &mut Pen<'_>) {
+        let point_of = |query: bool, at: usize| {
+            let points = if query { &self.plane.queries } else { &self.plane.keys };
+            points.get(at).map(|&point| transform.apply(point))
+        };
+        for (is_query, held, tint) in
+            [(true, self.pinned.query, pen.palette.query), (false, self.pinned.key, pen.palette.key)]
+        {
+            let Some((held, from)) = held.and_then(|held| Some((held, point_of(is_query, held)?))) else { continue };
+            let lines = partners(self.read.as_deref(), is_query, held).into_iter().filter_map(|(partner, weight)| {
+                let to = point_of(!is_query, partner)?;
+                let weight = weight.abs().clamp(0.0, 1.0);
+                let opacity = LINE_OPACITY.1.mul_add(weight, LINE_OPACITY.0);
+                let width = LINE_PT.1.mul_add(weight, LINE_PT.0);
+                Some(Line { from, to, width, color: faded(pen.palette.accent, opacity) })
+            });
+            let lines: Vec<Line> = lines.collect();
+            pen.lines(lines);
+            pen.fill(Path::ring(from, RING_PT + 2.0, 4.0), pen.palette.canvas);
+            pen.fill(Path::ring(from, RING_PT + 1.0, 2.0), tint);
+            let name = self.names[usize::from(!is_query)].get(held).cloned().unwrap_or_default();
+            let at = from + vec2(RING_PT + 4.0, -RING_PT - 4.0);
+            let size = vec2(pen.type_.width(&name, BODY), pen.type_.height(BODY));
+            let ground = Rect::from_min_size(at - vec2(0.0, size.y / 2.0), size).expand2(vec2(4.0, 1.0));
+            pen.fill(Path::rounded(ground, 3.0), faded(pen.palette.canvas, 0.85));
+            pen.text(&name, BODY, pen.palette.text, at, Align::Left);
+        }
+    }
+
+    fn legend(&self, at: Pos2, right: f32, pen: &mut Pen<'_>) {
+        let by_position = self.color == PointColor::Position;
+        let [queries, keys] = match self.stack {
+            StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
+            _ => ["Queries", "Keys"],
+        };
+        let (weak, mut x) = (pen.palette.text_weak, at.x + POINT_PT);
+        let ink = |tint| if by_position { weak } else { tint };
+        pen.fill(Path::circle(pos2(x, at.y), POINT_PT), ink(pen.palette.query));
+        x += 2.0 * GRID + pen.text(queries, SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left) + 4.0 * GRID;
+        pen.fill(Path::diamond(pos2(x, at.y), 1.2 * POINT_PT), ink(pen.palette.key));
+        pen.text(keys, SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left);
+        if by_position {
+            let width = pen.text("last", SMALL, weak, pos2(right, at.y), Align::Right);
+            let bar = Rect::from_center_size(pos2(right - width - GRID - 40.0, at.y), vec2(80.0, 8.0));
+            let pixels = (0..64).flat_map(|step| pen.palette.position(step as f32 / 63.0)).collect();
+            let picture = crate::capture::RgbaBuffer { width: 64, height: 1, pixels };
+            pen.picture(bar, &picture, Sampling::Crisp);
+            pen.text("first", SMALL, weak, pos2(bar.left() - GRID, at.y), Align::Right);
+        }
+    }
+}
+
+/// The strongest partners of a token and their weights: keys of a query, queries of a key.
+fn partners(read: Option<&ReadPattern>, is_query: bool, held: usize) -> Vec<(usize, f32)> {
+    let Some(read) = read else { return Vec::new() };
+    let ranked = if is_query {
+        read.rows.group_of(held).map(|row| (read.ranked_cols(row), &read.cols))
+    } else {
+        read.cols.group_of(held).map(|col| (read.ranked_rows(col), &read.rows))
+    };
+    let Some((ranked, axis)) = ranked else { return Vec::new() };
+    let by_position = |(idx, weight): (usize, f32)| Some((axis.position(idx)?, weight));
+    ranked.into_iter().take(N_LINES).filter_map(by_position).collect()
+}
+
+impl Scene for ScatterScene {
+    fn width(&self, _: &mut Pen<'_>) -> f32 {
+        PLANE_PT + AXIS_PT
+    }
+
+    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
+        if self.color == PointColor::Position { 330.0 } else { 240.0 }
+    }
+
+    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        // As high as the points ask for, within reason.
+        let bounds = bounds(&self.plane);
+        let aspect = (bounds.height() / bounds.width().max(f32::MIN_POSITIVE)).clamp(0.6, 1.2);
+        (width - AXIS_PT) * aspect + AXIS_PT + LEGEND_PT
+    }
+
+    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        120.0 + AXIS_PT + LEGEND_PT
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let plot = Rect::from_min_max(
+            pos2(area.left() + AXIS_PT, area.top() + 1.0),
+            pos2(area.right() - 1.0, area.bottom() - AXIS_PT - LEGEND_PT),
+        );
+        pen.frame(plot, 0.75, pen.palette.rule);
+        let transform = CellTransform::new(bounds(&self.plane), plot);
+        self.points(transform, pen);
+        self.name_points(transform, plot.shrink(2.0), pen);
+        self.held(transform, pen);
+        let [x, y] = self.plane.explained.map(|part| 100.0 * part);
+        let weak = pen.palette.text_weak;
+        let below = pos2(plot.center().x, plot.bottom() + AXIS_PT / 2.0 + 1.0);
+        pen.text(&format!("First component ({x:.0} % of the variance)"), SMALL, weak, below, Align::Center);
+        let beside = pos2(plot.left() - AXIS_PT / 2.0, plot.center().y);
+        let text = format!("Second component ({y:.0} %)");
+        pen.turned(&text, SMALL, weak, beside, Align::Center, -std::f32::consts::FRAC_PI_2);
+        let legend = pos2(plot.left(), area.bottom() - LEGEND_PT / 2.0 + 2.0);
+        self.legend(legend, plot.right(), pen);
+    }
+
+    fn captions(&self) -> Captions {
+        let number = |value: f32| if value.is_finite() { format!("{value:.2}") } else { "none".to_owned() };
+        let (before, after) = (number(self.plane.correlation_before), number(self.plane.correlation_after));
+        let numbers = format!("dot product and distance correlate {before} as given, {after} as shown");
+        let short = joined([format!("{}: {numbers}", capitalised(&self.subject)).as_str()]);
+        let how = format!(
+            "Queries (divided by c = {:.2}) and keys (multiplied by it) of one head, projected on their two principal components",
+            self.plane.c
+        );
+        let near = if self.plane.correlation_after < -0.5 {
+            "Near means much attention"
+        } else {
+            "Distance tells little about attention here"
+        };
+        let held = if self.pinned.is_empty() { "" } else { "Lines lead to the strongest partners of the held token" };
+        let subject = format!("Joint query–key space of {}: {numbers}", self.subject);
+        Captions { short, full: joined([subject.as_str(), &how, near, held, &self.origin]) }
+    }
+}
+
+/// The smallest rectangle around all points of a head; never empty.
+pub fn bounds(plane: &HeadProjection) -> Rect {
+    let points = plane.queries.iter().chain(&plane.keys).filter(|[x, y]| x.is_finite() && y.is_finite());
+    let bounds = Rect::from_points(&points.map(|&[x, y]| pos2(x, y)).collect::<Vec<_>>());
+    if bounds.is_finite() && bounds.size().max_elem() > 0.0 {
+        bounds
+    } else {
+        Rect::from_center_size(if bounds.is_finite() { bounds.center() } else { pos2(0.0, 0.0) }, [1.0, 1.0].into())
+    }
+}

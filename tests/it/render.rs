@@ -1,0 +1,287 @@
+//! `attnscope render`: the figures of every view, their numbers, and what is refused.
+
+use std::{
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use resvg::usvg;
+use safetensors::SafeTensors;
+use serde_json::Value;
+
+const STORY: &str = "Once upon a time there was a little dog";
+
+fn attnscope(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_attnscope"))
+        .args(arguments)
+        // Neither a screen nor the machine's own models.
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .env("HF_HUB_CACHE", fixture("no-cache"))
+        .output()
+        .unwrap()
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("fixtures").join(name)
+}
+
+fn sample(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/samples").join(name).display().to_string()
+}
+
+/// Runs `render` and returns the bytes of `out`.
+fn render(arguments: &[&str], out: &Path) -> Vec<u8> {
+    let output = attnscope(&[&["render"], arguments, &["--out", out.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.is_empty());
+    fs::read(out).unwrap()
+}
+
+/// Every text of an SVG file, which another parser reads.
+fn texts(svg: &[u8]) -> Vec<String> {
+    let svg = std::str::from_utf8(svg).unwrap();
+    let document = usvg::roxmltree::Document::parse(svg).unwrap();
+    let texts = document.descendants().filter(|node| node.has_tag_name("text"));
+    texts.filter_map(|node| node.text().map(str::to_owned)).collect()
+}
+
+/// Width and height of an SVG file in points.
+fn size(svg: &[u8]) -> [f32; 2] {
+    let tree = usvg::Tree::from_data(svg, &usvg::Options::default()).unwrap();
+    // 96 pixels to the inch.
+    [tree.size().width(), tree.size().height()].map(|side| side * 0.75)
+}
+
+#[test]
+fn every_view_is_drawn_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let coffee = sample("coffee.jpg");
+    let gpt = ["--model", "demo:gpt", "--text", STORY, "--layer", "2"];
+    let tokens = ["Once", "␣upon", "␣a", "␣time", "␣there", "␣was", "␣little", "␣dog"];
+    let vit = ["--model", "demo:vit", "--image", &coffee, "--layer", "1"];
+    let translate = ["--model", "demo:translate", "--text", "Good morning", "--target", "Guten Morgen", "--layer", "1"];
+    let cases: [(&str, &[&str], &[&str]); 6] = [
+        ("heads", &gpt, &tokens),
+        ("heatmap", &gpt, &tokens),
+        ("scatter", &gpt, &["Queries", "Keys"]),
+        ("matrix", &["--model", "demo:gpt", "--text", STORY], &["Head 0", "Layer 5", "Queries"]),
+        ("image", &vit, &["[CLS]"]),
+        ("heads", &translate, &["Query (decoder, 4 tokens)"]),
+    ];
+    for (view, arguments, said) in cases {
+        let arguments = [&[view], arguments].concat();
+        let svg = render(&arguments, &folder.path().join("figure.svg"));
+        let texts = texts(&svg);
+        for text in said {
+            assert!(texts.iter().any(|known| known == text), "{arguments:?} does not say {text}: {texts:?}");
+        }
+        let pdf = render(&arguments, &folder.path().join("figure.pdf"));
+        assert!(pdf.starts_with(b"%PDF-1.") && pdf.len() > 5_000, "{arguments:?}");
+        let png = render(&[&arguments[..], &["--scale", "2"]].concat(), &folder.path().join("figure.png"));
+        let picture = image::load_from_memory(&png).unwrap();
+        let [width, height] = size(&svg).map(|side| (2.0 * side).round() as u32);
+        assert!(picture.width().abs_diff(width) <= 1 && picture.height().abs_diff(height) <= 1, "{arguments:?}");
+        let rgb = picture.to_rgb8();
+        let colors: std::collections::BTreeSet<[u8; 3]> = rgb.pixels().map(|pixel| pixel.0).collect();
+        assert!(colors.len() > 20, "{arguments:?}: {} colours", colors.len());
+        assert_eq!(rgb.get_pixel(0, 0).0, [255; 3], "light unless asked otherwise");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing else is left behind");
+}
+
+#[test]
+fn the_same_command_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    for extension in ["svg", "pdf"] {
+        let file = |name: &str| {
+            let text = ["heads", "--model", "demo:gpt", "--text", STORY, "--fonts", "bundled", "--caption", "full"];
+            render(&text, &folder.path().join(format!("{name}.{extension}")))
+        };
+        assert!(file("a") == file("b"), "{extension}");
+    }
+}
+
+/// The pattern of one head as `capture` writes it: `[query, key]`.
+fn captured(folder: &Path, layer: usize, head: usize) -> (PathBuf, usize, Vec<f32>) {
+    let out = folder.join("capture.safetensors");
+    let arguments = ["capture", "--model", "demo:gpt", "--text", STORY, "--out", out.to_str().unwrap()];
+    assert!(attnscope(&arguments).status.success());
+    let bytes = fs::read(&out).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let pattern = tensors.tensor(&format!("self.{layer}.pattern")).unwrap();
+    let n = pattern.shape()[2];
+    let values = pattern.data().as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+    (out, n, values.skip(head * n * n).take(n * n).collect())
+}
+
+#[test]
+fn numbers_equal_the_capture_to_the_last_digit() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, n, pattern) = captured(folder.path(), 3, 5);
+    let expected: Vec<(usize, usize, f32)> =
+        (0..n * n).filter(|at| at % n <= at / n).map(|at| (at / n, at % n, pattern[at])).collect();
+    let from_model = ["--model", "demo:gpt", "--text", STORY];
+    let from_file = ["--capture", capture.to_str().unwrap()];
+    for source in [&from_model[..], &from_file] {
+        let data = |extension: &str| {
+            let path = folder.path().join(format!("data.{extension}"));
+            let fixed = ["render", "heatmap", "--layer", "3", "--head", "5", "--data", path.to_str().unwrap()];
+            let output = attnscope(&[&fixed[..], source].concat());
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            fs::read(path).unwrap()
+        };
+        let csv = String::from_utf8(data("csv")).unwrap();
+        let mut lines = csv.lines();
+        assert_eq!(lines.next(), Some("stack,layer,head,query,query_text,key,key_text,weight"));
+        let read = |line: &str| {
+            let fields: Vec<&str> = line.split(',').collect();
+            assert_eq!((fields[0], fields[1], fields[2]), ("self", "3", "5"));
+            (fields[3].parse().unwrap(), fields[5].parse().unwrap(), fields[7].parse().unwrap())
+        };
+        assert_eq!(lines.map(read).collect::<Vec<(usize, usize, f32)>>(), expected);
+
+        let json: Value = serde_json::from_slice(&data("json")).unwrap();
+        let rows = json["rows"].as_array().unwrap();
+        let weights: Vec<f32> = rows.iter().map(|row| row["weight"].to_string().parse().unwrap()).collect();
+        assert_eq!(weights, expected.iter().map(|row| row.2).collect::<Vec<_>>());
+        assert_eq!((&rows[0]["query_text"], &json["figure"]["model"]["name"]), (&"Once".into(), &"demo:gpt".into()));
+
+        let bytes = data("safetensors");
+        let tensor = SafeTensors::deserialize(&bytes).unwrap();
+        let weights = tensor.tensor("weight").unwrap();
+        let floats = |data: &[u8]| data.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect::<Vec<_>>();
+        assert_eq!(floats(weights.data()), expected.iter().map(|row| row.2).collect::<Vec<_>>());
+
+        let mut zip = zip::ZipArchive::new(std::io::Cursor::new(data("npz"))).unwrap();
+        let mut npy = Vec::new();
+        zip.by_name("weight.npy").unwrap().read_to_end(&mut npy).unwrap();
+        let header = 10 + usize::from(u16::from_le_bytes([npy[8], npy[9]]));
+        assert!(header.is_multiple_of(64) && String::from_utf8_lossy(&npy[..header]).contains("'<f4'"));
+        assert_eq!(floats(&npy[header..]), expected.iter().map(|row| row.2).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn the_numbers_of_lines_are_those_that_are_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, n, pattern) = captured(folder.path(), 1, 4);
+    let path = folder.path().join("lines.csv");
+    let model = ["render", "heads", "--model", "demo:gpt", "--text", STORY, "--layer", "1", "--head", "4"];
+    let output = attnscope(&[&model[..], &["--top-k", "1", "--data", path.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let csv = fs::read_to_string(path).unwrap();
+    let weights: Vec<f32> = csv.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse().unwrap()).collect();
+    let largest: Vec<f32> =
+        pattern.chunks_exact(n).map(|row| row.iter().copied().fold(0.0, f32::max)).collect();
+    assert_eq!(weights, largest, "one line for each query");
+    // What is subtracted, merged and left out goes through the same numbers.
+    let data = |more: &[&str]| {
+        let output = attnscope(&[&model[..], more, &["--data", "-"]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(data(&["--minus", "L1H0"]).starts_with("stack,layer,head,query,query_text,key,key_text,difference\n"));
+    let shown = data(&["--hide", "first", "--top-p", "1"]);
+    assert!(shown.lines().skip(1).all(|line| line.split(',').nth(5) != Some("0")), "{shown}");
+}
+
+#[test]
+fn many_heads_are_many_files_or_one_sheet() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = ["heatmap", "--model", "demo:gpt", "--text", "Once upon a time", "--layer", "0,2", "--head", "1-2"];
+    let pattern = folder.path().join("{layer}-{head}.svg");
+    let output = attnscope(&[&["render"], &model[..], &["--out", pattern.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["0-1.svg", "0-2.svg", "2-1.svg", "2-2.svg"]);
+    assert_ne!(fs::read(folder.path().join("0-1.svg")).unwrap(), fs::read(folder.path().join("2-1.svg")).unwrap());
+
+    let sheet = render(&[&model[..], &["--sheet", "2x2"]].concat(), &folder.path().join("sheet.svg"));
+    let texts = texts(&sheet);
+    for title in ["L0H1", "L0H2", "L2H1", "L2H2"] {
+        assert!(texts.iter().any(|text| text == title), "{texts:?}");
+    }
+}
+
+#[test]
+fn figures_have_the_size_that_was_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let heads = ["heads", "--model", "demo:gpt", "--text", STORY];
+    let out = folder.path().join("figure.svg");
+    let [width, _] = size(&render(&[&heads[..], &["--width", "8.5cm"]].concat(), &out));
+    assert!((width - 240.94).abs() < 0.1, "{width}");
+    let [width, height] = size(&render(&[&heads[..], &["--width", "300", "--height", "2in"]].concat(), &out));
+    assert!((width - 300.0).abs() < 0.1 && (height - 144.0).abs() < 0.1, "{width} × {height}");
+}
+
+#[test]
+fn a_long_input_stays_a_file_of_moderate_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = [STORY; 8].join(". ");
+    let heads = ["heads", "--model", "demo:gpt", "--text", &text, "--layer", "0", "--max-tokens", "64"];
+    let svg = render(&heads, &folder.path().join("figure.svg"));
+    assert!(svg.len() < 2_000_000, "{} bytes", svg.len());
+    assert_eq!(texts(&svg).iter().filter(|text| *text == "Once").count(), 2);
+}
+
+#[test]
+fn what_cannot_be_drawn_is_said_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("figure.svg");
+    let out = out.to_str().unwrap();
+    let nowhere = folder.path().join("nowhere/figure.svg");
+    let coffee = sample("coffee.jpg");
+    let gpt = ["--model", "demo:gpt", "--text", STORY];
+    let cases: [(&[&str], &str, i32, &str); 22] = [
+        (&["image"], out, 1, "saw no picture"),
+        (&["heads", "--stack", "cross"], out, 1, "has no cross stack: it has self"),
+        (&["heatmap", "--layer", "99"], out, 1, "no layer 99"),
+        (&["heatmap", "--layer", "1", "--head", "8"], out, 1, "L1H8"),
+        (&["scatter", "--head", "99"], out, 1, "H99"),
+        (&["heads", "--query", "99"], out, 1, "no query 99"),
+        (&["heads", "--width", "0"], out, 2, "0 points"),
+        (&["heads", "--width", "1000000"], out, 2, "1000000 points"),
+        (&["heads", "--width", "wide"], out, 2, "8.5cm"),
+        (&["heads"], nowhere.to_str().unwrap(), 1, "folder does not exist"),
+        (&["heads"], folder.path().to_str().unwrap(), 2, ".svg, .pdf or .png"),
+        (&["heads"], "-", 2, ".svg, .pdf or .png"),
+        (&["heads"], "figure.jpeg", 2, ".svg, .pdf or .png"),
+        (&["heatmap", "--head", "0-3"], out, 2, "{head}"),
+        (&["heatmap", "--sheet", "1x1", "--layer", "0"], out, 2, "do not fit on a sheet of 1x1"),
+        (&["heatmap"], "{title}.svg", 2, "{layer} and {head}"),
+        (&["heads", "--minus", "L9H9"], out, 1, "L9H9"),
+        (&["scatter", "--words"], out, 2, "patterns"),
+        (&["grid"], out, 2, "heads, heatmap"),
+        (&["heads", "--svg-text", "font"], out, 2, "not supported"),
+        (&["heads", "--data", "numbers.xlsx"], out, 2, ".csv, .json"),
+        (&["heads", "--text", "a second text"], out, 2, "one input"),
+    ];
+    for (arguments, out, code, said) in cases {
+        let output = attnscope(&[&["render"], arguments, &gpt, &["--out", out]].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(said), "{arguments:?} does not say `{said}`: {stderr}");
+        assert!(code == 2 || stderr.trim().lines().count() == 1, "{arguments:?}: {stderr}");
+    }
+    let vit = ["render", "image", "--model", "demo:vit", "--image", &coffee, "--words", "--out", out];
+    assert_eq!(attnscope(&vit).status.code(), Some(2));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");
+}
+
+#[test]
+fn a_figure_that_fails_leaves_the_old_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("figure.png");
+    fs::write(&out, "old").unwrap();
+    let arguments = ["render", "heads", "--model", "demo:gpt", "--text", "Once", "--width", "14400", "--scale", "100"];
+    let output = attnscope(&[&arguments[..], &["--out", out.to_str().unwrap()]].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr.contains("1440000 ×") && stderr.contains("smaller scale"), "{stderr}");
+    assert_eq!(fs::read_to_string(&out).unwrap(), "old");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
