@@ -15,7 +15,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let started = Instant::now();
-    env_logger::Builder::new().filter_level(log::LevelFilter::Warn).parse_default_env().init();
+    env_logger::Builder::new()
+        .filter_level(log::LevelFilter::Warn)
+        // A locale such as C names no language, and that is no news.
+        .filter_module("egui_system_font_provider", log::LevelFilter::Error)
+        .parse_default_env()
+        .init();
     cli::run(|options| {
         let start_worker = |wake| {
             let engine = ModelEngine::new()?;

@@ -141,12 +141,18 @@ impl<'a> Pen<'a> {
 
 /// A number of a colour bar.
 pub fn tick_text(value: f32) -> String {
-    match value.abs() {
+    let size = match value.abs() {
         0.0 => "0".to_owned(),
-        size if size >= 0.1 => format!("{value:.2}"),
-        size if size >= 0.001 => format!("{value:.3}"),
-        _ => format!("{value:.0e}"),
-    }
+        size if size >= 0.1 => format!("{size:.2}"),
+        size if size >= 0.001 => format!("{size:.3}"),
+        size => format!("{size:.0e}"),
+    };
+    signed_text(value, &size)
+}
+
+/// The size of a number with its sign: a minus as long as a plus, not a hyphen.
+pub fn signed_text(value: f32, size: &str) -> String {
+    if value < 0.0 { format!("−{size}") } else { size.to_owned() }
 }
 
 /// The numbers of a range.

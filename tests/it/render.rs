@@ -174,8 +174,7 @@ fn the_numbers_of_lines_are_those_that_are_drawn() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let csv = fs::read_to_string(path).unwrap();
     let weights: Vec<f32> = csv.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse().unwrap()).collect();
-    let largest: Vec<f32> =
-        pattern.chunks_exact(n).map(|row| row.iter().copied().fold(0.0, f32::max)).collect();
+    let largest: Vec<f32> = pattern.chunks_exact(n).map(|row| row.iter().copied().fold(0.0, f32::max)).collect();
     assert_eq!(weights, largest, "one line for each query");
     // What is subtracted, merged and left out goes through the same numbers.
     let data = |more: &[&str]| {
@@ -225,7 +224,8 @@ fn a_long_input_stays_a_file_of_moderate_size() {
     let heads = ["heads", "--model", "demo:gpt", "--text", &text, "--layer", "0", "--max-tokens", "64"];
     let svg = render(&heads, &folder.path().join("figure.svg"));
     assert!(svg.len() < 2_000_000, "{} bytes", svg.len());
-    assert_eq!(texts(&svg).iter().filter(|text| *text == "Once").count(), 2);
+    let n = texts(&svg).iter().filter(|text| text.trim_start_matches('␣') == "Once").count();
+    assert!(n >= 8 && n.is_multiple_of(2), "{n} labels of the same word in two columns");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `attnscope render`: the figures of the window, and the numbers behind them, without a window.
 
+mod choice;
 mod options;
 mod output;
 mod scenes;

@@ -9,11 +9,7 @@ use crate::{
     },
     cli::{CliError, inputs::InputOptions},
     figure::{
-        CaptionKind, FontSource, Page,
-        page::SIDE_PT,
-        palette::Palette,
-        views::scatter::PointColor,
-        write::SvgText,
+        CaptionKind, FontSource, Page, page::SIDE_PT, palette::Palette, views::scatter::PointColor, write::SvgText,
     },
     ids::StackKind,
     raster::ColorMap,
@@ -251,10 +247,8 @@ fn parse_scale(text: &str) -> Result<f32, String> {
 /// Points, where no unit is given.
 fn parse_length(text: &str) -> Result<f32, String> {
     const UNITS: [(&str, f32); 5] = [("pt", 1.0), ("px", 0.75), ("cm", 72.0 / 2.54), ("mm", 72.0 / 25.4), ("in", 72.0)];
-    let (number, unit) = UNITS
-        .iter()
-        .find_map(|(unit, points)| Some((text.strip_suffix(unit)?, *points)))
-        .unwrap_or((text, 1.0));
+    let (number, unit) =
+        UNITS.iter().find_map(|(unit, points)| Some((text.strip_suffix(unit)?, *points))).unwrap_or((text, 1.0));
     let length = number.trim().parse::<f32>().ok().map(|number| number * unit).filter(|points| points.is_finite());
     length.ok_or_else(|| "give a length in points, or with a unit: 8.5cm, 85mm, 3.3in".to_owned())
 }
@@ -323,7 +317,9 @@ mod tests {
 
     #[test]
     fn lengths_have_units() {
-        for (text, points) in [("240", 240.0), ("240pt", 240.0), ("2.54cm", 72.0), ("25.4mm", 72.0), ("1in", 72.0), ("96px", 72.0)] {
+        for (text, points) in
+            [("240", 240.0), ("240pt", 240.0), ("2.54cm", 72.0), ("25.4mm", 72.0), ("1in", 72.0), ("96px", 72.0)]
+        {
             assert!((parse_length(text).unwrap() - points).abs() < 1e-3, "{text}");
         }
         for wrong in ["", "cm", "NaN", "1e99", "wide", "3 feet"] {

@@ -122,7 +122,7 @@ pub fn write(
     let bytes = match Kind::of(path)? {
         Kind::Svg => write::svg(&figure, options.svg_text).into_bytes(),
         Kind::Pdf => write::pdf(&figure).map_err(failed)?,
-        Kind::Png => write::png(&figure, PixelOptions { scale: options.scale, hinted: true }).map_err(failed)?,
+        Kind::Png => write::png(&figure, PixelOptions::at(options.scale)).map_err(failed)?,
     };
     export::atomic_write(path, |out| out.write_all(&bytes)).map_err(|error| CliError::Failed(error.to_string()))
 }

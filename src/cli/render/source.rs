@@ -44,12 +44,8 @@ fn run(name: &str, options: &RenderOptions) -> Result<Capture, CliError> {
     let planes = matches!(options.view, ViewKind::Scatter | ViewKind::Matrix);
     let sites: &[Site] = if planes { &[Site::Q, Site::K, Site::Pattern] } else { &[Site::Pattern] };
     // Recorded patterns, not recomputed ones: their numbers are those of `capture` to the last digit.
-    let mut plan = RunPlan {
-        sites: Sites::of(sites),
-        logits: Logits::Skip,
-        pattern_budget_bytes: u64::MAX,
-        ..RunPlan::default()
-    };
+    let mut plan =
+        RunPlan { sites: Sites::of(sites), logits: Logits::Skip, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };
     if let Some(n) = options.generate {
         plan.generate = Some(Generation { max_new_tokens: n as usize, ..Generation::default() });
     }

@@ -132,7 +132,9 @@ fn npz(table: &Table, out: &mut dyn Write) -> io::Result<()> {
             Values::Number(values) => ("<f4".to_owned(), bytemuck::cast_slice(values).to_vec()),
             Values::Text(values) => {
                 let width = values.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
-                let padded = values.iter().flat_map(|text| text.chars().map(u32::from).chain([0].into_iter().cycle()).take(width));
+                let padded = values
+                    .iter()
+                    .flat_map(|text| text.chars().map(u32::from).chain([0].into_iter().cycle()).take(width));
                 (format!("<U{width}"), padded.flat_map(u32::to_le_bytes).collect())
             }
         };
@@ -170,7 +172,8 @@ fn tensors(table: &Table, out: &mut dyn Write) -> io::Result<()> {
         .collect();
     let order: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
     let provenance: serde_json::Value = serde_json::from_str(&table.provenance).unwrap_or_default();
-    let described = serde_json::json!({ "format": "attnscope-table", "columns": order, "texts": texts, "figure": provenance });
+    let described =
+        serde_json::json!({ "format": "attnscope-table", "columns": order, "texts": texts, "figure": provenance });
     let metadata = HashMap::from([("attnscope".to_owned(), described.to_string())]);
     let bytes = safetensors::serialize(views, Some(metadata)).map_err(|error| io::Error::other(error.to_string()))?;
     out.write_all(&bytes)

@@ -102,7 +102,9 @@ pub fn image(scene: &ImageScene) -> Table {
     let n_cols = scene.image.grid.1.max(1);
     let place = |at: usize| {
         let patch = at.checked_sub(scene.image.n_prefix);
-        patch.map_or((String::new(), String::new()), |patch| ((patch / n_cols).to_string(), (patch % n_cols).to_string()))
+        patch.map_or((String::new(), String::new()), |patch| {
+            ((patch / n_cols).to_string(), (patch % n_cols).to_string())
+        })
     };
     let (rows, cols): (Vec<_>, Vec<_>) = (0..n).map(place).unzip();
     let role = if scene.picked.1 == Role::Query { "key" } else { "query" };

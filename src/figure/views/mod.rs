@@ -39,7 +39,9 @@ impl Pinned {
 /// Heads as a person writes them: `L3H5`, `layer 3, heads 0–3`, with the stack where there are several kinds.
 pub fn heads_text(heads: &[HeadId]) -> String {
     let [first, .., last] = heads else {
-        return heads.first().map_or_else(|| "no head".to_owned(), |head| format!("{}{head}", stack_prefix(head.stack)));
+        return heads
+            .first()
+            .map_or_else(|| "no head".to_owned(), |head| format!("{}{head}", stack_prefix(head.stack)));
     };
     let prefix = stack_prefix(first.stack);
     let one_layer = heads.iter().all(|head| head.layer == first.layer);

@@ -1,21 +1,23 @@
 //! PDF: one page, vectors and text, fonts embedded as subsets.
 
+use std::sync::Arc;
+
 use krilla::{
     Document,
     color::rgb,
     geom as kg,
-    image::Image,
+    image::{BitsPerComponent, CustomImage, Image, ImageColorspace},
     metadata::Metadata,
     num::NormalizedF32,
     page::PageSettings,
-    paint::{Fill, FillRule},
+    paint::{Fill, FillRule, Stroke},
     surface::Surface,
     text::{Font, GlyphId, KrillaGlyph},
 };
 
 use super::WriteError;
 use crate::figure::{
-    list::{Cells, Figure, Item, Rgba, Run, Text},
+    list::{Cells, Figure, Item, Line, Rgba, Run, Sampling, Text},
     path::{Path, Segment},
 };
 
@@ -59,9 +61,11 @@ impl Writer<'_> {
             match item {
                 Item::Fill(path, color) => fill(surface, path, *color),
                 Item::Lines(lines) => {
+                    surface.set_fill(None);
                     for line in lines.iter() {
-                        fill(surface, &line.outline(), line.color);
+                        stroke(surface, line);
                     }
+                    surface.set_stroke(None);
                 }
                 Item::Clip(rect, inner) => {
                     let Some(clip) = pdf_path(&Path::rect(*rect)) else { continue };
@@ -82,8 +86,10 @@ impl Writer<'_> {
         let key = cells.rgba.as_ptr();
         let known = self.pictures.iter().find(|(known, _)| *known == key).map(|(_, image)| image.clone());
         let image = known.unwrap_or_else(|| {
-            // Not interpolated: what is crisp stays crisp. Smooth pictures have pixels enough.
-            let image = Image::from_rgba8(cells.rgba.to_vec(), cells.size[0], cells.size[1]);
+            let image = match cells.sampling {
+                Sampling::Crisp => Image::from_rgba8(cells.rgba.to_vec(), cells.size[0], cells.size[1]),
+                Sampling::Smooth => Smooth::image(cells),
+            };
             self.pictures.push((key, image.clone()));
             image
         });
@@ -130,6 +136,65 @@ fn embedded(run: &Run, size: f32, pen: &mut f32) -> Vec<KrillaGlyph> {
 fn fill(surface: &mut Surface<'_>, path: &Path, color: Rgba) {
     if let Some(path) = pdf_path(path) {
         surface.set_fill(Some(paint(color)));
+        surface.draw_path(&path);
+    }
+}
+
+/// A picture between whose pixels viewers interpolate.
+#[derive(Clone, Hash)]
+struct Smooth {
+    size: (u32, u32),
+    rgb: Arc<Vec<u8>>,
+    /// `None` when every pixel is opaque.
+    alpha: Option<Arc<Vec<u8>>>,
+}
+
+impl Smooth {
+    fn image(cells: &Cells) -> Image {
+        let pixels = || cells.rgba.chunks_exact(4);
+        let alpha = pixels().any(|p| p[3] < 255).then(|| Arc::new(pixels().map(|p| p[3]).collect()));
+        let rgb = Arc::new(pixels().flat_map(|p| [p[0], p[1], p[2]]).collect());
+        let smooth = Self { size: (cells.size[0], cells.size[1]), rgb, alpha };
+        // Only formats that this one is not can be refused.
+        Image::from_custom(smooth, true)
+            .unwrap_or_else(|_| Image::from_rgba8(cells.rgba.to_vec(), cells.size[0], cells.size[1]))
+    }
+}
+
+impl CustomImage for Smooth {
+    fn color_channel(&self) -> &[u8] {
+        &self.rgb
+    }
+
+    fn alpha_channel(&self) -> Option<&[u8]> {
+        self.alpha.as_ref().map(|alpha| alpha.as_slice())
+    }
+
+    fn bits_per_component(&self) -> BitsPerComponent {
+        BitsPerComponent::Eight
+    }
+
+    fn size(&self) -> (u32, u32) {
+        self.size
+    }
+
+    fn icc_profile(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn color_space(&self) -> ImageColorspace {
+        ImageColorspace::Rgb
+    }
+}
+
+/// A line stays a line, so that other programs can still change its width.
+fn stroke(surface: &mut Surface<'_>, line: &Line) {
+    let mut builder = kg::PathBuilder::new();
+    builder.move_to(line.from.x, line.from.y);
+    builder.line_to(line.to.x, line.to.y);
+    if let Some(path) = builder.finish() {
+        let Fill { paint, opacity, .. } = paint(line.color);
+        surface.set_stroke(Some(Stroke { paint, opacity, width: line.width, ..Stroke::default() }));
         surface.draw_path(&path);
     }
 }

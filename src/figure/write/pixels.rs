@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use vello_cpu::{
-    Glyph, Image, ImageSource, Pixmap, RenderContext, Resources,
+    Glyph, Image, ImageSource, Pixmap, RasterizerSettings, RenderContext, RenderMode, Resources,
     color::{AlphaColor, PremulRgba8, Srgb},
     kurbo::{Affine, Shape as _},
     peniko::{Extend, ImageQuality, ImageSampler},
@@ -27,13 +27,20 @@ const POINTS_PER_METRE: f64 = 72.0 / 0.0254;
 pub struct PixelOptions {
     /// Pixels per point.
     pub scale: f32,
-    /// Whether level text is fitted to the pixel grid, as on screen.
+    /// Whether level text is fitted to the pixel grid, as on screen. From two pixels to the point it only moves text.
     pub hinted: bool,
 }
 
 impl Default for PixelOptions {
     fn default() -> Self {
-        Self { scale: 2.0, hinted: true }
+        Self::at(2.0)
+    }
+}
+
+impl PixelOptions {
+    /// At `scale` pixels per point, hinted where pixels are large.
+    pub fn at(scale: f32) -> Self {
+        Self { scale, hinted: scale < 1.5 }
     }
 }
 
@@ -72,7 +79,9 @@ pub fn pixels(figure: &Figure, options: PixelOptions) -> Result<RgbaBuffer, Writ
     painter.items(&figure.items, Affine::scale(scale));
     painter.context.flush();
     let mut target = Pixmap::new(w, h);
-    painter.context.render(&mut target, &mut painter.resources);
+    // Thousands of faint lines on top of each other would add up the rounding errors of whole bytes.
+    let settings = RasterizerSettings { render_mode: RenderMode::OptimizeQuality, ..RasterizerSettings::default() };
+    painter.context.render_with(&mut target, &mut painter.resources, settings);
     let pixels = target.take_unpremultiplied().iter().flat_map(|p| [p.r, p.g, p.b, p.a]).collect();
     Ok(RgbaBuffer { width: width as usize, height: height as usize, pixels })
 }

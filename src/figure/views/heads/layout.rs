@@ -38,6 +38,8 @@ pub struct HeadsLayoutInput {
     pub n_key: usize,
     /// Widest query text and widest key text.
     pub text_widths: [f32; 2],
+    /// Between text and lines: [`STRIP_PT`] where bars may stand there.
+    pub strip: f32,
 }
 
 /// One of the two token columns.
@@ -79,9 +81,9 @@ impl HeadsLayout {
         let row_height = (input.height / n_rows as f32).clamp(MIN_ROW_PT, MAX_ROW_PT).floor();
         let column = |text: f32| (text + 2.0 * TEXT_PAD_PT).min(input.width * MAX_COLUMN).ceil();
         let [query_width, key_width] = input.text_widths.map(column);
-        let free = input.width - query_width - key_width - 2.0 * STRIP_PT;
+        let free = input.width - query_width - key_width - 2.0 * input.strip;
         let lines_width = free.clamp(MIN_LINES_PT, MAX_LINES_PT).min(free.max(1.0));
-        let block = query_width + key_width + 2.0 * STRIP_PT + lines_width;
+        let block = query_width + key_width + 2.0 * input.strip + lines_width;
         let left = ((input.width - block) / 2.0).max(0.0).round();
         let mut x = left;
         let mut take = |width: f32| {
@@ -91,9 +93,9 @@ impl HeadsLayout {
         };
         Self {
             queries: take(query_width),
-            query_strip: take(STRIP_PT),
+            query_strip: take(input.strip),
             lines: take(lines_width),
-            key_strip: take(STRIP_PT),
+            key_strip: take(input.strip),
             keys: take(key_width),
             row_height,
             n_query: input.n_query,
@@ -243,7 +245,14 @@ mod tests {
     use super::*;
 
     fn layout(width: f32, n: usize) -> HeadsLayout {
-        HeadsLayout::compute(HeadsLayoutInput { width, height: 500.0, n_query: n, n_key: n, text_widths: [80.0, 60.0] })
+        HeadsLayout::compute(HeadsLayoutInput {
+            width,
+            height: 500.0,
+            n_query: n,
+            n_key: n,
+            text_widths: [80.0, 60.0],
+            strip: STRIP_PT,
+        })
     }
 
     #[test]
@@ -266,7 +275,14 @@ mod tests {
 
     #[test]
     fn the_shorter_column_keeps_in_sight_while_the_longer_one_scrolls() {
-        let input = HeadsLayoutInput { width: 800.0, height: 500.0, n_query: 7, n_key: 200, text_widths: [80.0, 60.0] };
+        let input = HeadsLayoutInput {
+            width: 800.0,
+            height: 500.0,
+            n_query: 7,
+            n_key: 200,
+            text_widths: [80.0, 60.0],
+            strip: STRIP_PT,
+        };
         let layout = HeadsLayout::compute(input);
         for top in [0.0, 1000.0, layout.height() - 500.0] {
             let viewport = Rangef::new(top, top + 500.0);

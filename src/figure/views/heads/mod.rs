@@ -43,6 +43,8 @@ pub const LINE_OPACITY: (f32, f32) = (0.04, 0.9);
 const VEIL_OPACITY: f32 = 0.86;
 /// Opacity of a token that is left out of the pattern.
 const LEFT_OUT_OPACITY: f32 = 0.4;
+/// Between text and lines while nothing is held.
+const EMPTY_STRIP_PT: f32 = 6.0;
 /// Width that suits the lines of a figure.
 const LINES_PT: f32 = 300.0;
 /// Height that suits a row.
@@ -127,6 +129,11 @@ impl HeadsScene {
         }
     }
 
+    /// Between text and lines: room for the bars of what is held.
+    fn strip(&self) -> f32 {
+        if self.pinned.is_empty() { EMPTY_STRIP_PT } else { layout::STRIP_PT }
+    }
+
     fn n_rows(&self) -> usize {
         self.read().map_or(1, |read| read.rows.len().max(read.cols.len())).max(1)
     }
@@ -135,7 +142,14 @@ impl HeadsScene {
         let text_widths = self.text_widths(pen);
         let (n_query, n_key) = self.read().map_or((0, 0), |read| (read.rows.len(), read.cols.len()));
         let height = size.y - HEADING_PT - self.legend_height(size.x, pen);
-        HeadsLayout::compute(HeadsLayoutInput { width: size.x, height, n_query, n_key, text_widths })
+        HeadsLayout::compute(HeadsLayoutInput {
+            width: size.x,
+            height,
+            n_query,
+            n_key,
+            text_widths,
+            strip: self.strip(),
+        })
     }
 
     /// The colour of a line; a difference has one colour for more and one for less.
@@ -148,7 +162,13 @@ impl HeadsScene {
     }
 
     /// What the lines of `which` look like, weakest first.
-    fn lines(&self, layout: &HeadsLayout, origin: Vec2, pen: &Pen<'_>, which: impl Fn(usize, usize) -> bool) -> Vec<Line> {
+    fn lines(
+        &self,
+        layout: &HeadsLayout,
+        origin: Vec2,
+        pen: &Pen<'_>,
+        which: impl Fn(usize, usize) -> bool,
+    ) -> Vec<Line> {
         let rows = [0..layout.n_query, 0..layout.n_key];
         let sets = self.heads.iter().enumerate().map(|(idx, head)| (idx, &head.set));
         let (drawn, _) = layout::visible_lines(sets, &rows, MAX_LINES);
@@ -274,14 +294,14 @@ impl HeadsScene {
 impl Scene for HeadsScene {
     fn width(&self, pen: &mut Pen<'_>) -> f32 {
         let columns: f32 = self.text_widths(pen).into_iter().map(|width| width + 2.0 * TEXT_PAD_PT).sum();
-        let strips = 2.0 * layout::STRIP_PT;
+        let strips = 2.0 * self.strip();
         // A column of long texts is cut rather than making the figure wide.
         (columns.min(320.0) + strips + LINES_PT).ceil()
     }
 
     fn least_width(&self, pen: &mut Pen<'_>) -> f32 {
         let columns: f32 = self.text_widths(pen).into_iter().map(|width| (width + 2.0 * TEXT_PAD_PT).min(90.0)).sum();
-        columns + 2.0 * layout::STRIP_PT + 80.0
+        columns + 2.0 * self.strip() + 80.0
     }
 
     fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
@@ -352,9 +372,7 @@ impl HeadsScene {
     fn pinned_text(&self) -> Option<String> {
         let read = self.read()?;
         match self.pinned.in_pattern(read) {
-            (Some(row), Some(col)) => {
-                Some(format!("Held: “{}” and “{}”", read.rows.text(row), read.cols.text(col)))
-            }
+            (Some(row), Some(col)) => Some(format!("Held: “{}” and “{}”", read.rows.text(row), read.cols.text(col))),
             (Some(row), None) => Some(format!("Held: the query “{}”", read.rows.text(row))),
             (None, Some(col)) => Some(format!("Held: the key “{}”", read.cols.text(col))),
             (None, None) => None,

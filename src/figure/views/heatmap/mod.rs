@@ -14,7 +14,7 @@ use crate::{
         list::{Line, Rgba, Sampling, faded},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
-        pen::{Pen, tick_text},
+        pen::{Pen, signed_text, tick_text},
     },
     ids::StackKind,
     raster::{
@@ -125,7 +125,10 @@ impl HeatmapScene {
             let texts = (0..n).map(|idx| label(axis, idx, n > 40)).collect::<Vec<_>>();
             pen.widest(texts.iter().map(String::as_str), SMALL)
         };
-        [widest(&self.read.rows).max(corner).min(MAX_LABEL_PT), widest(&self.read.cols).max(2.0 * SMALL).min(MAX_LABEL_PT)]
+        [
+            widest(&self.read.rows).max(corner).min(MAX_LABEL_PT),
+            widest(&self.read.cols).max(2.0 * SMALL).min(MAX_LABEL_PT),
+        ]
     }
 
     fn axis_names(&self) -> [&'static str; 2] {
@@ -174,11 +177,8 @@ impl HeatmapScene {
                 pen.line(at + nudge, to + nudge, 0.75, pen.palette.text_weak);
             }
             let angle = if vertical { 0.0 } else { -FRAC_PI_2 };
-            let (align, at) = if vertical {
-                (Align::Right, at - vec2(2.0, 0.0))
-            } else {
-                (Align::Left, at - vec2(0.0, 2.0))
-            };
+            let (align, at) =
+                if vertical { (Align::Right, at - vec2(2.0, 0.0)) } else { (Align::Left, at - vec2(0.0, 2.0)) };
             pen.turned(&text, SMALL, color, at, align, angle);
         }
     }
@@ -328,10 +328,10 @@ fn label(axis: &Axis, idx: usize, numbered: bool) -> String {
 
 /// Two digits, as short as they can be.
 fn value_text(value: f32) -> String {
-    let text = format!("{value:.2}");
-    match text.as_str() {
-        "0.00" | "-0.00" => "0".to_owned(),
-        _ => text.replacen("0.", ".", usize::from(value.abs() < 0.995)),
+    let size = format!("{:.2}", value.abs());
+    match size.as_str() {
+        "0.00" => "0".to_owned(),
+        _ => signed_text(value, size.strip_prefix('0').unwrap_or(&size)),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
         },
         page::{Captions, Scene},
         path::Path,
-        pen::Pen,
+        pen::{Pen, signed_text},
     },
     ids::StackKind,
 };
@@ -95,7 +95,7 @@ impl ScatterScene {
 
     /// Texts beside the points, where few tokens leave room for them and no other text is in the way.
     fn name_points(&self, transform: CellTransform, inside: Rect, pen: &mut Pen<'_>) {
-        let mut taken: Vec<Rect> = Vec::new();
+        let mut taken: Vec<Rect> = self.held_labels(transform, pen).into_iter().map(|(ground, _)| ground).collect();
         let all = [(&self.plane.queries, &self.names[0]), (&self.plane.keys, &self.names[1])];
         let size = SMALL * 0.85;
         for (points, _) in all {
@@ -147,13 +147,24 @@ impl ScatterScene {
             pen.lines(lines);
             pen.fill(Path::ring(from, RING_PT + 2.0, 4.0), pen.palette.canvas);
             pen.fill(Path::ring(from, RING_PT + 1.0, 2.0), tint);
-            let name = self.names[usize::from(!is_query)].get(held).cloned().unwrap_or_default();
+        }
+        for (ground, name) in self.held_labels(transform, pen) {
+            pen.fill(Path::rounded(ground, 3.0), faded(pen.palette.canvas, 0.85));
+            pen.text(&name, BODY, pen.palette.text, ground.left_center() + vec2(4.0, 0.0), Align::Left);
+        }
+    }
+
+    /// Names of what is held, and where they stand: above, to the right of the ring.
+    fn held_labels(&self, transform: CellTransform, pen: &mut Pen<'_>) -> Vec<(Rect, String)> {
+        let ends = [(self.pinned.query, &self.plane.queries, 0), (self.pinned.key, &self.plane.keys, 1)];
+        let mut label = |(held, points, which): (Option<usize>, &Vec<[f32; 2]>, usize)| {
+            let from = transform.apply(*points.get(held?)?);
+            let name = self.names[which].get(held?)?.clone();
             let at = from + vec2(RING_PT + 4.0, -RING_PT - 4.0);
             let size = vec2(pen.type_.width(&name, BODY), pen.type_.height(BODY));
-            let ground = Rect::from_min_size(at - vec2(0.0, size.y / 2.0), size).expand2(vec2(4.0, 1.0));
-            pen.fill(Path::rounded(ground, 3.0), faded(pen.palette.canvas, 0.85));
-            pen.text(&name, BODY, pen.palette.text, at, Align::Left);
-        }
+            Some((Rect::from_min_size(at - vec2(0.0, size.y / 2.0), size).expand2(vec2(4.0, 1.0)), name))
+        };
+        ends.into_iter().filter_map(&mut label).collect()
     }
 
     fn legend(&self, at: Pos2, right: f32, pen: &mut Pen<'_>) {
@@ -220,8 +231,8 @@ impl Scene for ScatterScene {
         pen.frame(plot, 0.75, pen.palette.rule);
         let transform = CellTransform::new(bounds(&self.plane), plot);
         self.points(transform, pen);
-        self.name_points(transform, plot.shrink(2.0), pen);
         self.held(transform, pen);
+        self.name_points(transform, plot.shrink(2.0), pen);
         let [x, y] = self.plane.explained.map(|part| 100.0 * part);
         let weak = pen.palette.text_weak;
         let below = pos2(plot.center().x, plot.bottom() + AXIS_PT / 2.0 + 1.0);
@@ -234,7 +245,9 @@ impl Scene for ScatterScene {
     }
 
     fn captions(&self) -> Captions {
-        let number = |value: f32| if value.is_finite() { format!("{value:.2}") } else { "none".to_owned() };
+        let number = |value: f32| {
+            if value.is_finite() { signed_text(value, &format!("{:.2}", value.abs())) } else { "none".to_owned() }
+        };
         let (before, after) = (number(self.plane.correlation_before), number(self.plane.correlation_after));
         let numbers = format!("dot product and distance correlate {before} as given, {after} as shown");
         let short = joined([format!("{}: {numbers}", capitalised(&self.subject)).as_str()]);

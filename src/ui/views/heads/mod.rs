@@ -24,8 +24,8 @@ mod paint;
 mod readout;
 mod swatches;
 
-use edges::{EdgeCache, EdgesKey, HeadEdges, Known};
 pub use crate::figure::views::heads::layout;
+use edges::{EdgeCache, EdgesKey, HeadEdges, Known};
 use layout::{Column, HeadsLayout, HeadsLayoutInput, Line};
 
 /// Most lines in one mesh; more would neither be told apart nor drawn in time.
@@ -188,13 +188,15 @@ impl HeadsView {
             n_query: queries.len(),
             n_key: keys.len(),
             text_widths: text_widths.map(|width| width.max(least)),
+            strip: layout::STRIP_PT,
         })
     }
 
     /// Draws the scrolled part; returns how many lines start or end around the visible rows.
     fn tokens_and_lines_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, key: &LinesKey) -> usize {
         let lines = self.lines.get_or_update(key.clone(), || {
-            let (drawn, n_all) = layout::visible_lines(scene.heads.iter().map(|it| (it.head, &it.set)), &key.rows, MAX_LINES);
+            let (drawn, n_all) =
+                layout::visible_lines(scene.heads.iter().map(|it| (it.head, &it.set)), &key.rows, MAX_LINES);
             let mesh = paint::lines_mesh(&scene.layout, &drawn, cx.theme, 1.0 / key.pixels_per_point);
             Arc::new(Lines { drawn, n_all, mesh })
         });

@@ -1,0 +1,238 @@
+//! What was chosen, checked against what there is, and read as the options say.
+
+use std::sync::Arc;
+
+use super::{RenderOptions, options::Numbers};
+use crate::{
+    analysis::{
+        attention,
+        reading::{self, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, Which, Whose},
+    },
+    capture::{Capture, Token},
+    cli::CliError,
+    figure::views::{Pinned, heads_text},
+    ids::{HeadId, StackKind},
+    session::ViewKind,
+};
+
+/// Characters of the input that a caption quotes.
+const MAX_QUOTED: usize = 240;
+
+/// What was chosen, checked against what there is.
+pub struct Choice<'a> {
+    /// What was asked for.
+    pub options: &'a RenderOptions,
+    /// Where it comes from.
+    pub capture: &'a Capture,
+    /// Of which stack.
+    pub stack: StackKind,
+    /// Which layers; at least one.
+    pub layers: Vec<usize>,
+    /// `None`: every head of each layer.
+    pub heads: Option<Vec<usize>>,
+    /// Model and input, in words.
+    pub origin: String,
+}
+
+impl<'a> Choice<'a> {
+    /// Checks layers, heads and tokens.
+    pub fn new(options: &'a RenderOptions, capture: &'a Capture) -> Result<Self, CliError> {
+        let stack = stack(options, capture)?;
+        let flat = |lists: &[Numbers]| -> Vec<usize> { lists.iter().flat_map(|list| list.0.iter().copied()).collect() };
+        let mut layers = flat(&options.layer);
+        let many = options.sheet.is_some() || names(options, "{layer}");
+        let spec = capture.model().stack(stack);
+        let n_layers = spec.map_or(0, |spec| spec.layers.len());
+        let recorded = |layer: &usize| attention::has_pattern(capture, HeadId { stack, layer: *layer, head: 0 });
+        if layers.is_empty() {
+            let all = (0..n_layers).filter(recorded);
+            layers = if many || options.view == ViewKind::Matrix { all.collect() } else { all.take(1).collect() };
+        }
+        if layers.is_empty() {
+            return Err(CliError::Failed(format!("no attention of the {stack} stack was recorded")));
+        }
+        let chosen = flat(&options.head);
+        let all_heads = options.view == ViewKind::Heads
+            || options.sheet.is_some()
+            || options.aggregate.is_some()
+            || names(options, "{head}");
+        let heads = match chosen.is_empty() {
+            true if all_heads => None,
+            true => Some(vec![0]),
+            false => Some(chosen),
+        };
+        let choice = Self { options, capture, stack, layers, heads, origin: origin(capture) };
+        choice.check()?;
+        Ok(choice)
+    }
+
+    fn check(&self) -> Result<(), CliError> {
+        for id in self.ids()? {
+            // The reader's own words where there is no such head.
+            let layer = self.capture.model().stack(self.stack).and_then(|spec| spec.layers.get(id.layer));
+            if layer.is_none_or(|layer| id.head >= layer.n_heads) {
+                reading::read(Captures::one(self.capture), &Reading::of(id)).map_err(refused)?;
+            }
+        }
+        let (queries, keys) = (self.capture.query_tokens(self.stack), self.capture.key_tokens(self.stack));
+        for (name, chosen, tokens) in [("query", self.options.query, queries), ("key", self.options.key, keys)] {
+            if let Some(chosen) = chosen.filter(|chosen| *chosen >= tokens.len()) {
+                let n = tokens.len();
+                return Err(CliError::Failed(format!("there is no {name} {chosen}: there are {n}, counted from 0")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The heads of a layer that were chosen.
+    pub fn head_numbers(&self, layer: usize) -> Vec<usize> {
+        let n =
+            self.capture.model().stack(self.stack).and_then(|spec| spec.layers.get(layer)).map_or(0, |it| it.n_heads);
+        self.heads.clone().unwrap_or_else(|| (0..n).collect())
+    }
+
+    /// Every head that was chosen.
+    pub fn ids(&self) -> Result<Vec<HeadId>, CliError> {
+        let n_layers = self.capture.model().stack(self.stack).map_or(0, |spec| spec.layers.len());
+        if let Some(layer) = self.layers.iter().find(|layer| **layer >= n_layers) {
+            let n = n_layers;
+            return Err(CliError::Failed(format!(
+                "there is no layer {layer}: the {} stack has {n}, counted from 0",
+                self.stack
+            )));
+        }
+        let stack = self.stack;
+        let of_layer =
+            |&layer: &usize| self.head_numbers(layer).into_iter().map(move |head| HeadId { stack, layer, head });
+        Ok(self.layers.iter().flat_map(of_layer).collect())
+    }
+
+    fn reading(&self, heads: Heads) -> Reading {
+        let minus = self.options.minus.map(|(layer, head)| Minus {
+            heads: Heads::One(HeadId { stack: self.stack, layer, head }),
+            of: Whose::This,
+        });
+        Reading {
+            heads,
+            leave_out: self.options.leave_out(),
+            words: self.options.words,
+            rows: self.options.rows(),
+            minus,
+            ..Reading::default()
+        }
+    }
+
+    /// The pattern of some heads as the options say.
+    pub fn read(&self, heads: Heads) -> Result<Arc<ReadPattern>, CliError> {
+        let read = reading::read(Captures::one(self.capture), &self.reading(heads)).map_err(refused)?;
+        if read.cols.groups.iter().all(|group| group.left_out.is_some()) {
+            return Err(CliError::Failed("every key is left out: choose less with --hide".to_owned()));
+        }
+        Ok(Arc::new(read))
+    }
+
+    /// All chosen heads taken together.
+    pub fn together(&self) -> Option<Heads> {
+        let how = self.options.aggregate?;
+        let layers = Which::These(self.layers.iter().copied().collect());
+        let heads = self.heads.as_ref().map_or(Which::All, |heads| Which::These(heads.iter().copied().collect()));
+        Some(Heads::Many(Aggregation { stack: self.stack, layers, heads, how }))
+    }
+
+    /// What is drawn, in words.
+    pub fn subject(&self, heads: &[HeadId]) -> String {
+        let which = heads_text(heads);
+        let which = match self.options.aggregate {
+            Some(how) if heads.len() > 1 => format!("the {} of {which}", how.name()),
+            _ => which,
+        };
+        match self.options.minus {
+            Some((layer, head)) => format!("{which} minus L{layer}H{head}"),
+            None => which,
+        }
+    }
+
+    /// What is held.
+    pub const fn pinned(&self) -> Pinned {
+        Pinned { query: self.options.query, key: self.options.key }
+    }
+
+    /// One pattern per figure: of each head, or of all together.
+    pub fn patterns(&self) -> Result<Vec<(Arc<ReadPattern>, Option<HeadId>)>, CliError> {
+        if let Some(together) = self.together() {
+            return Ok(vec![(self.read(together)?, None)]);
+        }
+        self.ids()?.into_iter().map(|id| Ok((self.read(Heads::One(id))?, Some(id)))).collect()
+    }
+}
+
+/// Whether the file's name asks for one file per layer or head.
+pub fn names(options: &RenderOptions, placeholder: &str) -> bool {
+    options.out.as_ref().is_some_and(|out| out.to_string_lossy().contains(placeholder))
+}
+
+/// The stack that was asked for, or the one that the view is most about.
+fn stack(options: &RenderOptions, capture: &Capture) -> Result<StackKind, CliError> {
+    let model = capture.model();
+    if let Some(stack) = options.stack {
+        if model.stack(stack).is_none() {
+            let there: Vec<&str> = model.stacks.iter().map(|stack| stack.kind.name()).collect();
+            return Err(CliError::Failed(format!("{} has no {stack} stack: it has {}", model.name, there.join(", "))));
+        }
+        return Ok(stack);
+    }
+    if options.view == ViewKind::Image {
+        let side = capture.picture_side().ok_or_else(|| no_picture(capture))?;
+        let attends = [StackKind::Cross, StackKind::SelfAttention, StackKind::Vision, StackKind::Encoder];
+        let found = attends.into_iter().find(|stack| model.stack(*stack).is_some() && stack.key_side() == side);
+        return found.ok_or_else(|| no_picture(capture));
+    }
+    // What a writer attends to is what an encoder–decoder is looked at for.
+    let cross = model.stack(StackKind::Cross).map(|stack| stack.kind);
+    cross
+        .or_else(|| model.stacks.first().map(|stack| stack.kind))
+        .ok_or_else(|| CliError::Failed("there is nothing to draw: the capture has no attention".to_owned()))
+}
+
+/// Why there is no Image view.
+pub fn no_picture(capture: &Capture) -> CliError {
+    let name = &capture.model().name;
+    CliError::Failed(format!(
+        "{name} saw no picture, so there is nothing to lay attention over: choose heads, heatmap, scatter or matrix"
+    ))
+}
+
+fn refused(refusal: reading::Refusal) -> CliError {
+    CliError::Failed(refusal.to_string())
+}
+
+/// What a person reads for each token; its position where it has no text.
+pub fn names_of(tokens: &[Token]) -> Vec<String> {
+    let name = |(at, token): (usize, &Token)| if token.text.is_empty() { format!("#{at}") } else { token.text.clone() };
+    tokens.iter().enumerate().map(name).collect()
+}
+
+/// Model and input, in words.
+fn origin(capture: &Capture) -> String {
+    let (model, input) = (capture.model(), capture.input());
+    let quoted = |text: &String| {
+        let short: String = text.chars().take(MAX_QUOTED).collect();
+        let rest = if short.len() < text.len() { "…" } else { "" };
+        format!("“{short}{rest}”")
+    };
+    let texts = [&input.text, &input.text_b].into_iter().flatten().map(quoted);
+    let image = input.image.iter().map(|name| format!("picture {name}"));
+    let target = input.target.iter().map(|text| format!("target {}", quoted(text)));
+    let input: Vec<String> = texts.chain(image).chain(target).collect();
+    if input.is_empty() {
+        format!("Model: {}", model.name)
+    } else {
+        format!("Model: {}; input: {}", model.name, input.join(", "))
+    }
+}
+
+/// The first letter large.
+pub fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
