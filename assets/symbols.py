@@ -159,7 +159,9 @@ def main():
     # Lines are as high as those of the text font beside it.
     font.setupHorizontalHeader(ascent=932, descent=-189, lineGap=28)
     font.setupOS2(sTypoAscender=932, sTypoDescender=-189, sTypoLineGap=28, usWinAscent=932, usWinDescent=189, fsType=0)
-    font.setupNameTable({"familyName": "AttnScope Symbols", "styleName": "Regular"})
+    name = "AttnScope Symbols"
+    names = {"familyName": name, "styleName": "Regular", "uniqueFontIdentifier": name, "fullName": name}
+    font.setupNameTable({**names, "version": "Version 1.0", "psName": "AttnScopeSymbols-Regular"})
     font.setupPost()
     font.updateHead(created=3_800_000_000, modified=3_800_000_000)
     font.font.recalcTimestamp = False

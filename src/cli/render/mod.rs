@@ -78,5 +78,8 @@ fn sheet_captions(drawn: &[Drawn]) -> Captions {
     let (Some(first), Some(last)) = (drawn.first(), drawn.last()) else { return Captions::default() };
     let which = if drawn.len() == 1 { first.label.clone() } else { format!("{} to {}", first.label, last.label) };
     let origin = &first.origin;
-    Captions { short: format!("{which}."), full: format!("{}: {which}. {origin}", first.view_text) }
+    Captions {
+        short: format!("{}: {which}.", first.view_text),
+        full: format!("{}: {which}. {origin}.", first.view_text),
+    }
 }

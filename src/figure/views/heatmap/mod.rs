@@ -41,6 +41,8 @@ const WIDE_PT: f32 = 560.0;
 /// Labels never take more than this part of a figure, and never more than this.
 const MAX_LABELS: f32 = 0.45;
 const MAX_LABEL_PT: f32 = 140.0;
+/// With more rows or columns, labels are left out.
+const NUMBERED_FROM: usize = 40;
 /// Length of the mark beside a label that stands for several cells.
 const TICK_PT: f32 = 4.0;
 
@@ -121,9 +123,10 @@ impl HeatmapScene {
         let [query, key] = self.axis_names();
         let corner = pen.widest([query, key], SMALL);
         let mut widest = |axis: &Axis| {
-            let n = axis.len();
-            let texts = (0..n).map(|idx| label(axis, idx, n > 40)).collect::<Vec<_>>();
-            pen.widest(texts.iter().map(String::as_str), SMALL)
+            let texts = axis.groups.iter().map(|group| group.text.as_str());
+            // Long inputs leave labels out, and the others get their number.
+            let number = if axis.len() > NUMBERED_FROM { pen.type_.width(" 999", SMALL) } else { 0.0 };
+            pen.widest(texts, SMALL) + number
         };
         [
             widest(&self.read.rows).max(corner).min(MAX_LABEL_PT),
@@ -156,8 +159,11 @@ impl HeatmapScene {
             .chain(held.filter(|held| !held.is_multiple_of(stride)));
         let room = if vertical { rect.width() } else { rect.height() } - 4.0 * GRID;
         for idx in labelled {
-            let text = label(axis, idx, stride > 1);
-            let text = pen.type_.fit(&text, SMALL, room).into_owned();
+            // Neighbours without a label must not look as if they were not there.
+            let number = axis.position(idx).filter(|_| stride > 1 && !is_place(axis.text(idx)));
+            let number = number.map_or_else(String::new, |position| format!(" {position}"));
+            let room = room - pen.type_.width(&number, SMALL);
+            let text = pen.type_.fit(axis.text(idx), SMALL, room).into_owned() + &number;
             let middle = (idx as f32 + 0.5) * cell;
             let at = if vertical {
                 pos2(rect.right(), plot.top() + middle)
@@ -317,13 +323,10 @@ impl Scene for HeatmapScene {
     }
 }
 
-/// The label of a row or column, with its number where neighbours have none.
-fn label(axis: &Axis, idx: usize, numbered: bool) -> String {
-    let text = axis.text(idx);
-    match (numbered, axis.position(idx)) {
-        (true, Some(position)) => format!("{text} {position}"),
-        _ => text.to_owned(),
-    }
+/// Whether a label is a place on the picture, such as `r3 c5`, which counts already.
+fn is_place(text: &str) -> bool {
+    let number = |part: &str, letter| part.strip_prefix(letter).is_some_and(|rest| rest.parse::<usize>().is_ok());
+    text.split_once(' ').is_some_and(|(row, col)| number(row, 'r') && number(col, 'c'))
 }
 
 /// Two digits, as short as they can be.
