@@ -17,31 +17,17 @@ use crate::{
     figure::{
         self, Figure, Item, Page, Scene, Typesetter,
         data::{DataFormat, Table},
-        write::{self, PixelOptions},
+        write::FigureFormat,
     },
 };
 
-/// A kind of figure file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Svg,
-    Pdf,
-    Png,
-}
-
-impl Kind {
-    fn of(path: &Path) -> Result<Self, CliError> {
-        match extension(path).as_str() {
-            "svg" => Ok(Self::Svg),
-            "pdf" => Ok(Self::Pdf),
-            "png" => Ok(Self::Png),
-            _ => Err(CliError::Usage(format!("a figure ends in .svg, .pdf or .png: {}", path.display()))),
-        }
-    }
+fn format(path: &Path) -> Result<FigureFormat, CliError> {
+    FigureFormat::from_extension(&extension(path))
+        .ok_or_else(|| CliError::Usage(format!("a figure ends in .svg, .pdf or .png: {}", path.display())))
 }
 
 fn extension(path: &Path) -> String {
-    path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default()
+    path.extension().map(|extension| extension.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Where figures go.
@@ -53,7 +39,7 @@ impl Target {
     /// Checks what can be checked before anything is computed.
     pub fn new(options: &RenderOptions) -> Result<Self, CliError> {
         if let Some(out) = &options.out {
-            Kind::of(out)?;
+            format(out)?;
             let name = out.to_string_lossy();
             let rest = name.replace("{layer}", "").replace("{head}", "");
             if rest.contains(['{', '}']) {
@@ -118,12 +104,8 @@ pub fn write(
     let title = format!("{} of {}, {}", options.view.label(), heads.join(", "), capture.model().name);
     let mut figure = figure::figure(&Page { title, ..page.clone() }, scene, type_);
     figure.provenance = provenance(options, capture, &heads, Some((&figure, type_))).to_string();
-    let failed = |error: write::WriteError| CliError::Failed(error.to_string());
-    let bytes = match Kind::of(path)? {
-        Kind::Svg => write::svg(&figure, options.svg_text).into_bytes(),
-        Kind::Pdf => write::pdf(&figure).map_err(failed)?,
-        Kind::Png => write::png(&figure, PixelOptions::at(options.scale)).map_err(failed)?,
-    };
+    let bytes = format(path)?.bytes(&figure, options.svg_text, options.scale);
+    let bytes = bytes.map_err(|error| CliError::Failed(error.to_string()))?;
     export::atomic_write(path, |out| out.write_all(&bytes)).map_err(|error| CliError::Failed(error.to_string()))
 }
 

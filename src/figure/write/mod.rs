@@ -9,6 +9,42 @@ pub use pdf::pdf;
 pub use pixels::{MAX_PIXELS, MAX_SIDE, PixelOptions, pixels, png};
 pub use svg::{SvgText, svg};
 
+use super::list::Figure;
+
+/// A kind of figure file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FigureFormat {
+    /// Vectors for the web and for drawing programs.
+    #[default]
+    Svg,
+    /// Vectors for print.
+    Pdf,
+    /// Pixels.
+    Png,
+}
+
+impl FigureFormat {
+    /// Every kind and its file name's ending.
+    pub const ALL: [(Self, &str); 3] = [(Self::Svg, "svg"), (Self::Pdf, "pdf"), (Self::Png, "png")];
+
+    /// The kind with this ending, whatever its case.
+    pub fn from_extension(extension: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(_, known)| known.eq_ignore_ascii_case(extension)).map(|(format, _)| format)
+    }
+
+    /// The figure as such a file; `scale` is the pixels per point of a PNG.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn bytes(self, figure: &Figure, text: SvgText, scale: f32) -> Result<Vec<u8>, WriteError> {
+        match self {
+            Self::Svg => Ok(svg(figure, text).into_bytes()),
+            Self::Pdf => pdf(figure),
+            Self::Png => png(figure, PixelOptions::at(scale)),
+        }
+    }
+}
+
 /// Why a figure could not be turned into bytes. Displays as one sentence for the user.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WriteError {
