@@ -164,6 +164,7 @@ fn tokens_get_the_names_of_their_classes() {
         ("deberta-tokens", entities),
         ("modernbert-tokens", entities),
         ("electra-discriminator", &["original", "replaced"]),
+        ("llama-tokens", &["LABEL_0", "LABEL_1", "LABEL_2"]),
     ] {
         let (model, reference) = open(name);
         assert_eq!(model.spec().head, Some(HeadKind::TokenClass), "{name}");
@@ -177,6 +178,21 @@ fn tokens_get_the_names_of_their_classes() {
             assert_eq!(labels, expected, "{name}");
         }
     }
+}
+
+#[test]
+fn what_a_checkpoint_cannot_do_is_said() {
+    let said = |name: &str, ids: &[u32], plan: RunPlan| {
+        let (model, _) = open(name);
+        let encoded = model.encode(&Input::Ids(ids.into())).unwrap();
+        model.forward(&encoded, &plan, &uninterrupted).unwrap_err().to_string()
+    };
+    let writing = RunPlan { generate: Some(Generation::default()), ..RunPlan::default() };
+    let error = said("mistral-encoder", &[7, 3, 15], writing);
+    assert!(error.contains("what follows a token"), "{error}");
+    // The classifier reads the text where it ends, and this one does not.
+    let error = said("mbart-classifier", &[7, 3, 15], RunPlan::default());
+    assert!(error.contains("no end token"), "{error}");
 }
 
 #[test]

@@ -204,15 +204,27 @@ fn embedding(
     Ok(TextEmbedding { scale, position, norm, ..TextEmbedding::tokens(word, n_ctx) })
 }
 
+/// The classifier of a text that both sides read, where the text ends: at `end` when the configuration does
+/// not say which token ends it (BART, T5).
+pub(super) fn text_classifier(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    d_model: usize,
+    end: u32,
+) -> Result<Head, LoadError> {
+    let n = n_classes(weights, "classification_head.out_proj.weight");
+    let dense = linear(weights, "classification_head.dense", d_model, d_model)?;
+    let output = linear(weights, "classification_head.out_proj", d_model, n)?;
+    let transform = Transform { dense: Some(dense), activation: Some(Activation::Tanh), ..Transform::default() };
+    let reads = Reads::End { token: config.token_ids("eos_token_id").first().copied().unwrap_or(end) };
+    Ok(Head::class(HeadKind::TextClass, reads, transform, output, class_names(config, n)))
+}
+
 fn head(config: &Config, weights: &mut Weights<'_>, word: &Tensor) -> Result<Option<Head>, LoadError> {
     let (n_vocab, d_model) = word.dims2()?;
     let class = config.architecture().unwrap_or("ForConditionalGeneration");
     if class.ends_with("ForSequenceClassification") {
-        let n = n_classes(weights, "classification_head.out_proj.weight");
-        let dense = linear(weights, "classification_head.dense", d_model, d_model)?;
-        let output = linear(weights, "classification_head.out_proj", d_model, n)?;
-        let transform = Transform { dense: Some(dense), activation: Some(Activation::Tanh), ..Transform::default() };
-        return Ok(Some(Head::class(HeadKind::TextClass, Reads::Last, transform, output, class_names(config, n))));
+        return text_classifier(config, weights, d_model, 2).map(Some);
     }
     if !(class.ends_with("ForConditionalGeneration") || class.ends_with("MTModel")) {
         weights.note_absent("lm_head.weight");

@@ -37,6 +37,36 @@ pub(super) fn network(
     }
 }
 
+/// A head that names classes, of the text or of each of its tokens, where the checkpoint has one under a
+/// decoder's names for it; `Some(None)` for one that is not shown.
+pub(super) fn class_head(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    d_model: usize,
+) -> Result<Option<Option<Head>>, LoadError> {
+    let of_tokens = config.architecture().is_some_and(|class| class.ends_with("ForTokenClassification"));
+    let (name, kind, reads) = if of_tokens {
+        let name = ["score", "classifier"].into_iter().find(|name| weights.has(&format!("{name}.weight")));
+        (name.unwrap_or("score"), HeadKind::TokenClass, Reads::Each)
+    } else if weights.has("score.weight") {
+        // What fills up a text is not what is classified.
+        let padding = config.token_ids("pad_token_id").first().copied();
+        ("score", HeadKind::TextClass, Reads::Last { padding })
+    } else {
+        return Ok(None);
+    };
+    let weight = format!("{name}.weight");
+    let n = n_classes(weights, &weight);
+    if n == 1 && !of_tokens {
+        weights.warn("Its head gives one number instead of classes, which is not shown");
+        weights.skip(&weight);
+        return Ok(Some(None));
+    }
+    let bias = weights.optional(&format!("{name}.bias"), &[n])?;
+    let output = Linear::new(weights.tensor(&weight, &[n, d_model])?.t()?, bias)?;
+    Ok(Some(Some(Head::class(kind, reads, Transform::default(), output, class_names(config, n)))))
+}
+
 /// The language model's or the classifier's head; `None` for a checkpoint of the body alone.
 ///
 /// `tied` is what the family does when the configuration does not say.
@@ -48,11 +78,8 @@ pub(super) fn head(
     (tied, bias): (bool, bool),
 ) -> Result<Option<Head>, LoadError> {
     let (n_vocab, d_model) = embedding.dims2()?;
-    if weights.has("score.weight") {
-        let n = n_classes(weights, "score.weight");
-        let classifier = Linear::new(weights.tensor("score.weight", &[n, d_model])?.t()?, None)?;
-        let labels = class_names(config, n);
-        return Ok(Some(Head::class(HeadKind::TextClass, Reads::Last, Transform::default(), classifier, labels)));
+    if let Some(head) = class_head(config, weights, d_model)? {
+        return Ok(head);
     }
     let weight = format!("{name}.weight");
     if config.flag("tie_word_embeddings", tied) {

@@ -1,6 +1,6 @@
 //! GPT-2: pre-norm decoder with learned positions; its linear maps are stored as `(in, out)`.
 
-use super::{class_names, decoder, layer_norm, n_classes};
+use super::{decoder, decoder::class_head, layer_norm};
 use crate::{
     ids::StackKind,
     model::{
@@ -12,10 +12,10 @@ use crate::{
             attention::Attention,
             block::{Block, Mlp, Norms, Stack},
             embedding::{Embedding, Positions, TextEmbedding},
-            head::{Head, Reads, Transform},
+            head::Head,
         },
     },
-    spec::{HeadKind, LayerSpec, Modality, TextSpec},
+    spec::{LayerSpec, Modality, TextSpec},
 };
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
@@ -66,14 +66,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         }
     }
     let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
-    let head = if weights.has("score.weight") {
-        let n = n_classes(weights, "score.weight");
-        let weight = weights.tensor("score.weight", &[n, d_model])?.t()?;
-        let classifier = Linear::new(weight, None)?;
-        let labels = class_names(config, n);
-        Head::class(HeadKind::TextClass, Reads::Last, Transform::default(), classifier, labels)
-    } else {
-        Head::next_token(decoder(config, weights, "lm_head.weight", embedding.word.rows()?, None)?)
+    let head = match class_head(config, weights, d_model)? {
+        Some(head) => head,
+        None => Some(Head::next_token(decoder(config, weights, "lm_head.weight", embedding.word.rows()?, None)?)),
     };
     let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
     Ok(Network {
@@ -81,7 +76,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         modality: Modality::Text(TextSpec { n_ctx, n_vocab }),
         d_model,
         body: Body::Single(Tower { embedding: Embedding::Text(embedding), stack }),
-        head: Some(head),
+        head,
     })
 }
 

@@ -3,8 +3,10 @@
 use candle_core::Tensor;
 
 use super::{
+    bart::text_classifier,
     cross,
     decoder::{map, rms_norm},
+    encoder::{classifies_tokens, token_classifier},
     encoder_decoder, n_classes, qkv,
 };
 use crate::{
@@ -63,7 +65,12 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         weights.note_absent("decoder");
         let stack = Stack { kind: StackKind::SelfAttention, ..encoder };
         let body = Body::Single(tower(stack));
-        return Ok(Network { family, modality: Modality::Text(text), d_model, body, head: None });
+        let head = if classifies_tokens(config, weights) {
+            Some(token_classifier(config, weights, d_model, Transform::default())?)
+        } else {
+            None
+        };
+        return Ok(Network { family, modality: Modality::Text(text), d_model, body, head });
     }
     let n_layers = config.optional_size(&["num_decoder_layers"], 4096)?.unwrap_or(n_layers);
     let decoder = shape.stack(config, weights, StackKind::Decoder, n_layers)?;
@@ -154,6 +161,9 @@ impl Shape {
 /// of its own tells that it is not tied.
 fn head(config: &Config, weights: &mut Weights<'_>, family: &str, word: &Tensor) -> Result<Option<Head>, LoadError> {
     let (n_vocab, d_model) = word.dims2()?;
+    if config.architecture().is_some_and(|class| class.ends_with("ForSequenceClassification")) {
+        return text_classifier(config, weights, d_model, 1).map(Some);
+    }
     if !config.architecture().is_none_or(|class| class.ends_with("ForConditionalGeneration")) {
         weights.note_absent("lm_head.weight");
         return Ok(None);

@@ -46,8 +46,10 @@ pub(crate) enum Reads {
     Each,
     /// The first: CLS.
     First,
-    /// The last.
-    Last,
+    /// The last, or the last that is not padding.
+    Last { padding: Option<u32> },
+    /// Where the text that is classified ends: the last of these tokens (BART, which reads the text twice).
+    End { token: u32 },
     /// The mean of all after `n_prefix` tokens (BEiT).
     Mean { n_prefix: usize },
     /// The first beside the mean of all after `n_prefix` tokens (DINOv2).
@@ -72,6 +74,18 @@ pub(crate) struct Outcome {
     pub logits: Option<Matrix>,
     pub prediction: Option<Prediction>,
     pub note: Option<String>,
+}
+
+impl Reads {
+    /// Where a head of a whole text reads it; `None` when it has no such place.
+    pub fn place(self, ids: &[u32]) -> Option<usize> {
+        match self {
+            // A text of padding alone is read at its first token.
+            Self::Last { padding } => Some(ids.iter().rposition(|id| Some(*id) != padding).unwrap_or(0)),
+            Self::End { token } => ids.iter().rposition(|id| *id == token),
+            _ => Some(0),
+        }
+    }
 }
 
 impl Head {
@@ -105,13 +119,13 @@ impl Head {
     }
 
     /// Logits of some positions of the stream; a head that reads no single positions has one row in any
-    /// case.
+    /// case, and reads the whole at `place` if anywhere.
     ///
     /// # Shapes
     /// - `x`: `[n, d_model]`, after the final norm
     /// - result: `[rows.len(), n_vocab]` or `[1, classes]`
-    pub fn logits(&self, x: &Tensor, rows: Range<usize>) -> candle_core::Result<Tensor> {
-        self.cap(self.output.forward(&self.features(x, rows)?)?)
+    pub fn logits(&self, x: &Tensor, rows: Range<usize>, place: usize) -> candle_core::Result<Tensor> {
+        self.cap(self.output.forward(&self.features(x, rows, place)?)?)
     }
 
     fn cap(&self, logits: Tensor) -> candle_core::Result<Tensor> {
@@ -122,13 +136,13 @@ impl Head {
     }
 
     /// What the last linear map reads.
-    fn features(&self, x: &Tensor, rows: Range<usize>) -> candle_core::Result<Tensor> {
+    fn features(&self, x: &Tensor, rows: Range<usize>, place: usize) -> candle_core::Result<Tensor> {
         let n = x.dim(0)?;
         let mean = |n_prefix: usize| x.narrow(0, n_prefix, n - n_prefix)?.mean_keepdim(0);
         let mut x = match self.reads {
             Reads::Each => x.narrow(0, rows.start, rows.len())?,
             Reads::First => x.narrow(0, 0, 1)?,
-            Reads::Last => x.narrow(0, n - 1, 1)?,
+            Reads::Last { .. } | Reads::End { .. } => x.narrow(0, place, 1)?,
             Reads::Mean { n_prefix } => mean(n_prefix)?,
             Reads::FirstAndMean { n_prefix } => Tensor::cat(&[x.narrow(0, 0, 1)?, mean(n_prefix)?], 1)?,
             Reads::FirstTwo => x.narrow(0, 0, 2)?.reshape((1, 2 * x.dim(1)?))?,
@@ -156,7 +170,7 @@ impl Head {
     /// - `x`: `[n, d_model]`, after the final norm
     pub fn run(
         &self,
-        x: &Tensor,
+        (x, place): (&Tensor, usize),
         plan: Logits,
         label: &dyn Fn(u32) -> String,
         checkpoint: &dyn Fn() -> Result<(), ModelError>,
@@ -181,7 +195,7 @@ impl Head {
         let at_once = OUTCOMES_STEP * (LOGITS_AT_ONCE / (OUTCOMES_STEP * positions.len().max(1))).max(1);
         // A part of the vocabulary at a time: the logits of all of it would be larger than the model's
         // other activations together, and take too long to be stopped.
-        let features = self.features(x, positions.clone())?;
+        let features = self.features(x, positions.clone(), place)?;
         let mut start = 0;
         while start < n_outcomes {
             checkpoint()?;

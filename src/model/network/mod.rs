@@ -65,20 +65,25 @@ pub(crate) enum Body {
 
 /// The streams that heads read, `[n, d_model]` each, after the final norms.
 pub(crate) enum Streams {
-    One(Tensor),
+    /// `place` is where a head of the whole text reads it.
+    One { stream: Tensor, place: usize },
     /// `position` is where the text tower's summary stands.
-    Two {
-        vision: Tensor,
-        text: Tensor,
-        position: usize,
-    },
+    Two { vision: Tensor, text: Tensor, position: usize },
 }
 
 impl Streams {
     /// The stream whose tokens are predicted.
     pub const fn main(&self) -> &Tensor {
         match self {
-            Self::One(stream) | Self::Two { text: stream, .. } => stream,
+            Self::One { stream, .. } | Self::Two { text: stream, .. } => stream,
+        }
+    }
+
+    /// Where a head of the whole text reads it.
+    pub const fn place(&self) -> usize {
+        match self {
+            Self::One { place, .. } => *place,
+            Self::Two { position, .. } => *position,
         }
     }
 }
@@ -134,10 +139,15 @@ impl Network {
     /// All towers on a complete input.
     pub fn forward(&self, input: &Encoded, run: &mut Run<'_>) -> Result<Streams, ModelError> {
         match &self.body {
-            Body::Single(tower) => Ok(Streams::One(tower.forward(&input.source, Pass::default(), run)?)),
+            Body::Single(tower) => {
+                let place = self.place(&input.source, &input.source)?;
+                Ok(Streams::One { stream: tower.forward(&input.source, Pass::default(), run)?, place })
+            }
             Body::EncoderDecoder { .. } | Body::Recurrent(_) => {
                 let memory = self.encode(&input.source, run)?;
-                Ok(Streams::One(self.decode(input.target()?, Some(&memory), None, run)?))
+                let target = input.target()?;
+                let place = self.place(&input.source, target)?;
+                Ok(Streams::One { stream: self.decode(target, Some(&memory), None, run)?, place })
             }
             Body::TwoTowers { vision, text, similarity } => {
                 let words = input.target()?;
@@ -148,6 +158,26 @@ impl Network {
                 let vision = vision.forward(&input.source, Pass::default(), run)?;
                 Ok(Streams::Two { vision, text: text.forward(words, Pass::default(), run)?, position })
             }
+        }
+    }
+
+    /// Where the head reads a whole text, found in `source`, of the stream of `read`.
+    fn place(&self, source: &Payload, read: &Payload) -> Result<usize, ModelError> {
+        let (Some(head), Payload::Text { ids, .. }) = (&self.head, source) else { return Ok(0) };
+        let refuse = |summary: &str, details: &str| ModelError::Input {
+            summary: summary.to_owned(),
+            details: details.to_owned(),
+        };
+        let place = head.reads.place(ids).ok_or_else(|| {
+            let advice = "Let the tokenizer add it, or end the ids with it";
+            refuse("the text has no end token, where this classifier reads it", advice)
+        })?;
+        match read {
+            Payload::Text { ids, .. } if place >= ids.len() && !ids.is_empty() => {
+                let summary = "a classifier reads the same text twice, but the target is shorter than the text";
+                Err(refuse(summary, "Leave the target out"))
+            }
+            _ => Ok(place),
         }
     }
 
@@ -172,7 +202,7 @@ impl Network {
                 similarity.outcome(&self.logits(streams, 0, run)?, plan)
             }
             (Body::Single(_) | Body::EncoderDecoder { .. } | Body::Recurrent(_), Some(head)) => {
-                head.run(streams.main(), plan, label, &|| run.checkpoint())
+                head.run((streams.main(), streams.place()), plan, label, &|| run.checkpoint())
             }
             _ => Ok(Outcome::default()),
         }
@@ -187,7 +217,7 @@ impl Network {
         match &self.head {
             None => Err(ModelError::Edit("it has no head, so there is no logit to differentiate".to_owned())),
             Some(_) if row >= x.dim(0)? => Err(ModelError::Edit(format!("there is no position {row}"))),
-            Some(head) => Ok(head.logits(x, row..row + 1)?),
+            Some(head) => Ok(head.logits(x, row..row + 1, streams.place())?),
         }
     }
 
@@ -239,6 +269,16 @@ impl Network {
             return None;
         };
         tower.stack.rotary.iter().find_map(|rotary| Some(rotary.beyond.as_ref()?.0 + 1))
+    }
+
+    /// Whether the tower that writes sees only what was before.
+    pub fn writes_forward(&self) -> bool {
+        match &self.body {
+            Body::Single(tower) | Body::EncoderDecoder { decoder: tower, .. } | Body::TwoTowers { text: tower, .. } => {
+                tower.stack.blocks.iter().all(|block| block.attention.causal)
+            }
+            Body::Recurrent(_) => true,
+        }
     }
 
     /// The tower that writes, on new tokens after those in the cache.

@@ -12,6 +12,8 @@ use crate::model::{
 pub(crate) struct Decoding {
     /// Read before the first token of an encoder–decoder's text.
     pub start: Option<u32>,
+    /// What fills up a text whose last token a classifier's decoder reads first, instead of `start` (mBART).
+    pub turned: Option<u32>,
     /// Any of these ends the text.
     pub end: Vec<u32>,
     /// What the first written token must be (a language code).
@@ -52,7 +54,8 @@ impl Decoding {
         never.extend(bad_words.into_iter().flatten().filter(|word| word.len() == 1).flatten());
         never.retain(|id| !end.contains(id));
         let mut rules = Self {
-            start: id("decoder_start_token_id").or_else(|| id("bos_token_id")),
+            start: id("decoder_start_token_id").or_else(|| default_start(config)).or_else(|| id("bos_token_id")),
+            turned: (config.text(&["model_type"]) == Some("mbart")).then(|| id("pad_token_id").unwrap_or(1)),
             end,
             forced_first: ids(&speaks, "forced_bos_token_id").first().copied(),
             forced_last: ids(&speaks, "forced_eos_token_id"),
@@ -69,6 +72,14 @@ impl Decoding {
             rules.start = rules.start.or(special.decoder_start).or(special.bos).or(special.pad);
         }
         Ok(rules)
+    }
+
+    /// What a classifier's decoder reads beside the encoder's `ids`: the same after `start`, or after their
+    /// last token where the family turns them so.
+    pub fn classified(&self, ids: &[u32], start: u32) -> Vec<u32> {
+        let written = |padding: u32| ids.iter().filter(|id| **id != padding).count();
+        let last = self.turned.and_then(|padding| ids.get(written(padding).checked_sub(1)?).copied());
+        std::iter::once(last.unwrap_or(start)).chain(ids.iter().copied()).take(ids.len()).collect()
     }
 
     /// Makes impossible what may not follow `read`, whose first `n_prompt` tokens were given; `is_last`
@@ -112,6 +123,14 @@ impl Decoding {
     }
 }
 
+/// What a family's decoder reads first when no file says so.
+fn default_start(config: &Config) -> Option<u32> {
+    match config.text(&["model_type"])? {
+        "bart" => Some(2),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,6 +145,7 @@ mod tests {
     fn rules_apply_where_they_should() {
         let rules = Decoding {
             start: Some(5),
+            turned: None,
             end: vec![0],
             forced_first: Some(4),
             forced_last: vec![0],

@@ -44,7 +44,8 @@ pub(crate) fn complete<'a>(
             let n_ctx = modality.target().map_or(0, |target| target.n_ctx);
             if let (Some(_), Payload::Text { ids, .. }) = (classes(network), source) {
                 // A classifier reads its input twice: the decoder one token later.
-                let shifted = std::iter::once(start).chain(ids.iter().copied()).take(ids.len().min(n_ctx)).collect();
+                let mut shifted = rules.classified(ids, start);
+                shifted.truncate(n_ctx);
                 return Ok((Cow::Owned(with_ids(input, reader, Side::Decoder, shifted)), None));
             }
             (Side::Decoder, n_ctx, vec![start])
@@ -110,6 +111,12 @@ impl Writer<'_> {
     /// text or a limit.
     fn write(&self, prompt: &[u32], source: Option<&Payload>) -> Result<Written, ModelError> {
         let head = self.head()?;
+        if !self.network.writes_forward() {
+            return Err(input_error(
+                "this model looks at what follows a token too, so it cannot write one token after another",
+                "Give it the whole text",
+            ));
+        }
         let limit = self.plan.max_new_tokens.min(self.n_ctx.saturating_sub(prompt.len()));
         let rules = self.rules;
         let silent = RunPlan { sites: Sites::NONE, ..RunPlan::default() };
@@ -130,7 +137,7 @@ impl Writer<'_> {
             let n = next.len();
             let stream = self.network.decode(&Payload::ids(next), memory.as_ref(), Some(&mut cache), &mut new_run())?;
             cache.n += n;
-            let mut logits = head.logits(&stream, n - 1..n)?.flatten_all()?.to_vec1::<f32>()?;
+            let mut logits = head.logits(&stream, n - 1..n, n - 1)?.flatten_all()?.to_vec1::<f32>()?;
             rules.restrict(&mut logits, &read, prompt.len(), written.ids.len() + 1 == limit);
             let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             if logits.iter().any(|logit| logit.is_nan()) || largest == f32::INFINITY {
