@@ -19,7 +19,10 @@ use std::{
 use clap::{Parser, Subcommand};
 
 use self::open::OpenOptions;
-use crate::model::{Cancelled, LoadError, ModelError, Progress};
+use crate::{
+    figure::order::OrderError,
+    model::{Cancelled, LoadError, ModelError, Progress},
+};
 
 /// What was typed.
 #[derive(Debug, Parser)]
@@ -73,6 +76,15 @@ pub enum CliError {
     Failed(String),
     /// The request made no sense: exit code 2.
     Usage(String),
+}
+
+impl From<OrderError> for CliError {
+    fn from(error: OrderError) -> Self {
+        match error {
+            OrderError::Usage(sentence) => Self::Usage(sentence),
+            OrderError::Failed(sentence) => Self::Failed(sentence),
+        }
+    }
 }
 
 impl From<LoadError> for CliError {

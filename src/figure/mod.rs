@@ -7,13 +7,16 @@ pub mod data;
 pub mod font;
 pub mod list;
 pub mod measure;
+pub mod order;
 pub mod page;
 pub mod palette;
 pub mod path;
 pub mod pen;
+mod view_kind;
 pub mod views;
 pub mod write;
 
 pub use font::{Align, FontSource, Typesetter};
 pub use list::{Figure, Item};
 pub use page::{CaptionKind, Captions, Page, Scene, Sheet, figure};
+pub use view_kind::ViewKind;

@@ -25,9 +25,9 @@ mod settings;
 mod state;
 mod travel;
 mod undo;
-mod view;
 mod writing;
 
+pub use crate::figure::ViewKind;
 pub use command::{Command, Effect, ExportTarget, FilePurpose, HeadStep, QueryStep};
 pub use document::Document;
 pub use download::{Download, DownloadCommand, DownloadStep, SUGGESTIONS};
@@ -44,5 +44,4 @@ pub use settings::{
     PointColor, ScatterOptions, Settings, Smoothing, ViewOptions,
 };
 pub use state::{Notice, NoticeKind, Session};
-pub use view::ViewKind;
 pub use writing::{WritingOptions, can_continue};

@@ -18,9 +18,9 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("figure", &["capture", "analysis", "raster"]),
     ("hub", &[]),
     ("model", &["capture", "analysis", "hub"]),
-    ("export", &["capture", "analysis", "raster"]),
-    ("worker", &["capture", "analysis", "hub", "model", "export"]),
-    ("session", &["capture", "analysis", "worker"]),
+    ("export", &["capture", "analysis", "raster", "figure"]),
+    ("worker", &["capture", "analysis", "raster", "figure", "hub", "model", "export"]),
+    ("session", &["capture", "analysis", "raster", "figure", "worker"]),
     ("cli", &["capture", "analysis", "raster", "figure", "hub", "model", "export", "worker", "session"]),
     ("ui", &["capture", "analysis", "raster", "figure", "export", "worker", "session", "cli"]),
 ];

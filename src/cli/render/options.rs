@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use crate::{
     analysis::{
         edges::EdgeFilter,
-        reading::{Aggregate, LeaveOut, Policy, RowLabels},
+        projection::ProjectionOptions,
+        reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Whose},
     },
-    cli::{CliError, inputs::InputOptions},
+    cli::inputs::InputOptions,
     figure::{
-        CaptionKind, FontSource, Page, page::SIDE_PT, palette::Palette, views::scatter::PointColor, write::SvgText,
+        CaptionKind, FontSource, ViewKind,
+        order::{Each, Order, Paper, Subtrahend},
+        views::scatter::PointColor,
+        write::SvgText,
     },
     ids::StackKind,
     raster::ColorMap,
-    session::ViewKind,
 };
 
 /// Options of `attnscope render`.
@@ -148,8 +151,55 @@ pub enum Theme {
 }
 
 impl RenderOptions {
-    /// Which lines are drawn.
-    pub fn filter(&self) -> EdgeFilter {
+    /// What is asked for, apart from where it comes from and where it goes.
+    pub fn order(&self) -> Order {
+        let flat = |lists: &[Numbers]| -> Vec<usize> { lists.iter().flat_map(|list| list.0.iter().copied()).collect() };
+        let minus = |(layer, head)| Subtrahend { stack: None, layer, head, of: Whose::This };
+        Order {
+            view: self.view,
+            stack: self.stack,
+            layers: flat(&self.layer),
+            heads: flat(&self.head),
+            query: self.query,
+            key: self.key,
+            reading: Reading {
+                leave_out: self.leave_out(),
+                words: self.words,
+                rows: if self.written { RowLabels::Written } else { RowLabels::Read },
+                ..Reading::default()
+            },
+            together: self.aggregate,
+            minus: self.minus.map(minus),
+            filter: self.filter(),
+            projection: ProjectionOptions::default(),
+            color_map: self.colormap,
+            log: self.log,
+            values: self.values,
+            shared_scale: self.shared_scale,
+            smooth: self.smooth,
+            opacity: self.opacity,
+            contour: self.contour,
+            color_by: self.color_by,
+            sheet: self.sheet,
+            each: Each { layer: self.names("{layer}"), head: self.names("{head}") },
+            paper: Paper {
+                dark: self.theme == Theme::Dark,
+                width: self.width,
+                height: self.height,
+                scale: self.scale,
+                caption: self.caption,
+                svg_text: self.svg_text,
+                fonts: self.fonts,
+            },
+        }
+    }
+
+    /// Whether the file's name asks for one file per layer or head.
+    fn names(&self, placeholder: &str) -> bool {
+        self.out.as_ref().is_some_and(|out| out.to_string_lossy().contains(placeholder))
+    }
+
+    fn filter(&self) -> EdgeFilter {
         match (self.top_p, self.top_k, self.threshold) {
             (_, Some(k), _) => EdgeFilter::TopK(k),
             (_, _, Some(least)) => EdgeFilter::Threshold(least),
@@ -158,8 +208,7 @@ impl RenderOptions {
         }
     }
 
-    /// Which keys are left out.
-    pub fn leave_out(&self) -> LeaveOut {
+    fn leave_out(&self) -> LeaveOut {
         let has = |name: &str| self.hide.iter().any(|hidden| hidden == name);
         LeaveOut {
             special: has("special"),
@@ -168,31 +217,6 @@ impl RenderOptions {
             policy: if self.keep_weights { Policy::Hide } else { Policy::Renormalize },
             ..LeaveOut::default()
         }
-    }
-
-    /// What rows are called.
-    pub const fn rows(&self) -> RowLabels {
-        if self.written { RowLabels::Written } else { RowLabels::Read }
-    }
-
-    /// What all figures share.
-    pub fn page(&self) -> Result<Page, CliError> {
-        for (name, side) in [("width", self.width), ("height", self.height)] {
-            if let Some(side) = side.filter(|side| !(SIDE_PT.0..=SIDE_PT.1).contains(side)) {
-                return Err(CliError::Usage(format!(
-                    "a {name} of {side} points makes no figure: give one from {} to {} points, or with a unit such as 8.5cm",
-                    SIDE_PT.0, SIDE_PT.1
-                )));
-            }
-        }
-        Ok(Page {
-            palette: if self.theme == Theme::Light { Palette::LIGHT } else { Palette::DARK },
-            width: self.width,
-            height: self.height,
-            caption: self.caption,
-            title: String::new(),
-            provenance: String::new(),
-        })
     }
 }
 

@@ -6,17 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::{Value, json};
-
-use super::{RenderOptions, options::Theme, scenes::Drawn};
+use super::RenderOptions;
 use crate::{
-    analysis::edges::EdgeFilter,
-    capture::Capture,
     cli::CliError,
     export,
     figure::{
-        self, Figure, Item, Page, Scene, Typesetter,
+        self, Figure,
         data::{DataFormat, Table},
+        order::Order,
         write::FigureFormat,
     },
 };
@@ -68,18 +65,18 @@ impl Target {
     }
 
     /// The file of one figure.
-    pub fn path(&self, drawn: &Drawn) -> PathBuf {
+    pub fn path(&self, layer: Option<usize>, head: Option<usize>) -> PathBuf {
         let number = |number: Option<usize>| number.map_or_else(|| "all".to_owned(), |number| number.to_string());
         let name = self.out.clone().unwrap_or_default().to_string_lossy().into_owned();
-        PathBuf::from(name.replace("{layer}", &number(drawn.layer)).replace("{head}", &number(drawn.head)))
+        PathBuf::from(name.replace("{layer}", &number(layer)).replace("{head}", &number(head)))
     }
 
     /// Whether every figure has a file of its own.
-    pub fn check(&self, drawn: &[Drawn]) -> Result<(), CliError> {
+    pub fn check(&self, drawn: &[figure::order::Drawn]) -> Result<(), CliError> {
         if self.out.is_none() {
             return Ok(());
         }
-        let paths: BTreeSet<PathBuf> = drawn.iter().map(|it| self.path(it)).collect();
+        let paths: BTreeSet<PathBuf> = drawn.iter().map(|it| self.path(it.layer, it.head)).collect();
         if paths.len() < drawn.len() {
             let (n, places) = (drawn.len(), paths.len());
             return Err(CliError::Usage(format!(
@@ -91,20 +88,9 @@ impl Target {
     }
 }
 
-/// Draws a scene and writes it.
-pub fn write(
-    path: &Path,
-    scene: &dyn Scene,
-    page: &Page,
-    heads: Vec<String>,
-    options: &RenderOptions,
-    capture: &Capture,
-    type_: &mut Typesetter,
-) -> Result<(), CliError> {
-    let title = format!("{} of {}, {}", options.view.label(), heads.join(", "), capture.model().name);
-    let mut figure = figure::figure(&Page { title, ..page.clone() }, scene, type_);
-    figure.provenance = provenance(options, capture, &heads, Some((&figure, type_))).to_string();
-    let bytes = format(path)?.bytes(&figure, options.svg_text, options.scale);
+/// Writes a figure.
+pub fn write(path: &Path, figure: &Figure, order: &Order) -> Result<(), CliError> {
+    let bytes = format(path)?.bytes(figure, order.paper.svg_text, order.paper.scale);
     let bytes = bytes.map_err(|error| CliError::Failed(error.to_string()))?;
     export::atomic_write(path, |out| out.write_all(&bytes)).map_err(|error| CliError::Failed(error.to_string()))
 }
@@ -121,66 +107,4 @@ pub fn write_data(path: &Path, table: &Table) -> Result<(), CliError> {
     let format = DataFormat::from_extension(&extension(path)).unwrap_or(DataFormat::Csv);
     export::atomic_write(path, |out| figure::data::write(table, format, out))
         .map_err(|error| CliError::Failed(error.to_string()))
-}
-
-/// Where a file came from.
-pub fn provenance(
-    options: &RenderOptions,
-    capture: &Capture,
-    heads: &[String],
-    figure: Option<(&Figure, &Typesetter)>,
-) -> Value {
-    let (model, input) = (capture.model(), capture.input());
-    let lines = match options.filter() {
-        EdgeFilter::TopP(p) => json!({ "top_p": short(p) }),
-        EdgeFilter::TopK(k) => json!({ "top_k": k }),
-        EdgeFilter::Threshold(least) => json!({ "threshold": short(least) }),
-    };
-    let mut value = json!({
-        "program": concat!("AttnScope ", env!("CARGO_PKG_VERSION")),
-        "view": options.view.name(),
-        "model": { "name": model.name, "family": model.family },
-        "input": { "text": input.text, "text_b": input.text_b, "image": input.image, "target": input.target },
-        "heads": heads,
-        "options": {
-            "lines": lines,
-            "query": options.query,
-            "key": options.key,
-            "aggregate": options.aggregate.map(crate::analysis::reading::Aggregate::name),
-            "minus": options.minus.map(|(layer, head)| format!("L{layer}H{head}")),
-            "hide": options.hide,
-            "renormalized": !options.keep_weights,
-            "words": options.words,
-            "written": options.written,
-            "theme": if options.theme == Theme::Light { "light" } else { "dark" },
-        },
-        "notes": capture.notes(),
-    });
-    if let Some((figure, type_)) = figure {
-        let mut used = BTreeSet::new();
-        faces(&figure.items, &mut used);
-        let fonts: Vec<&str> = used.iter().filter_map(|face| Some(figure.faces.get(*face)?.name())).collect();
-        value["fonts"] = json!(fonts);
-        let missing: Vec<&str> = type_.missing().collect();
-        if !missing.is_empty() {
-            value["characters_without_font"] = json!(missing);
-        }
-    }
-    value
-}
-
-/// A number as it was typed.
-fn short(value: f32) -> Value {
-    value.to_string().parse::<f64>().map_or(Value::Null, |value| json!(value))
-}
-
-/// Which faces some text uses.
-fn faces(items: &[Item], used: &mut BTreeSet<usize>) {
-    for item in items {
-        match item {
-            Item::Text(text) => used.extend(text.runs.iter().map(|run| run.face)),
-            Item::Clip(_, inner) => faces(inner, used),
-            Item::Fill(..) | Item::Lines(_) | Item::Cells(_) => {}
-        }
-    }
 }

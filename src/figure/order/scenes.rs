@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use super::{
-    RenderOptions,
-    choice::{Choice, capitalised, names, names_of, no_picture},
+    Order, OrderError,
+    choice::{Choice, capitalised, names_of, no_picture},
 };
 use crate::{
     analysis::{
-        projection::{self, HeadProjection, ProjectionOptions},
-        reading::{Heads, ReadPattern},
+        projection::{self, HeadProjection},
+        reading::{Captures, Heads, ReadPattern},
     },
-    capture::Capture,
-    cli::CliError,
     figure::{
-        Scene,
+        Scene, ViewKind,
         data::{self, Table},
         list::Sampling,
         views::{
@@ -31,7 +29,6 @@ use crate::{
     },
     ids::{HeadId, StackKind},
     raster::ColorMap,
-    session::ViewKind,
 };
 
 /// One figure to draw.
@@ -53,9 +50,9 @@ pub struct Drawn {
 }
 
 /// Every figure that was asked for.
-pub fn all(options: &RenderOptions, capture: &Capture) -> Result<Vec<Drawn>, CliError> {
-    let choice = Choice::new(options, capture)?;
-    match options.view {
+pub fn all(order: &Order, captures: Captures<'_>) -> Result<Vec<Drawn>, OrderError> {
+    let choice = Choice::new(order, captures)?;
+    match order.view {
         ViewKind::Heads => choice.heads(),
         ViewKind::Heatmap => choice.heatmaps(),
         ViewKind::Image => choice.images(),
@@ -66,7 +63,7 @@ pub fn all(options: &RenderOptions, capture: &Capture) -> Result<Vec<Drawn>, Cli
 
 impl Choice<'_> {
     fn drawn(&self, scene: Box<dyn Scene>, table: Box<dyn Fn() -> Table>, label: String, id: Option<HeadId>) -> Drawn {
-        let view_text = match self.options.view {
+        let view_text = match self.order.view {
             ViewKind::Heads => "Attention lines",
             ViewKind::Heatmap => "Attention patterns (rows: queries, columns: keys)",
             ViewKind::Image => "Attention on the picture",
@@ -76,11 +73,11 @@ impl Choice<'_> {
         Drawn { scene, table, layer: id.map(|id| id.layer), head: id.map(|id| id.head), label, view_text, origin }
     }
 
-    fn heads(&self) -> Result<Vec<Drawn>, CliError> {
-        let filter = self.options.filter();
+    fn heads(&self) -> Result<Vec<Drawn>, OrderError> {
+        let filter = self.order.filter;
         let figure = |heads: Vec<HeadLines>, ids: &[HeadId], id: Option<HeadId>| {
             let subject = self.subject(ids);
-            let label = if self.options.minus.is_some() || id.is_none() { subject.clone() } else { heads_text(ids) };
+            let label = if self.order.minus.is_some() || id.is_none() { subject.clone() } else { heads_text(ids) };
             let scene = HeadsScene { heads, subject, filter, pinned: self.pinned(), origin: self.origin.clone() };
             let lines = scene.heads.clone();
             let table = Box::new(move || data::heads(&lines));
@@ -96,13 +93,11 @@ impl Choice<'_> {
             let lines = HeadLines::new(0, self.subject(&ids), read, filter);
             return Ok(vec![figure(vec![lines], &ids, None)]);
         }
-        let lines = |id: HeadId, name: String| -> Result<HeadLines, CliError> {
+        let lines = |id: HeadId, name: String| -> Result<HeadLines, OrderError> {
             Ok(HeadLines::new(id.head, name, self.read(Heads::One(id))?, filter))
         };
         // One figure per head where files or places on the sheet are asked for by head, else one per layer.
-        if names(self.options, "{head}")
-            || self.options.sheet.is_some() && self.layers.len() == 1 && self.heads.is_none()
-        {
+        if self.order.each.head || self.order.sheet.is_some() && self.layers.len() == 1 && self.heads.is_none() {
             let one = |id: HeadId| Ok(figure(vec![lines(id, format!("Head {}", id.head))?], &[id], Some(id)));
             return self.ids()?.into_iter().map(one).collect();
         }
@@ -119,7 +114,7 @@ impl Choice<'_> {
         self.layers.iter().map(of_layer).collect()
     }
 
-    fn heatmaps(&self) -> Result<Vec<Drawn>, CliError> {
+    fn heatmaps(&self) -> Result<Vec<Drawn>, OrderError> {
         let patterns = self.patterns()?;
         let high = |read: &ReadPattern| if read.signed { read.bound() } else { read.range.1 };
         let shared = patterns.iter().map(|(read, _)| high(read)).fold(0.0, f32::max);
@@ -128,10 +123,10 @@ impl Choice<'_> {
             let scene = HeatmapScene {
                 read: Arc::clone(&read),
                 subject: subject.clone(),
-                map: self.options.colormap.unwrap_or_default(),
-                log: self.options.log,
-                high: self.options.shared_scale.then_some(shared),
-                values: self.options.values,
+                map: self.order.color_map.unwrap_or_default(),
+                log: self.order.log,
+                high: self.order.shared_scale.then_some(shared),
+                values: self.order.values,
                 pinned: self.pinned(),
                 origin: self.origin.clone(),
             };
@@ -140,31 +135,31 @@ impl Choice<'_> {
         Ok(patterns.into_iter().map(figure).collect())
     }
 
-    fn images(&self) -> Result<Vec<Drawn>, CliError> {
+    fn images(&self) -> Result<Vec<Drawn>, OrderError> {
         let Some((image, side)) = self.capture.image().zip(self.capture.picture_side()) else {
             return Err(no_picture(self.capture));
         };
         let picks_patches = self.stack.query_side() == side;
         if self.stack.key_side() != side {
             let message = format!("the {} stack does not attend to the picture: choose another --stack", self.stack);
-            return Err(CliError::Failed(message));
+            return Err(OrderError::Failed(message));
         }
-        if self.options.words {
-            return Err(CliError::Usage("patches are no words: leave out --words".to_owned()));
+        if self.order.reading.words {
+            return Err(OrderError::Usage("patches are no words: leave out --words".to_owned()));
         }
-        let picked = match (self.options.query, self.options.key) {
+        let picked = match (self.order.query, self.order.key) {
             (Some(query), _) => (Subject::Token(query), Role::Query),
             (None, Some(key)) if picks_patches => (Subject::Token(key), Role::Key),
             _ if picks_patches && image.n_prefix > 0 => (Subject::Token(0), Role::Query),
             _ => (Subject::Mean, Role::Query),
         };
-        let partner = self.options.key.filter(|_| picked.1 == Role::Query);
-        let sampling = if self.options.smooth { Sampling::Smooth } else { Sampling::Crisp };
+        let partner = self.order.key.filter(|_| picked.1 == Role::Query);
+        let sampling = if self.order.smooth { Sampling::Smooth } else { Sampling::Crisp };
         let look = OverlayLook {
-            map: self.options.colormap.unwrap_or(ColorMap::Magma),
+            map: self.order.color_map.unwrap_or(ColorMap::Magma),
             sampling,
-            opacity: self.options.opacity,
-            contour: self.options.contour,
+            opacity: self.order.opacity,
+            contour: self.order.contour,
         };
         let figure = |(read, id): (Arc<ReadPattern>, Option<HeadId>)| {
             let subject = self.subject(&read.heads);
@@ -189,23 +184,23 @@ impl Choice<'_> {
         [self.capture.query_tokens(self.stack), self.capture.key_tokens(self.stack)].map(names_of)
     }
 
-    fn plane(&self, id: HeadId) -> Result<HeadProjection, CliError> {
-        let plane = projection::project_head(self.capture, id, ProjectionOptions::default());
-        plane.ok_or_else(|| CliError::Failed(format!("the queries and keys of {} {id} were not recorded", id.stack)))
+    fn plane(&self, id: HeadId) -> Result<HeadProjection, OrderError> {
+        let plane = projection::project_head(self.capture, id, self.order.projection);
+        plane.ok_or_else(|| OrderError::Failed(format!("the queries and keys of {} {id} were not recorded", id.stack)))
     }
 
-    fn not_of_planes(&self) -> Result<(), CliError> {
-        let options = self.options;
-        if options.aggregate.is_some() || options.minus.is_some() || options.words {
-            let view = options.view.name();
+    fn not_of_planes(&self) -> Result<(), OrderError> {
+        let order = self.order;
+        if order.together.is_some() || order.minus.is_some() || order.reading.words {
+            let view = order.view.name();
             let message =
                 format!("{view} shows queries and keys, not patterns: leave out --aggregate, --minus and --words");
-            return Err(CliError::Usage(message));
+            return Err(OrderError::Usage(message));
         }
         Ok(())
     }
 
-    fn scatters(&self) -> Result<Vec<Drawn>, CliError> {
+    fn scatters(&self) -> Result<Vec<Drawn>, OrderError> {
         self.not_of_planes()?;
         let figure = |id: HeadId| {
             let (plane, names) = (self.plane(id)?, self.names());
@@ -214,7 +209,7 @@ impl Choice<'_> {
                 read: self.read(Heads::One(id)).ok(),
                 names: names.clone(),
                 stack: self.stack,
-                color: self.options.color_by,
+                color: self.order.color_by,
                 pinned: self.pinned(),
                 subject: heads_text(&[id]),
                 origin: self.origin.clone(),
@@ -225,13 +220,13 @@ impl Choice<'_> {
         self.ids()?.into_iter().map(figure).collect()
     }
 
-    fn matrix(&self) -> Result<Vec<Drawn>, CliError> {
+    fn matrix(&self) -> Result<Vec<Drawn>, OrderError> {
         self.not_of_planes()?;
         let Some(spec) = self.capture.model().stack(self.stack) else { return Ok(Vec::new()) };
-        let projected = projection::project(self.capture, self.stack, ProjectionOptions::default(), &mut |_, _| true);
+        let projected = projection::project(self.capture, self.stack, self.order.projection, &mut |_, _| true);
         let Some(projection) = projected else {
             let message = format!("the queries and keys of the {} stack were not recorded", self.stack);
-            return Err(CliError::Failed(message));
+            return Err(OrderError::Failed(message));
         };
         let (planes, names) = (projection.heads.clone(), self.names());
         let subject = match self.stack {
@@ -245,7 +240,7 @@ impl Choice<'_> {
                 StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
                 _ => ["Queries", "Keys"],
             },
-            color: self.options.color_by,
+            color: self.order.color_by,
             pinned: self.pinned(),
             subject: subject.clone(),
             origin: self.origin.clone(),

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{RenderOptions, options::Numbers};
+use super::{Order, OrderError, Subtrahend};
 use crate::{
     analysis::{
         attention,
         reading::{self, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, Which, Whose},
     },
     capture::{Capture, Token},
-    cli::CliError,
-    figure::views::{Pinned, heads_text},
+    figure::{
+        ViewKind,
+        views::{Pinned, heads_text},
+    },
     ids::{HeadId, StackKind},
-    session::ViewKind,
 };
 
 /// Characters of the input that a caption quotes.
@@ -21,9 +22,11 @@ const MAX_QUOTED: usize = 240;
 /// What was chosen, checked against what there is.
 pub struct Choice<'a> {
     /// What was asked for.
-    pub options: &'a RenderOptions,
+    pub order: &'a Order,
     /// Where it comes from.
     pub capture: &'a Capture,
+    /// What may be subtracted.
+    pub other: Option<&'a Capture>,
     /// Of which stack.
     pub stack: StackKind,
     /// Which layers; at least one.
@@ -36,37 +39,35 @@ pub struct Choice<'a> {
 
 impl<'a> Choice<'a> {
     /// Checks layers, heads and tokens.
-    pub fn new(options: &'a RenderOptions, capture: &'a Capture) -> Result<Self, CliError> {
-        let stack = stack(options, capture)?;
-        let flat = |lists: &[Numbers]| -> Vec<usize> { lists.iter().flat_map(|list| list.0.iter().copied()).collect() };
-        let mut layers = flat(&options.layer);
-        let many = options.sheet.is_some() || names(options, "{layer}");
+    pub fn new(order: &'a Order, captures: Captures<'a>) -> Result<Self, OrderError> {
+        let Captures { this: capture, other } = captures;
+        let stack = stack(order, capture)?;
+        let mut layers = order.layers.clone();
+        let many = order.sheet.is_some() || order.each.layer;
         let spec = capture.model().stack(stack);
         let n_layers = spec.map_or(0, |spec| spec.layers.len());
         let recorded = |layer: &usize| attention::has_pattern(capture, HeadId { stack, layer: *layer, head: 0 });
         if layers.is_empty() {
             let all = (0..n_layers).filter(recorded);
-            layers = if many || options.view == ViewKind::Matrix { all.collect() } else { all.take(1).collect() };
+            layers = if many || order.view == ViewKind::Matrix { all.collect() } else { all.take(1).collect() };
         }
         if layers.is_empty() {
-            return Err(CliError::Failed(format!("no attention of the {stack} stack was recorded")));
+            return Err(OrderError::Failed(format!("no attention of the {stack} stack was recorded")));
         }
-        let chosen = flat(&options.head);
-        let all_heads = options.view == ViewKind::Heads
-            || options.sheet.is_some()
-            || options.aggregate.is_some()
-            || names(options, "{head}");
+        let chosen = order.heads.clone();
+        let all_heads =
+            order.view == ViewKind::Heads || order.sheet.is_some() || order.together.is_some() || order.each.head;
         let heads = match chosen.is_empty() {
             true if all_heads => None,
             true => Some(vec![0]),
             false => Some(chosen),
         };
-        let choice = Self { options, capture, stack, layers, heads, origin: origin(capture) };
+        let choice = Self { order, other, capture, stack, layers, heads, origin: origin(capture) };
         choice.check()?;
         Ok(choice)
     }
 
-    fn check(&self) -> Result<(), CliError> {
+    fn check(&self) -> Result<(), OrderError> {
         for id in self.ids()? {
             // The reader's own words where there is no such head.
             let layer = self.capture.model().stack(self.stack).and_then(|spec| spec.layers.get(id.layer));
@@ -75,10 +76,10 @@ impl<'a> Choice<'a> {
             }
         }
         let (queries, keys) = (self.capture.query_tokens(self.stack), self.capture.key_tokens(self.stack));
-        for (name, chosen, tokens) in [("query", self.options.query, queries), ("key", self.options.key, keys)] {
+        for (name, chosen, tokens) in [("query", self.order.query, queries), ("key", self.order.key, keys)] {
             if let Some(chosen) = chosen.filter(|chosen| *chosen >= tokens.len()) {
                 let n = tokens.len();
-                return Err(CliError::Failed(format!("there is no {name} {chosen}: there are {n}, counted from 0")));
+                return Err(OrderError::Failed(format!("there is no {name} {chosen}: there are {n}, counted from 0")));
             }
         }
         Ok(())
@@ -92,11 +93,11 @@ impl<'a> Choice<'a> {
     }
 
     /// Every head that was chosen.
-    pub fn ids(&self) -> Result<Vec<HeadId>, CliError> {
+    pub fn ids(&self) -> Result<Vec<HeadId>, OrderError> {
         let n_layers = self.capture.model().stack(self.stack).map_or(0, |spec| spec.layers.len());
         if let Some(layer) = self.layers.iter().find(|layer| **layer >= n_layers) {
             let n = n_layers;
-            return Err(CliError::Failed(format!(
+            return Err(OrderError::Failed(format!(
                 "there is no layer {layer}: the {} stack has {n}, counted from 0",
                 self.stack
             )));
@@ -108,32 +109,26 @@ impl<'a> Choice<'a> {
     }
 
     fn reading(&self, heads: Heads) -> Reading {
-        let minus = self.options.minus.map(|(layer, head)| Minus {
-            heads: Heads::One(HeadId { stack: self.stack, layer, head }),
-            of: Whose::This,
+        let minus = self.order.minus.map(|Subtrahend { stack, layer, head, of }| Minus {
+            heads: Heads::One(HeadId { stack: stack.unwrap_or(self.stack), layer, head }),
+            of,
         });
-        Reading {
-            heads,
-            leave_out: self.options.leave_out(),
-            words: self.options.words,
-            rows: self.options.rows(),
-            minus,
-            ..Reading::default()
-        }
+        Reading { heads, minus, ..self.order.reading.clone() }
     }
 
     /// The pattern of some heads as the options say.
-    pub fn read(&self, heads: Heads) -> Result<Arc<ReadPattern>, CliError> {
-        let read = reading::read(Captures::one(self.capture), &self.reading(heads)).map_err(refused)?;
+    pub fn read(&self, heads: Heads) -> Result<Arc<ReadPattern>, OrderError> {
+        let read =
+            reading::read(Captures { this: self.capture, other: self.other }, &self.reading(heads)).map_err(refused)?;
         if read.cols.groups.iter().all(|group| group.left_out.is_some()) {
-            return Err(CliError::Failed("every key is left out: choose less with --hide".to_owned()));
+            return Err(OrderError::Failed("every key is left out: choose less with --hide".to_owned()));
         }
         Ok(Arc::new(read))
     }
 
     /// All chosen heads taken together.
     pub fn together(&self) -> Option<Heads> {
-        let how = self.options.aggregate?;
+        let how = self.order.together?;
         let layers = Which::These(self.layers.iter().copied().collect());
         let heads = self.heads.as_ref().map_or(Which::All, |heads| Which::These(heads.iter().copied().collect()));
         Some(Heads::Many(Aggregation { stack: self.stack, layers, heads, how }))
@@ -142,23 +137,26 @@ impl<'a> Choice<'a> {
     /// What is drawn, in words.
     pub fn subject(&self, heads: &[HeadId]) -> String {
         let which = heads_text(heads);
-        let which = match self.options.aggregate {
+        let which = match self.order.together {
             Some(how) if heads.len() > 1 => format!("the {} of {which}", how.name()),
             _ => which,
         };
-        match self.options.minus {
-            Some((layer, head)) => format!("{which} minus L{layer}H{head}"),
+        match self.order.minus {
+            Some(Subtrahend { layer, head, of, .. }) => {
+                let of = if of == Whose::Other { " of the other input" } else { "" };
+                format!("{which} minus L{layer}H{head}{of}")
+            }
             None => which,
         }
     }
 
     /// What is held.
     pub const fn pinned(&self) -> Pinned {
-        Pinned { query: self.options.query, key: self.options.key }
+        Pinned { query: self.order.query, key: self.order.key }
     }
 
     /// One pattern per figure: of each head, or of all together.
-    pub fn patterns(&self) -> Result<Vec<(Arc<ReadPattern>, Option<HeadId>)>, CliError> {
+    pub fn patterns(&self) -> Result<Vec<(Arc<ReadPattern>, Option<HeadId>)>, OrderError> {
         if let Some(together) = self.together() {
             return Ok(vec![(self.read(together)?, None)]);
         }
@@ -166,22 +164,21 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Whether the file's name asks for one file per layer or head.
-pub fn names(options: &RenderOptions, placeholder: &str) -> bool {
-    options.out.as_ref().is_some_and(|out| out.to_string_lossy().contains(placeholder))
-}
-
 /// The stack that was asked for, or the one that the view is most about.
-fn stack(options: &RenderOptions, capture: &Capture) -> Result<StackKind, CliError> {
+fn stack(order: &Order, capture: &Capture) -> Result<StackKind, OrderError> {
     let model = capture.model();
-    if let Some(stack) = options.stack {
+    if let Some(stack) = order.stack {
         if model.stack(stack).is_none() {
             let there: Vec<&str> = model.stacks.iter().map(|stack| stack.kind.name()).collect();
-            return Err(CliError::Failed(format!("{} has no {stack} stack: it has {}", model.name, there.join(", "))));
+            return Err(OrderError::Failed(format!(
+                "{} has no {stack} stack: it has {}",
+                model.name,
+                there.join(", ")
+            )));
         }
         return Ok(stack);
     }
-    if options.view == ViewKind::Image {
+    if order.view == ViewKind::Image {
         let side = capture.picture_side().ok_or_else(|| no_picture(capture))?;
         let attends = [StackKind::Cross, StackKind::SelfAttention, StackKind::Vision, StackKind::Encoder];
         let found = attends.into_iter().find(|stack| model.stack(*stack).is_some() && stack.key_side() == side);
@@ -191,19 +188,19 @@ fn stack(options: &RenderOptions, capture: &Capture) -> Result<StackKind, CliErr
     let cross = model.stack(StackKind::Cross).map(|stack| stack.kind);
     cross
         .or_else(|| model.stacks.first().map(|stack| stack.kind))
-        .ok_or_else(|| CliError::Failed("there is nothing to draw: the capture has no attention".to_owned()))
+        .ok_or_else(|| OrderError::Failed("there is nothing to draw: the capture has no attention".to_owned()))
 }
 
 /// Why there is no Image view.
-pub fn no_picture(capture: &Capture) -> CliError {
+pub fn no_picture(capture: &Capture) -> OrderError {
     let name = &capture.model().name;
-    CliError::Failed(format!(
+    OrderError::Failed(format!(
         "{name} saw no picture, so there is nothing to lay attention over: choose heads, heatmap, scatter or matrix"
     ))
 }
 
-fn refused(refusal: reading::Refusal) -> CliError {
-    CliError::Failed(refusal.to_string())
+fn refused(refusal: reading::Refusal) -> OrderError {
+    OrderError::Failed(refusal.to_string())
 }
 
 /// What a person reads for each token; its position where it has no text.

@@ -1,0 +1,146 @@
+//! From scenes to figures and files.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{Captions, Drawn, Order, OrderError, Page, Sheet, Typesetter};
+use crate::{
+    analysis::{
+        edges::EdgeFilter,
+        reading::{LeaveOut, Policy, RowLabels},
+    },
+    capture::Capture,
+    figure::{self, Figure, Item, Scene},
+};
+
+/// A figure, with which layer and head it is of where it is one.
+pub struct Drawing {
+    /// The figure.
+    pub figure: Figure,
+    /// Which layer, where it is one.
+    pub layer: Option<usize>,
+    /// Which head, where it is one.
+    pub head: Option<usize>,
+}
+
+/// Draws everything: one figure each, or one sheet.
+///
+/// # Errors
+/// When the paper makes no figure, or the sheet has too few places.
+pub fn draw(
+    mut drawn: Vec<Drawn>,
+    order: &Order,
+    capture: &Capture,
+    type_: &mut Typesetter,
+) -> Result<Vec<Drawing>, OrderError> {
+    let page = order.paper.page()?;
+    let Some([n_cols, n_rows]) = order.sheet else {
+        let one = |it: &Drawn| Drawing {
+            figure: finished(&*it.scene, &page, std::slice::from_ref(&it.label), order, capture, type_),
+            layer: it.layer,
+            head: it.head,
+        };
+        return Ok(drawn.iter().map(one).collect());
+    };
+    if drawn.len() > n_cols * n_rows {
+        let (n, room) = (drawn.len(), n_cols * n_rows);
+        return Err(OrderError::Usage(format!(
+            "{n} figures do not fit on a sheet of {n_cols}x{n_rows}, which has room for {room}: name fewer with --layer \
+             and --head, or choose a larger sheet"
+        )));
+    }
+    let captions = sheet_captions(&drawn);
+    let heads: Vec<String> = drawn.iter().map(|it| it.label.clone()).collect();
+    let scenes = drawn.drain(..).map(|it| (it.label, it.scene)).collect();
+    let sheet = Sheet { scenes, n_cols, captions };
+    Ok(vec![Drawing { figure: finished(&sheet, &page, &heads, order, capture, type_), layer: None, head: None }])
+}
+
+fn finished(
+    scene: &dyn Scene,
+    page: &Page,
+    heads: &[String],
+    order: &Order,
+    capture: &Capture,
+    type_: &mut Typesetter,
+) -> Figure {
+    let title = format!("{} of {}, {}", order.view.label(), heads.join(", "), capture.model().name);
+    let mut figure = figure::figure(&Page { title, ..page.clone() }, scene, type_);
+    figure.provenance = provenance(order, capture, heads, Some((&figure, type_))).to_string();
+    figure
+}
+
+/// What is said below several scenes: of which heads, and what holds for all.
+fn sheet_captions(drawn: &[Drawn]) -> Captions {
+    let (Some(first), Some(last)) = (drawn.first(), drawn.last()) else { return Captions::default() };
+    let which = if drawn.len() == 1 { first.label.clone() } else { format!("{} to {}", first.label, last.label) };
+    let origin = &first.origin;
+    Captions {
+        short: format!("{}: {which}.", first.view_text),
+        full: format!("{}: {which}. {origin}.", first.view_text),
+    }
+}
+
+/// Where a file came from.
+pub fn provenance(order: &Order, capture: &Capture, heads: &[String], figure: Option<(&Figure, &Typesetter)>) -> Value {
+    let (model, input) = (capture.model(), capture.input());
+    let lines = match order.filter {
+        EdgeFilter::TopP(p) => json!({ "top_p": short(p) }),
+        EdgeFilter::TopK(k) => json!({ "top_k": k }),
+        EdgeFilter::Threshold(least) => json!({ "threshold": short(least) }),
+    };
+    let mut value = json!({
+        "program": concat!("AttnScope ", env!("CARGO_PKG_VERSION")),
+        "view": order.view.name(),
+        "model": { "name": model.name, "family": model.family },
+        "input": { "text": input.text, "text_b": input.text_b, "image": input.image, "target": input.target },
+        "heads": heads,
+        "options": {
+            "lines": lines,
+            "query": order.query,
+            "key": order.key,
+            "aggregate": order.together.map(crate::analysis::reading::Aggregate::name),
+            "minus": order.minus.map(|minus| format!("L{}H{}", minus.layer, minus.head)),
+            "hide": left_out(&order.reading.leave_out),
+            "renormalized": order.reading.leave_out.policy == Policy::Renormalize,
+            "words": order.reading.words,
+            "written": order.reading.rows == RowLabels::Written,
+            "theme": if order.paper.dark { "dark" } else { "light" },
+        },
+        "notes": capture.notes(),
+    });
+    if let Some((figure, type_)) = figure {
+        let mut used = BTreeSet::new();
+        faces(&figure.items, &mut used);
+        let fonts: Vec<&str> = used.iter().filter_map(|face| Some(figure.faces.get(*face)?.name())).collect();
+        value["fonts"] = json!(fonts);
+        let missing: Vec<&str> = type_.missing().collect();
+        if !missing.is_empty() {
+            value["characters_without_font"] = json!(missing);
+        }
+    }
+    value
+}
+
+/// A number as it was typed.
+fn short(value: f32) -> Value {
+    value.to_string().parse::<f64>().map_or(Value::Null, |value| json!(value))
+}
+
+/// Which faces some text uses.
+fn faces(items: &[Item], used: &mut BTreeSet<usize>) {
+    for item in items {
+        match item {
+            Item::Text(text) => used.extend(text.runs.iter().map(|run| run.face)),
+            Item::Clip(_, inner) => faces(inner, used),
+            Item::Fill(..) | Item::Lines(_) | Item::Cells(_) => {}
+        }
+    }
+}
+
+/// What is left out, by name.
+fn left_out(choice: &LeaveOut) -> Vec<&'static str> {
+    let all = [(choice.special, "special"), (choice.first, "first"), (choice.punctuation, "punctuation")];
+    all.into_iter().filter(|(out, _)| *out).map(|(_, name)| name).collect()
+}

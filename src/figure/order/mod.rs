@@ -1,0 +1,193 @@
+//! From what a person asks for to figures and numbers: the same for the window and for the command line.
+
+mod choice;
+mod files;
+mod scenes;
+
+use crate::{
+    analysis::{
+        edges::EdgeFilter,
+        projection::ProjectionOptions,
+        reading::{Aggregate, Captures, Reading, Whose},
+    },
+    ids::StackKind,
+    raster::ColorMap,
+};
+
+use super::{
+    CaptionKind, Captions, FontSource, Page, Sheet, Typesetter, ViewKind,
+    data::Table,
+    page::SIDE_PT,
+    palette::Palette,
+    views::scatter::PointColor,
+    write::{SvgText, WriteError},
+};
+
+pub use files::{Drawing, draw, provenance};
+pub use scenes::{Drawn, all};
+
+/// What is to be drawn of a capture, and how. The numbers behind it are those that are drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Order {
+    /// The view.
+    pub view: ViewKind,
+    /// The stack; the one that the view is most about when not given.
+    pub stack: Option<StackKind>,
+    /// Layers; what suits the view when empty.
+    pub layers: Vec<usize>,
+    /// Heads of each layer; what suits the view when empty.
+    pub heads: Vec<usize>,
+    /// The query token that is held.
+    pub query: Option<usize>,
+    /// The key token that is held.
+    pub key: Option<usize>,
+    /// What is left out, merged and how rows are called; which heads it is of is said above.
+    pub reading: Reading,
+    /// All heads taken together.
+    pub together: Option<Aggregate>,
+    /// What is subtracted.
+    pub minus: Option<Subtrahend>,
+    /// Which lines are drawn.
+    pub filter: EdgeFilter,
+    /// Normalisation of the joint space.
+    pub projection: ProjectionOptions,
+    /// Colours of weights; what suits the view when not given.
+    pub color_map: Option<ColorMap>,
+    /// Whether weights map to colours logarithmically.
+    pub log: bool,
+    /// Whether weights stand in their cells.
+    pub values: bool,
+    /// Whether all heatmaps share one scale.
+    pub shared_scale: bool,
+    /// Whether the overlay is interpolated between patches.
+    pub smooth: bool,
+    /// Opacity of the overlay, `0..=1`.
+    pub opacity: f32,
+    /// Outline of the patches that hold this fraction of the mass.
+    pub contour: Option<f32>,
+    /// What the colour of a point means.
+    pub color_by: PointColor,
+    /// Columns and rows of a sheet that holds all figures.
+    pub sheet: Option<[usize; 2]>,
+    /// Of what there is a figure each.
+    pub each: Each,
+    /// The paper.
+    pub paper: Paper,
+}
+
+/// A head that is subtracted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subtrahend {
+    /// Its stack; the one that is drawn when not given.
+    pub stack: Option<StackKind>,
+    /// Its layer.
+    pub layer: usize,
+    /// Its number in the layer.
+    pub head: usize,
+    /// Of which capture.
+    pub of: Whose,
+}
+
+/// Of what there is a figure each, where there are several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Each {
+    /// Of every layer.
+    pub layer: bool,
+    /// Of every head.
+    pub head: bool,
+}
+
+/// Size and look of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paper {
+    /// Light text on a dark ground instead of dark on light.
+    pub dark: bool,
+    /// In points; what suits the scene when not given.
+    pub width: Option<f32>,
+    /// In points; what suits the scene when not given.
+    pub height: Option<f32>,
+    /// Pixels per point of a PNG.
+    pub scale: f32,
+    /// How much is said below.
+    pub caption: CaptionKind,
+    /// How an SVG holds its text.
+    pub svg_text: SvgText,
+    /// Where faces come from.
+    pub fonts: FontSource,
+}
+
+impl Default for Paper {
+    fn default() -> Self {
+        Self {
+            dark: false,
+            width: None,
+            height: None,
+            scale: Self::SCALE,
+            caption: CaptionKind::default(),
+            svg_text: SvgText::default(),
+            fonts: FontSource::default(),
+        }
+    }
+}
+
+impl Paper {
+    /// Pixels per point of a PNG when nothing else is said: 288 to the inch.
+    pub const SCALE: f32 = 4.0;
+
+    /// The page.
+    ///
+    /// # Errors
+    /// When a side makes no figure.
+    pub fn page(&self) -> Result<Page, OrderError> {
+        for (name, side) in [("width", self.width), ("height", self.height)] {
+            if let Some(side) = side.filter(|side| !(SIDE_PT.0..=SIDE_PT.1).contains(side)) {
+                return Err(OrderError::Usage(format!(
+                    "a {name} of {side} points makes no figure: give one from {} to {} points, or with a unit such as 8.5cm",
+                    SIDE_PT.0, SIDE_PT.1
+                )));
+            }
+        }
+        Ok(Page {
+            palette: if self.dark { Palette::DARK } else { Palette::LIGHT },
+            width: self.width,
+            height: self.height,
+            caption: self.caption,
+            title: String::new(),
+            provenance: String::new(),
+        })
+    }
+}
+
+/// Why nothing can be drawn. Displays as one clause for the user.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OrderError {
+    /// The order makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// There is nothing like that in the capture, or it cannot be drawn.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<WriteError> for OrderError {
+    fn from(error: WriteError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// The numbers of all figures, one after the other.
+///
+/// # Errors
+/// When nothing is drawn.
+pub fn table(drawn: &[Drawn], order: &Order, captures: Captures<'_>) -> Result<Table, OrderError> {
+    let mut table = Table::default();
+    for it in drawn {
+        table.append((it.table)());
+    }
+    let heads: Vec<String> = drawn.iter().map(|it| it.label.clone()).collect();
+    table.provenance = provenance(order, captures.this, &heads, None).to_string();
+    if table.is_empty() {
+        return Err(OrderError::Failed("nothing is drawn, so there are no numbers to write".to_owned()));
+    }
+    Ok(table)
+}
