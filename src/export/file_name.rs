@@ -7,10 +7,10 @@ const MAX_INPUT: usize = 24;
 /// How much of the model a name quotes, in characters.
 const MAX_MODEL: usize = 40;
 
-/// A PNG's name such as `demo-gpt_once-upon-a-time_L2H3_heads.png`: ASCII letters, digits, `-` and `_` only.
+/// A name such as `demo-gpt_once-upon-a-time_L2H3_heads.png`: ASCII letters, digits, `-` and `_` only.
 ///
 /// Left out are an empty `input`, a missing `head` and the stack of a model that has only one.
-pub fn default_file_name(model: &str, input: &str, head: Option<HeadId>, view: &str) -> String {
+pub fn default_file_name(model: &str, input: &str, head: Option<HeadId>, view: &str, extension: &str) -> String {
     let model = slug(model, MAX_MODEL);
     let mut parts = vec![if model.is_empty() { "attention".to_owned() } else { model }, slug(input, MAX_INPUT)];
     if let Some(head) = head {
@@ -21,7 +21,7 @@ pub fn default_file_name(model: &str, input: &str, head: Option<HeadId>, view: &
     }
     parts.push(slug(view, MAX_MODEL));
     parts.retain(|part| !part.is_empty());
-    parts.join("_") + ".png"
+    format!("{}.{extension}", parts.join("_"))
 }
 
 /// Runs of anything but ASCII letters and digits become one `-`; at most `max` characters, cut after a word

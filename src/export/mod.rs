@@ -3,15 +3,17 @@
 //! Called on the worker or from the command line, never while a frame is drawn.
 
 mod atomic;
+mod figures;
 mod file_name;
 mod png_file;
 
 use std::{io, path::PathBuf, sync::Arc};
 
 pub use atomic::atomic_write;
+pub use figures::{FigureRequest, Preview};
 pub use file_name::default_file_name;
 
-use crate::capture::RgbaBuffer;
+use crate::{capture::RgbaBuffer, figure::order::OrderError};
 
 /// A file to write on the worker.
 #[derive(Clone, Debug)]
@@ -23,6 +25,13 @@ pub enum ExportRequest {
         /// `(keyword, text)` chunks: model, input, selection, version.
         metadata: Vec<(String, String)>,
         /// Where to.
+        path: PathBuf,
+    },
+    /// Figures, or the numbers behind them.
+    Figures {
+        /// What of what.
+        figure: FigureRequest,
+        /// Where to; its ending says what kind of file.
         path: PathBuf,
     },
 }
@@ -52,6 +61,12 @@ pub enum ExportError {
         /// Bytes of pixel data.
         n_bytes: usize,
     },
+    /// Nothing can be drawn.
+    #[error(transparent)]
+    Order(#[from] OrderError),
+    /// A file name whose ending is no kind of figure or table.
+    #[error("The name has to end in .svg, .pdf, .png, .csv, .json, .npz or .safetensors: {}", .0.display())]
+    UnknownKind(PathBuf),
     /// Anything else the system reports.
     #[error("The file could not be written ({source}): {}", path.display())]
     Io {
@@ -73,5 +88,6 @@ pub fn write(request: &ExportRequest) -> Result<PathBuf, ExportError> {
             atomic_write(path, |out| png_file::encode(pixels, metadata, out))?;
             Ok(path.clone())
         }
+        ExportRequest::Figures { figure, path } => figure.write(path),
     }
 }

@@ -18,6 +18,7 @@ const DEFAULT_SAMPLE: &str = "chelsea";
 enum Waiting {
     Download,
     Export,
+    Figure,
     Load(DocumentId),
     Run(DocumentId),
     Project(PaneId),
@@ -34,6 +35,7 @@ impl Session {
                 self.on_export_event(job, kind);
                 Vec::new()
             }
+            Some(Waiting::Figure) => self.on_figure_event(kind),
             Some(Waiting::Load(document)) => self.on_load_event(document, job, kind),
             Some(Waiting::Run(document)) => {
                 self.on_run_event(document, kind);
@@ -47,6 +49,7 @@ impl Session {
         };
         effects.extend(self.forget_models());
         effects.extend(self.project_if_needed());
+        effects.extend(self.preview_if_needed());
         effects
     }
 
@@ -58,6 +61,8 @@ impl Session {
             Some(Waiting::Download)
         } else if self.exports_pending.contains(&job) {
             Some(Waiting::Export)
+        } else if self.is_figure_job(job) {
+            Some(Waiting::Figure)
         } else if let Some(id) = document(|document| document.model.job()) {
             Some(Waiting::Load(id))
         } else if let Some(id) = document(|document| document.capture.job()) {

@@ -35,6 +35,7 @@ impl Session {
         self.remember(places);
         effects.extend(self.forget_models());
         effects.extend(self.project_if_needed());
+        effects.extend(self.preview_if_needed());
         effects
     }
 
@@ -108,8 +109,8 @@ impl Session {
             }
             Command::Pick(purpose) => return vec![Effect::Pick(purpose)],
             Command::Download(command) => return self.on_download_command(command),
-            Command::Export(target) => return vec![Effect::Capture(target)],
-            Command::CopyView => return vec![Effect::CopyView],
+            Command::SaveScreenshot => return vec![Effect::Screenshot],
+            Command::Figure(command) => return self.on_figure_command(command),
             Command::DismissNotice(id) => self.notices.retain(|notice| notice.id != id),
             Command::Notify(failure) => self.notify(super::NoticeKind::Error, failure),
             selecting => self.change_selection(selecting),
@@ -191,6 +192,7 @@ impl Session {
                 }
             }
             Lane::Export => self.exports_pending.clear(),
+            Lane::Draw => self.figures.preview.cancel(),
         }
         effects
     }

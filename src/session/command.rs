@@ -1,9 +1,11 @@
 //! What the user can ask for, and what the outside world is asked to do about it.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
-use super::{Appearance, DownloadCommand, Focus, HeadRef, Split, ViewKind, ViewOptions, WritingOptions};
+use super::{Appearance, DownloadCommand, FigureCommand, Focus, HeadRef, Split, ViewKind, ViewOptions, WritingOptions};
 use crate::{
+    capture::RgbaBuffer,
+    export::FigureRequest,
     ids::{DocumentId, HeadId, JobId, StackKind},
     worker::{ImageSource, Lane, ModelSource, Request},
 };
@@ -112,10 +114,10 @@ pub enum Command {
     Pick(FilePurpose),
     /// Download a model, or something on the way there.
     Download(DownloadCommand),
-    /// Save a picture of the window or the view: asks where, then writes.
-    Export(ExportTarget),
-    /// Put a picture of the view on the clipboard.
-    CopyView,
+    /// Save a picture of the window: asks where, then writes.
+    SaveScreenshot,
+    /// Save or copy a figure, or something on the way there.
+    Figure(FigureCommand),
     /// Forget a message.
     DismissNotice(u64),
     /// Tell the user something that the window found out (an unreadable text file, say).
@@ -144,15 +146,6 @@ pub enum QueryStep {
     Next,
 }
 
-/// What a picture shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExportTarget {
-    /// The whole window.
-    Window,
-    /// The current view alone.
-    View,
-}
-
 /// Why a file is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilePurpose {
@@ -171,10 +164,21 @@ pub enum Effect {
     Cancel(Lane),
     /// Show a file dialog; the choice comes back as [`Command::OpenPaths`].
     Pick(FilePurpose),
-    /// Take a picture of the window or the view and ask where to save it.
-    Capture(ExportTarget),
-    /// Take a picture of the view for the clipboard.
-    CopyView,
+    /// Take a picture of the window and ask where to save it.
+    Screenshot,
+    /// Ask where to save a figure, then write it.
+    SaveFigure {
+        /// What of what.
+        figure: FigureRequest,
+        /// The name to propose.
+        name: String,
+        /// The ending of a name that is given without a known one.
+        extension: &'static str,
+    },
+    /// Put a picture on the clipboard.
+    CopyPicture(Arc<RgbaBuffer>),
+    /// Put a text on the clipboard.
+    CopyText(String),
     /// Read a text file; it comes back as [`Command::OpenText`] or [`Command::Notify`].
     ReadText(PathBuf),
 }

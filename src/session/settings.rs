@@ -20,6 +20,8 @@ pub struct Settings {
     pub views: ViewOptions,
     /// How the model writes.
     pub writing: super::WritingOptions,
+    /// How figures are saved.
+    pub figures: super::FigureOptions,
 }
 
 impl Settings {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Document, Download, Experiment, Pane, Panes, PendingSelection, Settings};
+use super::{Document, Download, Experiment, FigureDialog, Pane, Panes, PendingSelection, Settings};
 use crate::{
     ids::{DocumentId, JobId, ModelId, PaneId},
     worker::Failure,
@@ -20,6 +20,8 @@ pub struct Session {
     pub panes: Panes,
     /// The download of a model.
     pub download: Download,
+    /// The export dialog.
+    pub figures: FigureDialog,
     /// Files being written.
     pub exports_pending: Vec<JobId>,
     /// What is remembered between runs.
@@ -79,6 +81,7 @@ impl Session {
             documents: vec![Document::new(id, experiment)],
             panes: Panes::new(id, settings.views.clone()),
             download: Download::default(),
+            figures: FigureDialog::default(),
             exports_pending: Vec::new(),
             settings,
             notices: Vec::new(),

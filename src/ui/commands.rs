@@ -5,7 +5,7 @@
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 
 use crate::session::{
-    Appearance, Command, DownloadCommand, ExportTarget, FilePurpose, HeadStep, QueryStep, Split, ViewKind,
+    Appearance, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, QueryStep, Split, ViewKind,
 };
 
 /// Something a button or a key does.
@@ -69,11 +69,11 @@ pub enum UiCommand {
     Detach,
     /// Put the cursor into the token search.
     FindToken,
-    /// Save a picture of the view.
+    /// Save the figure, or its numbers.
     ExportView,
     /// Save a picture of the window.
     ExportWindow,
-    /// Put a picture of the view on the clipboard.
+    /// Put the figure on the clipboard.
     CopyView,
     /// Light or dark.
     ToggleTheme,
@@ -177,9 +177,9 @@ impl UiCommand {
             Self::ToggleLink => "Link pane",
             Self::Detach => "Own copy for this pane",
             Self::FindToken => "Find token",
-            Self::ExportView => "Export view…",
+            Self::ExportView => "Export…",
             Self::ExportWindow => "Save screenshot…",
-            Self::CopyView => "Copy view",
+            Self::CopyView => "Copy figure",
             Self::ToggleTheme => "Light or dark",
             Self::ToggleExamples => "Examples",
             Self::Gallery => "All examples…",
@@ -225,9 +225,9 @@ impl UiCommand {
             Self::ToggleLink => "Let the active pane follow the others, or not",
             Self::Detach => "A copy that can get another input or another model, to compare the two",
             Self::FindToken => "Find a token by its text and pin it",
-            Self::ExportView => "Save a picture of the view in the centre as PNG",
+            Self::ExportView => "Save the figure of the active pane as SVG, PDF or PNG, or its numbers",
             Self::ExportWindow => "Save a picture of the whole window as PNG",
-            Self::CopyView => "Put a picture of the view in the centre on the clipboard",
+            Self::CopyView => "Put the figure of the active pane on the clipboard as a picture",
             Self::ToggleTheme => "Switch between the light and the dark appearance",
             Self::ToggleExamples => "Show or hide the strip of examples",
             Self::Gallery => "Choose among all examples",
@@ -335,9 +335,9 @@ impl UiCommand {
             Self::NextPane => Command::NextPane,
             Self::ToggleLink => Command::ToggleLink,
             Self::Detach => Command::Detach,
-            Self::ExportView => Command::Export(ExportTarget::View),
-            Self::ExportWindow => Command::Export(ExportTarget::Window),
-            Self::CopyView => Command::CopyView,
+            Self::ExportView => Command::Figure(FigureCommand::Open),
+            Self::ExportWindow => Command::SaveScreenshot,
+            Self::CopyView => Command::Figure(FigureCommand::CopyPng),
             Self::PreviousExample => Command::PreviousExample,
             Self::NextExample => Command::NextExample,
             Self::Cancel

@@ -41,7 +41,7 @@ pub trait Desktop {
     /// Shows a dialog to choose files or a folder.
     fn pick(&mut self, purpose: FilePurpose) -> Choice;
     /// Shows a dialog to choose where to save.
-    fn save(&mut self, default_name: &str) -> Choice;
+    fn save(&mut self, default_name: &str, extension: &str) -> Choice;
     /// Takes a picture of the window when the next frame has been drawn.
     fn screenshot(&mut self, ctx: &egui::Context, done: ScreenshotFn);
 }
@@ -71,9 +71,9 @@ impl Desktop for NativeDesktop {
         }
     }
 
-    fn save(&mut self, default_name: &str) -> Choice {
-        let dialog = rfd::AsyncFileDialog::new().set_title("Save picture").set_file_name(default_name);
-        let answer = dialog.add_filter("PNG picture", &["png"]).save_file();
+    fn save(&mut self, default_name: &str, extension: &str) -> Choice {
+        let dialog = rfd::AsyncFileDialog::new().set_title("Save").set_file_name(default_name);
+        let answer = dialog.add_filter(extension.to_uppercase(), &[extension]).save_file();
         Box::pin(async { answer.await.map(|file| vec![file.path().to_owned()]) })
     }
 
@@ -138,14 +138,14 @@ impl Shell {
         });
     }
 
-    /// Asks where to save picture number `picture`.
-    pub fn save(&mut self, picture: u64, default_name: &str) {
+    /// Asks where to save number `picture`; a name without a known ending gets `extension`.
+    pub fn save(&mut self, picture: u64, default_name: &str, extension: &'static str) {
         self.dialog_open = true;
-        let choice = self.desktop.save(default_name);
-        let advice = "Copy the view to the clipboard instead, or use `attnscope open … --screenshot FILE`";
+        let choice = self.desktop.save(default_name, extension);
+        let advice = "Copy it to the clipboard instead, or use `attnscope render … --out FILE`";
         self.spawn("save-dialog", move || match wait_for(choice) {
             Answer::Chosen(paths) => match paths.into_iter().next() {
-                Some(path) => ShellEvent::SaveTo(picture, with_png_extension(path)),
+                Some(path) => ShellEvent::SaveTo(picture, with_extension(path, extension)),
                 None => ShellEvent::Dismissed(Some(picture)),
             },
             Answer::Closed => ShellEvent::Dismissed(Some(picture)),
@@ -214,12 +214,18 @@ fn no_dialog(advice: &str) -> Failure {
     }
 }
 
-fn with_png_extension(path: PathBuf) -> PathBuf {
-    match path.extension() {
-        Some(extension) if extension.eq_ignore_ascii_case("png") => path,
+/// Kinds of file that can be chosen by typing their ending.
+const KINDS: [&str; 7] = ["svg", "pdf", "png", "csv", "json", "npz", "safetensors"];
+
+/// The ending that was typed is obeyed where it is one of ours. A screenshot is always a PNG.
+fn with_extension(path: PathBuf, extension: &str) -> PathBuf {
+    let typed = path.extension().and_then(|typed| typed.to_str()).map(str::to_lowercase);
+    match typed {
+        Some(typed) if typed == extension || extension != "png" && KINDS.contains(&typed.as_str()) => path,
         _ => {
             let mut name = path.into_os_string();
-            name.push(".png");
+            name.push(".");
+            name.push(extension);
             name.into()
         }
     }
@@ -296,8 +302,9 @@ mod tests {
     }
 
     #[test]
-    fn pictures_get_the_extension_of_their_format() {
-        assert_eq!(with_png_extension("a/b.PNG".into()), PathBuf::from("a/b.PNG"));
-        assert_eq!(with_png_extension("a/L0H1.view".into()), PathBuf::from("a/L0H1.view.png"));
+    fn a_known_ending_is_obeyed_and_another_completed() {
+        assert_eq!(with_extension("a/b.PNG".into(), "png"), PathBuf::from("a/b.PNG"));
+        assert_eq!(with_extension("a/b.pdf".into(), "svg"), PathBuf::from("a/b.pdf"));
+        assert_eq!(with_extension("a/L0H1.view".into(), "svg"), PathBuf::from("a/L0H1.view.svg"));
     }
 }

@@ -3,13 +3,12 @@
 use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
-    AnalysisEngine, EventKind, Failure, Generation, HubEngine, Input, JobControl, LoadedModel, ModelSource, Progress,
+    AnalysisEngine, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel, ModelSource, Progress,
     Request, Stage, Stop, capture_file, thread::Engine,
 };
 use crate::{
     analysis::projection::{self, ProjectionOptions},
     capture::Capture,
-    export,
     ids::{ModelId, StackKind},
     model::{self, LoadError, Model, ModelFiles, RunPlan, locate},
 };
@@ -158,10 +157,7 @@ impl Engine for ModelEngine {
             // Whoever has only this thread gets the same answers.
             Request::Read(_) => AnalysisEngine::default().answer(request, control),
             Request::PlanDownload(_) | Request::Download(_) => HubEngine::default().answer(request, control),
-            Request::Export(request) => match export::write(&request) {
-                Ok(path) => Ok(EventKind::Exported(path)),
-                Err(error) => Err(Stop::Failed(Failure { summary: error.to_string(), details: String::new() })),
-            },
+            Request::Export(_) | Request::Draw { .. } => FileEngine.answer(request, control),
         }
     }
 }

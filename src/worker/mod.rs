@@ -1,5 +1,5 @@
-//! The background threads and their protocol: one named thread that owns the model, one for
-//! downloads and one that reads captures, closed enums of requests and events, cooperative cancellation, and a boundary that turns a
+//! The background threads and their protocol: one named thread that owns the models, one
+//! for downloads, one that draws and writes files and one that reads captures, closed enums of requests and events, cooperative cancellation, and a boundary that turns a
 //! panic into a message.
 //!
 //! No egui here, and candle only through [`crate::model`].
@@ -7,6 +7,7 @@
 mod analyst;
 mod capture_file;
 mod engine;
+mod files;
 mod hub;
 mod protocol;
 mod queue;
@@ -15,9 +16,10 @@ mod workers;
 
 pub use analyst::{AnalysisEngine, Analyst};
 pub use engine::ModelEngine;
+pub use files::FileEngine;
 pub use hub::HubEngine;
 pub use protocol::{
-    CaptureFile, Choice, Event, EventKind, Failure, Generation, ImageSource, Input, KnownModel, Lane, LoadedModel,
+    CaptureFile, Choice, DrawFor, Drawn, Event, EventKind, Failure, Generation, ImageSource, Input, KnownModel, Lane, LoadedModel,
     ModelSource, Plan, PlannedFile, Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,
 };
 pub use thread::{Engine, JobControl, Stop, Wake, Worker};

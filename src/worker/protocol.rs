@@ -7,8 +7,8 @@ use crate::{
         projection::{Projection, ProjectionOptions},
         reading::store::{Answer, Key, Want},
     },
-    capture::Capture,
-    export::ExportRequest,
+    capture::{Capture, RgbaBuffer},
+    export::{ExportRequest, FigureRequest, Preview},
     ids::{DocumentId, JobId, ModelId, PaneId, StackKind},
     model::audit::Audit,
     spec::ModelSpec,
@@ -62,6 +62,13 @@ pub enum Request {
     Read(Vec<Want>),
     /// Write a file.
     Export(ExportRequest),
+    /// Draw a figure.
+    Draw {
+        /// What of what.
+        figure: FigureRequest,
+        /// What for.
+        purpose: DrawFor,
+    },
     /// List the models in the local Hugging Face cache.
     ListCached,
     /// Ask the hub which files a model consists of and how large they are.
@@ -83,6 +90,8 @@ pub enum Lane {
     Analysis,
     /// Writing files.
     Export,
+    /// Drawing a figure that is not written.
+    Draw,
     /// Dropping models.
     Forget,
     /// Listing models.
@@ -108,6 +117,7 @@ impl Request {
             Self::Forget(_) => Lane::Forget,
             Self::Read(_) => Lane::Analysis,
             Self::Export(_) => Lane::Export,
+            Self::Draw { .. } => Lane::Draw,
             Self::ListCached => Lane::Catalog,
             Self::PlanDownload(_) | Self::Download(_) => Lane::Download,
         }
@@ -153,6 +163,8 @@ pub enum EventKind {
     Found(Box<Key>, Answer),
     /// That was the last one.
     FoundAll,
+    /// A figure was drawn.
+    Drawn(Drawn),
     /// A file was written.
     Exported(PathBuf),
     /// The models in the local cache, by name.
@@ -172,6 +184,28 @@ pub enum EventKind {
     Cancelled,
     /// The job failed; whatever was there before is still there.
     Failed(Failure),
+}
+
+/// What a figure is drawn for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DrawFor {
+    /// To be looked at, at most so many pixels wide and high.
+    Preview([f32; 2]),
+    /// The clipboard, as pixels.
+    CopyPng,
+    /// The clipboard, as SVG.
+    CopySvg,
+}
+
+/// A figure that was drawn.
+#[derive(Clone, Debug)]
+pub enum Drawn {
+    /// To be looked at.
+    Preview(Arc<Preview>),
+    /// As pixels.
+    Pixels(Arc<RgbaBuffer>),
+    /// As SVG.
+    Svg(String),
 }
 
 /// A capture file that was read.

@@ -1,25 +1,27 @@
-//! The two threads behind the window, as one.
+//! The threads behind the window, as one.
 
 use std::{io, sync::Arc};
 
-use super::{Event, HubEngine, Lane, Request, Wake, Worker, thread::Engine};
+use super::{Event, FileEngine, HubEngine, Lane, Request, Wake, Worker, thread::Engine};
 use crate::ids::JobId;
 
-/// The model's thread and the one for downloads; a request goes to the thread that its lane belongs to.
+/// The model's thread, the one for downloads and the one for files; a request goes to the thread that its lane belongs to.
 #[derive(Debug)]
 pub struct Workers {
     model: Worker,
     hub: Worker,
+    files: Worker,
 }
 
 impl Workers {
-    /// Starts both threads.
+    /// Starts the threads.
     ///
     /// # Errors
     /// When the system refuses to start a thread.
     pub fn spawn(engine: impl Engine + Send + 'static, wake: Wake) -> io::Result<Self> {
         let hub = Worker::spawn(HubEngine::default(), Arc::clone(&wake))?;
-        Ok(Self { model: Worker::spawn(engine, wake)?, hub })
+        let files = Worker::spawn(FileEngine, Arc::clone(&wake))?;
+        Ok(Self { model: Worker::spawn(engine, wake)?, hub, files })
     }
 
     /// Asks for something; never blocks.
@@ -36,12 +38,14 @@ impl Workers {
     pub fn drain(&mut self) -> Vec<Event> {
         let mut events = self.model.drain();
         events.append(&mut self.hub.drain());
+        events.append(&mut self.files.drain());
         events
     }
 
     const fn thread_of(&mut self, lane: Lane) -> &mut Worker {
         match lane {
             Lane::Download => &mut self.hub,
+            Lane::Export | Lane::Draw => &mut self.files,
             _ => &mut self.model,
         }
     }

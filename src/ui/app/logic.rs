@@ -6,12 +6,12 @@ use eframe::egui::{self, ColorImage, Event as EguiEvent, ThemePreference};
 
 use super::{
     App, Sheet, Startup,
-    pictures::{self, Picture, Purpose, Step},
+    pictures::{self, Purpose, Step, Unplaced},
 };
 use crate::{
     capture::RgbaBuffer,
     export::ExportRequest,
-    session::{Appearance, Command, DownloadCommand, Effect, ExportTarget, Focus, NoticeKind},
+    session::{Appearance, Command, DownloadCommand, Effect, FigureCommand, Focus, NoticeKind},
     ui::{
         Asked,
         commands::{UiCommand, other_appearance},
@@ -33,7 +33,7 @@ impl Startup {
                     Effect::Submit(job, request) => self.jobs.submit(job, request),
                     Effect::ReadText(path) => self.shell.read_text(path),
                     // Nothing that the opening asks for needs the window.
-                    Effect::Cancel(_) | Effect::Pick(_) | Effect::Capture(_) | Effect::CopyView => {}
+                    _ => {}
                 }
             }
         }
@@ -46,7 +46,7 @@ impl App {
     /// Everything that happens before a frame is drawn, and also while the window is hidden.
     pub(super) fn run_logic(&mut self, ctx: &egui::Context) {
         for event in self.shell.drain() {
-            self.on_shell_event(ctx, event);
+            self.on_shell_event(event);
         }
         for event in self.jobs.drain() {
             if let Some(automation) = &mut self.automation {
@@ -206,6 +206,9 @@ impl App {
             UiCommand::Release if self.session.download.is_open => {
                 self.commands.push(Command::Download(DownloadCommand::Close));
             }
+            UiCommand::Release if self.session.figures.is_open => {
+                self.commands.push(Command::Figure(FigureCommand::Close));
+            }
             UiCommand::Release if self.sheet.is_some() => self.sheet = None,
             UiCommand::Gallery => self.toggle(Sheet::Gallery),
             UiCommand::Shortcuts => self.toggle(Sheet::Shortcuts),
@@ -236,22 +239,30 @@ impl App {
                 }
                 Effect::Cancel(lane) => self.jobs.cancel(lane),
                 Effect::Pick(purpose) => self.shell.pick(purpose),
-                Effect::Capture(target) => self.pictures.start(target, Purpose::Save),
-                Effect::CopyView => self.pictures.start(ExportTarget::View, Purpose::Clipboard),
+                Effect::Screenshot => self.pictures.start(Purpose::Save),
+                Effect::SaveFigure { figure, name, extension } => {
+                    let number = self.pictures.keep(Unplaced::Figure(figure));
+                    self.shell.save(number, &name, extension);
+                }
+                Effect::CopyPicture(pixels) => {
+                    let size = [pixels.width, pixels.height];
+                    ctx.copy_image(ColorImage::from_rgba_unmultiplied(size, &pixels.pixels));
+                }
+                Effect::CopyText(text) => ctx.copy_text(text),
                 Effect::ReadText(path) => self.shell.read_text(path),
             }
             ctx.request_repaint();
         }
     }
 
-    fn on_shell_event(&mut self, ctx: &egui::Context, event: ShellEvent) {
+    fn on_shell_event(&mut self, event: ShellEvent) {
         match event {
             ShellEvent::Chosen(paths) => self.commands.push(Command::OpenPaths(paths)),
             ShellEvent::Text(text) => self.commands.push(Command::OpenText(text)),
-            ShellEvent::Screenshot(image) => self.on_screenshot(ctx, &image),
+            ShellEvent::Screenshot(image) => self.on_screenshot(&image),
             ShellEvent::SaveTo(number, path) => {
-                if let Some(Picture { pixels, metadata }) = self.pictures.take(number) {
-                    self.export(ExportRequest::Png { pixels, metadata, path });
+                if let Some(unplaced) = self.pictures.take(number) {
+                    self.export(unplaced.at(path));
                 }
             }
             ShellEvent::Dismissed(picture) => drop(picture.and_then(|number| self.pictures.take(number))),
@@ -277,25 +288,17 @@ impl App {
         }
     }
 
-    fn on_screenshot(&mut self, ctx: &egui::Context, image: &ColorImage) {
-        // The picture may lag behind a resize, so the scale comes from the picture itself.
-        let scale = image.width() as f32 / ctx.content_rect().width().max(1.0);
-        let Some((purpose, target, image)) = self.pictures.receive(image, self.view_rect * scale) else { return };
-        let metadata = pictures::metadata(&self.session, target);
+    fn on_screenshot(&mut self, image: &ColorImage) {
+        let Some(purpose) = self.pictures.receive() else { return };
+        let metadata = pictures::metadata(&self.session);
+        let pixels = Arc::new(pictures::to_rgba(image));
         match purpose {
             Purpose::Save => {
-                let name = pictures::default_file_name(&self.session, target);
-                let pixels = Arc::new(pictures::to_rgba(&image));
-                let number = self.pictures.keep(Picture { pixels, metadata });
-                self.shell.save(number, &name);
-            }
-            Purpose::Clipboard => {
-                ctx.copy_image(image);
-                self.session
-                    .notify(NoticeKind::Info, Failure { summary: "Picture copied".to_owned(), details: String::new() });
+                let name = pictures::default_file_name(&self.session);
+                let number = self.pictures.keep(Unplaced::Screenshot { pixels, metadata });
+                self.shell.save(number, &name, "png");
             }
             Purpose::File(path) => {
-                let pixels = Arc::new(pictures::to_rgba(&image));
                 let job = self.export(ExportRequest::Png { pixels, metadata, path });
                 if let Some(automation) = &mut self.automation {
                     automation.wait_for(job);
@@ -350,7 +353,7 @@ impl App {
         let Some(automation) = &mut self.automation else { return };
         let settled = self.run_at.is_none() && !self.pictures.is_taking();
         if let Some(path) = automation.step(&self.session, settled) {
-            self.pictures.start(ExportTarget::Window, Purpose::File(path));
+            self.pictures.start(Purpose::File(path));
         }
         if automation.is_over() {
             ctx.send_viewport_cmd(egui::ViewportCommand::Close);

@@ -23,7 +23,7 @@ use eframe::egui::{self, Rect};
 use self::{automation::Automation, pictures::Pictures, timing::FrameTimes};
 use super::{
     CommandQueue, glyphs,
-    panels::{DownloadDialog, Inspector, LeftPanel, Notices, SelectedPattern},
+    panels::{DownloadDialog, FigureSheet, Inspector, LeftPanel, Notices, SelectedPattern},
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
     views::Views,
@@ -104,6 +104,7 @@ pub struct App {
     inspector: Inspector,
     notices: Notices,
     download: DownloadDialog,
+    figures: FigureSheet,
     pattern: SelectedPattern,
     pictures: Pictures,
     automation: Option<Automation>,
@@ -236,6 +237,7 @@ impl Startup {
             inspector: Inspector::default(),
             notices: Notices::default(),
             download: DownloadDialog::default(),
+            figures: FigureSheet::default(),
             pattern: SelectedPattern::default(),
             pictures: Pictures::default(),
             automation: automated.then(|| Automation::new(options, outcome)),

@@ -1,16 +1,16 @@
-//! Pictures of the window or of the view: taken when the frame has settled, then saved or copied.
+//! Pictures of the window: taken when the frame has settled, then saved or copied.
 //!
 //! A screenshot shows the frame that is drawn after it was asked for, so messages and hover are
 //! hidden first and two frames pass before it is taken.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use eframe::egui::{ColorImage, Rect};
+use eframe::egui::ColorImage;
 
 use crate::{
     capture::{Capture, RgbaBuffer},
-    export,
-    session::{ExportTarget, Session, ViewKind},
+    export::{self, ExportRequest, FigureRequest},
+    session::Session,
 };
 
 /// Frames drawn without messages and hover before the picture is taken.
@@ -23,8 +23,6 @@ const GIVE_UP_FRAMES: u8 = 120;
 pub enum Purpose {
     /// Ask where to save it.
     Save,
-    /// Put it on the clipboard.
-    Clipboard,
     /// Write it to this file.
     File(PathBuf),
 }
@@ -32,18 +30,32 @@ pub enum Purpose {
 /// A picture that is being taken.
 #[derive(Debug)]
 struct Shot {
-    target: ExportTarget,
     purpose: Purpose,
     frames: u8,
 }
 
-/// A picture that waits for a place to be saved at.
+/// What waits for a place to be saved at.
 #[derive(Debug)]
-pub struct Picture {
-    /// The pixels.
-    pub pixels: Arc<RgbaBuffer>,
-    /// Model, input, selection, view, version.
-    pub metadata: Vec<(String, String)>,
+pub enum Unplaced {
+    /// A picture of the window.
+    Screenshot {
+        /// The pixels.
+        pixels: Arc<RgbaBuffer>,
+        /// Model, input, selection, view, version.
+        metadata: Vec<(String, String)>,
+    },
+    /// Figures, or the numbers behind them.
+    Figure(FigureRequest),
+}
+
+impl Unplaced {
+    /// How it is written to `path`.
+    pub fn at(self, path: PathBuf) -> ExportRequest {
+        match self {
+            Self::Screenshot { pixels, metadata } => ExportRequest::Png { pixels, metadata, path },
+            Self::Figure(figure) => ExportRequest::Figures { figure, path },
+        }
+    }
 }
 
 /// What the caller does next.
@@ -63,14 +75,14 @@ pub enum Step {
 #[derive(Debug, Default)]
 pub struct Pictures {
     shot: Option<Shot>,
-    waiting: BTreeMap<u64, Picture>,
+    waiting: BTreeMap<u64, Unplaced>,
     next: u64,
 }
 
 impl Pictures {
     /// Starts taking a picture, unless one is being taken.
-    pub fn start(&mut self, target: ExportTarget, purpose: Purpose) {
-        self.shot.get_or_insert(Shot { target, purpose, frames: 0 });
+    pub fn start(&mut self, purpose: Purpose) {
+        self.shot.get_or_insert(Shot { purpose, frames: 0 });
     }
 
     /// Whether messages and hover must stay hidden.
@@ -92,41 +104,22 @@ impl Pictures {
         }
     }
 
-    /// Takes in the screenshot and gives what it is for, cropped to the view if that was asked.
-    pub fn receive(&mut self, image: &ColorImage, view_px: Rect) -> Option<(Purpose, ExportTarget, ColorImage)> {
-        let Shot { target, purpose, .. } = self.shot.take()?;
-        let image = match target {
-            ExportTarget::Window => image.clone(),
-            ExportTarget::View => crop(image, view_px)?,
-        };
-        Some((purpose, target, image))
+    /// Takes in the screenshot and gives what it is for.
+    pub fn receive(&mut self) -> Option<Purpose> {
+        Some(self.shot.take()?.purpose)
     }
 
-    /// Keeps a picture until its place is chosen.
-    pub fn keep(&mut self, picture: Picture) -> u64 {
+    /// Keeps something until its place is chosen.
+    pub fn keep(&mut self, picture: Unplaced) -> u64 {
         self.next += 1;
         self.waiting.insert(self.next, picture);
         self.next
     }
 
-    /// Takes a kept picture out.
-    pub fn take(&mut self, number: u64) -> Option<Picture> {
+    /// Takes out what was kept.
+    pub fn take(&mut self, number: u64) -> Option<Unplaced> {
         self.waiting.remove(&number)
     }
-}
-
-/// The part of `image` inside `rect_px`. [`ColorImage::region`] does not clamp, so this does.
-fn crop(image: &ColorImage, rect_px: Rect) -> Option<ColorImage> {
-    let [width, height] = image.size;
-    let clamp = |value: f32, max: usize| (value.round().max(0.0) as usize).min(max);
-    let (left, right) = (clamp(rect_px.left(), width), clamp(rect_px.right(), width));
-    let (top, bottom) = (clamp(rect_px.top(), height), clamp(rect_px.bottom(), height));
-    if left >= right || top >= bottom {
-        return None;
-    }
-    let pixels = image.pixels.chunks_exact(width).skip(top).take(bottom - top);
-    let pixels = pixels.flat_map(|row| row.iter().skip(left).take(right - left).copied()).collect();
-    Some(ColorImage::new([right - left, bottom - top], pixels))
 }
 
 /// Opaque pixels for export: the window has nothing behind it.
@@ -136,10 +129,10 @@ pub fn to_rgba(image: &ColorImage) -> RgbaBuffer {
 }
 
 /// What a picture says about itself.
-pub fn metadata(session: &Session, target: ExportTarget) -> Vec<(String, String)> {
+pub fn metadata(session: &Session) -> Vec<(String, String)> {
     let mut entries = vec![("Software".to_owned(), concat!("AttnScope ", env!("CARGO_PKG_VERSION")).to_owned())];
     let mut add = |name: &str, value: String| entries.push((name.to_owned(), value));
-    add("View", if target == ExportTarget::View { session.pane().view.name().to_owned() } else { "window".to_owned() });
+    add("View", "window".to_owned());
     let Some(capture) = session.document().latest_capture() else { return entries };
     let model = capture.model();
     add("Model", format!("{} ({})", model.name, model.family));
@@ -171,57 +164,32 @@ fn selection_text(session: &Session, capture: &Capture) -> String {
 }
 
 /// The name that the save dialog proposes.
-pub fn default_file_name(session: &Session, target: ExportTarget) -> String {
-    let (model, input) = session
-        .document()
-        .latest_capture()
-        .map_or_else(|| ("attnscope", String::new()), |it| (it.model().name.as_str(), input_text(it)));
-    let head = Some(session.pane().selection.head);
-    match (target, session.pane().view) {
-        (ExportTarget::Window, _) => export::default_file_name(model, &input, None, "window"),
-        (ExportTarget::View, ViewKind::Matrix) => {
-            export::default_file_name(model, &input, None, ViewKind::Matrix.name())
-        }
-        (ExportTarget::View, view) => export::default_file_name(model, &input, head, view.name()),
-    }
+pub fn default_file_name(session: &Session) -> String {
+    let capture = session.document().latest_capture();
+    let (model, input) =
+        capture.map_or_else(|| ("attnscope", String::new()), |it| (it.model().name.as_str(), input_text(it)));
+    export::default_file_name(model, &input, None, "window", "png")
 }
 
 #[cfg(test)]
 mod tests {
-    use eframe::egui::{Color32, pos2};
-
     use super::*;
-
-    fn image() -> ColorImage {
-        let pixels = (0..12u8).map(Color32::from_gray).collect();
-        ColorImage::new([4, 3], pixels)
-    }
-
-    #[test]
-    fn a_crop_beyond_the_window_is_clamped() {
-        let inside = crop(&image(), Rect::from_min_max(pos2(1.0, 1.0), pos2(3.0, 2.0))).unwrap();
-        assert_eq!((inside.size, inside.pixels[0].r()), ([2, 1], 5));
-        let beyond = crop(&image(), Rect::from_min_max(pos2(2.0, -5.0), pos2(99.0, 99.0))).unwrap();
-        assert_eq!(beyond.size, [2, 3]);
-        assert!(crop(&image(), Rect::from_min_max(pos2(50.0, 0.0), pos2(60.0, 2.0))).is_none());
-    }
 
     #[test]
     fn a_picture_is_taken_after_the_frame_has_settled() {
         let mut pictures = Pictures::default();
         assert_eq!(pictures.step(), Step::Idle);
-        pictures.start(ExportTarget::View, Purpose::Save);
+        pictures.start(Purpose::Save);
         assert!(pictures.is_taking());
         assert_eq!([pictures.step(), pictures.step(), pictures.step()], [Step::Wait, Step::Wait, Step::Request]);
-        let (purpose, target, cropped) = pictures.receive(&image(), Rect::EVERYTHING).unwrap();
-        assert_eq!((purpose, target, cropped.size), (Purpose::Save, ExportTarget::View, [4, 3]));
+        assert_eq!(pictures.receive(), Some(Purpose::Save));
         assert!(!pictures.is_taking());
     }
 
     #[test]
     fn a_window_that_never_answers_does_not_hide_its_messages_for_ever() {
         let mut pictures = Pictures::default();
-        pictures.start(ExportTarget::Window, Purpose::Clipboard);
+        pictures.start(Purpose::Save);
         let gave_up = (0..=GIVE_UP_FRAMES).map(|_| pictures.step()).any(|step| step == Step::GaveUp);
         assert!(gave_up && !pictures.is_taking());
     }

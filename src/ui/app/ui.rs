@@ -63,6 +63,7 @@ impl App {
             drop_overlay_ui(ui.ctx(), &cx);
         }
         self.download.ui(ui.ctx(), &cx);
+        self.figures.ui(ui.ctx(), &cx);
         let stays = match self.sheet {
             None => true,
             Some(Sheet::Gallery) => gallery_ui(ui.ctx(), &cx),

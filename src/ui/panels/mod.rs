@@ -6,6 +6,7 @@ mod compare;
 mod download;
 mod drop_overlay;
 mod examples;
+mod figures;
 mod input_chooser;
 mod input_panel;
 mod inspector;
@@ -31,6 +32,7 @@ use crate::{
 pub use download::DownloadDialog;
 pub use drop_overlay::drop_overlay_ui;
 pub use examples::{examples_ui, gallery_ui};
+pub use figures::FigureSheet;
 pub use inspector::Inspector;
 pub use notices::Notices;
 pub use shortcuts::shortcuts_ui;

@@ -324,7 +324,7 @@ impl Desktop for ScriptedDesktop {
         Box::pin(std::future::ready(Some(script.pick.clone())))
     }
 
-    fn save(&mut self, default_name: &str) -> Choice {
+    fn save(&mut self, default_name: &str, _extension: &str) -> Choice {
         let mut script = self.0.borrow_mut();
         script.proposed.push(default_name.to_owned());
         Box::pin(std::future::ready(script.save.clone().map(|path| vec![path])))

@@ -1,0 +1,130 @@
+//! Figures and the numbers behind them, as files, as a preview, and for the clipboard.
+
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{ExportError, atomic_write};
+use crate::{
+    analysis::reading::Captures,
+    capture::{Capture, RgbaBuffer},
+    figure::{
+        Typesetter,
+        data::{self, DataFormat},
+        order::{self, Drawing, Order, OrderError},
+        write::{FigureFormat, PixelOptions, pixels, svg},
+    },
+};
+
+/// What is to be drawn, of what.
+#[derive(Clone, Debug)]
+pub struct FigureRequest {
+    /// What, and how.
+    pub order: Arc<Order>,
+    /// Of what.
+    pub capture: Arc<Capture>,
+    /// What may be subtracted from it.
+    pub other: Option<Arc<Capture>>,
+}
+
+/// A picture of the first figure, as small as it is shown.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// The picture.
+    pub pixels: Arc<RgbaBuffer>,
+    /// Width and height of the figure, in points.
+    pub size_pt: [f32; 2],
+    /// How many figures there are.
+    pub n_figures: usize,
+    /// Characters that no font has.
+    pub missing: Vec<String>,
+}
+
+impl FigureRequest {
+    const fn captures(&self) -> Captures<'_> {
+        match &self.other {
+            Some(other) => Captures { this: &self.capture, other: Some(other) },
+            None => Captures::one(&self.capture),
+        }
+    }
+
+    fn draw(&self, type_: &mut Typesetter) -> Result<Vec<Drawing>, OrderError> {
+        order::draw(order::all(&self.order, self.captures())?, &self.order, &self.capture, type_)
+    }
+
+    /// The first figure, at most `max_px` wide and high.
+    ///
+    /// # Errors
+    /// When nothing can be drawn.
+    pub fn preview(&self, max_px: [f32; 2]) -> Result<Preview, OrderError> {
+        let mut type_ = Typesetter::new(self.order.paper.fonts);
+        let drawings = self.draw(&mut type_)?;
+        let figure = &first(&drawings)?.figure;
+        let scale = (max_px[0] / figure.size.x).min(max_px[1] / figure.size.y);
+        Ok(Preview {
+            pixels: Arc::new(pixels(figure, PixelOptions::at(scale))?),
+            size_pt: [figure.size.x, figure.size.y],
+            n_figures: drawings.len(),
+            missing: type_.missing().map(ToOwned::to_owned).collect(),
+        })
+    }
+
+    /// The first figure in pixels, at the paper's scale.
+    ///
+    /// # Errors
+    /// When nothing can be drawn, or the picture is too large.
+    pub fn pixels(&self) -> Result<RgbaBuffer, OrderError> {
+        let drawings = self.draw(&mut Typesetter::new(self.order.paper.fonts))?;
+        Ok(pixels(&first(&drawings)?.figure, PixelOptions::at(self.order.paper.scale))?)
+    }
+
+    /// The first figure as SVG.
+    ///
+    /// # Errors
+    /// When nothing can be drawn.
+    pub fn svg(&self) -> Result<String, OrderError> {
+        let drawings = self.draw(&mut Typesetter::new(self.order.paper.fonts))?;
+        Ok(svg(&first(&drawings)?.figure, self.order.paper.svg_text))
+    }
+
+    /// Writes figures, or the numbers behind them, as the ending of `path` says. Several figures get a file
+    /// each, with layer and head in its name; the folder they are in is answered then.
+    ///
+    /// # Errors
+    /// When nothing can be drawn or written, or the ending is unknown. Files that were there stay whole.
+    pub fn write(&self, path: &Path) -> Result<PathBuf, ExportError> {
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        if let Some(format) = FigureFormat::from_extension(extension) {
+            return self.write_figures(path, extension, format);
+        }
+        let Some(format) = DataFormat::from_extension(&extension.to_lowercase()) else {
+            return Err(ExportError::UnknownKind(path.to_owned()));
+        };
+        let drawn = order::all(&self.order, self.captures())?;
+        let table = order::table(&drawn, &self.order, self.captures())?;
+        atomic_write(path, |out| data::write(&table, format, out))?;
+        Ok(path.to_owned())
+    }
+
+    fn write_figures(&self, path: &Path, extension: &str, format: FigureFormat) -> Result<PathBuf, ExportError> {
+        let drawings = self.draw(&mut Typesetter::new(self.order.paper.fonts))?;
+        let several = drawings.len() > 1;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        for Drawing { figure, layer, head } in &drawings {
+            let part = |letter: &str, number: Option<usize>| number.map_or_else(String::new, |n| format!("{letter}{n}"));
+            let name = format!("{stem}-{}{}.{extension}", part("L", *layer), part("H", *head));
+            let path = if several { path.with_file_name(name) } else { path.to_owned() };
+            let paper = &self.order.paper;
+            let bytes = format.bytes(figure, paper.svg_text, paper.scale).map_err(OrderError::from)?;
+            atomic_write(&path, |out| out.write_all(&bytes))?;
+        }
+        first(&drawings)?;
+        Ok(if several { path.parent().unwrap_or(path).to_owned() } else { path.to_owned() })
+    }
+}
+
+fn first(drawings: &[Drawing]) -> Result<&Drawing, OrderError> {
+    drawings.first().ok_or_else(|| OrderError::Failed("there is nothing to draw".to_owned()))
+}

@@ -1,0 +1,343 @@
+//! The export dialog: what is drawn of the active pane, how it will look, and where it goes.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ColorMapChoice, ColorScale, Document, Effect, HeadSet, Loadable, NoticeKind, Pane, PointColor, Session, Smoothing,
+    ViewKind,
+};
+use crate::{
+    analysis::reading::{Over, Whose},
+    capture::Capture,
+    export::{FigureRequest, Preview, default_file_name},
+    figure::{
+        CaptionKind,
+        order::{Each, Order, Paper, Subtrahend},
+        views::scatter,
+    },
+    ids::{CaptureId, JobId},
+    raster::ColorMap,
+    worker::{DrawFor, Drawn, EventKind, Request},
+};
+
+/// Largest preview, in pixels.
+const PREVIEW_PX: [f32; 2] = [1120.0, 840.0];
+/// Most figures on a sheet that is laid out by itself.
+const MAX_COLUMNS: usize = 6;
+
+/// What the export dialog shows.
+#[derive(Debug, Default)]
+pub struct FigureDialog {
+    /// Whether it is open.
+    pub is_open: bool,
+    /// The figure, small.
+    pub preview: Loadable<Arc<Preview>>,
+    /// What the last preview was asked for.
+    asked: Option<(CaptureId, Arc<Order>)>,
+    /// Figures on their way to the clipboard.
+    copying: Option<JobId>,
+}
+
+/// How figures are saved, remembered between runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FigureOptions {
+    /// The kind of file.
+    pub kind: FileKind,
+    /// What is drawn.
+    pub range: FigureRange,
+    /// Light text on a dark ground instead of dark on light.
+    pub dark: bool,
+    /// Width in points; what suits the figure when not given.
+    pub width_pt: Option<f32>,
+    /// Pixels per point of a PNG.
+    pub scale: f32,
+    /// How much is said below.
+    pub caption: Caption,
+}
+
+impl Default for FigureOptions {
+    fn default() -> Self {
+        Self {
+            kind: FileKind::Svg,
+            range: FigureRange::Shown,
+            dark: false,
+            width_pt: None,
+            scale: Paper::SCALE,
+            caption: Caption::Short,
+        }
+    }
+}
+
+/// A kind of file that a figure or its numbers are saved as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names of the formats say it")]
+pub enum FileKind {
+    #[default]
+    Svg,
+    Pdf,
+    Png,
+    Csv,
+    Json,
+    Npz,
+}
+
+impl FileKind {
+    /// Every kind with its name, its file name's ending, and what it is for.
+    pub const ALL: [(Self, &str, &str, &str); 6] = [
+        (Self::Svg, "SVG", "svg", "Vectors for the web and for drawing programs; text can be selected"),
+        (Self::Pdf, "PDF", "pdf", "Vectors for print, fonts embedded"),
+        (Self::Png, "PNG", "png", "Pixels"),
+        (Self::Csv, "CSV", "csv", "The numbers behind the figure, one row per drawn thing"),
+        (Self::Json, "JSON", "json", "The numbers with model, input and options"),
+        (Self::Npz, "NPZ", "npz", "The numbers for NumPy"),
+    ];
+
+    /// Its file name's ending.
+    pub fn extension(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("svg", |(_, _, extension, _)| extension)
+    }
+
+    /// Whether it holds numbers instead of a picture.
+    pub const fn is_data(self) -> bool {
+        matches!(self, Self::Csv | Self::Json | Self::Npz)
+    }
+}
+
+/// What of the active pane is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FigureRange {
+    /// What the pane shows.
+    #[default]
+    Shown,
+    /// Every head of the layer, on one sheet.
+    Layer,
+    /// Every head of the stack, on one sheet.
+    Stack,
+    /// Every head of the stack, a file each.
+    Files,
+}
+
+impl FigureRange {
+    /// Every range, in words.
+    pub const ALL: [(Self, &str); 4] = [
+        (Self::Shown, "What the pane shows"),
+        (Self::Layer, "All heads of the layer, one sheet"),
+        (Self::Stack, "All heads of the stack, one sheet"),
+        (Self::Files, "All heads of the stack, a file each"),
+    ];
+}
+
+/// How much is said below a figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Caption {
+    /// Nothing.
+    None,
+    /// Which heads, and what is not shown.
+    #[default]
+    Short,
+    /// Model, input, and how to read it as well.
+    Full,
+}
+
+/// What the user can ask of figures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FigureCommand {
+    /// Open the dialog.
+    Open,
+    /// Close it.
+    Close,
+    /// Change how figures are saved.
+    Set(FigureOptions),
+    /// Ask where to save.
+    Save,
+    /// Put it on the clipboard as pixels.
+    CopyPng,
+    /// Put it on the clipboard as SVG.
+    CopySvg,
+}
+
+impl Session {
+    pub(super) fn on_figure_command(&mut self, command: FigureCommand) -> Vec<Effect> {
+        match command {
+            FigureCommand::Open => self.figures.is_open = self.document().latest_capture().is_some(),
+            FigureCommand::Close => self.figures.is_open = false,
+            FigureCommand::Set(options) => self.settings.figures = options,
+            FigureCommand::Save => return self.save_figure(),
+            FigureCommand::CopyPng => return self.copy_figure(DrawFor::CopyPng),
+            FigureCommand::CopySvg => return self.copy_figure(DrawFor::CopySvg),
+        }
+        Vec::new()
+    }
+
+    /// Asks for the preview of what would be saved now.
+    pub(super) fn preview_if_needed(&mut self) -> Vec<Effect> {
+        if !self.figures.is_open {
+            return Vec::new();
+        }
+        let Some(figure) = self.figure() else { return Vec::new() };
+        let asked = (figure.capture.id(), Arc::clone(&figure.order));
+        if self.figures.asked.as_ref() == Some(&asked) {
+            return Vec::new();
+        }
+        let job = self.new_job();
+        self.figures.asked = Some(asked);
+        self.figures.preview.start(job);
+        vec![Effect::Submit(job, Request::Draw { figure, purpose: DrawFor::Preview(PREVIEW_PX) })]
+    }
+
+    /// What would be saved now.
+    pub fn figure(&self) -> Option<FigureRequest> {
+        let (pane, document) = (self.pane(), self.document());
+        let capture = Arc::clone(document.latest_capture()?);
+        let minus = pane.minus.and_then(|minus| self.find_document(minus.document));
+        let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).cloned();
+        let order = Arc::new(order(pane, document, &capture, self.settings.figures));
+        Some(FigureRequest { order, capture, other })
+    }
+
+    fn save_figure(&mut self) -> Vec<Effect> {
+        let Some(figure) = self.figure() else { return Vec::new() };
+        let options = self.settings.figures;
+        self.figures.is_open = false;
+        let capture = &figure.capture;
+        let input = capture.input();
+        let read = [&input.text, &input.image].into_iter().flatten().next().map_or("", String::as_str);
+        let view = figure.order.view;
+        let head = (options.range == FigureRange::Shown && view != ViewKind::Matrix).then(|| self.pane().selection.head);
+        let extension = options.kind.extension();
+        let name = default_file_name(&capture.model().name, read, head, view.name(), extension);
+        vec![Effect::SaveFigure { figure, name, extension }]
+    }
+
+    fn copy_figure(&mut self, purpose: DrawFor) -> Vec<Effect> {
+        let Some(figure) = self.figure() else { return Vec::new() };
+        let job = self.new_job();
+        self.figures.copying = Some(job);
+        vec![Effect::Submit(job, Request::Draw { figure, purpose })]
+    }
+
+    /// Whether `job` draws a figure for the dialog or the clipboard.
+    pub(super) fn is_figure_job(&self, job: JobId) -> bool {
+        self.figures.copying == Some(job) || self.figures.preview.job() == Some(job)
+    }
+
+    pub(super) fn on_figure_event(&mut self, kind: EventKind) -> Vec<Effect> {
+        match kind {
+            EventKind::Drawn(Drawn::Preview(preview)) => self.figures.preview = Loadable::Ready(preview),
+            EventKind::Drawn(Drawn::Pixels(pixels)) => {
+                self.figures.copying = None;
+                self.inform("Picture copied".to_owned(), String::new());
+                return vec![Effect::CopyPicture(pixels)];
+            }
+            EventKind::Drawn(Drawn::Svg(svg)) => {
+                self.figures.copying = None;
+                self.inform("SVG copied".to_owned(), String::new());
+                return vec![Effect::CopyText(svg)];
+            }
+            EventKind::Failed(failure) if self.figures.copying.take().is_some() => {
+                self.notify(NoticeKind::Error, failure);
+            }
+            EventKind::Failed(failure) => self.figures.preview.fail(failure),
+            EventKind::Cancelled => self.figures.preview.cancel(),
+            _ => {}
+        }
+        Vec::new()
+    }
+}
+
+/// The order for what a pane shows.
+fn order(pane: &Pane, document: &Document, capture: &Capture, options: FigureOptions) -> Order {
+    let head = pane.selection.head;
+    let views = &pane.options;
+    let n_heads = pane.n_heads(document);
+    let stack = capture.model().stack(head.stack);
+    let (n_layers, most_heads) = stack.map_or((1, 1), |stack| (stack.layers.len(), stack.max_heads()));
+    let planes = pane.view == ViewKind::Matrix;
+    let (layers, heads, sheet) = match options.range {
+        _ if planes => (Vec::new(), Vec::new(), None),
+        _ if views.reading.together.is_some_and(|together| together.over == Over::Stack) => {
+            ((0..n_layers).collect(), Vec::new(), None)
+        }
+        FigureRange::Shown => (vec![head.layer], shown_heads(pane, n_heads), None),
+        FigureRange::Layer => {
+            let columns = n_heads.clamp(1, MAX_COLUMNS);
+            (vec![head.layer], Vec::new(), Some([columns, n_heads.div_ceil(columns)]))
+        }
+        FigureRange::Stack => {
+            let per_layer = if pane.view == ViewKind::Heads { 1 } else { most_heads };
+            let columns = if per_layer == 1 { n_layers.clamp(1, MAX_COLUMNS) } else { per_layer };
+            (Vec::new(), Vec::new(), Some([columns, (n_layers * per_layer).div_ceil(columns)]))
+        }
+        FigureRange::Files => (Vec::new(), Vec::new(), None),
+    };
+    let files = options.range == FigureRange::Files;
+    Order {
+        view: pane.view,
+        stack: Some(head.stack),
+        layers,
+        heads,
+        query: pane.selection.pinned.query,
+        key: pane.selection.pinned.key,
+        reading: views.reading.of_head(capture, head),
+        together: views.reading.together.map(|together| together.how),
+        minus: pane.minus.map(|minus| Subtrahend {
+            stack: Some(minus.head.stack),
+            layer: minus.head.layer,
+            head: minus.head.head,
+            of: if minus.document == document.id { Whose::This } else { Whose::Other },
+        }),
+        filter: views.heads.filter,
+        projection: views.scatter.projection,
+        color_map: Some(match pane.view {
+            ViewKind::Image => color_map(views.image.color_map),
+            _ => color_map(views.heatmap.color_map),
+        }),
+        log: views.heatmap.scale == ColorScale::Log,
+        values: views.heatmap.values,
+        shared_scale: options.range != FigureRange::Shown,
+        smooth: views.image.smoothing == Smoothing::Smooth,
+        opacity: views.image.opacity,
+        contour: views.image.contour,
+        color_by: match views.scatter.color {
+            PointColor::Type => scatter::PointColor::Type,
+            PointColor::Position => scatter::PointColor::Position,
+        },
+        sheet,
+        each: Each { layer: files, head: files },
+        paper: Paper {
+            dark: options.dark,
+            width: options.width_pt,
+            scale: options.scale,
+            caption: match options.caption {
+                Caption::None => CaptionKind::None,
+                Caption::Short => CaptionKind::Short,
+                Caption::Full => CaptionKind::Full,
+            },
+            ..Paper::default()
+        },
+    }
+}
+
+/// The heads that a pane draws.
+fn shown_heads(pane: &Pane, n_heads: usize) -> Vec<usize> {
+    let on = pane.selection.heads_on;
+    let several = pane.view == ViewKind::Heads || pane.options.reading.together.is_some();
+    if several && pane.minus.is_none() {
+        if on == HeadSet::ALL { Vec::new() } else { on.iter(n_heads).collect() }
+    } else {
+        vec![pane.selection.head.head]
+    }
+}
+
+/// The raster's name of a colour map.
+pub const fn color_map(choice: ColorMapChoice) -> ColorMap {
+    match choice {
+        ColorMapChoice::Viridis => ColorMap::Viridis,
+        ColorMapChoice::Magma => ColorMap::Magma,
+        ColorMapChoice::Cividis => ColorMap::Cividis,
+        ColorMapChoice::Greys => ColorMap::Greys,
+    }
+}

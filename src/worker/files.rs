@@ -1,0 +1,48 @@
+//! The thread that draws figures and writes files, so that neither a run nor the window waits for them.
+
+use std::sync::Arc;
+
+use super::{DrawFor, Drawn, EventKind, Failure, JobControl, Request, Stop, engine::sentence, thread::Engine};
+use crate::{
+    export::{self, FigureRequest},
+    figure::order::OrderError,
+};
+
+/// Draws and writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FileEngine;
+
+impl Engine for FileEngine {
+    const THREAD: &'static str = "file-worker";
+
+    fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
+        match request {
+            Request::Export(request) => match export::write(&request) {
+                Ok(path) => Ok(EventKind::Exported(path)),
+                Err(error) => Err(Stop::Failed(Failure { summary: error.to_string(), details: String::new() })),
+            },
+            Request::Draw { figure, purpose } => {
+                control.check()?;
+                Ok(EventKind::Drawn(draw(&figure, purpose)?))
+            }
+            other => {
+                let details = format!("Please report this: {:?}", other.lane());
+                Err(Stop::Failed(Failure { summary: "This is no file to write".to_owned(), details }))
+            }
+        }
+    }
+}
+
+fn draw(figure: &FigureRequest, purpose: DrawFor) -> Result<Drawn, OrderError> {
+    Ok(match purpose {
+        DrawFor::Preview(max_px) => Drawn::Preview(Arc::new(figure.preview(max_px)?)),
+        DrawFor::CopyPng => Drawn::Pixels(Arc::new(figure.pixels()?)),
+        DrawFor::CopySvg => Drawn::Svg(figure.svg()?),
+    })
+}
+
+impl From<OrderError> for Stop {
+    fn from(error: OrderError) -> Self {
+        Self::Failed(Failure { summary: sentence(&error.to_string()), details: String::new() })
+    }
+}
