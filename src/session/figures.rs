@@ -95,6 +95,9 @@ impl FileKind {
         (Self::Npz, "NPZ", "npz", "The numbers for NumPy"),
     ];
 
+    /// Every ending that a figure or its numbers can be saved under.
+    pub const EXTENSIONS: [&str; 7] = ["svg", "pdf", "png", "csv", "json", "npz", "safetensors"];
+
     /// Its file name's ending.
     pub fn extension(self) -> &'static str {
         Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("svg", |(_, _, extension, _)| extension)

@@ -138,14 +138,15 @@ impl Shell {
         });
     }
 
-    /// Asks where to save number `picture`; a name without a known ending gets `extension`.
-    pub fn save(&mut self, picture: u64, default_name: &str, extension: &'static str) {
+    /// Asks where to save number `picture`; a name that ends neither in `extension` nor in one of `also` gets
+    /// `extension`.
+    pub fn save(&mut self, picture: u64, default_name: &str, extension: &'static str, also: &'static [&'static str]) {
         self.dialog_open = true;
         let choice = self.desktop.save(default_name, extension);
         let advice = "Copy it to the clipboard instead, or use `attnscope render … --out FILE`";
         self.spawn("save-dialog", move || match wait_for(choice) {
             Answer::Chosen(paths) => match paths.into_iter().next() {
-                Some(path) => ShellEvent::SaveTo(picture, with_extension(path, extension)),
+                Some(path) => ShellEvent::SaveTo(picture, with_extension(path, extension, also)),
                 None => ShellEvent::Dismissed(Some(picture)),
             },
             Answer::Closed => ShellEvent::Dismissed(Some(picture)),
@@ -214,14 +215,11 @@ fn no_dialog(advice: &str) -> Failure {
     }
 }
 
-/// Kinds of file that can be chosen by typing their ending.
-const KINDS: [&str; 7] = ["svg", "pdf", "png", "csv", "json", "npz", "safetensors"];
-
-/// The ending that was typed is obeyed where it is one of ours. A screenshot is always a PNG.
-fn with_extension(path: PathBuf, extension: &str) -> PathBuf {
+/// The ending that was typed is obeyed where it is a possible one.
+fn with_extension(path: PathBuf, extension: &str, also: &[&str]) -> PathBuf {
     let typed = path.extension().and_then(|typed| typed.to_str()).map(str::to_lowercase);
     match typed {
-        Some(typed) if typed == extension || extension != "png" && KINDS.contains(&typed.as_str()) => path,
+        Some(typed) if typed == extension || also.contains(&typed.as_str()) => path,
         _ => {
             let mut name = path.into_os_string();
             name.push(".");
@@ -303,8 +301,8 @@ mod tests {
 
     #[test]
     fn a_known_ending_is_obeyed_and_another_completed() {
-        assert_eq!(with_extension("a/b.PNG".into(), "png"), PathBuf::from("a/b.PNG"));
-        assert_eq!(with_extension("a/b.pdf".into(), "svg"), PathBuf::from("a/b.pdf"));
-        assert_eq!(with_extension("a/L0H1.view".into(), "svg"), PathBuf::from("a/L0H1.view.svg"));
+        assert_eq!(with_extension("a/b.PNG".into(), "png", &[]), PathBuf::from("a/b.PNG"));
+        assert_eq!(with_extension("a/b.pdf".into(), "svg", &["pdf"]), PathBuf::from("a/b.pdf"));
+        assert_eq!(with_extension("a/L0H1.view".into(), "svg", &["pdf"]), PathBuf::from("a/L0H1.view.svg"));
     }
 }

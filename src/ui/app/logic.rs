@@ -11,7 +11,7 @@ use super::{
 use crate::{
     capture::RgbaBuffer,
     export::ExportRequest,
-    session::{Appearance, Command, DownloadCommand, Effect, FigureCommand, Focus, NoticeKind},
+    session::{Appearance, Command, DownloadCommand, Effect, FigureCommand, FileKind, Focus, NoticeKind},
     ui::{
         Asked,
         commands::{UiCommand, other_appearance},
@@ -242,7 +242,7 @@ impl App {
                 Effect::Screenshot => self.pictures.start(Purpose::Save),
                 Effect::SaveFigure { figure, name, extension } => {
                     let number = self.pictures.keep(Unplaced::Figure(figure));
-                    self.shell.save(number, &name, extension);
+                    self.shell.save(number, &name, extension, &FileKind::EXTENSIONS);
                 }
                 Effect::CopyPicture(pixels) => {
                     let size = [pixels.width, pixels.height];
@@ -296,7 +296,7 @@ impl App {
             Purpose::Save => {
                 let name = pictures::default_file_name(&self.session);
                 let number = self.pictures.keep(Unplaced::Screenshot { pixels, metadata });
-                self.shell.save(number, &name, "png");
+                self.shell.save(number, &name, "png", &[]);
             }
             Purpose::File(path) => {
                 let job = self.export(ExportRequest::Png { pixels, metadata, path });
