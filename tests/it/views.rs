@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use attnscope::{
-    analysis::projection::project,
+    analysis::{
+        projection::project,
+        reading::{SentenceFilter, store::PatternStore},
+    },
     capture::Capture,
     ids::{HeadId, StackKind},
-    session::{Command, Focus, HiddenTokens, Loadable, SentenceFilter, Session, Settings, ViewKind},
+    session::{Command, Focus, Loadable, Session, Settings, ViewKind},
     ui::{Asked, CommandQueue, PanelCtx, theme::Theme, views::Views},
 };
 use eframe::egui::{Event, Modifiers, MouseWheelSource, MouseWheelUnit, TouchPhase, Vec2, accesskit::Role, vec2};
@@ -18,6 +21,7 @@ use crate::support::{stacks, synthetic};
 struct Stage {
     session: Session,
     views: Views,
+    patterns: PatternStore,
     asked: Vec<Command>,
     dark: bool,
 }
@@ -27,7 +31,7 @@ impl Stage {
         let mut session = Session::new(Settings::default());
         session.documents[0].capture = Loadable::Ready(Arc::new(capture));
         session.panes.active_mut().view = view;
-        Self { session, views: Views::default(), asked: Vec::new(), dark: false }
+        Self { session, views: Views::default(), patterns: PatternStore::default(), asked: Vec::new(), dark: false }
     }
 
     /// With the planes of every head.
@@ -50,8 +54,11 @@ impl Stage {
                 let theme = if stage.dark { Theme::dark() } else { Theme::light() };
                 ui.ctx().set_global_style(theme.style());
                 let commands = CommandQueue::default();
-                let cx = PanelCtx::new(&stage.session, &theme, &commands);
+                let cx = PanelCtx::new(&stage.session, &theme, &commands, &stage.patterns);
                 stage.views.ui(stage.session.pane().view, ui, &cx);
+                if stage.patterns.read_now() {
+                    ui.ctx().request_repaint();
+                }
                 for Asked { command, .. } in commands.take() {
                     stage.asked.push(command.clone());
                     let _ = stage.session.apply(command);
@@ -71,7 +78,7 @@ impl Stage {
                     let theme = Theme::light();
                     ui.ctx().set_global_style(theme.style());
                     let commands = CommandQueue::default();
-                    let cx = PanelCtx::new(&stage.session, &theme, &commands);
+                    let cx = PanelCtx::new(&stage.session, &theme, &commands, &stage.patterns);
                     stage.views.options_ui(stage.session.pane().view, ui, &cx);
                     for Asked { command, .. } in commands.take() {
                         stage.asked.push(command.clone());
@@ -137,7 +144,7 @@ fn the_caption_says_what_is_drawn_of_what_there_is() {
 #[test]
 fn leaving_every_token_out_is_said_instead_of_shown() {
     let mut stage = Stage::new(synthetic::causal_text_capture(1, 1, 2), ViewKind::Heads);
-    stage.session.panes.active_mut().options.hidden = HiddenTokens::First;
+    stage.session.panes.active_mut().options.reading.leave_out.first = true;
     let mut stage = stage.show(vec2(700.0, 500.0));
     stage.run();
     stage.get_by_label("Every token is left out; change what is left out in the options");
@@ -366,7 +373,7 @@ fn a_part_of_a_pair_says_what_it_leaves_out() {
         stage.run();
         stage.get_by_role_and_label(Role::RadioButton, "Sentences A→B").click();
         stage.run();
-        assert_eq!(stage.state().session.pane().options.sentences, SentenceFilter::AToB);
+        assert_eq!(stage.state().session.pane().options.reading.sentences, SentenceFilter::AToB);
         let capture = Arc::clone(stage.state().session.document().latest_capture().unwrap());
         let heads = if view == ViewKind::Heads { 0..4 } else { 0..1 };
         // The first five tokens are the first sentence, its closing token included.
@@ -376,7 +383,7 @@ fn a_part_of_a_pair_says_what_it_leaves_out() {
         };
         let n_rows = 5.0 * heads.len() as f32;
         let percent = 100.0 * heads.map(to_b).sum::<f32>() / n_rows;
-        let text = format!("A→B: {percent:.0} % of the attention of A; the other {:.0} %", 100.0 - percent);
+        let text = format!("{:.0} % went to the sentence that is not shown, weights are not", 100.0 - percent);
         assert!(stage.query_by_label_contains(&text).is_some(), "{text} in {}", view.label());
     }
     let mut stage = Stage::new(sentence(), ViewKind::Heads).show(vec2(900.0, 600.0));

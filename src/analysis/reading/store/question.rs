@@ -10,6 +10,7 @@ use crate::{
             pairs::{self, Links},
             read,
         },
+        stats::{HeadStats, head_stats},
     },
     capture::Capture,
     ids::{CaptureId, HeadId, StackKind},
@@ -53,6 +54,8 @@ pub enum Question {
     Pattern(Reading),
     /// The lines that are drawn of it.
     Lines(Reading, LineFilter),
+    /// One head in numbers, as the model computed it.
+    Stats(HeadId),
     /// Which heads link a query and a key position.
     Links {
         /// Which stack's heads.
@@ -112,6 +115,8 @@ pub enum Finding {
     Pattern(Arc<ReadPattern>),
     /// To [`Question::Lines`].
     Lines(Arc<Lines>),
+    /// To [`Question::Stats`].
+    Stats(HeadStats),
     /// To [`Question::Links`].
     Links(Arc<Links>),
 }
@@ -122,6 +127,7 @@ impl Finding {
             Self::Pattern(pattern) => pattern.own_bytes(),
             // The pattern is its own entry as a rule; where it is not, it goes with its lines.
             Self::Lines(lines) => size_of_val(&*lines.set.edges) + lines.pattern.own_bytes(),
+            Self::Stats(_) => 0,
             Self::Links(links) => size_of_val(&*links.heads),
         }
     }
@@ -160,6 +166,9 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
             let set = edges::select(&pattern.strengths(), (*filter).into());
             Finding::Lines(Arc::new(Lines { pattern, set }))
         }),
+        Question::Stats(head) => {
+            pattern(&Reading::of(*head)).map(|pattern| Finding::Stats(stats_of(&want.subject.this, &pattern)))
+        }
         Question::Links { stack, reading, pair } => {
             match pairs::links(&want.subject.this, *stack, reading, *pair, &mut |_, _| go_on()) {
                 Ok(links) => Ok(Finding::Links(Arc::new(links?))),
@@ -167,6 +176,12 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
             }
         }
     })
+}
+
+fn stats_of(capture: &Capture, pattern: &ReadPattern) -> HeadStats {
+    let stack = pattern.stack;
+    let special: Vec<bool> = capture.key_tokens(stack).iter().map(|token| token.special).collect();
+    head_stats(&pattern.matrix, &special, pattern.causal, stack.query_side() == stack.key_side())
 }
 
 /// About how many entries have to be looked at or computed.
@@ -188,6 +203,7 @@ pub(super) fn cost(subject: &Subject, question: &Question) -> usize {
     match question {
         Question::Pattern(reading) => of_reading(reading),
         Question::Lines(reading, _) => 2 * of_reading(reading),
+        Question::Stats(head) => 4 * of_head(&subject.this, *head),
         Question::Links { stack, .. } => {
             let layers = subject.this.model().stack(*stack).map_or(&[][..], |stack| &stack.layers);
             let ids = layers
