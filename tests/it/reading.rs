@@ -35,7 +35,7 @@ struct Bench {
 }
 
 /// `|` before a token that goes on with the word before it, `/` before one of the second sentence.
-fn capture(id: u64, labels: &[&str], causal: bool) -> Capture {
+pub fn capture(id: u64, labels: &[&str], causal: bool) -> Capture {
     let mut second = false;
     let tokens: Vec<Token> = labels
         .iter()
