@@ -2,8 +2,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use attnscope::{
     analysis::reading::{
-        Aggregate, Captures, LeaveOut, Over, Policy, ReadPattern, ReadingOptions, SentenceFilter, Together, Which, read,
-        store::PatternStore,
+        Aggregate, Captures, LeaveOut, Over, Policy, ReadPattern, ReadingOptions, SentenceFilter, Together, Which,
+        read, store::PatternStore,
     },
     ids::HeadId,
     session::{Focus, Loadable, Session, Settings, ViewKind},
@@ -27,8 +27,7 @@ struct Stage {
 }
 
 fn show(view: ViewKind, options: &ReadingOptions, head: HeadId, pinned: Focus) -> Harness<'static, Stage> {
-    let labels =
-        ["[CLS]", "un", "##believ", "##able", "cat", "!", "[SEP]", "/the", "dog", "##s", "ran", ".", "[SEP]"];
+    let labels = ["[CLS]", "un", "##believ", "##able", "cat", "!", "[SEP]", "/the", "dog", "##s", "ran", ".", "[SEP]"];
     let mut session = Session::new(Settings::default());
     session.documents[0].capture = Loadable::Ready(Arc::new(capture(1, &labels, false)));
     let pane = session.panes.active_mut();
@@ -37,7 +36,8 @@ fn show(view: ViewKind, options: &ReadingOptions, head: HeadId, pinned: Focus) -
     pane.selection.head = head;
     pane.selection.pinned = pinned;
     let stage = Stage { session, views: Views::default(), patterns: PatternStore::default() };
-    Harness::builder().with_size(vec2(1300.0, 900.0)).with_max_steps(64).build_ui_state(
+    let builder = Harness::builder().with_size(vec2(1300.0, 900.0)).with_max_steps(64);
+    builder.with_context_setup(attnscope::ui::glyphs::install).build_ui_state(
         |ui, stage| {
             let theme = Theme::light();
             ui.ctx().set_global_style(theme.style());

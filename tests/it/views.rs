@@ -292,7 +292,8 @@ fn cross_attention_has_two_labelled_columns_of_different_length() {
     let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
     let mut stage = stage.show(vec2(900.0, 600.0));
     stage.run();
-    stage.get_by_label("Query 3 Katze");
+    // A row of cross-attention is named by the word that it writes, which comes after the one it reads.
+    stage.get_by_label("Query 2 Katze");
     assert!(stage.query_by_label_contains("Query 7").is_none(), "there are seven queries");
     stage.get_by_label("Key 8 </s>").click();
     stage.run();
@@ -312,7 +313,8 @@ fn the_short_column_stays_while_the_long_one_scrolls() {
     stage.run_steps(30);
     stage.get_by_label("Key 119 w119");
     for query in 0..5 {
-        stage.get_by_label(&format!("Query {query} w{query}"));
+        let written = if query == 4 { "…".to_owned() } else { format!("w{}", query + 1) };
+        stage.get_by_label(&format!("Query {query} {written}"));
     }
 }
 
@@ -353,14 +355,14 @@ fn a_word_lights_the_patches_it_attends_to() {
     let mut stage = stage.show(vec2(1000.0, 700.0));
     stage.run();
     assert!(stage.query_by_label_contains("mean over all queries").is_some(), "nothing is picked yet");
-    stage.get_by_label("Word 3 disc").click();
+    stage.get_by_label("Word 2 disc").click();
     stage.run();
-    assert!(stage.query_by_label_contains("What disc attends to").is_some());
+    assert!(stage.query_by_label_contains("What is attended to when disc is written").is_some());
     let picture = stage.get_by_label("Picture with attention").rect();
     stage.hover_at(picture.center());
     stage.run();
     let hover = stage.state().session.pane().selection.hover;
-    assert!(hover.query == Some(3) && hover.key.is_some(), "a patch under the pointer answers the word: {hover:?}");
+    assert!(hover.query == Some(2) && hover.key.is_some(), "a patch under the pointer answers the word: {hover:?}");
     stage.get_by_role_and_label(Role::RadioButton, "Stack Decoder").click();
     stage.run();
     assert_eq!(stage.state().session.pane().view, ViewKind::Heads, "the decoder's keys are words, not patches");

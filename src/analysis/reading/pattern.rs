@@ -221,6 +221,18 @@ pub enum Blank {
     OutOfWindow,
 }
 
+impl Blank {
+    /// What stands in place of the number.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::LeftOut(LeftOut::Unmatched) => "nothing to compare with",
+            Self::LeftOut(_) => "left out",
+            Self::Later => "masked",
+            Self::OutOfWindow => "outside the window",
+        }
+    }
+}
+
 /// What the rows or the columns of a [`ReadPattern`] stand for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {

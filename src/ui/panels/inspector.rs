@@ -7,7 +7,7 @@ use eframe::egui::{self, RichText, Role, Ui, WidgetInfo};
 use crate::{
     analysis::{
         attention,
-        reading::{Axis, Blank, ReadPattern, Refusal},
+        reading::{Axis, ReadPattern, Refusal},
         stats::HeadStats,
     },
     capture::{Capture, Token},
@@ -17,7 +17,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::GRID,
-        views::{grouped, query_name, sharing_text, stack_name, subject},
+        views::{grouped, query_name, sharing_text, stack_name, subject, what},
         widgets::{BarRow, field_ui, percent_text, section_ui, stepper_ui},
     },
 };
@@ -161,10 +161,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
     let focus = selection.focus();
     let pattern = shown.as_ref().and_then(|shown| shown.as_deref().ok());
-    let what = match (cx.pane.options.reading.together, pattern) {
-        (Some(together), Some(pattern)) => format!("the {}", together.caption(pattern.heads.len())),
-        _ => selection.head.to_string(),
-    };
+    let what = pattern.map_or_else(|| selection.head.to_string(), |pattern| what(cx, pattern));
     let title = match (focus.is_empty(), selection.hover.is_empty()) {
         (true, _) => "Hover a token or patch, click to hold it".to_owned(),
         // The view may draw other heads, too.
@@ -243,18 +240,19 @@ fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Re
     });
     let or_absent = |text: Option<String>| text.unwrap_or_else(|| ABSENT.to_owned());
     let weight = cell.and_then(|(pattern, row, col)| match pattern.blank(row, col) {
-        Some(Blank::LeftOut(_)) => Some("left out".to_owned()),
-        _ => {
+        Some(blank) => Some(blank.text().to_owned()),
+        None => {
             let weight = pattern.value(row, col)?;
             let percent = if pattern.signed { String::new() } else { format!("  ({})", percent_text(weight)) };
             Some(format!("{weight:.5}{percent}").replace('-', "−"))
         }
     });
-    field_ui(ui, cx.theme, "Weight", or_absent(weight));
+    let name = if pattern.is_some_and(|pattern| pattern.signed) { "Difference" } else { "Weight" };
+    field_ui(ui, cx.theme, name, or_absent(weight));
     // A score is of one head and two single tokens.
     let single = cell.is_some_and(|(pattern, row, col)| {
         let one = |axis: &Axis, idx: usize| axis.groups.get(idx).is_some_and(|group| group.positions.len() == 1);
-        pattern.heads.len() == 1 && one(&pattern.rows, row) && one(&pattern.cols, col)
+        !pattern.signed && pattern.heads.len() == 1 && one(&pattern.rows, row) && one(&pattern.cols, col)
     });
     let score = pair
         .filter(|_| single || pattern.is_none())

@@ -109,6 +109,9 @@ pub fn grouped(n: usize) -> String {
 
 /// An attention weight with enough digits to compare, in a constant width where possible.
 pub fn weight_text(weight: f32) -> String {
+    if weight < 0.0 {
+        return format!("−{}", weight_text(-weight));
+    }
     if weight >= 0.000_95 || weight == 0.0 { format!("{weight:.3}") } else { format!("{weight:.0e}") }
 }
 

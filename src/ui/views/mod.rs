@@ -30,7 +30,7 @@ pub use choosers::stack_name;
 pub use controls::grouped;
 pub use controls::query_name;
 pub use groups::sharing_text;
-pub use source::{shown_pattern, subject};
+pub use source::{shown_pattern, subject, what};
 
 /// Width of the free border around a view, in points.
 const MARGIN_PT: f32 = 3.0 * GRID;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::{
-    analysis::reading::{ReadPattern, Reading, Refusal, Which, store::Subject},
+    analysis::reading::{Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, store::Subject},
     capture::{Capture, Token},
     ids::{HeadId, StackKind},
-    session::HeadSet,
+    raster::{ColorMap, ColorRange},
+    session::{ColorMapChoice, HeadSet},
     spec::LayerSpec,
-    ui::ViewCtx,
+    ui::{ViewCtx, views::texture},
 };
 
 /// Shape of the layer of `head`.
@@ -38,14 +39,18 @@ pub fn of_head(cx: &ViewCtx<'_>, capture: &Capture, head: HeadId) -> Reading {
     cx.pane.options.reading.of_head(capture, head)
 }
 
-/// What views of one pattern show: the selected head, or several together.
+/// What views of one pattern show: the selected head, or several together, minus what is subtracted.
 pub fn shown(cx: &ViewCtx<'_>, capture: &Capture) -> Reading {
     let selection = &cx.pane.selection;
+    let minus = cx.pane.minus.map(|minus| Minus {
+        heads: Heads::One(minus.head),
+        of: if minus.document == cx.document.id { Whose::This } else { Whose::Other },
+    });
     let on = match selection.heads_on {
         HeadSet::ALL => Which::All,
         some => Which::These(some.iter(n_heads(capture, selection.head)).collect()),
     };
-    cx.pane.options.reading.shown(capture, selection.head, &on, None)
+    cx.pane.options.reading.shown(capture, selection.head, &on, minus)
 }
 
 /// The pattern that views of one pattern, the panels and the inspector show; `None` while it is read.
@@ -63,6 +68,37 @@ pub fn heads_of_layer(cx: &ViewCtx<'_>, capture: &Capture) -> Option<Vec<Option<
     let ask = |head| cx.patterns.pattern(&subject, &of_head(cx, capture, HeadId { head, ..selected }));
     let answers: Vec<_> = (0..n_heads(capture, selected)).map(ask).collect();
     answers.into_iter().map(|answer| answer.map(Result::ok)).collect()
+}
+
+/// What a view of one pattern shows, in words: `L1H2`, `mean of 8 heads`, `L1H2 − L0H3`.
+pub fn what(cx: &ViewCtx<'_>, pattern: &ReadPattern) -> String {
+    let this = match cx.pane.options.reading.together {
+        Some(together) => together.caption(pattern.heads.len()),
+        None => cx.pane.selection.head.to_string(),
+    };
+    match cx.pane.minus.filter(|_| pattern.signed) {
+        Some(minus) if minus.document == cx.document.id => format!("{this} − {}", minus.head),
+        Some(minus) => {
+            let other = cx.other.map_or_else(String::new, crate::session::Document::title);
+            format!("{this} − {} of {other}", minus.head)
+        }
+        None => this,
+    }
+}
+
+/// The colours of a pattern: those that were chosen, or those of differences.
+pub const fn color_map(pattern: &ReadPattern, chosen: ColorMapChoice) -> ColorMap {
+    if pattern.signed { ColorMap::Diverging } else { texture::color_map(chosen) }
+}
+
+/// The range of its colours: from 0, or with 0 in the middle.
+pub fn color_range(pattern: &ReadPattern, values: &[f32], log: bool) -> ColorRange {
+    if !pattern.signed {
+        return ColorRange::of(values, log);
+    }
+    let bound = values.iter().fold(0.0f32, |bound, value| bound.max(value.abs()));
+    let bound = if bound > 0.0 { bound } else { 1.0 };
+    ColorRange::linear(-bound, bound)
 }
 
 /// Whether every key is left out, so that no view can show anything.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     analysis::{
-        edges::{self, EdgeFilter, EdgeSet},
+        edges::{self, Edge, EdgeFilter, EdgeSet},
         reading::{
             Captures, Heads, ReadPattern, Reading, Refusal, aggregate,
             pairs::{self, Links},
@@ -103,9 +103,23 @@ impl From<LineFilter> for EdgeFilter {
 pub struct Lines {
     /// The pattern.
     pub pattern: Arc<ReadPattern>,
-    /// Rows and columns of it; of a difference those whose values are furthest from 0, with their size for
-    /// a weight.
+    /// The lines of values above 0, between its rows and columns.
     pub set: EdgeSet,
+    /// Of a difference the lines of values below 0, by their size; both sets are chosen together.
+    pub below: EdgeSet,
+}
+
+impl Lines {
+    fn of(pattern: Arc<ReadPattern>, filter: EdgeFilter) -> Self {
+        let mut set = edges::select(&pattern.strengths(), filter);
+        let mut below = EdgeSet::default();
+        if pattern.signed {
+            let is_below =
+                |edge: &Edge| pattern.value(edge.query as usize, edge.key as usize).is_some_and(|it| it < 0.0);
+            below.edges = set.edges.extract_if(.., |edge| is_below(edge)).collect();
+        }
+        Self { pattern, set, below }
+    }
 }
 
 /// An answer.
@@ -162,10 +176,9 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
     };
     Some(match &want.key.question {
         Question::Pattern(reading) => pattern(reading).map(Finding::Pattern),
-        Question::Lines(reading, filter) => pattern(reading).map(|pattern| {
-            let set = edges::select(&pattern.strengths(), (*filter).into());
-            Finding::Lines(Arc::new(Lines { pattern, set }))
-        }),
+        Question::Lines(reading, filter) => {
+            pattern(reading).map(|pattern| Finding::Lines(Arc::new(Lines::of(pattern, (*filter).into()))))
+        }
         Question::Stats(head) => {
             pattern(&Reading::of(*head)).map(|pattern| Finding::Stats(stats_of(&want.subject.this, &pattern)))
         }

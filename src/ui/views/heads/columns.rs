@@ -89,10 +89,8 @@ pub fn bars(painter: &Painter, scene: &Scene<'_>, focus: Focus, cx: &ViewCtx<'_>
     let column = if focus.query.is_some() { Column::Key } else { Column::Query };
     for position in scene.visible[column as usize].clone() {
         let weight = |head: &HeadLines| match focus {
-            Focus { query: Some(query), key } if key.is_none_or(|key| key == position) => {
-                head.lines.pattern.value(query, position)
-            }
-            Focus { query: None, key: Some(key) } => head.lines.pattern.value(position, key),
+            Focus { query: Some(query), key } if key.is_none_or(|key| key == position) => head.value(query, position),
+            Focus { query: None, key: Some(key) } => head.value(position, key),
             _ => None,
         };
         let weights: Vec<_> = scene.heads.iter().filter_map(|head| Some((head.head, weight(head)?))).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     analysis::{
-        edges::EdgeFilter,
+        edges::{EdgeFilter, EdgeSet},
         reading::{Reading, Refusal, store},
     },
     capture::Capture,
@@ -35,7 +35,25 @@ pub struct HeadLines {
     pub head: usize,
     /// Its pattern and lines.
     pub lines: Arc<store::Lines>,
+    /// Of a difference: the lines of values below 0, in the colour of what is subtracted.
+    pub below: bool,
 }
+
+impl HeadLines {
+    /// The lines.
+    pub fn set(&self) -> &EdgeSet {
+        if self.below { &self.lines.below } else { &self.lines.set }
+    }
+
+    /// How strong a cell is.
+    pub fn value(&self, row: usize, col: usize) -> Option<f32> {
+        let value = self.lines.pattern.value(row, col)?;
+        Some(if self.below { -value } else { value })
+    }
+}
+
+/// Between the colours of two heads with the same number.
+const OTHER_COLOR: usize = 4;
 
 /// The lines of the heads that are drawn, as far as they are known.
 #[derive(Debug)]
@@ -72,7 +90,14 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture) -> Option<Known> {
     for (head, reading) in drawn {
         match cx.patterns.lines(&subject, &reading, filter) {
             None => known.of.n_missing += 1,
-            Some(Ok(lines)) => known.heads.push(HeadLines { head, lines }),
+            Some(Ok(lines)) => {
+                if let Some(minus) = cx.pane.minus.filter(|_| lines.pattern.signed) {
+                    let other = minus.head.head;
+                    let other = if other == head { head + OTHER_COLOR } else { other };
+                    known.heads.push(HeadLines { head: other, lines: Arc::clone(&lines), below: true });
+                }
+                known.heads.push(HeadLines { head, lines, below: false });
+            }
             Some(Err(refusal)) => known.refusal = Some(refusal),
         }
     }

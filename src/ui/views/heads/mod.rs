@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 
 use eframe::egui::{FontId, Mesh, Pos2, Rect, Role, ScrollArea, Sense, Shape, Ui, Vec2, WidgetInfo, pos2, vec2};
 
-use super::{choosers, controls, empty, groups::HeadGroups, hover::HoverSender, source, text};
+use super::{aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender, source, text};
 use crate::{
     analysis::reading::{self, Axis, ReadPattern, Reading},
     capture::Capture,
@@ -118,6 +118,7 @@ impl HeadsView {
         ui.horizontal_wrapped(|ui| {
             choosers::stack_and_layer_ui(ui, cx);
             choosers::sentences_ui(ui, cx);
+            aids::menu_ui(ui, cx);
             ui.add_space(2.0 * GRID);
             let groups = HeadGroups::of(capture, selection.head);
             swatches::swatches_ui(ui, cx, source::n_heads(capture, selection.head), groups);
@@ -198,7 +199,7 @@ impl HeadsView {
     fn tokens_and_lines_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, key: &LinesKey) -> usize {
         let lines = self.lines.get_or_update(key.clone(), || {
             let (drawn, n_all) =
-                layout::visible_lines(scene.heads.iter().map(|it| (it.head, &it.lines.set)), &key.rows, MAX_LINES);
+                layout::visible_lines(scene.heads.iter().map(|it| (it.head, it.set())), &key.rows, MAX_LINES);
             let mesh = paint::lines_mesh(&scene.layout, &drawn, cx.theme, 1.0 / key.pixels_per_point);
             Arc::new(Lines { drawn, n_all, mesh })
         });
@@ -244,7 +245,7 @@ impl HeadsView {
 fn isolated_lines(scene: &Scene<'_>, focus: Focus) -> Vec<Line> {
     let mut lines = Vec::new();
     for head in scene.heads {
-        let meant = head.lines.set.edges.iter().filter(|edge| {
+        let meant = head.set().edges.iter().filter(|edge| {
             focus.query.is_none_or(|query| query == edge.query as usize)
                 && focus.key.is_none_or(|key| key == edge.key as usize)
         });
@@ -282,7 +283,7 @@ fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option
 
 /// What is drawn of what there is.
 fn caption(cx: &ViewCtx<'_>, known: &Known) -> String {
-    let sets = || known.heads.iter().map(|head| &head.lines.set);
+    let sets = || known.heads.iter().map(HeadLines::set);
     let n_lines: usize = sets().map(|set| set.edges.len()).sum();
     let n_total: usize = sets().map(|set| set.n_total).sum();
     let mass: f64 = sets().map(|set| set.mass_shown).sum();
@@ -290,12 +291,8 @@ fn caption(cx: &ViewCtx<'_>, known: &Known) -> String {
     let percent = 100.0 * mass / total.max(f64::MIN_POSITIVE);
     let lines =
         format!("{} of {} lines, {percent:.0} % of the mass", controls::grouped(n_lines), controls::grouped(n_total));
-    let patterns = || known.heads.iter().map(|head| &*head.lines.pattern);
-    let together = cx.pane.options.reading.together.zip(patterns().next());
-    let parts = [
-        together.map(|(together, pattern)| together.caption(pattern.heads.len())),
-        Some(lines),
-        ReadPattern::hidden_text_of(patterns()),
-    ];
+    let patterns = || known.heads.iter().filter(|head| !head.below).map(|head| &*head.lines.pattern);
+    let one = patterns().next().filter(|pattern| pattern.signed || cx.pane.options.reading.together.is_some());
+    let parts = [one.map(|pattern| source::what(cx, pattern)), Some(lines), ReadPattern::hidden_text_of(patterns())];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

@@ -2,14 +2,14 @@
 
 use eframe::egui::{Color32, Grid, RichText, Ui, containers::Tooltip};
 
-use super::Scene;
+use super::{Scene, lines::HeadLines};
 use crate::{
     analysis::reading::ReadPattern,
     session::Focus,
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
-        views::controls::weight_text,
+        views::{controls::weight_text, source},
     },
 };
 
@@ -71,11 +71,14 @@ fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
 
 fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, query: usize, key: usize) {
     let mut weights: Vec<(usize, f32)> =
-        scene.heads.iter().filter_map(|head| Some((head.head, head.lines.pattern.value(query, key)?))).collect();
+        shown(scene).filter_map(|head| Some((head.head, head.lines.pattern.value(query, key)?))).collect();
+    let one =
+        shown(scene).next().filter(|head| head.lines.pattern.signed || cx.pane.options.reading.together.is_some());
     weights.sort_by(|a, b| b.1.total_cmp(&a.1));
     Grid::new("weights").num_columns(2).spacing([4.0 * GRID, 2.0]).show(ui, |ui| {
         for &(head, weight) in weights.iter().take(MAX_ROWS) {
-            ui.label(RichText::new(format!("Head {head}")).color(cx.theme.head_color(head)));
+            let name = one.map_or_else(|| format!("Head {head}"), |one| source::what(cx, &one.lines.pattern));
+            ui.label(RichText::new(name).color(cx.theme.head_color(head)));
             ui.monospace(weight_text(weight));
             ui.end_row();
         }
@@ -102,10 +105,14 @@ fn rest_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n: usize, what: &str) {
 
 /// Positions by mean weight over the heads that are on, strongest first.
 fn ranked(scene: &Scene<'_>, n: usize, weight: impl Fn(&ReadPattern, usize) -> Option<f32>) -> Vec<(usize, f32)> {
-    let n_heads = scene.heads.len().max(1) as f32;
-    let mean =
-        |position| scene.heads.iter().filter_map(|head| weight(&head.lines.pattern, position)).sum::<f32>() / n_heads;
-    let mut ranked: Vec<_> = (0..n).map(|position| (position, mean(position))).filter(|(_, w)| *w > 0.0).collect();
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let n_heads = shown(scene).count().max(1) as f32;
+    let mean = |position| shown(scene).filter_map(|head| weight(&head.lines.pattern, position)).sum::<f32>() / n_heads;
+    let mut ranked: Vec<_> = (0..n).map(|position| (position, mean(position))).filter(|(_, w)| *w != 0.0).collect();
+    ranked.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     ranked
+}
+
+/// Each pattern once: a difference has lines in two colours.
+fn shown<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a HeadLines> {
+    scene.heads.iter().filter(|head| !head.below)
 }

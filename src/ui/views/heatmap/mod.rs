@@ -61,6 +61,7 @@ impl HeatmapView {
         ui.horizontal_wrapped(|ui| {
             choosers::stack_and_layer_ui(ui, cx);
             choosers::sentences_ui(ui, cx);
+            aids::menu_ui(ui, cx);
         });
         let answer = cx.patterns.pattern(&subject, &key.reading);
         let is_new = !self.picture.knows(&key);
@@ -134,7 +135,6 @@ impl HeatmapView {
                 controls::choice_ui(ui, "Scale", &mut options.heatmap.scale, &scales);
             });
             ui.checkbox(&mut options.heatmap.values, "Numbers where there is room");
-            aids::options_ui(ui, cx, options);
         });
         mask::legend_ui(ui, cx);
     }
@@ -183,7 +183,7 @@ impl HeatmapView {
         let [rows, cols] = camera::visible_cells(content, plot, grid);
         mask::hatch(&painter, content, grid, &rows, |row| mask::out_of_window(pattern, row), cx.theme);
         mask::veil(&painter, content, pattern, cx.theme);
-        let map = texture::color_map(cx.pane.options.heatmap.color_map);
+        let map = source::color_map(pattern, cx.pane.options.heatmap.color_map);
         if cx.pane.options.heatmap.values {
             let seen = [rows.clone(), cols.clone()];
             paint::values(&painter, content, pattern, &seen, |value| {

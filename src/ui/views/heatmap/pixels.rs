@@ -13,7 +13,10 @@ use crate::{
         heatmap::{RowsSee, Sight as _, atlas, heatmap, reduce_by_max},
     },
     session::{ColorMapChoice, ColorScale},
-    ui::views::texture::{self, HeadThumbs},
+    ui::views::{
+        source,
+        texture::{self, HeadThumbs},
+    },
 };
 
 /// Side of a thumbnail in texture pixels.
@@ -58,11 +61,11 @@ pub fn thumbnails(ctx: &Context, heads: &[Option<Arc<ReadPattern>>], key: &Pictu
 /// The picture of one pattern.
 pub fn picture(ctx: &Context, pattern: &Arc<ReadPattern>, key: &PictureKey) -> Picture {
     let matrix = &pattern.matrix;
-    let range = ColorRange::of(matrix.as_slice(), key.scale == ColorScale::Log);
+    let range = source::color_range(pattern, matrix.as_slice(), key.scale == ColorScale::Log);
     // Longer inputs than a texture can hold keep their strongest entries.
     let reduced = reduce_by_max(matrix, key.max_side);
     let sight = sight(pattern).reduced(matrix.shape(), reduced.shape());
-    let image = heatmap(&reduced, texture::color_map(key.map), range, &sight);
+    let image = heatmap(&reduced, source::color_map(pattern, key.map), range, &sight);
     let texture = texture::load(ctx, "heatmap", &image, TextureOptions::NEAREST);
     Picture { captures: key.captures, pattern: Arc::clone(pattern), range, texture }
 }

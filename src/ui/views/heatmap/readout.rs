@@ -6,7 +6,7 @@ use super::layout::HeatmapLayout;
 use crate::{
     analysis::{
         attention,
-        reading::{Axis, Blank, ReadPattern},
+        reading::{Axis, ReadPattern},
     },
     capture::Capture,
     ids::StackKind,
@@ -21,10 +21,7 @@ use crate::{
 /// What the picture shows.
 pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern) -> String {
     let head = cx.pane.selection.head;
-    let what = match cx.pane.options.reading.together {
-        Some(together) => together.caption(pattern.heads.len()),
-        None => head.to_string(),
-    };
+    let what = source::what(cx, pattern);
     let [n_query, n_key] = pattern.matrix.shape();
     let sides = match head.stack {
         StackKind::Cross => format!("{n_query} decoder queries × {n_key} encoder keys"),
@@ -35,7 +32,7 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern) -> St
     let window = source::layer_spec(capture, head).and_then(|layer| layer.window);
     let window = window.map_or_else(String::new, |reach| format!(", window {}", controls::grouped(reach)));
     let mass = pattern.total_mass();
-    let even = (mass.total / pattern.rows.len().max(1) as f64 - 1.0).abs() < 0.005;
+    let even = !pattern.signed && (mass.total / pattern.rows.len().max(1) as f64 - 1.0).abs() < 0.005;
     let sums = pattern.hidden_text().or_else(|| even.then(|| "each row sums to 1".to_owned()));
     let sums = sums.map_or_else(String::new, |sums| format!("; {sums}"));
     format!("{what}, {sides}{words}{masked}{window}{sums}")
@@ -99,11 +96,7 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPa
             ui.end_row();
             ui.label(name("Weight"));
             if let Some(blank) = pattern.blank(row, col) {
-                ui.label(match blank {
-                    Blank::LeftOut(_) => "left out",
-                    Blank::OutOfWindow => "outside the window",
-                    Blank::Later => "masked",
-                });
+                ui.label(blank.text());
                 ui.end_row();
                 return;
             }
@@ -121,6 +114,9 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPa
 /// The score behind a cell, where it has one: of one head and of two single tokens.
 fn score(capture: &Capture, pattern: &ReadPattern, (row, col): (usize, usize)) -> Option<f32> {
     let [head] = pattern.heads.as_slice() else { return None };
+    if pattern.signed {
+        return None;
+    }
     let only = |axis: &Axis, idx: usize| {
         let positions = axis.groups.get(idx)?.positions.clone();
         (positions.len() == 1).then_some(positions.start)

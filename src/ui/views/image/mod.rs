@@ -57,6 +57,7 @@ impl ImageView {
 
         ui.horizontal_wrapped(|ui| {
             choosers::stack_and_layer_ui(ui, cx);
+            aids::menu_ui(ui, cx);
             if let Picking::Patches(_) = picking {
                 ui.add_space(2.0 * GRID);
                 controls::edit_options(cx, |options| role_ui(ui, &mut options.image.role));
@@ -105,13 +106,10 @@ impl ImageView {
         });
         let on_prefix: f32 = overlay.weights.iter().take(image.n_prefix).sum();
         let total: f32 = overlay.weights.iter().sum();
-        let what = match cx.pane.options.reading.together {
-            Some(together) => together.caption(pattern.heads.len()),
-            None => head.to_string(),
-        };
+        let what = source::what(cx, &pattern);
         let writes = controls::query_name(cx) == "Writes";
         let mut caption = format!("{what}: {}", about.caption(&pattern, writes, picking.role()));
-        if image.n_prefix > 0 && total > 0.0 {
+        if image.n_prefix > 0 && total > 0.0 && !pattern.signed {
             let percent = 100.0 * on_prefix / total;
             caption = format!("{caption}; {percent:.0} % on {}", prefix_name(image.n_prefix));
         }
@@ -150,7 +148,6 @@ impl ImageView {
                 ui.add(slider).accessible_name("Part of the mass that is outlined");
                 *fraction = percent / 100.0;
             }
-            aids::options_ui(ui, cx, options);
         });
     }
 
@@ -189,8 +186,7 @@ impl ImageView {
             let response = ui.interact(cell, ui.scope_id().with(("prefix", position)), Sense::click());
             response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Prefix token {text}")));
             let weight = overlay.weights.get(position).copied().unwrap_or(0.0);
-            let map = texture::color_map(cx.pane.options.image.color_map);
-            let fill = texture::color(map.color(overlay.range.fraction(weight)));
+            let fill = texture::color(overlay.map.color(overlay.range.fraction(weight)));
             paint::prefix(&painter, cell, &text, fill, response.hovered() || response.has_focus(), cx.theme);
             if response.hovered() {
                 under = Some(position);
@@ -211,8 +207,7 @@ impl ImageView {
         if let Some(picked) = picked {
             paint::picked(&painter, layout.token_rect(picked), picking.role(), cx.theme);
         }
-        let map = texture::color_map(cx.pane.options.image.color_map);
-        texture::color_bar(&painter, layout.bar, map, overlay.range, cx.theme);
+        texture::color_bar(&painter, layout.bar, overlay.map, overlay.range, cx.theme);
         if let Some(position) = clicked {
             cx.send(Command::Pin(weights::focus(position, picking, selection.pinned)));
         }

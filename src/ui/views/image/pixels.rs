@@ -9,10 +9,13 @@ use crate::{
     analysis::reading::{ReadPattern, Reading},
     capture::{ImageInfo, Matrix, RgbaBuffer},
     ids::CaptureId,
-    raster::{ColorRange, heatmap::atlas, overlay},
+    raster::{ColorMap, ColorRange, heatmap::atlas, overlay},
     session::{ColorMapChoice, PatchRole, Smoothing},
     spec::Mask,
-    ui::views::texture::{self, HeadThumbs},
+    ui::views::{
+        source,
+        texture::{self, HeadThumbs},
+    },
 };
 
 /// Pixels of a smooth overlay per patch; the graphics card interpolates between them.
@@ -43,6 +46,7 @@ pub struct OverlayLook {
 #[derive(Clone)]
 pub struct Overlay {
     pub weights: Arc<[f32]>,
+    pub map: ColorMap,
     pub range: ColorRange,
     pub texture: TextureHandle,
     pub contour: Arc<[overlay::Segment]>,
@@ -90,17 +94,22 @@ pub fn overlay_texture(
 ) -> Overlay {
     let weights = key.subject.weights(pattern, key.role);
     let patches = patch_weights(&weights, image);
-    let range = ColorRange::of(&patches, false);
+    let range = source::color_range(pattern, &patches, false);
     let (rows, cols) = image.grid;
     let smooth = look.smoothing == Smoothing::Smooth;
     let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);
-    let map = texture::color_map(look.map);
+    let map = source::color_map(pattern, look.map);
     let pixels = overlay::overlay(&patches, image.grid, (side(cols), side(rows)), map, range, smooth, look.opacity);
     let sampling = if smooth { TextureOptions::LINEAR } else { TextureOptions::NEAREST };
     Overlay {
         texture: texture::load(ctx, "overlay", &pixels, sampling),
-        contour: look.contour.map_or_else(Vec::new, |part| overlay::mass_contour(&patches, image.grid, part)).into(),
+        contour: look
+            .contour
+            .filter(|_| !pattern.signed)
+            .map_or_else(Vec::new, |part| overlay::mass_contour(&patches, image.grid, part))
+            .into(),
         weights: weights.into(),
+        map,
         range,
     }
 }

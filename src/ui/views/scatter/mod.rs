@@ -88,6 +88,7 @@ impl ScatterView {
             }
             ui.add_space(GRID);
             choosers::stack_and_layer_ui(ui, cx);
+            aids::menu_ui(ui, cx);
             head_ui(ui, cx, source::n_heads(capture, head), HeadGroups::of(capture, head));
         });
         let Some(projection) = cx.pane.shown_projection(cx.document).cloned() else {
@@ -273,7 +274,6 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             }
         }
         ui.checkbox(&mut scatter.projection.translate_keys, "Move the mean key onto the mean query");
-        aids::options_ui(ui, cx, options);
     });
     controls::heading_ui(ui, cx.theme, "Legend");
     paint::legend_ui(ui, cx);
