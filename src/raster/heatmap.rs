@@ -55,15 +55,15 @@ impl Sight for RowsSee {
         if from == to {
             return self.clone();
         }
-        let mut visible = vec![usize::MAX..0; to[0]];
+        let mut ends: Vec<Option<(usize, usize)>> = vec![None; to[0]];
         for (row, seen) in self.visible.iter().enumerate().filter(|(_, seen)| seen.start < seen.end) {
             // The pixel whose span contains this row, as in `reduce_by_max`.
-            let Some(target) = visible.get_mut(((row + 1) * to[0] - 1) / from[0].max(1)) else { continue };
+            let Some(target) = ends.get_mut(((row + 1) * to[0] - 1) / from[0].max(1)) else { continue };
             let scaled = |col: usize| (col as u64 * to[1] as u64 / from[1].max(1) as u64) as usize;
-            target.start = target.start.min(scaled(seen.start));
-            target.end = target.end.max(scaled(seen.end - 1) + 1);
+            let (first, last) = (scaled(seen.start), scaled(seen.end - 1) + 1);
+            *target = Some(target.map_or((first, last), |(start, end)| (start.min(first), end.max(last))));
         }
-        let visible = visible.into_iter().map(|seen| seen.start.min(seen.end)..seen.end).collect();
+        let visible = ends.into_iter().map(|ends| ends.map_or(0..0, |(start, end)| start..end)).collect();
         Self { visible, causal: self.causal }
     }
 }
@@ -313,5 +313,16 @@ mod tests {
         assert!(heatmap(&empty, ColorMap::Greys, ColorRange::linear(0.0, 1.0), &CAUSAL).pixels.is_empty());
         assert!(atlas(&[], 10, 4, ColorMap::Greys, false, &Mask::NONE).tiles.is_empty());
         assert_eq!(atlas(&[empty], 10, 4, ColorMap::Greys, false, &Mask::NONE).tiles[0].width, 0);
+    }
+
+    #[test]
+    fn rows_told_one_by_one_see_what_their_mask_says() {
+        let mask = Mask { causal: true, window: Some(3) };
+        let rows = RowsSee { visible: (0..8).map(|row| mask.visible(row, 8, 8)).collect(), causal: true };
+        let pattern = Matrix::new(vec![0.1; 64], [8, 8]).unwrap();
+        let of = |sight: &RowsSee| heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), sight);
+        assert_eq!(of(&rows).pixels, heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), &mask).pixels);
+        // Two rows and two columns to a pixel: what either may see.
+        assert_eq!(rows.reduced([8, 8], [4, 4]).visible, [0..1, 0..2, 1..3, 2..4]);
     }
 }

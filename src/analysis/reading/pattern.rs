@@ -82,31 +82,25 @@ impl ReadPattern {
     /// One weight per key **position**: a query's row, or without a query the mean of the rows that are shown.
     /// Every piece of a word has the word's weight.
     pub fn by_key(&self, query: Option<usize>) -> Vec<f32> {
-        let row: Vec<f32> = match query {
-            Some(query) => self.rows.group_of(query).and_then(|row| self.matrix.row(row)).unwrap_or_default().to_vec(),
-            None => {
-                let shown = || self.rows.groups.iter().enumerate().filter(|(_, row)| row.left_out.is_none());
-                let n = shown().count().max(1) as f64;
-                let mean = |col| shown().filter_map(|(row, _)| self.value(row, col)).map(f64::from).sum::<f64>() / n;
-                (0..self.cols.len()).map(|col| mean(col) as f32).collect()
-            }
+        let row: Vec<f32> = if let Some(query) = query {
+            self.rows.group_of(query).and_then(|row| self.matrix.row(row)).unwrap_or_default().to_vec()
+        } else {
+            let shown = || self.rows.groups.iter().enumerate().filter(|(_, row)| row.left_out.is_none());
+            let n = shown().count().max(1) as f64;
+            let mean = |col| shown().filter_map(|(row, _)| self.value(row, col)).map(f64::from).sum::<f64>() / n;
+            (0..self.cols.len()).map(|col| mean(col) as f32).collect()
         };
         self.cols.group_of.iter().map(|&col| row.get(col as usize).copied().unwrap_or(0.0)).collect()
     }
 
     /// One weight per query **position**: a key's column, or without a key the mean of each row.
     pub fn by_query(&self, key: Option<usize>) -> Vec<f32> {
-        let column: Vec<f32> = match key {
-            Some(key) => {
-                let col = self.cols.group_of(key);
-                let weight = |row: &[f32]| col.and_then(|col| row.get(col)).copied().unwrap_or(0.0);
-                self.matrix.rows().map(weight).collect()
-            }
-            None => {
-                let mean = |row: &[f32]| row.iter().sum::<f32>() / row.len().max(1) as f32;
-                self.matrix.rows().map(mean).collect()
-            }
+        let col = key.map(|key| self.cols.group_of(key));
+        let weight = |row: &[f32]| match col {
+            Some(col) => col.and_then(|col| row.get(col)).copied().unwrap_or(0.0),
+            None => row.iter().sum::<f32>() / row.len().max(1) as f32,
         };
+        let column: Vec<f32> = self.matrix.rows().map(weight).collect();
         self.rows.group_of.iter().map(|&row| column.get(row as usize).copied().unwrap_or(0.0)).collect()
     }
 
@@ -130,11 +124,11 @@ impl ReadPattern {
 
     /// What is not shown as the model computed it, in words; `None` when everything is.
     pub fn hidden_text(&self) -> Option<String> {
-        Self::hidden_text_of(std::iter::once(self))
+        Self::hidden_text_of(&std::iter::once(self))
     }
 
     /// The same of several patterns that are read alike, as one.
-    pub fn hidden_text_of<'a>(patterns: impl Iterator<Item = &'a Self> + Clone) -> Option<String> {
+    pub fn hidden_text_of<'a>(patterns: &(impl Iterator<Item = &'a Self> + Clone)) -> Option<String> {
         let mass = patterns.clone().fold(RowMass::default(), |sum, pattern| sum.plus(pattern.total_mass()));
         let leaves_out = |why: LeftOut| {
             let columns = patterns.clone().next().map_or(&[][..], |pattern| &pattern.cols.groups);

@@ -239,13 +239,13 @@ fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Re
         Some((pattern, pattern.rows.group_of(query)?, pattern.cols.group_of(key)?))
     });
     let or_absent = |text: Option<String>| text.unwrap_or_else(|| ABSENT.to_owned());
-    let weight = cell.and_then(|(pattern, row, col)| match pattern.blank(row, col) {
-        Some(blank) => Some(blank.text().to_owned()),
-        None => {
-            let weight = pattern.value(row, col)?;
-            let percent = if pattern.signed { String::new() } else { format!("  ({})", percent_text(weight)) };
-            Some(format!("{weight:.5}{percent}").replace('-', "−"))
+    let weight = cell.and_then(|(pattern, row, col)| {
+        if let Some(blank) = pattern.blank(row, col) {
+            return Some(blank.text().to_owned());
         }
+        let weight = pattern.value(row, col)?;
+        let percent = if pattern.signed { String::new() } else { format!("  ({})", percent_text(weight)) };
+        Some(format!("{weight:.5}{percent}").replace('-', "−"))
     });
     let name = if pattern.is_some_and(|pattern| pattern.signed) { "Difference" } else { "Weight" };
     field_ui(ui, cx.theme, name, or_absent(weight));

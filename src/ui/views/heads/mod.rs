@@ -293,6 +293,6 @@ fn caption(cx: &ViewCtx<'_>, known: &Known) -> String {
         format!("{} of {} lines, {percent:.0} % of the mass", controls::grouped(n_lines), controls::grouped(n_total));
     let patterns = || known.heads.iter().filter(|head| !head.below).map(|head| &*head.lines.pattern);
     let one = patterns().next().filter(|pattern| pattern.signed || cx.pane.options.reading.together.is_some());
-    let parts = [one.map(|pattern| source::what(cx, pattern)), Some(lines), ReadPattern::hidden_text_of(patterns())];
+    let parts = [one.map(|pattern| source::what(cx, pattern)), Some(lines), ReadPattern::hidden_text_of(&patterns())];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

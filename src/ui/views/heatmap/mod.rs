@@ -197,7 +197,7 @@ impl HeatmapView {
             n: n_query,
             visible: rows,
             focus: focus_row,
-            axis: &pattern.rows,
+            labels: &pattern.rows,
             color: cx.theme.query,
         };
         let clip = Rect::from_x_y_ranges(layout.rows.x_range(), plot.y_range().expand(4.0));
@@ -208,7 +208,7 @@ impl HeatmapView {
             n: n_key,
             visible: cols,
             focus: focus_col,
-            axis: &pattern.cols,
+            labels: &pattern.cols,
             color: cx.theme.key,
         };
         let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range());

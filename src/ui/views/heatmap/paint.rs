@@ -38,21 +38,21 @@ pub struct Axis<'a> {
     /// The token under the pointer or pinned; its label is always drawn.
     pub focus: Option<usize>,
     /// What stands there.
-    pub axis: &'a reading::Axis,
+    pub labels: &'a reading::Axis,
     /// Colour of the axis' name and of the focus.
     pub color: Color32,
 }
 
 impl Axis<'_> {
     fn label_job(&self, position: usize, room: f32, theme: &Theme) -> (LayoutJob, Color32) {
-        let group = self.axis.groups.get(position);
+        let group = self.labels.groups.get(position);
         let color = match (self.focus == Some(position), group.is_some_and(|group| group.left_out.is_some())) {
             (true, _) => theme.text,
             (false, true) => theme.text_weak.gamma_multiply(LEFT_OUT_OPACITY),
             (false, false) => theme.text_weak,
         };
         let mut job = LayoutJob::simple_singleline(
-            self.axis.text(position).to_owned(),
+            self.labels.text(position).to_owned(),
             FontId::proportional(text_size::SMALL),
             color,
         );

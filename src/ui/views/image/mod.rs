@@ -28,12 +28,15 @@ use layout::ImageLayout;
 use pixels::{Overlay, OverlayLook, WeightsKey};
 use weights::{Picking, Subject};
 
+/// Which captures, how they were read, and what that gave.
+type LastRead = ((CaptureId, Option<CaptureId>), Reading, Arc<ReadPattern>);
+
 /// The Image view with what it remembers between frames.
 #[derive(Default)]
 pub struct ImageView {
     photo: Memo<(CaptureId, usize), Option<TextureHandle>>,
     /// What is shown while the next one is read.
-    last: Option<((CaptureId, Option<CaptureId>), Reading, Arc<ReadPattern>)>,
+    last: Option<LastRead>,
     overlay: Memo<(WeightsKey, OverlayLook), Overlay>,
     thumbs: Memo<(WeightsKey, ColorMapChoice), HeadThumbs>,
     words: words::Words,
