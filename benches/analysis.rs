@@ -45,7 +45,7 @@ fn heatmap_512(bencher: Bencher<'_, '_>, log: bool) {
     let pattern = pattern(&capture(), 4);
     bencher.bench(|| {
         let range = ColorRange::of(pattern.as_slice(), log);
-        heatmap::heatmap(&pattern, ColorMap::Viridis, range, Mask { causal: true, window: None })
+        heatmap::heatmap(&pattern, ColorMap::Viridis, range, &Mask { causal: true, window: None })
     });
 }
 
@@ -53,7 +53,7 @@ fn heatmap_512(bencher: Bencher<'_, '_>, log: bool) {
 fn thumbnails_12_of_512(bencher: Bencher<'_, '_>) {
     let capture = capture();
     let patterns: Vec<Matrix> = (0..12).map(|head| pattern(&capture, head % 5)).collect();
-    bencher.bench(|| heatmap::atlas(&patterns, 96, 4, ColorMap::Viridis, false, Mask::NONE));
+    bencher.bench(|| heatmap::atlas(&patterns, 96, 4, ColorMap::Viridis, false, &Mask::NONE));
 }
 
 #[divan::bench]

@@ -10,7 +10,10 @@ mod synthetic;
 use std::sync::{Arc, LazyLock};
 
 use attnscope::{
-    analysis::projection::{Projection, ProjectionOptions, project},
+    analysis::{
+        projection::{Projection, ProjectionOptions, project},
+        reading::store::PatternStore,
+    },
     capture::Capture,
     ids::StackKind,
     session::{Focus, Loadable, Session, Settings, ViewKind},
@@ -30,6 +33,7 @@ struct Stage {
     ctx: Context,
     session: Session,
     views: Views,
+    patterns: PatternStore,
     frame: usize,
 }
 
@@ -43,7 +47,7 @@ impl Stage {
         session.panes.active_mut().view = view;
         let ctx = Context::default();
         ctx.set_global_style(Theme::light().style());
-        let mut stage = Self { ctx, session, views: Views::default(), frame: 0 };
+        let mut stage = Self { ctx, session, views: Views::default(), patterns: PatternStore::default(), frame: 0 };
         // Fonts are loaded once per program, not per view.
         stage.session.documents[0].capture = Loadable::Empty;
         stage.draw();
@@ -64,9 +68,11 @@ impl Stage {
         let theme = Theme::light();
         let commands = CommandQueue::default();
         let output = self.ctx.run_ui(input, |ui| {
-            let cx = PanelCtx::new(&self.session, &theme, &commands);
+            let cx = PanelCtx::new(&self.session, &theme, &commands, &self.patterns);
             self.views.ui(self.session.pane().view, ui, &cx);
         });
+        // Beside the window in the program; here the first frames pay for it.
+        self.patterns.read_now();
         for Asked { command, .. } in commands.take() {
             let _ = self.session.apply(command);
         }

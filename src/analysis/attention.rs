@@ -122,29 +122,6 @@ pub fn softmax(scores: &Matrix) -> Option<Matrix> {
     Matrix::new(values, scores.shape()).ok()
 }
 
-/// `pattern` without the key columns where `hidden` is true, every row renormalised over what is left.
-///
-/// Hidden entries become 0; so does a row that had all its mass there. Columns beyond the end of
-/// `hidden` are kept.
-pub fn hide(pattern: &Matrix, hidden: &[bool]) -> Matrix {
-    if !hidden.contains(&true) {
-        return pattern.clone();
-    }
-    let mut values = pattern.as_slice().to_vec();
-    for row in values.chunks_exact_mut(pattern.n_cols().max(1)) {
-        for (weight, _) in row.iter_mut().zip(hidden).filter(|(_, hidden)| **hidden) {
-            *weight = 0.0;
-        }
-        let left: f64 = row.iter().map(|&weight| f64::from(weight)).sum();
-        // Below this the rest is rounding error, and renormalising would show noise as attention.
-        let factor = if left > 1e-6 { (1.0 / left) as f32 } else { 0.0 };
-        for weight in row {
-            *weight *= factor;
-        }
-    }
-    Matrix::new(values, pattern.shape()).unwrap_or_else(|_| pattern.clone())
-}
-
 /// `q·kᵀ` as `[query, key]` values, unscaled. `None` when the widths differ.
 pub(crate) fn dots(q: &Matrix, k: &Matrix) -> Option<Vec<f32>> {
     let d = q.n_cols();

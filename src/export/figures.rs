@@ -1,7 +1,6 @@
 //! Figures and the numbers behind them, as files, as a preview, and for the clipboard.
 
 use std::{
-    io::Write as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -43,11 +42,8 @@ pub struct Preview {
 }
 
 impl FigureRequest {
-    const fn captures(&self) -> Captures<'_> {
-        match &self.other {
-            Some(other) => Captures { this: &self.capture, other: Some(other) },
-            None => Captures::one(&self.capture),
-        }
+    fn captures(&self) -> Captures<'_> {
+        Captures { this: &self.capture, other: self.other.as_deref() }
     }
 
     fn draw(&self, type_: &mut Typesetter) -> Result<Vec<Drawing>, OrderError> {
@@ -113,7 +109,8 @@ impl FigureRequest {
         let several = drawings.len() > 1;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         for Drawing { figure, layer, head } in &drawings {
-            let part = |letter: &str, number: Option<usize>| number.map_or_else(String::new, |n| format!("{letter}{n}"));
+            let part =
+                |letter: &str, number: Option<usize>| number.map_or_else(String::new, |n| format!("{letter}{n}"));
             let name = format!("{stem}-{}{}.{extension}", part("L", *layer), part("H", *head));
             let path = if several { path.with_file_name(name) } else { path.to_owned() };
             let paper = &self.order.paper;

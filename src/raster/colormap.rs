@@ -1,6 +1,9 @@
 //! From a value to a colour: sequential maps whose lightness grows or falls with the value.
 
-use super::colormap_tables::{CIVIDIS, MAGMA, VIRIDIS};
+use super::{
+    colormap_tables::{CIVIDIS, MAGMA, VIRIDIS},
+    diverging,
+};
 
 /// The colour of values that are not a number: no map contains it.
 pub const NAN_COLOR: [u8; 4] = [255, 0, 144, 255];
@@ -10,7 +13,7 @@ pub const MASKED_COLOR: [u8; 4] = [128, 128, 128, 56];
 /// Cells outside a sliding window: a neutral between the mask and the text.
 pub const OUT_OF_WINDOW_COLOR: [u8; 4] = [128, 128, 128, 128];
 
-/// A sequential colour map with 256 steps.
+/// A colour map with 256 steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ColorMap {
     /// Dark blue over green to yellow.
@@ -22,10 +25,12 @@ pub enum ColorMap {
     Cividis,
     /// White to black, for print.
     Greys,
+    /// Differences: blue below the middle of the range, orange above it.
+    Diverging,
 }
 
 impl ColorMap {
-    /// Every map, in the order they are offered.
+    /// Every sequential map, in the order they are offered.
     pub const ALL: [Self; 4] = [Self::Viridis, Self::Magma, Self::Cividis, Self::Greys];
 
     /// Opaque colour of `fraction` in `0..=1`; values outside are clamped, NaN has [`NAN_COLOR`].
@@ -43,6 +48,7 @@ impl ColorMap {
             Self::Magma => &MAGMA,
             Self::Cividis => &CIVIDIS,
             Self::Greys => return [255 - step, 255 - step, 255 - step, 255],
+            Self::Diverging => return diverging(f32::from(step) / 127.5 - 1.0),
         };
         let [_, red, green, blue] = table[usize::from(step)].to_be_bytes();
         [red, green, blue, 255]

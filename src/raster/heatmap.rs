@@ -1,16 +1,78 @@
 //! A pattern as pixels, one per entry, and all heads of a layer as one atlas of thumbnails.
 
+use std::ops::Range;
+
 use super::colormap::{ColorMap, ColorRange, MASKED_COLOR, NAN_COLOR, OUT_OF_WINDOW_COLOR};
 use crate::{
     capture::{Matrix, RgbaBuffer},
     spec::Mask,
 };
 
+/// What the rows of a pattern may see: by a mask of positions, or told row by row.
+pub trait Sight {
+    /// The columns that `row` may see, in a pattern of this shape.
+    fn visible(&self, row: usize, shape: [usize; 2]) -> Range<usize>;
+    /// Whether what lies behind them comes later, rather than outside a window.
+    fn is_causal(&self) -> bool;
+    /// The same for a pattern that was reduced.
+    #[must_use]
+    fn reduced(&self, from: [usize; 2], to: [usize; 2]) -> Self;
+}
+
+impl Sight for Mask {
+    fn visible(&self, row: usize, [n_query, n_key]: [usize; 2]) -> Range<usize> {
+        Self::visible(*self, row, n_query, n_key)
+    }
+
+    fn is_causal(&self) -> bool {
+        self.causal
+    }
+
+    fn reduced(&self, from: [usize; 2], to: [usize; 2]) -> Self {
+        reduced_mask(*self, from, to)
+    }
+}
+
+/// Rows of words, or of heads that see differently: told row by row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowsSee {
+    /// The columns that each row may see.
+    pub visible: Vec<Range<usize>>,
+    /// Whether what lies behind them comes later.
+    pub causal: bool,
+}
+
+impl Sight for RowsSee {
+    fn visible(&self, row: usize, [_, n_cols]: [usize; 2]) -> Range<usize> {
+        self.visible.get(row).cloned().unwrap_or(0..n_cols)
+    }
+
+    fn is_causal(&self) -> bool {
+        self.causal
+    }
+
+    fn reduced(&self, from: [usize; 2], to: [usize; 2]) -> Self {
+        if from == to {
+            return self.clone();
+        }
+        let mut ends: Vec<Option<(usize, usize)>> = vec![None; to[0]];
+        for (row, seen) in self.visible.iter().enumerate().filter(|(_, seen)| seen.start < seen.end) {
+            // The pixel whose span contains this row, as in `reduce_by_max`.
+            let Some(target) = ends.get_mut(((row + 1) * to[0] - 1) / from[0].max(1)) else { continue };
+            let scaled = |col: usize| (col as u64 * to[1] as u64 / from[1].max(1) as u64) as usize;
+            let (first, last) = (scaled(seen.start), scaled(seen.end - 1) + 1);
+            *target = Some(target.map_or((first, last), |(start, end)| (start.min(first), end.max(last))));
+        }
+        let visible = ends.into_iter().map(|ends| ends.map_or(0..0, |(start, end)| start..end)).collect();
+        Self { visible, causal: self.causal }
+    }
+}
+
 /// One pixel per entry: row = query, from the top; column = key, from the left.
 ///
 /// What `mask` rules out gets a colour of its own, because ruled out is not the same as unused:
 /// [`MASKED_COLOR`] for later keys, [`OUT_OF_WINDOW_COLOR`] for keys that are too far away.
-pub fn heatmap(pattern: &Matrix, map: ColorMap, range: ColorRange, mask: Mask) -> RgbaBuffer {
+pub fn heatmap(pattern: &Matrix, map: ColorMap, range: ColorRange, mask: &impl Sight) -> RgbaBuffer {
     let [height, width] = pattern.shape();
     let mut pixels = vec![0u8; 4 * width * height];
     let painter = Painter::new(map, range);
@@ -29,9 +91,9 @@ pub fn reduced_mask(mask: Mask, from: [usize; 2], to: [usize; 2]) -> Mask {
     Mask { window: mask.window.map(scaled), ..mask }
 }
 
-fn paint_mask(mask: Mask, line: &mut [u8], query: usize, [n_query, n_key]: [usize; 2]) {
-    let visible = mask.visible(query, n_query, n_key);
-    let late = if mask.causal { visible.end } else { n_key };
+fn paint_mask(mask: &impl Sight, line: &mut [u8], query: usize, shape: [usize; 2]) {
+    let visible = mask.visible(query, shape);
+    let late = if mask.is_causal() { visible.end } else { shape[1] };
     for (key, pixel) in line.chunks_exact_mut(4).enumerate() {
         if key >= late {
             pixel.copy_from_slice(&MASKED_COLOR);
@@ -71,7 +133,14 @@ const GAP: usize = 1;
 /// A pattern larger than that is reduced by the **maximum** of the entries behind each pixel, because a
 /// mean would dim the thin diagonals and columns that thumbnails are for; smaller ones keep one pixel per
 /// entry. Each thumbnail has its own range, from 0 to its largest weight.
-pub fn atlas(patterns: &[Matrix], max_side: usize, columns: usize, map: ColorMap, log: bool, mask: Mask) -> Atlas {
+pub fn atlas(
+    patterns: &[Matrix],
+    max_side: usize,
+    columns: usize,
+    map: ColorMap,
+    log: bool,
+    mask: &impl Sight,
+) -> Atlas {
     let max_side = max_side.max(1);
     let columns = columns.clamp(1, patterns.len().max(1));
     let cell_width = patterns.iter().map(|p| p.n_cols().min(max_side)).max().unwrap_or(0) + 2 * GAP;
@@ -87,7 +156,7 @@ pub fn atlas(patterns: &[Matrix], max_side: usize, columns: usize, map: ColorMap
                 &reduced,
                 map,
                 ColorRange::of(reduced.as_slice(), log),
-                reduced_mask(mask, pattern.shape(), reduced.shape()),
+                &mask.reduced(pattern.shape(), reduced.shape()),
             );
             let tile = Tile {
                 x: idx % columns * cell_width + GAP,
@@ -177,7 +246,7 @@ mod tests {
     #[test]
     fn a_pixel_shows_its_entry() {
         let pattern = matrix(2, 3, |query, key| (query * 3 + key) as f32 / 5.0);
-        let image = heatmap(&pattern, ColorMap::Viridis, ColorRange::linear(0.0, 1.0), Mask::NONE);
+        let image = heatmap(&pattern, ColorMap::Viridis, ColorRange::linear(0.0, 1.0), &Mask::NONE);
         assert_eq!((image.width, image.height), (3, 2));
         for (x, y, value) in [(0, 0, 0.0), (2, 0, 0.4), (1, 1, 0.8), (2, 1, 1.0)] {
             assert_eq!(pixel(&image, x, y), ColorMap::Viridis.color(value));
@@ -188,13 +257,13 @@ mod tests {
     fn masked_zero_and_nan_look_different() {
         let pattern = matrix(2, 2, |query, key| if (query, key) == (1, 0) { f32::NAN } else { 0.0 });
         for range in [ColorRange::linear(0.0, 1.0), ColorRange::log(0.0, 1.0)] {
-            let image = heatmap(&pattern, ColorMap::Magma, range, CAUSAL);
+            let image = heatmap(&pattern, ColorMap::Magma, range, &CAUSAL);
             assert_eq!(pixel(&image, 1, 0), MASKED_COLOR);
             assert_eq!(pixel(&image, 0, 1), NAN_COLOR);
             assert_eq!(pixel(&image, 1, 1), ColorMap::Magma.color(0.0));
         }
         let scores = matrix(1, 2, |_, key| if key == 0 { f32::NEG_INFINITY } else { 3.0 });
-        let image = heatmap(&scores, ColorMap::Magma, ColorRange::of(scores.as_slice(), true), Mask::NONE);
+        let image = heatmap(&scores, ColorMap::Magma, ColorRange::of(scores.as_slice(), true), &Mask::NONE);
         assert_eq!(pixel(&image, 0, 0), ColorMap::Magma.color(0.0));
     }
 
@@ -202,12 +271,12 @@ mod tests {
     fn what_lies_behind_the_window_is_neither_masked_nor_zero() {
         let pattern = matrix(6, 6, |_, _| 0.0);
         let mask = Mask { causal: true, window: Some(2) };
-        let image = heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), mask);
+        let image = heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), &mask);
         let row: Vec<[u8; 4]> = (0..6).map(|key| pixel(&image, key, 3)).collect();
         let (out, zero) = (OUT_OF_WINDOW_COLOR, ColorMap::Magma.color(0.0));
         assert_eq!(row, [out, out, zero, zero, MASKED_COLOR, MASKED_COLOR]);
         // Without a causal mask the window reaches both ways.
-        let both = heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), Mask { causal: false, ..mask });
+        let both = heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), &Mask { causal: false, ..mask });
         let row: Vec<bool> = (0..6).map(|key| pixel(&both, key, 3) == out).collect();
         assert_eq!(row, [true, true, false, false, false, true]);
         // A thumbnail of a third of the size shows a window of a third.
@@ -227,7 +296,7 @@ mod tests {
     #[test]
     fn thumbnails_lie_apart_in_the_atlas() {
         let patterns: Vec<Matrix> = (0..5).map(|idx| matrix(8 + idx, 6, |_, _| 1.0)).collect();
-        let atlas = atlas(&patterns, 10, 2, ColorMap::Viridis, false, Mask::NONE);
+        let atlas = atlas(&patterns, 10, 2, ColorMap::Viridis, false, &Mask::NONE);
         assert_eq!(atlas.tiles.len(), 5);
         let opaque = atlas.image.pixels.chunks_exact(4).filter(|pixel| pixel[3] == 255).count();
         assert_eq!(opaque, atlas.tiles.iter().map(|tile| tile.width * tile.height).sum::<usize>());
@@ -241,8 +310,19 @@ mod tests {
     #[test]
     fn empty_input_gives_empty_pictures() {
         let empty = matrix(0, 0, |_, _| 0.0);
-        assert!(heatmap(&empty, ColorMap::Greys, ColorRange::linear(0.0, 1.0), CAUSAL).pixels.is_empty());
-        assert!(atlas(&[], 10, 4, ColorMap::Greys, false, Mask::NONE).tiles.is_empty());
-        assert_eq!(atlas(&[empty], 10, 4, ColorMap::Greys, false, Mask::NONE).tiles[0].width, 0);
+        assert!(heatmap(&empty, ColorMap::Greys, ColorRange::linear(0.0, 1.0), &CAUSAL).pixels.is_empty());
+        assert!(atlas(&[], 10, 4, ColorMap::Greys, false, &Mask::NONE).tiles.is_empty());
+        assert_eq!(atlas(&[empty], 10, 4, ColorMap::Greys, false, &Mask::NONE).tiles[0].width, 0);
+    }
+
+    #[test]
+    fn rows_told_one_by_one_see_what_their_mask_says() {
+        let mask = Mask { causal: true, window: Some(3) };
+        let rows = RowsSee { visible: (0..8).map(|row| mask.visible(row, 8, 8)).collect(), causal: true };
+        let pattern = Matrix::new(vec![0.1; 64], [8, 8]).unwrap();
+        let of = |sight: &RowsSee| heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), sight);
+        assert_eq!(of(&rows).pixels, heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), &mask).pixels);
+        // Two rows and two columns to a pixel: what either may see.
+        assert_eq!(rows.reduced([8, 8], [4, 4]).visible, [0..1, 0..2, 1..3, 2..4]);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Command, Effect, Focus, HeadSet, Loadable, Pane, Place, Session, travel::Way};
+use super::{Command, Effect, Focus, HeadSet, Loadable, Pane, Place, Session, ViewOptions, travel::Way};
 use crate::{
     ids::{HeadId, PaneId},
     worker::{Lane, Request},
@@ -104,8 +104,8 @@ impl Session {
                 let pane = self.panes.active_mut();
                 // Whoever changes what an example came with means to keep it.
                 pane.own_options = None;
-                pane.options = options.clone();
-                self.settings.views = options;
+                self.settings.views = ViewOptions { reading: options.reading.without_positions(), ..options.clone() };
+                pane.options = options;
             }
             Command::Pick(purpose) => return vec![Effect::Pick(purpose)],
             Command::Download(command) => return self.on_download_command(command),

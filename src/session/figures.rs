@@ -209,7 +209,8 @@ impl Session {
         let input = capture.input();
         let read = [&input.text, &input.image].into_iter().flatten().next().map_or("", String::as_str);
         let view = figure.order.view;
-        let head = (options.range == FigureRange::Shown && view != ViewKind::Matrix).then(|| self.pane().selection.head);
+        let head =
+            (options.range == FigureRange::Shown && view != ViewKind::Matrix).then(|| self.pane().selection.head);
         let extension = options.kind.extension();
         let name = default_file_name(&capture.model().name, read, head, view.name(), extension);
         vec![Effect::SaveFigure { figure, name, extension }]

@@ -21,7 +21,6 @@ mod pane;
 mod panes;
 mod place;
 mod selection;
-mod sentences;
 mod settings;
 mod state;
 mod travel;
@@ -40,10 +39,9 @@ pub use pane::{Pane, PendingSelection};
 pub use panes::{Panes, Split};
 pub use place::{HeadRef, Place};
 pub use selection::{Focus, HeadSet, Selection};
-pub use sentences::SentenceFilter;
 pub use settings::{
-    Appearance, ColorMapChoice, ColorScale, HeadsOptions, HeatmapOptions, HiddenTokens, ImageOptions, PatchRole,
-    PointColor, ScatterOptions, Settings, Smoothing, ViewOptions,
+    Appearance, ColorMapChoice, ColorScale, HeadsOptions, HeatmapOptions, ImageOptions, PatchRole, PointColor,
+    ScatterOptions, Settings, Smoothing, ViewOptions,
 };
 pub use state::{Notice, NoticeKind, Session};
 pub use writing::{WritingOptions, can_continue};

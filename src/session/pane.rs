@@ -252,6 +252,8 @@ impl Pane {
     pub(super) fn adopt(&mut self, document: &Document, had_picture: Option<bool>) {
         let Some(capture) = document.latest_capture() else { return };
         let has_picture = capture.image().is_some();
+        // Positions of one text are other tokens in the next.
+        self.options.reading = self.options.reading.without_positions();
         if had_picture != Some(has_picture) {
             self.view = if has_picture { ViewKind::Image } else { ViewKind::Heads };
         }

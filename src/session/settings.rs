@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    analysis::{edges::EdgeFilter, projection::ProjectionOptions},
+    analysis::{edges::EdgeFilter, projection::ProjectionOptions, reading::ReadingOptions},
     worker::ModelSource,
 };
 
@@ -51,10 +51,8 @@ pub enum Appearance {
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ViewOptions {
-    /// Tokens left out of every pattern, rows renormalised.
-    pub hidden: HiddenTokens,
-    /// Which part of a pair of sentences the Heads and Heatmap views show.
-    pub sentences: super::SentenceFilter,
+    /// How patterns are read, in every view.
+    pub reading: ReadingOptions,
     /// Heads view.
     pub heads: HeadsOptions,
     /// Heatmap view.
@@ -63,18 +61,6 @@ pub struct ViewOptions {
     pub image: ImageOptions,
     /// Scatter and matrix views.
     pub scatter: ScatterOptions,
-}
-
-/// Key tokens left out of every pattern; rows are renormalised over what is left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub enum HiddenTokens {
-    /// Show every token.
-    #[default]
-    None,
-    /// Leave out special tokens: CLS, SEP, BOS.
-    Special,
-    /// Leave out the first token, where causal models park attention.
-    First,
 }
 
 /// Heads view.
@@ -86,13 +72,21 @@ pub struct HeadsOptions {
 }
 
 /// Heatmap view.
-#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HeatmapOptions {
     /// Colours.
     pub color_map: ColorMapChoice,
     /// Linear or logarithmic.
     pub scale: ColorScale,
+    /// Whether cells that have room for it show their weight as a number.
+    pub values: bool,
+}
+
+impl Default for HeatmapOptions {
+    fn default() -> Self {
+        Self { color_map: ColorMapChoice::default(), scale: ColorScale::default(), values: true }
+    }
 }
 
 /// Named sequential colour map.

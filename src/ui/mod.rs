@@ -13,6 +13,7 @@
 use std::{cell::RefCell, ops::Deref};
 
 use crate::{
+    analysis::reading::store::PatternStore,
     ids::PaneId,
     session::{Command, Document, Pane, Session, ViewKind},
 };
@@ -36,6 +37,10 @@ pub struct ViewCtx<'a> {
     pub pane: &'a Pane,
     /// What is shown.
     pub document: &'a Document,
+    /// What is subtracted from it may belong to another one.
+    pub other: Option<&'a Document>,
+    /// Every pattern that was read; a view asks for what it shows and draws what is there.
+    pub patterns: &'a PatternStore,
     /// Colours and sizes.
     pub theme: &'a theme::Theme,
     /// What the user asked for in this frame.
@@ -65,10 +70,21 @@ pub struct PanelCtx<'a> {
 
 impl<'a> PanelCtx<'a> {
     /// Of the active pane.
-    pub fn new(session: &'a Session, theme: &'a theme::Theme, commands: &'a CommandQueue) -> Self {
-        let view = ViewCtx { pane: session.pane(), document: session.document(), theme, commands };
-        Self { session, view }
+    pub fn new(
+        session: &'a Session,
+        theme: &'a theme::Theme,
+        commands: &'a CommandQueue,
+        patterns: &'a PatternStore,
+    ) -> Self {
+        let (pane, document) = (session.pane(), session.document());
+        let other = other_document(session, pane);
+        Self { session, view: ViewCtx { pane, document, other, patterns, theme, commands } }
     }
+}
+
+/// The document that a pane subtracts something of.
+pub fn other_document<'a>(session: &'a Session, pane: &Pane) -> Option<&'a Document> {
+    session.find_document(pane.minus?.document)
 }
 
 impl<'a> Deref for PanelCtx<'a> {

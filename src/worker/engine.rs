@@ -3,8 +3,8 @@
 use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
-    AnalysisEngine, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel, ModelSource, Progress,
-    Request, Stage, Stop, capture_file, thread::Engine,
+    AnalysisEngine, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel, ModelSource,
+    Progress, Request, Stage, Stop, capture_file, thread::Engine,
 };
 use crate::{
     analysis::projection::{self, ProjectionOptions},

@@ -19,8 +19,8 @@ pub use engine::ModelEngine;
 pub use files::FileEngine;
 pub use hub::HubEngine;
 pub use protocol::{
-    CaptureFile, Choice, DrawFor, Drawn, Event, EventKind, Failure, Generation, ImageSource, Input, KnownModel, Lane, LoadedModel,
-    ModelSource, Plan, PlannedFile, Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,
+    CaptureFile, Choice, DrawFor, Drawn, Event, EventKind, Failure, Generation, ImageSource, Input, KnownModel, Lane,
+    LoadedModel, ModelSource, Plan, PlannedFile, Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,
 };
 pub use thread::{Engine, JobControl, Stop, Wake, Worker};
 pub use workers::Workers;

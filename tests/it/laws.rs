@@ -123,17 +123,6 @@ fn a_fully_masked_row_becomes_zeros() {
 }
 
 #[test]
-fn hiding_columns_renormalises_what_is_left() {
-    let pattern = matrix(&[&[0.5, 0.25, 0.25], &[1.0, 0.0, 0.0]]);
-    assert_eq!(
-        attention::hide(&pattern, &[true]),
-        matrix(&[&[0.0, 0.5, 0.5], &[0.0, 0.0, 0.0]]),
-        "a row with all its mass on hidden keys has nothing to show"
-    );
-    assert_eq!(attention::hide(&pattern, &[false, false, false]), pattern);
-}
-
-#[test]
 fn synthetic_heads_do_what_they_say() {
     let capture = synthetic::text_capture(26, 1, 5);
     let stats = &stats::stack_stats(&capture, StackKind::SelfAttention)[0];

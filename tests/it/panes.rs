@@ -2,9 +2,7 @@
 
 use attnscope::{
     ids::{DocumentId, HeadId, PaneId},
-    session::{
-        Command, Focus, HeadRef, HeadStep, HiddenTokens, Panes, Split, ViewKind, ViewOptions, gallery::EXAMPLES,
-    },
+    session::{Command, Focus, HeadRef, HeadStep, Panes, Split, ViewKind, ViewOptions, gallery::EXAMPLES},
     worker::Request,
 };
 
@@ -197,7 +195,8 @@ fn what_is_subtracted_goes_when_its_document_is_closed() {
 #[test]
 fn an_example_is_seen_as_it_was_meant_and_gives_the_options_back() {
     let mut play = Play::showing("one two three");
-    let mine = ViewOptions { hidden: HiddenTokens::First, ..ViewOptions::default() };
+    let mut mine = ViewOptions::default();
+    mine.reading.leave_out.first = true;
     play.does(Command::SetViewOptions(mine.clone()));
     let idx = EXAMPLES.iter().position(|example| example.view == ViewKind::Heads).unwrap();
     play.does(Command::OpenExample(idx));

@@ -35,7 +35,7 @@ struct Bench {
 }
 
 /// `|` before a token that goes on with the word before it, `/` before one of the second sentence.
-fn capture(id: u64, labels: &[&str], causal: bool) -> Capture {
+pub fn capture(id: u64, labels: &[&str], causal: bool) -> Capture {
     let mut second = false;
     let tokens: Vec<Token> = labels
         .iter()
@@ -456,7 +456,7 @@ fn masked_cells_of_words_are_those_that_no_piece_may_see() {
     assert_eq!(pattern.blank(0, 1), None, "a word stays while one of its pieces does");
     let text = pattern.hidden_text().unwrap();
     assert!(
-        text.ends_with("% of the attention went to keys that are left out; rows renormalised over the rest"),
+        text.ends_with("% of the attention went to keys that are left out, rows renormalised over the rest"),
         "{text}"
     );
     let everything = LeaveOut { positions: (0..13).collect(), ..LeaveOut::default() };

@@ -257,24 +257,28 @@ fn the_gallery_lists_every_example_and_opens_one() {
 }
 
 #[test]
-fn a_view_is_exported_with_what_it_shows() {
+fn a_figure_is_previewed_and_saved_under_the_name_that_was_typed() {
     let mut window = Window::open(with_text("one two three"));
-    window.desktop.0.borrow_mut().save = Some(PathBuf::from("figure"));
     window.press(Modifiers::COMMAND, Key::E);
+    window.settle();
+    window.harness.get_by_label("Preview of the figure");
+    let preview = window.app().session().figures.preview.latest().cloned().unwrap();
+    assert!(preview.pixels.width > 200 && preview.missing.is_empty());
+    window.harness.get_by_label("PDF").click();
+    window.settle();
+    window.desktop.0.borrow_mut().save = Some(PathBuf::from("figure.svg"));
+    window.harness.get_by_label("Save…").click();
     window.until("the export", |window| {
         window.jobs.0.borrow().submitted.iter().any(|(_, request)| matches!(request, Request::Export(_)))
     });
-    assert_eq!(window.desktop.0.borrow().proposed, ["demo-gpt_one-two-three_L0H0_heads.png"]);
+    assert_eq!(window.desktop.0.borrow().proposed, ["demo-gpt_one-two-three_L0H0_heads.pdf"]);
     let script = window.jobs.0.borrow();
-    let Some((_, Request::Export(ExportRequest::Png { pixels, metadata, path }))) = script.submitted.last() else {
+    let Some((_, Request::Export(ExportRequest::Figures { figure, path }))) = script.submitted.last() else {
         panic!("no export")
     };
-    assert_eq!(path, &PathBuf::from("figure.png"));
-    assert!(pixels.width > 400 && pixels.width < 1280, "the view alone, {} wide", pixels.width);
-    let value = |name: &str| &metadata.iter().find(|(key, _)| key == name).unwrap().1;
-    assert!(value("Model").contains("demo:gpt"));
-    assert_eq!(value("Input"), "one two three");
-    assert!(value("Selection").contains("layer 0, head 0"));
+    assert_eq!(path, &PathBuf::from("figure.svg"), "the ending that was typed is obeyed");
+    let svg = figure.svg().unwrap();
+    assert!(["one", "two", "three", "L0"].iter().all(|text| svg.contains(text)), "{}", &svg[..400]);
 }
 
 #[test]

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use attnscope::{
-    analysis::projection::project,
+    analysis::{
+        projection::project,
+        reading::{SentenceFilter, store::PatternStore},
+    },
     capture::Capture,
     ids::{HeadId, StackKind},
-    session::{Command, Focus, HiddenTokens, Loadable, SentenceFilter, Session, Settings, ViewKind},
+    session::{Command, Focus, Loadable, Session, Settings, ViewKind},
     ui::{Asked, CommandQueue, PanelCtx, theme::Theme, views::Views},
 };
 use eframe::egui::{Event, Modifiers, MouseWheelSource, MouseWheelUnit, TouchPhase, Vec2, accesskit::Role, vec2};
@@ -18,6 +21,7 @@ use crate::support::{stacks, synthetic};
 struct Stage {
     session: Session,
     views: Views,
+    patterns: PatternStore,
     asked: Vec<Command>,
     dark: bool,
 }
@@ -27,7 +31,7 @@ impl Stage {
         let mut session = Session::new(Settings::default());
         session.documents[0].capture = Loadable::Ready(Arc::new(capture));
         session.panes.active_mut().view = view;
-        Self { session, views: Views::default(), asked: Vec::new(), dark: false }
+        Self { session, views: Views::default(), patterns: PatternStore::default(), asked: Vec::new(), dark: false }
     }
 
     /// With the planes of every head.
@@ -50,8 +54,11 @@ impl Stage {
                 let theme = if stage.dark { Theme::dark() } else { Theme::light() };
                 ui.ctx().set_global_style(theme.style());
                 let commands = CommandQueue::default();
-                let cx = PanelCtx::new(&stage.session, &theme, &commands);
+                let cx = PanelCtx::new(&stage.session, &theme, &commands, &stage.patterns);
                 stage.views.ui(stage.session.pane().view, ui, &cx);
+                if stage.patterns.read_now() {
+                    ui.ctx().request_repaint();
+                }
                 for Asked { command, .. } in commands.take() {
                     stage.asked.push(command.clone());
                     let _ = stage.session.apply(command);
@@ -71,7 +78,7 @@ impl Stage {
                     let theme = Theme::light();
                     ui.ctx().set_global_style(theme.style());
                     let commands = CommandQueue::default();
-                    let cx = PanelCtx::new(&stage.session, &theme, &commands);
+                    let cx = PanelCtx::new(&stage.session, &theme, &commands, &stage.patterns);
                     stage.views.options_ui(stage.session.pane().view, ui, &cx);
                     for Asked { command, .. } in commands.take() {
                         stage.asked.push(command.clone());
@@ -137,7 +144,7 @@ fn the_caption_says_what_is_drawn_of_what_there_is() {
 #[test]
 fn leaving_every_token_out_is_said_instead_of_shown() {
     let mut stage = Stage::new(synthetic::causal_text_capture(1, 1, 2), ViewKind::Heads);
-    stage.session.panes.active_mut().options.hidden = HiddenTokens::First;
+    stage.session.panes.active_mut().options.reading.leave_out.first = true;
     let mut stage = stage.show(vec2(700.0, 500.0));
     stage.run();
     stage.get_by_label("Every token is left out; change what is left out in the options");
@@ -285,7 +292,8 @@ fn cross_attention_has_two_labelled_columns_of_different_length() {
     let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
     let mut stage = stage.show(vec2(900.0, 600.0));
     stage.run();
-    stage.get_by_label("Query 3 Katze");
+    // A row of cross-attention is named by the word that it writes, which comes after the one it reads.
+    stage.get_by_label("Query 2 Katze");
     assert!(stage.query_by_label_contains("Query 7").is_none(), "there are seven queries");
     stage.get_by_label("Key 8 </s>").click();
     stage.run();
@@ -305,7 +313,8 @@ fn the_short_column_stays_while_the_long_one_scrolls() {
     stage.run_steps(30);
     stage.get_by_label("Key 119 w119");
     for query in 0..5 {
-        stage.get_by_label(&format!("Query {query} w{query}"));
+        let written = if query == 4 { "…".to_owned() } else { format!("w{}", query + 1) };
+        stage.get_by_label(&format!("Query {query} {written}"));
     }
 }
 
@@ -346,14 +355,14 @@ fn a_word_lights_the_patches_it_attends_to() {
     let mut stage = stage.show(vec2(1000.0, 700.0));
     stage.run();
     assert!(stage.query_by_label_contains("mean over all queries").is_some(), "nothing is picked yet");
-    stage.get_by_label("Word 3 disc").click();
+    stage.get_by_label("Word 2 disc").click();
     stage.run();
-    assert!(stage.query_by_label_contains("What disc attends to").is_some());
+    assert!(stage.query_by_label_contains("What is attended to when disc is written").is_some());
     let picture = stage.get_by_label("Picture with attention").rect();
     stage.hover_at(picture.center());
     stage.run();
     let hover = stage.state().session.pane().selection.hover;
-    assert!(hover.query == Some(3) && hover.key.is_some(), "a patch under the pointer answers the word: {hover:?}");
+    assert!(hover.query == Some(2) && hover.key.is_some(), "a patch under the pointer answers the word: {hover:?}");
     stage.get_by_role_and_label(Role::RadioButton, "Stack Decoder").click();
     stage.run();
     assert_eq!(stage.state().session.pane().view, ViewKind::Heads, "the decoder's keys are words, not patches");
@@ -366,7 +375,7 @@ fn a_part_of_a_pair_says_what_it_leaves_out() {
         stage.run();
         stage.get_by_role_and_label(Role::RadioButton, "Sentences A→B").click();
         stage.run();
-        assert_eq!(stage.state().session.pane().options.sentences, SentenceFilter::AToB);
+        assert_eq!(stage.state().session.pane().options.reading.sentences, SentenceFilter::AToB);
         let capture = Arc::clone(stage.state().session.document().latest_capture().unwrap());
         let heads = if view == ViewKind::Heads { 0..4 } else { 0..1 };
         // The first five tokens are the first sentence, its closing token included.
@@ -376,7 +385,7 @@ fn a_part_of_a_pair_says_what_it_leaves_out() {
         };
         let n_rows = 5.0 * heads.len() as f32;
         let percent = 100.0 * heads.map(to_b).sum::<f32>() / n_rows;
-        let text = format!("A→B: {percent:.0} % of the attention of A; the other {:.0} %", 100.0 - percent);
+        let text = format!("{:.0} % went to the sentence that is not shown, weights are not", 100.0 - percent);
         assert!(stage.query_by_label_contains(&text).is_some(), "{text} in {}", view.label());
     }
     let mut stage = Stage::new(sentence(), ViewKind::Heads).show(vec2(900.0, 600.0));

@@ -18,6 +18,7 @@
 
 mod aggregate;
 pub mod align;
+mod choice;
 mod options;
 pub mod pairs;
 mod pattern;
@@ -28,11 +29,13 @@ pub mod store;
 mod subtract;
 pub mod words;
 
+pub use choice::{Over, ReadingOptions, Together};
 pub use options::{
     Aggregate, Aggregation, Heads, LeaveOut, Minus, Policy, Reading, RowLabels, SentenceFilter, Which, Whose,
 };
 pub use pattern::{Axis, Blank, Group, LeftOut, ReadPattern, RowMass};
 pub use refusal::Refusal;
+pub use rows::{axes, writes};
 pub use sentences::{is_pair, sentences};
 
 use crate::capture::Capture;

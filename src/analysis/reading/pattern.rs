@@ -24,6 +24,8 @@ pub struct ReadPattern {
     /// Per row: the columns that some head of it may see. The others are ruled out by the causal mask or by
     /// a sliding window, which is not the same as a weight of 0.
     pub visible: Vec<Range<usize>>,
+    /// Whether later keys are ruled out; else what lies behind [`Self::visible`] is outside a window.
+    pub causal: bool,
     /// Per row: where its attention went.
     pub mass: Vec<RowMass>,
     /// The same of what was subtracted; empty when nothing was.
@@ -57,7 +59,7 @@ impl ReadPattern {
         let visible = self.visible.get(row)?;
         if visible.contains(&col) {
             None
-        } else if col >= visible.end {
+        } else if col >= visible.end && self.causal {
             Some(Blank::Later)
         } else {
             Some(Blank::OutOfWindow)
@@ -77,6 +79,31 @@ impl ReadPattern {
         ranked(values.filter(|&(row, _)| self.blank(row, col).is_none()))
     }
 
+    /// One weight per key **position**: a query's row, or without a query the mean of the rows that are shown.
+    /// Every piece of a word has the word's weight.
+    pub fn by_key(&self, query: Option<usize>) -> Vec<f32> {
+        let row: Vec<f32> = if let Some(query) = query {
+            self.rows.group_of(query).and_then(|row| self.matrix.row(row)).unwrap_or_default().to_vec()
+        } else {
+            let shown = || self.rows.groups.iter().enumerate().filter(|(_, row)| row.left_out.is_none());
+            let n = shown().count().max(1) as f64;
+            let mean = |col| shown().filter_map(|(row, _)| self.value(row, col)).map(f64::from).sum::<f64>() / n;
+            (0..self.cols.len()).map(|col| mean(col) as f32).collect()
+        };
+        self.cols.group_of.iter().map(|&col| row.get(col as usize).copied().unwrap_or(0.0)).collect()
+    }
+
+    /// One weight per query **position**: a key's column, or without a key the mean of each row.
+    pub fn by_query(&self, key: Option<usize>) -> Vec<f32> {
+        let col = key.map(|key| self.cols.group_of(key));
+        let weight = |row: &[f32]| match col {
+            Some(col) => col.and_then(|col| row.get(col)).copied().unwrap_or(0.0),
+            None => row.iter().sum::<f32>() / row.len().max(1) as f32,
+        };
+        let column: Vec<f32> = self.matrix.rows().map(weight).collect();
+        self.rows.group_of.iter().map(|&row| column.get(row as usize).copied().unwrap_or(0.0)).collect()
+    }
+
     /// Place of a cell's value among the cells of its row that are shown, from 1, and how many they are.
     pub fn rank(&self, row: usize, col: usize) -> Option<(usize, usize)> {
         if self.blank(row, col).is_some() {
@@ -92,31 +119,37 @@ impl ReadPattern {
     /// Sums of the rows that are shown.
     pub fn total_mass(&self) -> RowMass {
         let shown = self.mass.iter().zip(&self.rows.groups).filter(|(_, row)| row.left_out.is_none());
-        shown.fold(RowMass::default(), |sum, (mass, _)| RowMass {
-            total: sum.total + mass.total,
-            left_out: sum.left_out + mass.left_out,
-            spread: sum.spread + mass.spread,
-            outside: sum.outside + mass.outside,
-            unmatched: sum.unmatched + mass.unmatched,
-        })
+        shown.fold(RowMass::default(), |sum, (mass, _)| sum.plus(*mass))
     }
 
     /// What is not shown as the model computed it, in words; `None` when everything is.
     pub fn hidden_text(&self) -> Option<String> {
-        let mass = self.total_mass();
+        Self::hidden_text_of(&std::iter::once(self))
+    }
+
+    /// The same of several patterns that are read alike, as one.
+    pub fn hidden_text_of<'a>(patterns: &(impl Iterator<Item = &'a Self> + Clone)) -> Option<String> {
+        let mass = patterns.clone().fold(RowMass::default(), |sum, pattern| sum.plus(pattern.total_mass()));
+        let leaves_out = |why: LeftOut| {
+            let columns = patterns.clone().next().map_or(&[][..], |pattern| &pattern.cols.groups);
+            columns.iter().any(|group| group.left_out == Some(why))
+        };
         let percent = |part: f64| format!("{:.0} %", 100.0 * part / mass.total.max(f64::MIN_POSITIVE));
         let mut parts = Vec::new();
-        if mass.left_out > 0.0 || self.cols.groups.iter().any(|group| group.left_out == Some(LeftOut::Chosen)) {
+        if mass.left_out > 0.0 || leaves_out(LeftOut::Chosen) {
             let lost = mass.left_out - mass.spread;
             let fate = match (mass.spread > 0.0, lost > 1e-9 * mass.total) {
-                (true, false) => "; rows renormalised over the rest",
-                (true, true) => "; rows renormalised where anything was left",
-                (false, _) => "; weights are not renormalised",
+                (true, false) => ", rows renormalised over the rest",
+                (true, true) => ", rows renormalised where anything was left",
+                (false, _) => ", weights are not renormalised",
             };
             parts.push(format!("{} of the attention went to keys that are left out{fate}", percent(mass.left_out)));
         }
-        if mass.outside > 0.0 || self.cols.groups.iter().any(|group| group.left_out == Some(LeftOut::Sentence)) {
-            parts.push(format!("{} went to the other sentence, weights are not renormalised", percent(mass.outside)));
+        if mass.outside > 0.0 || leaves_out(LeftOut::Sentence) {
+            parts.push(format!(
+                "{} went to the sentence that is not shown, weights are not renormalised",
+                percent(mass.outside)
+            ));
         }
         if mass.unmatched > 0.0 {
             parts.push(format!("{} went to keys that only one of the two has", percent(mass.unmatched)));
@@ -176,10 +209,22 @@ fn ranked(values: impl Iterator<Item = (usize, f32)>) -> Vec<(usize, f32)> {
 pub enum Blank {
     /// Its row or column is left out.
     LeftOut(LeftOut),
-    /// The key comes later: ruled out by the causal mask, or behind a window.
+    /// The key comes later: ruled out by the causal mask.
     Later,
-    /// The key is too far before the query.
+    /// The key is too far away.
     OutOfWindow,
+}
+
+impl Blank {
+    /// What stands in place of the number.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::LeftOut(LeftOut::Unmatched) => "nothing to compare with",
+            Self::LeftOut(_) => "left out",
+            Self::Later => "masked",
+            Self::OutOfWindow => "outside the window",
+        }
+    }
 }
 
 /// What the rows or the columns of a [`ReadPattern`] stand for.
@@ -274,6 +319,18 @@ pub struct RowMass {
 }
 
 impl RowMass {
+    /// The sums of two.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            total: self.total + other.total,
+            left_out: self.left_out + other.left_out,
+            spread: self.spread + other.spread,
+            outside: self.outside + other.outside,
+            unmatched: self.unmatched + other.unmatched,
+        }
+    }
+
     /// What the row's values sum to.
     pub fn shown(&self) -> f64 {
         self.total - self.left_out + self.spread - self.outside - self.unmatched

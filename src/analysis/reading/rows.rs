@@ -24,7 +24,7 @@ pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, 
     let (base, heads) = aggregate::gather(capture, &reading.heads)?;
     let hidden = left_out_keys(capture, stack, &reading.leave_out);
     let outside = sentences::left_out(capture, stack, reading.sentences);
-    let (rows, cols) = axes(capture, reading, &hidden, outside.as_ref());
+    let (rows, cols) = axes_of(capture, reading, &hidden, outside.as_ref());
     let plain = outside.is_none() && !hidden.contains(&true) && rows.is_by_position() && cols.is_by_position();
     let shared = plain && matches!(heads.as_slice(), [only] if capture.stored_pattern(*only).is_some());
     let (matrix, mass) = if plain {
@@ -43,6 +43,7 @@ pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, 
         rows,
         cols,
         visible,
+        causal: capture.model().stack(stack).is_some_and(|spec| spec.causal),
         mass,
         minus_mass: Vec::new(),
         signed: false,
@@ -56,8 +57,14 @@ fn sum(row: &[f32]) -> f64 {
     row.iter().map(|&weight| f64::from(weight)).sum()
 }
 
-/// The rows and columns of a reading.
-fn axes(capture: &Capture, reading: &Reading, hidden: &[bool], outside: Option<&[Vec<bool>; 2]>) -> (Axis, Axis) {
+/// What the rows and the columns of a reading are, without its values. Its heads matter only by their stack.
+pub fn axes(capture: &Capture, reading: &Reading) -> (Axis, Axis) {
+    let stack = reading.heads.stack();
+    let hidden = left_out_keys(capture, stack, &reading.leave_out);
+    axes_of(capture, reading, &hidden, sentences::left_out(capture, stack, reading.sentences).as_ref())
+}
+
+fn axes_of(capture: &Capture, reading: &Reading, hidden: &[bool], outside: Option<&[Vec<bool>; 2]>) -> (Axis, Axis) {
     let stack = reading.heads.stack();
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
     let sentence = |axis: usize, position: usize| {
@@ -96,7 +103,7 @@ fn text_of(tokens: &[Token], positions: Range<usize>, merged: bool) -> String {
 }
 
 /// Whether a stack's rows write the next token: decoders and what they attend to.
-pub(super) fn writes(capture: &Capture, stack: StackKind) -> bool {
+pub fn writes(capture: &Capture, stack: StackKind) -> bool {
     match stack {
         StackKind::Decoder | StackKind::Cross => true,
         StackKind::SelfAttention => capture.model().head == Some(HeadKind::NextToken),

@@ -11,7 +11,8 @@ use super::{
 use crate::{
     capture::RgbaBuffer,
     export::ExportRequest,
-    session::{Appearance, Command, DownloadCommand, Effect, FigureCommand, FileKind, Focus, NoticeKind},
+    ids::CaptureId,
+    session::{Appearance, Command, DownloadCommand, Effect, FigureCommand, FileKind, Focus},
     ui::{
         Asked,
         commands::{UiCommand, other_appearance},
@@ -48,6 +49,7 @@ impl App {
         for event in self.shell.drain() {
             self.on_shell_event(event);
         }
+        self.analyst.drain_into(&self.patterns);
         for event in self.jobs.drain() {
             if let Some(automation) = &mut self.automation {
                 automation.on_event(&event);
@@ -58,8 +60,12 @@ impl App {
             {
                 self.run_secs = Some(asked.elapsed().as_secs_f64());
             }
+            let is_new = matches!(event.kind, EventKind::Captured(_) | EventKind::Opened(_));
             let effects = self.session.on_event(event);
             self.perform(ctx, effects);
+            if is_new {
+                self.forget_patterns();
+            }
         }
         self.take_files_and_pictures(ctx);
         for command in UiCommand::pressed(ctx) {
@@ -74,6 +80,17 @@ impl App {
             // There is nothing to measure in a window that sleeps.
             ctx.request_repaint();
         }
+    }
+
+    /// Throws away the patterns of captures that no document shows any more.
+    fn forget_patterns(&self) {
+        let documents = || self.session.documents.iter();
+        let open = |id: CaptureId| {
+            let shown = documents().filter_map(|document| document.latest_capture());
+            let in_files = documents().filter_map(|document| document.opened.as_ref()).flat_map(|file| &file.captures);
+            shown.chain(in_files).any(|capture| capture.id() == id)
+        };
+        self.patterns.retain(open);
     }
 
     /// Applies what was asked for while the frame was drawn.
@@ -351,7 +368,7 @@ impl App {
 
     fn automate(&mut self, ctx: &egui::Context) {
         let Some(automation) = &mut self.automation else { return };
-        let settled = self.run_at.is_none() && !self.pictures.is_taking();
+        let settled = self.run_at.is_none() && !self.pictures.is_taking() && !self.patterns.is_busy();
         if let Some(path) = automation.step(&self.session, settled) {
             self.pictures.start(Purpose::File(path));
         }

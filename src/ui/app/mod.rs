@@ -23,16 +23,17 @@ use eframe::egui::{self, Rect};
 use self::{automation::Automation, pictures::Pictures, timing::FrameTimes};
 use super::{
     CommandQueue, glyphs,
-    panels::{DownloadDialog, FigureSheet, Inspector, LeftPanel, Notices, SelectedPattern},
+    panels::{DownloadDialog, FigureSheet, LeftPanel, Notices},
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
     views::Views,
 };
 use crate::{
+    analysis::reading::store::PatternStore,
     cli::open::OpenOptions,
     ids::{JobId, PaneId},
     session::{Command, Session, Settings},
-    worker::{Event, Lane, Request, Workers},
+    worker::{Analyst, Event, Lane, Request, Workers},
 };
 
 /// Key of the settings in eframe's storage.
@@ -75,6 +76,7 @@ pub struct Startup {
     session: Session,
     jobs: Box<dyn Jobs>,
     shell: Shell,
+    analyst: Analyst,
     options: OpenOptions,
     started: Instant,
     ctx: Arc<OnceLock<egui::Context>>,
@@ -101,11 +103,12 @@ pub struct App {
     /// What each pane remembers between frames.
     views: HashMap<PaneId, Views>,
     left: LeftPanel,
-    inspector: Inspector,
     notices: Notices,
     download: DownloadDialog,
     figures: FigureSheet,
-    pattern: SelectedPattern,
+    /// Every pattern that was read, and who reads what is missing.
+    patterns: PatternStore,
+    analyst: Analyst,
     pictures: Pictures,
     automation: Option<Automation>,
     frame_times: Option<FrameTimes>,
@@ -198,16 +201,25 @@ impl Startup {
             }
         });
         let jobs = Box::new(make_jobs(Arc::clone(&wake))?);
-        let shell = Shell::new(desktop, wake);
-        let mut startup =
-            Self { session: Session::default(), jobs, shell, options, started, ctx, outcome: Outcome::default() };
+        let shell = Shell::new(desktop, Arc::clone(&wake));
+        let analyst = Analyst::spawn(wake)?;
+        let mut startup = Self {
+            session: Session::default(),
+            jobs,
+            shell,
+            analyst,
+            options,
+            started,
+            ctx,
+            outcome: Outcome::default(),
+        };
         startup.open();
         Ok(startup)
     }
 
     /// Moves into the window.
     pub fn attach(self, cc: &eframe::CreationContext<'_>) -> Result<App, OpenError> {
-        let Self { mut session, jobs, shell, options, started, ctx, outcome } = self;
+        let Self { mut session, jobs, shell, analyst, options, started, ctx, outcome } = self;
         ctx.get_or_init(|| cc.egui_ctx.clone());
         glyphs::install(&cc.egui_ctx);
         for (theme, ours) in [(egui::Theme::Light, Theme::light()), (egui::Theme::Dark, Theme::dark())] {
@@ -234,11 +246,11 @@ impl Startup {
             shell,
             views: HashMap::new(),
             left: LeftPanel::default(),
-            inspector: Inspector::default(),
             notices: Notices::default(),
             download: DownloadDialog::default(),
             figures: FigureSheet::default(),
-            pattern: SelectedPattern::default(),
+            patterns: PatternStore::default(),
+            analyst,
             pictures: Pictures::default(),
             automation: automated.then(|| Automation::new(options, outcome)),
             frame_times,
@@ -288,6 +300,7 @@ impl eframe::App for App {
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
         let started = Instant::now();
         let requests = self.draw(ui);
+        self.patterns.ask(&mut self.analyst);
         self.apply_requests(ui.ctx(), &requests);
         self.frame_drawn(ui.ctx(), started);
     }

@@ -13,6 +13,7 @@ use crate::{
     ui::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
+        other_document,
         panels::failure_ui,
         theme::{GRID, Theme, text_size},
         views::{Views, stack_name},
@@ -46,7 +47,8 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         let y = part(area.y_range(), row, n_rows);
         for (column, pane) in columns.iter().enumerate() {
             let rect = Rect::from_x_y_ranges(part(area.x_range(), column, columns.len()), y);
-            let view = ViewCtx { pane, document: cx.session.document_of(pane), ..cx.view };
+            let document = cx.session.document_of(pane);
+            let view = ViewCtx { pane, document, other: other_document(cx.session, pane), ..cx.view };
             let views = views.entry(pane.id).or_default();
             ui.scope_builder(UiBuilder::new().id_salt(("pane", pane.id.0)).max_rect(rect), |ui| {
                 ui.shrink_clip_rect(rect);

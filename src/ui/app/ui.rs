@@ -6,20 +6,23 @@ use super::{App, Sheet, panes::panes_ui};
 use crate::ui::{
     PanelCtx,
     panels::{
-        StatusFacts, WindowRequests, drop_overlay_ui, examples_ui, gallery_ui, shortcuts_ui, status_bar_ui, top_bar_ui,
+        StatusFacts, WindowRequests, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui, shortcuts_ui,
+        status_bar_ui, top_bar_ui,
     },
     theme::{GRID, Theme},
+    views::shown_pattern,
 };
 
 impl App {
     /// Draws everything and gives what was asked of the window.
     pub(super) fn draw(&mut self, ui: &mut Ui) -> WindowRequests {
         let theme = if ui.ctx().theme() == egui::Theme::Dark { Theme::dark() } else { Theme::light() };
-        let Self { session, views, left, inspector, notices, pattern, commands, view_commands, pictures, .. } = self;
-        let cx = PanelCtx::new(session, &theme, commands);
-        let view_cx = PanelCtx::new(session, &theme, view_commands);
+        let Self { session, views, left, notices, patterns, commands, view_commands, pictures, .. } = self;
+        let cx = PanelCtx::new(session, &theme, commands, patterns);
+        let view_cx = PanelCtx::new(session, &theme, view_commands, patterns);
         let mut requests = WindowRequests::new();
-        let pattern = pattern.get(&cx);
+        let shown = shown_pattern(&cx);
+        let pattern = shown.as_ref().and_then(|shown| shown.as_deref().ok());
         let bar = |margin: Margin| Frame::new().fill(theme.panel).inner_margin(margin);
         let sides = Margin::symmetric(3 * GRID as i8, 2 * GRID as i8);
         let window_width = ui.ctx().content_rect().width();
@@ -40,14 +43,14 @@ impl App {
             .default_size(side_width)
             .size_range(50.0 * GRID..=window_width * 0.4)
             .frame(bar(sides))
-            .show(ui, |ui| left.ui(ui, &cx, pattern.as_ref()));
+            .show(ui, |ui| left.ui(ui, &cx, pattern));
         Panel::right("inspector")
             .default_size(side_width)
             .size_range(50.0 * GRID..=window_width * 0.4)
             .frame(bar(sides))
             .show(ui, |ui| {
                 egui::ScrollArea::vertical().id_salt("inspector").auto_shrink([false, false]).show(ui, |ui| {
-                    inspector.ui(ui, &cx, pattern.as_ref());
+                    inspector_ui(ui, &cx, &shown);
                     ui.add_space(2.0 * GRID);
                     ui.separator();
                     views.entry(cx.pane.id).or_default().options_ui(cx.pane.view, ui, &view_cx);

@@ -37,7 +37,8 @@ impl FigureSheet {
         }
         let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
         let room = ctx.content_rect().size() - vec2(24.0 * GRID, 36.0 * GRID);
-        let preview = vec2((room.x - CHOICES_PT).clamp(60.0 * GRID, 210.0 * GRID), room.y.clamp(60.0 * GRID, 150.0 * GRID));
+        let preview =
+            vec2((room.x - CHOICES_PT).clamp(60.0 * GRID, 210.0 * GRID), room.y.clamp(60.0 * GRID, 150.0 * GRID));
         let modal = Modal::new(Id::unique("figures")).frame(frame).show(ctx, |ui| {
             ui.heading("Export");
             ui.add_space(2.0 * GRID);
@@ -101,7 +102,11 @@ fn facts(preview: &Preview) -> String {
     let [width, height] = preview.size_pt;
     let cm = |points: f32| points / POINTS_PER_CM;
     let size = format!("{width:.0} × {height:.0} pt · {:.1} × {:.1} cm", cm(width), cm(height));
-    if preview.n_figures > 1 { format!("{size} · the first of {}", counted(preview.n_figures, "figure")) } else { size }
+    if preview.n_figures > 1 {
+        format!("{size} · the first of {}", counted(preview.n_figures, "figure"))
+    } else {
+        size
+    }
 }
 
 fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {

@@ -4,7 +4,8 @@ use eframe::egui::{self, Key, Modifiers, RichText, TextEdit, TextureHandle, Ui, 
 
 use super::{failure_ui, input_chooser, target::TargetPanel, written::written_ui};
 use crate::{
-    capture::{Capture, Matrix, RgbaBuffer, Token},
+    analysis::reading::ReadPattern,
+    capture::{Capture, RgbaBuffer, Token},
     ids::{CaptureId, Side},
     session::{Command, Focus, gallery::SAMPLES},
     text::counted,
@@ -43,7 +44,7 @@ pub struct InputPanel {
 
 impl InputPanel {
     /// Draws the panel.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&ReadPattern>) {
         heading_ui(ui, cx);
         let model = cx.document.model.latest().map(|model| &model.spec);
         let spec = model.or_else(|| cx.document.latest_capture().map(|capture| capture.model()));
@@ -140,13 +141,13 @@ impl InputPanel {
         });
     }
 
-    fn tokens_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Matrix>) {
+    fn tokens_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&ReadPattern>) {
         let stack = cx.pane.selection.stack();
         let (query_side, key_side) = (stack.query_side(), stack.key_side());
         let focus = cx.pane.selection.focus();
-        let query_row: Option<Vec<f32>> = focus.query.and_then(|query| pattern?.row(query).map(<[f32]>::to_vec));
+        let query_row: Option<Vec<f32>> = focus.query.and_then(|query| Some(pattern?.by_key(Some(query))));
         let key_column: Option<Vec<f32>> = match (focus.query, focus.key) {
-            (None, Some(key)) => pattern.map(|it| it.rows().map(|row| row.get(key).copied().unwrap_or(0.0)).collect()),
+            (None, Some(key)) => pattern.map(|it| it.by_query(Some(key))),
             _ => None,
         };
         let key_tint = query_row.as_deref().map(|weights| ChipTint { weights, color: cx.theme.key });

@@ -1,63 +1,55 @@
 //! The selected head and tokens in exact numbers, and the options of the view.
 
+use std::sync::Arc;
+
 use eframe::egui::{self, RichText, Role, Ui, WidgetInfo};
 
 use crate::{
     analysis::{
         attention,
-        stats::{HeadStats, head_stats},
+        reading::{Axis, ReadPattern, Refusal},
+        stats::HeadStats,
     },
-    capture::{Capture, Matrix, Token},
-    ids::{CaptureId, HeadId, StackKind},
+    capture::{Capture, Token},
+    ids::{HeadId, StackKind},
     session::{Command, Focus},
     spec::LayerSpec,
     ui::{
         ViewCtx,
-        memo::Memo,
         theme::GRID,
-        views::{grouped, sharing_text, stack_name},
+        views::{grouped, query_name, sharing_text, stack_name, subject, what},
         widgets::{BarRow, field_ui, percent_text, section_ui, stepper_ui},
     },
 };
 
 /// Keys that are ranked for the focused query.
 const N_TOP_KEYS: usize = 5;
+/// Heads that are ranked for a pinned pair.
+const N_LINKS: usize = 8;
 /// Stands where there is no number.
 const ABSENT: &str = "–";
 
-/// The panel on the right.
-#[derive(Default)]
-pub struct Inspector {
-    stats: Memo<(CaptureId, HeadId), Option<HeadStats>>,
-}
+/// What the views show of the selected head, and why they may show nothing; `None` while it is read.
+pub type Shown = Option<Result<Arc<ReadPattern>, Refusal>>;
 
-impl Inspector {
-    /// Draws everything but the view's options.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&Matrix>) {
-        let Some(capture) = cx.document.latest_capture() else {
-            ui.weak("Nothing to inspect yet");
-            return;
-        };
-        ui.spacing_mut().item_spacing.y = GRID / 2.0;
-        head_ui(ui, cx, capture);
-        focus_ui(ui, cx, capture, pattern);
-        let head = cx.pane.selection.head;
-        let stats = self.stats.get_or_update((capture.id(), head), || Some(stats_of(capture, head, pattern?)));
-        if let Some(stats) = stats {
-            stats_ui(ui, cx, &stats);
-        }
+/// The panel on the right, without the view's options.
+pub fn inspector_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Shown) {
+    let Some(capture) = cx.document.latest_capture() else {
+        ui.weak("Nothing to inspect yet");
+        return;
+    };
+    ui.spacing_mut().item_spacing.y = GRID / 2.0;
+    head_ui(ui, cx, capture);
+    focus_ui(ui, cx, capture, shown);
+    let Some(subject) = subject(cx) else { return };
+    if let Some(Ok(stats)) = cx.patterns.stats(&subject, cx.pane.selection.head) {
+        stats_ui(ui, cx, &stats);
     }
-}
-
-fn stats_of(capture: &Capture, head: HeadId, pattern: &Matrix) -> HeadStats {
-    let special: Vec<bool> = capture.key_tokens(head.stack).iter().map(|token| token.special).collect();
-    let causal = capture.model().stack(head.stack).is_some_and(|stack| stack.causal);
-    let square = head.stack.query_side() == head.stack.key_side();
-    head_stats(pattern, &special, causal, square)
+    links_ui(ui, cx);
 }
 
 fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
-    section_ui(ui, cx.theme, "This head, over all queries");
+    section_ui(ui, cx.theme, "This head, over all queries and keys");
     let rows = [
         (
             "Entropy",
@@ -163,47 +155,54 @@ fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: impl Iterator<Item = StackKind
 }
 
 /// The focused query, key, their numbers, and the strongest partners.
-fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Matrix>) {
+fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
     let selection = &cx.pane.selection;
     let stack = selection.stack();
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
     let focus = selection.focus();
+    let pattern = shown.as_ref().and_then(|shown| shown.as_deref().ok());
+    let what = pattern.map_or_else(|| selection.head.to_string(), |pattern| what(cx, pattern));
     let title = match (focus.is_empty(), selection.hover.is_empty()) {
         (true, _) => "Hover a token or patch, click to hold it".to_owned(),
         // The view may draw other heads, too.
-        (false, true) => format!("Pinned, in {}", selection.head),
-        (false, false) => format!("Under the pointer, in {}", selection.head),
+        (false, true) => format!("Pinned, in {what}"),
+        (false, false) => format!("Under the pointer, in {what}"),
     };
     section_ui(ui, cx.theme, &title);
     // Every line is always there, so that a preview never moves what is under the pointer.
-    token_ui(ui, cx, "Query", focus.query, queries, cx.theme.query);
-    token_ui(ui, cx, "Key", focus.key, keys, cx.theme.key);
+    let axes = [pattern.map(|pattern| &pattern.rows), pattern.map(|pattern| &pattern.cols)];
+    token_ui(ui, cx, (query_name(cx), cx.theme.query), focus.query, (queries, axes[0]));
+    token_ui(ui, cx, ("Key", cx.theme.key), focus.key, (keys, axes[1]));
     cell_ui(ui, cx, capture, pattern, focus);
     let Some(pattern) = pattern else {
-        ui.label(RichText::new("This head's pattern was not recorded").color(cx.theme.text_weak));
+        if let Some(Err(refusal)) = shown {
+            ui.label(RichText::new(refusal.to_string()).color(cx.theme.text_weak));
+        }
         return;
     };
-    match (focus.query, focus.key) {
-        (Some(query), key) => Ranking {
+    let row = focus.query.and_then(|query| pattern.rows.group_of(query));
+    let col = focus.key.and_then(|key| pattern.cols.group_of(key));
+    match (row, col) {
+        (Some(row), col) => Ranking {
             title: "Top keys",
-            weights: pattern.row(query).unwrap_or_default(),
-            tokens: keys,
+            ranked: pattern.ranked_cols(row),
+            axis: &pattern.cols,
             color: cx.theme.key,
-            chosen: key,
+            chosen: col,
             // Without a pinned query the preview would end as soon as the pointer leaves the view.
-            preview: selection.pinned.query == Some(query),
+            preview: selection.pinned.query.is_some_and(|query| pattern.rows.group_of(query) == Some(row)),
         }
-        .ui(ui, cx, |found| Focus::cell(query, found)),
-        (None, Some(key)) => Ranking {
+        .ui(ui, cx, |key| Focus { query: focus.query, key }),
+        (None, Some(col)) => Ranking {
             title: "Top queries",
-            weights: &pattern.rows().map(|row| row.get(key).copied().unwrap_or(0.0)).collect::<Vec<_>>(),
-            tokens: queries,
+            ranked: pattern.ranked_rows(col),
+            axis: &pattern.rows,
             color: cx.theme.query,
             chosen: None,
             // A previewed query would turn this list into its own top keys, under the pointer.
             preview: false,
         }
-        .ui(ui, cx, |found| Focus::cell(found, key)),
+        .ui(ui, cx, |query| Focus { query, key: focus.key }),
         (None, None) => {}
     }
 }
@@ -211,18 +210,20 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&M
 fn token_ui(
     ui: &mut Ui,
     cx: &ViewCtx<'_>,
-    name: &str,
+    (name, color): (&str, egui::Color32),
     position: Option<usize>,
-    tokens: &[Token],
-    color: egui::Color32,
+    (tokens, axis): (&[Token], Option<&Axis>),
 ) {
-    let found = position.and_then(|position| Some((position, tokens.get(position)?)));
+    let text = |position: usize| match axis {
+        Some(axis) => axis.text_at(position),
+        None => tokens.get(position).map_or("", |token| &token.text),
+    };
     ui.horizontal(|ui| {
         ui.label(RichText::new(name).color(cx.theme.text_weak));
-        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| match found {
-            Some((position, token)) => {
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| match position {
+            Some(position) => {
                 ui.label(RichText::new(format!("#{position}")).monospace().color(cx.theme.text_weak));
-                ui.add(egui::Label::new(RichText::new(&token.text).color(color).strong()).truncate());
+                ui.add(egui::Label::new(RichText::new(text(position)).color(color).strong()).truncate());
             }
             None => {
                 ui.label(RichText::new(ABSENT).color(cx.theme.text_weak));
@@ -232,39 +233,78 @@ fn token_ui(
 }
 
 /// Weight, score and rank of a pair of tokens.
-fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Matrix>, focus: Focus) {
+fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&ReadPattern>, focus: Focus) {
     let pair = focus.query.zip(focus.key);
-    let row = pair.and_then(|(query, _)| pattern?.row(query));
-    let weight = pair.and_then(|(_, key)| row?.get(key).copied());
+    let cell = pair.zip(pattern).and_then(|((query, key), pattern)| {
+        Some((pattern, pattern.rows.group_of(query)?, pattern.cols.group_of(key)?))
+    });
     let or_absent = |text: Option<String>| text.unwrap_or_else(|| ABSENT.to_owned());
-
-    let text = weight.map(|weight| format!("{weight:.5}  ({})", percent_text(weight)));
-    field_ui(ui, cx.theme, "Weight", or_absent(text));
-    let head = cx.pane.selection.head;
-    let score = pair.and_then(|(query, key)| attention::score(capture, head, query, key));
+    let weight = cell.and_then(|(pattern, row, col)| {
+        if let Some(blank) = pattern.blank(row, col) {
+            return Some(blank.text().to_owned());
+        }
+        let weight = pattern.value(row, col)?;
+        let percent = if pattern.signed { String::new() } else { format!("  ({})", percent_text(weight)) };
+        Some(format!("{weight:.5}{percent}").replace('-', "−"))
+    });
+    let name = if pattern.is_some_and(|pattern| pattern.signed) { "Difference" } else { "Weight" };
+    field_ui(ui, cx.theme, name, or_absent(weight));
+    // A score is of one head and two single tokens.
+    let single = cell.is_some_and(|(pattern, row, col)| {
+        let one = |axis: &Axis, idx: usize| axis.groups.get(idx).is_some_and(|group| group.positions.len() == 1);
+        !pattern.signed && pattern.heads.len() == 1 && one(&pattern.rows, row) && one(&pattern.cols, col)
+    });
+    let score = pair
+        .filter(|_| single || pattern.is_none())
+        .and_then(|(query, key)| attention::score(capture, cx.pane.selection.head, query, key));
     let text = score
         .map(|score| if score.is_finite() { format!("{score:.4}").replace('-', "−") } else { "masked".to_owned() });
     field_ui(ui, cx.theme, "Score", or_absent(text))
         .on_hover_text("q · k times the head's scale, with cap, bias and mask, before softmax");
-    let visible = pair.zip(row).and_then(|((query, key), row)| {
-        let stack = capture.model().stack(head.stack)?;
-        let mask = stack.layers.get(head.layer)?.mask(stack.causal);
-        let visible = mask.visible(query, capture.query_tokens(head.stack).len(), row.len());
-        visible.contains(&key).then(|| row.get(visible)).flatten()
-    });
-    let rank = weight.zip(visible).map(|(weight, row)| {
-        let rank = 1 + row.iter().filter(|&&other| other > weight).count();
-        format!("{rank} of {}", row.len())
-    });
-    field_ui(ui, cx.theme, "Rank", or_absent(rank))
-        .on_hover_text("Place of the weight among the keys that the query can see");
+    let rank = cell.and_then(|(pattern, row, col)| pattern.rank(row, col));
+    field_ui(ui, cx.theme, "Rank", or_absent(rank.map(|(rank, n)| format!("{rank} of {n}"))))
+        .on_hover_text("Place of the weight among the keys that the query can see and that are not left out");
+}
+
+/// Every head by what it gives to the pinned pair; a click goes there.
+fn links_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let pinned = cx.pane.selection.pinned;
+    let (Some(query), Some(key), Some(subject)) = (pinned.query, pinned.key, subject(cx)) else { return };
+    let selected = cx.pane.selection.head;
+    let reading = cx.pane.options.reading.of_head(&subject.this, selected);
+    section_ui(ui, cx.theme, "Heads that link these two");
+    let links = match cx.patterns.links(&subject, selected.stack, &reading, (query, key)) {
+        Some(Ok(links)) => links,
+        Some(Err(refusal)) => {
+            ui.label(RichText::new(refusal.to_string()).color(cx.theme.text_weak));
+            return;
+        }
+        None => {
+            ui.label(RichText::new("Ranking the heads …").color(cx.theme.text_weak));
+            return;
+        }
+    };
+    ui.spacing_mut().item_spacing.y = GRID / 2.0;
+    for link in links.heads.iter().take(N_LINKS) {
+        let row = BarRow {
+            label: &format!("{}   rank {} of {}", link.head, link.rank, link.n_keys),
+            fraction: link.weight,
+            value: &percent_text(link.weight),
+            color: cx.theme.accent,
+            selected: link.head == selected,
+        };
+        if row.ui(ui, cx.theme).on_hover_text(links.sentence(link)).clicked() {
+            cx.send(Command::SelectHead(link.head));
+        }
+    }
 }
 
 /// The strongest entries of a row or column as bars; click pins.
 struct Ranking<'a> {
     title: &'a str,
-    weights: &'a [f32],
-    tokens: &'a [Token],
+    /// Rows or columns with their weights, strongest first.
+    ranked: Vec<(usize, f32)>,
+    axis: &'a Axis,
     color: egui::Color32,
     chosen: Option<usize>,
     /// Whether hovering a bar previews the pair.
@@ -272,17 +312,17 @@ struct Ranking<'a> {
 }
 
 impl Ranking<'_> {
-    fn ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>, meant: impl Fn(usize) -> Focus) {
+    fn ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>, meant: impl Fn(Option<usize>) -> Focus) {
         section_ui(ui, cx.theme, self.title);
         ui.spacing_mut().item_spacing.y = GRID / 2.0;
-        for (position, weight) in strongest(self.weights, N_TOP_KEYS) {
-            let Some(token) = self.tokens.get(position) else { continue };
+        for &(idx, weight) in self.ranked.iter().take(N_TOP_KEYS) {
+            let position = self.axis.position(idx);
             let row = BarRow {
-                label: &format!("{}  #{position}", token.text),
-                fraction: weight,
+                label: &format!("{}  #{}", self.axis.text(idx), position.unwrap_or_default()),
+                fraction: weight.abs(),
                 value: &percent_text(weight),
                 color: self.color,
-                selected: self.chosen == Some(position),
+                selected: self.chosen == Some(idx),
             };
             let response = row.ui(ui, cx.theme);
             if self.preview && response.hovered() {
@@ -292,24 +332,5 @@ impl Ranking<'_> {
                 cx.send(Command::Pin(meant(position)));
             }
         }
-    }
-}
-
-/// Positions and weights of the `n` largest entries, largest first; ties in order of position.
-fn strongest(weights: &[f32], n: usize) -> Vec<(usize, f32)> {
-    let mut ranked: Vec<(usize, f32)> = weights.iter().copied().enumerate().filter(|(_, w)| *w > 0.0).collect();
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    ranked.truncate(n);
-    ranked
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_strongest_come_first_and_ties_in_order() {
-        assert_eq!(strongest(&[0.1, 0.4, 0.0, 0.4], 3), [(1, 0.4), (3, 0.4), (0, 0.1)]);
-        assert!(strongest(&[], 3).is_empty());
     }
 }

@@ -22,10 +22,8 @@ mod written;
 use eframe::egui::{self, RichText, Ui};
 
 use crate::{
-    analysis::attention,
-    capture::Matrix,
-    ids::{CaptureId, HeadId},
-    ui::{PanelCtx, ViewCtx, commands::UiCommand, memo::Memo, theme::GRID},
+    analysis::reading::ReadPattern,
+    ui::{PanelCtx, ViewCtx, commands::UiCommand, theme::GRID},
     worker::Failure,
 };
 
@@ -33,7 +31,7 @@ pub use download::DownloadDialog;
 pub use drop_overlay::drop_overlay_ui;
 pub use examples::{examples_ui, gallery_ui};
 pub use figures::FigureSheet;
-pub use inspector::Inspector;
+pub use inspector::{Shown, inspector_ui};
 pub use notices::Notices;
 pub use shortcuts::shortcuts_ui;
 pub use status_bar::{StatusFacts, status_bar_ui};
@@ -47,7 +45,7 @@ pub struct LeftPanel {
 
 impl LeftPanel {
     /// Draws the panel.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&Matrix>) {
+    pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&ReadPattern>) {
         egui::ScrollArea::vertical().id_salt("left panel").auto_shrink([false, false]).show(ui, |ui| {
             model_panel::model_panel_ui(ui, cx);
             self.input.ui(ui, cx, pattern);
@@ -59,19 +57,6 @@ impl LeftPanel {
     /// Puts the cursor into the token search.
     pub const fn focus_search(&mut self) {
         self.input.focus_search();
-    }
-}
-
-/// The pattern of the selected head, recomputed only where it was not stored.
-#[derive(Debug, Default)]
-pub struct SelectedPattern(Memo<(CaptureId, HeadId), Option<Matrix>>);
-
-impl SelectedPattern {
-    /// `[query, key]` of the selected head of the newest capture.
-    pub fn get(&mut self, cx: &ViewCtx<'_>) -> Option<Matrix> {
-        let capture = cx.document.latest_capture()?;
-        let head = cx.pane.selection.head;
-        self.0.get_or_update((capture.id(), head), || attention::pattern(capture, head))
     }
 }
 

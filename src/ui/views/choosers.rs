@@ -2,11 +2,11 @@
 
 use eframe::egui::{Button, ComboBox, Response, RichText, Role, Ui, WidgetInfo};
 
-use super::sentences;
 use crate::{
+    analysis::reading::{SentenceFilter, is_pair},
     capture::Capture,
     ids::StackKind,
-    session::{Command, SentenceFilter, ViewKind},
+    session::{Command, ViewKind},
     spec::LayerSpec,
     ui::{
         ViewCtx,
@@ -120,7 +120,7 @@ fn step_button(ui: &mut Ui, text: &str, name: &str, enabled: bool) -> Response {
 /// Which part of a pair of sentences is shown; nothing where the input is no pair.
 pub fn sentences_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let Some(capture) = cx.document.latest_capture() else { return };
-    if !sentences::is_pair(cx.pane, capture) {
+    if !is_pair(capture, cx.pane.selection.stack()) {
         return;
     }
     ui.add_space(GRID);
@@ -129,9 +129,9 @@ pub fn sentences_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.label(RichText::new("Sentences").color(cx.theme.text_weak));
         controls::edit_options(cx, |options| {
             for filter in SentenceFilter::ALL {
-                let response = segment_ui(ui, options.sentences == filter, filter.label(), "Sentences");
+                let response = segment_ui(ui, options.reading.sentences == filter, filter.label(), "Sentences");
                 if response.on_hover_text(filter_meaning(filter)).clicked() {
-                    options.sentences = filter;
+                    options.reading.sentences = filter;
                 }
             }
         });

@@ -7,7 +7,8 @@ use eframe::egui::{
 };
 
 use crate::{
-    session::{ColorMapChoice, Command, HiddenTokens, ViewOptions},
+    analysis::reading::RowLabels,
+    session::{ColorMapChoice, Command, ViewOptions},
     ui::{
         ViewCtx,
         theme::{GRID, Theme, text_size},
@@ -62,21 +63,6 @@ pub fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, op
     changed
 }
 
-/// Which key tokens are left out of every pattern.
-pub fn hidden_tokens_ui(ui: &mut Ui, cx: &ViewCtx<'_>, options: &mut ViewOptions) {
-    row_ui(ui, cx.theme, "Leave out", |ui| {
-        let choices = [
-            (HiddenTokens::None, "No token"),
-            (HiddenTokens::Special, "Special tokens"),
-            (HiddenTokens::First, "First token"),
-        ];
-        choice_ui(ui, "Leave out", &mut options.hidden, &choices);
-    });
-    if options.hidden != HiddenTokens::None {
-        caption_ui(ui, cx.theme, "Rows are renormalised over what is left");
-    }
-}
-
 /// Choice of a sequential colour map.
 pub fn color_map_ui(ui: &mut Ui, theme: &Theme, map: &mut ColorMapChoice) {
     row_ui(ui, theme, "Colours", |ui| {
@@ -88,6 +74,15 @@ pub fn color_map_ui(ui: &mut Ui, theme: &Theme, map: &mut ColorMapChoice) {
         ];
         choice_ui(ui, "Colours", map, &choices);
     });
+}
+
+/// What the rows are: queries, by the token that is read, or by the one that is written.
+pub fn query_name(cx: &ViewCtx<'_>) -> &'static str {
+    let labels = cx
+        .document
+        .latest_capture()
+        .map(|capture| cx.pane.options.reading.row_labels(capture, cx.pane.selection.stack()));
+    if labels == Some(RowLabels::Written) { "Writes" } else { "Query" }
 }
 
 /// Lets `edit` change a copy of the view options and asks for them if they changed.
@@ -114,6 +109,9 @@ pub fn grouped(n: usize) -> String {
 
 /// An attention weight with enough digits to compare, in a constant width where possible.
 pub fn weight_text(weight: f32) -> String {
+    if weight < 0.0 {
+        return format!("−{}", weight_text(-weight));
+    }
     if weight >= 0.000_95 || weight == 0.0 { format!("{weight:.3}") } else { format!("{weight:.0e}") }
 }
 

@@ -9,6 +9,7 @@ use eframe::egui::{Rect, Ui, UiBuilder};
 use super::{ViewCtx, theme::GRID};
 use crate::session::ViewKind;
 
+mod aids;
 mod camera;
 mod choosers;
 mod controls;
@@ -21,14 +22,15 @@ mod image;
 mod matrix;
 mod planes;
 mod scatter;
-mod sentences;
 mod source;
 mod text;
 mod texture;
 
 pub use choosers::stack_name;
 pub use controls::grouped;
+pub use controls::query_name;
 pub use groups::sharing_text;
+pub use source::{shown_pattern, subject, what};
 
 /// Width of the free border around a view, in points.
 const MARGIN_PT: f32 = 3.0 * GRID;

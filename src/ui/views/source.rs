@@ -1,11 +1,15 @@
-//! What the views show of a capture: patterns after leaving tokens out, and names of tokens.
+//! What a pane shows of its document: the captures, and how their patterns are read.
+
+use std::sync::Arc;
 
 use crate::{
-    analysis::attention,
-    capture::{Capture, Matrix, Token},
+    analysis::reading::{Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, store::Subject},
+    capture::{Capture, Token},
     ids::{HeadId, StackKind},
-    session::{HiddenTokens, Pane},
+    raster::{ColorMap, ColorRange},
+    session::{ColorMapChoice, HeadSet},
     spec::LayerSpec,
+    ui::{ViewCtx, views::texture},
 };
 
 /// Shape of the layer of `head`.
@@ -18,32 +22,87 @@ pub fn n_heads(capture: &Capture, head: HeadId) -> usize {
     layer_spec(capture, head).map_or(0, |layer| layer.n_heads)
 }
 
-/// Which key positions the options leave out.
-pub fn hidden_keys(capture: &Capture, stack: StackKind, hidden: HiddenTokens) -> Vec<bool> {
-    let keys = capture.key_tokens(stack);
-    match hidden {
-        HiddenTokens::None => vec![false; keys.len()],
-        HiddenTokens::First => (0..keys.len()).map(|key| key == 0).collect(),
-        HiddenTokens::Special => keys.iter().map(|token| token.special).collect(),
-    }
-}
-
-/// One head's pattern as shown: without the tokens that are left out, rows renormalised.
-pub fn shown_pattern(capture: &Capture, head: HeadId, hidden: HiddenTokens) -> Option<Matrix> {
-    let pattern = attention::pattern(capture, head)?;
-    Some(attention::hide(&pattern, &hidden_keys(capture, head.stack, hidden)))
-}
-
 /// What a person reads for a token; its position where it has no text.
 pub fn token_text(tokens: &[Token], position: usize) -> String {
-    match tokens.get(position) {
-        Some(token) if !token.text.is_empty() => token.text.clone(),
-        _ => format!("#{position}"),
+    crate::analysis::reading::words::token_text(tokens, position)
+}
+
+/// The captures that the patterns of a pane come from.
+pub fn subject(cx: &ViewCtx<'_>) -> Option<Subject> {
+    let this = Arc::clone(cx.document.latest_capture()?);
+    let other = cx.other.and_then(|other| other.latest_capture()).map(Arc::clone);
+    Some(Subject { this, other })
+}
+
+/// How one head of the shown capture is read, without what is subtracted.
+pub fn of_head(cx: &ViewCtx<'_>, capture: &Capture, head: HeadId) -> Reading {
+    cx.pane.options.reading.of_head(capture, head)
+}
+
+/// What views of one pattern show: the selected head, or several together, minus what is subtracted.
+pub fn shown(cx: &ViewCtx<'_>, capture: &Capture) -> Reading {
+    let selection = &cx.pane.selection;
+    let minus = cx.pane.minus.map(|minus| Minus {
+        heads: Heads::One(minus.head),
+        of: if minus.document == cx.document.id { Whose::This } else { Whose::Other },
+    });
+    let on = match selection.heads_on {
+        HeadSet::ALL => Which::All,
+        some => Which::These(some.iter(n_heads(capture, selection.head)).collect()),
+    };
+    cx.pane.options.reading.shown(capture, selection.head, &on, minus)
+}
+
+/// The pattern that views of one pattern, the panels and the inspector show; `None` while it is read.
+pub fn shown_pattern(cx: &ViewCtx<'_>) -> Option<Result<Arc<ReadPattern>, Refusal>> {
+    let subject = subject(cx)?;
+    let reading = shown(cx, &subject.this);
+    cx.patterns.pattern(&subject, &reading)
+}
+
+/// Every head of the selected layer alone, for small pictures: all of them are asked for, and given when the
+/// last one is known. `None` within stands for a head that cannot be read.
+pub fn heads_of_layer(cx: &ViewCtx<'_>, capture: &Capture) -> Option<Vec<Option<Arc<ReadPattern>>>> {
+    let subject = Subject::one(Arc::clone(cx.document.latest_capture()?));
+    let selected = cx.pane.selection.head;
+    let ask = |head| cx.patterns.pattern(&subject, &of_head(cx, capture, HeadId { head, ..selected }));
+    let answers: Vec<_> = (0..n_heads(capture, selected)).map(ask).collect();
+    answers.into_iter().map(|answer| answer.map(Result::ok)).collect()
+}
+
+/// What a view of one pattern shows, in words: `L1H2`, `mean of 8 heads`, `L1H2 − L0H3`.
+pub fn what(cx: &ViewCtx<'_>, pattern: &ReadPattern) -> String {
+    let this = match cx.pane.options.reading.together {
+        Some(together) => together.caption(pattern.heads.len()),
+        None => cx.pane.selection.head.to_string(),
+    };
+    match cx.pane.minus.filter(|_| pattern.signed) {
+        Some(minus) if minus.document == cx.document.id => format!("{this} − {}", minus.head),
+        Some(minus) => {
+            let other = cx.other.map_or_else(String::new, crate::session::Document::title);
+            format!("{this} − {} of {other}", minus.head)
+        }
+        None => this,
     }
 }
 
-/// Whether every token of the input is left out, so that no view can show anything.
-pub fn nothing_left(pane: &Pane, capture: &Capture) -> bool {
-    let hidden = hidden_keys(capture, pane.selection.stack(), pane.options.hidden);
+/// The colours of a pattern: those that were chosen, or those of differences.
+pub const fn color_map(pattern: &ReadPattern, chosen: ColorMapChoice) -> ColorMap {
+    if pattern.signed { ColorMap::Diverging } else { texture::color_map(chosen) }
+}
+
+/// The range of its colours: from 0, or with 0 in the middle.
+pub fn color_range(pattern: &ReadPattern, values: &[f32], log: bool) -> ColorRange {
+    if !pattern.signed {
+        return ColorRange::of(values, log);
+    }
+    let bound = values.iter().fold(0.0f32, |bound, value| bound.max(value.abs()));
+    let bound = if bound > 0.0 { bound } else { 1.0 };
+    ColorRange::linear(-bound, bound)
+}
+
+/// Whether every key is left out, so that no view can show anything.
+pub fn nothing_left(cx: &ViewCtx<'_>, capture: &Capture, stack: StackKind) -> bool {
+    let hidden = crate::analysis::reading::left_out_keys(capture, stack, &cx.pane.options.reading.leave_out);
     !hidden.is_empty() && hidden.iter().all(|hidden| *hidden)
 }

@@ -164,6 +164,8 @@ pub fn color_bar(painter: &Painter, rect: Rect, map: ColorMap, range: ColorRange
 fn tick_text(value: f32) -> String {
     if value == 0.0 {
         "0".to_owned()
+    } else if value < 0.0 {
+        format!("−{}", tick_text(-value))
     } else if value >= 0.1 {
         format!("{value:.2}")
     } else if value >= 0.001 {

@@ -136,6 +136,9 @@ pub fn compact_count(n: u64) -> String {
 /// A fraction as a percentage with enough digits to tell small ones apart.
 pub fn percent_text(fraction: f32) -> String {
     let percent = fraction * 100.0;
+    if percent < 0.0 {
+        return format!("−{}", percent_text(-fraction));
+    }
     if percent >= 9.95 {
         format!("{percent:.0} %")
     } else if percent >= 0.095 || percent == 0.0 {

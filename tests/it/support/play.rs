@@ -93,6 +93,7 @@ impl Play {
                 Request::Run { .. } => "run",
                 Request::Project { .. } => "project",
                 Request::Export(_) => "export",
+                Request::Draw { .. } => "draw",
                 Request::ListCached => "list",
                 Request::PlanDownload(_) => "plan",
                 Request::Download(_) => "download",

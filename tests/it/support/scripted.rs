@@ -24,7 +24,7 @@ use attnscope::{
         app::Jobs,
         shell::{Choice, Desktop, ScreenshotFn},
     },
-    worker::{Event, EventKind, Failure, Input, KnownModel, Lane, LoadedModel, ModelSource, Request},
+    worker::{DrawFor, Drawn, Event, EventKind, Failure, Input, KnownModel, Lane, LoadedModel, ModelSource, Request},
 };
 use eframe::egui::{self, ColorImage};
 
@@ -274,6 +274,14 @@ impl Jobs for ScriptedJobs {
                 }
                 Request::Run { input, .. } => EventKind::Captured(capture(script.loaded.as_ref().unwrap(), input)),
                 Request::Project { .. } => EventKind::Projected(projection(&request)),
+                Request::Draw { figure, purpose } => EventKind::Drawn(match purpose {
+                    DrawFor::Preview(max_px) => Drawn::Preview(Arc::new(figure.preview(*max_px).unwrap())),
+                    DrawFor::CopyPng => Drawn::Pixels(Arc::new(figure.pixels().unwrap())),
+                    DrawFor::CopySvg => Drawn::Svg(figure.svg().unwrap()),
+                }),
+                Request::Export(attnscope::export::ExportRequest::Figures { path, .. }) => {
+                    EventKind::Exported(path.clone())
+                }
                 Request::Export(attnscope::export::ExportRequest::Png { path, .. }) => {
                     EventKind::Exported(path.clone())
                 }

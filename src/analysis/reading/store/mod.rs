@@ -20,8 +20,8 @@ pub use question::{Answer, Ask, Finding, Key, LineFilter, Lines, Question, Subje
 
 use super::{Heads, ReadPattern, Reading, Refusal, pairs::Links};
 use crate::{
-    analysis::edges::EdgeFilter,
-    ids::{CaptureId, StackKind},
+    analysis::{edges::EdgeFilter, stats::HeadStats},
+    ids::{CaptureId, HeadId, StackKind},
 };
 
 /// Pattern entries that are read in one frame at once: about a millisecond on one core.
@@ -92,6 +92,15 @@ impl PatternStore {
         }
     }
 
+    /// One head in numbers, as the model computed it, nothing left out; `None` while they are being computed.
+    pub fn stats(&self, subject: &Subject, head: HeadId) -> Option<Result<HeadStats, Refusal>> {
+        match self.get_or_want(subject, Question::Stats(head))? {
+            Ok(Finding::Stats(stats)) => Some(Ok(stats)),
+            Ok(_) => None,
+            Err(refusal) => Some(Err(refusal)),
+        }
+    }
+
     /// Which heads of a stack link a query and a key position; `None` while they are being ranked.
     pub fn links(
         &self,
@@ -131,7 +140,7 @@ impl PatternStore {
                     _ => None,
                 }
             }
-            Question::Pattern(_) | Question::Links { .. } => None,
+            Question::Pattern(_) | Question::Stats(_) | Question::Links { .. } => None,
         };
         wanted.push(Want { key, subject, pattern });
     }
@@ -147,6 +156,20 @@ impl PatternStore {
         }
         *asked = wants.iter().map(|want| want.key.clone()).collect();
         whom.ask(wants);
+    }
+
+    /// Ends a frame and waits for what was wanted: for whoever has no other thread. Whether anything was.
+    pub fn read_now(&self) -> bool {
+        self.now.set(self.now.get() + 1);
+        self.read_at_once.set(0);
+        let wants = self.wanted.take();
+        let any = !wants.is_empty();
+        for want in wants {
+            if let Some(found) = answer(&want, &mut || true) {
+                self.insert(want.key, found);
+            }
+        }
+        any
     }
 
     /// Takes an answer in.
@@ -195,7 +218,7 @@ impl PatternStore {
     fn get_or_want(&self, subject: &Subject, question: Question) -> Option<Answer> {
         let subtracts = match &question {
             Question::Pattern(reading) | Question::Lines(reading, _) => reading.minus.is_some(),
-            Question::Links { .. } => false,
+            Question::Stats(_) | Question::Links { .. } => false,
         };
         let other = subject.other.as_ref().filter(|_| subtracts);
         let key = Key { this: subject.this.id(), other: other.map(|other| other.id()), question };

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crate::{
     analysis::{
-        edges::{self, EdgeFilter, EdgeSet},
+        edges::{self, Edge, EdgeFilter, EdgeSet},
         reading::{
             Captures, Heads, ReadPattern, Reading, Refusal, aggregate,
             pairs::{self, Links},
             read,
         },
+        stats::{HeadStats, head_stats},
     },
     capture::Capture,
     ids::{CaptureId, HeadId, StackKind},
@@ -53,6 +54,8 @@ pub enum Question {
     Pattern(Reading),
     /// The lines that are drawn of it.
     Lines(Reading, LineFilter),
+    /// One head in numbers, as the model computed it.
+    Stats(HeadId),
     /// Which heads link a query and a key position.
     Links {
         /// Which stack's heads.
@@ -100,9 +103,23 @@ impl From<LineFilter> for EdgeFilter {
 pub struct Lines {
     /// The pattern.
     pub pattern: Arc<ReadPattern>,
-    /// Rows and columns of it; of a difference those whose values are furthest from 0, with their size for
-    /// a weight.
+    /// The lines of values above 0, between its rows and columns.
     pub set: EdgeSet,
+    /// Of a difference the lines of values below 0, by their size; both sets are chosen together.
+    pub below: EdgeSet,
+}
+
+impl Lines {
+    fn of(pattern: Arc<ReadPattern>, filter: EdgeFilter) -> Self {
+        let mut set = edges::select(&pattern.strengths(), filter);
+        let mut below = EdgeSet::default();
+        if pattern.signed {
+            let is_below =
+                |edge: &Edge| pattern.value(edge.query as usize, edge.key as usize).is_some_and(|it| it < 0.0);
+            below.edges = set.edges.extract_if(.., |edge| is_below(edge)).collect();
+        }
+        Self { pattern, set, below }
+    }
 }
 
 /// An answer.
@@ -112,6 +129,8 @@ pub enum Finding {
     Pattern(Arc<ReadPattern>),
     /// To [`Question::Lines`].
     Lines(Arc<Lines>),
+    /// To [`Question::Stats`].
+    Stats(HeadStats),
     /// To [`Question::Links`].
     Links(Arc<Links>),
 }
@@ -122,6 +141,7 @@ impl Finding {
             Self::Pattern(pattern) => pattern.own_bytes(),
             // The pattern is its own entry as a rule; where it is not, it goes with its lines.
             Self::Lines(lines) => size_of_val(&*lines.set.edges) + lines.pattern.own_bytes(),
+            Self::Stats(_) => 0,
             Self::Links(links) => size_of_val(&*links.heads),
         }
     }
@@ -156,10 +176,12 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
     };
     Some(match &want.key.question {
         Question::Pattern(reading) => pattern(reading).map(Finding::Pattern),
-        Question::Lines(reading, filter) => pattern(reading).map(|pattern| {
-            let set = edges::select(&pattern.strengths(), (*filter).into());
-            Finding::Lines(Arc::new(Lines { pattern, set }))
-        }),
+        Question::Lines(reading, filter) => {
+            pattern(reading).map(|pattern| Finding::Lines(Arc::new(Lines::of(pattern, (*filter).into()))))
+        }
+        Question::Stats(head) => {
+            pattern(&Reading::of(*head)).map(|pattern| Finding::Stats(stats_of(&want.subject.this, &pattern)))
+        }
         Question::Links { stack, reading, pair } => {
             match pairs::links(&want.subject.this, *stack, reading, *pair, &mut |_, _| go_on()) {
                 Ok(links) => Ok(Finding::Links(Arc::new(links?))),
@@ -167,6 +189,12 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
             }
         }
     })
+}
+
+fn stats_of(capture: &Capture, pattern: &ReadPattern) -> HeadStats {
+    let stack = pattern.stack;
+    let special: Vec<bool> = capture.key_tokens(stack).iter().map(|token| token.special).collect();
+    head_stats(&pattern.matrix, &special, pattern.causal, stack.query_side() == stack.key_side())
 }
 
 /// About how many entries have to be looked at or computed.
@@ -188,6 +216,7 @@ pub(super) fn cost(subject: &Subject, question: &Question) -> usize {
     match question {
         Question::Pattern(reading) => of_reading(reading),
         Question::Lines(reading, _) => 2 * of_reading(reading),
+        Question::Stats(head) => 4 * of_head(&subject.this, *head),
         Question::Links { stack, .. } => {
             let layers = subject.this.model().stack(*stack).map_or(&[][..], |stack| &stack.layers);
             let ids = layers

@@ -4,40 +4,30 @@ use eframe::egui::{Id, Mesh, Painter, Rangef, Rect, Role, Sense, Shape, Ui, Widg
 
 use super::{
     Scene,
-    edges::{EdgesKey, HeadEdges},
     layout::{self, Column, HeadsLayout},
+    lines::HeadLines,
     paint,
 };
 use crate::{
-    capture::Capture,
     ids::StackKind,
     session::{Command, Focus, Selection},
     text::counted,
-    ui::{
-        ViewCtx,
-        views::{sentences, source},
-    },
+    ui::{ViewCtx, views::controls::query_name},
 };
 
 /// Room for a heading that names its side and counts its tokens.
 pub const HEADING_WIDTH_PT: f32 = 140.0;
 
-/// Which queries and which keys the options leave out.
-pub fn left_out(capture: &Capture, key: &EdgesKey) -> [Vec<bool>; 2] {
-    let [queries, mut keys] = sentences::left_out(capture, key.stack, key.sentences);
-    let hidden = source::hidden_keys(capture, key.stack, key.hidden);
-    keys.iter_mut().zip(hidden).for_each(|(out, hidden)| *out |= hidden);
-    [queries, keys]
-}
-
 /// The names of both columns: whose tokens they are, and how many where they differ.
 pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, stack: StackKind, cx: &ViewCtx<'_>) {
+    let query = query_name(cx);
     let [query, key] = match stack {
         StackKind::Cross => {
-            let [queries, keys] = [layout.n_query, layout.n_key].map(|n| counted(n, "token"));
-            [format!("Query (decoder, {queries})"), format!("Key (encoder, {keys})")]
+            let what = if cx.pane.options.reading.words { "word" } else { "token" };
+            let [queries, keys] = [layout.n_query, layout.n_key].map(|n| counted(n, what));
+            [format!("{query} (decoder, {queries})"), format!("Key (encoder, {keys})")]
         }
-        _ => ["Query".to_owned(), "Key".to_owned()],
+        _ => [query.to_owned(), "Key".to_owned()],
     };
     let y = rect.center().y;
     let x = |range: Rangef, from_right: bool| {
@@ -50,26 +40,27 @@ pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, stack: S
 /// Draws the visible tokens of one column; returns what the pointer means.
 pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -> Option<Focus> {
     let selection = &cx.pane.selection;
-    let tokens = scene.tokens(column);
-    let focus = selection.focus();
+    let axis = scene.axis(column);
+    let (focus, held) = (scene.rows_of(selection.focus()), scene.rows_of(selection.pinned));
     let mut hovered = None;
-    for position in scene.visible[column as usize].clone() {
-        let cell = scene.layout.token_rect(column, position).translate(scene.origin.to_vec2());
-        let text = source::token_text(tokens, position);
+    for row in scene.visible[column as usize].clone() {
+        let cell = scene.layout.token_rect(column, row).translate(scene.origin.to_vec2());
+        let Some(group) = axis.groups.get(row) else { continue };
+        let (text, position) = (&group.text, group.positions.start);
         let (here, name, pinned, focused) = match column {
-            Column::Query => (Focus::query(position), "Query", selection.pinned.query, focus.query),
-            Column::Key => (Focus::key(position), "Key", selection.pinned.key, focus.key),
+            Column::Query => (Focus::query(position), "Query", held.query, focus.query),
+            Column::Key => (Focus::key(position), "Key", held.key, focus.key),
         };
-        let response = ui.interact(cell, token_id(ui, column, position), Sense::click());
-        let is_pinned = pinned == Some(position);
+        let response = ui.interact(cell, token_id(ui, column, row), Sense::click());
+        let is_pinned = pinned == Some(row);
         response
             .widget_info(|| WidgetInfo::selected(Role::Button, true, is_pinned, format!("{name} {position} {text}")));
         let look = paint::TokenLook {
-            hovered: focused == Some(position) || response.has_focus(),
+            hovered: focused == Some(row) || response.has_focus(),
             pinned: is_pinned,
-            left_out: scene.left_out[column as usize].get(position) == Some(&true),
+            left_out: group.left_out.is_some(),
         };
-        paint::token(ui.painter(), cell, column, &text, look, cx.theme);
+        paint::token(ui.painter(), cell, column, text, look, cx.theme);
         if response.hovered() {
             hovered = Some(with_pinned_partner(selection, here));
         }
@@ -97,11 +88,9 @@ pub fn bars(painter: &Painter, scene: &Scene<'_>, focus: Focus, cx: &ViewCtx<'_>
     let mut mesh = Mesh::default();
     let column = if focus.query.is_some() { Column::Key } else { Column::Query };
     for position in scene.visible[column as usize].clone() {
-        let weight = |head: &HeadEdges| match focus {
-            Focus { query: Some(query), key } if key.is_none_or(|key| key == position) => {
-                head.pattern.get(query, position)
-            }
-            Focus { query: None, key: Some(key) } => head.pattern.get(position, key),
+        let weight = |head: &HeadLines| match focus {
+            Focus { query: Some(query), key } if key.is_none_or(|key| key == position) => head.value(query, position),
+            Focus { query: None, key: Some(key) } => head.value(position, key),
             _ => None,
         };
         let weights: Vec<_> = scene.heads.iter().filter_map(|head| Some((head.head, weight(head)?))).collect();

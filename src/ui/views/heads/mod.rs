@@ -5,11 +5,12 @@ use std::{ops::Range, sync::Arc};
 
 use eframe::egui::{FontId, Mesh, Pos2, Rect, Role, ScrollArea, Sense, Shape, Ui, Vec2, WidgetInfo, pos2, vec2};
 
-use super::{choosers, controls, empty, groups::HeadGroups, hover::HoverSender, sentences, source, text};
+use super::{aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender, source, text};
 use crate::{
-    capture::{Capture, Token},
+    analysis::reading::{self, Axis, ReadPattern, Reading},
+    capture::Capture,
     ids::{CaptureId, StackKind},
-    session::{Command, Focus, HeadSet, SentenceFilter},
+    session::{Command, Focus},
     ui::{
         ViewCtx,
         memo::Memo,
@@ -18,15 +19,15 @@ use crate::{
 };
 
 mod columns;
-mod edges;
+mod lines;
 mod options;
 mod paint;
 mod readout;
 mod swatches;
 
 pub use crate::figure::views::heads::layout;
-use edges::{EdgeCache, EdgesKey, HeadEdges, Known};
 use layout::{Column, HeadsLayout, HeadsLayoutInput, Line};
+use lines::{HeadLines, Known, LinesOf};
 
 /// Most lines in one mesh; more would neither be told apart nor drawn in time.
 const MAX_LINES: usize = 12_000;
@@ -38,7 +39,7 @@ const HEADING_PT: f32 = 6.0 * GRID;
 /// The Heads view with what it remembers between frames.
 #[derive(Default)]
 pub struct HeadsView {
-    edges: EdgeCache,
+    axes: Memo<AxesKey, Arc<[Axis; 2]>>,
     widths: Memo<WidthsKey, [f32; 2]>,
     lines: Memo<LinesKey, Arc<Lines>>,
     placed: Memo<(LinesKey, Pos2), Arc<Mesh>>,
@@ -46,20 +47,15 @@ pub struct HeadsView {
     hover: HoverSender,
 }
 
-/// Everything the column widths depend on.
-#[derive(Clone, Copy, PartialEq)]
-struct WidthsKey {
-    capture: CaptureId,
-    stack: StackKind,
-    pixels_per_point: f32,
-}
+/// Everything the columns depend on.
+type AxesKey = (CaptureId, Reading);
+/// Everything their widths depend on.
+type WidthsKey = (AxesKey, f32);
 
 /// Everything the mesh of lines depends on, apart from where it stands.
 #[derive(Clone, PartialEq)]
 struct LinesKey {
-    edges: EdgesKey,
-    heads_on: HeadSet,
-    n_missing: usize,
+    of: LinesOf,
     layout: HeadsLayout,
     rows: [Range<usize>; 2],
     dark: bool,
@@ -73,14 +69,12 @@ struct Lines {
     mesh: Mesh,
 }
 
-/// What one frame of the token area draws.
+/// What one frame of the token area draws. Its queries and keys are rows and columns of the patterns:
+/// tokens, or words where those are merged.
 struct Scene<'a> {
-    queries: &'a [Token],
-    keys: &'a [Token],
-    heads: &'a [Arc<HeadEdges>],
+    axes: &'a [Axis; 2],
+    heads: &'a [HeadLines],
     layout: HeadsLayout,
-    /// Which queries and which keys are left out.
-    left_out: [Vec<bool>; 2],
     /// Where layout coordinates start on screen.
     origin: Pos2,
     /// Queries and keys on screen.
@@ -88,10 +82,28 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    const fn tokens(&self, column: Column) -> &[Token] {
+    const fn axis(&self, column: Column) -> &Axis {
         match column {
-            Column::Query => self.queries,
-            Column::Key => self.keys,
+            Column::Query => &self.axes[0],
+            Column::Key => &self.axes[1],
+        }
+    }
+
+    /// The row and the column that the token positions of a focus belong to.
+    fn rows_of(&self, focus: Focus) -> Focus {
+        let [rows, cols] = self.axes;
+        Focus {
+            query: focus.query.and_then(|query| rows.group_of(query)),
+            key: focus.key.and_then(|key| cols.group_of(key)),
+        }
+    }
+
+    /// The token positions that a row and a column stand for.
+    fn positions_of(&self, rows: Focus) -> Focus {
+        let [queries, keys] = self.axes;
+        Focus {
+            query: rows.query.and_then(|row| queries.position(row)),
+            key: rows.key.and_then(|col| keys.position(col)),
         }
     }
 }
@@ -101,55 +113,48 @@ impl HeadsView {
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
         let selection = &cx.pane.selection;
-        let key = EdgesKey {
-            capture: capture.id(),
-            stack: selection.stack(),
-            layer: selection.head.layer,
-            filter: cx.pane.options.heads.filter,
-            hidden: cx.pane.options.hidden,
-            sentences: sentences::filter(cx.pane, capture),
-        };
-        let known = self.edges.update(capture, key, selection.heads_on);
-        if known.n_missing > 0 {
-            ui.ctx().request_repaint();
-        }
+        let Some(known) = lines::known(cx, capture) else { return };
+        let stack = selection.stack();
         ui.horizontal_wrapped(|ui| {
             choosers::stack_and_layer_ui(ui, cx);
             choosers::sentences_ui(ui, cx);
+            aids::menu_ui(ui, cx);
             ui.add_space(2.0 * GRID);
             let groups = HeadGroups::of(capture, selection.head);
             swatches::swatches_ui(ui, cx, source::n_heads(capture, selection.head), groups);
         });
         if let Some(sentence) = nothing_to_draw(cx, capture, &known) {
             self.hover.report(cx, Focus::NONE);
-            empty::sentence_ui(ui, cx.theme, sentence);
+            empty::sentence_ui(ui, cx.theme, &sentence);
             return;
         }
-        let caption = controls::caption_ui(ui, cx.theme, caption(&known, key.sentences));
+        let caption = controls::caption_ui(ui, cx.theme, caption(cx, &known));
         let caption_rect = caption.rect;
         let area = ui.available_rect_before_wrap();
-        let layout = self.layout(ui, capture, key.stack, area.size());
+        // The columns are the same for every head.
+        let axes_key = (capture.id(), source::of_head(cx, capture, crate::ids::HeadId { stack, ..Default::default() }));
+        let axes = self.axes.get_or_update(axes_key.clone(), || {
+            let (rows, cols) = reading::axes(capture, &axes_key.1);
+            Arc::new([rows, cols])
+        });
+        let layout = self.layout(ui, &axes, axes_key, area.size());
         let headings = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
-        columns::headings_ui(ui.painter(), headings, &layout, key.stack, cx);
+        columns::headings_ui(ui.painter(), headings, &layout, stack, cx);
         ui.allocate_rect(headings, Sense::hover());
 
-        let scroll = ScrollArea::vertical().auto_shrink(false).id_salt(("rows", key.capture.0, key.stack));
+        let scroll = ScrollArea::vertical().auto_shrink(false).id_salt(("rows", capture.id().0, stack));
         let shown = scroll.show_viewport(ui, |ui, viewport| {
             let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), layout.height()), Sense::hover());
             let layout = layout.scrolled(viewport.y_range());
             let scene = Scene {
-                queries: capture.query_tokens(key.stack),
-                keys: capture.key_tokens(key.stack),
+                axes: &axes,
                 heads: &known.heads,
                 layout,
-                left_out: columns::left_out(capture, &key),
                 origin: rect.min,
                 visible: layout.rows_in(viewport.y_range()),
             };
             let lines_key = LinesKey {
-                edges: key,
-                heads_on: selection.heads_on,
-                n_missing: known.n_missing,
+                of: known.of.clone(),
                 layout,
                 rows: layout.mesh_rows(&scene.visible),
                 dark: cx.theme.dark,
@@ -173,20 +178,18 @@ impl HeadsView {
         options::options_ui(ui, cx);
     }
 
-    fn layout(&mut self, ui: &Ui, capture: &Capture, stack: StackKind, area: Vec2) -> HeadsLayout {
-        let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
-        let key = WidthsKey { capture: capture.id(), stack, pixels_per_point: ui.pixels_per_point() };
+    fn layout(&mut self, ui: &Ui, axes: &[Axis; 2], key: AxesKey, area: Vec2) -> HeadsLayout {
         // Headings that tell the sides apart must fit over short words.
-        let least = if stack == StackKind::Cross { columns::HEADING_WIDTH_PT } else { 0.0 };
-        let text_widths = self
-            .widths
-            .get_or_update(key, || [queries, keys].map(|tokens| text::widest(ui.painter(), tokens, text_size::BODY)));
+        let least = if key.1.heads.stack() == StackKind::Cross { columns::HEADING_WIDTH_PT } else { 0.0 };
+        let text_widths = self.widths.get_or_update((key, ui.pixels_per_point()), || {
+            [&axes[0], &axes[1]].map(|axis| text::widest(ui.painter(), axis, text_size::BODY))
+        });
         let bar = ui.spacing().scroll.allocated_width();
         HeadsLayout::compute(HeadsLayoutInput {
             width: area.x - bar,
             height: area.y - HEADING_PT - GRID,
-            n_query: queries.len(),
-            n_key: keys.len(),
+            n_query: axes[0].len(),
+            n_key: axes[1].len(),
             text_widths: text_widths.map(|width| width.max(least)),
             strip: layout::STRIP_PT,
         })
@@ -196,7 +199,7 @@ impl HeadsView {
     fn tokens_and_lines_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, key: &LinesKey) -> usize {
         let lines = self.lines.get_or_update(key.clone(), || {
             let (drawn, n_all) =
-                layout::visible_lines(scene.heads.iter().map(|it| (it.head, &it.set)), &key.rows, MAX_LINES);
+                layout::visible_lines(scene.heads.iter().map(|it| (it.head, it.set())), &key.rows, MAX_LINES);
             let mesh = paint::lines_mesh(&scene.layout, &drawn, cx.theme, 1.0 / key.pixels_per_point);
             Arc::new(Lines { drawn, n_all, mesh })
         });
@@ -207,7 +210,7 @@ impl HeadsView {
         let painter = ui.painter().with_clip_rect(ui.clip_rect());
         painter.add(Shape::Mesh(placed));
 
-        let focus = cx.pane.selection.focus();
+        let focus = scene.rows_of(cx.pane.selection.focus());
         if !focus.is_empty() {
             paint::veil(&painter, lines_rect.intersect(ui.clip_rect()), cx.theme);
             let isolated = self.isolated.get_or_update((key.clone(), focus, scene.origin), || {
@@ -223,7 +226,7 @@ impl HeadsView {
         let mut hovered = over_columns.into_iter().flatten().next();
         if let Some(pointer) = line_response.hover_pos() {
             let found = scene.layout.line_at((pointer - scene.origin).to_pos2(), &lines.drawn, LINE_REACH_PT);
-            let found = found.map(|(query, key)| Focus::cell(query, key));
+            let found = found.map(|(row, col)| scene.positions_of(Focus::cell(row, col)));
             if line_response.clicked() {
                 cx.send(found.map_or(Command::Release, Command::Pin));
             }
@@ -242,7 +245,7 @@ impl HeadsView {
 fn isolated_lines(scene: &Scene<'_>, focus: Focus) -> Vec<Line> {
     let mut lines = Vec::new();
     for head in scene.heads {
-        let meant = head.set.edges.iter().filter(|edge| {
+        let meant = head.set().edges.iter().filter(|edge| {
             focus.query.is_none_or(|query| query == edge.query as usize)
                 && focus.key.is_none_or(|key| key == edge.key as usize)
         });
@@ -263,32 +266,33 @@ fn at(mesh: &Mesh, origin: Pos2) -> Arc<Mesh> {
     Arc::new(mesh)
 }
 
-fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option<&'static str> {
+fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option<String> {
     let head = cx.pane.selection.head;
     let n_heads = source::n_heads(capture, head);
     if cx.pane.selection.heads_on.iter(n_heads).next().is_none() {
-        Some("All heads are off; click a swatch to see its lines")
-    } else if source::nothing_left(cx.pane, capture) {
-        Some("Every token is left out; change what is left out in the options")
-    } else if known.heads.is_empty() && known.n_missing == 0 {
-        Some("The attention of this layer was not recorded")
+        Some("All heads are off; click a swatch to see its lines".to_owned())
+    } else if source::nothing_left(cx, capture, head.stack) {
+        Some("Every token is left out; change what is left out in the options".to_owned())
+    } else if known.heads.is_empty() && known.of.n_missing == 0 {
+        let refusal = known.refusal.as_ref().map(ToString::to_string);
+        Some(refusal.unwrap_or_else(|| "The attention of this layer was not recorded".to_owned()))
     } else {
         None
     }
 }
 
 /// What is drawn of what there is.
-fn caption(known: &Known, sentences: SentenceFilter) -> String {
-    let n_lines: usize = known.heads.iter().map(|head| head.set.edges.len()).sum();
-    let n_total: usize = known.heads.iter().map(|head| head.set.n_total).sum();
-    let mass: f64 = known.heads.iter().map(|head| head.set.mass_shown).sum();
-    let total: f64 = known.heads.iter().map(|head| head.set.mass_total).sum();
+fn caption(cx: &ViewCtx<'_>, known: &Known) -> String {
+    let sets = || known.heads.iter().map(HeadLines::set);
+    let n_lines: usize = sets().map(|set| set.edges.len()).sum();
+    let n_total: usize = sets().map(|set| set.n_total).sum();
+    let mass: f64 = sets().map(|set| set.mass_shown).sum();
+    let total: f64 = sets().map(|set| set.mass_total).sum();
     let percent = 100.0 * mass / total.max(f64::MIN_POSITIVE);
     let lines =
         format!("{} of {} lines, {percent:.0} % of the mass", controls::grouped(n_lines), controls::grouped(n_total));
-    let row_mass: f64 = known.heads.iter().map(|head| head.row_mass).sum();
-    match sentences::left_out_text(sentences, total, row_mass) {
-        Some(left_out) => format!("{lines}; {left_out}"),
-        None => lines,
-    }
+    let patterns = || known.heads.iter().filter(|head| !head.below).map(|head| &*head.lines.pattern);
+    let one = patterns().next().filter(|pattern| pattern.signed || cx.pane.options.reading.together.is_some());
+    let parts = [one.map(|pattern| source::what(cx, pattern)), Some(lines), ReadPattern::hidden_text_of(&patterns())];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

@@ -48,7 +48,6 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
                 ui.add(slider).accessible_name("Smallest weight that is drawn");
             }
         }
-        controls::hidden_tokens_ui(ui, cx, options);
     });
     controls::heading_ui(ui, cx.theme, "Legend");
     opacity_legend_ui(ui, cx);

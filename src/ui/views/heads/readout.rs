@@ -2,8 +2,9 @@
 
 use eframe::egui::{Color32, Grid, RichText, Ui, containers::Tooltip};
 
-use super::Scene;
+use super::{Scene, lines::HeadLines};
 use crate::{
+    analysis::reading::ReadPattern,
     session::Focus,
     ui::{
         ViewCtx,
@@ -21,16 +22,18 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
     Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, eframe::egui::PopupAnchor::Pointer).gap(4.0 * GRID).show(
         |ui| {
             ui.set_max_width(280.0);
+            let focus = scene.rows_of(focus);
+            let [rows, cols] = scene.axes;
             title_ui(ui, cx, scene, focus);
             match (focus.query, focus.key) {
                 (Some(query), Some(key)) => heads_ui(ui, cx, scene, query, key),
                 (Some(query), None) => {
-                    let partners = ranked(scene, scene.keys.len(), |weights, key| weights.get(query, key));
-                    partners_ui(ui, &partners, |key| source::token_text(scene.keys, key));
+                    let partners = ranked(scene, cols.len(), |pattern, key| pattern.value(query, key));
+                    partners_ui(ui, &partners, |key| cols.text(key).to_owned());
                 }
                 (None, Some(key)) => {
-                    let partners = ranked(scene, scene.queries.len(), |weights, query| weights.get(query, key));
-                    partners_ui(ui, &partners, |query| source::token_text(scene.queries, query));
+                    let partners = ranked(scene, rows.len(), |pattern, query| pattern.value(query, key));
+                    partners_ui(ui, &partners, |query| rows.text(query).to_owned());
                 }
                 (None, None) => {}
             }
@@ -47,7 +50,7 @@ fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
         ui.spacing_mut().item_spacing.x = GRID;
         let colored = |text: String, color: Color32| RichText::new(text).color(color).strong();
         if let Some(query) = focus.query {
-            ui.label(colored(source::token_text(scene.queries, query), cx.theme.query));
+            ui.label(colored(scene.axes[0].text(query).to_owned(), cx.theme.query));
         }
         let arrow = match (focus.query, focus.key) {
             (Some(_), Some(_)) => "›",
@@ -58,7 +61,7 @@ fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
             ui.label(RichText::new(arrow).color(cx.theme.text_weak));
         }
         if let Some(key) = focus.key {
-            ui.label(colored(source::token_text(scene.keys, key), cx.theme.key));
+            ui.label(colored(scene.axes[1].text(key).to_owned(), cx.theme.key));
         }
         if focus.query.is_none() {
             ui.label(RichText::new(arrow).color(cx.theme.text_weak));
@@ -68,11 +71,14 @@ fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
 
 fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, query: usize, key: usize) {
     let mut weights: Vec<(usize, f32)> =
-        scene.heads.iter().filter_map(|head| Some((head.head, head.pattern.get(query, key)?))).collect();
+        shown(scene).filter_map(|head| Some((head.head, head.lines.pattern.value(query, key)?))).collect();
+    let one =
+        shown(scene).next().filter(|head| head.lines.pattern.signed || cx.pane.options.reading.together.is_some());
     weights.sort_by(|a, b| b.1.total_cmp(&a.1));
     Grid::new("weights").num_columns(2).spacing([4.0 * GRID, 2.0]).show(ui, |ui| {
         for &(head, weight) in weights.iter().take(MAX_ROWS) {
-            ui.label(RichText::new(format!("Head {head}")).color(cx.theme.head_color(head)));
+            let name = one.map_or_else(|| format!("Head {head}"), |one| source::what(cx, &one.lines.pattern));
+            ui.label(RichText::new(name).color(cx.theme.head_color(head)));
             ui.monospace(weight_text(weight));
             ui.end_row();
         }
@@ -98,14 +104,15 @@ fn rest_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n: usize, what: &str) {
 }
 
 /// Positions by mean weight over the heads that are on, strongest first.
-fn ranked(
-    scene: &Scene<'_>,
-    n: usize,
-    weight: impl Fn(&crate::capture::Matrix, usize) -> Option<f32>,
-) -> Vec<(usize, f32)> {
-    let n_heads = scene.heads.len().max(1) as f32;
-    let mean = |position| scene.heads.iter().filter_map(|head| weight(&head.pattern, position)).sum::<f32>() / n_heads;
-    let mut ranked: Vec<_> = (0..n).map(|position| (position, mean(position))).filter(|(_, w)| *w > 0.0).collect();
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+fn ranked(scene: &Scene<'_>, n: usize, weight: impl Fn(&ReadPattern, usize) -> Option<f32>) -> Vec<(usize, f32)> {
+    let n_heads = shown(scene).count().max(1) as f32;
+    let mean = |position| shown(scene).filter_map(|head| weight(&head.lines.pattern, position)).sum::<f32>() / n_heads;
+    let mut ranked: Vec<_> = (0..n).map(|position| (position, mean(position))).filter(|(_, w)| *w != 0.0).collect();
+    ranked.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     ranked
+}
+
+/// Each pattern once: a difference has lines in two colours.
+fn shown<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a HeadLines> {
+    scene.heads.iter().filter(|head| !head.below)
 }

@@ -1,15 +1,16 @@
 //! What a layer rules out, in the picture and in the legend: later keys, keys outside a sliding window,
-//! and sentences that are not looked at.
+//! and what is left out.
 
 use std::ops::Range;
 
 use eframe::egui::{Color32, Painter, Rect, Sense, Stroke, Ui, pos2, vec2};
 
 use crate::{
+    analysis::reading::ReadPattern,
     capture::Capture,
     ids::HeadId,
     raster::colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
-    spec::{LayerSpec, Mask},
+    spec::Mask,
     ui::{
         ViewCtx,
         theme::{GRID, Theme},
@@ -28,12 +29,11 @@ pub fn of(capture: &Capture, head: HeadId) -> Mask {
     }
 }
 
-/// Keys that are too far away for `query`: before, and without a causal mask also after the window.
-pub fn out_of_window(capture: &Capture, head: HeadId, layer: &LayerSpec, query: usize) -> [Range<usize>; 2] {
-    let (n_query, n_key) = (capture.query_tokens(head.stack).len(), capture.key_tokens(head.stack).len());
-    let causal = capture.model().stack(head.stack).is_some_and(|spec| spec.causal);
-    let visible = layer.mask(causal).visible(query, n_query, n_key);
-    let after = if causal || layer.window.is_none() { n_key..n_key } else { visible.end..n_key };
+/// Columns that are outside the window of a row: before, and without a causal mask also after it.
+pub fn out_of_window(pattern: &ReadPattern, row: usize) -> [Range<usize>; 2] {
+    let n_cols = pattern.cols.len();
+    let visible = pattern.visible.get(row).cloned().unwrap_or(0..n_cols);
+    let after = if pattern.causal { n_cols..n_cols } else { visible.end..n_cols };
     [0..visible.start, after]
 }
 
@@ -81,8 +81,10 @@ fn diagonals(painter: &Painter, rect: Rect, stroke: Stroke) {
     }
 }
 
-/// Covers the rows and columns that a choice of sentences leaves out.
-pub fn veil(painter: &Painter, content: Rect, left_out: &[Vec<bool>; 2], theme: &Theme) {
+/// Covers the rows and columns that are left out.
+pub fn veil(painter: &Painter, content: Rect, pattern: &ReadPattern, theme: &Theme) {
+    let left_out = [&pattern.rows, &pattern.cols]
+        .map(|axis| axis.groups.iter().map(|group| group.left_out.is_some()).collect::<Vec<_>>());
     let grid = (left_out[0].len(), left_out[1].len());
     // Blank, because any colour could be taken for a weight.
     let cover = |rect: Rect| {

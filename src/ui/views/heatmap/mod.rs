@@ -1,20 +1,19 @@
 //! One head's pattern as a matrix of colours, with thumbnails of all heads of its layer.
 
-use std::sync::Arc;
-
 use eframe::egui::{Color32, Rect, Role, Sense, Ui, WidgetInfo};
 
 use super::{
+    aids,
     camera::{self, Camera},
     choosers, controls, empty,
     groups::HeadGroups,
     hover::HoverSender,
-    sentences, source, text, texture,
+    source, text, texture,
     texture::HeadThumbs,
 };
 use crate::{
-    analysis::attention,
-    capture::{Capture, Matrix},
+    analysis::reading::{Heads, ReadPattern, Reading, store::Subject},
+    capture::Capture,
     ids::{CaptureId, HeadId, StackKind},
     session::{ColorScale, Command, Focus},
     ui::{ViewCtx, memo::Memo, theme::text_size},
@@ -36,9 +35,10 @@ const MAX_CELL_PT: f32 = 96.0;
 #[derive(Default)]
 pub struct HeatmapView {
     thumbs: Memo<PictureKey, HeadThumbs>,
-    picture: Memo<PictureKey, Option<Picture>>,
-    scores: Memo<(CaptureId, HeadId), Option<Arc<Matrix>>>,
-    widths: Memo<(CaptureId, StackKind, f32), [f32; 2]>,
+    picture: Memo<PictureKey, Picture>,
+    /// What is shown while the next one is read.
+    last: Option<Picture>,
+    widths: Memo<(CaptureId, Reading, f32), [f32; 2]>,
     camera: Camera,
     camera_of: Option<(CaptureId, StackKind)>,
     hover: HoverSender,
@@ -48,13 +48,12 @@ impl HeatmapView {
     /// Draws the view over all the space that is left in `ui`.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
+        let Some(subject) = source::subject(cx) else { return };
         let head = cx.pane.selection.head;
         let options = cx.pane.options.heatmap;
         let key = PictureKey {
-            capture: capture.id(),
-            head,
-            hidden: cx.pane.options.hidden,
-            sentences: sentences::filter(cx.pane, capture),
+            captures: (subject.this.id(), subject.other.as_ref().map(|other| other.id())),
+            reading: source::shown(cx, capture),
             map: options.color_map,
             scale: options.scale,
             max_side: texture::max_side(ui.ctx()),
@@ -62,38 +61,67 @@ impl HeatmapView {
         ui.horizontal_wrapped(|ui| {
             choosers::stack_and_layer_ui(ui, cx);
             choosers::sentences_ui(ui, cx);
+            aids::menu_ui(ui, cx);
         });
-        let layer_key = PictureKey { head: HeadId { head: 0, ..head }, ..key };
-        let ctx = ui.ctx().clone();
-        let mut is_new = false;
-        let picture = self.picture.get_or_update(key, || {
-            is_new = true;
-            pixels::picture(&ctx, capture, key)
-        });
-        // The picture comes first; the thumbnails of all heads take a frame of their own.
-        let thumbs = if is_new && !self.thumbs.knows(&layer_key) {
-            ui.ctx().request_repaint();
-            None
-        } else {
-            Some(self.thumbs.get_or_update(layer_key, || pixels::thumbnails(&ctx, capture, layer_key)))
-        };
-        HeadThumbs::row_ui(thumbs.as_ref(), source::n_heads(capture, head), HeadGroups::of(capture, head), ui, cx);
-        let Some(picture) = picture else {
-            self.hover.report(cx, Focus::NONE);
-            empty::sentence_ui(ui, cx.theme, "The attention of this head was not recorded");
-            return;
-        };
-        if source::nothing_left(cx.pane, capture) {
+        let answer = cx.patterns.pattern(&subject, &key.reading);
+        let is_new = !self.picture.knows(&key);
+        self.thumbs_ui(ui, cx, &subject, &key, is_new);
+        if source::nothing_left(cx, capture, head.stack) {
             self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, "Every token is left out; change what is left out in the options");
             return;
         }
-        controls::caption_ui(ui, cx.theme, readout::caption(capture, &key, &picture));
-        if self.camera_of != Some((key.capture, head.stack)) {
-            self.camera_of = Some((key.capture, head.stack));
+        let ctx = ui.ctx().clone();
+        let picture = match answer {
+            Some(Ok(pattern)) => {
+                let picture = self.picture.get_or_update(key.clone(), || pixels::picture(&ctx, &pattern, &key));
+                self.last = Some(picture.clone());
+                Some(picture)
+            }
+            Some(Err(refusal)) => {
+                self.hover.report(cx, Focus::NONE);
+                empty::sentence_ui(ui, cx.theme, &refusal.to_string());
+                return;
+            }
+            // Another head of the same text stays until this one is read.
+            None => {
+                let fits = |last: &Picture| last.captures == key.captures && last.pattern.stack == head.stack;
+                self.last.clone().filter(fits)
+            }
+        };
+        let Some(picture) = picture else {
+            self.hover.report(cx, Focus::NONE);
+            return;
+        };
+        controls::caption_ui(ui, cx.theme, readout::caption(cx, capture, &picture.pattern));
+        if self.camera_of != Some((capture.id(), head.stack)) {
+            self.camera_of = Some((capture.id(), head.stack));
             self.camera = Camera::default();
         }
-        self.plot_ui(ui, cx, capture, &picture);
+        self.plot_ui(ui, cx, capture, &picture, key.reading);
+    }
+
+    /// Small pictures of all heads of the layer; empty frames until all of them are read.
+    fn thumbs_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, subject: &Subject, of: &PictureKey, wait: bool) {
+        let capture = &*subject.this;
+        let head = cx.pane.selection.head;
+        let n_heads = source::n_heads(capture, head);
+        let key = PictureKey { reading: source::of_head(cx, capture, HeadId { head: 0, ..head }), ..of.clone() };
+        let known = self.thumbs.knows(&key);
+        // The picture comes first; the thumbnails of all heads take a frame of their own.
+        let heads = if known || wait {
+            if !known {
+                ui.ctx().request_repaint();
+            }
+            None
+        } else {
+            source::heads_of_layer(cx, capture)
+        };
+        let ctx = ui.ctx().clone();
+        let thumbs = (known || heads.is_some()).then(|| {
+            self.thumbs.get_or_update(key.clone(), || pixels::thumbnails(&ctx, &heads.unwrap_or_default(), &key))
+        });
+        HeadThumbs::row_ui(thumbs.as_ref(), n_heads, HeadGroups::of(capture, head), ui, cx);
     }
 
     /// Draws the options and the legend.
@@ -106,21 +134,21 @@ impl HeatmapView {
                 let scales = [(ColorScale::Linear, "Linear"), (ColorScale::Log, "Logarithmic")];
                 controls::choice_ui(ui, "Scale", &mut options.heatmap.scale, &scales);
             });
-            controls::hidden_tokens_ui(ui, cx, options);
+            ui.checkbox(&mut options.heatmap.values, "Numbers where there is room");
         });
         mask::legend_ui(ui, cx);
     }
 
-    fn plot_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, picture: &Picture) {
+    fn plot_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, picture: &Picture, reading: Reading) {
+        let pattern: &ReadPattern = &picture.pattern;
         let head = cx.pane.selection.head;
-        let (queries, keys) = (capture.query_tokens(head.stack), capture.key_tokens(head.stack));
-        let widths_key = (capture.id(), head.stack, ui.pixels_per_point());
-        let mut text_widths = self
-            .widths
-            .get_or_update(widths_key, || [queries, keys].map(|t| text::widest(ui.painter(), t, text_size::SMALL)));
+        let widths_key = (capture.id(), Reading { heads: Heads::default(), ..reading }, ui.pixels_per_point());
+        let mut text_widths = self.widths.get_or_update(widths_key, || {
+            [&pattern.rows, &pattern.cols].map(|axis| text::widest(ui.painter(), axis, text_size::SMALL))
+        });
         // The names of the axes stand in the corner, where short texts leave little room.
         text_widths[0] = text_widths[0].max(readout::axis_room(head.stack));
-        let [n_query, n_key] = picture.pattern.shape();
+        let [n_query, n_key] = pattern.matrix.shape();
         let area = ui.available_rect_before_wrap();
         let layout = HeatmapLayout::compute(HeatmapLayoutInput { area, n_query, n_key, text_widths });
         let HeatmapLayout { plot, .. } = layout;
@@ -133,8 +161,9 @@ impl HeatmapView {
 
         let under =
             response.hover_pos().filter(|_| !response.dragged()).and_then(|at| camera::cell_at(content, grid, at));
-        let on_axis = readout::axis_focus(ui, cx, [queries, keys], &layout, content);
-        let hovered = under.map_or(on_axis, |(query, key)| Focus::cell(query, key));
+        let on_axis = readout::axis_focus(ui, cx, pattern, &layout, content);
+        let positions = |(row, col)| Focus { query: pattern.rows.position(row), key: pattern.cols.position(col) };
+        let hovered = under.map_or(on_axis, positions);
         self.hover.report(cx, hovered);
         if response.clicked() && !hovered.is_empty() {
             cx.send(Command::Pin(hovered));
@@ -145,33 +174,30 @@ impl HeatmapView {
         paint::frame(ui.painter(), plot, cx.theme);
         let selection = &cx.pane.selection;
         for (focus, color) in [(selection.pinned, cx.theme.accent), (selection.hover, cx.theme.text)] {
-            let row = focus.query.map(|query| camera::cell_rect(content, grid, query, 0));
-            let col = focus.key.map(|key| camera::cell_rect(content, grid, 0, key));
+            let (row, col) = cell_of(pattern, focus);
+            let row = row.map(|row| camera::cell_rect(content, grid, row, 0));
+            let col = col.map(|col| camera::cell_rect(content, grid, 0, col));
             paint::crosshair(&painter, content, row, col, color);
         }
 
         let [rows, cols] = camera::visible_cells(content, plot, grid);
-        let left_out = source::hidden_keys(capture, head.stack, cx.pane.options.hidden);
-        if let Some(layer) = source::layer_spec(capture, head) {
-            mask::hatch(
-                &painter,
-                content,
-                grid,
-                &rows,
-                |query| mask::out_of_window(capture, head, layer, query),
-                cx.theme,
-            );
+        mask::hatch(&painter, content, grid, &rows, |row| mask::out_of_window(pattern, row), cx.theme);
+        mask::veil(&painter, content, pattern, cx.theme);
+        let map = source::color_map(pattern, cx.pane.options.heatmap.color_map);
+        if cx.pane.options.heatmap.values {
+            let seen = [rows.clone(), cols.clone()];
+            paint::values(&painter, content, pattern, &seen, |value| {
+                texture::color(map.color(picture.range.fraction(value)))
+            });
         }
-        mask::veil(&painter, content, &picture.left_out, cx.theme);
-        let focus = selection.focus();
+        let (focus_row, focus_col) = cell_of(pattern, selection.focus());
         let row_axis = paint::Axis {
             rect: layout.rows,
             content,
             n: n_query,
             visible: rows,
-            focus: focus.query,
-            text: &|position| source::token_text(queries, position),
-            left_out: &|position| picture.left_out[0].get(position) == Some(&true),
+            focus: focus_row,
+            labels: &pattern.rows,
             color: cx.theme.query,
         };
         let clip = Rect::from_x_y_ranges(layout.rows.x_range(), plot.y_range().expand(4.0));
@@ -181,23 +207,23 @@ impl HeatmapView {
             content,
             n: n_key,
             visible: cols,
-            focus: focus.key,
-            text: &|position| source::token_text(keys, position),
-            left_out: &|position| {
-                left_out.get(position) == Some(&true) || picture.left_out[1].get(position) == Some(&true)
-            },
+            focus: focus_col,
+            labels: &pattern.cols,
             color: cx.theme.key,
         };
         let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range());
         col_axis.paint_cols(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
-        paint::axis_names(ui.painter(), plot, readout::axis_names(head.stack), cx.theme);
-        let map = texture::color_map(cx.pane.options.heatmap.color_map);
+        paint::axis_names(ui.painter(), plot, readout::axis_names(cx), cx.theme);
         texture::color_bar(ui.painter(), layout.bar, map, picture.range, cx.theme);
-        if let Some((query, key)) = under {
-            let scores =
-                self.scores.get_or_update((capture.id(), head), || attention::scores(capture, head).map(Arc::new));
-            readout::tooltip_ui(ui, cx, capture, picture, scores.as_deref(), (query, key));
+        if let Some(cell) = under {
+            readout::tooltip_ui(ui, cx, capture, pattern, cell);
         }
         ui.allocate_rect(area, Sense::hover());
     }
+}
+
+/// The row and the column that the token positions of a focus belong to.
+fn cell_of(pattern: &ReadPattern, focus: Focus) -> (Option<usize>, Option<usize>) {
+    let row = focus.query.and_then(|query| pattern.rows.group_of(query));
+    (row, focus.key.and_then(|key| pattern.cols.group_of(key)))
 }

@@ -12,7 +12,13 @@ use eframe::egui::{
 };
 
 use super::layout::{LABEL_GAP_PT, label_stride};
-use crate::ui::theme::{Theme, text_size};
+use crate::{
+    analysis::reading::{self, ReadPattern},
+    ui::{
+        theme::{Theme, text_size},
+        views::camera,
+    },
+};
 
 /// Opacity of labels of tokens that are left out.
 const LEFT_OUT_OPACITY: f32 = 0.4;
@@ -31,23 +37,25 @@ pub struct Axis<'a> {
     pub visible: Range<usize>,
     /// The token under the pointer or pinned; its label is always drawn.
     pub focus: Option<usize>,
-    /// Text of a token.
-    pub text: &'a dyn Fn(usize) -> String,
-    /// Whether a token is left out.
-    pub left_out: &'a dyn Fn(usize) -> bool,
+    /// What stands there.
+    pub labels: &'a reading::Axis,
     /// Colour of the axis' name and of the focus.
     pub color: Color32,
 }
 
 impl Axis<'_> {
     fn label_job(&self, position: usize, room: f32, theme: &Theme) -> (LayoutJob, Color32) {
-        let color = match (self.focus == Some(position), (self.left_out)(position)) {
+        let group = self.labels.groups.get(position);
+        let color = match (self.focus == Some(position), group.is_some_and(|group| group.left_out.is_some())) {
             (true, _) => theme.text,
             (false, true) => theme.text_weak.gamma_multiply(LEFT_OUT_OPACITY),
             (false, false) => theme.text_weak,
         };
-        let mut job =
-            LayoutJob::simple_singleline((self.text)(position), FontId::proportional(text_size::SMALL), color);
+        let mut job = LayoutJob::simple_singleline(
+            self.labels.text(position).to_owned(),
+            FontId::proportional(text_size::SMALL),
+            color,
+        );
         job.wrap = TextWrapping::truncate_at_width(room);
         (job, color)
     }
@@ -122,4 +130,36 @@ pub fn crosshair(painter: &Painter, plot: Rect, row: Option<Rect>, col: Option<R
 /// The frame around all cells.
 pub fn frame(painter: &Painter, plot: Rect, theme: &Theme) {
     painter.rect_stroke(plot, 0, Stroke::new(1.0, theme.rule), StrokeKind::Outside);
+}
+
+/// Smallest cell that has room for a number of two digits, and for one of three.
+const VALUE_PT: [[f32; 2]; 2] = [[27.0, 13.0], [34.0, 13.0]];
+
+/// Writes the weights into the cells in sight, where there is room.
+pub fn values(
+    painter: &Painter,
+    content: Rect,
+    pattern: &ReadPattern,
+    [rows, cols]: &[Range<usize>; 2],
+    color: impl Fn(f32) -> Color32,
+) {
+    let grid = (pattern.rows.len(), pattern.cols.len());
+    let cell = camera::cell_rect(content, grid, 0, 0).size();
+    let fits = |[width, height]: [f32; 2]| cell.x >= width && cell.y >= height;
+    let digits = match VALUE_PT.map(fits) {
+        [_, true] => 3,
+        [true, _] => 2,
+        _ => return,
+    };
+    for row in rows.clone() {
+        for col in cols.clone().filter(|&col| pattern.blank(row, col).is_none()) {
+            let Some(value) = pattern.value(row, col) else { continue };
+            let ground = color(value);
+            let light = 0.299 * f32::from(ground.r()) + 0.587 * f32::from(ground.g()) + 0.114 * f32::from(ground.b());
+            let ink = if light > 140.0 { Color32::from_gray(20) } else { Color32::from_gray(235) };
+            let at = camera::cell_rect(content, grid, row, col).center();
+            let text = format!("{value:.digits$}").replace('-', "−");
+            painter.text(at, Align2::CENTER_CENTER, text, FontId::proportional(text_size::SMALL), ink);
+        }
+    }
 }

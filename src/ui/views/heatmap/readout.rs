@@ -2,45 +2,48 @@
 
 use eframe::egui::{Grid, PopupAnchor, Rect, RichText, Role, Sense, Ui, WidgetInfo, containers::Tooltip};
 
-use super::{
-    layout::HeatmapLayout,
-    mask,
-    pixels::{Picture, PictureKey},
-};
+use super::layout::HeatmapLayout;
 use crate::{
-    capture::{Capture, Matrix, Token},
+    analysis::{
+        attention,
+        reading::{Axis, ReadPattern},
+    },
+    capture::Capture,
     ids::StackKind,
     session::{Command, Focus},
     ui::{
         ViewCtx,
         theme::GRID,
-        views::{controls, sentences, source},
+        views::{controls, controls::query_name, source},
     },
 };
 
 /// What the picture shows.
-pub fn caption(capture: &Capture, key: &PictureKey, picture: &Picture) -> String {
-    let head = key.head;
-    let [n_query, n_key] = picture.pattern.shape();
+pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern) -> String {
+    let head = cx.pane.selection.head;
+    let what = source::what(cx, pattern);
+    let [n_query, n_key] = pattern.matrix.shape();
     let sides = match head.stack {
         StackKind::Cross => format!("{n_query} decoder queries × {n_key} encoder keys"),
         _ => format!("{n_query} queries × {n_key} keys"),
     };
-    let causal = capture.model().stack(head.stack).is_some_and(|spec| spec.causal);
-    let masked = if causal { ", causal" } else { "" };
+    let words = if cx.pane.options.reading.words { ", words" } else { "" };
+    let masked = if pattern.causal { ", causal" } else { "" };
     let window = source::layer_spec(capture, head).and_then(|layer| layer.window);
     let window = window.map_or_else(String::new, |reach| format!(", window {}", controls::grouped(reach)));
-    let shown_mass = picture.pattern.as_slice().iter().map(|&weight| f64::from(weight)).sum();
-    let sums = sentences::left_out_text(key.sentences, shown_mass, picture.row_mass);
-    let sums = sums.unwrap_or_else(|| "each row sums to 1".to_owned());
-    format!("{head}, {sides}{masked}{window}; {sums}")
+    let mass = pattern.total_mass();
+    let even = !pattern.signed && (mass.total / pattern.rows.len().max(1) as f64 - 1.0).abs() < 0.005;
+    let sums = pattern.hidden_text().or_else(|| even.then(|| "each row sums to 1".to_owned()));
+    let sums = sums.map_or_else(String::new, |sums| format!("; {sums}"));
+    format!("{what}, {sides}{words}{masked}{window}{sums}")
 }
 
 /// Whose tokens the rows and the columns are.
-pub const fn axis_names(stack: StackKind) -> [&'static str; 2] {
-    match stack {
-        StackKind::Cross => ["Decoder query", "Encoder key"],
-        _ => ["Query", "Key"],
+pub fn axis_names(cx: &ViewCtx<'_>) -> [&'static str; 2] {
+    match (cx.pane.selection.stack(), query_name(cx)) {
+        (StackKind::Cross, "Query") => ["Decoder query", "Encoder key"],
+        (StackKind::Cross, _) => ["Decoder writes", "Encoder key"],
+        (_, query) => [query, "Key"],
     }
 }
 
@@ -54,9 +57,10 @@ pub const fn axis_room(stack: StackKind) -> f32 {
 
 /// The token whose label is under the pointer: its row or column is meant, and its whole text is shown,
 /// also where the label had to be cut.
-pub fn axis_focus(ui: &Ui, cx: &ViewCtx<'_>, tokens: [&[Token]; 2], layout: &HeatmapLayout, content: Rect) -> Focus {
+pub fn axis_focus(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, layout: &HeatmapLayout, content: Rect) -> Focus {
     let mut focus = Focus::NONE;
-    for (name, rect, tokens) in [("Query labels", layout.rows, tokens[0]), ("Key labels", layout.cols, tokens[1])] {
+    for (name, rect, axis) in [("Query labels", layout.rows, &pattern.rows), ("Key labels", layout.cols, &pattern.cols)]
+    {
         let response = ui.interact(rect, ui.scope_id().with(name), Sense::click());
         response.widget_info(|| WidgetInfo::labeled(Role::Label, true, name));
         let is_query = rect == layout.rows;
@@ -66,64 +70,56 @@ pub fn axis_focus(ui: &Ui, cx: &ViewCtx<'_>, tokens: [&[Token]; 2], layout: &Hea
         } else {
             (at.x - content.left()) / content.width()
         };
-        let position = (part.clamp(0.0, 1.0) * tokens.len() as f32) as usize;
-        let position = position.min(tokens.len().saturating_sub(1));
+        let idx = ((part.clamp(0.0, 1.0) * axis.len() as f32) as usize).min(axis.len().saturating_sub(1));
+        let Some(position) = axis.position(idx) else { continue };
         focus = if is_query { Focus::query(position) } else { Focus::key(position) };
         if response.clicked() {
             cx.send(Command::Pin(focus));
         }
-        response.on_hover_text(format!("{}  #{position}", source::token_text(tokens, position)));
+        response.on_hover_text(format!("{}  #{position}", axis.text(idx)));
     }
     focus
 }
 
 /// What stands beside the pointer over one cell.
-pub fn tooltip_ui(
-    ui: &Ui,
-    cx: &ViewCtx<'_>,
-    capture: &Capture,
-    picture: &Picture,
-    scores: Option<&Matrix>,
-    (query, key): (usize, usize),
-) {
-    let head = cx.pane.selection.head;
+pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern, (row, col): (usize, usize)) {
     let id = ui.scope_id().with("readout");
     let layer = ui.layer_id();
     Tooltip::always_open(ui.ctx().clone(), layer, id, PopupAnchor::Pointer).gap(4.0 * GRID).show(|ui| {
         Grid::new("readout").num_columns(2).spacing([3.0 * GRID, 2.0]).show(ui, |ui| {
             let name = |text: &str| RichText::new(text).color(cx.theme.text_weak);
-            ui.label(name("Query"));
-            let text = source::token_text(capture.query_tokens(head.stack), query);
-            ui.label(RichText::new(text).color(cx.theme.query));
+            ui.label(name(query_name(cx)));
+            ui.label(RichText::new(pattern.rows.text(row)).color(cx.theme.query));
             ui.end_row();
             ui.label(name("Key"));
-            let text = source::token_text(capture.key_tokens(head.stack), key);
-            ui.label(RichText::new(text).color(cx.theme.key));
+            ui.label(RichText::new(pattern.cols.text(col)).color(cx.theme.key));
             ui.end_row();
-            let score = scores.and_then(|scores| scores.get(query, key));
-            let by_sentence =
-                [(0, query), (1, key)].iter().any(|&(axis, at)| picture.left_out[axis].get(at) == Some(&true));
-            if score == Some(f32::NEG_INFINITY) || by_sentence {
-                let far = source::layer_spec(capture, head).is_some_and(|layer| {
-                    mask::out_of_window(capture, head, layer, query).iter().any(|r| r.contains(&key))
-                });
-                ui.label(name("Weight"));
-                ui.label(match (by_sentence, far) {
-                    (true, _) => "left out",
-                    (false, true) => "outside the window",
-                    (false, false) => "masked",
-                });
+            ui.label(name("Weight"));
+            if let Some(blank) = pattern.blank(row, col) {
+                ui.label(blank.text());
                 ui.end_row();
                 return;
             }
-            ui.label(name("Weight"));
-            ui.monospace(controls::weight_text(picture.pattern.get(query, key).unwrap_or(f32::NAN)));
+            ui.monospace(controls::weight_text(pattern.value(row, col).unwrap_or(f32::NAN)));
             ui.end_row();
-            if let Some(score) = score {
+            if let Some(score) = score(capture, pattern, (row, col)) {
                 ui.label(name("Score"));
                 ui.monospace(format!("{score:.3}"));
                 ui.end_row();
             }
         });
     });
+}
+
+/// The score behind a cell, where it has one: of one head and of two single tokens.
+fn score(capture: &Capture, pattern: &ReadPattern, (row, col): (usize, usize)) -> Option<f32> {
+    let [head] = pattern.heads.as_slice() else { return None };
+    if pattern.signed {
+        return None;
+    }
+    let only = |axis: &Axis, idx: usize| {
+        let positions = axis.groups.get(idx)?.positions.clone();
+        (positions.len() == 1).then_some(positions.start)
+    };
+    attention::score(capture, *head, only(&pattern.rows, row)?, only(&pattern.cols, col)?)
 }

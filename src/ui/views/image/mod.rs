@@ -1,15 +1,20 @@
 //! Attention of one patch on the picture the model saw, with thumbnails of all heads of the layer.
 
+use std::sync::Arc;
+
 use eframe::egui::{
     Color32, PopupAnchor, Rect, RichText, Role, Sense, Slider, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo,
     containers::Tooltip, pos2,
 };
 
-use super::{choosers, controls, empty, groups::HeadGroups, hover::HoverSender, source, texture, texture::HeadThumbs};
+use super::{
+    aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender, source, texture, texture::HeadThumbs,
+};
 use crate::{
-    capture::{Capture, ImageInfo, Matrix},
+    analysis::reading::{ReadPattern, Reading},
+    capture::{Capture, ImageInfo},
     ids::{CaptureId, HeadId},
-    session::{ColorMapChoice, Command, Focus, HiddenTokens, PatchRole, Smoothing},
+    session::{ColorMapChoice, Command, Focus, PatchRole, Smoothing},
     ui::{ViewCtx, memo::Memo, theme::GRID},
 };
 
@@ -23,11 +28,15 @@ use layout::ImageLayout;
 use pixels::{Overlay, OverlayLook, WeightsKey};
 use weights::{Picking, Subject};
 
+/// Which captures, how they were read, and what that gave.
+type LastRead = ((CaptureId, Option<CaptureId>), Reading, Arc<ReadPattern>);
+
 /// The Image view with what it remembers between frames.
 #[derive(Default)]
 pub struct ImageView {
     photo: Memo<(CaptureId, usize), Option<TextureHandle>>,
-    pattern: Memo<(CaptureId, HeadId, HiddenTokens), Option<Matrix>>,
+    /// What is shown while the next one is read.
+    last: Option<LastRead>,
     overlay: Memo<(WeightsKey, OverlayLook), Overlay>,
     thumbs: Memo<(WeightsKey, ColorMapChoice), HeadThumbs>,
     words: words::Words,
@@ -41,29 +50,51 @@ impl ImageView {
         let Some(image) = capture.image() else { return };
         let head = cx.pane.selection.head;
         let options = cx.pane.options.image;
-        let hidden = cx.pane.options.hidden;
+        let Some(subject) = source::subject(cx) else { return };
+        let captures = (subject.this.id(), subject.other.as_ref().map(|other| other.id()));
+        let reading = source::shown(cx, capture);
         let picking = picking(cx, capture);
-        let subject = Subject::of(cx.pane.selection.focus(), picking, image.n_prefix);
-        let key = WeightsKey { capture: capture.id(), head, hidden, subject, role: picking.role() };
+        let about = Subject::of(cx.pane.selection.focus(), picking, image.n_prefix);
+        let key = WeightsKey { captures, reading, subject: about, role: picking.role() };
         let ctx = ui.ctx().clone();
 
         ui.horizontal_wrapped(|ui| {
             choosers::stack_and_layer_ui(ui, cx);
+            aids::menu_ui(ui, cx);
             if let Picking::Patches(_) = picking {
                 ui.add_space(2.0 * GRID);
                 controls::edit_options(cx, |options| role_ui(ui, &mut options.image.role));
             }
         });
-        let layer_key = WeightsKey { head: HeadId { head: 0, ..head }, ..key };
-        let thumbs = self.thumbs.get_or_update((layer_key, options.color_map), || {
-            pixels::thumbnails(&ctx, capture, image, layer_key, options.color_map)
+        let answer = cx.patterns.pattern(&subject, &key.reading);
+        let layer_key = WeightsKey { reading: source::of_head(cx, capture, HeadId { head: 0, ..head }), ..key.clone() };
+        let thumbs_key = (layer_key, options.color_map);
+        let known = self.thumbs.knows(&thumbs_key);
+        let heads = if known { None } else { source::heads_of_layer(cx, capture) };
+        let thumbs = (known || heads.is_some()).then(|| {
+            self.thumbs.get_or_update(thumbs_key.clone(), || {
+                pixels::thumbnails(&ctx, &heads.unwrap_or_default(), image, &thumbs_key.0, options.color_map)
+            })
         });
-        HeadThumbs::row_ui(Some(&thumbs), source::n_heads(capture, head), HeadGroups::of(capture, head), ui, cx);
-        let pattern =
-            self.pattern.get_or_update((capture.id(), head, hidden), || source::shown_pattern(capture, head, hidden));
-        let Some(pattern) = pattern else {
+        HeadThumbs::row_ui(thumbs.as_ref(), source::n_heads(capture, head), HeadGroups::of(capture, head), ui, cx);
+        let pattern = match answer {
+            Some(Ok(pattern)) => {
+                self.last = Some((captures, key.reading.clone(), Arc::clone(&pattern)));
+                Some((key.reading.clone(), pattern))
+            }
+            Some(Err(refusal)) => {
+                self.hover.report(cx, Focus::NONE);
+                empty::sentence_ui(ui, cx.theme, &refusal.to_string());
+                return;
+            }
+            // Another head of the same picture stays until this one is read.
+            None => {
+                let last = self.last.clone().filter(|last| last.0 == captures && last.2.stack == head.stack);
+                last.map(|(_, reading, pattern)| (reading, pattern))
+            }
+        };
+        let Some((reading, pattern)) = pattern else {
             self.hover.report(cx, Focus::NONE);
-            empty::sentence_ui(ui, cx.theme, "The attention of this head was not recorded");
             return;
         };
         let look = OverlayLook {
@@ -72,18 +103,25 @@ impl ImageView {
             opacity: options.opacity,
             contour: options.contour,
         };
-        let overlay =
-            self.overlay.get_or_update((key, look), || pixels::overlay_texture(&ctx, image, &pattern, (key, look)));
+        let overlay_key = (WeightsKey { reading, ..key }, look);
+        let overlay = self.overlay.get_or_update(overlay_key.clone(), || {
+            pixels::overlay_texture(&ctx, image, &pattern, (&overlay_key.0, look))
+        });
         let on_prefix: f32 = overlay.weights.iter().take(image.n_prefix).sum();
         let total: f32 = overlay.weights.iter().sum();
-        let mut caption = format!("{head}: {}", subject.caption(capture, head.stack, picking.role()));
-        if image.n_prefix > 0 && total > 0.0 {
+        let what = source::what(cx, &pattern);
+        let writes = controls::query_name(cx) == "Writes";
+        let mut caption = format!("{what}: {}", about.caption(&pattern, writes, picking.role()));
+        if image.n_prefix > 0 && total > 0.0 && !pattern.signed {
             let percent = 100.0 * on_prefix / total;
             caption = format!("{caption}; {percent:.0} % on {}", prefix_name(image.n_prefix));
         }
+        if let Some(hidden) = pattern.hidden_text() {
+            caption = format!("{caption}; {hidden}");
+        }
         controls::caption_ui(ui, cx.theme, caption);
         if picking == Picking::Words {
-            self.words.ui(ui, cx, capture);
+            self.words.ui(ui, cx, capture, &pattern.rows);
         }
         let max_side = texture::max_side(&ctx);
         let photo = self.photo.get_or_update((capture.id(), max_side), || pixels::photo(&ctx, image, max_side));
@@ -113,7 +151,6 @@ impl ImageView {
                 ui.add(slider).accessible_name("Part of the mass that is outlined");
                 *fraction = percent / 100.0;
             }
-            controls::hidden_tokens_ui(ui, cx, options);
         });
     }
 
@@ -152,8 +189,7 @@ impl ImageView {
             let response = ui.interact(cell, ui.scope_id().with(("prefix", position)), Sense::click());
             response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Prefix token {text}")));
             let weight = overlay.weights.get(position).copied().unwrap_or(0.0);
-            let map = texture::color_map(cx.pane.options.image.color_map);
-            let fill = texture::color(map.color(overlay.range.fraction(weight)));
+            let fill = texture::color(overlay.map.color(overlay.range.fraction(weight)));
             paint::prefix(&painter, cell, &text, fill, response.hovered() || response.has_focus(), cx.theme);
             if response.hovered() {
                 under = Some(position);
@@ -174,8 +210,7 @@ impl ImageView {
         if let Some(picked) = picked {
             paint::picked(&painter, layout.token_rect(picked), picking.role(), cx.theme);
         }
-        let map = texture::color_map(cx.pane.options.image.color_map);
-        texture::color_bar(&painter, layout.bar, map, overlay.range, cx.theme);
+        texture::color_bar(&painter, layout.bar, overlay.map, overlay.range, cx.theme);
         if let Some(position) = clicked {
             cx.send(Command::Pin(weights::focus(position, picking, selection.pinned)));
         }

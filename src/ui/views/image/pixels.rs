@@ -6,10 +6,11 @@ use eframe::egui::{Context, TextureHandle, TextureOptions};
 
 use super::weights::Subject;
 use crate::{
-    capture::{Capture, ImageInfo, Matrix, RgbaBuffer},
-    ids::{CaptureId, HeadId},
-    raster::{ColorRange, heatmap::atlas, overlay},
-    session::{ColorMapChoice, HiddenTokens, PatchRole, Smoothing},
+    analysis::reading::{ReadPattern, Reading},
+    capture::{ImageInfo, Matrix, RgbaBuffer},
+    ids::CaptureId,
+    raster::{ColorMap, ColorRange, heatmap::atlas, overlay},
+    session::{ColorMapChoice, PatchRole, Smoothing},
     spec::Mask,
     ui::views::{
         source,
@@ -23,11 +24,11 @@ const SMOOTH_PX_PER_PATCH: usize = 8;
 const MAX_SMOOTH_PX: usize = 512;
 
 /// Everything the weights depend on. The head is left at 0 where all heads are meant.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct WeightsKey {
-    pub capture: CaptureId,
-    pub head: HeadId,
-    pub hidden: HiddenTokens,
+    /// What is read, and what is subtracted from it.
+    pub captures: (CaptureId, Option<CaptureId>),
+    pub reading: Reading,
     pub subject: Subject,
     pub role: PatchRole,
 }
@@ -45,6 +46,7 @@ pub struct OverlayLook {
 #[derive(Clone)]
 pub struct Overlay {
     pub weights: Arc<[f32]>,
+    pub map: ColorMap,
     pub range: ColorRange,
     pub texture: TextureHandle,
     pub contour: Arc<[overlay::Segment]>,
@@ -87,43 +89,46 @@ fn patch_weights(weights: &[f32], image: &ImageInfo) -> Vec<f32> {
 pub fn overlay_texture(
     ctx: &Context,
     image: &ImageInfo,
-    pattern: &Matrix,
-    (key, look): (WeightsKey, OverlayLook),
+    pattern: &ReadPattern,
+    (key, look): (&WeightsKey, OverlayLook),
 ) -> Overlay {
     let weights = key.subject.weights(pattern, key.role);
     let patches = patch_weights(&weights, image);
-    let range = ColorRange::of(&patches, false);
+    let range = source::color_range(pattern, &patches, false);
     let (rows, cols) = image.grid;
     let smooth = look.smoothing == Smoothing::Smooth;
     let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);
-    let map = texture::color_map(look.map);
+    let map = source::color_map(pattern, look.map);
     let pixels = overlay::overlay(&patches, image.grid, (side(cols), side(rows)), map, range, smooth, look.opacity);
     let sampling = if smooth { TextureOptions::LINEAR } else { TextureOptions::NEAREST };
     Overlay {
         texture: texture::load(ctx, "overlay", &pixels, sampling),
-        contour: look.contour.map_or_else(Vec::new, |part| overlay::mass_contour(&patches, image.grid, part)).into(),
+        contour: look
+            .contour
+            .filter(|_| !pattern.signed)
+            .map_or_else(Vec::new, |part| overlay::mass_contour(&patches, image.grid, part))
+            .into(),
         weights: weights.into(),
+        map,
         range,
     }
 }
 
-/// One small overlay per head, without the picture.
+/// One small overlay per head, without the picture; `None` stands for a head that was not recorded.
 pub fn thumbnails(
     ctx: &Context,
-    capture: &Capture,
+    heads: &[Option<Arc<ReadPattern>>],
     image: &ImageInfo,
-    key: WeightsKey,
+    key: &WeightsKey,
     map: ColorMapChoice,
 ) -> HeadThumbs {
     let (rows, cols) = image.grid;
-    let grid = |head| {
-        let pattern = source::shown_pattern(capture, HeadId { head, ..key.head }, key.hidden)?;
-        Matrix::new(patch_weights(&key.subject.weights(&pattern, key.role), image), [rows, cols]).ok()
+    let grid = |pattern: &Arc<ReadPattern>| {
+        Matrix::new(patch_weights(&key.subject.weights(pattern, key.role), image), [rows, cols]).ok()
     };
-    let heads = 0..source::n_heads(capture, key.head);
-    let grids: Vec<Matrix> =
-        heads.filter_map(|head| grid(head).or_else(|| Matrix::new(vec![0.0], [1, 1]).ok())).collect();
+    let empty = || Matrix::new(vec![0.0], [1, 1]).ok();
+    let grids: Vec<Matrix> = heads.iter().filter_map(|head| head.as_ref().and_then(grid).or_else(empty)).collect();
     let columns = (grids.len() as f32).sqrt().ceil() as usize;
-    let atlas = atlas(&grids, rows.max(cols), columns, texture::color_map(map), false, Mask::NONE);
+    let atlas = atlas(&grids, rows.max(cols), columns, texture::color_map(map), false, &Mask::NONE);
     HeadThumbs::load(ctx, &atlas, TextureOptions::NEAREST)
 }

@@ -1,10 +1,8 @@
 //! What the overlay shows: one number per token, and in words what it is.
 
 use crate::{
-    capture::{Capture, Matrix},
-    ids::StackKind,
+    analysis::reading::ReadPattern,
     session::{Focus, PatchRole},
-    ui::views::source,
 };
 
 /// Whose tokens are picked.
@@ -50,32 +48,25 @@ impl Subject {
     }
 
     /// One weight per token: a row or a column of `pattern`, or their mean.
-    pub fn weights(self, pattern: &Matrix, role: PatchRole) -> Vec<f32> {
-        let [n_query, n_key] = pattern.shape();
-        match (self, role) {
-            (Self::Token(query), PatchRole::Query) => pattern.row(query).unwrap_or_default().to_vec(),
-            (Self::Token(key), PatchRole::Key) => {
-                pattern.rows().map(|row| row.get(key).copied().unwrap_or(0.0)).collect()
-            }
-            (Self::Mean, PatchRole::Query) => {
-                let mut mean = vec![0.0; n_key];
-                for row in pattern.rows() {
-                    mean.iter_mut().zip(row).for_each(|(mean, weight)| *mean += weight / n_query as f32);
-                }
-                mean
-            }
-            (Self::Mean, PatchRole::Key) => {
-                pattern.rows().map(|row| row.iter().sum::<f32>() / n_key.max(1) as f32).collect()
-            }
+    pub fn weights(self, pattern: &ReadPattern, role: PatchRole) -> Vec<f32> {
+        let token = match self {
+            Self::Token(position) => Some(position),
+            Self::Mean => None,
+        };
+        match role {
+            PatchRole::Query => pattern.by_key(token),
+            PatchRole::Key => pattern.by_query(token),
         }
     }
 
     /// The overlay in words.
-    pub fn caption(self, capture: &Capture, stack: StackKind, role: PatchRole) -> String {
-        let text = |position| source::token_text(capture.query_tokens(stack), position);
+    pub fn caption(self, pattern: &ReadPattern, writes: bool, role: PatchRole) -> String {
         match (self, role) {
-            (Self::Token(position), PatchRole::Query) => format!("What {} attends to", text(position)),
-            (Self::Token(position), PatchRole::Key) => format!("What attends to {}", text(position)),
+            (Self::Token(position), PatchRole::Query) if writes => {
+                format!("What is attended to when {} is written", pattern.rows.text_at(position))
+            }
+            (Self::Token(position), PatchRole::Query) => format!("What {} attends to", pattern.rows.text_at(position)),
+            (Self::Token(position), PatchRole::Key) => format!("What attends to {}", pattern.cols.text_at(position)),
             (Self::Mean, PatchRole::Query) => "What is attended to, mean over all queries".to_owned(),
             (Self::Mean, PatchRole::Key) => "What attends, mean over all keys".to_owned(),
         }
@@ -116,11 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_for_queries_columns_for_keys_and_means_without_a_pick() {
-        let pattern = Matrix::new(vec![0.75, 0.25, 0.5, 0.5], [2, 2]).unwrap();
-        assert_eq!(Subject::Token(0).weights(&pattern, PatchRole::Query), [0.75, 0.25]);
-        assert_eq!(Subject::Token(0).weights(&pattern, PatchRole::Key), [0.75, 0.5]);
-        assert_eq!(Subject::Mean.weights(&pattern, PatchRole::Query), [0.625, 0.375]);
+    fn without_a_pick_the_prefix_token_asks_or_the_mean_is_shown() {
         assert_eq!(Subject::of(Focus::NONE, PATCHES, 1), Subject::Token(0));
         assert_eq!(Subject::of(Focus::NONE, PATCHES, 0), Subject::Mean);
         assert_eq!(Subject::of(Focus::query(3), PATCHES, 1), Subject::Token(3));

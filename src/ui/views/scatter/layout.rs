@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use eframe::egui::Pos2;
 
-use crate::{capture::Matrix, session::Focus};
+use crate::{analysis::reading::ReadPattern, session::Focus};
 
 /// Divides `n` positions into at most `n_bins` runs; each comes with its middle, `0..=1`.
 pub fn position_bins(n: usize, n_bins: usize) -> impl Iterator<Item = (Range<usize>, f32)> {
@@ -23,22 +23,21 @@ pub fn nearest(at: Pos2, queries: &[Pos2], keys: &[Pos2], reach: f32) -> Focus {
     near.min_by(|(a, _), (b, _)| a.total_cmp(b)).map_or(Focus::NONE, |(_, focus)| focus)
 }
 
-/// The strongest partners of a token: keys of a query, queries of a key.
-pub fn partners(pattern: &Matrix, focus: Focus, n: usize) -> Vec<(Focus, f32)> {
-    let mut partners: Vec<(Focus, f32)> = match focus {
-        Focus { query: Some(query), .. } => {
-            pattern.row(query).unwrap_or_default().iter().enumerate().map(|(key, &w)| (Focus::key(key), w)).collect()
-        }
-        Focus { key: Some(key), .. } => {
-            let column = pattern.rows().map(|row| row.get(key).copied().unwrap_or(0.0));
-            column.enumerate().map(|(query, w)| (Focus::query(query), w)).collect()
-        }
-        _ => Vec::new(),
+/// The strongest partners of a token: keys of a query, queries of a key; of a word its first piece.
+pub fn partners(pattern: &ReadPattern, focus: Focus, n: usize) -> Vec<(Focus, f32)> {
+    let (rows, cols) = (&pattern.rows, &pattern.cols);
+    let found = match focus {
+        Focus { query: Some(query), .. } => rows.group_of(query).map(|row| {
+            let keys = pattern.ranked_cols(row).into_iter();
+            keys.filter_map(|(col, weight)| Some((Focus::key(cols.position(col)?), weight))).take(n).collect()
+        }),
+        Focus { key: Some(key), .. } => cols.group_of(key).map(|col| {
+            let queries = pattern.ranked_rows(col).into_iter();
+            queries.filter_map(|(row, weight)| Some((Focus::query(rows.position(row)?), weight))).take(n).collect()
+        }),
+        _ => None,
     };
-    partners.retain(|(_, weight)| *weight > 0.0);
-    partners.sort_by(|a, b| b.1.total_cmp(&a.1));
-    partners.truncate(n);
-    partners
+    found.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -59,12 +58,5 @@ mod tests {
         assert_eq!(nearest(Pos2::new(7.0, 1.0), &queries, &keys, 12.0), Focus::key(0));
         assert_eq!(nearest(Pos2::new(2.0, 1.0), &queries, &keys, 12.0), Focus::query(0));
         assert_eq!(nearest(Pos2::new(30.0, 1.0), &queries, &keys, 12.0), Focus::NONE);
-    }
-
-    #[test]
-    fn partners_are_the_strongest_of_the_other_kind() {
-        let pattern = Matrix::new(vec![0.2, 0.8, 0.0, 1.0], [2, 2]).unwrap();
-        assert_eq!(partners(&pattern, Focus::query(0), 5), [(Focus::key(1), 0.8), (Focus::key(0), 0.2)]);
-        assert_eq!(partners(&pattern, Focus::key(1), 1), [(Focus::query(1), 1.0)]);
     }
 }

@@ -6,17 +6,20 @@ use eframe::egui::{Button, PopupAnchor, Pos2, RichText, Role, Sense, Ui, WidgetI
 use egui_plot::{MarkerShape, Plot, PlotPoint, PlotPoints, PlotTransform, Points};
 
 use super::{
-    choosers, controls, empty,
+    aids, choosers, controls, empty,
     groups::{GROUP_GAP_PT, HeadGroups},
     hover::HoverSender,
     planes::{self, PlanesKey},
     source,
 };
 use crate::{
-    analysis::projection::{HeadProjection, ScaleChoice},
-    capture::{Capture, Matrix},
-    ids::{CaptureId, HeadId},
-    session::{Command, Focus, HiddenTokens, PointColor, ViewKind},
+    analysis::{
+        projection::{HeadProjection, ScaleChoice},
+        reading::{ReadPattern, store::Subject},
+    },
+    capture::Capture,
+    ids::HeadId,
+    session::{Command, Focus, PointColor, ViewKind},
     ui::{
         ViewCtx,
         memo::Memo,
@@ -44,7 +47,6 @@ const LEAVE_ZOOM: f64 = 2.5;
 #[derive(Default)]
 pub struct ScatterView {
     points: Memo<(PlanesKey, HeadId), Arc<PlanePoints>>,
-    pattern: Memo<(CaptureId, HeadId, HiddenTokens), Option<Matrix>>,
     hover: HoverSender,
 }
 
@@ -86,6 +88,7 @@ impl ScatterView {
             }
             ui.add_space(GRID);
             choosers::stack_and_layer_ui(ui, cx);
+            aids::menu_ui(ui, cx);
             head_ui(ui, cx, source::n_heads(capture, head), HeadGroups::of(capture, head));
         });
         let Some(projection) = cx.pane.shown_projection(cx.document).cloned() else {
@@ -105,10 +108,10 @@ impl ScatterView {
         }
         let points_key = (planes::key(&projection), head);
         let points = self.points.get_or_update(points_key, || Arc::new(PlanePoints::new(plane)));
-        let hidden = cx.pane.options.hidden;
-        let pattern =
-            self.pattern.get_or_update((capture.id(), head, hidden), || source::shown_pattern(capture, head, hidden));
-        self.plot_ui(ui, cx, capture, &points, pattern.as_ref());
+        // The points are one head's, whatever else is taken together.
+        let subject = Subject::one(Arc::clone(capture));
+        let pattern = cx.patterns.pattern(&subject, &source::of_head(cx, capture, head));
+        self.plot_ui(ui, cx, capture, &points, pattern.and_then(Result::ok).as_deref());
     }
 
     /// Draws the options and the legend.
@@ -123,7 +126,7 @@ impl ScatterView {
         cx: &ViewCtx<'_>,
         capture: &Capture,
         points: &PlanePoints,
-        pattern: Option<&Matrix>,
+        pattern: Option<&ReadPattern>,
     ) {
         let head = cx.pane.selection.head;
         let color = cx.pane.options.scatter.color;
@@ -276,7 +279,7 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     paint::legend_ui(ui, cx);
 }
 
-fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Matrix>, focus: Focus) {
+fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&ReadPattern>, focus: Focus) {
     let stack = cx.pane.selection.stack();
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
     let id = ui.scope_id().with("readout");
@@ -290,12 +293,12 @@ fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Mat
             ui.label(RichText::new(name).color(theme.text_weak));
             ui.label(RichText::new(text).color(color).strong());
         });
-        let partners = pattern.map(|pattern| layout::partners(pattern, focus, 5)).unwrap_or_default();
+        let Some(pattern) = pattern else { return };
         eframe::egui::Grid::new("partners").num_columns(2).spacing([4.0 * GRID, 2.0]).show(ui, |ui| {
-            for (partner, weight) in partners {
+            for (partner, weight) in layout::partners(pattern, focus, 5) {
                 let text = match partner {
-                    Focus { query: Some(query), .. } => source::token_text(queries, query),
-                    Focus { key, .. } => source::token_text(keys, key.unwrap_or_default()),
+                    Focus { query: Some(query), .. } => pattern.rows.text_at(query),
+                    Focus { key, .. } => pattern.cols.text_at(key.unwrap_or_default()),
                 };
                 ui.label(text);
                 ui.monospace(controls::weight_text(weight));

@@ -1,0 +1,177 @@
+//! The reading aids: what is left out, merged and taken together. One menu above every view, so that it is
+//! always known what is on.
+
+use eframe::egui::{
+    Button, PopupCloseBehavior, RichText, Ui,
+    containers::menu::{MenuButton, MenuConfig},
+};
+
+use super::{controls, source};
+use crate::{
+    analysis::reading::{Aggregate, LeaveOut, Over, Policy, ReadingOptions, RowLabels, Together, writes},
+    session::{ColorScale, ViewKind},
+    text::counted,
+    ui::{ViewCtx, theme::GRID},
+};
+
+/// Width of the menu, in points.
+const MENU_PT: f32 = 320.0;
+
+/// Draws the menu's button, which says what is on.
+pub fn menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    ui.add_space(2.0 * GRID);
+    let summary = summary(&cx.pane.options.reading);
+    let text = if summary.is_empty() { "Reading ⏷".to_owned() } else { format!("Reading: {summary} ⏷") };
+    let button = Button::new(text).selected(!summary.is_empty());
+    // Several things may be changed before it is closed.
+    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    let (response, _) = MenuButton::from_button(button).config(config).ui(ui, |ui| {
+        ui.set_width(MENU_PT);
+        menu_contents_ui(ui, cx);
+    });
+    response.on_hover_text("What is left out, merged and taken together, in every view");
+}
+
+/// What is on, in a few words.
+fn summary(reading: &ReadingOptions) -> String {
+    let LeaveOut { special, first, punctuation, positions, policy } = &reading.leave_out;
+    let mut out: Vec<String> = [(special, "special"), (first, "first"), (punctuation, "punctuation")]
+        .into_iter()
+        .filter(|(on, _)| **on)
+        .map(|(_, name)| name.to_owned())
+        .collect();
+    if !positions.is_empty() {
+        out.push(counted(positions.len(), "key"));
+    }
+    let mut parts = Vec::new();
+    if !out.is_empty() && *policy != Policy::Keep {
+        parts.push(format!("without {}", out.join(", ")));
+    }
+    if reading.words {
+        parts.push("words".to_owned());
+    }
+    if let Some(together) = reading.together {
+        let over = if together.over == Over::Stack { " of all layers" } else { "" };
+        parts.push(format!("{}{over}", together.how.name()));
+    }
+    parts.join(" · ")
+}
+
+fn menu_contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let Some(capture) = cx.document.latest_capture() else { return };
+    let stack = cx.pane.selection.stack();
+    controls::edit_options(cx, |options| {
+        let reading = &mut options.reading;
+        leave_out_ui(ui, cx, &mut reading.leave_out);
+        if cx.pane.view == ViewKind::Heatmap {
+            controls::heading_ui(ui, cx.theme, "Colours");
+            ui.horizontal(|ui| {
+                ui.radio_value(&mut options.heatmap.scale, ColorScale::Linear, "Linear");
+                let log = ui.radio_value(&mut options.heatmap.scale, ColorScale::Log, "Logarithmic");
+                log.on_hover_text("Shows what is left beside a sink");
+            });
+        }
+        let sides = [stack.query_side(), stack.key_side()];
+        if sides.iter().any(|&side| capture.picture_side() != Some(side)) {
+            controls::heading_ui(ui, cx.theme, "Words");
+            let meaning = "Weights of a word’s keys are added up, those of its queries averaged";
+            ui.checkbox(&mut reading.words, "Merge pieces into words").on_hover_text(meaning);
+        }
+        if writes(capture, stack) {
+            controls::heading_ui(ui, cx.theme, "A row is named by the token that");
+            let mut labels = reading.row_labels(capture, stack);
+            let before = labels;
+            ui.horizontal(|ui| {
+                ui.radio_value(&mut labels, RowLabels::Read, "is read");
+                ui.radio_value(&mut labels, RowLabels::Written, "is written next");
+            });
+            if labels != before {
+                reading.rows = Some(labels);
+            }
+        }
+        together_ui(ui, cx, &mut reading.together);
+    });
+    let hidden = source::shown_pattern(cx).and_then(Result::ok).and_then(|pattern| pattern.hidden_text());
+    if let Some(hidden) = hidden {
+        ui.separator();
+        ui.label(RichText::new(hidden).small().color(cx.theme.text_weak));
+    }
+}
+
+fn leave_out_ui(ui: &mut Ui, cx: &ViewCtx<'_>, leave_out: &mut LeaveOut) {
+    controls::heading_ui(ui, cx.theme, "Leave out keys");
+    ui.horizontal_wrapped(|ui| {
+        ui.checkbox(&mut leave_out.special, "Special tokens").on_hover_text("CLS, SEP, BOS and the like");
+        ui.checkbox(&mut leave_out.first, "First token").on_hover_text("Where causal models park attention");
+        ui.checkbox(&mut leave_out.punctuation, "Punctuation");
+    });
+    let capture = cx.document.latest_capture();
+    let tokens = capture.map_or(&[][..], |capture| capture.key_tokens(cx.pane.selection.stack()));
+    let pinned = cx.pane.selection.pinned.key.filter(|key| !leave_out.positions.contains(key));
+    ui.horizontal_wrapped(|ui| {
+        match pinned {
+            Some(key) => {
+                let text = format!("Leave out {}", source::token_text(tokens, key));
+                if ui.button(text).on_hover_text("The key that is held").clicked() {
+                    leave_out.positions.insert(key);
+                }
+            }
+            None => drop(ui.label(RichText::new("Click a key to leave it out here").color(cx.theme.text_weak))),
+        }
+        if !leave_out.positions.is_empty() {
+            let names: Vec<_> = leave_out.positions.iter().map(|&key| source::token_text(tokens, key)).collect();
+            let text = format!("Bring back {}", counted(names.len(), "key"));
+            if ui.button(text).on_hover_text(names.join("  ")).clicked() {
+                leave_out.positions.clear();
+            }
+        }
+    });
+    controls::heading_ui(ui, cx.theme, "The attention that they got is");
+    ui.horizontal_wrapped(|ui| {
+        ui.radio_value(&mut leave_out.policy, Policy::Renormalize, "spread over the rest")
+            .on_hover_text("What is left of each row is scaled up to the sum it had");
+        ui.radio_value(&mut leave_out.policy, Policy::Hide, "hidden")
+            .on_hover_text("What is left is what the model computed; rows sum to less");
+        ui.radio_value(&mut leave_out.policy, Policy::Keep, "shown after all");
+    });
+}
+
+fn together_ui(ui: &mut Ui, cx: &ViewCtx<'_>, together: &mut Option<Together>) {
+    controls::heading_ui(ui, cx.theme, "Heads are shown");
+    let over = together.map_or(Over::default(), |together| together.over);
+    ui.horizontal_wrapped(|ui| {
+        ui.radio_value(together, None, "one by one");
+        for how in Aggregate::ALL {
+            let (name, meaning) = match how {
+                Aggregate::Mean => ("as mean", "The mean of their weights"),
+                Aggregate::Max => ("as max", "The largest of their weights"),
+                Aggregate::Min => ("as min", "The smallest of their weights"),
+                Aggregate::Sum => ("as sum", "The sum of their weights"),
+            };
+            ui.radio_value(together, Some(Together { over, how }), name).on_hover_text(meaning);
+        }
+    });
+    if let Some(together) = together {
+        ui.horizontal_wrapped(|ui| {
+            ui.radio_value(&mut together.over, Over::Layer, "of this layer");
+            ui.radio_value(&mut together.over, Over::Stack, "of all layers");
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_button_says_what_is_on() {
+        assert_eq!(summary(&ReadingOptions::default()), "");
+        let leave_out = LeaveOut { special: true, positions: [3, 5].into(), ..LeaveOut::default() };
+        let together = Some(Together { over: Over::Stack, how: Aggregate::Max });
+        let reading =
+            ReadingOptions { leave_out: leave_out.clone(), words: true, together, ..ReadingOptions::default() };
+        assert_eq!(summary(&reading), "without special, 2 keys · words · max of all layers");
+        let kept = LeaveOut { policy: Policy::Keep, ..leave_out };
+        assert_eq!(summary(&ReadingOptions { leave_out: kept, ..ReadingOptions::default() }), "");
+    }
+}
