@@ -7,7 +7,7 @@ use crate::{
         attention,
         stats::{HeadStats, head_stats},
     },
-    capture::{Capture, Matrix, Token},
+    capture::{Capture, Matrix, RowMass, Token},
     ids::{CaptureId, HeadId, StackKind},
     session::{Command, Focus},
     spec::LayerSpec,
@@ -53,7 +53,8 @@ fn stats_of(capture: &Capture, head: HeadId, pattern: &Matrix) -> HeadStats {
     let special: Vec<bool> = capture.key_tokens(head.stack).iter().map(|token| token.special).collect();
     let causal = capture.model().stack(head.stack).is_some_and(|stack| stack.causal);
     let square = head.stack.query_side() == head.stack.key_side();
-    head_stats(pattern, &special, causal, square)
+    let rows = capture.row_mass(head.stack, head.layer);
+    HeadStats { rows, ..head_stats(pattern, &special, causal, square) }
 }
 
 fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
@@ -61,7 +62,11 @@ fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
     let rows = [
         (
             "Entropy",
-            Some(format!("{:.2} nats ({})", stats.entropy, percent_text(stats.entropy_fraction))),
+            Some(if stats.rows == RowMass::Full {
+                format!("{:.2} nats ({})", stats.entropy, percent_text(stats.entropy_fraction))
+            } else {
+                "not told: rows are incomplete".to_owned()
+            }),
             "0 nats: one key gets everything; 100 %: all keys get the same",
         ),
         (
