@@ -2,7 +2,8 @@
 //!
 //! The modules, in reading order (each may use only those above it; `tests/it/tidy.rs` checks):
 //!
-//! - [`ids`], [`spec`], [`text`]: names of things, plain facts about a model, numbers as people read them.
+//! - [`ids`], [`spec`], [`text`], `tensor_file`: names of things, plain facts about a model, numbers as people
+//!   read them, headers of safetensors files.
 //! - [`capture`]: what was seen in one forward pass, as immutable `f32` data.
 //! - [`analysis`]: pure functions on captures.
 //! - [`raster`]: pure pixels: colour maps, heatmaps, overlays.
@@ -17,6 +18,7 @@
 
 pub mod ids;
 pub mod spec;
+mod tensor_file;
 pub mod text;
 
 pub mod capture;

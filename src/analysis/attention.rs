@@ -1,11 +1,12 @@
 //! Scores and patterns of one head: the stored ones, or recomputed from q and k.
 //!
-//! Recomputing knows scale, cap, bias and mask. A bias is part of the capture; a file that lacks the
-//! bias of a biased layer must store its scores or patterns.
+//! Recomputing knows scale, cap, bias and mask, and follows the changes that the run was made with. A bias
+//! is part of the capture; a file that lacks the bias of a biased layer must store its scores or patterns.
 
 use crate::{
-    capture::{Capture, Matrix},
-    ids::HeadId,
+    capture::{AppliedEdit, Capture, Computation, Edit, Matrix, Normalizer, Site},
+    ids::{HeadId, StackKind},
+    spec::{LayerSpec, Mask},
 };
 
 /// Keys per packed panel, and queries per block, of [`dots`]: 4 × 8 sums fit the sixteen 128-bit
@@ -15,7 +16,8 @@ const BLOCK: usize = 4;
 
 /// One head's scores `[query, key]`, scaled and masked (`-inf` where masked), before softmax.
 ///
-/// `None` when the capture has neither scores nor q and k.
+/// `None` when the capture has neither scores nor q and k, or was made with a change that this version
+/// does not know.
 pub fn scores(capture: &Capture, head: HeadId) -> Option<Matrix> {
     if let Some(stored) = capture.layer(head)?.scores.as_ref() {
         return stored.head(head.head);
@@ -25,76 +27,152 @@ pub fn scores(capture: &Capture, head: HeadId) -> Option<Matrix> {
 
 /// [`scores`] computed from q and k even where they are stored.
 pub(crate) fn scores_from(capture: &Capture, head: HeadId) -> Option<Matrix> {
-    let (q, k) = (capture.q(head)?, capture.k(head)?);
-    let stack = capture.model().stack(head.stack)?;
-    let layer = stack.layers.get(head.layer)?;
-    let bias = match &capture.layer(head)?.bias {
-        Some(bias) => Some(bias.head(head.head)?),
-        None if layer.biased => return None,
-        None => None,
-    };
-    let (n_query, n_key) = (q.n_rows(), k.n_rows());
-    let mut scores = dots(&q, &k)?;
+    let scoring = Scoring::of(capture, head)?;
+    let n_key = scoring.k.n_rows();
+    let mut scores = dots(&scoring.q, &scoring.k)?;
     for (query, row) in scores.chunks_exact_mut(n_key.max(1)).enumerate() {
+        scoring.finish(query, row)?;
+    }
+    Matrix::new(scores, [scoring.q.n_rows(), n_key]).ok()
+}
+
+/// One row of [`scores`], without computing the others.
+pub(crate) fn row_of_scores(capture: &Capture, head: HeadId, query: usize) -> Option<Vec<f32>> {
+    if let Some(stored) = capture.layer(head)?.scores.as_ref() {
+        return stored.head(head.head)?.row(query).map(<[f32]>::to_vec);
+    }
+    let scoring = Scoring::of(capture, head)?;
+    let q = scoring.q.row(query)?;
+    let mut row: Vec<f32> = scoring.k.rows().map(|k| q.iter().zip(k).map(|(q, k)| q * k).sum()).collect();
+    scoring.finish(query, &mut row)?;
+    Some(row)
+}
+
+/// One cell of [`scores`].
+pub fn score(capture: &Capture, head: HeadId, query: usize, key: usize) -> Option<f32> {
+    row_of_scores(capture, head, query)?.get(key).copied()
+}
+
+/// What makes scores of the products of one head's queries and keys.
+struct Scoring<'a> {
+    q: Matrix,
+    k: Matrix,
+    layer: LayerSpec,
+    mask: Mask,
+    /// `[query or 1, key]`: a bias of one row holds for every query.
+    bias: Option<Matrix>,
+    head: HeadId,
+    edits: &'a [AppliedEdit],
+}
+
+impl<'a> Scoring<'a> {
+    fn of(capture: &'a Capture, head: HeadId) -> Option<Self> {
+        let stack = capture.model().stack(head.stack)?;
+        let layer = *stack.layers.get(head.layer)?;
+        let bias = match &capture.layer(head)?.bias {
+            Some(bias) => Some(bias.head(head.head)?),
+            None if layer.biased => return None,
+            None => None,
+        };
+        let edits = &capture.computation().edits;
+        let (q, k, mask) = (capture.q(head)?, capture.k(head)?, layer.mask(stack.causal));
+        edits_are_known(edits).then_some(Self { q, k, layer, mask, bias, head, edits })
+    }
+
+    /// Products of one query with every key into scores.
+    fn finish(&self, query: usize, row: &mut [f32]) -> Option<()> {
         for score in row.iter_mut() {
-            *score *= layer.scale;
+            *score *= self.layer.scale;
         }
-        if let Some(cap) = layer.softcap {
+        if let Some(cap) = self.layer.softcap {
             for score in row.iter_mut() {
                 *score = cap * (*score / cap).tanh();
             }
         }
-        if let Some(bias) = &bias {
-            // A bias of one row holds for every query.
+        if let Some(bias) = &self.bias {
             let bias = bias.row(if bias.n_rows() == 1 { 0 } else { query })?;
             row.iter_mut().zip(bias).for_each(|(score, bias)| *score += bias);
         }
-        let visible = layer.mask(stack.causal).visible(query, n_query, n_key);
+        let visible = self.mask.visible(query, self.q.n_rows(), row.len());
         row[..visible.start].fill(f32::NEG_INFINITY);
         row[visible.end..].fill(f32::NEG_INFINITY);
+        apply_edits(self.edits, Site::Scores, self.head, query, row);
+        Some(())
     }
-    Matrix::new(scores, [n_query, n_key]).ok()
 }
 
-/// One cell of [`scores`], without computing the others.
-pub fn score(capture: &Capture, head: HeadId, query: usize, key: usize) -> Option<f32> {
-    if let Some(stored) = capture.layer(head)?.scores.as_ref() {
-        return stored.head(head.head)?.get(query, key);
-    }
-    let (q, k) = (capture.q(head)?, capture.k(head)?);
-    let stack = capture.model().stack(head.stack)?;
-    let layer = stack.layers.get(head.layer)?;
-    if !layer.mask(stack.causal).visible(query, q.n_rows(), k.n_rows()).contains(&key) {
-        return Some(f32::NEG_INFINITY);
-    }
-    let mut score = q.row(query)?.iter().zip(k.row(key)?).map(|(q, k)| q * k).sum::<f32>() * layer.scale;
-    if let Some(cap) = layer.softcap {
-        score = cap * (score / cap).tanh();
-    }
-    match &capture.layer(head)?.bias {
-        Some(bias) => {
-            let bias = bias.head(head.head)?;
-            Some(score + bias.get(if bias.n_rows() == 1 { 0 } else { query }, key)?)
+fn edits_are_known(edits: &[AppliedEdit]) -> bool {
+    edits.iter().all(|edit| matches!(edit, AppliedEdit::Known(_)))
+}
+
+/// What the run's changes made of one row of a head's scores or pattern.
+fn apply_edits(edits: &[AppliedEdit], site: Site, head: HeadId, query: usize, row: &mut [f32]) {
+    let here = |stack: StackKind, layer: usize| stack == head.stack && layer == head.layer;
+    for edit in edits {
+        let AppliedEdit::Known(edit) = edit else { continue };
+        let given = match edit {
+            Edit::HideToken { side, position } if site == Site::Scores && head.stack.key_side() == *side => {
+                if let Some(score) = row.get_mut(*position) {
+                    *score += f32::NEG_INFINITY;
+                }
+                None
+            }
+            Edit::SetPattern { stack, layer, head: of, pattern }
+                if site == Site::Pattern && here(*stack, *layer) && *of == head.head =>
+            {
+                pattern.row(query)
+            }
+            Edit::Patch { site: at, stack, layer, head: of, positions, value }
+                if *at == site && here(*stack, *layer) && *of == Some(head.head) =>
+            {
+                positions.iter().rposition(|position| *position == query).and_then(|idx| value.row(idx))
+            }
+            _ => None,
+        };
+        if let Some(given) = given.filter(|given| given.len() == row.len()) {
+            row.copy_from_slice(given);
         }
-        None if layer.biased => None,
-        None => Some(score),
     }
 }
 
-/// One head's pattern `[query, key]`: the stored one, or the softmax of its [`scores`].
+/// One head's pattern `[query, key]`: the stored one, or what [`scores`], the sink and the run's changes
+/// make of it.
 ///
-/// `None` when the capture has neither.
+/// `None` when the capture has neither, or the pattern cannot be told from them.
 pub fn pattern(capture: &Capture, head: HeadId) -> Option<Matrix> {
-    capture.stored_pattern(head).or_else(|| softmax(&scores(capture, head)?))
+    capture.stored_pattern(head).or_else(|| pattern_from(capture, head, &scores(capture, head)?))
+}
+
+/// The pattern that one head has with these scores.
+pub(crate) fn pattern_from(capture: &Capture, head: HeadId, scores: &Matrix) -> Option<Matrix> {
+    let Computation { edits, normalizer, .. } = capture.computation();
+    if *normalizer != Normalizer::Softmax || !edits_are_known(edits) {
+        return None;
+    }
+    let pattern = softmax(scores)?;
+    let sink = capture.sink(head);
+    if edits.is_empty() && sink.is_none() {
+        return Some(pattern);
+    }
+    let mut values = pattern.as_slice().to_vec();
+    for (query, row) in values.chunks_exact_mut(pattern.n_cols().max(1)).enumerate() {
+        if let Some(sink) = sink {
+            // The sink took part in the softmax; what is left is shared as without it.
+            row.iter_mut().for_each(|weight| *weight *= 1.0 - sink[query]);
+        }
+        apply_edits(edits, Site::Pattern, head, query, row);
+    }
+    Matrix::new(values, pattern.shape()).ok()
 }
 
 /// Whether [`pattern`] can answer, without computing it.
 pub fn has_pattern(capture: &Capture, head: HeadId) -> bool {
+    let biased = || capture.model().stack(head.stack).and_then(|stack| Some(stack.layers.get(head.layer)?.biased));
+    let Computation { edits, normalizer, .. } = capture.computation();
     capture.layer(head).is_some_and(|layer| {
-        let biased = || capture.model().stack(head.stack).and_then(|stack| Some(stack.layers.get(head.layer)?.biased));
-        layer.pattern.is_some()
-            || layer.scores.is_some()
-            || (layer.q.is_some() && layer.k.is_some() && (layer.bias.is_some() || biased() == Some(false)))
+        let has_scores = layer.scores.is_some()
+            || (layer.q.is_some() && layer.k.is_some() && (layer.bias.is_some() || biased() == Some(false)));
+        layer.pattern.is_some() || (has_scores && *normalizer == Normalizer::Softmax && edits_are_known(edits))
     })
 }
 

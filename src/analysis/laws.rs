@@ -1,9 +1,9 @@
 //! What must hold between the recordings of every forward pass. A capture that breaks one of these laws
 //! was computed wrongly, whatever the checkpoint.
 
-use super::attention::{dots, score, scores_from, softmax};
+use super::attention::{dots, pattern_from, row_of_scores, scores_from, softmax};
 use crate::{
-    capture::{Capture, Matrix},
+    capture::{AppliedEdit, Capture, Computation, Edit, Matrix, RowMass, Site},
     ids::HeadId,
     spec::Mask,
 };
@@ -49,17 +49,23 @@ pub fn check(capture: &Capture) -> Vec<Law> {
     let mut mixed = Law::new("z is attention times v, query heads sharing grouped values", 1e-5);
     for (head, mask, pattern) in stored_patterns(capture) {
         let [n_query, n_key] = pattern.shape();
+        let partial = capture.row_mass(head.stack, head.layer) == RowMass::Partial;
+        // What somebody wrote there need not be a distribution.
+        let free = replaced(capture, head, &[Site::Scores, Site::Pattern]);
         for (query, row) in pattern.rows().enumerate() {
             let sum: f64 = row.iter().map(|&weight| f64::from(weight)).sum();
-            sums.take(head, if sum == 0.0 { 0.0 } else { (sum - 1.0).abs() as f32 });
+            let whole = 1.0 - f64::from(capture.sink(head).map_or(0.0, |sink| sink[query]));
+            if !partial && !free {
+                sums.take(head, if sum == 0.0 { 0.0 } else { (sum - whole).abs() as f32 });
+            }
             let visible = mask.visible(query, n_query, n_key);
-            if visible.len() < n_key {
+            if visible.len() < n_key && !free {
                 let hidden = row[..visible.start].iter().chain(&row[visible.end..]);
                 masked.take(head, hidden.fold(0.0, |worst, weight| weight.abs().max(worst)));
             }
         }
         if let Some(scores) = capture.layer(head).and_then(|layer| layer.scores.as_ref()?.head(head.head)) {
-            if let Some(expected) = softmax(&scores) {
+            if let Some(expected) = pattern_from(capture, head, &scores).filter(|_| !partial) {
                 softmaxed.take(head, difference(&pattern, &expected, 1.0));
             }
             if let Some(expected) = scores_from(capture, head) {
@@ -68,6 +74,7 @@ pub fn check(capture: &Capture) -> Vec<Law> {
         }
         let z = capture.layer(head).and_then(|layer| layer.z.as_ref()?.head(head.head));
         if let (Some(z), Some(v)) = (z, capture.v(head))
+            && !replaced(capture, head, &[Site::Z])
             && let Some(expected) = transposed(&v).and_then(|v| dots(&pattern, &v))
         {
             let worst = z.as_slice().iter().zip(&expected).map(|(a, b)| (a - b).abs());
@@ -83,13 +90,19 @@ pub fn check(capture: &Capture) -> Vec<Law> {
 /// Two rows of every head are looked at.
 pub fn unexplained_pattern(capture: &Capture) -> Option<(HeadId, f32)> {
     let mut law = Law::new("", 1e-2);
+    let computation = capture.computation();
+    // A changed run, or rows that are not whole, need not follow from q and k.
+    if *computation != Computation::default() {
+        return None;
+    }
     for (head, _, pattern) in stored_patterns(capture) {
         let [n_query, n_key] = pattern.shape();
         for query in [n_query / 2, n_query.saturating_sub(1)] {
-            let scores: Option<Vec<f32>> = (0..n_key).map(|key| score(capture, head, query, key)).collect();
-            let row = scores.and_then(|scores| softmax(&Matrix::new(scores, [1, n_key]).ok()?));
+            let row =
+                row_of_scores(capture, head, query).and_then(|scores| softmax(&Matrix::new(scores, [1, n_key]).ok()?));
             if let (Some(row), Some(stored)) = (row, pattern.row(query)) {
-                let worst = row.as_slice().iter().zip(stored).map(|(a, b)| (a - b).abs());
+                let left = 1.0 - capture.sink(head).map_or(0.0, |sink| sink[query]);
+                let worst = row.as_slice().iter().zip(stored).map(|(a, b)| (a * left - b).abs());
                 law.take(head, worst.fold(0.0, f32::max));
             }
         }
@@ -106,6 +119,22 @@ fn stored_patterns(capture: &Capture) -> impl Iterator<Item = (HeadId, Mask, Mat
                 Some((head, spec.mask(stack.causal), capture.stored_pattern(head)?))
             })
         })
+    })
+}
+
+/// Whether the run's changes replaced something of one head's values at one of `sites`.
+fn replaced(capture: &Capture, at: HeadId, sites: &[Site]) -> bool {
+    capture.computation().edits.iter().any(|edit| {
+        let (site, stack, layer, head) = match edit {
+            AppliedEdit::Known(Edit::AblateHead { stack, layer, head }) => (Site::Z, *stack, *layer, *head),
+            AppliedEdit::Known(Edit::SetPattern { stack, layer, head, .. }) => (Site::Pattern, *stack, *layer, *head),
+            AppliedEdit::Known(Edit::Patch { site, stack, layer, head: Some(head), .. }) => {
+                (*site, *stack, *layer, *head)
+            }
+            AppliedEdit::Known(_) => return false,
+            AppliedEdit::Foreign(_) => return true,
+        };
+        sites.contains(&site) && at == HeadId { stack, layer, head }
     })
 }
 

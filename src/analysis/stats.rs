@@ -2,7 +2,7 @@
 
 use crate::{
     analysis::attention,
-    capture::{Capture, Matrix},
+    capture::{Capture, Matrix, RowMass},
     ids::{HeadId, StackKind},
 };
 
@@ -26,6 +26,8 @@ pub struct HeadStats {
     pub on_special: f32,
     /// The largest weight of any row (not a mean).
     pub max_weight: f32,
+    /// What the rows hold; entropies mean something only of full ones.
+    pub rows: RowMass,
 }
 
 /// Sums up one pattern `[query, key]`.
@@ -68,6 +70,7 @@ pub fn head_stats(pattern: &Matrix, special: &[bool], causal: bool, square: bool
         on_self: square.then(|| mean(sums.own)),
         on_special: mean(sums.special),
         max_weight: sums.max_weight,
+        rows: RowMass::Full,
     }
 }
 
@@ -78,7 +81,8 @@ pub fn stack_stats(capture: &Capture, stack: StackKind) -> Vec<Vec<Option<HeadSt
     let square = stack.query_side() == stack.key_side();
     let of_head = |layer, head| {
         let pattern = attention::pattern(capture, HeadId { stack, layer, head })?;
-        Some(head_stats(&pattern, &special, spec.causal, square))
+        let rows = capture.row_mass(stack, layer);
+        Some(HeadStats { rows, ..head_stats(&pattern, &special, spec.causal, square) })
     };
     spec.layers
         .iter()

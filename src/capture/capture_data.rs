@@ -1,8 +1,11 @@
 //! [`Capture`]: everything recorded in one forward pass, checked once when it is built.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use super::{ImageInfo, Matrix, PerHead, ShapeError, Token};
+use super::{Computation, ImageInfo, Matrix, PerHead, RowMass, ShapeError, Token};
 use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{HeadKind, ModelSpec},
@@ -35,6 +38,8 @@ pub struct CaptureParts {
     pub prediction: Option<Prediction>,
     /// Which decoder tokens the model wrote itself, if it did.
     pub generated: Option<Generated>,
+    /// How the patterns came about: changes of the forward pass, and what their rows hold.
+    pub computation: Computation,
     /// Sentences the user must see: truncation, uniform attention, tolerance notes.
     pub notes: Vec<String>,
 }
@@ -88,8 +93,10 @@ pub struct LayerCapture {
     pub bias: Option<PerHead>,
     /// `[head, query, key]`: scaled, biased and masked (`-inf` where masked), before softmax.
     pub scores: Option<PerHead>,
-    /// `[head, query, key]`: softmax of the scores; rows sum to one.
+    /// `[head, query, key]`: softmax of the scores; rows sum to one, with the sink where there is one.
     pub pattern: Option<PerHead>,
+    /// `[head, query]`: the part of each row that went to a learned sink instead of a key.
+    pub sink: Option<Matrix>,
     /// `[head, query, d_head]`: pattern · v.
     pub z: Option<PerHead>,
     /// `[query, d_model]`: the residual stream entering the layer.
@@ -126,44 +133,20 @@ pub struct PredictionItem {
 }
 
 impl Capture {
-    /// Checks that every recording has the shape that the model and the tokens imply.
+    /// Checks that every recording has the shape that the model and the tokens imply. A run that was changed
+    /// gets a note that says so.
     ///
     /// # Errors
     /// Names the first recording that does not fit.
-    pub fn new(parts: CaptureParts) -> Result<Self, ShapeError> {
+    pub fn new(mut parts: CaptureParts) -> Result<Self, ShapeError> {
         for stack in &parts.stacks {
-            let (n_query, n_key) = lengths(&parts, stack.kind);
-            let spec = parts.model.stack(stack.kind);
-            for (layer_idx, layer) in stack.layers.iter().enumerate() {
-                let Some(spec) = spec.and_then(|spec| spec.layers.get(layer_idx)) else {
-                    return Err(ShapeError {
-                        what: format!("{}.{layer_idx}", stack.kind),
-                        expected: vec![spec.map_or(0, |spec| spec.layers.len())],
-                        actual: stack.layers.len(),
-                    });
-                };
-                let (h, kv, d) = (spec.n_heads, spec.n_kv_heads, spec.d_head);
-                let bias_rows = layer.bias.as_ref().map_or(1, |bias| if bias.shape()[1] == 1 { 1 } else { n_query });
-                for (site, data, expected) in [
-                    ("bias", &layer.bias, [h, bias_rows, n_key]),
-                    ("q", &layer.q, [h, n_query, d]),
-                    ("k", &layer.k, [kv, n_key, d]),
-                    ("v", &layer.v, [kv, n_key, d]),
-                    ("scores", &layer.scores, [h, n_query, n_key]),
-                    ("pattern", &layer.pattern, [h, n_query, n_key]),
-                    ("z", &layer.z, [h, n_query, d]),
-                ] {
-                    if let Some(data) = data
-                        && data.shape() != expected
-                    {
-                        return Err(ShapeError {
-                            what: format!("{}.{layer_idx}.{site} has the shape {:?}", stack.kind, data.shape()),
-                            expected: expected.to_vec(),
-                            actual: data.as_slice().len(),
-                        });
-                    }
-                }
-            }
+            check_stack(&parts, stack)?;
+        }
+        check_logits(&parts)?;
+        if let Some(note) = parts.computation.note()
+            && !parts.notes.contains(&note)
+        {
+            parts.notes.insert(0, note);
         }
         Ok(Self { parts })
     }
@@ -201,6 +184,26 @@ impl Capture {
     /// The continuation the model wrote, if it did.
     pub const fn generated(&self) -> Option<&Generated> {
         self.parts.generated.as_ref()
+    }
+
+    /// How the patterns came about.
+    pub const fn computation(&self) -> &Computation {
+        &self.parts.computation
+    }
+
+    /// How much of the attention the rows of one layer's patterns hold.
+    pub fn row_mass(&self, stack: StackKind, layer: usize) -> RowMass {
+        let head = HeadId { stack, layer, head: 0 };
+        match self.layer(head) {
+            Some(layer) if layer.sink.is_some() => RowMass::Sink,
+            Some(layer) if layer.pattern.is_some() && self.parts.computation.partial_rows => RowMass::Partial,
+            _ => RowMass::Full,
+        }
+    }
+
+    /// The part of each query's row that went to a learned sink; `None` where there is none.
+    pub fn sink(&self, head: HeadId) -> Option<&[f32]> {
+        self.layer(head)?.sink.as_ref()?.row(head.head)
     }
 
     /// Sentences the user must see.
@@ -273,11 +276,23 @@ impl Capture {
         self.tokens(stack.key_side())
     }
 
-    /// Bytes held by the recordings.
+    /// Bytes held by the recordings; storage that several layers share counts once.
     pub fn size_bytes(&self) -> u64 {
-        let layers = self.parts.stacks.iter().flat_map(|stack| &stack.layers);
-        let sites = layers.flat_map(|l| [&l.q, &l.k, &l.v, &l.scores, &l.pattern, &l.z]);
-        sites.flatten().map(PerHead::size_bytes).sum()
+        let mut seen = BTreeSet::new();
+        let mut once = |values: &[f32]| {
+            let new = seen.insert(values.as_ptr() as usize);
+            if new { size_of_val(values) as u64 } else { 0 }
+        };
+        let mut bytes = self.parts.logits.as_ref().map_or(0, |logits| once(logits.as_slice()));
+        for stack in &self.parts.stacks {
+            bytes += stack.resid_final.as_ref().map_or(0, |data| once(data.as_slice()));
+            for l in &stack.layers {
+                let per_head = [&l.q, &l.k, &l.v, &l.bias, &l.scores, &l.pattern, &l.z];
+                bytes += per_head.into_iter().flatten().map(|data| once(data.as_slice())).sum::<u64>();
+                bytes += [&l.sink, &l.resid_pre].into_iter().flatten().map(|data| once(data.as_slice())).sum::<u64>();
+            }
+        }
+        bytes
     }
 
     fn kv_head(&self, head: HeadId) -> Option<usize> {
@@ -288,4 +303,65 @@ impl Capture {
 fn lengths(parts: &CaptureParts, kind: StackKind) -> (usize, usize) {
     let len = |side| parts.tokens.get(&side).map_or(0, Vec::len);
     (len(kind.query_side()), len(kind.key_side()))
+}
+
+fn misfit(name: &str, shape: &[usize], expected: &[usize], actual: usize) -> ShapeError {
+    ShapeError { what: format!("{name} has the shape {shape:?}"), expected: expected.to_vec(), actual }
+}
+
+fn check_stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), ShapeError> {
+    let (n_query, n_key) = lengths(parts, stack.kind);
+    let spec = parts.model.stack(stack.kind);
+    // Towers may have widths of their own; within one, the stream has one.
+    let mut d_stream = None;
+    let mut check_stream = |name: &dyn Fn() -> String, data: Option<&Matrix>| {
+        let Some(data) = data else { return Ok(()) };
+        let expected = [n_query, *d_stream.get_or_insert(data.n_cols())];
+        if data.shape() == expected {
+            return Ok(());
+        }
+        Err(misfit(&name(), &data.shape(), &expected, data.as_slice().len()))
+    };
+    for (layer_idx, layer) in stack.layers.iter().enumerate() {
+        let Some(spec) = spec.and_then(|spec| spec.layers.get(layer_idx)) else {
+            return Err(ShapeError {
+                what: format!("{}.{layer_idx}", stack.kind),
+                expected: vec![spec.map_or(0, |spec| spec.layers.len())],
+                actual: stack.layers.len(),
+            });
+        };
+        let (h, kv, d) = (spec.n_heads, spec.n_kv_heads, spec.d_head);
+        let bias_rows = layer.bias.as_ref().map_or(1, |bias| if bias.shape()[1] == 1 { 1 } else { n_query });
+        for (site, data, expected) in [
+            ("bias", &layer.bias, [h, bias_rows, n_key]),
+            ("q", &layer.q, [h, n_query, d]),
+            ("k", &layer.k, [kv, n_key, d]),
+            ("v", &layer.v, [kv, n_key, d]),
+            ("scores", &layer.scores, [h, n_query, n_key]),
+            ("pattern", &layer.pattern, [h, n_query, n_key]),
+            ("z", &layer.z, [h, n_query, d]),
+        ] {
+            if let Some(data) = data.as_ref().filter(|data| data.shape() != expected) {
+                let name = format!("{}.{layer_idx}.{site}", stack.kind);
+                return Err(misfit(&name, &data.shape(), &expected, data.as_slice().len()));
+            }
+        }
+        if let Some(sink) = layer.sink.as_ref().filter(|sink| sink.shape() != [h, n_query]) {
+            let name = format!("{}.{layer_idx}.sink", stack.kind);
+            return Err(misfit(&name, &sink.shape(), &[h, n_query], sink.as_slice().len()));
+        }
+        check_stream(&|| format!("{}.{layer_idx}.resid_pre", stack.kind), layer.resid_pre.as_ref())?;
+    }
+    check_stream(&|| format!("{}.resid_final", stack.kind), stack.resid_final.as_ref())
+}
+
+/// Logits are of every position of the sequence that is predicted, or of the input as a whole.
+fn check_logits(parts: &CaptureParts) -> Result<(), ShapeError> {
+    let Some(logits) = &parts.logits else { return Ok(()) };
+    let of = |side| parts.tokens.get(&side).map(Vec::len).filter(|n| *n > 0);
+    let n = [Side::Decoder, Side::Text, Side::Only].into_iter().find_map(of).unwrap_or(1);
+    if logits.n_cols() > 0 && (logits.n_rows() == n || logits.n_rows() == 1) {
+        return Ok(());
+    }
+    Err(misfit("logits", &logits.shape(), &[n, logits.n_cols()], logits.as_slice().len()))
 }

@@ -5,6 +5,7 @@
 //! or from a file another program wrote, so everything but the patterns is optional.
 
 mod capture_data;
+mod edit;
 pub mod file;
 mod matrix;
 mod tokens;
@@ -12,5 +13,7 @@ mod tokens;
 pub use capture_data::{
     Capture, CaptureParts, Generated, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow, StackCapture,
 };
+pub(crate) use edit::stack_prefix;
+pub use edit::{AppliedEdit, Computation, Edit, Normalizer, RowMass, Site};
 pub use matrix::{Matrix, PerHead, ShapeError};
 pub use tokens::{CropRect, ImageInfo, RgbaBuffer, Token};

@@ -8,6 +8,7 @@ mod check;
 mod inputs;
 mod models;
 pub mod open;
+mod panics;
 mod pull;
 mod render;
 
@@ -102,8 +103,10 @@ impl From<ModelError> for CliError {
 /// Parses the command line and does what it says; `open_window` is called for `open` and for no
 /// subcommand.
 pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitCode {
+    panics::install();
     // clap prints its own message and exits with 2 when it does not understand.
-    let result = match Arguments::parse().command {
+    let subcommand = Arguments::parse().command;
+    report(panics::guarded(|| match subcommand {
         None => open_window(OpenOptions::default()).map_err(CliError::Failed),
         Some(Subcommands::Open(options)) => open_window(options).map_err(CliError::Failed),
         Some(Subcommands::Capture(options)) => capture::run(&options),
@@ -115,7 +118,11 @@ pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitC
             models::run();
             Ok(())
         }
-    };
+    }))
+}
+
+/// Tells how it went: nothing, or one line on stderr.
+fn report(result: Result<(), CliError>) -> ExitCode {
     let (message, code) = match result {
         Ok(()) => return ExitCode::SUCCESS,
         Err(CliError::Failed(message)) => (message, 1),

@@ -11,7 +11,7 @@ use std::{
 use candle_core::Tensor;
 
 use crate::{
-    capture::{Capture, CaptureParts, PerHead},
+    capture::{AppliedEdit, Capture, CaptureParts, Computation, PerHead},
     ids::{CaptureId, StackKind},
     model::{
         LoadError, ModelError,
@@ -20,8 +20,8 @@ use crate::{
         families,
         input::{Encoded, Input, Reader},
         kernels,
-        network::{Network, Streams},
-        run::{At, Control, Edit, Recorded, Run, RunPlan, Sites, uniformity},
+        network::{Network, Streams, cost::Lengths},
+        run::{At, Control, Edit, Recorded, Run, RunPlan, Sites, edits, uniformity},
         writing::{Decoding, complete},
     },
     spec::ModelSpec,
@@ -150,13 +150,21 @@ impl Model {
     /// # Errors
     /// When the input or an edit does not fit, the output is not finite, or `control` says stop.
     pub fn forward(&self, input: &Encoded, plan: &RunPlan, control: &Control<'_>) -> Result<Capture, ModelError> {
+        let writes = plan.generate.is_some() || (input.target.is_none() && self.spec.modality.target().is_some());
+        if writes {
+            // What is known before the text is written: the encoder's input, or the prompt.
+            let silent = RunPlan { sites: Sites::NONE, edits: Vec::new(), ..plan.clone() };
+            self.check_memory(input, &silent, false)?;
+        }
         self.engine.install(|| {
             let (input, generated) = complete(&self.network, (&self.reader, &self.decoding), input, plan, control)?;
+            edits::check(&plan.edits, &self.spec, &input.tokens)?;
+            self.check_memory(&input, plan, false)?;
             let mut run = Run::new(plan, &self.spec.stacks, false, control);
             let streams = self.network.forward(&input, &mut run)?;
             let label = |id| self.reader.label(id);
             let outcome = self.network.predict(&streams, plan.logits, &label, &mut run)?;
-            let Recorded { stacks, n_omitted, .. } = run.finish();
+            let Recorded { stacks, n_omitted, .. } = run.finish()?;
             let mut notes = input.notes.clone();
             if n_omitted > 0 {
                 let n: usize = stacks.iter().map(|stack| stack.layers.len()).sum();
@@ -176,6 +184,10 @@ impl Model {
                 logits: outcome.logits,
                 prediction: outcome.prediction,
                 generated,
+                computation: Computation {
+                    edits: plan.edits.iter().cloned().map(AppliedEdit::Known).collect(),
+                    ..Computation::default()
+                },
                 notes,
             })?)
         })
@@ -194,6 +206,8 @@ impl Model {
         control: &Control<'_>,
     ) -> Result<Gradients, ModelError> {
         let plan = RunPlan { sites: Sites::NONE, edits: edits.to_vec(), ..RunPlan::default() };
+        edits::check(&plan.edits, &self.spec, &input.tokens)?;
+        self.check_memory(input, &plan, true)?;
         self.engine.install(|| {
             let mut run = Run::new(&plan, &self.spec.stacks, true, control);
             let streams = self.network.forward(input, &mut run)?;
@@ -202,7 +216,7 @@ impl Model {
             let mut patterns: BTreeMap<StackKind, Vec<PerHead>> = BTreeMap::new();
             // A head may attend too (SigLIP), but is no layer.
             let is_layer = |at: &At| self.spec.stack(at.stack).is_some_and(|stack| at.layer < stack.layers.len());
-            for (at, tap) in run.finish().taps.iter().filter(|(at, _)| is_layer(at)) {
+            for (at, tap) in run.finish()?.taps.iter().filter(|(at, _)| is_layer(at)) {
                 let shape = tap.dims3()?.into();
                 // Without a gradient the objective does not depend on this layer.
                 let values = match grads.get(tap) {
@@ -213,6 +227,31 @@ impl Model {
             }
             Ok(Gradients { value: value.to_scalar()?, patterns })
         })
+    }
+
+    /// Bytes of memory that [`Self::forward`] takes at its peak besides the model, estimated from shapes;
+    /// a text that the model is still to write is not counted.
+    pub fn peak_bytes(&self, input: &Encoded, plan: &RunPlan) -> u64 {
+        self.network.peak_bytes(&lengths(input), plan, false)
+    }
+
+    /// Refuses a run for which there is no room, before anything is allocated for it.
+    fn check_memory(&self, input: &Encoded, plan: &RunPlan, differentiated: bool) -> Result<(), ModelError> {
+        let Some(available) = self.engine.memory_for_a_run() else { return Ok(()) };
+        let lengths = lengths(input);
+        let needed = |lengths: &Lengths| self.network.peak_bytes(lengths, plan, differentiated);
+        if needed(&lengths) <= available {
+            return Ok(());
+        }
+        let n = lengths.longest();
+        let fits = |n: usize| needed(&lengths.with_longest(n)) <= available;
+        // The longest that fits, by halving: needs grow with the length.
+        let (mut fitting, mut too_long) = (0, n);
+        while too_long - fitting > 1 {
+            let middle = fitting.midpoint(too_long);
+            if fits(middle) { fitting = middle } else { too_long = middle }
+        }
+        Err(ModelError::TooLarge { needed: needed(&lengths), available, n, fitting })
     }
 
     fn objective(&self, streams: &Streams, objective: Objective, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
@@ -237,6 +276,10 @@ impl Model {
             Objective::SquaredNorm { position } => Err(ModelError::Edit(format!("there is no position {position}"))),
         }
     }
+}
+
+fn lengths(input: &Encoded) -> Lengths {
+    Lengths::new(|side| input.tokens.get(&side).map_or(0, Vec::len))
 }
 
 /// The identity of a new capture, unique within the process.

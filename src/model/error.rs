@@ -271,6 +271,18 @@ pub enum ModelError {
         /// What to do about it.
         details: String,
     },
+    /// More memory than there is; nothing was computed yet.
+    #[error("this run needs about {} of memory besides the model, but only {} are free", size(*needed), size(*available))]
+    TooLarge {
+        /// Bytes that the run takes at its peak, about.
+        needed: u64,
+        /// Bytes that are free, or that the engine may use.
+        available: u64,
+        /// Positions of the longest sequence.
+        n: usize,
+        /// Positions for which there would be room.
+        fitting: usize,
+    },
     /// An edit that does not fit the model or the input.
     #[error("this change does not fit the model: {0}")]
     Edit(String),
@@ -301,6 +313,13 @@ impl ModelError {
     pub fn details(&self) -> String {
         match self {
             Self::Input { details, .. } => details.clone(),
+            Self::TooLarge { n, fitting: 0, .. } => {
+                format!("Close other programs, or use a smaller model for an input of {n} tokens")
+            }
+            Self::TooLarge { n, fitting, .. } => format!(
+                "Shorten the input of {n} tokens, of which about {fitting} fit, record less of it, or close other \
+                 programs"
+            ),
             Self::NotFinite { .. } => "The weights may be damaged, or too large for 32-bit numbers".to_owned(),
             Self::Engine(_) | Self::Shape(_) => "Please report this with the model's name and the input".to_owned(),
             Self::Edit(_) | Self::Cancelled(_) => String::new(),

@@ -64,7 +64,10 @@ impl Desktop for NativeDesktop {
                     .add_filter("All files", &["*"])
                     .add_filter("Pictures", &["png", "jpg", "jpeg", "webp", "bmp", "gif"])
                     .add_filter("Texts", &["txt", "md"])
-                    .add_filter("Checkpoints and captures", &["safetensors", "bin", "pt", "pth", "json", "npz", "npy"])
+                    .add_filter(
+                        "Checkpoints and captures",
+                        &["safetensors", "bin", "pt", "pth", "json", "gz", "npz", "npy"],
+                    )
                     .pick_files();
                 Box::pin(async { answer.await.map(|files| files.iter().map(|file| file.path().to_owned()).collect()) })
             }

@@ -1,14 +1,11 @@
 //! Capture files among the paths that a user opens: our own, and attention of other programs.
 
 use std::{
-    collections::HashMap,
     fs::File,
     io::{self, BufReader, Read, Seek, SeekFrom},
     path::Path,
     sync::Arc,
 };
-
-use serde_json::Value;
 
 use super::{CaptureFile, EventKind, Failure, JobControl, Progress, Stage, Stop};
 use crate::{
@@ -18,6 +15,7 @@ use crate::{
         file::{self, FileError, Format},
     },
     model,
+    tensor_file::Header,
 };
 
 /// Headers of captures are far smaller.
@@ -32,10 +30,10 @@ pub(super) fn format(path: &Path) -> Option<Format> {
     if !path.is_file() {
         return None;
     }
-    match path.extension().and_then(|extension| Format::of_extension(extension.to_str()?)) {
+    match path.file_name().and_then(|name| Format::of_name(name.to_str()?)) {
         Some(Format::Json) if belongs_to_model(path) => None,
-        Some(format @ (Format::Json | Format::Npy | Format::Npz)) => Some(format),
-        _ => read_header(path).is_ok_and(|header| describes_capture(&header)).then_some(Format::Safetensors),
+        Some(format @ (Format::Json | Format::JsonGz | Format::Npy | Format::Npz)) => Some(format),
+        _ => holds_captures(path).then_some(Format::Safetensors),
     }
 }
 
@@ -45,24 +43,14 @@ fn belongs_to_model(path: &Path) -> bool {
     name == "config.json" || name.ends_with(".index.json")
 }
 
-/// The header of a safetensors file: JSON, behind its length as eight bytes.
-fn read_header(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    let mut length = [0; 8];
-    file.read_exact(&mut length)?;
-    let length = u64::from_le_bytes(length);
-    if length > MAX_HEADER_BYTES {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
-    let mut header = Vec::new();
-    file.take(length).read_to_end(&mut header)?;
-    Ok(header)
-}
-
-fn describes_capture(header: &[u8]) -> bool {
-    let Ok(entries) = serde_json::from_slice::<HashMap<String, Value>>(header) else { return false };
-    let format = entries.get("__metadata__").and_then(|metadata| metadata.get("format")?.as_str());
-    format == Some("attnscope-capture") || entries.keys().any(|name| name.ends_with(".pattern"))
+/// Whether a safetensors file holds captures rather than weights.
+fn holds_captures(path: &Path) -> bool {
+    // Of any length: a capture that was cut short is to be told so as a capture.
+    let read = |mut file| Header::read(&mut file, u64::MAX, MAX_HEADER_BYTES).map_err(io::Error::other);
+    File::open(path).and_then(read).is_ok_and(|header| {
+        let format = header.metadata.get("format").and_then(|format| format.as_str());
+        format == Some("attnscope-capture") || header.tensors.iter().any(|tensor| tensor.name.ends_with(".pattern"))
+    })
 }
 
 /// Reads every capture of a file.

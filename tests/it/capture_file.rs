@@ -5,7 +5,7 @@ use std::{fmt::Write as _, io::Cursor};
 use attnscope::{
     analysis::attention,
     capture::{
-        Capture, CaptureParts, Matrix, StackCapture, Token,
+        Capture, CaptureParts, Computation, Matrix, StackCapture, Token,
         file::{self, FileSite, Format},
     },
     ids::{CaptureId, HeadId, Side, StackKind},
@@ -45,6 +45,7 @@ fn parts(capture: &Capture) -> CaptureParts {
         logits: capture.logits().cloned(),
         prediction: None,
         generated: None,
+        computation: Computation::default(),
         notes: Vec::new(),
     }
 }
@@ -294,7 +295,7 @@ fn lying_headers_are_refused_before_anything_is_allocated() {
     ] {
         refused(&entry(shape, offsets), &["self.0.pattern"]);
     }
-    refused(&entry("[-1,1,1]", "[0,4]"), &["not a capture file"]);
+    refused(&entry("[-1,1,1]", "[0,4]"), &["self.0.pattern", "shape"]);
     let overlapping = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
     refused(&with_header(overlapping, &[0; 4]), &["b", "begin"]);
     let gap = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}"#;

@@ -7,9 +7,9 @@ use std::{
 };
 
 use attnscope::{
-    analysis::{attention, laws},
+    analysis::{attention, laws, stats},
     capture::{
-        Capture, PerHead,
+        Capture, PerHead, RowMass,
         file::{self, Format},
     },
     ids::{CaptureId, HeadId, Side, StackKind},
@@ -38,8 +38,7 @@ fn json(text: &str) -> Result<Capture, String> {
 /// A file that `tests/fixtures/check_docs.py` got from a snippet.
 fn snippet(name: &str) -> Capture {
     let bytes = fs::read(fixture("foreign").join(name)).unwrap();
-    let extension = name.rsplit_once('.').unwrap().1;
-    read(&bytes, Format::of_extension(extension).unwrap()).unwrap()
+    read(&bytes, Format::of_name(name).unwrap()).unwrap()
 }
 
 fn texts(capture: &Capture, side: Side) -> Vec<&str> {
@@ -190,13 +189,117 @@ fn lists_open_with_and_without_batch_object_and_tokens() {
     assert!(capture.tokens(Side::Decoder)[0].special);
 }
 
+/// What BertViz writes into its pages: views with layers, heads and two lists of tokens.
+#[test]
+fn the_data_of_bertviz_pages_opens() {
+    let square = "[[[[1, 0], [0.25, 0.75]]], [[[1, 0], [0, 1]]]]";
+    let all = format!(r#"{{"name": null, "attn": {square}, "left_text": ["a", "b"], "right_text": ["a", "b"]}}"#);
+    let part =
+        r#"{"name": "Sentence A -> Sentence A", "attn": [[[[1]]], [[[1]]]], "left_text": ["a"], "right_text": ["a"]}"#;
+    for page in [
+        format!(r#"{{"attention": [{all}], "default_filter": "0", "root_div_id": "bertviz"}}"#),
+        format!(r#"{{"attention": [{all}, {part}]}}"#),
+    ] {
+        let capture = json(&page).unwrap();
+        assert_eq!(patterns(&capture).len(), 2);
+        assert_eq!(capture.stored_pattern(HeadId::single(0, 0)).unwrap().row(1), Some(&[0.25, 0.75][..]));
+        assert_eq!(texts(&capture, Side::Only), ["a", "b"]);
+        assert!(capture.notes().iter().any(|note| note.contains("not shown")), "{:?}", capture.notes());
+    }
+    let translation = format!(
+        r#"{{"attention": [
+            {{"name": "Encoder", "attn": {square}, "left_text": ["a", "b"], "right_text": ["a", "b"]}},
+            {{"name": "Decoder", "attn": [[[[1]]]], "left_text": ["x"], "right_text": ["x"]}},
+            {{"name": "Cross", "attn": [[[[0.5, 0.5]]]], "left_text": ["x"], "right_text": ["a", "b"]}}]}}"#
+    );
+    let capture = json(&translation).unwrap();
+    assert_eq!(site(&capture, StackKind::Cross, 0, "pattern").shape(), [1, 1, 2]);
+    assert_eq!((texts(&capture, Side::Encoder), texts(&capture, Side::Decoder)), (vec!["a", "b"], vec!["x"]));
+    let damaged = all.replace("0.75", "NaN");
+    refused(json(&format!(r#"{{"attention": [{damaged}]}}"#)), &["attention[0]", "not a number", "[0, 0, 1, 1]"]);
+    refused(json(r#"{"attention": [{"left_text": ["a"]}]}"#), &["attention[0]", "attn"]);
+    let shapeless = all.replace(square, "[[1]]");
+    refused(json(&format!(r#"{{"attention": [{shapeless}]}}"#)), &["attention[0].attn"]);
+}
+
+#[test]
+fn a_single_layer_opens_as_one() {
+    let capture = json("[[[1, 0], [0.25, 0.75]], [[0.5, 0.5], [0, 1]]]").unwrap();
+    assert_eq!(patterns(&capture).iter().map(|it| it.shape()).collect::<Vec<_>>(), [[2, 2, 2]]);
+    assert_eq!(capture.stored_pattern(HeadId::single(0, 1)).unwrap().row(0), Some(&[0.5, 0.5][..]));
+    let capture = read(&npy("'<f4'", "(1, 2, 2)", &f32s(&SQUARE)), Format::Npy).unwrap();
+    assert_eq!(patterns(&capture)[0].as_slice(), SQUARE);
+}
+
+#[test]
+fn packed_lists_open_within_bounds() {
+    let pack = |text: &[u8]| {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        packer.write_all(text).unwrap();
+        packer.finish().unwrap()
+    };
+    let lists = br#"{"attentions": [[[[1.0, 0.0], [0.25, 0.75]]]], "tokens": ["a", "b"]}"#;
+    let capture = read(&pack(lists), Format::of_name("x.JSON.gz").unwrap()).unwrap();
+    assert_eq!(patterns(&capture)[0].as_slice(), SQUARE);
+    assert_eq!(texts(&capture, Side::Only), ["a", "b"]);
+    let packed = pack(lists);
+    for len in 0..packed.len() {
+        assert!(read(&packed[..len], Format::JsonGz).is_err(), "cut to {len}");
+    }
+    let bomb = pack(&vec![b' '; 80 << 20]);
+    refused(read(&bomb, Format::JsonGz), &["unpacks to more", "unpack it first"]);
+    refused(read(lists, Format::JsonGz), &["gzip"]);
+}
+
+/// Rows that are rightly less than 1, declared in one of two ways.
+#[test]
+fn incomplete_rows_are_declared_or_refused() {
+    let file = |metadata: &str, sink: Option<[f32; 2]>| {
+        let sink = sink.map_or(Vec::new(), |sink| f32s(&sink));
+        let entry =
+            if sink.is_empty() { "" } else { r#","self.0.sink":{"dtype":"F32","shape":[1,2],"data_offsets":[16,24]}"# };
+        let header = format!(
+            r#"{{"__metadata__":{metadata},"self.0.pattern":{{"dtype":"F32","shape":[1,2,2],"data_offsets":[0,16]}}{entry}}}"#
+        );
+        let data = [f32s(&[0.6, 0.0, 0.25, 0.75]), sink].concat();
+        read(&[&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data].concat(), Format::Safetensors)
+    };
+    refused(file("{}", None), &["self.0.pattern", "query 0 sums to 0.6", "\"rows\": \"partial\"", ".sink"]);
+    refused(file(r#"{"rows":"full"}"#, None), &["sum to 1"]);
+    refused(file(r#"{"rows":"some"}"#, None), &["rows", "neither full nor partial"]);
+
+    let partial = file(r#"{"rows":"partial"}"#, None).unwrap();
+    assert_eq!(partial.row_mass(StackKind::SelfAttention, 0), RowMass::Partial);
+    assert!(partial.notes().iter().any(|note| note.contains("lack up to 0.40")), "{:?}", partial.notes());
+    assert_eq!(patterns(&partial)[0].as_slice()[0], 0.6, "never renormalised");
+    let stats = stats::stack_stats(&partial, StackKind::SelfAttention)[0][0].unwrap();
+    assert_eq!(stats.rows, RowMass::Partial);
+
+    let sink = file("{}", Some([0.4, 0.0])).unwrap();
+    assert_eq!(sink.row_mass(StackKind::SelfAttention, 0), RowMass::Sink);
+    assert_eq!(sink.sink(HeadId::single(0, 0)), Some(&[0.4, 0.0][..]));
+    assert!(sink.notes().iter().any(|note| note.contains("0.40") && note.contains("sink")), "{:?}", sink.notes());
+    refused(file("{}", Some([0.2, 0.0])), &["self.0.pattern", "sums to 0.8", "with its sink"]);
+    refused(file("{}", Some([1.4, 0.0])), &["self.0.sink", "above 1"]);
+    refused(file("{}", Some([-0.4, 0.0])), &["self.0.sink", "negative"]);
+    // Both come back from a file of our own.
+    for capture in [partial, sink] {
+        let mut bytes = Vec::new();
+        file::write(&[&capture], &file::FileSite::DEFAULT, &mut bytes).unwrap();
+        let again = read(&bytes, Format::Safetensors).unwrap();
+        assert_eq!(again.computation(), capture.computation());
+        assert_eq!(again.sink(HeadId::single(0, 0)), capture.sink(HeadId::single(0, 0)));
+    }
+}
+
 #[test]
 fn hostile_lists_are_refused_by_name() {
     let one = "[[1, 0], [0.5, 0.5]]";
     let layer = |rows: &str| json(&format!("[[{one}], [{rows}]]"));
-    refused(layer("[[1, 0], [NaN, 1]]"), &["attentions[1]", "not a number", "line 1"]);
+    refused(layer("[[1, 0], [NaN, 1]]"), &["attentions[1]", "not a number", "[0, 1, 0]", "line 1"]);
+    refused(layer("[[1, 0], [0.5, NaN]]"), &["attentions[1]", "not a number", "[0, 1, 1]"]);
     refused(layer("[[1, 0], [Infinity, 1]]"), &["attentions[1]", "not a number"]);
-    refused(layer("[[1, 0], [null, 1]]"), &["attentions[1]", "null"]);
+    refused(layer("[[1, 0], [null, 1]]"), &["attentions[1]", "null", "[0, 1, 0]"]);
     refused(layer("[[1, 0], [\"0\", 1]]"), &["attentions[1]", "string"]);
     refused(layer("[[1, 0], [1e300, 0]]"), &["attentions[1]"]);
     refused(layer("[[1, 0], [1e999, 0]]"), &["attentions[1]"]);
@@ -209,7 +312,8 @@ fn hostile_lists_are_refused_by_name() {
     refused(layer("[]"), &["attentions[1]", "[1, 0]"]);
     refused(json("[[[[1, 0], [0, 1"), &["attentions[0]", "cut short"]);
     refused(json("[[[[[[1]]]]]]"), &["attentions[0]", "more levels"]);
-    refused(json("[[[1, 0], [0, 1]]]"), &["attentions[0]", "[2, 2]", "heads, queries and keys"]);
+    refused(json("[[1, 0], [0, 1]]"), &["attentions[0]", "[2]", "heads, queries and keys"]);
+    refused(json("[[[1, 0], [0, 1]], [[1]]]"), &["attentions[1]", "[1, 1]", "[2, 2]"]);
     refused(json("[[[[[1]]], [[[1]]]]]"), &["attentions[0]", "batch of 2"]);
     refused(json("[[[[1, 0]]]]"), &["attentions[0]", "not square"]);
     refused(json("[[[[]]]]"), &["attentions[0]", "empty"]);

@@ -6,7 +6,7 @@ use attnscope::{
         edges::{self, EdgeFilter},
         stats,
     },
-    capture::{Capture, CaptureParts, Matrix, StackCapture},
+    capture::{Capture, CaptureParts, Computation, Matrix, StackCapture},
     ids::{HeadId, Side, StackKind},
 };
 
@@ -56,6 +56,7 @@ fn with_stacks(capture: &Capture, stacks: Vec<StackCapture>) -> Capture {
         logits: None,
         prediction: None,
         generated: None,
+        computation: Computation::default(),
         notes: Vec::new(),
     })
     .unwrap()

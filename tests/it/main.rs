@@ -31,6 +31,8 @@ mod hub;
 mod kernels;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
 mod laws;
+/// Memory of a run: the estimate against what a process takes, and what is refused.
+mod memory;
 /// Final outputs against candle-transformers.
 mod oracle;
 /// Every recorded site against PyTorch, and the laws between the sites.
@@ -43,6 +45,8 @@ mod piece_models;
 /// Pictures to pixel values: the reference's numbers, and hostile files.
 mod preprocessing;
 mod projection;
+/// What captures say about how they were made, and what recomputing makes of it, in files too.
+mod provenance;
 /// What is left out, merged, aggregated and subtracted, against its definition.
 mod reading;
 /// Figures and their numbers from the command line.
@@ -62,6 +66,8 @@ mod views;
 /// Vision models: grids, names, prefix tokens, two towers, refusals.
 mod vision;
 mod vocabularies;
+/// Every operation in every way to compute it, against double precision.
+mod ways;
 /// Containers, prefixes, quantised and hostile weights, and memory.
 mod weights;
 /// The background thread: newest wins, cancelling, panics, shutting down.

@@ -72,6 +72,7 @@ pub fn capture(id: u64, labels: &[&str], causal: bool) -> Capture {
         logits: None,
         prediction: None,
         generated: None,
+        computation: attnscope::capture::Computation::default(),
         notes: Vec::new(),
     })
     .unwrap()

@@ -1,7 +1,7 @@
 //! The session as a state machine: commands and events in, effects and state out.
 
 use attnscope::{
-    capture::{Capture, LayerCapture},
+    capture::{Capture, Computation, LayerCapture},
     ids::{HeadId, Side, StackKind},
     session::{
         Command, Focus, HeadSet, HeadStep, PendingSelection, QueryStep, Settings, ViewKind, ViewOptions,
@@ -409,6 +409,7 @@ fn a_file_that_begins_later_opens_where_its_attention_begins() {
         logits: None,
         prediction: None,
         generated: None,
+        computation: Computation::default(),
         notes: vec!["once".to_owned()],
     };
     for layer in &mut parts.stacks[0].layers[..N_LAYERS - 1] {

@@ -188,3 +188,78 @@ fn the_bundled_model_has_a_tokenizer() {
     assert!(encoder.encode(&text("Once upon a time"), 64).unwrap().ids.len() >= 4);
     assert!(bundled::model("demo:none").is_none());
 }
+
+/// The encoder of a tokenizer.json, or why there is none; both are sentences.
+fn of_json(json: &str) -> Result<TextEncoder, InputError> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("tokenizer.json"), json).unwrap();
+    TextEncoder::from_files(&ModelFiles::folder(folder.path()))
+}
+
+/// What opening a damaged file, or using it, says; `None` when it works all the same.
+fn complaint(json: &str) -> Option<String> {
+    let used = of_json(json).and_then(|encoder| {
+        let encoded = encoder.encode(&text("The cat, 7 times."), 64)?;
+        let pair = TextInput { text_b: Some("why".to_owned()), ..text("The cat") };
+        encoder.encode(&pair, 64)?;
+        encoder.decode(&encoded.ids)?;
+        encoder.target_tokens(&[0, 1, u32::MAX]);
+        Ok(())
+    });
+    let error = used.err()?;
+    let message = error.to_string();
+    assert!(!message.contains('\n') || message.len() < 2000, "{message}");
+    Some(message)
+}
+
+/// Files on which the tokenizers library panics when it reads them, or only when it uses them.
+#[test]
+fn damaged_tokenizers_are_refused_in_words() {
+    let good: Value =
+        serde_json::from_str(&fs::read_to_string(fixture("bert").join("tokenizer.json")).unwrap()).unwrap();
+    let with = |part: &str, value: Value| {
+        let mut json = good.clone();
+        json[part] = value;
+        complaint(&json.to_string())
+    };
+    assert_eq!(complaint(&good.to_string()), None);
+    let no_decoder = complaint(&good.to_string().replacen("\"decoder\":{", "\"decoder\":{]", 1)).unwrap();
+    assert!(no_decoder.contains("tokenizer.json") && no_decoder.contains("damaged"), "{no_decoder}");
+    let second = serde_json::json!({ "Sequence": { "id": "B", "type_id": 0 } });
+    let template = serde_json::json!({
+        "type": "TemplateProcessing", "single": [second], "pair": [second], "special_tokens": {}
+    });
+    let no_second = with("post_processor", template).unwrap();
+    assert!(no_second.contains("damaged"), "{no_second}");
+}
+
+/// No mutation of a file gets past the guard; the process would be gone.
+#[test]
+fn mutated_tokenizers_never_panic() {
+    let mut random = crate::support::synthetic::Random(3);
+    let mut pick = |n: usize| (random.next() % n as u64) as usize;
+    let mut n_refused = 0;
+    for name in ["bert", "gpt2"] {
+        let good = fs::read_to_string(fixture(name).join("tokenizer.json")).unwrap();
+        let json: Value = serde_json::from_str(&good).unwrap();
+        // The vocabulary is most of the file, and the least of its structure.
+        let mut small = json.clone();
+        small["model"] = Value::Null;
+        let small = small.to_string();
+        for _ in 0..120 {
+            let mut bytes = small.clone().into_bytes();
+            for _ in 0..=pick(3) {
+                let at = pick(bytes.len());
+                match pick(3) {
+                    0 => bytes[at] ^= 1 << pick(8),
+                    1 => drop(bytes.remove(at)),
+                    _ => bytes.insert(at, b"0,]}\"{[:"[pick(8)]),
+                }
+            }
+            let mutated =
+                String::from_utf8_lossy(&bytes).replace("\"model\":null", &format!("\"model\":{}", json["model"]));
+            n_refused += usize::from(complaint(&mutated).is_some());
+        }
+    }
+    assert!(n_refused > 20, "{n_refused}");
+}

@@ -332,6 +332,19 @@ fn failure(kind: EventKind) -> Failure {
 }
 
 #[test]
+fn a_run_without_room_fails_in_words_and_the_next_one_works() {
+    let engine = model::Engine::cpu(Some(1)).unwrap().with_run_memory(60_000);
+    let mut session = Session::with(ModelEngine::with_engine(engine));
+    assert!(matches!(session.load("bert"), EventKind::Loaded(_)));
+    let refused = failure(session.ask(run_on(ModelId(1), Input::Ids(vec![7; 48]))).0);
+    for words in ["of memory besides the model", "0.1 MB are free"] {
+        assert!(refused.summary.contains(words), "{refused:?}");
+    }
+    assert!(refused.details.contains("tokens") && refused.details.contains("fit"), "{refused:?}");
+    assert_eq!(session.capture("Time flies").model().family, "bert");
+}
+
+#[test]
 fn a_model_that_fits_only_alone_takes_the_place_of_the_current_one() {
     // Too little for gpt2-bare beside anything, enough for bert.
     let engine = model::Engine::cpu(Some(1)).unwrap().with_memory_limit(165_000);

@@ -8,14 +8,16 @@ use std::{
 
 use super::{
     FileError,
-    content::{GeneratedEntry, ImageEntry, InputEntry, TokensEntry},
     entry::Entry,
-    metadata::{self, ModelEntry, StackEntry, default_scale},
+    metadata::{
+        self, GeneratedEntry, ImageEntry, InputEntry, ModelEntry, PredictionEntry, StackEntry, TokensEntry,
+        default_scale,
+    },
     place::{Place, Site},
     record,
 };
 use crate::{
-    capture::{Capture, CaptureParts, InputInfo, Matrix, Token},
+    capture::{AppliedEdit, Capture, CaptureParts, Computation, Edit, InputInfo, Matrix, Site as SiteOfRun, Token},
     ids::{CaptureId, Side, StackKind},
     spec::{ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
@@ -27,6 +29,8 @@ pub(super) struct Described {
     pub(super) input: Option<InputEntry>,
     pub(super) image: Option<ImageEntry>,
     pub(super) generated: Option<GeneratedEntry>,
+    pub(super) prediction: Option<PredictionEntry>,
+    pub(super) computation: Computation,
 }
 
 /// The tensors of one input.
@@ -76,7 +80,8 @@ impl Input {
         }
         let mut stacks = self.stack_specs(model)?;
         self.check_shapes(&stacks)?;
-        let image = match described.image {
+        check_edits(&described.computation, &tokens)?;
+        let mut image = match described.image {
             Some(image) => {
                 let side = [Side::Vision, Side::Encoder, Side::Only].into_iter().find_map(|side| tokens.get(&side));
                 Some(image.info(side.map_or(0, Vec::len))?)
@@ -84,12 +89,16 @@ impl Input {
             None => None,
         };
         let generated = described.generated.map(|generated| generated.generated(&tokens)).transpose()?;
+        let prediction = described.prediction.map(|prediction| prediction.prediction(&tokens)).transpose()?;
         let d_model = model.d_model.unwrap_or_else(|| self.d_model(&stacks));
         let n_longest = tokens.values().map(Vec::len).max().unwrap_or(0);
         if self.n_ignored > 0 {
             notes.push(format!("{} tensors are of kinds that are not shown", self.n_ignored));
         }
-        let recorded = record::read(self.tensors, source, &stacks, &mut notes)?;
+        let recorded = record::read(self.tensors, source, &stacks, &described.computation, &mut notes)?;
+        if let (Some(image), Some(picture)) = (&mut image, recorded.picture.clone()) {
+            image.source = Some(Arc::new(picture));
+        }
         for stack in &mut stacks {
             // Only a stack that nobody described is judged by its looks.
             if model.stacks.iter().all(|entry| entry.kind() != stack.kind) {
@@ -127,8 +136,9 @@ impl Input {
             stacks: recorded.stacks,
             image,
             logits: recorded.logits,
-            prediction: None,
+            prediction,
             generated,
+            computation: described.computation,
             notes,
         };
         Capture::new(parts).map_err(|error| FileError::NotACapture(error.to_string()))
@@ -245,11 +255,16 @@ fn sides(place: Place, entry: &Entry) -> Result<Vec<(Side, usize)>, FileError> {
             let fits = matches!(entry.shape.len(), 1 | 2);
             (if fits { entry.shape.len() } else { 2 }, Vec::new())
         }
+        Place::Picture => (3, Vec::new()),
         Place::ResidFinal(stack) => (2, vec![(stack.query_side(), 0)]),
         Place::Site { stack, site, .. } => match site {
             Site::Q | Site::Z => (3, vec![(stack.query_side(), 1)]),
             Site::K | Site::V => (3, vec![(stack.key_side(), 1)]),
             Site::Scores | Site::Pattern => (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)]),
+            // One row stands for every query.
+            Site::Bias if entry.shape.get(1) == Some(&1) => (3, vec![(stack.key_side(), 2)]),
+            Site::Bias => (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)]),
+            Site::Sink => (2, vec![(stack.query_side(), 1)]),
             Site::ResidPre => (2, vec![(stack.query_side(), 0)]),
         },
     };
@@ -263,6 +278,35 @@ fn sides(place: Place, entry: &Entry) -> Result<Vec<(Side, usize)>, FileError> {
     Ok(sides)
 }
 
+/// Rows that a run was given belong to the positions there are.
+fn check_edits(computation: &Computation, tokens: &BTreeMap<Side, Vec<Token>>) -> Result<(), FileError> {
+    let len = |side: Side| tokens.get(&side).map_or(0, Vec::len);
+    for edit in &computation.edits {
+        let fits = match edit {
+            AppliedEdit::Known(Edit::SetPattern { stack, pattern, .. }) => {
+                pattern.shape() == [len(stack.query_side()), len(stack.key_side())]
+            }
+            AppliedEdit::Known(Edit::Patch {
+                site: SiteOfRun::Scores | SiteOfRun::Pattern,
+                stack,
+                positions,
+                value,
+                ..
+            }) => {
+                value.n_cols() == len(stack.key_side())
+                    && positions.iter().all(|position| *position < len(stack.query_side()))
+            }
+            AppliedEdit::Known(Edit::HideToken { side, position }) => *position < len(*side),
+            AppliedEdit::Known(_) | AppliedEdit::Foreign(_) => true,
+        };
+        if !fits {
+            let problem = format!("“{edit}” does not fit the tokens");
+            return Err(FileError::Metadata { entry: "edits", problem });
+        }
+    }
+    Ok(())
+}
+
 /// What the tensors of a layer say about its shape.
 #[derive(Clone, Copy, Default)]
 struct Guess {
@@ -273,8 +317,10 @@ struct Guess {
 
 impl Guess {
     fn learn(&mut self, site: Site, shape: &[usize]) {
-        let &[n_heads, _, width] = shape else { return };
+        let (&[n_heads, _, _] | &[n_heads, _]) = shape else { return };
+        let width = shape.get(2).copied().unwrap_or(0);
         match site {
+            Site::ResidPre => return,
             Site::K | Site::V => self.n_kv_heads = self.n_kv_heads.or(Some(n_heads)),
             _ => self.n_heads = self.n_heads.or(Some(n_heads)),
         }

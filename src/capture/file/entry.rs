@@ -24,6 +24,8 @@ pub(super) struct Entry {
 pub(super) enum Stored {
     /// In the file, as little-endian `f32`, so many bytes from its start.
     File(u64),
+    /// In the file, as bytes: a picture.
+    Bytes(u64),
     /// Already read, by a format whose values cannot be sought.
     Memory(Arc<[f32]>),
 }
@@ -40,6 +42,7 @@ impl Entry {
         let offset = match &self.values {
             Stored::File(offset) => *offset,
             Stored::Memory(values) => return Ok(Arc::clone(values)),
+            Stored::Bytes(_) => return Err(FileError::tensor(&self.name, "holds bytes where numbers belong")),
         };
         source.seek(SeekFrom::Start(offset))?;
         let mut values = Vec::new();
@@ -55,5 +58,20 @@ impl Entry {
             left -= chunk.len();
         }
         Ok(values.into())
+    }
+
+    /// The values of a picture.
+    pub(super) fn read_bytes(&self, source: &mut (impl Read + Seek)) -> Result<Vec<u8>, FileError> {
+        let Stored::Bytes(offset) = self.values else {
+            return Err(FileError::tensor(&self.name, "holds numbers where bytes belong"));
+        };
+        source.seek(SeekFrom::Start(offset))?;
+        let mut bytes = Vec::new();
+        // No more than the file has: the header's sizes were checked against its length.
+        source.take(self.n_values as u64).read_to_end(&mut bytes)?;
+        if bytes.len() == self.n_values {
+            return Ok(bytes);
+        }
+        Err(FileError::tensor(&self.name, "is cut short"))
     }
 }

@@ -7,9 +7,8 @@ use std::io;
 use super::{
     FileError,
     assemble::{Described, Input},
-    content::{TokenEntry, TokensEntry},
     entry::{Entry, Stored},
-    metadata::ModelEntry,
+    metadata::{ModelEntry, TokenEntry, TokensEntry},
     place::{Place, Site},
 };
 use crate::{

@@ -1,16 +1,18 @@
 //! Attention as nested lists in JSON: `[a.tolist() for a in outputs.attentions]`, alone or in an object
-//! with tokens, as BertViz takes it.
+//! with tokens, as BertViz takes it; and the data that BertViz writes into its pages, see `bertviz`.
 //!
 //! The text is parsed as it is read, straight into flat `f32` values, so memory stays near the file's size.
 
-use std::io::{BufRead, Seek};
+use std::io::Read;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 
 use super::{
     FileError,
+    bertviz::{self, Record},
     foreign::{self, Found},
+    lists::{Layer, List, Tokens, Values},
     metadata::MAX_LAYERS,
 };
 use crate::{
@@ -18,12 +20,9 @@ use crate::{
     ids::{CaptureId, Side, StackKind},
 };
 
-/// Batch, heads, queries, keys.
-const MAX_DEPTH: usize = 4;
-
 /// Reads the one capture of a JSON file; see [`super::read`].
 pub(super) fn read(
-    source: &mut (impl BufRead + Seek),
+    source: &mut impl Read,
     fallback_name: &str,
     new_id: &mut dyn FnMut() -> CaptureId,
 ) -> Result<Vec<Capture>, FileError> {
@@ -34,7 +33,11 @@ pub(super) fn read(
         return Err(reading.problem(&error));
     }
     let mut found = Found::default();
-    for Layer { stack, idx, name, shape, values } in reading.layers {
+    let (records, tokens) = bertviz::choose(reading.records);
+    reading.n_ignored += records.n_ignored;
+    reading.layers.extend(records.layers);
+    reading.tokens.extend(tokens);
+    for Layer { stack, idx, name, shape, values } in single_layers_joined(reading.layers)? {
         found.add_layer(stack, idx, name, &shape, values)?;
     }
     for (side, tokens) in reading.tokens {
@@ -49,27 +52,51 @@ pub(super) fn read(
 struct Reading {
     layers: Vec<Layer>,
     tokens: Vec<(Side, Vec<String>)>,
+    /// What BertViz wrote.
+    records: Vec<Record>,
     n_ignored: usize,
     /// What is being parsed, as `attentions[3]`; empty between the entries.
     at: String,
+    /// Where in its lists the parser was when it gave up.
+    place: Vec<usize>,
 }
 
-struct Layer {
-    stack: StackKind,
-    idx: usize,
-    name: String,
-    shape: Vec<usize>,
-    values: Vec<f32>,
+/// Where the lists of a stack have two axes each, they are the heads of its only layer.
+fn single_layers_joined(layers: Vec<Layer>) -> Result<Vec<Layer>, FileError> {
+    let mut joined: Vec<Layer> = Vec::with_capacity(layers.len());
+    for layer in layers {
+        match joined.last_mut().filter(|last| last.stack == layer.stack && last.shape.len() == 3) {
+            Some(last) if layer.shape.len() == 2 && last.name.ends_with(ALONE) => {
+                if last.shape[1..] != layer.shape {
+                    let problem = format!("has the shape {:?} beside heads of {:?}", layer.shape, &last.shape[1..]);
+                    return Err(FileError::tensor(&layer.name, problem));
+                }
+                last.shape[0] += 1;
+                last.values.extend(layer.values);
+            }
+            _ if layer.shape.len() == 2 && layer.idx == 0 => {
+                let shape = [&[1], &layer.shape[..]].concat();
+                let name = layer.name.trim_end_matches("[0]").to_owned() + ALONE;
+                joined.push(Layer { shape, name, ..layer });
+            }
+            _ => joined.push(layer),
+        }
+    }
+    Ok(joined)
 }
+
+/// How the only layer of a stack is told from one among several.
+const ALONE: &str = " (one layer)";
 
 impl Reading {
     /// What the parser complained about, in words and with a name.
     fn problem(&self, error: &serde_json::Error) -> FileError {
+        let place = if self.place.is_empty() { String::new() } else { format!(" at {:?}", self.place) };
         let what = match error.classify() {
             Category::Io => return FileError::Io(std::io::Error::other(error.to_string())),
             Category::Eof => "is cut short".to_owned(),
-            Category::Syntax => format!("holds something that is not a number ({error})"),
-            Category::Data => format!("cannot be used: {error}"),
+            Category::Syntax => format!("holds something that is not a number{place} ({error})"),
+            Category::Data => format!("cannot be used{place}: {error}"),
         };
         match self.at.as_str() {
             "" => FileError::NotACapture(format!("its JSON is broken ({error})")),
@@ -152,48 +179,39 @@ impl<'de> Visitor<'de> for Stack<'_> {
         for idx in 0.. {
             let name = format!("{}[{idx}]", self.name);
             self.reading.at.clone_from(&name);
-            let mut values = Values::default();
-            if list.next_element_seed(List { values: &mut values, depth: 0 })?.is_none() {
-                break;
+            let mut element = Element { values: Values::default(), record: None };
+            match list.next_element_seed(&mut element) {
+                Ok(None) => break,
+                Ok(Some(())) => {}
+                Err(error) => {
+                    self.reading.place = element.values.at;
+                    return Err(error);
+                }
             }
             if idx >= MAX_LAYERS {
                 return Err(A::Error::custom("there are more layers than any model has"));
             }
-            let shape = values.shape.into_iter().map(|n| n.unwrap_or(0)).collect();
-            self.reading.layers.push(Layer { stack: self.kind, idx, name, shape, values: values.flat });
+            if let Some(mut record) = element.record {
+                record.name = name;
+                self.reading.records.push(record);
+                continue;
+            }
+            let Values { flat, .. } = element.values;
+            let shape = element.values.shape.into_iter().map(|n| n.unwrap_or(0)).collect();
+            self.reading.layers.push(Layer { stack: self.kind, idx, name, shape, values: flat });
         }
         self.reading.at.clear();
         Ok(())
     }
 }
 
-/// The numbers of one layer, and the shape that its lists have had so far.
-#[derive(Default)]
-struct Values {
-    flat: Vec<f32>,
-    /// The length of the lists at each depth, once one has ended.
-    shape: Vec<Option<usize>>,
-    /// The depth at which numbers stand.
-    rank: Option<usize>,
+/// What stands in the list of a stack: a layer, or an object of BertViz with several.
+struct Element {
+    values: Values,
+    record: Option<Record>,
 }
 
-/// A list inside a layer, or a number of one.
-struct List<'a> {
-    values: &'a mut Values,
-    depth: usize,
-}
-
-impl List<'_> {
-    fn push<E: Error>(self, value: f64) -> Result<(), E> {
-        if *self.values.rank.get_or_insert(self.depth) != self.depth {
-            return Err(E::custom("numbers and lists are mixed"));
-        }
-        self.values.flat.push(value as f32);
-        Ok(())
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for List<'_> {
+impl<'de> DeserializeSeed<'de> for &mut Element {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -201,79 +219,19 @@ impl<'de> DeserializeSeed<'de> for List<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for List<'_> {
+impl<'de> Visitor<'de> for &mut Element {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("numbers in lists")
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        self.push(value)
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<(), A::Error> {
+        List { values: &mut self.values, depth: 0 }.visit_seq(list)
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
-        self.push(value as f64)
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
-        self.push(value as f64)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let Self { values, depth } = self;
-        if depth >= MAX_DEPTH {
-            return Err(A::Error::custom("there are more levels than batch, heads, queries and keys"));
-        }
-        if values.rank.is_some_and(|rank| depth >= rank) {
-            return Err(A::Error::custom("numbers and lists are mixed"));
-        }
-        let mut n = 0;
-        while list.next_element_seed(List { values: &mut *values, depth: depth + 1 })?.is_some() {
-            n += 1;
-        }
-        if values.shape.len() <= depth {
-            values.shape.resize(depth + 1, None);
-        }
-        match values.shape[depth].replace(n) {
-            Some(known) if known != n => Err(A::Error::custom(format!("a list of {n} stands beside lists of {known}"))),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// A list of strings, maybe inside a batch of one.
-struct Tokens<'a>(&'a mut Vec<String>);
-
-impl<'de> DeserializeSeed<'de> for Tokens<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Tokens<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a list of strings")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
-        self.0.push(text.to_owned());
-        if self.0.len() > foreign::MAX_TOKENS {
-            return Err(E::custom("they are more than any pattern has"));
-        }
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element_seed(Tokens(&mut *self.0))?.is_some() {}
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+        self.record = Some(bertviz::read(map, &mut self.values)?);
         Ok(())
     }
 }

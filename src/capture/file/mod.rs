@@ -5,16 +5,19 @@
 //! NumPy arrays are read, too. Files of other programs are welcome as long as they have attention; what
 //! they declare is believed only after it was checked, and nothing is allocated before that.
 //!
-//! - `header`, `read`: safetensors; `json`, `npy`, `npz`, with what they share in `foreign`;
+//! - `header`, `read`: safetensors; `json` (with `lists`, `bertviz` and `gzip`), `npy`, `npz`, with what they share in
+//!   `foreign`;
 //! - `place`, `entry`, `metadata`, `content`: names, tensors and descriptions, whatever they came from;
 //! - `assemble`, `record`, `values`: the checks, and the capture.
 
 mod assemble;
-mod content;
+mod bertviz;
 mod entry;
 mod foreign;
+mod gzip;
 mod header;
 mod json;
+mod lists;
 mod metadata;
 mod npy;
 mod npz;
@@ -26,7 +29,7 @@ mod write;
 
 use std::io::{self, BufRead, Seek};
 
-use crate::{capture::Capture, ids::CaptureId};
+use crate::{capture::Capture, ids::CaptureId, tensor_file};
 
 pub use write::write;
 
@@ -37,6 +40,8 @@ pub enum Format {
     Safetensors,
     /// Nested lists: layers, maybe a batch of one, heads, queries, keys.
     Json,
+    /// The same, packed by gzip.
+    JsonGz,
     /// One NumPy array with the same axes.
     Npy,
     /// Several NumPy arrays in one file.
@@ -44,9 +49,13 @@ pub enum Format {
 }
 
 impl Format {
-    /// Judges by a file name's extension.
-    pub fn of_extension(extension: &str) -> Option<Self> {
-        match extension.to_ascii_lowercase().as_str() {
+    /// Judges by a file's name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        if name.ends_with(".json.gz") {
+            return Some(Self::JsonGz);
+        }
+        match name.rsplit_once('.')?.1 {
             "safetensors" => Some(Self::Safetensors),
             "json" => Some(Self::Json),
             "npy" => Some(Self::Npy),
@@ -72,6 +81,7 @@ pub fn read(
     match format {
         Format::Safetensors => read::read(source, fallback_name, new_id),
         Format::Json => json::read(source, fallback_name, new_id),
+        Format::JsonGz => json::read(&mut gzip::unpacked(source)?, fallback_name, new_id),
         Format::Npy => npy::read(source, fallback_name, new_id),
         Format::Npz => npz::read(source, fallback_name, new_id),
     }
@@ -161,12 +171,6 @@ pub enum FileError {
 
 impl FileError {
     fn tensor(name: &str, problem: impl Into<String>) -> Self {
-        /// Enough to recognise a name, too little to fill the window.
-        const MAX_NAME: usize = 80;
-        let mut shown: String = name.escape_debug().take(MAX_NAME).collect();
-        if shown.len() < name.len() && name.chars().count() > MAX_NAME {
-            shown.push('…');
-        }
-        Self::Tensor { name: shown, problem: problem.into() }
+        Self::Tensor { name: tensor_file::shown(name), problem: problem.into() }
     }
 }

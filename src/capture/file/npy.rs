@@ -113,13 +113,18 @@ impl Array {
         Err(FileError::tensor(&self.name, problem))
     }
 
-    /// Reads `[layer, head, query, key]`, maybe with a batch of one after the layers.
+    /// Reads `[layer, head, query, key]`, maybe with a batch of one after the layers, or a single layer.
     pub(super) fn read_stack(
         &self,
         source: &mut impl Read,
         stack: StackKind,
         found: &mut Found,
     ) -> Result<(), FileError> {
+        if let [_, _, _] = self.shape[..] {
+            // A single layer, saved alone.
+            foreign::layer_shape(&self.name, &self.shape)?;
+            return found.add_layer(stack, 0, self.name.clone(), &self.shape, self.read_all(source)?);
+        }
         let Some((&n_layers, layer)) = self.shape.split_first().filter(|(_, layer)| matches!(layer.len(), 3 | 4))
         else {
             let axes = self.shape.len();

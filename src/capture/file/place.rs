@@ -9,7 +9,11 @@ pub(super) enum Place {
     Site { stack: StackKind, layer: usize, site: Site },
     ResidFinal(StackKind),
     Logits,
+    Picture,
 }
+
+/// The name of the picture that a vision model saw.
+pub(super) const PICTURE: &str = "picture";
 
 /// What was recorded in a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,17 +25,17 @@ pub(super) enum Site {
     Pattern,
     Z,
     ResidPre,
+    Bias,
+    Sink,
 }
 
 /// Which input a name belongs to, and what it is there; `None` for names that mean nothing to us.
 pub(super) fn place(name: &str) -> (Option<usize>, Option<Place>) {
-    let numbered = name.strip_prefix("input").and_then(|rest| rest.split_once('/'));
-    let (input, name) = match numbered.map(|(number, rest)| (number.parse().ok(), rest)) {
-        Some((Some(number), rest)) => (Some(number), rest),
-        _ => (None, name),
-    };
-    if name == "logits" {
-        return (input, Some(Place::Logits));
+    let (input, name) = numbered(name);
+    match name {
+        "logits" => return (input, Some(Place::Logits)),
+        PICTURE => return (input, Some(Place::Picture)),
+        _ => {}
     }
     let parts: Vec<&str> = name.splitn(4, '.').collect();
     let place = match parts[..] {
@@ -45,6 +49,8 @@ pub(super) fn place(name: &str) -> (Option<usize>, Option<Place>) {
                 "pattern" => Site::Pattern,
                 "z" => Site::Z,
                 "resid_pre" => Site::ResidPre,
+                "bias" => Site::Bias,
+                "sink" => Site::Sink,
                 _ => return None,
             };
             Some(Place::Site { stack, layer: layer.parse().ok()?, site })
@@ -52,6 +58,20 @@ pub(super) fn place(name: &str) -> (Option<usize>, Option<Place>) {
         _ => None,
     };
     (input, place)
+}
+
+/// The number of the input that a name belongs to, if it has one, and the rest.
+fn numbered(name: &str) -> (Option<usize>, &str) {
+    let numbered = name.strip_prefix("input").and_then(|rest| rest.split_once('/'));
+    match numbered.map(|(number, rest)| (number.parse().ok(), rest)) {
+        Some((Some(number), rest)) => (Some(number), rest),
+        _ => (None, name),
+    }
+}
+
+/// Whether a name is that of a picture.
+pub(super) fn is_picture(name: &str) -> bool {
+    numbered(name).1 == PICTURE
 }
 
 /// A name is shown and may become part of a file name elsewhere: nothing that leads out of a folder.

@@ -8,12 +8,14 @@ use std::{
 use super::{
     FileError,
     assemble::{Described, Input},
-    content::InputEntry,
     header,
-    metadata::{self, ModelEntry},
+    metadata::{self, InputEntry, ModelEntry},
     place::place,
 };
-use crate::{capture::Capture, ids::CaptureId};
+use crate::{
+    capture::{Capture, Computation, Normalizer},
+    ids::CaptureId,
+};
 
 /// Reads every capture of a file; see [`super::read`].
 pub(super) fn read(
@@ -50,8 +52,33 @@ pub(super) fn read(
             input: text("input").map(|t| metadata::parse::<InputEntry>("input", t)).transpose()?,
             image: text("image").map(|t| metadata::parse("image", t)).transpose()?,
             generated: text("generated").map(|t| metadata::parse("generated", t)).transpose()?,
+            prediction: text("prediction").map(|t| metadata::parse("prediction", t)).transpose()?,
+            computation: computation(&text)?,
         };
         captures.push(input.capture(source, &model, described, fallback_name, new_id())?);
     }
     Ok(captures)
+}
+
+/// How the patterns came about, as far as the file says.
+fn computation<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<Computation, FileError> {
+    let edits: Vec<serde_json::Value> =
+        text("edits").map_or_else(|| Ok(Vec::new()), |edits| metadata::parse("edits", edits))?;
+    let normalizer = text("normalizer").map_or(Ok(Normalizer::Softmax), |name| {
+        // Plain, or as JSON like the other entries.
+        let name = name.trim_matches('"');
+        Normalizer::from_name(name).ok_or_else(|| FileError::Metadata {
+            entry: "normalizer",
+            problem: format!("{:?} is not softmax, sparsemax or entmax:α", name.chars().take(40).collect::<String>()),
+        })
+    })?;
+    let partial_rows = match text("rows").map(|rows| rows.trim_matches('"')) {
+        None | Some(metadata::FULL) => false,
+        Some(metadata::PARTIAL) => true,
+        Some(other) => {
+            let problem = format!("{:?} is neither full nor partial", other.chars().take(40).collect::<String>());
+            return Err(FileError::Metadata { entry: "rows", problem });
+        }
+    };
+    Ok(Computation { edits: edits.iter().map(metadata::edit_from_json).collect(), normalizer, partial_rows })
 }

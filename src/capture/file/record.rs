@@ -6,10 +6,12 @@ use super::{
     FileError,
     entry::Entry,
     place::{Place, Site},
-    values,
+    values::{self, RowNotes, Rows},
 };
 use crate::{
-    capture::{LayerCapture, Matrix, PerHead, StackCapture},
+    capture::{
+        AppliedEdit, Computation, Edit, LayerCapture, Matrix, PerHead, RgbaBuffer, Site as SiteOfRun, StackCapture,
+    },
     ids::StackKind,
     spec::StackSpec,
 };
@@ -18,15 +20,18 @@ use crate::{
 pub(super) struct Recorded {
     pub(super) stacks: Vec<StackCapture>,
     pub(super) logits: Option<Matrix>,
-    /// The pattern whose rows miss a sum of 1 by most, and by how much; only when it is worth a note.
-    worst: Option<(f64, String)>,
+    pub(super) picture: Option<RgbaBuffer>,
+    /// The tensors in whose rows the most deviates or is missing, if it is worth a note.
+    deviating: Option<(f64, String)>,
+    missing: Option<(f64, String)>,
 }
 
 /// Reads the values of `tensors`, whose shapes were checked against `specs`.
 pub(super) fn read(
-    tensors: Vec<(Place, Entry)>,
+    mut tensors: Vec<(Place, Entry)>,
     source: &mut (impl Read + Seek),
     specs: &[StackSpec],
+    computation: &Computation,
     notes: &mut Vec<String>,
 ) -> Result<Recorded, FileError> {
     let empty = |spec: &StackSpec| StackCapture {
@@ -34,19 +39,36 @@ pub(super) fn read(
         layers: vec![LayerCapture::default(); spec.layers.len()],
         resid_final: None,
     };
-    let mut recorded = Recorded { stacks: specs.iter().map(empty).collect(), logits: None, worst: None };
+    let stacks = specs.iter().map(empty).collect();
+    let mut recorded = Recorded { stacks, logits: None, picture: None, deviating: None, missing: None };
+    // Rows are only whole with their sinks.
+    tensors.sort_by_key(|(place, _)| !matches!(place, Place::Site { site: Site::Sink, .. }));
     for (place, entry) in tensors {
-        recorded.take(place, &entry, source)?;
+        recorded.take(place, &entry, computation, source)?;
     }
-    if let Some((deviation, name)) = &recorded.worst {
+    if let Some((deviation, name)) = &recorded.deviating {
         notes.push(format!("Rows of {name} miss a sum of 1 by up to {deviation:.4}"));
+    }
+    if let Some((missing, name)) = &recorded.missing {
+        notes.push(format!("Rows are incomplete, as the file says: those of {name} lack up to {missing:.2} of 1"));
+    }
+    let sinks = || recorded.stacks.iter().flat_map(|stack| &stack.layers).filter_map(|layer| layer.sink.as_ref());
+    if let Some(most) = sinks().flat_map(Matrix::as_slice).copied().reduce(f32::max) {
+        notes.push(format!("Up to {most:.2} of a row went to a learned sink, which is no token"));
     }
     Ok(recorded)
 }
 
 impl Recorded {
-    fn take(&mut self, place: Place, entry: &Entry, source: &mut (impl Read + Seek)) -> Result<(), FileError> {
+    fn take(
+        &mut self,
+        place: Place,
+        entry: &Entry,
+        computation: &Computation,
+        source: &mut (impl Read + Seek),
+    ) -> Result<(), FileError> {
         match place {
+            Place::Picture => self.picture = Some(picture(entry, source)?),
             Place::Logits => {
                 let shape = if let [n_classes] = entry.shape[..] { [1, n_classes] } else { entry.shape_of()? };
                 self.logits = Some(matrix(entry, shape, source)?);
@@ -63,8 +85,29 @@ impl Recorded {
                     layer.resid_pre = Some(data);
                 }
             }
+            Place::Site { stack, layer, site: Site::Sink } => {
+                let data = matrix(entry, entry.shape_of()?, source)?;
+                values::check_sink(entry, data.as_slice())?;
+                if let Some(layer) = self.layer(stack, layer) {
+                    layer.sink = Some(data);
+                }
+            }
+            Place::Site { stack, layer, site: Site::Bias } => {
+                let data = entry.read(source)?;
+                values::check_finite(entry, &data)?;
+                // Layers that share a bias have it once in memory, as in a run.
+                let shape: [usize; 3] = entry.shape_of()?;
+                let known =
+                    self.stack(stack).into_iter().flat_map(|stack| &stack.layers).filter_map(|it| it.bias.clone());
+                let known = known.filter(|bias| bias.shape() == shape).find(|bias| bias.as_slice() == &*data);
+                let built = || PerHead::new(data, shape);
+                let bias = known.map_or_else(built, Ok).map_err(|e| FileError::tensor(&entry.name, e.to_string()))?;
+                if let Some(layer) = self.layer(stack, layer) {
+                    layer.bias = Some(bias);
+                }
+            }
             Place::Site { stack, layer, site } => {
-                let data = self.per_head(site, entry, source)?;
+                let data = self.per_head((stack, layer, site), entry, computation, source)?;
                 if let Some(layer) = self.layer(stack, layer)
                     && let Some(slot) = slot(layer, site)
                 {
@@ -75,15 +118,28 @@ impl Recorded {
         Ok(())
     }
 
-    fn per_head(&mut self, site: Site, entry: &Entry, source: &mut (impl Read + Seek)) -> Result<PerHead, FileError> {
+    fn per_head(
+        &mut self,
+        (stack, layer, site): (StackKind, usize, Site),
+        entry: &Entry,
+        computation: &Computation,
+        source: &mut (impl Read + Seek),
+    ) -> Result<PerHead, FileError> {
         let data = entry.read(source)?;
         match site {
             Site::Pattern => {
-                let deviation = values::check_pattern(entry, &data)?;
-                if let Some(deviation) = deviation
-                    && self.worst.as_ref().is_none_or(|(known, _)| deviation > *known)
-                {
-                    self.worst = Some((deviation, entry.name.clone()));
+                let sink = self.layer(stack, layer).and_then(|layer| layer.sink.clone());
+                let rows = Rows {
+                    partial: computation.partial_rows,
+                    sink: sink.as_ref().map(Matrix::as_slice),
+                    free: &written_heads(computation, stack, layer),
+                    may_be_empty: !computation.edits.is_empty(),
+                };
+                let RowNotes { deviation, missing } = values::check_pattern(entry, &data, &rows)?;
+                for (worst, found) in [(&mut self.deviating, deviation), (&mut self.missing, missing)] {
+                    if found > worst.as_ref().map_or(0.0, |(known, _)| *known) {
+                        *worst = Some((found, entry.name.clone()));
+                    }
                 }
             }
             Site::Scores => values::check_scores(entry, &data)?,
@@ -123,8 +179,36 @@ const fn slot(layer: &mut LayerCapture, site: Site) -> Option<&mut Option<PerHea
         Site::Scores => &mut layer.scores,
         Site::Pattern => &mut layer.pattern,
         Site::Z => &mut layer.z,
-        Site::ResidPre => return None,
+        Site::Bias => &mut layer.bias,
+        Site::ResidPre | Site::Sink => return None,
     })
+}
+
+/// Heads of a layer whose rows the run was given.
+fn written_heads(computation: &Computation, stack: StackKind, layer: usize) -> Vec<usize> {
+    let head = |edit: &AppliedEdit| match edit {
+        AppliedEdit::Known(Edit::SetPattern { stack: of, layer: at, head, .. }) => Some((*of, *at, *head)),
+        AppliedEdit::Known(Edit::Patch {
+            site: SiteOfRun::Pattern, stack: of, layer: at, head: Some(head), ..
+        }) => Some((*of, *at, *head)),
+        _ => None,
+    };
+    let heads = computation.edits.iter().filter_map(head);
+    heads.filter(|(of, at, _)| *of == stack && *at == layer).map(|(_, _, head)| head).collect()
+}
+
+/// `[height, width, 3 or 4]` bytes.
+fn picture(entry: &Entry, source: &mut (impl Read + Seek)) -> Result<RgbaBuffer, FileError> {
+    let [height, width, n_channels @ (3 | 4)] = entry.shape[..] else {
+        return Err(FileError::tensor(&entry.name, "has no height, width and three or four channels"));
+    };
+    let bytes = entry.read_bytes(source)?;
+    let pixels = if n_channels == 4 {
+        bytes
+    } else {
+        bytes.chunks_exact(3).flat_map(|pixel| [pixel[0], pixel[1], pixel[2], u8::MAX]).collect()
+    };
+    Ok(RgbaBuffer { width, height, pixels })
 }
 
 fn matrix(entry: &Entry, shape: [usize; 2], source: &mut (impl Read + Seek)) -> Result<Matrix, FileError> {

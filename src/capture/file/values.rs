@@ -23,30 +23,79 @@ pub(super) fn check_scores(entry: &Entry, values: &[f32]) -> Result<(), FileErro
     }
 }
 
-/// No NaN, nothing negative, every row a distribution. The largest deviation when it is worth a note.
-pub(super) fn check_pattern(entry: &Entry, values: &[f32]) -> Result<Option<f64>, FileError> {
-    if let Some(idx) = values.iter().position(|&value| value.is_nan() || value < 0.0) {
+/// What the rows of a pattern must hold, and what is known of each.
+pub(super) struct Rows<'a> {
+    /// Whether the file declares that rows may be incomplete.
+    pub(super) partial: bool,
+    /// `[heads, n_query]`: what went to a learned sink.
+    pub(super) sink: Option<&'a [f32]>,
+    /// Heads whose rows somebody wrote: they may hold anything.
+    pub(super) free: &'a [usize],
+    /// Whether a change of the run may have left a query without any key.
+    pub(super) may_be_empty: bool,
+}
+
+/// What is worth a note about the rows of a pattern.
+#[derive(Clone, Copy, Default)]
+pub(super) struct RowNotes {
+    /// The largest distance from what rows should hold.
+    pub(super) deviation: f64,
+    /// The largest mass that a row declared incomplete lacks.
+    pub(super) missing: f64,
+}
+
+/// No NaN, nothing negative, every row as `rows` says.
+pub(super) fn check_pattern(entry: &Entry, values: &[f32], rows: &Rows<'_>) -> Result<RowNotes, FileError> {
+    let [_, n_rows, n_cols] = entry.shape[..] else { return Err(FileError::tensor(&entry.name, "is no pattern")) };
+    let n_rows = n_rows.max(1);
+    let is_free = |idx: usize| rows.free.contains(&(idx / n_rows / n_cols.max(1)));
+    let bad = |(idx, value): (usize, &f32)| value.is_nan() || (*value < 0.0 && !is_free(idx));
+    if let Some((idx, _)) = values.iter().enumerate().find(|cell| bad(*cell)) {
         return Err(not_a_weight(entry, idx, values[idx]));
     }
-    let n_cols = entry.shape.last().copied().unwrap_or(0).max(1);
-    let mut worst = 0.0f64;
-    for (idx, row) in values.chunks_exact(n_cols).enumerate() {
-        let sum: f64 = row.iter().map(|&weight| f64::from(weight)).sum();
-        let deviation = (sum - 1.0).abs();
-        if deviation.is_nan() || deviation > ROW_TOLERANCE {
-            let [_, n_rows, _] = entry.shape[..] else {
-                return Err(FileError::tensor(&entry.name, "is no pattern"));
-            };
-            let problem = format!(
-                "has rows that do not sum to 1: head {}, query {} sums to {sum:.4}",
-                idx / n_rows.max(1),
-                idx % n_rows.max(1)
-            );
-            return Err(FileError::tensor(&entry.name, problem));
+    let mut notes = RowNotes::default();
+    for (idx, row) in values.chunks_exact(n_cols.max(1)).enumerate() {
+        if rows.free.contains(&(idx / n_rows)) {
+            continue;
         }
-        worst = worst.max(deviation);
+        let own: f64 = row.iter().map(|&weight| f64::from(weight)).sum();
+        let sum = own + rows.sink.map_or(0.0, |sink| f64::from(sink[idx]));
+        let deviation = (sum - 1.0).abs();
+        let refuse = |what: &str| {
+            let at = format!("head {}, query {} sums to {sum:.4}", idx / n_rows, idx % n_rows);
+            Err(FileError::tensor(&entry.name, format!("has rows that do not sum to 1: {at}{what}")))
+        };
+        if sum.is_nan() || sum > 1.0 + ROW_TOLERANCE {
+            return refuse("");
+        }
+        if deviation <= ROW_TOLERANCE {
+            notes.deviation = notes.deviation.max(deviation);
+        } else if rows.partial && rows.sink.is_none() {
+            notes.missing = notes.missing.max(deviation);
+        } else if rows.sink.is_some() {
+            return refuse(" with its sink");
+        } else if !(rows.may_be_empty && own == 0.0) {
+            return refuse(
+                "; where the rest is not known, write \"rows\": \"partial\" into the metadata, and where it went to a \
+                 learned sink, add that as a tensor whose name ends in .sink",
+            );
+        }
     }
-    Ok((worst > ROW_NOTE).then_some(worst))
+    if notes.deviation <= ROW_NOTE {
+        notes.deviation = 0.0;
+    }
+    Ok(notes)
+}
+
+/// Every value between 0 and 1, up to rounding.
+pub(super) fn check_sink(entry: &Entry, values: &[f32]) -> Result<(), FileError> {
+    match values.iter().position(|value| !(0.0..=1.0 + ROW_TOLERANCE as f32).contains(value)) {
+        Some(idx) if (1.0..).contains(&values[idx]) => {
+            Err(FileError::tensor(&entry.name, format!("has a value above 1 ({})", values[idx])))
+        }
+        Some(idx) => Err(not_a_weight(entry, idx, values[idx])),
+        None => Ok(()),
+    }
 }
 
 fn not_a_weight(entry: &Entry, idx: usize, value: f32) -> FileError {

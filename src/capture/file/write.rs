@@ -7,11 +7,14 @@ use serde_json::{Map, Value, json};
 
 use super::{
     FileSite,
-    content::{GeneratedEntry, ImageEntry, InputEntry, TokenEntry, TokensEntry},
-    metadata::{FORMAT, ModelEntry, VERSION},
+    metadata::{
+        FORMAT, GeneratedEntry, ImageEntry, InputEntry, ModelEntry, PARTIAL, PredictionEntry, TokenEntry, TokensEntry,
+        VERSION, edit_to_json,
+    },
+    place::PICTURE,
 };
 use crate::{
-    capture::{Capture, PerHead},
+    capture::{Capture, Matrix, PerHead, RgbaBuffer},
     ids::Side,
     spec::HeadKind,
 };
@@ -40,12 +43,14 @@ pub fn write(captures: &[&Capture], sites: &[FileSite], out: &mut dyn Write) -> 
         describe(capture, &prefix, &mut metadata)?;
         collect(capture, sites, &prefix, &mut tensors);
     }
+    // Pictures last: their values have one byte, so the next ones would not be aligned.
+    tensors.sort_by_key(|tensor| matches!(tensor.values, Values::Picture(_)));
     let mut header = Map::new();
     header.insert("__metadata__".to_owned(), Value::Object(metadata));
     let mut offset = 0;
     for tensor in &tensors {
-        let end = offset + 4 * tensor.values.len();
-        let info = json!({ "dtype": "F32", "shape": tensor.shape, "data_offsets": [offset, end] });
+        let end = offset + tensor.values.n_bytes();
+        let info = json!({ "dtype": tensor.values.dtype(), "shape": tensor.shape, "data_offsets": [offset, end] });
         header.insert(tensor.name.clone(), info);
         offset = end;
     }
@@ -55,7 +60,7 @@ pub fn write(captures: &[&Capture], sites: &[FileSite], out: &mut dyn Write) -> 
     out.write_all(&(header.len() as u64).to_le_bytes())?;
     out.write_all(&header)?;
     for tensor in &tensors {
-        write_values(tensor.values, out)?;
+        tensor.values.write(out)?;
     }
     Ok(())
 }
@@ -63,7 +68,46 @@ pub fn write(captures: &[&Capture], sites: &[FileSite], out: &mut dyn Write) -> 
 struct Tensor<'a> {
     name: String,
     shape: Vec<usize>,
-    values: &'a [f32],
+    values: Values<'a>,
+}
+
+/// What a tensor holds, where it already is.
+enum Values<'a> {
+    Floats(&'a [f32]),
+    /// Without its fourth channel where it is opaque.
+    Picture(&'a RgbaBuffer),
+}
+
+fn is_opaque(picture: &RgbaBuffer) -> bool {
+    picture.pixels.chunks_exact(4).all(|pixel| pixel[3] == u8::MAX)
+}
+
+impl Values<'_> {
+    fn n_bytes(&self) -> usize {
+        match self {
+            Self::Floats(values) => size_of_val(*values),
+            Self::Picture(picture) if is_opaque(picture) => picture.pixels.len() / 4 * 3,
+            Self::Picture(picture) => picture.pixels.len(),
+        }
+    }
+
+    const fn dtype(&self) -> &'static str {
+        match self {
+            Self::Floats(_) => "F32",
+            Self::Picture(_) => "U8",
+        }
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Floats(values) => write_values(values, out),
+            Self::Picture(picture) if is_opaque(picture) => picture.pixels.chunks(4 * 4096).try_for_each(|chunk| {
+                let bytes: Vec<u8> = chunk.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+                out.write_all(&bytes)
+            }),
+            Self::Picture(picture) => out.write_all(&picture.pixels),
+        }
+    }
 }
 
 fn describe(capture: &Capture, prefix: &str, metadata: &mut Map<String, Value>) -> io::Result<()> {
@@ -81,6 +125,18 @@ fn describe(capture: &Capture, prefix: &str, metadata: &mut Map<String, Value>) 
     if let Some(generated) = capture.generated() {
         metadata.insert(format!("{prefix}generated"), entry(&GeneratedEntry::from(generated))?);
     }
+    if let Some(prediction) = capture.prediction() {
+        metadata.insert(format!("{prefix}prediction"), entry(&PredictionEntry::from(prediction))?);
+    }
+    let computation = capture.computation();
+    if !computation.edits.is_empty() {
+        let edits: Vec<Value> = computation.edits.iter().map(edit_to_json).collect();
+        metadata.insert(format!("{prefix}edits"), entry(&edits)?);
+    }
+    metadata.insert(format!("{prefix}normalizer"), Value::String(computation.normalizer.to_string()));
+    if computation.partial_rows {
+        metadata.insert(format!("{prefix}rows"), Value::String(PARTIAL.to_owned()));
+    }
     Ok(())
 }
 
@@ -91,37 +147,54 @@ fn entry(value: &impl Serialize) -> io::Result<Value> {
 
 fn collect<'a>(capture: &'a Capture, sites: &[FileSite], prefix: &str, tensors: &mut Vec<Tensor<'a>>) {
     let wanted = |site| sites.contains(&site);
+    let mut add = |name: String, shape: &[usize], values: &'a [f32]| {
+        tensors.push(Tensor { name: format!("{prefix}{name}"), shape: shape.to_vec(), values: Values::Floats(values) });
+    };
     for stack in capture.stacks() {
+        let kind = stack.kind;
         for (layer_idx, layer) in stack.layers.iter().enumerate() {
-            let per_head: [(FileSite, &Option<PerHead>); 6] = [
-                (FileSite::Q, &layer.q),
-                (FileSite::K, &layer.k),
-                (FileSite::V, &layer.v),
-                (FileSite::Scores, &layer.scores),
-                (FileSite::Pattern, &layer.pattern),
-                (FileSite::Z, &layer.z),
+            // A bias is of use with what it is added to, and a sink with the rows that it completes.
+            let per_head: [(&str, bool, &Option<PerHead>); 7] = [
+                ("q", wanted(FileSite::Q), &layer.q),
+                ("k", wanted(FileSite::K), &layer.k),
+                ("bias", wanted(FileSite::Q) && wanted(FileSite::K), &layer.bias),
+                ("v", wanted(FileSite::V), &layer.v),
+                ("scores", wanted(FileSite::Scores), &layer.scores),
+                ("pattern", wanted(FileSite::Pattern), &layer.pattern),
+                ("z", wanted(FileSite::Z), &layer.z),
             ];
-            for (site, data) in per_head {
-                if let Some(data) = data.as_ref().filter(|_| wanted(site)) {
-                    let name = format!("{prefix}{}.{layer_idx}.{}", stack.kind, site.name());
-                    tensors.push(Tensor { name, shape: data.shape().to_vec(), values: data.as_slice() });
+            for (site, _, data) in per_head.into_iter().filter(|(_, wanted, _)| *wanted) {
+                if let Some(data) = data {
+                    add(format!("{kind}.{layer_idx}.{site}"), &data.shape(), data.as_slice());
                 }
             }
-            if let Some(data) = layer.resid_pre.as_ref().filter(|_| wanted(FileSite::Resid)) {
-                let name = format!("{prefix}{}.{layer_idx}.resid_pre", stack.kind);
-                tensors.push(Tensor { name, shape: data.shape().to_vec(), values: data.as_slice() });
+            let rows: [(&str, bool, &Option<Matrix>); 2] = [
+                ("sink", wanted(FileSite::Pattern) || wanted(FileSite::Scores), &layer.sink),
+                ("resid_pre", wanted(FileSite::Resid), &layer.resid_pre),
+            ];
+            for (site, _, data) in rows.into_iter().filter(|(_, wanted, _)| *wanted) {
+                if let Some(data) = data {
+                    add(format!("{kind}.{layer_idx}.{site}"), &data.shape(), data.as_slice());
+                }
             }
         }
         if let Some(data) = stack.resid_final.as_ref().filter(|_| wanted(FileSite::Resid)) {
-            let name = format!("{prefix}{}.resid_final", stack.kind);
-            tensors.push(Tensor { name, shape: data.shape().to_vec(), values: data.as_slice() });
+            add(format!("{kind}.resid_final"), &data.shape(), data.as_slice());
         }
     }
     if let Some(data) = capture.logits().filter(|_| wanted(FileSite::Logits)) {
         let classifier =
             matches!(capture.model().head, Some(HeadKind::TextClass | HeadKind::ImageClass | HeadKind::Similarity));
         let shape = if classifier && data.n_rows() == 1 { vec![data.n_cols()] } else { data.shape().to_vec() };
-        tensors.push(Tensor { name: format!("{prefix}logits"), shape, values: data.as_slice() });
+        add("logits".to_owned(), &shape, data.as_slice());
+    }
+    if let Some(picture) = capture.image().and_then(|image| image.source.as_ref()) {
+        let n_channels = if is_opaque(picture) { 3 } else { 4 };
+        tensors.push(Tensor {
+            name: format!("{prefix}{PICTURE}"),
+            shape: vec![picture.height, picture.width, n_channels],
+            values: Values::Picture(picture),
+        });
     }
 }
 

@@ -153,9 +153,8 @@ fn probes(model: &Model, options: &HeadsOptions) -> Result<Vec<Input>, CliError>
 
 fn read_captures(path: &Path) -> Result<Vec<Capture>, CliError> {
     let failed = |error: &dyn std::fmt::Display| CliError::Failed(format!("{error}: {}", path.display()));
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let format = Format::of_extension(extension).ok_or_else(|| {
-        CliError::Usage(format!("a capture ends in .safetensors, .json, .npy or .npz: {}", path.display()))
+    let format = path.file_name().and_then(|name| Format::of_name(name.to_str()?)).ok_or_else(|| {
+        CliError::Usage(format!("a capture ends in .safetensors, .json, .json.gz, .npy or .npz: {}", path.display()))
     })?;
     let file = File::open(path).map_err(|error| failed(&error))?;
     file::read(&mut BufReader::new(file), format, &path.display().to_string(), &mut next_capture_id)

@@ -14,6 +14,8 @@ pub struct Engine {
     device: Device,
     /// Bytes a model may take, whatever the system says.
     memory_limit: Option<u64>,
+    /// Bytes a run may take beside the model, whatever the system says.
+    run_memory: Option<u64>,
 }
 
 impl Engine {
@@ -29,13 +31,21 @@ impl Engine {
             .thread_name(|idx| format!("compute-{idx}"))
             .build()
             .map_err(|error| EngineError(error.to_string()))?;
-        Ok(Self { pool: Arc::new(pool), device: Device::Cpu, memory_limit: None })
+        Ok(Self { pool: Arc::new(pool), device: Device::Cpu, memory_limit: None, run_memory: None })
     }
 
     /// Refuses models that need more than so many bytes, instead of asking the system what is free.
     #[must_use]
     pub fn with_memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
+        self
+    }
+
+    /// Refuses runs that need more than so many bytes beside the model's weights, instead of asking the
+    /// system what is free.
+    #[must_use]
+    pub fn with_run_memory(mut self, bytes: u64) -> Self {
+        self.run_memory = Some(bytes);
         self
     }
 
@@ -61,6 +71,11 @@ impl Engine {
     /// Bytes that a new model may take; `None` when nobody knows.
     pub(crate) fn available_memory(&self) -> Option<u64> {
         self.memory_limit.or_else(|| memory::available().filter(|_| self.device.is_cpu()))
+    }
+
+    /// Bytes that a run may take; the weights are there already. `None` when nobody knows.
+    pub(crate) fn memory_for_a_run(&self) -> Option<u64> {
+        self.run_memory.or_else(|| memory::available().filter(|_| self.device.is_cpu()))
     }
 
     pub(crate) const fn device(&self) -> &Device {

@@ -14,6 +14,7 @@ use super::{
     InputError,
     display::{self, PieceStyle},
     encoded::EncodedText,
+    guard::guarded,
     pieces::PieceCutter,
 };
 use crate::capture::Token;
@@ -62,6 +63,10 @@ impl Codec {
 
     /// See `TextEncoder::encode`.
     pub fn encode(&self, texts: &Texts<'_>) -> Result<EncodedText, InputError> {
+        guarded(|| self.encode_unguarded(texts)).unwrap_or(Err(InputError::DamagedTokenizer))
+    }
+
+    fn encode_unguarded(&self, texts: &Texts<'_>) -> Result<EncodedText, InputError> {
         let limit = texts.limit;
         let n_special = match &self.post_processor {
             Some(processor) if !texts.no_special => processor.added_tokens(texts.second.is_some()),
@@ -101,10 +106,15 @@ impl Codec {
     }
 
     /// The text that `ids` stand for, without special tokens.
-    pub fn decode(&self, ids: &[u32]) -> String {
-        let text = self.tokenizer.decode(ids, true).unwrap_or_default();
+    ///
+    /// # Errors
+    /// When the tokenizer is damaged.
+    pub fn decode(&self, ids: &[u32]) -> Result<String, InputError> {
+        let text = guarded(|| self.tokenizer.decode(ids, true).map_err(failed));
+        let text = text.unwrap_or(Err(InputError::DamagedTokenizer))?;
         // As `CLIPTokenizer` does: the suffix of a word is where the next one begins.
-        if self.style == PieceStyle::WordEnd { text.replace(display::WORD_END, " ").trim().to_owned() } else { text }
+        let is_word_end = self.style == PieceStyle::WordEnd;
+        Ok(if is_word_end { text.replace(display::WORD_END, " ").trim().to_owned() } else { text })
     }
 
     /// What to show for a vocabulary id; `#id` for one that the tokenizer does not know.

@@ -7,6 +7,7 @@ mod convention;
 mod display;
 mod encode;
 mod encoded;
+mod guard;
 mod image;
 mod picture;
 mod pieces;
@@ -75,6 +76,9 @@ pub enum InputError {
     /// The tokenizer gave up.
     #[error("the text cannot be tokenised: {0}")]
     Tokenize(String),
+    /// The tokenizer's files promise something that they do not hold; the library broke off.
+    #[error("the tokenizer of this model is damaged: it cannot be used on this text")]
+    DamagedTokenizer,
     /// No ids at all.
     #[error("there are no token ids")]
     NoIds,
@@ -154,7 +158,9 @@ impl InputError {
             Self::UnknownTokenizer { .. } => "Save it once with the transformers library: \
                  AutoTokenizer.from_pretrained(…).save_pretrained(…) writes the file; or give token ids"
                 .to_owned(),
-            Self::BadFile { .. } => "Fetch the file again from where the model came".to_owned(),
+            Self::BadFile { .. } | Self::DamagedTokenizer => {
+                "Fetch the file again from where the model came".to_owned()
+            }
             Self::EmptyText => "Type at least one word".to_owned(),
             Self::NoRoom { n_special, .. } => format!("The tokenizer adds {n_special} special tokens; allow more"),
             Self::NoIds => "Give at least one id".to_owned(),

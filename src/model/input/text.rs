@@ -7,6 +7,7 @@ use super::{
     codec::{Codec, Texts},
     convention::Convention,
     encoded::EncodedText,
+    guard::guarded,
     read,
     settings::Settings,
     vocabulary,
@@ -38,11 +39,18 @@ impl TextEncoder {
             Some(bytes) => {
                 let bad =
                     |error: tokenizers::Error| InputError::BadFile { file: TOKENIZER_JSON, reason: error.to_string() };
-                let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(bad)?;
-                vocabulary::adjust(&mut tokenizer, &settings).map_err(bad)?;
-                (Codec::new(tokenizer, None)?, None, TOKENIZER_JSON)
+                let build = || {
+                    let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(bad)?;
+                    vocabulary::adjust(&mut tokenizer, &settings).map_err(bad)?;
+                    Codec::new(tokenizer, None)
+                };
+                let broken = || Err(InputError::BadFile { file: TOKENIZER_JSON, reason: "it is damaged".to_owned() });
+                (guarded(build).unwrap_or_else(broken)?, None, TOKENIZER_JSON)
             }
-            None => vocabulary::codecs(files, &settings)?,
+            None => {
+                let broken = || Err(InputError::DamagedTokenizer);
+                guarded(|| vocabulary::codecs(files, &settings)).unwrap_or_else(broken)?
+            }
         };
         let special = SpecialIds::new(&settings, |token| text.id(token));
         let language = || special.forced_bos.or_else(|| text.id(settings.text("tgt_lang")?));
@@ -113,7 +121,10 @@ impl TextEncoder {
     }
 
     /// The text that generated `ids` stand for, without special tokens.
-    pub fn decode(&self, ids: &[u32]) -> String {
+    ///
+    /// # Errors
+    /// When the tokenizer is damaged.
+    pub fn decode(&self, ids: &[u32]) -> Result<String, InputError> {
         self.target_codec().decode(ids)
     }
 

@@ -1,6 +1,6 @@
 //! The same operations made of candle's differentiable ones, for devices without our kernels.
 //!
-//! Also the oracle that the kernels are tested against.
+//! Tests force them on the CPU, too (`forced`), and hold all ways against double precision.
 
 use candle_core::{D, Result, Tensor};
 

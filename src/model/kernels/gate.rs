@@ -3,7 +3,12 @@
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, D, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
-use super::{Activation, ops::values, simd};
+use super::{
+    Activation,
+    ops::values,
+    simd::{self, Level},
+    way::is_fused,
+};
 
 /// `f(x[.., ..d]) · x[.., d..]`.
 ///
@@ -11,7 +16,7 @@ use super::{Activation, ops::values, simd};
 /// - `x`: `[n, 2·d]`, gate first
 /// - result: `[n, d]`
 pub fn gated(x: &Tensor, f: Activation) -> Result<Tensor> {
-    if x.device().is_cpu() {
+    if is_fused(x) {
         return x.contiguous()?.apply_op1(GateOp(f));
     }
     let d = x.dim(D::Minus1)? / 2;
@@ -34,12 +39,12 @@ impl CustomOp1 for GateOp {
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let width = width(layout)?;
-        let (x, d) = (values(storage, layout)?, width / 2);
+        let (x, d, level) = (values(storage, layout)?, width / 2, Level::current());
         let mut out = vec![0.0; x.len() / 2];
         out.par_chunks_exact_mut(d).zip(x.par_chunks_exact(width)).for_each(|(out, row)| {
             let (gate, up) = row.split_at(d);
             out.copy_from_slice(gate);
-            simd::activate(self.0, out);
+            simd::activate(level, self.0, out);
             for (out, up) in out.iter_mut().zip(up) {
                 *out *= up;
             }
@@ -63,15 +68,16 @@ impl CustomOp2 for GateGrad {
     fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
         let width = width(l1)?;
         let (x, grad, d) = (values(s1, l1)?, values(s2, l2)?, width / 2);
+        let level = Level::current();
         let mut out = vec![0.0; x.len()];
         out.par_chunks_exact_mut(width).zip(x.par_chunks_exact(width).zip(grad.par_chunks_exact(d))).for_each(
             |(out, (row, grad))| {
                 let (gate, up) = row.split_at(d);
                 let (d_gate, d_up) = out.split_at_mut(d);
                 let scaled: Vec<f32> = grad.iter().zip(up).map(|(grad, up)| grad * up).collect();
-                simd::activate_backward(self.0, gate, &scaled, d_gate);
+                simd::activate_backward(level, self.0, gate, &scaled, d_gate);
                 d_up.copy_from_slice(gate);
-                simd::activate(self.0, d_up);
+                simd::activate(level, self.0, d_up);
                 for (out, grad) in d_up.iter_mut().zip(grad) {
                     *out *= grad;
                 }

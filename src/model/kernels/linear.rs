@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::{
     Linear, Weight,
-    matmul::{Target, View},
+    matmul::{Onto, Product, Target, Threads, View},
     ops::{filled, values},
 };
 
@@ -58,8 +58,8 @@ impl Panels {
         d_out.div_ceil(PANEL) * PANEL
     }
 
-    /// Reorders a table `[d_out, d_in]` where it lies. Nothing may use it afterwards, nor any view of it:
-    /// its numbers are taken out, so that a large vocabulary is never in memory twice.
+    /// Reorders a table `[d_out, d_in]` where it lies: its numbers are taken out, so that a large vocabulary is
+    /// never in memory twice. Views of it stay valid and read zeros from then on.
     pub fn taken_from(table: &Tensor) -> Result<Self> {
         let (d_out, d_in) = table.dims2()?;
         let taken = TakeOp(Mutex::default());
@@ -143,7 +143,9 @@ impl InplaceOp1 for TakeOp {
         if layout.start_offset() != 0 || !layout.is_contiguous() {
             bail!("a table is part of something else");
         }
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(values);
+        // Zeros that nobody touches take no memory, and keep every view of the table inside its storage.
+        let zeros = vec![0.0; values.len()];
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::replace(values, zeros);
         Ok(())
     }
 }
@@ -253,7 +255,7 @@ impl Job<'_> {
         {
             // Reordering the weights would cost more than the product.
             self.fill_rows(0..self.n, 0..self.d_out);
-            self.product(0..self.n, 0..self.d_out, weight, true);
+            self.product(0..self.n, 0..self.d_out, weight, Threads::All);
             return;
         }
         // Weights that must be reordered on the way are reordered once, for all tokens.
@@ -291,7 +293,7 @@ impl Job<'_> {
         while first < tokens.end {
             let rows = first..tokens.end.min(first + TOKENS);
             self.fill_rows(rows.clone(), columns.clone());
-            self.product(rows.clone(), columns.clone(), panel, false);
+            self.product(rows.clone(), columns.clone(), panel, Threads::One);
             first = rows.end;
         }
     }
@@ -303,27 +305,43 @@ impl Job<'_> {
             let residual = self.residual.map(|residual| &residual[start..start + columns.len()]);
             let bias = self.bias.map(|bias| &bias[columns.clone()]);
             match (residual, bias) {
-                (Some(residual), Some(bias)) => {
+                // SAFETY: a task has its rows and columns to itself, and `product` keeps the buffer until all
+                // tasks are done.
+                #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
+                (Some(residual), Some(bias)) => unsafe {
                     self.target.write(start, residual.iter().zip(bias).map(|(residual, bias)| residual + bias));
-                }
-                (Some(values), None) | (None, Some(values)) => self.target.write(start, values.iter().copied()),
+                },
+                // SAFETY: as above.
+                #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
+                (Some(values), None) | (None, Some(values)) => unsafe {
+                    self.target.write(start, values.iter().copied());
+                },
                 (None, None) => {}
             }
         }
     }
 
     /// Adds the product of some tokens with the weights of some columns. Each task has its own.
-    fn product(&self, rows: Range<usize>, columns: Range<usize>, weight: View<'_>, parallel: bool) {
+    fn product(&self, rows: Range<usize>, columns: Range<usize>, weight: View<'_>, threads: Threads) {
         let x = View { data: self.x, start: 0, row_stride: self.d_in, col_stride: 1 };
-        let accumulate = self.residual.is_some() || self.bias.is_some();
-        self.target.product(
-            rows.start * self.d_out + columns.start,
-            self.d_out,
-            (rows.len(), self.d_in, columns.len()),
-            (x.rows_from(rows.start), weight),
-            1.0,
-            (accumulate, parallel),
-        );
+        let product = Product {
+            start: rows.start * self.d_out + columns.start,
+            row_stride: self.d_out,
+            n_rows: rows.len(),
+            n_inner: self.d_in,
+            n_cols: columns.len(),
+            a: x.rows_from(rows.start),
+            b: weight,
+            alpha: 1.0,
+            onto: if self.residual.is_some() || self.bias.is_some() { Onto::What } else { Onto::Nothing },
+            threads,
+        };
+        // SAFETY: a task has its rows and columns to itself, `fill_rows` wrote what is added to, and the
+        // buffer stays until all tasks are done.
+        #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
+        unsafe {
+            self.target.product(&product);
+        }
     }
 }
 

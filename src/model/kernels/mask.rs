@@ -3,7 +3,7 @@
 use candle_core::{CpuStorage, CustomOp1, Device, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::ops::values;
+use super::{ops::values, way::is_fused};
 use crate::spec::Mask;
 
 /// `scores` with minus infinity where the mask hides the key.
@@ -14,7 +14,7 @@ pub fn mask(scores: &Tensor, mask: Mask) -> Result<Tensor> {
     if mask == Mask::NONE {
         return Ok(scores.clone());
     }
-    if scores.device().is_cpu() {
+    if is_fused(scores) {
         return scores.contiguous()?.apply_op1(MaskOp(mask));
     }
     let (_, n_query, n_key) = scores.dims3()?;

@@ -6,7 +6,7 @@
 use candle_core::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
-use super::ops::filled;
+use super::{ops::filled, way::is_fused};
 use crate::spec::Mask;
 
 /// Query rows per task of an attention product: small enough to share two heads between threads
@@ -44,14 +44,47 @@ impl View<'_> {
     }
 }
 
-/// Where a product goes: a row-major block whose rows are `row_stride` apart.
+/// What becomes of what a target holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Onto {
+    /// It is overwritten, and may be anything.
+    Nothing,
+    /// The product is added to it.
+    What,
+}
+
+/// Who computes one product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Threads {
+    /// The calling thread: the products themselves are shared out.
+    One,
+    /// All, when there is enough to do.
+    All,
+}
+
+/// `target[start + i·row_stride + j] = alpha · (a · b)[i, j]`.
+pub(super) struct Product<'a> {
+    pub start: usize,
+    pub row_stride: usize,
+    pub n_rows: usize,
+    /// Columns of `a`, rows of `b`.
+    pub n_inner: usize,
+    pub n_cols: usize,
+    pub a: View<'a>,
+    pub b: View<'a>,
+    pub alpha: f32,
+    pub onto: Onto,
+    pub threads: Threads,
+}
+
+/// Where products go: a buffer that several tasks write at once, each its own part.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     data: *mut f32,
     len: usize,
 }
 
-// SAFETY: tasks write disjoint rows or columns of the buffer, as each call of `product` documents.
+// SAFETY: writing through it is unsafe, and whoever does so promises disjoint parts.
 #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
 unsafe impl Send for Target {}
 // SAFETY: as above.
@@ -63,48 +96,43 @@ impl Target {
         Self { data: buffer.as_mut_ptr(), len: buffer.len() }
     }
 
-    /// `target[start + i] = values[i]`. Callers on several threads write regions that do not overlap.
-    pub fn write(self, start: usize, values: impl ExactSizeIterator<Item = f32>) {
+    /// `target[start + i] = values[i]`.
+    ///
+    /// # Safety
+    /// The buffer is still there, and no other task reads or writes these places meanwhile.
+    #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
+    pub unsafe fn write(self, start: usize, values: impl ExactSizeIterator<Item = f32>) {
         let n = values.len();
         assert!(start + n <= self.len, "a row reaches beyond its target");
-        // SAFETY: the region was just checked to lie inside the buffer, which is initialised and
-        // outlives the call, and no other task writes or reads it.
-        #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
+        // SAFETY: the region was just checked to lie inside the buffer, and is the caller's alone.
         let out = unsafe { std::slice::from_raw_parts_mut(self.data.add(start), n) };
         for (out, value) in out.iter_mut().zip(values) {
             *out = value;
         }
     }
 
-    /// `target[start + i·row_stride + j] = alpha · (a · b)[i, j]`, plus what was there if `accumulate`.
+    /// Writes a product.
     ///
-    /// `shape` is `(rows of a, columns of a = rows of b, columns of b)`. Callers on several threads
-    /// pass `start`, `row_stride` and `shape` of regions that do not overlap.
-    pub fn product(
-        self,
-        start: usize,
-        row_stride: usize,
-        shape: (usize, usize, usize),
-        (a, b): (View<'_>, View<'_>),
-        alpha: f32,
-        (accumulate, parallel): (bool, bool),
-    ) {
-        let (m, k, n) = shape;
+    /// # Safety
+    /// The buffer is still there, no other task reads or writes these rows and columns of it meanwhile, and
+    /// what is to be added to was written before.
+    #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
+    pub unsafe fn product(self, product: &Product<'_>) {
+        let &Product { start, row_stride, n_rows: m, n_inner: k, n_cols: n, a, b, alpha, onto, threads } = product;
         if m == 0 || n == 0 {
             return;
         }
         a.check(m, k);
         b.check(k, n);
         assert!(start + (m - 1) * row_stride + n <= self.len, "a product reaches beyond its target");
-        let parallelism = if parallel && rayon::current_num_threads() > 1 && m * k * n >= PARALLEL_FROM {
+        let worthwhile = rayon::current_num_threads() > 1 && m * k * n >= PARALLEL_FROM;
+        let parallelism = if threads == Threads::All && worthwhile {
             gemm::Parallelism::Rayon(rayon::current_num_threads())
         } else {
             gemm::Parallelism::None
         };
-        // SAFETY: both inputs and the target were just checked to lie inside their buffers, the
-        // target is not aliased (it was allocated by the caller, and tasks write disjoint regions),
-        // and all strides are non-negative.
-        #[expect(unsafe_code, reason = "gemm takes raw pointers")]
+        // SAFETY: both inputs and the target were just checked to lie inside their buffers, the target is the
+        // caller's alone, and all strides are non-negative.
         unsafe {
             gemm::gemm(
                 m,
@@ -113,7 +141,7 @@ impl Target {
                 self.data.add(start),
                 1,
                 row_stride as isize,
-                accumulate,
+                onto == Onto::What,
                 a.data.as_ptr().add(a.start),
                 a.col_stride as isize,
                 a.row_stride as isize,
@@ -138,7 +166,7 @@ impl Target {
 /// - `k`: `[kv_heads, n_key, d_head]`, any strides; `heads` is a multiple of `kv_heads`
 /// - result: `[heads, n_query, n_key]`
 pub fn scores(q: &Tensor, k: &Tensor, scale: f32, causal: bool) -> Result<Tensor> {
-    if q.device().is_cpu() {
+    if is_fused(q) {
         return q.apply_op2(k, ScoresOp { scale, causal });
     }
     let k = repeat_kv(k, q.dim(0)?)?;
@@ -158,7 +186,7 @@ pub fn scores(q: &Tensor, k: &Tensor, scale: f32, causal: bool) -> Result<Tensor
 /// - `v`: `[kv_heads, n_key, d_head]`, any strides
 /// - result: `[n_query, heads · d_head]`
 pub fn attend(pattern: &Tensor, v: &Tensor, causal: bool) -> Result<Tensor> {
-    if pattern.device().is_cpu() {
+    if is_fused(pattern) {
         return pattern.contiguous()?.apply_op2(v, AttendOp { causal });
     }
     let (n_heads, n_query, _) = pattern.dims3()?;
@@ -228,15 +256,23 @@ impl CustomOp2 for ScoresOp {
             let target = Target::new(out);
             for_each_block(n_heads, n_query, n_heads * n_query * n_key * d_head, |head, row, rows| {
                 let n = visible(self.causal, row, rows, n_query, n_key);
-                // Each task owns the rows `row..row + rows` of its head.
-                target.product(
-                    (head * n_query + row) * n_key,
-                    n_key,
-                    (rows, d_head, n),
-                    (q(head).rows_from(row), k(head / group).transposed()),
-                    self.scale,
-                    (false, false),
-                );
+                let product = Product {
+                    start: (head * n_query + row) * n_key,
+                    row_stride: n_key,
+                    n_rows: rows,
+                    n_inner: d_head,
+                    n_cols: n,
+                    a: q(head).rows_from(row),
+                    b: k(head / group).transposed(),
+                    alpha: self.scale,
+                    onto: Onto::Nothing,
+                    threads: Threads::One,
+                };
+                // SAFETY: each task owns the rows `row..row + rows` of its head, and `out` outlives the tasks.
+                #[expect(unsafe_code, reason = "tasks write disjoint rows of one buffer")]
+                unsafe {
+                    target.product(&product);
+                }
             });
             if self.causal {
                 out.par_chunks_exact_mut(n_key).enumerate().for_each(|(row, out)| {
@@ -283,15 +319,24 @@ impl CustomOp2 for AttendOp {
         let target = Target::new(&mut out);
         for_each_block(n_heads, n_query, n_heads * n_query * n_key * d_head, |head, row, rows| {
             let n = visible(self.causal, row, rows, n_query, n_key);
-            // Each task owns the columns of its head in the rows `row..row + rows`.
-            target.product(
-                row * width + head * d_head,
-                width,
-                (rows, n, d_head),
-                (pattern(head).rows_from(row), v(head / group)),
-                1.0,
-                (false, false),
-            );
+            let product = Product {
+                start: row * width + head * d_head,
+                row_stride: width,
+                n_rows: rows,
+                n_inner: n,
+                n_cols: d_head,
+                a: pattern(head).rows_from(row),
+                b: v(head / group),
+                alpha: 1.0,
+                onto: Onto::Nothing,
+                threads: Threads::One,
+            };
+            // SAFETY: each task owns the columns of its head in the rows `row..row + rows`, and `out` outlives
+            // the tasks.
+            #[expect(unsafe_code, reason = "tasks write disjoint columns of one buffer")]
+            unsafe {
+                target.product(&product);
+            }
         });
         Ok((CpuStorage::F32(out), Shape::from((n_query, width))))
     }

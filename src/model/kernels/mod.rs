@@ -14,6 +14,7 @@ mod ops;
 mod rotate;
 mod share;
 mod simd;
+mod way;
 
 use candle_core::{CpuStorage, Result, Storage, Tensor};
 
@@ -23,6 +24,8 @@ pub use mask::{mask, softcap};
 pub use matmul::{attend, scores};
 pub use rotate::{Turns, rotate};
 pub use share::{share, with_values};
+use way::is_fused;
+pub use way::{Way, forced};
 
 /// Element-wise non-linearity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +87,7 @@ impl Norm {
     /// # Shapes
     /// - `x`, result: `[n, d_model]`
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        if x.device().is_cpu() { x.contiguous()?.apply_op1(ops::NormOp(self.clone())) } else { fallback::norm(self, x) }
+        if is_fused(x) { x.contiguous()?.apply_op1(ops::NormOp(self.clone())) } else { fallback::norm(self, x) }
     }
 }
 
@@ -178,11 +181,7 @@ impl Linear {
     /// - `x`: `[n, d_in]`
     /// - result: `[n, d_out]`
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        if x.device().is_cpu() {
-            x.contiguous()?.apply_op1(linear::LinearOp(self.clone()))
-        } else {
-            fallback::linear(self, x)
-        }
+        if is_fused(x) { x.contiguous()?.apply_op1(linear::LinearOp(self.clone())) } else { fallback::linear(self, x) }
     }
 
     /// `residual + (x · weight + bias)`.
@@ -191,7 +190,7 @@ impl Linear {
     /// - `x`: `[n, d_in]`
     /// - `residual`, result: `[n, d_out]`
     pub fn forward_add(&self, x: &Tensor, residual: &Tensor) -> Result<Tensor> {
-        if x.device().is_cpu() {
+        if is_fused(x) {
             x.contiguous()?.apply_op2(&residual.contiguous()?, linear::LinearAddOp(linear::LinearOp(self.clone())))
         } else {
             fallback::linear(self, x)? + residual
@@ -226,7 +225,7 @@ fn same_memory(a: &Tensor, b: &Tensor) -> bool {
 
 /// Applies `f` to every element.
 pub fn activation(x: &Tensor, f: Activation) -> Result<Tensor> {
-    if x.device().is_cpu() { x.contiguous()?.apply_op1(ops::ActivationOp(f)) } else { fallback::activation(x, f) }
+    if is_fused(x) { x.contiguous()?.apply_op1(ops::ActivationOp(f)) } else { fallback::activation(x, f) }
 }
 
 /// Softmax of each row. Entries of `-inf` give exactly zero, and a row of them gives zeros.
@@ -237,17 +236,13 @@ pub fn activation(x: &Tensor, f: Activation) -> Result<Tensor> {
 /// # Shapes
 /// - `scores`, result: `[head, query, key]`
 pub fn softmax(scores: &Tensor, causal: bool) -> Result<Tensor> {
-    if scores.device().is_cpu() {
-        scores.contiguous()?.apply_op1(ops::SoftmaxOp { causal })
-    } else {
-        fallback::softmax(scores)
-    }
+    if is_fused(scores) { scores.contiguous()?.apply_op1(ops::SoftmaxOp { causal }) } else { fallback::softmax(scores) }
 }
 
 /// [`softmax`] that may overwrite `scores` instead of allocating. For values that nothing else holds,
 /// in runs that are not differentiated.
 pub fn softmax_in_place(scores: Tensor, causal: bool) -> Result<Tensor> {
-    if scores.device().is_cpu() && scores.is_contiguous() {
+    if is_fused(&scores) && scores.is_contiguous() {
         scores.inplace_op1(&ops::SoftmaxOp { causal })?;
         return Ok(scores);
     }
@@ -257,7 +252,7 @@ pub fn softmax_in_place(scores: Tensor, causal: bool) -> Result<Tensor> {
 /// [`activation`] that may overwrite `x` instead of allocating. For values that nothing else holds,
 /// in runs that are not differentiated.
 pub fn activation_in_place(x: Tensor, f: Activation) -> Result<Tensor> {
-    if x.device().is_cpu() && x.is_contiguous() {
+    if is_fused(&x) && x.is_contiguous() {
         x.inplace_op1(&ops::ActivationOp(f))?;
         return Ok(x);
     }
@@ -267,6 +262,6 @@ pub fn activation_in_place(x: Tensor, f: Activation) -> Result<Tensor> {
 /// `Σ exp(x − max)`, the normaliser of a softmax whose largest entry is `max`.
 pub fn exp_sum(x: &[f32], max: f32) -> f32 {
     let mut sum = [0.0];
-    simd::exp_sum(x, max, &mut sum);
+    simd::exp_sum(simd::Level::current(), x, max, &mut sum);
     sum[0]
 }

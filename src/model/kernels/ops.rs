@@ -3,7 +3,10 @@
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, InplaceOp1, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
-use super::{Activation, Norm, simd};
+use super::{
+    Activation, Norm,
+    simd::{self, Level},
+};
 use crate::spec::Mask;
 
 /// Elements below which a parallel loop costs more than it saves.
@@ -67,7 +70,8 @@ pub(super) struct ActivationOp(pub Activation);
 
 impl ActivationOp {
     fn run(&self, x: &mut [f32]) {
-        x.par_chunks_mut(CHUNK).for_each(|x| simd::activate(self.0, x));
+        let level = Level::current();
+        x.par_chunks_mut(CHUNK).for_each(|x| simd::activate(level, self.0, x));
     }
 }
 
@@ -108,9 +112,10 @@ impl CustomOp2 for ActivationGrad {
     fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
         let (x, grad) = (values(s1, l1)?, values(s2, l2)?);
         let mut out = vec![0.0; x.len()];
+        let level = Level::current();
         out.par_chunks_mut(CHUNK)
             .zip(x.par_chunks(CHUNK).zip(grad.par_chunks(CHUNK)))
-            .for_each(|(out, (x, grad))| simd::activate_backward(self.0, x, grad, out));
+            .for_each(|(out, (x, grad))| simd::activate_backward(level, self.0, x, grad, out));
         Ok(output(out, l1))
     }
 }
@@ -123,11 +128,12 @@ impl SoftmaxOp {
     fn run(&self, x: &mut [f32], layout: &Layout) {
         let n_key = last_dim(layout);
         let n_query = layout.dims().iter().rev().nth(1).copied().unwrap_or(1).max(1);
+        let level = Level::current();
         for_each_row(x, n_key, |row, x| {
             let mask = Mask { causal: self.causal, window: None };
             let n_visible = mask.visible(row % n_query, n_query, n_key).end;
             let (visible, hidden) = x.split_at_mut(n_visible);
-            simd::softmax(visible);
+            simd::softmax(level, visible);
             hidden.fill(0.0);
         });
     }
@@ -171,9 +177,10 @@ impl CustomOp2 for SoftmaxGrad {
         let (p, grad) = (values(s1, l1)?, values(s2, l2)?);
         let n = last_dim(l1);
         let mut out = vec![0.0; p.len()];
+        let level = Level::current();
         for_each_row(&mut out, n, |row, out| {
             let range = row * n..(row + 1) * n;
-            simd::softmax_backward(&p[range.clone()], &grad[range], out);
+            simd::softmax_backward(level, &p[range.clone()], &grad[range], out);
         });
         Ok(output(out, l1))
     }
@@ -202,9 +209,12 @@ impl CustomOp1 for NormOp {
         let x = values(storage, layout)?;
         let n = last_dim(layout);
         let mut out = vec![0.0; x.len()];
+        let level = Level::current();
         let Norm { kind, eps, .. } = self.0;
         self.parameters(|weight, bias| {
-            for_each_row(&mut out, n, |row, out| simd::norm(kind, &x[row * n..(row + 1) * n], weight, bias, eps, out));
+            for_each_row(&mut out, n, |row, out| {
+                simd::norm(level, kind, &x[row * n..(row + 1) * n], weight, bias, eps, out)
+            });
         })?;
         Ok(output(out, layout))
     }
@@ -226,11 +236,12 @@ impl CustomOp2 for NormGrad {
         let (x, grad) = (values(s1, l1)?, values(s2, l2)?);
         let n = last_dim(l1);
         let mut out = vec![0.0; x.len()];
+        let level = Level::current();
         let Norm { kind, eps, .. } = self.0.0;
         self.0.parameters(|weight, _| {
             for_each_row(&mut out, n, |row, out| {
                 let range = row * n..(row + 1) * n;
-                simd::norm_backward(kind, &x[range.clone()], weight, eps, &grad[range], out);
+                simd::norm_backward(level, kind, &x[range.clone()], weight, eps, &grad[range], out);
             });
         })?;
         Ok(output(out, l1))

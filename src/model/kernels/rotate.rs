@@ -6,6 +6,8 @@ use std::sync::Arc;
 use candle_core::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
+use super::way::is_fused;
+
 /// Cosines and sines of some positions, one row of `n_rotated / 2` each.
 #[derive(Clone, Debug)]
 pub struct Turns {
@@ -40,7 +42,7 @@ impl Turns {
 /// - `x`: `[n, heads, d_head]`, the last dimension without gaps
 /// - result: the same, contiguous
 pub fn rotate(x: &Tensor, turns: &Turns) -> Result<Tensor> {
-    if x.device().is_cpu() {
+    if is_fused(x) {
         return x.apply_op1(RotateOp(turns.clone()));
     }
     let (n, _, d_head) = x.dims3()?;
@@ -50,6 +52,9 @@ pub fn rotate(x: &Tensor, turns: &Turns) -> Result<Tensor> {
     let (a, b) = (x.narrow(2, 0, half)?, x.narrow(2, half, half)?);
     let first = (a.broadcast_mul(&cos)? - b.broadcast_mul(&sin)?)?;
     let second = (b.broadcast_mul(&cos)? + a.broadcast_mul(&sin)?)?;
+    if turns.n_rotated == d_head {
+        return Tensor::cat(&[first, second], D::Minus1);
+    }
     let rest = x.narrow(2, turns.n_rotated, d_head - turns.n_rotated)?;
     Tensor::cat(&[first, second, rest], D::Minus1)
 }

@@ -1,18 +1,22 @@
 //! Row kernels: plain loops over slices that the compiler vectorises, compiled once per instruction
 //! set and chosen at run time.
 //!
-//! Accuracy against the C library, checked in `tests/it/kernels.rs`: `exp` 2e-7 relative, `erf` and
+//! Accuracy against the C library, checked at every level in `tests/it/ways.rs`: `exp` 2e-7 relative, `erf` and
 //! `tanh` 5e-7 absolute.
 
 #![expect(clippy::inline_always, reason = "a body is compiled for an instruction set only where it is inlined")]
 
 use std::sync::LazyLock;
 
-use super::{Activation, NormKind};
+use super::{Activation, NormKind, Way};
+
+/// An instruction set that this processor has.
+#[derive(Clone, Copy)]
+pub(super) struct Level(Set);
 
 /// Instruction sets that a kernel is compiled for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum Set {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -20,27 +24,35 @@ enum Level {
     Avx512,
 }
 
-static LEVEL: LazyLock<Level> = LazyLock::new(|| {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-        {
-            return Level::Avx512;
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            return Level::Avx2;
+static BEST: LazyLock<Level> = LazyLock::new(|| Level::of(Way::supported().pop()));
+
+impl Level {
+    /// The best one, or what is forced on this thread; asked before work is given to other threads.
+    pub fn current() -> Self {
+        match Way::forced() {
+            // A way that the processor cannot go is not gone.
+            Some(way) if Way::supported().contains(&way) => Self::of(Some(way)),
+            _ => *BEST,
         }
     }
-    Level::Portable
-});
 
-/// Defines a public kernel that runs `$body::<FMA>` compiled for the best instruction set.
+    /// Of a way that the processor can go.
+    const fn of(way: Option<Way>) -> Self {
+        Self(match way {
+            #[cfg(target_arch = "x86_64")]
+            Some(Way::Avx512) => Set::Avx512,
+            #[cfg(target_arch = "x86_64")]
+            Some(Way::Avx2) => Set::Avx2,
+            _ => Set::Portable,
+        })
+    }
+}
+
+/// Defines a kernel that runs `$body::<FMA>` compiled for the instruction set of a level.
 macro_rules! kernel {
     ($(#[$doc:meta])* $name:ident = $body:ident ( $($arg:ident : $ty:ty),* )) => {
         $(#[$doc])*
-        pub(super) fn $name($($arg: $ty),*) {
+        pub(super) fn $name(level: Level, $($arg: $ty),*) {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
             fn avx512($($arg: $ty),*) { $body::<true>($($arg),*) }
@@ -49,16 +61,16 @@ macro_rules! kernel {
             #[target_feature(enable = "avx2,fma")]
             fn avx2($($arg: $ty),*) { $body::<true>($($arg),*) }
 
-            match *LEVEL {
-                // SAFETY: the level was set only after the processor reported these features.
+            match level.0 {
+                // SAFETY: levels are made only of what the processor reported.
                 #[cfg(target_arch = "x86_64")]
                 #[expect(unsafe_code, reason = "calls code for the detected instruction set")]
-                Level::Avx512 => unsafe { avx512($($arg),*) },
+                Set::Avx512 => unsafe { avx512($($arg),*) },
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
                 #[expect(unsafe_code, reason = "calls code for the detected instruction set")]
-                Level::Avx2 => unsafe { avx2($($arg),*) },
-                Level::Portable => $body::<false>($($arg),*),
+                Set::Avx2 => unsafe { avx2($($arg),*) },
+                Set::Portable => $body::<false>($($arg),*),
             }
         }
     };

@@ -100,16 +100,18 @@ impl Attention {
         let k = run.at(Site::K, at, k.transpose(0, 1)?)?;
         let v = run.at(Site::V, at, v.transpose(0, 1)?)?;
         let (scores, mask) = self.scores(at, &q, &k, pass, run)?;
+        // An edit may have opened keys that the mask hides.
+        let causal = mask.causal && !run.edits(Site::Scores, at);
         let scores = run.at(Site::Scores, at, scores)?;
         let pattern = if run.is_differentiated() {
-            kernels::softmax(&scores, mask.causal)?
+            kernels::softmax(&scores, causal)?
         } else {
-            kernels::softmax_in_place(scores, mask.causal)?
+            kernels::softmax_in_place(scores, causal)?
         };
         let given = pattern.id();
         let pattern = run.at(Site::Pattern, at, pattern)?;
         // Only an untouched pattern is sure to be zero beyond the diagonal.
-        let causal = mask.causal && pattern.id() == given;
+        let causal = causal && pattern.id() == given;
         let mut z = kernels::attend(&pattern, &v, causal)?;
         if run.needs(Site::Z, at) {
             let by_head = z.reshape((n, n_heads, self.spec.d_head))?.transpose(0, 1)?;

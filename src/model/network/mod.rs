@@ -3,6 +3,7 @@
 pub(crate) mod attention;
 pub(crate) mod block;
 pub(crate) mod convolution;
+pub(crate) mod cost;
 pub(crate) mod disentangled;
 pub(crate) mod embedding;
 pub(crate) mod head;

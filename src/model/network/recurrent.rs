@@ -132,9 +132,11 @@ impl Recurrent {
         for idx in 0..n_query {
             run.checkpoint()?;
             let row = Row { idx, of: n_query };
-            let scores = run.row(Site::Scores, ATTENTION, row, self.scores(&state, &keys, row, &mut rows, run)?)?;
+            let scores = self.scores(&state, &keys, row, &mut rows, run)?;
+            let scores = run.row(Site::Scores, ATTENTION, row, scores)?;
             rows.scores.push(scores.clone());
-            let mut pattern = run.row(Site::Pattern, ATTENTION, row, kernels::softmax(&scores, false)?)?;
+            let pattern = kernels::softmax(&scores, false)?;
+            let mut pattern = run.row(Site::Pattern, ATTENTION, row, pattern)?;
             if let Some(tap) = &tap {
                 pattern = (pattern + tap.narrow(1, idx, 1)?)?;
             }
@@ -163,7 +165,7 @@ impl Recurrent {
         keys: &Tensor,
         row: Row,
         rows: &mut Rows,
-        run: &Run<'_>,
+        run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
         let query = match &self.score {
             Score::Additive { query, energy, .. } => {

@@ -1,8 +1,9 @@
-//! One run's bookkeeping: at every site it applies edits, taps the pattern for gradients, records,
-//! and between steps asks whether to go on.
+//! One run's bookkeeping: at every site it applies edits (see `edits`), taps the pattern for gradients,
+//! records, and between steps asks whether to go on.
 //!
 //! With an empty plan every call hands its tensor back untouched, so recording cannot change numbers.
 
+pub(crate) mod edits;
 mod plan;
 mod progress;
 mod site;
@@ -12,11 +13,13 @@ use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor, Var};
 
+use self::edits::{apply, of_row, touches};
 pub use self::{
-    plan::{Choice, Edit, Generation, Logits, RunPlan},
+    plan::{Choice, Generation, Logits, RunPlan},
     progress::{Control, Progress, Stage, uninterrupted},
-    site::{Site, Sites},
+    site::Sites,
 };
+pub use crate::capture::{Edit, Site};
 use crate::{
     capture::{LayerCapture, Matrix, PerHead, StackCapture},
     ids::StackKind,
@@ -45,6 +48,8 @@ pub(crate) struct Run<'a> {
     shared_bias: Option<(StackKind, PerHead)>,
     /// One zero per pattern value, added to the pattern: their gradients are the pattern's.
     taps: Option<Vec<(At, Var)>>,
+    /// Which of the plan's edits have changed something.
+    edited: Vec<bool>,
 }
 
 /// One row of a site whose rows come one after the other.
@@ -80,6 +85,7 @@ impl<'a> Run<'a> {
             stacks: stacks.iter().map(empty).collect(),
             shared_bias: None,
             taps: with_taps.then(Vec::new),
+            edited: vec![false; plan.edits.len()],
         }
     }
 
@@ -111,8 +117,11 @@ impl<'a> Run<'a> {
     /// Passes a site's value on, after edits, tap and recording.
     pub fn at(&mut self, site: Site, at: At, mut x: Tensor) -> Result<Tensor, ModelError> {
         let plan = self.plan;
-        for edit in plan.edits.iter().filter(|edit| touches(edit, site, at)) {
-            x = apply(edit, &x)?;
+        for (edit, edited) in plan.edits.iter().zip(&mut self.edited) {
+            if touches(edit, site, at) {
+                x = apply(edit, &x)?;
+                *edited = true;
+            }
         }
         if site == Site::Pattern
             && let Some(tap) = self.tap(at, x.dims3()?, x.device())?
@@ -127,10 +136,14 @@ impl<'a> Run<'a> {
 
     /// Passes one row `[heads, 1, width]` on, after edits. It is neither tapped nor recorded: that is done
     /// for all rows together, by [`Self::tap`] and [`Self::record`].
-    pub fn row(&self, site: Site, at: At, row: Row, mut x: Tensor) -> Result<Tensor, ModelError> {
-        for edit in self.plan.edits.iter().filter(|edit| touches(edit, site, at)) {
-            if let Some(edit) = of_row(edit, row)? {
+    pub fn row(&mut self, site: Site, at: At, row: Row, mut x: Tensor) -> Result<Tensor, ModelError> {
+        let plan = self.plan;
+        for (edit, edited) in plan.edits.iter().zip(&mut self.edited) {
+            if touches(edit, site, at)
+                && let Some(edit) = of_row(edit, row)?
+            {
                 x = apply(&edit, &x)?;
+                *edited = true;
             }
         }
         Ok(x)
@@ -171,13 +184,20 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    pub fn finish(self) -> Recorded {
+    /// What was recorded.
+    ///
+    /// # Errors
+    /// When an edit was of a site that this model never computes.
+    pub fn finish(self) -> Result<Recorded, ModelError> {
+        if let Some((edit, _)) = self.plan.edits.iter().zip(&self.edited).find(|(_, edited)| !**edited) {
+            return Err(ModelError::Edit(format!("“{edit}” touches nothing that this model computes")));
+        }
         // In the order in which stacks are shown, which is that of their kinds.
-        Recorded {
+        Ok(Recorded {
             stacks: self.stacks.into_values().collect(),
             n_omitted: self.n_omitted,
             taps: self.taps.unwrap_or_default(),
-        }
+        })
     }
 
     fn layer(&mut self, at: At) -> Option<&mut LayerCapture> {
@@ -222,116 +242,4 @@ impl<'a> Run<'a> {
         }
         Ok(())
     }
-}
-
-fn touches(edit: &Edit, at_site: Site, at: At) -> bool {
-    let here = |stack: StackKind, layer: usize| stack == at.stack && layer == at.layer;
-    match *edit {
-        Edit::AblateHead { stack, layer, .. } => at_site == Site::Z && here(stack, layer),
-        Edit::SetPattern { stack, layer, .. } => at_site == Site::Pattern && here(stack, layer),
-        Edit::HideToken { side, .. } => at_site == Site::Scores && at.stack.key_side() == side,
-        Edit::Patch { site, stack, layer, .. } => {
-            site == at_site && stack == at.stack && (layer == at.layer || at_site == Site::ResidFinal)
-        }
-    }
-}
-
-/// What an edit of a whole site does to one of its rows, if anything.
-fn of_row(edit: &Edit, row: Row) -> Result<Option<Edit>, ModelError> {
-    let one = |value: &Matrix, idx: usize| {
-        let values = value
-            .row(idx)
-            .ok_or_else(|| ModelError::Edit(format!("{} rows are needed, not {}", row.of, value.n_rows())))?;
-        Ok::<_, ModelError>(Matrix::new(values.to_vec(), [1, values.len()])?)
-    };
-    Ok(match edit {
-        Edit::AblateHead { .. } | Edit::HideToken { .. } => Some(edit.clone()),
-        Edit::SetPattern { stack, layer, head, pattern } => {
-            if pattern.n_rows() != row.of {
-                return Err(ModelError::Edit(format!("{} rows are needed, not {}", row.of, pattern.n_rows())));
-            }
-            let pattern = one(pattern, row.idx)?;
-            Some(Edit::SetPattern { stack: *stack, layer: *layer, head: *head, pattern })
-        }
-        Edit::Patch { site, stack, layer, head, positions, value } => {
-            if let Some(position) = positions.iter().find(|position| **position >= row.of) {
-                return Err(ModelError::Edit(format!("there is no position {position} among {}", row.of)));
-            }
-            let idx = positions.iter().position(|position| *position == row.idx);
-            let value = idx.map(|idx| one(value, idx)).transpose()?;
-            value.map(|value| Edit::Patch {
-                site: *site,
-                stack: *stack,
-                layer: *layer,
-                head: *head,
-                positions: vec![0],
-                value,
-            })
-        }
-    })
-}
-
-fn apply(edit: &Edit, x: &Tensor) -> Result<Tensor, ModelError> {
-    match edit {
-        Edit::AblateHead { head, .. } => {
-            let (_, n, d) = x.dims3()?;
-            replace(x, Some(*head), &(0..n).collect::<Vec<_>>(), &vec![0.0; n * d], d)
-        }
-        Edit::SetPattern { head, pattern, .. } => {
-            let (_, n_query, _) = x.dims3()?;
-            let rows: Vec<_> = (0..n_query).collect();
-            replace(x, Some(*head), &rows, pattern.as_slice(), pattern.n_cols())
-        }
-        Edit::HideToken { position, .. } => {
-            let n_key = x.dims3()?.2;
-            let mut mask = vec![0.0f32; n_key];
-            let Some(hidden) = mask.get_mut(*position) else {
-                return Err(ModelError::Edit(format!("there is no token {position} among {n_key}")));
-            };
-            *hidden = f32::NEG_INFINITY;
-            Ok(x.broadcast_add(&Tensor::from_vec(mask, (1, 1, n_key), x.device())?)?)
-        }
-        Edit::Patch { head, positions, value, .. } => replace(x, *head, positions, value.as_slice(), value.n_cols()),
-    }
-}
-
-/// `x` with some rows (of one head) replaced; the gradient of what was replaced is zero.
-fn replace(
-    x: &Tensor,
-    head: Option<usize>,
-    positions: &[usize],
-    values: &[f32],
-    n_cols: usize,
-) -> Result<Tensor, ModelError> {
-    let dims = x.dims();
-    let (n_heads, n_rows, width) = match (dims, head) {
-        (&[n_rows, width], None) => (1, n_rows, width),
-        (&[n_heads, n_rows, width], Some(_)) => (n_heads, n_rows, width),
-        (_, None) => return Err(ModelError::Edit("this site needs a head".to_owned())),
-        (_, Some(_)) => return Err(ModelError::Edit("this site has no heads".to_owned())),
-    };
-    let head = head.unwrap_or(0);
-    if head >= n_heads {
-        return Err(ModelError::Edit(format!("there is no head {head} among {n_heads}")));
-    }
-    if n_cols != width || values.len() != positions.len() * width {
-        return Err(ModelError::Edit(format!(
-            "{} rows of {width} values are needed, not {} values in rows of {n_cols}",
-            positions.len(),
-            values.len()
-        )));
-    }
-    let mut mask = vec![0u8; n_heads * n_rows * width];
-    let mut full = vec![0.0f32; n_heads * n_rows * width];
-    for (idx, &position) in positions.iter().enumerate() {
-        if position >= n_rows {
-            return Err(ModelError::Edit(format!("there is no position {position} among {n_rows}")));
-        }
-        let start = (head * n_rows + position) * width;
-        mask[start..start + width].fill(1);
-        full[start..start + width].copy_from_slice(&values[idx * width..(idx + 1) * width]);
-    }
-    let mask = Tensor::from_vec(mask, dims, x.device())?;
-    let full = Tensor::from_vec(full, dims, x.device())?;
-    Ok(mask.where_cond(&full, &x.contiguous()?)?)
 }

@@ -1,10 +1,7 @@
 //! What a run may record, and what it may change. Plain data: shapes are checked when it is run.
 
-use super::{Site, Sites};
-use crate::{
-    capture::Matrix,
-    ids::{Side, StackKind},
-};
+use super::Sites;
+use crate::capture::Edit;
 
 /// What becomes of the model's head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,53 +45,6 @@ impl Default for RunPlan {
             generate: None,
         }
     }
-}
-
-/// A change of the forward pass. Everything downstream follows, gradients included.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Edit {
-    /// One head adds nothing: its `z` is zero.
-    AblateHead {
-        /// Which stack.
-        stack: StackKind,
-        /// Layer, from 0.
-        layer: usize,
-        /// Query head, from 0.
-        head: usize,
-    },
-    /// One head attends as given.
-    SetPattern {
-        /// Which stack.
-        stack: StackKind,
-        /// Layer, from 0.
-        layer: usize,
-        /// Query head, from 0.
-        head: usize,
-        /// `[n_query, n_key]`; taken as it is, so rows should sum to one.
-        pattern: Matrix,
-    },
-    /// No query of any layer can attend to this token.
-    HideToken {
-        /// Whose token.
-        side: Side,
-        /// Position, from 0.
-        position: usize,
-    },
-    /// Rows of a site take values from elsewhere, such as another run.
-    Patch {
-        /// Where.
-        site: Site,
-        /// Which stack.
-        stack: StackKind,
-        /// Layer, from 0; not used by `ResidFinal`.
-        layer: usize,
-        /// Which head of a per-head site; `None` for the others.
-        head: Option<usize>,
-        /// Rows to replace.
-        positions: Vec<usize>,
-        /// One row per position.
-        value: Matrix,
-    },
 }
 
 /// How a text is written.

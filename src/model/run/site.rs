@@ -1,45 +1,6 @@
-//! The points of the forward pass where a value can be recorded or changed.
+//! Which points of the forward pass a run records.
 
-/// A point in the forward pass where a value exists.
-///
-/// | site | shape |
-/// |---|---|
-/// | `ResidPre`, `AttnOut`, `ResidMid`, `MlpOut`, `ResidFinal` | `[n, d_model]` |
-/// | `Q`, `Z` | `[heads, n, d_head]` |
-/// | `K`, `V` | `[kv_heads, n, d_head]` |
-/// | `Scores`, `Pattern` | `[heads, n_query, n_key]` |
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Site {
-    /// The residual stream entering a layer.
-    ResidPre,
-    /// Queries, after rotary where the model has it.
-    Q,
-    /// Keys, after rotary where the model has it.
-    K,
-    /// Values.
-    V,
-    /// Scaled and masked, before softmax.
-    Scores,
-    /// Softmax of the scores.
-    Pattern,
-    /// `pattern · v`.
-    Z,
-    /// What attention adds to the residual stream.
-    AttnOut,
-    /// The residual stream between attention and MLP.
-    ResidMid,
-    /// What the MLP adds to the residual stream.
-    MlpOut,
-    /// The stream after the last layer and the final norm.
-    ResidFinal,
-}
-
-impl Site {
-    /// Whether there is one value per head.
-    pub const fn is_per_head(self) -> bool {
-        matches!(self, Self::Q | Self::K | Self::V | Self::Scores | Self::Pattern | Self::Z)
-    }
-}
+use crate::capture::Site;
 
 /// A set of sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::{
         reading::{Axis, ReadPattern, Refusal},
         stats::HeadStats,
     },
-    capture::{Capture, Token},
+    capture::{Capture, RowMass, Token},
     ids::{HeadId, StackKind},
     session::{Command, Focus},
     spec::LayerSpec,
@@ -53,7 +53,11 @@ fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
     let rows = [
         (
             "Entropy",
-            Some(format!("{:.2} nats ({})", stats.entropy, percent_text(stats.entropy_fraction))),
+            Some(if stats.rows == RowMass::Full {
+                format!("{:.2} nats ({})", stats.entropy, percent_text(stats.entropy_fraction))
+            } else {
+                "not told: rows are incomplete".to_owned()
+            }),
             "0 nats: one key gets everything; 100 %: all keys get the same",
         ),
         (

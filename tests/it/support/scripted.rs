@@ -14,8 +14,8 @@ use std::{
 use attnscope::{
     analysis::projection::{HeadProjection, Projection},
     capture::{
-        Capture, CaptureParts, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, Prediction, PredictionItem,
-        PredictionRow, RgbaBuffer, StackCapture, Token,
+        Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, Prediction,
+        PredictionItem, PredictionRow, RgbaBuffer, StackCapture, Token,
     },
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
     session::FilePurpose,
@@ -117,6 +117,7 @@ pub fn capture(model: &LoadedModel, input: &Input) -> Arc<Capture> {
         image,
         logits: None,
         generated: None,
+        computation: Computation::default(),
         notes: Vec::new(),
     };
     Arc::new(Capture::new(parts).unwrap())

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use attnscope::{
-    capture::{Capture, CaptureParts, Generated, ImageInfo, InputInfo, StackCapture, Token},
+    capture::{Capture, CaptureParts, Computation, Generated, ImageInfo, InputInfo, StackCapture, Token},
     ids::{CaptureId, Side, StackKind},
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
@@ -180,6 +180,7 @@ fn parts(name: &str, modality: Modality, tokens: Sides, stacks: &[(StackKind, Ve
         logits: None,
         prediction: None,
         generated: None,
+        computation: Computation::default(),
         notes: Vec::new(),
     }
 }

@@ -7,7 +7,8 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use attnscope::{
     capture::{
-        Capture, CaptureParts, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, RgbaBuffer, StackCapture, Token,
+        Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, RgbaBuffer,
+        StackCapture, Token,
     },
     ids::{CaptureId, Side, StackKind},
     spec::{ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
@@ -153,6 +154,7 @@ fn build(
         logits: None,
         prediction: None,
         generated: None,
+        computation: Computation::default(),
         notes: Vec::new(),
     })
     .unwrap()

@@ -180,7 +180,7 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
             pattern(reading).map(|pattern| Finding::Lines(Arc::new(Lines::of(pattern, (*filter).into()))))
         }
         Question::Stats(head) => {
-            pattern(&Reading::of(*head)).map(|pattern| Finding::Stats(stats_of(&want.subject.this, &pattern)))
+            pattern(&Reading::of(*head)).map(|pattern| Finding::Stats(stats_of(&want.subject.this, *head, &pattern)))
         }
         Question::Links { stack, reading, pair } => {
             match pairs::links(&want.subject.this, *stack, reading, *pair, &mut |_, _| go_on()) {
@@ -191,10 +191,12 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
     })
 }
 
-fn stats_of(capture: &Capture, pattern: &ReadPattern) -> HeadStats {
+fn stats_of(capture: &Capture, head: HeadId, pattern: &ReadPattern) -> HeadStats {
     let stack = pattern.stack;
     let special: Vec<bool> = capture.key_tokens(stack).iter().map(|token| token.special).collect();
-    head_stats(&pattern.matrix, &special, pattern.causal, stack.query_side() == stack.key_side())
+    let rows = capture.row_mass(stack, head.layer);
+    let square = stack.query_side() == stack.key_side();
+    HeadStats { rows, ..head_stats(&pattern.matrix, &special, pattern.causal, square) }
 }
 
 /// About how many entries have to be looked at or computed.

@@ -1,4 +1,4 @@
-//! The JSON entries of `__metadata__` that describe the file and the model.
+//! `model`: everything of a [`ModelSpec`], of which a foreign file may leave out anything.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,36 +8,26 @@ use crate::{
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
 
-/// Written as `format`.
-pub(super) const FORMAT: &str = "attnscope-capture";
-/// Written as `version`.
-pub(super) const VERSION: &str = "1";
-
 /// More layers or heads than any model has; bounds what a lying file can make us allocate.
-pub(super) const MAX_LAYERS: usize = 1024;
-pub(super) const MAX_HEADS: usize = 4096;
-
-/// Parses one entry.
-pub(super) fn parse<T: for<'de> Deserialize<'de>>(entry: &'static str, text: &str) -> Result<T, FileError> {
-    serde_json::from_str(text).map_err(|error| FileError::Metadata { entry, problem: error.to_string() })
-}
+pub(in crate::capture::file) const MAX_LAYERS: usize = 1024;
+pub(in crate::capture::file) const MAX_HEADS: usize = 4096;
 
 /// `model`: everything of [`ModelSpec`]; a foreign file may leave out anything.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(default)]
-pub(super) struct ModelEntry {
-    pub(super) name: Option<String>,
-    pub(super) family: Option<String>,
-    pub(super) stacks: Vec<StackEntry>,
-    pub(super) d_model: Option<usize>,
-    pub(super) n_params: Option<u64>,
-    pub(super) head: Option<HeadEntry>,
-    pub(super) modality: Option<ModalityEntry>,
+pub(in crate::capture::file) struct ModelEntry {
+    pub(in crate::capture::file) name: Option<String>,
+    pub(in crate::capture::file) family: Option<String>,
+    pub(in crate::capture::file) stacks: Vec<StackEntry>,
+    pub(in crate::capture::file) d_model: Option<usize>,
+    pub(in crate::capture::file) n_params: Option<u64>,
+    pub(in crate::capture::file) head: Option<HeadEntry>,
+    pub(in crate::capture::file) modality: Option<ModalityEntry>,
 }
 
 /// One stack. The numbers hold for every layer, or are lists with one number per layer.
 #[derive(Serialize, Deserialize)]
-pub(super) struct StackEntry {
+pub(in crate::capture::file) struct StackEntry {
     name: StackKind,
     layers: usize,
     heads: PerLayer<usize>,
@@ -93,7 +83,7 @@ impl<T: Copy + PartialEq> PerLayer<T> {
 /// What the model's head predicts.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum HeadEntry {
+pub(in crate::capture::file) enum HeadEntry {
     MaskedLm,
     NextToken,
     TextClass,
@@ -105,7 +95,7 @@ pub(super) enum HeadEntry {
 /// What the model reads.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ModalityEntry {
+pub(in crate::capture::file) enum ModalityEntry {
     Text(TextEntry),
     Image(PictureEntry),
     TextToText { source: TextEntry, target: TextEntry },
@@ -121,7 +111,7 @@ struct TextSpecEntry {
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct TextEntry(#[serde(with = "TextSpecEntry")] TextSpec);
+pub(in crate::capture::file) struct TextEntry(#[serde(with = "TextSpecEntry")] TextSpec);
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(remote = "ImageSpec")]
@@ -132,7 +122,7 @@ struct ImageSpecEntry {
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct PictureEntry(#[serde(with = "ImageSpecEntry")] ImageSpec);
+pub(in crate::capture::file) struct PictureEntry(#[serde(with = "ImageSpecEntry")] ImageSpec);
 
 impl From<&ModelSpec> for ModelEntry {
     fn from(spec: &ModelSpec) -> Self {
@@ -168,12 +158,12 @@ impl From<&StackSpec> for StackEntry {
 
 impl StackEntry {
     /// Which stack it describes.
-    pub(super) const fn kind(&self) -> StackKind {
+    pub(in crate::capture::file) const fn kind(&self) -> StackKind {
         self.name
     }
 
     /// The stack as described; what is left out follows from the rest.
-    pub(super) fn spec(&self) -> Result<StackSpec, FileError> {
+    pub(in crate::capture::file) fn spec(&self) -> Result<StackSpec, FileError> {
         let problem = |problem: &str| FileError::Metadata {
             entry: "model",
             problem: format!("the stack {} {problem}", self.name),
@@ -200,7 +190,7 @@ impl StackEntry {
 }
 
 /// The usual `1/√d_head`; 1 when the width is unknown.
-pub(super) fn default_scale(d_head: usize) -> f32 {
+pub(in crate::capture::file) fn default_scale(d_head: usize) -> f32 {
     if d_head == 0 { 1.0 } else { 1.0 / (d_head as f32).sqrt() }
 }
 

@@ -1,0 +1,58 @@
+//! The JSON entries of `__metadata__`: model, tokens, input, image, what was generated and predicted, and
+//! how the patterns came about.
+
+mod edits;
+mod image;
+mod model;
+mod tokens;
+mod written;
+
+use serde::{Deserialize, Serialize};
+
+pub(super) use self::{
+    edits::{edit_from_json, edit_to_json},
+    image::ImageEntry,
+    model::{HeadEntry, MAX_HEADS, MAX_LAYERS, ModelEntry, StackEntry, default_scale},
+    tokens::{TokenEntry, TokensEntry},
+    written::{GeneratedEntry, PredictionEntry},
+};
+use super::FileError;
+use crate::capture::InputInfo;
+
+/// Written as `format`.
+pub(super) const FORMAT: &str = "attnscope-capture";
+/// Written as `version`.
+pub(super) const VERSION: &str = "1";
+/// Written as `rows` where rows of patterns may sum to less than 1.
+pub(super) const PARTIAL: &str = "partial";
+/// The other value of `rows`: they sum to 1, which is also taken for granted.
+pub(super) const FULL: &str = "full";
+
+/// Parses one entry.
+pub(super) fn parse<T: for<'de> Deserialize<'de>>(entry: &'static str, text: &str) -> Result<T, FileError> {
+    serde_json::from_str(text).map_err(|error| FileError::Metadata { entry, problem: error.to_string() })
+}
+
+/// `input`: what was fed in.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(default)]
+pub(super) struct InputEntry {
+    text: Option<String>,
+    text_b: Option<String>,
+    image: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+}
+
+impl From<&InputInfo> for InputEntry {
+    fn from(input: &InputInfo) -> Self {
+        let InputInfo { text, text_b, image, target } = input.clone();
+        Self { text, text_b, image, target }
+    }
+}
+
+impl From<InputEntry> for InputInfo {
+    fn from(InputEntry { text, text_b, image, target }: InputEntry) -> Self {
+        Self { text, text_b, image, target }
+    }
+}

@@ -1,0 +1,214 @@
+//! What a forward pass takes of memory, told from shapes alone, before anything is allocated.
+//!
+//! The largest part are scores, `heads · n_query · n_key` values for each layer, of which several copies
+//! live at a time. The factors below follow the operations of `attention` and `block`; `tests/it/memory.rs`
+//! holds them against what a process really takes.
+
+use super::{
+    Body, Network,
+    attention::{Attention, Projections},
+    block::{Block, Stack},
+    relative::RelativeBias,
+};
+use crate::{
+    ids::{Side, StackKind},
+    model::{
+        kernels::Linear,
+        run::{Logits, RunPlan, Site},
+    },
+};
+
+/// Bytes of a value.
+const VALUE: u64 = size_of::<f32>() as u64;
+/// About how many logits exist at the same time; see `head`.
+const LOGITS_AT_ONCE: u64 = 4_000_000;
+/// Streams of the model's width that a block holds at once: entering, normed, attended, leaving, and one
+/// for what is passed on.
+const STREAMS: u64 = 6;
+/// Copies of scores and pattern that a differentiated layer keeps for the way back, with the tap.
+const KEPT_FOR_GRADIENT: u64 = 4;
+
+/// Of so many bytes in use the allocator keeps another one, or has it not given back yet.
+const ALLOCATOR: u64 = 8;
+
+/// Positions of every sequence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lengths(pub [(Side, usize); 5]);
+
+impl Lengths {
+    /// The lengths that `of` gives.
+    pub fn new(of: impl Fn(Side) -> usize) -> Self {
+        Self(Side::ALL.map(|side| (side, of(side))))
+    }
+
+    fn of(&self, side: Side) -> u64 {
+        self.0.iter().find(|(other, _)| *other == side).map_or(0, |(_, n)| *n as u64)
+    }
+
+    /// The longest sequence.
+    pub fn longest(&self) -> usize {
+        self.0.iter().map(|(_, n)| *n).max().unwrap_or(0)
+    }
+
+    /// As if the longest sequence had `n` positions.
+    pub fn with_longest(self, n: usize) -> Self {
+        let longest = self.longest();
+        Self(self.0.map(|(side, len)| (side, if len == longest { n } else { len })))
+    }
+}
+
+impl Network {
+    /// Bytes that a run takes at its peak, weights not included, and what the allocator keeps besides.
+    pub fn peak_bytes(&self, lengths: &Lengths, plan: &RunPlan, differentiated: bool) -> u64 {
+        let used = self.used_bytes(lengths, plan, differentiated);
+        used.saturating_add(used / ALLOCATOR)
+    }
+
+    fn used_bytes(&self, lengths: &Lengths, plan: &RunPlan, differentiated: bool) -> u64 {
+        let stacks: Vec<&Stack> = match &self.body {
+            Body::Single(tower) => vec![&tower.stack],
+            Body::EncoderDecoder { encoder, decoder, .. } => vec![&encoder.stack, &decoder.stack],
+            Body::TwoTowers { vision, text, .. } => vec![&vision.stack, &text.stack],
+            Body::Recurrent(recurrent) => {
+                let (n_query, n_key) = (lengths.of(Side::Decoder), lengths.of(Side::Encoder));
+                let width = recurrent.spec.d_head as u64;
+                // Rows are kept one by one, and joined in the end.
+                return VALUE * (4 * n_query * n_key + 16 * (n_query + n_key) * width) + self.head_bytes(n_query, plan);
+            }
+        };
+        let mut kept = 0u64;
+        let mut patterns = 0u64;
+        let mut peak = 0u64;
+        for stack in stacks {
+            let n = lengths.of(stack.kind.query_side());
+            for block in &stack.blocks {
+                let layer = Layer { block, stack, n, lengths };
+                peak = peak.max(layer.working_bytes(plan));
+                let (sites, scores) = layer.recorded_bytes(plan);
+                kept = kept.saturating_add(sites);
+                patterns = patterns.saturating_add(scores);
+                if differentiated {
+                    kept = kept.saturating_add(layer.differentiated_bytes());
+                }
+            }
+        }
+        let predicted = [Side::Decoder, Side::Text, Side::Only].map(|side| lengths.of(side));
+        let n_predicted = predicted.into_iter().find(|n| *n > 0).unwrap_or(0);
+        kept.saturating_add(patterns.min(plan.pattern_budget_bytes))
+            .saturating_add(peak.max(self.head_bytes(n_predicted, plan)))
+    }
+
+    fn head_bytes(&self, n: u64, plan: &RunPlan) -> u64 {
+        let Some(head) = &self.head else { return 0 };
+        let n_outcomes = width_out(&head.output);
+        let all = n.saturating_mul(n_outcomes);
+        match plan.logits {
+            Logits::Skip => 0,
+            Logits::Predict => VALUE * 2 * all.min(LOGITS_AT_ONCE),
+            Logits::Keep => (VALUE * 2 * all.min(LOGITS_AT_ONCE)).saturating_add(VALUE.saturating_mul(all)),
+        }
+    }
+}
+
+fn width_out(linear: &Linear) -> u64 {
+    linear.dims().map_or(0, |(_, d_out)| d_out as u64)
+}
+
+fn width_in(linear: &Linear) -> u64 {
+    linear.dims().map_or(0, |(d_in, _)| d_in as u64)
+}
+
+/// One layer of a run.
+struct Layer<'a> {
+    block: &'a Block,
+    stack: &'a Stack,
+    /// Positions of its stream.
+    n: u64,
+    lengths: &'a Lengths,
+}
+
+impl Layer<'_> {
+    /// Bytes of one copy of the scores of an attention with `n_key` keys.
+    fn scores(&self, attention: &Attention, n_key: u64) -> u64 {
+        (VALUE * attention.spec.n_heads as u64).saturating_mul(self.n).saturating_mul(n_key)
+    }
+
+    /// Keys of the cross-attention, if there is one.
+    fn cross(&self) -> Option<(&Attention, u64)> {
+        let (attention, _) = self.block.cross.as_ref()?;
+        Some((attention, self.lengths.of(StackKind::Cross.key_side())))
+    }
+
+    /// Bytes that exist only while the layer is computed.
+    fn working_bytes(&self, plan: &RunPlan) -> u64 {
+        let own = self.attention_bytes(&self.block.attention, self.stack.kind, self.n, plan);
+        let cross = self.cross().map_or(0, |(cross, n)| self.attention_bytes(cross, StackKind::Cross, n, plan));
+        let up = width_out(&self.block.mlp.up);
+        let hidden = VALUE * self.n * if self.block.mlp.gated { up + up / 2 } else { up };
+        let d_model = width_in(&self.block.mlp.up);
+        let shared_bias = self.stack.bias.as_ref().map_or(0, |_| self.scores(&self.block.attention, self.n));
+        own.max(cross).max(hidden).saturating_add(VALUE * STREAMS * self.n * d_model).saturating_add(shared_bias)
+    }
+
+    fn attention_bytes(&self, attention: &Attention, stack: StackKind, n_key: u64, plan: &RunPlan) -> u64 {
+        let spec = &attention.spec;
+        let one = self.scores(attention, n_key);
+        let mut copies = 1;
+        if spec.window.is_some() {
+            copies = copies.max(2);
+        }
+        if spec.softcap.is_some() {
+            copies = copies.max(4);
+        }
+        match &attention.bias {
+            Some(RelativeBias::Disentangled(_)) => copies = copies.max(6),
+            Some(_) => copies = copies.max(3),
+            None if spec.biased => copies = copies.max(2),
+            None => {}
+        }
+        if plan.edits.iter().any(|edit| crate::model::run::edits::changes_scores(edit, stack)) {
+            copies += 3;
+        }
+        let d_projected = match &attention.projections {
+            Projections::Fused(qkv) => self.n * width_out(qkv),
+            Projections::Cross { q, kv } => self.n * width_out(q) + n_key * width_out(kv),
+        };
+        // Norms and rotary embeddings write queries and keys anew.
+        let d_turned = if attention.qk_norm.is_some() || attention.rotary.is_some() { d_projected } else { 0 };
+        let z = self.n * (spec.n_heads * spec.d_head) as u64;
+        one.saturating_mul(copies).saturating_add(VALUE * (d_projected + d_turned + z))
+    }
+
+    /// Bytes of what the run keeps of this layer: all but scores, and scores with patterns and biases.
+    fn recorded_bytes(&self, plan: &RunPlan) -> (u64, u64) {
+        let mut sites = 0u64;
+        let mut scores = 0u64;
+        let own = (&self.block.attention, self.n);
+        for (attention, n_key) in [Some(own), self.cross()].into_iter().flatten() {
+            let (h, kv, d) = (attention.spec.n_heads, attention.spec.n_kv_heads, attention.spec.d_head as u64);
+            let per_head = [(Site::Q, h, self.n), (Site::Z, h, self.n), (Site::K, kv, n_key), (Site::V, kv, n_key)];
+            for (_, heads, n) in per_head.into_iter().filter(|(site, ..)| plan.sites.contains(*site)) {
+                sites += VALUE * heads as u64 * n * d;
+            }
+            let one = self.scores(attention, n_key);
+            for _ in [Site::Scores, Site::Pattern].into_iter().filter(|site| plan.sites.contains(*site)) {
+                scores = scores.saturating_add(one);
+            }
+            if attention.bias.is_some() && plan.sites.contains(Site::Q) {
+                scores = scores.saturating_add(one);
+            }
+        }
+        if plan.sites.contains(Site::ResidPre) {
+            sites += VALUE * self.n * width_in(&self.block.mlp.up);
+        }
+        (sites, scores)
+    }
+
+    /// Bytes that the way back needs of this layer.
+    fn differentiated_bytes(&self) -> u64 {
+        let cross = self.cross().map_or(0, |(attention, n)| self.scores(attention, n));
+        let scores = self.scores(&self.block.attention, self.n).saturating_add(cross);
+        let streams = 2 * width_out(&self.block.mlp.up) + 2 * STREAMS * width_in(&self.block.mlp.up);
+        scores.saturating_mul(KEPT_FOR_GRADIENT).saturating_add(VALUE * self.n * streams)
+    }
+}

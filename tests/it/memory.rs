@@ -1,0 +1,99 @@
+//! Memory of a run: the estimate against what a process really takes, and what is refused.
+
+use std::{fs, path::Path, process::Command};
+
+use attnscope::model::{
+    Engine, Generation, Input, Logits, Model, ModelError, ModelFiles, Objective, RunPlan, Site, Sites, uninterrupted,
+};
+use tempfile::TempDir;
+
+use crate::parity::fixture;
+
+/// A fixture that may read long texts; its positions are turned, so no weights say how many there are.
+fn long(name: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["config.json", "model.safetensors"] {
+        fs::copy(fixture(&format!("families/{name}")).join(file), folder.path().join(file)).unwrap();
+    }
+    let path = folder.path().join("config.json");
+    let mut config: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    config["max_position_embeddings"] = 100_000.into();
+    fs::write(path, config.to_string()).unwrap();
+    folder
+}
+
+fn open(folder: &Path, engine: &Engine) -> Model {
+    Model::load(&ModelFiles::open(folder).unwrap(), "long", engine, &uninterrupted).unwrap()
+}
+
+fn ids(n: usize) -> Input {
+    Input::Ids((0..n).map(|at| (at % 40) as u32).collect())
+}
+
+/// The most that a process of its own holds while it captures `n` tokens, in bytes.
+fn measured(folder: &Path, n: usize, sites: &str) -> f64 {
+    let timings = folder.join("timings.json");
+    let ids: Vec<String> = (0..n).map(|at| (at % 40).to_string()).collect();
+    let output = Command::new(env!("CARGO_BIN_EXE_attnscope"))
+        .args(["capture", "--model", folder.to_str().unwrap(), "--ids", &ids.join(","), "--sites", sites])
+        .args(["--threads", "2", "--timings", timings.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let timings: serde_json::Value = serde_json::from_str(&fs::read_to_string(timings).unwrap()).unwrap();
+    timings["peak_rss_mb"].as_f64().unwrap() * f64::from(1 << 20)
+}
+
+/// Scores are the larger part from a thousand tokens on; below, the program itself is.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_estimate_is_what_a_process_takes() {
+    for (name, sites, recorded) in [
+        ("llama", "q,k,v", Sites::of(&[Site::Q, Site::K, Site::V])),
+        ("llama", "q,k,v,pattern", Sites::standard()),
+        // Windows and caps make copies of the scores.
+        ("gemma2", "q,k,v,pattern", Sites::standard()),
+    ] {
+        let folder = long(name);
+        let model = open(folder.path(), &Engine::cpu(Some(1)).unwrap());
+        let plan =
+            RunPlan { sites: recorded, logits: Logits::Skip, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };
+        let n = 2500;
+        let taken = measured(folder.path(), n, sites) - measured(folder.path(), 16, sites);
+        let estimated = model.peak_bytes(&model.encode(&ids(n)).unwrap(), &plan) as f64;
+        let ratio = taken / estimated;
+        assert!((0.5..=1.3).contains(&ratio), "{name} {sites}: {taken:.3e} of {estimated:.3e}");
+    }
+}
+
+fn refusal(result: Result<impl Sized, ModelError>) -> (u64, u64, usize, usize) {
+    let error = result.err().unwrap();
+    let (text, advice) = (error.to_string(), error.details());
+    let ModelError::TooLarge { needed, available, n, fitting } = error else { panic!("{error:?}") };
+    assert!(text.contains("of memory besides the model, but only") && text.contains("are free"), "{text}");
+    assert!(advice.contains(&n.to_string()), "{advice}");
+    (needed, available, n, fitting)
+}
+
+#[test]
+fn a_text_for_which_there_is_no_room_is_refused_and_told_what_fits() {
+    let folder = long("llama");
+    let limit = 40_000_000;
+    let model = open(folder.path(), &Engine::cpu(Some(1)).unwrap().with_run_memory(limit));
+    let plan = RunPlan::default();
+    let run = |n: usize, plan: &RunPlan| model.forward(&model.encode(&ids(n)).unwrap(), plan, &uninterrupted);
+    let (needed, available, n, fitting) = refusal(run(16_384, &plan));
+    assert_eq!((available, n), (limit, 16_384));
+    // Two layers of eight heads, one of them at work and what the budget keeps.
+    assert!(needed > 8 * 4 * 16_384 * 16_384, "{needed}");
+    assert!((100..4000).contains(&fitting), "{fitting}");
+    run(fitting, &plan).unwrap();
+    refusal(run(fitting + fitting / 4, &plan));
+    // A prompt counts before its text is written, and gradients keep every layer.
+    refusal(run(16_384, &RunPlan { generate: Some(Generation::default()), ..RunPlan::default() }));
+    let encoded = model.encode(&ids(fitting)).unwrap();
+    let objective = Objective::SquaredNorm { position: 0 };
+    refusal(model.pattern_gradients(&encoded, objective, &[], &uninterrupted));
+    // Nothing is left of a run that was refused.
+    run(16, &plan).unwrap();
+}

@@ -1,0 +1,246 @@
+//! What captures say about how they were made, and what recomputing makes of it: in memory and in files.
+
+use std::io::Cursor;
+
+use attnscope::{
+    analysis::{attention, laws},
+    capture::{
+        AppliedEdit, Capture, Edit, Matrix, Normalizer, RowMass, Site,
+        file::{self, FileSite, Format},
+    },
+    ids::{CaptureId, HeadId, Side, StackKind},
+    model::{Encoded, ImageSource, Input, Logits, Model, ModelError, RunPlan, Sites, TextInput, uninterrupted},
+};
+
+use crate::parity::{Reference, load};
+
+const SELF: StackKind = StackKind::SelfAttention;
+
+fn setup(folder: &str) -> (Model, Encoded) {
+    let model = load(folder);
+    let encoded = model.encode(&Reference::open(folder, "reference.safetensors").input()).unwrap();
+    (model, encoded)
+}
+
+fn plan(edits: Vec<Edit>) -> RunPlan {
+    RunPlan { sites: Sites::all(), logits: Logits::Keep, edits, ..RunPlan::default() }
+}
+
+fn run(model: &Model, encoded: &Encoded, edits: Vec<Edit>) -> Capture {
+    model.forward(encoded, &plan(edits), &uninterrupted).unwrap()
+}
+
+/// Written with these sites and read again.
+fn saved(capture: &Capture, sites: &[FileSite]) -> Capture {
+    let mut bytes = Vec::new();
+    file::write(&[capture], sites, &mut bytes).unwrap();
+    file::read(&mut Cursor::new(bytes), Format::Safetensors, "file", &mut || CaptureId(99)).unwrap().remove(0)
+}
+
+fn heads(capture: &Capture) -> Vec<HeadId> {
+    let stacks = capture.model().stacks.iter();
+    let heads = stacks.flat_map(|stack| {
+        let layers = stack.layers.iter().enumerate();
+        layers
+            .flat_map(move |(layer, spec)| (0..spec.n_heads).map(move |head| HeadId { stack: stack.kind, layer, head }))
+    });
+    heads.collect()
+}
+
+fn difference(a: &Matrix, b: &Matrix) -> f32 {
+    assert_eq!(a.shape(), b.shape());
+    a.as_slice().iter().zip(b.as_slice()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+/// Families whose scores are more than products of queries and keys.
+#[test]
+fn patterns_are_recomputed_from_a_file_that_has_none() {
+    for folder in ["t5", "bloom", "beit", "deberta-v2", "deberta-v3", "mpnet", "gemma2", "modernbert", "llama", "bart"]
+    {
+        let (model, encoded) = setup(&format!("families/{folder}"));
+        let capture = run(&model, &encoded, vec![]);
+        let lean = saved(&capture, &[FileSite::Q, FileSite::K]);
+        for head in heads(&capture) {
+            assert!(lean.stored_pattern(head).is_none(), "{folder}");
+            let recomputed = attention::pattern(&lean, head);
+            let recomputed = recomputed.unwrap_or_else(|| panic!("{folder} {head} cannot be recomputed"));
+            let worst = difference(&recomputed, &capture.stored_pattern(head).unwrap());
+            assert!(worst < 1e-5, "{folder} {} {head} differs by {worst:e}", head.stack);
+        }
+        assert_eq!(lean.prediction(), capture.prediction(), "{folder}");
+    }
+}
+
+#[test]
+fn layers_that_share_a_bias_share_it_after_reading_and_it_counts_once() {
+    let (model, encoded) = setup("families/mpnet");
+    let capture = run(&model, &encoded, vec![]);
+    let again = saved(&capture, &FileSite::ALL);
+    assert_eq!(again.size_bytes(), capture.size_bytes());
+    let bias = |layer: usize| again.stack(SELF).unwrap().layers[layer].bias.clone().unwrap();
+    assert_eq!(bias(0).as_slice().as_ptr(), bias(1).as_slice().as_ptr());
+    let without: u64 = {
+        let lean = saved(&capture, &[FileSite::Pattern]);
+        lean.size_bytes()
+    };
+    assert!(capture.size_bytes() > without + bias(0).size_bytes());
+}
+
+#[test]
+fn the_picture_and_what_was_written_come_back() {
+    let model = load("vit");
+    let input = Input::Image(ImageSource::Bundled("chelsea.jpg".to_owned()));
+    let capture = run(&model, &model.encode(&input).unwrap(), vec![]);
+    let again = saved(&capture, &FileSite::DEFAULT);
+    assert_eq!(again.image(), capture.image(), "with its pixels");
+    assert!(again.image().unwrap().source.is_some());
+
+    let model = load("families/t5");
+    let encoded = model.encode(&Input::Ids(vec![5, 9, 11, 1])).unwrap();
+    let capture = run(&model, &encoded, vec![]);
+    assert!(capture.generated().is_some());
+    let again = saved(&capture, &FileSite::DEFAULT);
+    assert_eq!((again.generated(), again.prediction()), (capture.generated(), capture.prediction()));
+}
+
+/// Every kind of change: said in words, kept in the file, and followed by whoever recomputes.
+#[test]
+fn a_changed_run_says_so_and_is_recomputed_as_it_was() {
+    for folder in ["bert", "gpt2", "families/bart"] {
+        let (model, encoded) = setup(folder);
+        let plain = run(&model, &encoded, vec![]);
+        let stack = plain.model().stacks.last().unwrap().kind;
+        let given = plain.stored_pattern(HeadId { stack, layer: 0, head: 1 }).unwrap();
+        let [n_query, n_key] = given.shape();
+        let uniform = Matrix::new(vec![1.0 / n_key as f32; n_query * n_key], [n_query, n_key]).unwrap();
+        let row = Matrix::new((0..n_key).map(|key| key as f32 * 0.25 - 1.0).collect::<Vec<_>>(), [1, n_key]).unwrap();
+        let patch = |site, head, layer, value: &Matrix| Edit::Patch {
+            site,
+            stack,
+            layer,
+            head: Some(head),
+            positions: vec![1],
+            value: value.clone(),
+        };
+        let edits = vec![
+            Edit::HideToken { side: stack.key_side(), position: 2 },
+            Edit::SetPattern { stack, layer: 0, head: 1, pattern: uniform },
+            patch(Site::Scores, 0, 1, &row),
+            patch(Site::Pattern, 1, 1, &row),
+            Edit::AblateHead { stack, layer: 0, head: 0 },
+        ];
+        let capture = run(&model, &encoded, edits.clone());
+        let note = capture.notes()[0].clone();
+        assert!(note.contains("was changed") && note.contains("token 2") && note.contains("and 1 more"), "{note}");
+        let again = saved(&capture, &FileSite::ALL);
+        assert_eq!(again.computation(), capture.computation(), "{folder}");
+        assert_eq!(again.notes()[0], note, "{folder}");
+        let known: Vec<_> = edits.into_iter().map(AppliedEdit::Known).collect();
+        assert_eq!(again.computation().edits, known, "{folder}");
+        let lean = saved(&capture, &[FileSite::Q, FileSite::K]);
+        for head in heads(&capture) {
+            let stored = again.stored_pattern(head).unwrap();
+            let worst = difference(&attention::pattern(&lean, head).unwrap(), &stored);
+            assert!(worst < 1e-5, "{folder} {} {head} differs by {worst:e}", head.stack);
+        }
+        for law in laws::check(&capture) {
+            assert!(law.holds(), "{folder}: {law:?}");
+        }
+        assert!(plain.notes().iter().all(|note| !note.contains("changed")), "{:?}", plain.notes());
+    }
+}
+
+/// A score that an edit writes beyond the diagonal is no longer masked.
+#[test]
+fn an_edit_of_scores_can_open_a_future_key() {
+    let (model, encoded) = setup("gpt2");
+    let scores = run(&model, &encoded, vec![]).layer(HeadId::single(0, 0)).unwrap().scores.clone().unwrap();
+    let mut row = scores.head(2).unwrap().row(1).unwrap().to_vec();
+    assert_eq!(row[3], f32::NEG_INFINITY);
+    row[3] = 2.0;
+    let n = row.len();
+    let value = Matrix::new(row, [1, n]).unwrap();
+    let edit = Edit::Patch { site: Site::Scores, stack: SELF, layer: 0, head: Some(2), positions: vec![1], value };
+    let capture = run(&model, &encoded, vec![edit]);
+    let pattern = capture.stored_pattern(HeadId::single(0, 2)).unwrap();
+    let row = pattern.row(1).unwrap();
+    assert!(row[3] > 0.05, "{row:?}");
+    assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+    // What the head adds follows, and other rows and heads stay masked.
+    let layer = capture.layer(HeadId::single(0, 2)).unwrap();
+    let (z, v) = (layer.z.as_ref().unwrap().head(2).unwrap(), capture.v(HeadId::single(0, 2)).unwrap());
+    let expected: f32 = row.iter().enumerate().map(|(key, weight)| weight * v.get(key, 0).unwrap()).sum();
+    assert!((z.get(1, 0).unwrap() - expected).abs() < 1e-5);
+    assert_eq!(pattern.get(0, 1), Some(0.0));
+    assert_eq!(capture.stored_pattern(HeadId::single(0, 1)).unwrap().get(1, 3), Some(0.0));
+}
+
+#[test]
+fn edits_of_what_is_not_there_are_refused_by_name() {
+    let (model, encoded) = setup("bert");
+    let matrix = || Matrix::new(vec![0.0; 32], [1, 32]).unwrap();
+    let patch = |site, stack, layer, positions: Vec<usize>| Edit::Patch {
+        site,
+        stack,
+        layer,
+        head: None,
+        value: Matrix::new(vec![0.0; 32 * positions.len()], [positions.len(), 32]).unwrap(),
+        positions,
+    };
+    let cases = [
+        (Edit::AblateHead { stack: SELF, layer: 7, head: 0 }, "L7"),
+        (Edit::AblateHead { stack: SELF, layer: 0, head: 9 }, "L0H9"),
+        (Edit::AblateHead { stack: StackKind::Cross, layer: 0, head: 0 }, "no stack cross"),
+        (Edit::SetPattern { stack: SELF, layer: 2, head: 0, pattern: matrix() }, "L2"),
+        (Edit::HideToken { side: Side::Encoder, position: 0 }, "the side encoder"),
+        (Edit::HideToken { side: Side::Only, position: 500 }, "no token 500"),
+        (patch(Site::ResidPre, SELF, 12, vec![0]), "L12"),
+        (patch(Site::ResidPre, SELF, 0, vec![]), "0 rows of resid_pre.L0"),
+        (patch(Site::ResidFinal, StackKind::Decoder, 0, vec![0]), "no stack decoder"),
+    ];
+    for (edit, words) in cases {
+        let text = match model.forward(&encoded, &plan(vec![edit.clone()]), &uninterrupted) {
+            Err(ModelError::Edit(text)) => text,
+            other => panic!("{edit:?}: {:?}", other.map(drop)),
+        };
+        assert!(text.contains(words), "{edit:?} does not say {words:?}: {text}");
+    }
+    // A recurrent model has no residual stream, so nothing there can be replaced.
+    let (model, encoded) = setup("families/rnnsearch-dot");
+    let edit = patch(Site::ResidPre, StackKind::Cross, 0, vec![0]);
+    let refused = model.forward(&encoded, &plan(vec![edit]), &uninterrupted).err().unwrap().to_string();
+    assert!(refused.contains("touches nothing") && refused.contains("cross.resid_pre.L0"), "{refused}");
+}
+
+/// What only another version knows is kept, shown, and stops what would be wrong.
+#[test]
+fn unknown_changes_and_normalisers_forbid_recomputing() {
+    let model = load("gpt2");
+    let text = Input::Text(TextInput { text: "The cat".to_owned(), ..TextInput::default() });
+    let capture = run(&model, &model.encode(&text).unwrap(), vec![]);
+    let mut bytes = Vec::new();
+    file::write(&[&capture], &[FileSite::Q, FileSite::K], &mut bytes).unwrap();
+    let with = |from: &str, to: &str| {
+        // The same number of bytes, so that everything stays where it is.
+        let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
+        let mut changed = bytes.clone();
+        changed.splice(at..at + from.len(), to.bytes());
+        let n = u64::from_le_bytes(bytes[..8].try_into().unwrap()) + to.len() as u64 - from.len() as u64;
+        changed[..8].copy_from_slice(&n.to_le_bytes());
+        file::read(&mut Cursor::new(changed), Format::Safetensors, "file", &mut || CaptureId(9))
+    };
+    let head = HeadId::single(0, 0);
+    let entmax = with("\"normalizer\":\"softmax\"", "\"normalizer\":\"entmax:1.5\"").unwrap().remove(0);
+    assert_eq!(entmax.computation().normalizer, Normalizer::Entmax(1.5));
+    assert!(entmax.notes()[0].contains("entmax:1.5"), "{:?}", entmax.notes());
+    assert!(attention::scores(&entmax, head).is_some());
+    assert!(attention::pattern(&entmax, head).is_none() && !attention::has_pattern(&entmax, head));
+    let edits = "\"edits\":\"[{\\\"sharpen\\\":\\\"L0H0\\\",\\\"by\\\":2}]\",\"normalizer\":\"softmax\"";
+    let sharpened = with("\"normalizer\":\"softmax\"", edits).unwrap().remove(0);
+    assert!(matches!(&sharpened.computation().edits[..], [AppliedEdit::Foreign(json)] if json.contains("sharpen")));
+    assert!(sharpened.notes()[0].contains("sharpen"), "{:?}", sharpened.notes());
+    assert!(attention::pattern(&sharpened, head).is_none() && !attention::has_pattern(&sharpened, head));
+    let wrong = with("\"normalizer\":\"softmax\"", "\"normalizer\":\"hardmax\"").unwrap_err().to_string();
+    assert!(wrong.contains("normalizer") && wrong.contains("hardmax"), "{wrong}");
+    assert_eq!(capture.row_mass(SELF, 0), RowMass::Full);
+}
