@@ -1,5 +1,10 @@
 //! Colours of differences: blue below zero, orange above, and the ground's grey-white in the middle.
 
+/// From the middle outwards.
+const BELOW: [[f32; 3]; 4] = [[247.0, 247.0, 247.0], [146.0, 197.0, 222.0], [33.0, 102.0, 172.0], [5.0, 48.0, 97.0]];
+/// The other side.
+const ABOVE: [[f32; 3]; 4] = [[247.0, 247.0, 247.0], [253.0, 184.0, 99.0], [200.0, 90.0, 10.0], [110.0, 45.0, 5.0]];
+
 /// Colour of `value` in `-1..=1`, opaque; values outside are clamped, NaN is grey.
 ///
 /// Lightness falls evenly on both sides, and the hues differ to colour-blind eyes too.
@@ -7,10 +12,6 @@ pub fn diverging(value: f32) -> [u8; 4] {
     if value.is_nan() {
         return [128, 128, 128, 255];
     }
-    // From the middle outwards.
-    const BELOW: [[f32; 3]; 4] =
-        [[247.0, 247.0, 247.0], [146.0, 197.0, 222.0], [33.0, 102.0, 172.0], [5.0, 48.0, 97.0]];
-    const ABOVE: [[f32; 3]; 4] = [[247.0, 247.0, 247.0], [253.0, 184.0, 99.0], [200.0, 90.0, 10.0], [110.0, 45.0, 5.0]];
     let side = if value < 0.0 { &BELOW } else { &ABOVE };
     let at = value.abs().min(1.0) * (side.len() - 1) as f32;
     let step = (at as usize).min(side.len() - 2);

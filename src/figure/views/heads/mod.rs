@@ -43,6 +43,9 @@ pub const LINE_OPACITY: (f32, f32) = (0.04, 0.9);
 const VEIL_OPACITY: f32 = 0.86;
 /// Opacity of a token that is left out of the pattern.
 const LEFT_OUT_OPACITY: f32 = 0.4;
+/// Lines of a difference, in the colours of a difference's heatmap.
+const MORE: Rgba = [217, 121, 40, 255];
+const LESS: Rgba = [56, 124, 186, 255];
 /// Between text and lines while nothing is held.
 const EMPTY_STRIP_PT: f32 = 6.0;
 /// Width that suits the lines of a figure.
@@ -155,8 +158,8 @@ impl HeadsScene {
     /// The colour of a line; a difference has one colour for more and one for less.
     fn ink(&self, head: usize, weight: f32, pen: &Pen<'_>) -> Rgba {
         match (self.signed(), weight < 0.0) {
-            (true, false) => pen.palette.query,
-            (true, true) => pen.palette.key,
+            (true, false) => MORE,
+            (true, true) => LESS,
             (false, _) => pen.palette.head(head),
         }
     }
@@ -237,7 +240,7 @@ impl HeadsScene {
     /// Marks of the legend: colour and text.
     fn entries(&self, pen: &Pen<'_>) -> Vec<(Rgba, String)> {
         if self.signed() {
-            return vec![(pen.palette.query, "more".to_owned()), (pen.palette.key, "less".to_owned())];
+            return vec![(MORE, "more".to_owned()), (LESS, "less".to_owned())];
         }
         self.heads.iter().map(|head| (pen.palette.head(head.head), head.name.clone())).collect()
     }

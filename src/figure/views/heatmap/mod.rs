@@ -41,6 +41,8 @@ const WIDE_PT: f32 = 560.0;
 /// Labels never take more than this part of a figure, and never more than this.
 const MAX_LABELS: f32 = 0.45;
 const MAX_LABEL_PT: f32 = 140.0;
+/// More than any figure is high.
+const MAX_HEIGHT_PT: f32 = 20_000.0;
 /// With more rows or columns, labels are left out.
 const NUMBERED_FROM: usize = 40;
 /// Length of the mark beside a label that stands for several cells.
@@ -129,8 +131,8 @@ impl HeatmapScene {
             pen.widest(texts, SMALL) + number
         };
         [
-            widest(&self.read.rows).max(corner).min(MAX_LABEL_PT),
-            widest(&self.read.cols).max(2.0 * SMALL).min(MAX_LABEL_PT),
+            widest(&self.read.rows).clamp(corner, MAX_LABEL_PT.max(corner)),
+            widest(&self.read.cols).clamp(2.0 * SMALL, MAX_LABEL_PT),
         ]
     }
 
@@ -243,7 +245,7 @@ impl HeatmapScene {
 impl Scene for HeatmapScene {
     fn width(&self, pen: &mut Pen<'_>) -> f32 {
         let labels = self.text_widths(pen)[0] + LABEL_GAP_PT + 4.0 * GRID;
-        let cells = (self.n()[1] * CELL_PT).min(WIDE_PT).max(6.0 * CELL_PT);
+        let cells = (self.n()[1] * CELL_PT).clamp(6.0 * CELL_PT, WIDE_PT);
         (labels + cells + BAR_AND_TICKS_PT + 3.0 * GRID).ceil()
     }
 
@@ -252,13 +254,17 @@ impl Scene for HeatmapScene {
     }
 
     fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
-        let tall = Rect::from_min_size(pos2(0.0, 0.0), vec2(width, 20_000.0));
-        let layout = self.layout(tall, pen);
-        // Labels above the cells take what they need, here of a height that is not yet known.
-        let top = (self.text_widths(pen)[1] + LABEL_GAP_PT + 4.0 * GRID).ceil();
-        let cell = layout.plot.size() / vec2(self.n()[1], self.n()[0]);
-        let plot = self.n()[0] * cell.y;
-        (plot + top + 1.0).ceil().max(24.0 * GRID + top)
+        let mut plot = |height: f32| {
+            let area = Rect::from_min_size(pos2(0.0, 0.0), vec2(width, height));
+            self.layout(area, pen).plot
+        };
+        // What the cells ask for where nothing else holds them back, and around them what the layout keeps free.
+        let cells = plot(MAX_HEIGHT_PT).height();
+        let mut height = cells + 12.0 * GRID;
+        for _ in 0..4 {
+            height += cells - plot(height).height();
+        }
+        height.max(36.0 * GRID).ceil()
     }
 
     fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
