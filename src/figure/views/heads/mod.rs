@@ -10,7 +10,7 @@ use super::{Pinned, capitalised, grouped, joined};
 use crate::{
     analysis::{
         edges::{self, EdgeFilter, EdgeSet},
-        reading::ReadPattern,
+        reading::{Axis, ReadPattern},
     },
     capture::Matrix,
     figure::{
@@ -114,7 +114,7 @@ impl HeadsScene {
     fn text_widths(&self, pen: &mut Pen<'_>) -> [f32; 2] {
         let Some(read) = self.read() else { return [0.0; 2] };
         let [queries, keys] = self.headings();
-        let mut widest = |axis: &crate::analysis::reading::Axis, heading: &str| {
+        let mut widest = |axis: &Axis, heading: &str| {
             let texts = axis.groups.iter().map(|group| group.text.as_str());
             pen.widest(texts, BODY).max(pen.type_.width(heading, SMALL))
         };
@@ -125,7 +125,8 @@ impl HeadsScene {
     fn headings(&self) -> [String; 2] {
         match self.read() {
             Some(read) if read.stack == StackKind::Cross => {
-                let [queries, keys] = [&read.rows, &read.cols].map(|axis| counted(axis.len(), "token"));
+                let unit = |axis: &Axis| if axis.is_by_position() { "token" } else { "word" };
+                let [queries, keys] = [&read.rows, &read.cols].map(|axis| counted(axis.len(), unit(axis)));
                 [format!("Query (decoder, {queries})"), format!("Key (encoder, {keys})")]
             }
             _ => ["Query".to_owned(), "Key".to_owned()],
@@ -272,6 +273,8 @@ impl HeadsScene {
         let places = self.places(area.width(), pen);
         for ((color, text), place) in self.entries(pen).into_iter().zip(places) {
             let at = pos2(area.left() + place.x, middle + place.y);
+            let room = area.width() - place.x - SWATCH_PT - 4.0 - if place.y == 0.0 { WEDGE_PT.x + 84.0 } else { 0.0 };
+            let text = pen.type_.fit(&text, SMALL, room).into_owned();
             let swatch = Rect::from_center_size(at + vec2(SWATCH_PT / 2.0, 0.0), Vec2::splat(SWATCH_PT));
             pen.fill(Path::rounded(swatch, 2.5), color);
             pen.text(&text, SMALL, weak, at + vec2(SWATCH_PT + 4.0, 0.0), Align::Left);
@@ -321,6 +324,12 @@ impl Scene for HeadsScene {
         let [query, key] = self.headings();
         let y = area.top() + HEADING_PT / 2.0;
         let (left, right) = (layout.queries.max - TEXT_PAD_PT, layout.keys.min + TEXT_PAD_PT);
+        // Where a column is narrow, its name goes without what it says in brackets.
+        let mut heading = |text: String, room: f32| {
+            let bare = text.split(" (").next().unwrap_or_default().to_owned();
+            if pen.type_.width(&text, SMALL) <= room { text } else { bare }
+        };
+        let (query, key) = (heading(query, left), heading(key, area.width() - right));
         pen.text(&query, SMALL, pen.palette.query, pos2(area.left() + left, y), Align::Right);
         pen.text(&key, SMALL, pen.palette.key, pos2(area.left() + right, y), Align::Left);
 

@@ -43,8 +43,6 @@ const MAX_LABELS: f32 = 0.45;
 const MAX_LABEL_PT: f32 = 140.0;
 /// More than any figure is high.
 const MAX_HEIGHT_PT: f32 = 20_000.0;
-/// With more rows or columns, labels are left out.
-const NUMBERED_FROM: usize = 40;
 /// Length of the mark beside a label that stands for several cells.
 const TICK_PT: f32 = 4.0;
 
@@ -126,9 +124,7 @@ impl HeatmapScene {
         let corner = pen.widest([query, key], SMALL);
         let mut widest = |axis: &Axis| {
             let texts = axis.groups.iter().map(|group| group.text.as_str());
-            // Long inputs leave labels out, and the others get their number.
-            let number = if axis.len() > NUMBERED_FROM { pen.type_.width(" 999", SMALL) } else { 0.0 };
-            pen.widest(texts, SMALL) + number
+            pen.widest(texts, SMALL)
         };
         [
             widest(&self.read.rows).clamp(corner, MAX_LABEL_PT.max(corner)),
@@ -145,8 +141,18 @@ impl HeatmapScene {
 
     fn layout(&self, area: Rect, pen: &mut Pen<'_>) -> HeatmapLayout {
         let [n_query, n_key] = self.read.matrix.shape();
+        let fit = |text_widths| {
+            HeatmapLayout::with_labels(HeatmapLayoutInput { area, n_query, n_key, text_widths }, MAX_LABELS)
+        };
         let text_widths = self.text_widths(pen);
-        HeatmapLayout::with_labels(HeatmapLayoutInput { area, n_query, n_key, text_widths }, MAX_LABELS)
+        let plain = fit(text_widths);
+        let cell = [plain.plot.height() / self.n()[0], plain.plot.width() / self.n()[1]];
+        if cell.map(label_stride) == [1, 1] {
+            return plain;
+        }
+        // Where labels are left out, the others carry their number.
+        let number = [n_query, n_key].map(|n| pen.type_.width(&format!(" {n}"), SMALL));
+        fit([text_widths[0] + number[0], text_widths[1] + number[1]])
     }
 
     fn axis(&self, axis: &Axis, plot: Rect, rect: Rect, vertical: bool, pen: &mut Pen<'_>) {
