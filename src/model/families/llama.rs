@@ -145,10 +145,6 @@ fn variant(model_type: &str) -> Option<Variant> {
     })
 }
 
-/// The `model_type`s of this file.
-pub(super) const TYPES: [&str; 9] =
-    ["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3", "stablelm"];
-
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent choice of a configuration")]
 struct Shape {
     d_model: usize,
