@@ -34,7 +34,7 @@ impl Keys {
 
     /// The other names of a key.
     fn others(&self, name: &str) -> impl Iterator<Item = &'static str> {
-        self.aliases.iter().filter_map(move |(a, b)| match name {
+        self.aliases.iter().chain(&[SCALING]).filter_map(move |(a, b)| match name {
             name if name == *a => Some(*b),
             name if name == *b => Some(*a),
             _ => None,
@@ -63,6 +63,8 @@ const SECTIONS: [&str; 6] =
     ["text_config", "vision_config", "text_config_dict", "vision_config_dict", "encoder", "decoder"];
 /// Sections that describe rotary embeddings; some have one for each kind of layer inside.
 const ROTARY: [&str; 4] = ["rope_parameters", "rope_scaling", "full_attention", "sliding_attention"];
+/// What the section was called before version 5 of the library.
+const SCALING: (&str, &str) = ("rope_scaling", "rope_parameters");
 /// What `keys` is asked for rotary sections.
 pub(crate) const ROTARY_KIND: &str = "rope";
 

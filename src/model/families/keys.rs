@@ -17,6 +17,8 @@ const EVERYWHERE: &[&str] = &[
     "_num_labels",
     "architectures",
     "attn_implementation",
+    // Code of the checkpoint's own; a warning says that it is not run.
+    "auto_map",
     "chunk_size_feed_forward",
     "dtype",
     "finetuning_task",

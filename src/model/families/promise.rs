@@ -69,6 +69,11 @@ impl Promise {
 
 /// Takes away a head that the checkpoint's class does not have, and says what is missing.
 pub(super) fn keep(config: &Config, weights: &mut Weights<'_>, network: &mut Network) {
+    if config.entries().contains_key("auto_map") {
+        weights.warn(
+            "config.json names code of its own (auto_map), which is not run: shown is what transformers' class computes",
+        );
+    }
     let Some(class) = config.architecture() else { return };
     let Some(promise) = Promise::of(class) else { return };
     if matches!(network.body, Body::TwoTowers { .. }) {
