@@ -194,7 +194,7 @@ impl Config {
     /// The activation under any of these names.
     pub fn activation_of(&self, aliases: &[&'static str], default: Activation) -> Result<Activation, LoadError> {
         let Some(name) = self.text(aliases) else { return Ok(default) };
-        Activation::from_name(name).ok_or_else(|| self.error(format!("its activation “{name}” is not supported")))
+        Activation::from_name(name).ok_or_else(|| self.unsupported(format!("its activation “{name}” is not supported")))
     }
 
     pub fn flag(&self, name: &str, default: bool) -> bool {

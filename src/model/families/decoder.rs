@@ -104,7 +104,7 @@ pub(super) fn layer_types(config: &Config, n_layers: usize) -> Result<Option<Vec
         return Err(config.error(format!("layer_types lists {} of {n_layers} layers", kinds.len())));
     }
     match kinds.iter().find(|kind| !["full_attention", "sliding_attention"].contains(&kind.as_str())) {
-        Some(kind) => Err(config.error(format!("layer_types names “{kind}”, which is not supported"))),
+        Some(kind) => Err(config.unsupported(format!("layer_types names “{kind}”, which is not supported"))),
         None => Ok(Some(kinds)),
     }
 }
