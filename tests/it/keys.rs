@@ -219,6 +219,8 @@ fn the_named_class_decides_the_head() {
         ("bert", Some("BertForTokenClassification"), None, "BertForTokenClassification"),
         ("gpt2", Some("GPT2Model"), None, ""),
         ("gpt2", Some("GPT2LMHeadModel"), Some(HeadKind::NextToken), ""),
+        ("families/llama-classifier", Some("LlamaForSequenceClassification"), Some(HeadKind::TextClass), ""),
+        ("families/llama-classifier", Some("LlamaForCausalLM"), None, "LlamaForCausalLM"),
         ("vit", Some("ViTForMaskedImageModeling"), None, "masked image modeling"),
         ("families/clip", Some("CLIPModel"), Some(HeadKind::Similarity), ""),
         ("families/vit-gpt2", Some("VisionEncoderDecoderModel"), Some(HeadKind::NextToken), ""),
@@ -229,4 +231,27 @@ fn the_named_class_decides_the_head() {
         assert_eq!(about_head, !said.is_empty(), "{name} as {class:?}: {warnings}");
         assert!(warnings.contains(said), "{name} as {class:?}: {warnings}");
     }
+}
+
+#[test]
+fn an_unknown_family_says_what_to_do_and_lists_the_known_ones_once() {
+    let error = Changed::new("gpt2", |config| {
+        config.insert("model_type".to_owned(), json!("mamba"));
+    })
+    .refusal();
+    let (summary, details) = (error.to_string(), error.details());
+    assert!(summary.contains("mamba") && !summary.contains("gpt2"), "{summary}");
+    assert!(details.contains("docs/captures.md") && details.contains("decoders (bloom, gemma"), "{details}");
+    assert_eq!(details.matches("gpt_neox").count(), 1, "{details}");
+}
+
+/// Two names of one thing must say the same, and both directions are either computed or refused.
+#[test]
+fn contradictions_are_named() {
+    let error = Changed::new("families/bart", |config| {
+        config.insert("num_hidden_layers".to_owned(), json!(7));
+    })
+    .refusal()
+    .to_string();
+    assert!(error.contains("num_hidden_layers = 7") && error.contains("encoder_layers"), "{error}");
 }

@@ -272,7 +272,8 @@ fn architectures_without_one_map_of_attention_are_refused_with_the_reason() {
         let error = load(folder.path()).unwrap_err();
         let sentence = error.to_string();
         assert!(sentence.contains(model_type) && sentence.contains(reason), "{sentence}");
-        assert!(error.details().contains("DINOv2"), "{}", error.details());
+        let details = error.details();
+        assert!(details.contains("DINOv2") && details.contains("docs/captures.md"), "{details}");
     }
 }
 

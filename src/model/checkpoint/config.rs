@@ -109,8 +109,10 @@ impl Config {
 
     /// Refuses weights that the file says are quantised.
     pub fn check_precision(&self) -> Result<(), LoadError> {
-        self.note("quantization_config", self.values.get("quantization_config"));
-        let Some(Value::Object(settings)) = self.values.get("quantization_config") else { return Ok(()) };
+        let Some((name, value @ Value::Object(settings))) = self.values.get_key_value("quantization_config") else {
+            return Ok(());
+        };
+        self.note(name, Some(value));
         let flag = |name: &str| settings.get(name).and_then(Value::as_bool).unwrap_or(false);
         let bits = match settings.get("bits").and_then(Value::as_u64) {
             None if flag("load_in_4bit") => Some(4),
