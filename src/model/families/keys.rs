@@ -212,7 +212,8 @@ pub(crate) fn keys_of(model_type: &str) -> Keys {
         "modernbert" => &[
             CAUSALITY,
             BESIDE_ROTARY,
-            &["classifier_pooling", "deterministic_flash_attn", "sparse_pred_ignore_index", "sparse_prediction"],
+            &["classifier_activation", "classifier_bias", "classifier_pooling", "decoder_bias"],
+            &["deterministic_flash_attn", "sparse_pred_ignore_index", "sparse_prediction"],
         ],
         "opt" => &[&["word_embed_proj_dim"]],
         // They say again what `feed_forward_proj` says.
