@@ -158,7 +158,9 @@ pub(crate) fn pattern_from(capture: &Capture, head: HeadId, scores: &Matrix) -> 
     for (query, row) in values.chunks_exact_mut(pattern.n_cols().max(1)).enumerate() {
         if let Some(sink) = sink {
             // The sink took part in the softmax; what is left is shared as without it.
-            row.iter_mut().for_each(|weight| *weight *= 1.0 - sink[query]);
+            for weight in row.iter_mut() {
+                *weight *= 1.0 - sink[query];
+            }
         }
         apply_edits(edits, Site::Pattern, head, query, row);
     }

@@ -139,12 +139,25 @@ fn tables(report: &mut String, audit: &Audit) {
             None => writeln!(report, "  {name} is not given; the family's default holds").ok(),
         };
     }
-    for (expected, found) in &audit.renamed {
-        writeln!(report, "  tensors {expected} are called {found}").ok();
+    let unread = [
+        ("Not read, and change no number", &audit.harmless_keys),
+        (
+            "Unknown: the architecture's own class does not have them, so they change nothing there either",
+            &audit.unknown_keys,
+        ),
+    ];
+    for (what, keys) in unread.into_iter().filter(|(_, keys)| !keys.is_empty()) {
+        writeln!(report, "\n{what}").ok();
+        for (name, value) in keys {
+            writeln!(report, "  {name} = {value}").ok();
+        }
     }
     let count = |role: Role| audit.tensors.iter().filter(|tensor| tensor.role == role).count();
     let counts = (count(Role::Used), count(Role::Skipped), count(Role::Unexpected));
     writeln!(report, "\nTensors: {} used, {} not needed, {} unexpected", counts.0, counts.1, counts.2).ok();
+    for (expected, found) in &audit.renamed {
+        writeln!(report, "  {expected} is called {found}").ok();
+    }
     let width = audit.tensors.iter().map(|tensor| tensor.name.len()).max().unwrap_or(0);
     for tensor in &audit.tensors {
         let role = match tensor.role {

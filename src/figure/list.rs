@@ -44,7 +44,7 @@ pub enum Item {
     /// A picture: one colour per cell.
     Cells(Cells),
     /// What is seen of the items through a rectangle.
-    Clip(Rect, Vec<Item>),
+    Clip(Rect, Vec<Self>),
 }
 
 /// A straight line.

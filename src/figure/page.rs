@@ -198,7 +198,7 @@ impl Sheet {
         self.scenes.chunks(self.n_cols.max(1)).map(row).collect()
     }
 
-    fn total(&self, rows: &[f32]) -> f32 {
+    fn total(rows: &[f32]) -> f32 {
         rows.iter().map(|row| row + TITLE_PT + SHEET_GAP).sum::<f32>() - SHEET_GAP
     }
 }
@@ -217,17 +217,17 @@ impl Scene for Sheet {
 
     fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
         let rows = self.rows(width, pen, |scene, width, pen| scene.height(width, pen));
-        self.total(&rows)
+        Self::total(&rows)
     }
 
     fn least_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
         let rows = self.rows(width, pen, |scene, width, pen| scene.least_height(width, pen));
-        self.total(&rows)
+        Self::total(&rows)
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let natural = self.rows(area.width(), pen, |scene, width, pen| scene.height(width, pen));
-        let spare = (area.height() - self.total(&natural)) / natural.len().max(1) as f32;
+        let spare = (area.height() - Self::total(&natural)) / natural.len().max(1) as f32;
         let cell = self.cell_width(area.width());
         let mut top = area.top();
         for (row, height) in self.scenes.chunks(self.n_cols.max(1)).zip(natural) {

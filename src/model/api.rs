@@ -15,7 +15,7 @@ use crate::{
     ids::{CaptureId, StackKind},
     model::{
         LoadError, ModelError,
-        checkpoint::{Config, ModelFiles, Weights, audit::Audit},
+        checkpoint::{Config, ModelFiles, Weights, audit::Audit, keys},
         engine::Engine,
         families,
         input::{Encoded, Input, Reader},
@@ -82,12 +82,15 @@ impl Model {
         let config = Config::read(files)?;
         families::check(&config)?;
         config.check_precision()?;
-        let (network, mut audit) = engine.install(|| {
+        let built = engine.install(|| {
             let mut weights = Weights::open(files, engine, control)?;
             let mut network = families::build(&config, &mut weights)?;
             network.tie()?;
             Ok::<_, LoadError>((network, weights.finish()))
-        })?;
+        });
+        // A value of the wrong kind may be why it could not be built.
+        config.check_kinds()?;
+        let (network, mut audit) = built?;
         let mut reader = Reader::open(files, &network.modality)?;
         let special = reader.encoder.as_ref().map(|encoder| encoder.special_ids());
         let decoding = Decoding::read(&config, files, special)?;
@@ -95,7 +98,10 @@ impl Model {
         reader.prefix_labels = network.prefix_labels()?;
         reader.padding = network.padding();
         let (source, warning) = reader.source();
-        audit.config = config.lookups();
+        let unread = keys::account(&config, families::keys_of)?;
+        config.check_kinds()?;
+        audit.config = config.asked().lookups();
+        (audit.harmless_keys, audit.unknown_keys) = (unread.harmless, unread.unknown);
         audit.input_source = source;
         audit.warnings.extend(warning);
         let spec = ModelSpec {

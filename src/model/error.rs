@@ -8,6 +8,9 @@
 #[error("cancelled")]
 pub struct Cancelled;
 
+/// What can be done about any model that runs in Python.
+const CAPTURE_IN_PYTHON: &str = "record its attention in Python and open the recording, as docs/captures.md shows";
+
 /// Why a checkpoint could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -63,6 +66,16 @@ pub enum LoadError {
         /// Where it is.
         path: String,
         /// What is wrong with it.
+        reason: String,
+    },
+    /// A configuration that is in order, of something that is not computed here.
+    #[error("this model cannot be opened: {reason}")]
+    Unsupported {
+        /// File name.
+        file: String,
+        /// Where it is.
+        path: String,
+        /// What it asks for.
         reason: String,
     },
     /// An architecture that has no family file.
@@ -221,9 +234,14 @@ impl LoadError {
             Self::NoWeights { path, other: None } => format!("The download may be incomplete: {path}"),
             Self::Io { path, .. } => format!("Check that the file exists and that you may read it: {path}"),
             Self::Config { path, .. } => format!("Compare it with the original from where the model came: {path}"),
-            Self::Refused { path, .. } => format!("Open a ViT, DeiT, BEiT or DINOv2 instead of {path}"),
+            Self::Unsupported { file, path, .. } => {
+                format!("{file} is in order, but AttnScope would compute something else; {CAPTURE_IN_PYTHON}: {path}")
+            }
+            Self::Refused { path, .. } => {
+                format!("Open a ViT, DeiT, BEiT or DINOv2 instead, or {CAPTURE_IN_PYTHON}: {path}")
+            }
             Self::UnknownFamily { supported, path, .. } => {
-                format!("Supported are {supported}; read from config.json in {path}")
+                format!("{}. Supported are {supported}. Read from {path}", capitalised(CAPTURE_IN_PYTHON))
             }
             Self::Damaged { path, .. } => format!("The download may be incomplete; fetch the file again: {path}"),
             Self::Foreign { path, advice, .. } => format!("{advice}: {path}"),
@@ -250,6 +268,12 @@ impl LoadError {
             Self::Cancelled(_) => String::new(),
         }
     }
+}
+
+/// A sentence of its own.
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// Bytes in words.

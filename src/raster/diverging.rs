@@ -1,8 +1,8 @@
 //! Colours of differences: blue below zero, orange above, and the ground's grey-white in the middle.
 
-/// Both sides, from the middle outwards.
+/// From the middle outwards.
 const BELOW: [[f32; 3]; 4] = [[247.0, 247.0, 247.0], [146.0, 197.0, 222.0], [33.0, 102.0, 172.0], [5.0, 48.0, 97.0]];
-/// See [`BELOW`].
+/// The other side.
 const ABOVE: [[f32; 3]; 4] = [[247.0, 247.0, 247.0], [253.0, 184.0, 99.0], [200.0, 90.0, 10.0], [110.0, 45.0, 5.0]];
 
 /// Colour of `value` in `-1..=1`, opaque; values outside are clamped, NaN is grey.

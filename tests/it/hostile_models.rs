@@ -222,10 +222,12 @@ fn an_unknown_model_type_is_told_what_is_supported() {
 }
 
 #[test]
-fn a_deberta_with_a_convolution_is_refused() {
+fn a_convolution_that_is_not_there_or_has_no_middle_is_refused() {
     let folder = copy("families/deberta-v3");
     edit(&folder, "config.json", |text| text.replacen('{', "{\"conv_kernel_size\": 3,", 1));
-    assert_says(&refused(folder.path()), &["convolution", "conv_kernel_size"]);
+    assert_says(&refused(folder.path()), &["lack", "conv.conv.weight"]);
+    edit(&folder, "config.json", |text| text.replacen("\"conv_kernel_size\": 3", "\"conv_kernel_size\": 4", 1));
+    assert_says(&refused(folder.path()), &["convolution", "conv_kernel_size", "not supported"]);
 }
 
 #[test]

@@ -29,6 +29,8 @@ mod hostile_models;
 mod hub;
 /// Fused operations against candle, forward and backward.
 mod kernels;
+/// Every key of `config.json`: read, known to change no number, or refused by name.
+mod keys;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
 mod laws;
 /// Memory of a run: the estimate against what a process takes, and what is refused.

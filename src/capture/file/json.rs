@@ -77,7 +77,7 @@ fn single_layers_joined(layers: Vec<Layer>) -> Result<Vec<Layer>, FileError> {
             _ if layer.shape.len() == 2 && layer.idx == 0 => {
                 let shape = [&[1], &layer.shape[..]].concat();
                 let name = layer.name.trim_end_matches("[0]").to_owned() + ALONE;
-                joined.push(Layer { shape, name, ..layer });
+                joined.push(Layer { name, shape, ..layer });
             }
             _ => joined.push(layer),
         }

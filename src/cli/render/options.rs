@@ -20,6 +20,7 @@ use crate::{
 };
 
 /// Options of `attnscope render`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args)]
 pub struct RenderOptions {
     /// View to draw: heads, heatmap, image, scatter, matrix

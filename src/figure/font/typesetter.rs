@@ -87,7 +87,8 @@ impl Typesetter {
     /// From the middle of a line down to its baseline: text placed with it stands as in the window.
     pub fn drop(&self, size: f32) -> f32 {
         let [ascent, descent, gap] = self.faces().first().map_or([0.8, -0.2, 0.0], Face::metrics);
-        (ascent - (ascent - descent + gap) / 2.0) * size
+        // The line's box starts at the ascent and ends a gap below the descent.
+        (ascent + descent - gap) / 2.0 * size
     }
 
     /// Height of a line of `size`.

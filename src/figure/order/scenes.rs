@@ -9,7 +9,7 @@ use super::{
 use crate::{
     analysis::{
         projection::{self, HeadProjection},
-        reading::{Captures, Heads, ReadPattern},
+        reading::{Aggregate, Captures, Heads, ReadPattern},
     },
     figure::{
         Scene, ViewKind,
@@ -90,7 +90,7 @@ impl Choice<'_> {
         if let Some(together) = self.together() {
             let read = self.read(together)?;
             let ids = read.heads.clone();
-            let lines = HeadLines::new(0, self.subject(&ids), read, filter);
+            let lines = HeadLines::new(0, together_name(self.order.together), read, filter);
             return Ok(vec![figure(vec![lines], &ids, None)]);
         }
         let lines = |id: HeadId, name: String| -> Result<HeadLines, OrderError> {
@@ -248,4 +248,9 @@ impl Choice<'_> {
         let table = Box::new(move || data::planes(&planes, &names));
         Ok(vec![self.drawn(Box::new(scene), table, capitalised(&subject), None)])
     }
+}
+
+/// What the legend calls several heads taken together.
+fn together_name(how: Option<Aggregate>) -> String {
+    how.map_or_else(String::new, |how| capitalised(how.name()))
 }

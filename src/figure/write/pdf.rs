@@ -105,13 +105,10 @@ impl Writer<'_> {
         surface.set_fill(Some(paint(text.color)));
         let mut pen = 0.0;
         for run in &text.runs {
-            let font = match self.fonts.get(run.face) {
-                Some(Some(font)) => font.clone(),
-                _ => {
-                    surface.pop();
-                    let name = self.figure.faces.get(run.face).map_or("?", |face| face.name());
-                    return Err(WriteError::Font(name.to_owned()));
-                }
+            let Some(Some(font)) = self.fonts.get(run.face).cloned() else {
+                surface.pop();
+                let name = self.figure.faces.get(run.face).map_or("?", |face| face.name());
+                return Err(WriteError::Font(name.to_owned()));
             };
             let start = pen;
             let glyphs = embedded(run, text.size, &mut pen);

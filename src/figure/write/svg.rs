@@ -133,14 +133,10 @@ impl<'a> Writer<'a> {
     }
 
     fn cells(&mut self, cells: &Cells) {
-        let (id, known) = match self.pictures.iter().position(|known| Arc::ptr_eq(known, &cells.rgba)) {
-            Some(known) => (known, true),
-            None => {
-                self.pictures.push(Arc::clone(&cells.rgba));
-                (self.pictures.len() - 1, false)
-            }
-        };
-        if !known {
+        let known = self.pictures.iter().position(|known| Arc::ptr_eq(known, &cells.rgba));
+        let id = known.unwrap_or(self.pictures.len());
+        if known.is_none() {
+            self.pictures.push(Arc::clone(&cells.rgba));
             let picture = match cells.sampling {
                 Sampling::Crisp => enlarged(cells),
                 Sampling::Smooth => RgbaBuffer {

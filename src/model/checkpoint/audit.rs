@@ -24,6 +24,10 @@ pub struct Audit {
     /// What was looked up in `config.json`: the name that was found and its value, or the first name
     /// that was tried and `None`.
     pub config: Vec<(String, Option<String>)>,
+    /// Keys of `config.json` that were not read and are known to change no number, with their values.
+    pub harmless_keys: Vec<(String, String)>,
+    /// Keys of `config.json` that the class it names does not have, with their values: nobody obeys them.
+    pub unknown_keys: Vec<(String, String)>,
 }
 
 /// One tensor of a checkpoint.

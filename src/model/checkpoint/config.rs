@@ -5,12 +5,13 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use serde_json::{Map, Value};
 
 use super::ModelFiles;
+use super::asked::Asked;
 use crate::model::{LoadError, kernels::Activation};
 
 const FILE: &str = "config.json";
@@ -20,11 +21,8 @@ const MAX_WIDTH: usize = 1 << 20;
 /// What configurations call the number of heads.
 const N_HEADS: [&str; 4] = ["num_attention_heads", "n_head", "n_heads", "num_heads"];
 pub(crate) const MAX_LAYERS: usize = 4096;
-const MAX_ROWS: usize = 1 << 24;
+pub(super) const MAX_ROWS: usize = 1 << 24;
 const MAX_PIXELS: usize = 1 << 15;
-
-/// Names, and the value found under each.
-type Lookups = Vec<(String, Option<String>)>;
 
 /// A parsed `config.json`, a section of it, or a file like it.
 pub(crate) struct Config {
@@ -32,7 +30,7 @@ pub(crate) struct Config {
     pub(super) file: &'static str,
     pub(super) path: String,
     /// What was looked up and what was found, for the audit; sections share it.
-    pub(super) lookups: Arc<Mutex<Lookups>>,
+    pub(super) asked: Arc<Mutex<Asked>>,
     /// What the audit puts before names of a section.
     pub(super) scope: String,
     /// Names that the file leaves to the family.
@@ -61,13 +59,19 @@ impl Config {
                 values,
                 file,
                 path,
-                lookups: Arc::default(),
+                asked: Arc::default(),
                 scope: String::new(),
                 defaulted: BTreeSet::new(),
             })),
             Ok(_) => Err(LoadError::Config { file: file.to_owned(), path, reason: "it is not an object".to_owned() }),
             Err(error) => Err(LoadError::Config { file: file.to_owned(), path, reason: error.to_string() }),
         }
+    }
+
+    /// Something that the file asks for in good order, and that is not computed here. To follow “cannot be
+    /// opened: ”.
+    pub fn unsupported(&self, reason: impl Into<String>) -> LoadError {
+        LoadError::Unsupported { file: self.file.to_owned(), path: self.path.clone(), reason: reason.into() }
     }
 
     /// An error about this file.
@@ -99,12 +103,16 @@ impl Config {
 
     /// The class that wrote the checkpoint, such as `BertForMaskedLM`.
     pub fn architecture(&self) -> Option<&str> {
+        self.note("architectures", self.values.get("architectures"));
         self.values.get("architectures")?.as_array()?.first()?.as_str()
     }
 
     /// Refuses weights that the file says are quantised.
     pub fn check_precision(&self) -> Result<(), LoadError> {
-        let Some(Value::Object(settings)) = self.values.get("quantization_config") else { return Ok(()) };
+        let Some((name, value @ Value::Object(settings))) = self.values.get_key_value("quantization_config") else {
+            return Ok(());
+        };
+        self.note(name, Some(value));
         let flag = |name: &str| settings.get(name).and_then(Value::as_bool).unwrap_or(false);
         let bits = match settings.get("bits").and_then(Value::as_u64) {
             None if flag("load_in_4bit") => Some(4),
@@ -188,17 +196,30 @@ impl Config {
     /// The activation under any of these names.
     pub fn activation_of(&self, aliases: &[&'static str], default: Activation) -> Result<Activation, LoadError> {
         let Some(name) = self.text(aliases) else { return Ok(default) };
-        Activation::from_name(name).ok_or_else(|| self.error(format!("its activation “{name}” is not supported")))
+        Activation::from_name(name).ok_or_else(|| self.unsupported(format!("its activation “{name}” is not supported")))
     }
 
     pub fn flag(&self, name: &str, default: bool) -> bool {
         let value = self.values.get(name).filter(|value| !value.is_null());
         self.note(name, value);
-        value.and_then(Value::as_bool).unwrap_or(default)
+        match value {
+            None => default,
+            Some(Value::Bool(flag)) => *flag,
+            // Python takes numbers for flags.
+            Some(Value::Number(number)) => number.as_f64() != Some(0.0),
+            Some(other) => {
+                self.complain(name, other, "true or false");
+                default
+            }
+        }
     }
 
     pub fn text(&self, aliases: &[&'static str]) -> Option<&str> {
-        self.get(aliases).and_then(|(_, value)| value.as_str())
+        let (name, value) = self.get(aliases)?;
+        if !value.is_string() {
+            self.complain(name, value, "a name");
+        }
+        value.as_str()
     }
 
     /// A finite number under any of these names.
@@ -212,19 +233,33 @@ impl Config {
 
     /// A list of finite numbers, at most as many as a head is wide.
     pub fn numbers(&self, name: &'static str) -> Option<Vec<f32>> {
-        let list = self.values.get(name)?.as_array().filter(|list| list.len() <= MAX_WIDTH)?;
-        list.iter().map(|value| value.as_f64().map(|x| x as f32).filter(|x| x.is_finite())).collect()
+        let (_, value) = self.get(&[name])?;
+        let numbers = value.as_array().filter(|list| list.len() <= MAX_WIDTH).and_then(|list| {
+            list.iter().map(|value| value.as_f64().map(|x| x as f32).filter(|x| x.is_finite())).collect()
+        });
+        if numbers.is_none() {
+            self.complain(name, value, "a list of numbers");
+        }
+        numbers
     }
 
     /// One name per layer, such as `layer_types`.
-    pub fn names(&self, name: &str) -> Option<Vec<String>> {
-        let list = self.values.get(name)?.as_array().filter(|list| list.len() <= MAX_LAYERS)?;
-        list.iter().map(|value| value.as_str().map(str::to_owned)).collect()
+    pub fn names(&self, name: &'static str) -> Option<Vec<String>> {
+        let (_, value) = self.get(&[name])?;
+        let names = value
+            .as_array()
+            .filter(|list| list.len() <= MAX_LAYERS)
+            .and_then(|list| list.iter().map(|value| value.as_str().map(str::to_owned)).collect());
+        if names.is_none() {
+            self.complain(name, value, "a list of names");
+        }
+        names
     }
 
     /// One name per layer from `[[[names], times], …]`, as GPT-Neo lists its layers.
     pub fn repeated(&self, name: &str) -> Option<Vec<String>> {
         let mut names = Vec::new();
+        self.note(name, self.values.get(name));
         for entry in self.values.get(name)?.as_array()? {
             let [kinds, times] = entry.as_array()?.as_slice() else { return None };
             let times = times.as_u64().filter(|&n| n <= MAX_LAYERS as u64)?;
@@ -256,6 +291,7 @@ impl Config {
     pub fn tower(&self, name: &str, defaults: &Value) -> Self {
         let mut values = Map::new();
         for section in [name.to_owned(), format!("{name}_dict")] {
+            self.note(&section, self.values.get(&section));
             let section = self.values.get(&section).and_then(Value::as_object);
             values.extend(section.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
         }
@@ -272,7 +308,7 @@ impl Config {
     fn inner(&self, name: &str, values: Map<String, Value>) -> Self {
         let scope = format!("{}{name}.", self.scope);
         let (file, path) = (self.file, self.path.clone());
-        Self { values, file, path, lookups: Arc::clone(&self.lookups), scope, defaulted: BTreeSet::new() }
+        Self { values, file, path, asked: Arc::clone(&self.asked), scope, defaulted: BTreeSet::new() }
     }
 
     /// A number of pixels, or `[height, width]`.
@@ -294,22 +330,6 @@ impl Config {
         }
     }
 
-    /// Class names by index, from `id2label` or `num_labels`; `None` when the file has neither.
-    pub fn labels(&self) -> Option<Vec<String>> {
-        if let Some(map) = self.values.get("id2label").and_then(Value::as_object) {
-            let mut labels: Vec<(usize, String)> = map
-                .iter()
-                .filter_map(|(id, label)| {
-                    Some((id.parse().ok()?, label.as_str().map_or_else(|| label.to_string(), str::to_owned)))
-                })
-                .collect();
-            labels.sort();
-            return Some(labels.into_iter().map(|(_, label)| label).collect());
-        }
-        let n = self.values.get("num_labels").and_then(Value::as_u64).filter(|&n| n <= MAX_ROWS as u64)?;
-        Some((0..n).map(|id| format!("LABEL_{id}")).collect())
-    }
-
     /// A size that must be there.
     pub fn size(&self, aliases: &[&'static str], max: usize) -> Result<usize, LoadError> {
         self.optional_size(aliases, max)?.ok_or_else(|| self.error(format!("it does not say {}", aliases[0])))
@@ -324,29 +344,6 @@ impl Config {
         }
     }
 
-    /// The id of a special token, such as `pad_token_id`.
-    pub fn token(&self, name: &str) -> Option<u32> {
-        self.values.get(name).and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok())
-    }
-
-    /// Token ids: one, or a list of them; none when the file does not say.
-    pub fn token_ids(&self, name: &str) -> Vec<u32> {
-        let id = |value: &Value| u32::try_from(value.as_u64()?).ok();
-        self.note(name, self.values.get(name));
-        match self.values.get(name) {
-            Some(Value::Array(ids)) => ids.iter().filter_map(id).collect(),
-            Some(value) => id(value).into_iter().collect(),
-            None => Vec::new(),
-        }
-    }
-
-    /// Lists of token ids.
-    pub fn token_id_lists(&self, name: &str) -> Vec<Vec<u32>> {
-        let id = |value: &Value| u32::try_from(value.as_u64()?).ok();
-        let lists = self.values.get(name).and_then(Value::as_array).into_iter().flatten();
-        lists.filter_map(|list| list.as_array()?.iter().map(id).collect()).collect()
-    }
-
     fn get(&self, aliases: &[&'static str]) -> Option<(&'static str, &Value)> {
         let present = |name: &&'static str| Some((*name, self.values.get(*name).filter(|value| !value.is_null())?));
         let found = aliases.iter().find_map(present);
@@ -355,26 +352,28 @@ impl Config {
     }
 
     /// Remembers a look-up for the audit.
-    fn note(&self, name: &str, value: Option<&Value>) {
+    pub(super) fn note(&self, name: &str, value: Option<&Value>) {
         let value = value.filter(|_| !self.defaulted.contains(name));
-        let entry = (format!("{}{name}", self.scope), value.map(short));
-        let mut lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
-        if !lookups.contains(&entry) {
-            lookups.push(entry);
-        }
+        self.asked().note(format!("{}{name}", self.scope), value);
     }
 
-    /// What was looked up so far, in order: the name found and its value, or the first name tried.
-    pub fn lookups(&self) -> Lookups {
-        self.lookups.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn complain(&self, name: &str, value: &Value, expected: &str) {
+        self.asked().complain(&format!("{}{name}", self.scope), value, expected);
     }
-}
 
-/// A value as one would quote it: long lists and objects are only counted.
-fn short(value: &Value) -> String {
-    match value {
-        Value::Array(list) if list.len() > 8 => format!("a list of {}", list.len()),
-        Value::Object(map) if map.len() > 8 => format!("{} entries", map.len()),
-        other => other.to_string(),
+    /// What was asked so far.
+    pub fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An error when a value was not of the kind that its name stands for.
+    pub fn check_kinds(&self) -> Result<(), LoadError> {
+        let wrong = self.asked().wrong();
+        wrong.map_or(Ok(()), |wrong| Err(self.error(wrong)))
+    }
+
+    /// All that the file says, in its order.
+    pub const fn entries(&self) -> &Map<String, Value> {
+        &self.values
     }
 }

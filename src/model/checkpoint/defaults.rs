@@ -60,7 +60,7 @@ impl Config {
             values: self.values.clone(),
             file: self.file,
             path: self.path.clone(),
-            lookups: Arc::clone(&self.lookups),
+            asked: Arc::clone(&self.asked),
             scope: self.scope.clone(),
             defaulted: self.defaulted.clone(),
         };

@@ -1,10 +1,13 @@
 //! A checkpoint's files: where they are, what `config.json` says, and the weights.
 
+pub(crate) mod asked;
 pub mod audit;
 pub mod bundled;
 pub(crate) mod config;
 mod defaults;
 pub(crate) mod files;
+mod ids;
+pub(crate) mod keys;
 pub(crate) mod weights;
 
 pub(crate) use config::Config;

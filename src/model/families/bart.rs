@@ -69,7 +69,7 @@ impl Dialect {
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     if let Some(class) = config.architecture().filter(|class| class.ends_with("ForCausalLM")) {
-        return Err(config.error(format!("a decoder without its encoder ({class}) is not supported")));
+        return Err(config.unsupported(format!("a decoder without its encoder ({class}) is not supported")));
     }
     let dialect = Dialect::of(&config.model_type()?);
     weights.set_prefix("model.", "encoder.layers.0.fc1.weight");

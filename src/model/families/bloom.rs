@@ -32,7 +32,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let n_ctx = config.optional_size(&["seq_length", "max_position_embeddings"], 1 << 24)?.unwrap_or(N_CTX);
     // The reference leaves biases out then.
     if config.flag("slow_but_exact", false) && config.number(&["pretraining_tp"])?.is_some_and(|n| n > 1.0) {
-        return Err(config.error("products in parts (slow_but_exact with pretraining_tp above 1) are not supported"));
+        return Err(
+            config.unsupported("products in parts (slow_but_exact with pretraining_tp above 1) are not supported")
+        );
     }
     let carries = config.flag("apply_residual_connection_post_layernorm", false);
 

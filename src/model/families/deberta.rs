@@ -39,7 +39,12 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let mut sizes = Sizes::read(config, Activation::Gelu)?;
     sizes.eps = config.norm_eps(1e-7)?;
     if config.d_embedding()?.is_some_and(|width| width != sizes.d_model) {
-        return Err(config.error("a DeBERTa with narrower embeddings (embedding_size) is not supported"));
+        return Err(config.unsupported("a DeBERTa with narrower embeddings (embedding_size) is not supported"));
+    }
+    let d_head = sizes.spec.d_head;
+    if let Some(width) = config.optional_size(&["attention_head_size"], sizes.d_model)?.filter(|width| *width != d_head)
+    {
+        return Err(config.unsupported(format!("heads {width} wide (attention_head_size) are not supported")));
     }
     // Contents with contents, contents with positions, positions with contents: each adds to the variance.
     let kinds = Kinds::read(config);
@@ -72,7 +77,7 @@ fn convolution(config: &Config, weights: &mut Weights<'_>, sizes: &Sizes) -> Res
     let Some(width) = config.number(&["conv_kernel_size"])?.filter(|width| *width > 0.0) else { return Ok(None) };
     let width = width as usize;
     if width.is_multiple_of(2) || width > MAX_CONVOLUTION {
-        return Err(config.error(format!("a convolution of {width} tokens (conv_kernel_size) is not supported")));
+        return Err(config.unsupported(format!("a convolution of {width} tokens (conv_kernel_size) is not supported")));
     }
     let d_model = sizes.d_model;
     let n_groups = config.optional_size(&["conv_groups"], d_model)?.unwrap_or(1);

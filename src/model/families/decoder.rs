@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use super::{class_names, n_classes};
+use super::{class_names, n_classes, promise::Promise};
 use crate::{
     ids::StackKind,
     model::{
@@ -48,7 +48,7 @@ pub(super) fn class_head(
     let (name, kind, reads) = if of_tokens {
         let name = ["score", "classifier"].into_iter().find(|name| weights.has(&format!("{name}.weight")));
         (name.unwrap_or("score"), HeadKind::TokenClass, Reads::Each)
-    } else if weights.has("score.weight") {
+    } else if weights.has("score.weight") && names_no_other(config) {
         // What fills up a text is not what is classified.
         let padding = config.token_ids("pad_token_id").first().copied();
         ("score", HeadKind::TextClass, Reads::Last { padding })
@@ -65,6 +65,12 @@ pub(super) fn class_head(
     let bias = weights.optional(&format!("{name}.bias"), &[n])?;
     let output = Linear::new(weights.tensor(&weight, &[n, d_model])?.t()?, bias)?;
     Ok(Some(Some(Head::class(kind, reads, Transform::default(), output, class_names(config, n)))))
+}
+
+/// Whether the checkpoint's class leaves it to the weights whether they classify texts.
+fn names_no_other(config: &Config) -> bool {
+    let promise = config.architecture().and_then(Promise::of);
+    promise.is_none_or(|promise| promise == Promise::TextClass)
 }
 
 /// The language model's or the classifier's head; `None` for a checkpoint of the body alone.
@@ -104,7 +110,7 @@ pub(super) fn layer_types(config: &Config, n_layers: usize) -> Result<Option<Vec
         return Err(config.error(format!("layer_types lists {} of {n_layers} layers", kinds.len())));
     }
     match kinds.iter().find(|kind| !["full_attention", "sliding_attention"].contains(&kind.as_str())) {
-        Some(kind) => Err(config.error(format!("layer_types names “{kind}”, which is not supported"))),
+        Some(kind) => Err(config.unsupported(format!("layer_types names “{kind}”, which is not supported"))),
         None => Ok(Some(kinds)),
     }
 }

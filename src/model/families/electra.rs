@@ -43,7 +43,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         pooled: Activation::Gelu,
         classifier: "classifier.out_proj",
     };
-    let head = if weights.has("discriminator_predictions.dense.weight") {
+    let discriminates = config.architecture().is_none_or(|class| class.ends_with("ForPreTraining"));
+    let head = if discriminates && weights.has("discriminator_predictions.dense.weight") {
         Some(discriminator(weights, &sizes)?)
     } else {
         head(config, weights, &sizes, &names, embedding.word.rows()?)?

@@ -40,7 +40,9 @@ pub(super) struct Sizes {
 impl Sizes {
     pub fn read(config: &Config, activation: Activation) -> Result<Self, LoadError> {
         if let Some(kind) = config.text(&["position_embedding_type"]).filter(|kind| *kind != "absolute") {
-            return Err(config.error(format!("position_embedding_type “{kind}” is not supported, only “absolute”")));
+            return Err(
+                config.unsupported(format!("position_embedding_type “{kind}” is not supported, only “absolute”"))
+            );
         }
         let d_model = config.d_model()?;
         let n_heads = config.n_heads(d_model)?;

@@ -33,7 +33,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let alternate = || ["global", "local"].map(str::to_owned).into_iter().cycle().take(n_layers).collect();
     let kinds: Vec<String> = kinds.unwrap_or_else(alternate);
     if let Some(kind) = kinds.iter().find(|kind| !["global", "local"].contains(&kind.as_str())) {
-        return Err(config.error(format!("its attention “{kind}” is not supported")));
+        return Err(config.unsupported(format!("its attention “{kind}” is not supported")));
     }
     if kinds.len() != n_layers {
         return Err(config.error(format!("it describes {} of {n_layers} layers", kinds.len())));

@@ -145,10 +145,6 @@ fn variant(model_type: &str) -> Option<Variant> {
     })
 }
 
-/// The `model_type`s of this file.
-pub(super) const TYPES: [&str; 9] =
-    ["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3", "stablelm"];
-
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent choice of a configuration")]
 struct Shape {
     d_model: usize,
@@ -253,7 +249,7 @@ fn activation(config: &Config, variant: Variant) -> Result<Activation, LoadError
 fn is_causal(config: &Config, variant: Variant) -> Result<bool, LoadError> {
     let both_directions = variant.gemma && config.flag("use_bidirectional_attention", false);
     if both_directions && variant.family != "gemma3" {
-        return Err(config.error(
+        return Err(config.unsupported(
             "attention in both directions (use_bidirectional_attention) is not supported for this architecture: \
              the reference implementation itself does it with some kinds of attention only",
         ));
@@ -278,7 +274,11 @@ fn windows(config: &Config, variant: Variant, n_layers: usize) -> Result<Vec<Opt
             (width, listed()?, Box::new(move |layer| layer >= first))
         }
         Windows::AllBut(every, chosen) => {
-            let chosen = if chosen { config.optional_size(&["sliding_window_pattern"], 1 << 12)? } else { None };
+            let chosen = if chosen {
+                config.optional_size(&["sliding_window_pattern", "_sliding_window_pattern"], 1 << 12)?
+            } else {
+                None
+            };
             let every = chosen.unwrap_or(every);
             (width(Some(4096.0))?, listed()?, Box::new(move |layer| !(layer + 1).is_multiple_of(every)))
         }

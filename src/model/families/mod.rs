@@ -16,12 +16,14 @@ mod encoder;
 mod gpt2;
 mod gpt_neo;
 mod gpt_neox;
+mod keys;
 mod llama;
 mod modernbert;
 mod mpnet;
 mod opt;
 mod paired;
 mod phi;
+mod promise;
 mod refused;
 mod rnnsearch;
 mod roberta;
@@ -32,6 +34,8 @@ mod vision;
 mod vit;
 
 use candle_core::Tensor;
+
+pub(crate) use self::keys::keys_of;
 
 use crate::{
     model::{
@@ -48,53 +52,58 @@ use crate::{
     spec::{HeadKind, LayerSpec, Modality},
 };
 
-/// The `model_type`s that [`build`] knows.
-const SUPPORTED: &[&str] = &[
-    "albert",
-    "beit",
-    "bart",
-    "bert",
-    "bloom",
-    "camembert",
-    "clip",
-    "clip_vision_model",
-    "deberta-v2",
-    "deit",
-    dinov2::PLAIN,
-    dinov2::WITH_REGISTERS,
-    "distilbert",
-    "electra",
-    "encoder-decoder",
-    "gpt2",
-    "gpt_neo",
-    "gpt_neox",
-    "marian",
-    "mbart",
-    "modernbert",
-    "mpnet",
-    "mt5",
-    "opt",
-    "phi",
-    "rnnsearch",
-    "roberta",
-    "siglip",
-    "siglip_vision_model",
-    "t5",
-    "vision-encoder-decoder",
-    "vit",
-    "xlm-roberta",
+/// The `model_type`s that [`build`] knows, by what they are.
+const SUPPORTED: [(&str, &[&str]); 6] = [
+    (
+        "encoders",
+        &[
+            "albert",
+            "bert",
+            "camembert",
+            "deberta-v2",
+            "distilbert",
+            "electra",
+            "modernbert",
+            "mpnet",
+            "roberta",
+            "xlm-roberta",
+        ],
+    ),
+    (
+        "decoders",
+        &[
+            "bloom",
+            "gemma",
+            "gemma2",
+            "gemma3_text",
+            "gpt2",
+            "gpt_neo",
+            "gpt_neox",
+            "llama",
+            "mistral",
+            "opt",
+            "phi",
+            "phi3",
+            "qwen2",
+            "qwen3",
+            "stablelm",
+        ],
+    ),
+    ("encoder–decoders", &["bart", "encoder-decoder", "marian", "mbart", "mt5", "rnnsearch", "t5"]),
+    ("vision transformers", &["beit", "deit", dinov2::PLAIN, dinov2::WITH_REGISTERS, "vit"]),
+    ("pictures to text", &["vision-encoder-decoder"]),
+    ("pictures with texts", &["clip", "clip_vision_model", "siglip", "siglip_vision_model"]),
 ];
 
-/// Every `model_type` that [`build`] knows, in alphabetical order.
-pub(crate) fn supported() -> Vec<&'static str> {
-    let mut types: Vec<_> = SUPPORTED.iter().chain(&llama::TYPES).copied().collect();
-    types.sort_unstable();
-    types
+/// Every `model_type` that [`build`] knows, as a list to read.
+fn supported() -> String {
+    let groups: Vec<_> = SUPPORTED.iter().map(|(group, types)| format!("{group} ({})", types.join(", "))).collect();
+    groups.join("; ")
 }
 
 /// Whether [`build`] knows this `model_type`.
 pub(crate) fn is_supported(model_type: &str) -> bool {
-    supported().contains(&model_type)
+    SUPPORTED.iter().any(|(_, types)| types.contains(&model_type))
 }
 
 /// Why a model of this `model_type` cannot be opened; `path` is where it is.
@@ -102,17 +111,20 @@ pub(crate) fn unsupported(model_type: &str, path: String) -> LoadError {
     let model_type = model_type.to_owned();
     match refused::reason(&model_type) {
         Some(reason) => LoadError::Refused { model_type, reason, path },
-        None => LoadError::UnknownFamily { model_type, supported: supported().join(", "), path },
+        None => LoadError::UnknownFamily { model_type, supported: supported(), path },
     }
 }
 
 /// Refuses an unknown architecture before any weight is looked for.
 pub(crate) fn check(config: &Config) -> Result<(), LoadError> {
     let family = config.model_type()?;
-    if is_supported(&family) { Ok(()) } else { Err(unsupported(&family, config.location())) }
+    if !is_supported(&family) {
+        return Err(unsupported(&family, config.location()));
+    }
+    Ok(())
 }
 
-/// Builds the network that `config.json` describes.
+/// The network that a whole checkpoint describes, with the head that its class has.
 pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let mut network = part(config, weights)?;
     if let Body::Single(tower) = &mut network.body
@@ -120,6 +132,7 @@ pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     {
         weights.warn("It could attend to an encoder, but comes without one, so that attention is left out");
     }
+    promise::keep(config, weights, &mut network);
     Ok(network)
 }
 

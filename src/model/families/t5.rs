@@ -95,7 +95,7 @@ impl Shape {
         // What the library makes of that stands in its files too, and goes first.
         let (gated, name) = (config.flag("is_gated_act", gated), config.text(&["dense_act_fn"]).unwrap_or(name));
         let activation = Activation::from_name(name)
-            .ok_or_else(|| config.error(format!("its activation “{name}” is not supported")))?;
+            .ok_or_else(|| config.unsupported(format!("its activation “{name}” is not supported")))?;
         let max_distance = config.optional_size(&["relative_attention_max_distance"], MAX)?.unwrap_or(128);
         let d_mlp = config.d_mlp()?.ok_or_else(|| config.error("it does not say d_ff"))?;
         Ok(Self { d_model, d_mlp, spec, eps: config.norm_eps(1e-6)?, activation, gated, max_distance })

@@ -34,9 +34,9 @@ impl Pictures {
         let patch_px = config.pixels("patch_size", Some(16))?;
         let n_channels = config.optional_size(&["num_channels"], 64)?.unwrap_or(3);
         if n_channels != 3 {
-            return Err(
-                config.error(format!("it reads pictures of {n_channels} channels; only colour pictures are supported"))
-            );
+            return Err(config.unsupported(format!(
+                "it reads pictures of {n_channels} channels; only colour pictures are supported"
+            )));
         }
         let grid = (size_px.0 / patch_px.0, size_px.1 / patch_px.1);
         if grid.0 == 0 || grid.1 == 0 {

@@ -153,7 +153,8 @@ impl Rotary {
                 })
             }
             other => {
-                Err(config.error(format!("its rotary embedding is of the kind “{other}”, which is not supported")))
+                Err(config
+                    .unsupported(format!("its rotary embedding is of the kind “{other}”, which is not supported")))
             }
         }
     }

@@ -105,7 +105,14 @@ fn audit_ui(ui: &mut Ui, cx: &PanelCtx<'_>, model: &LoadedModel) {
         field_ui(ui, cx.theme, "Input from", audit.input_source.clone());
     }
     let renamed: Vec<_> = audit.renamed.iter().map(|(expected, found)| format!("{expected} ← {found}")).collect();
-    for (what, names) in [("not used", &audit.unexpected), ("renamed", &renamed), ("absent", &audit.absent)] {
+    let unknown: Vec<_> = audit.unknown_keys.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let lists = [
+        ("not used", &audit.unexpected),
+        ("renamed", &renamed),
+        ("absent", &audit.absent),
+        ("unknown settings", &unknown),
+    ];
+    for (what, names) in lists {
         names_ui(ui, what, names);
     }
     for warning in &audit.warnings {

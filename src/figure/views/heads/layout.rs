@@ -106,6 +106,7 @@ impl HeadsLayout {
 
     /// Moves the shorter column along while the longer one scrolls, so that both reach their end together
     /// and a column that fits is always in sight.
+    #[must_use]
     pub fn scrolled(mut self, viewport: Rangef) -> Self {
         let slack = self.height() - viewport.span();
         let progress = if slack > 0.0 { (viewport.min / slack).clamp(0.0, 1.0) } else { 0.0 };

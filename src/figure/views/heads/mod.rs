@@ -10,12 +10,12 @@ use super::{Pinned, capitalised, grouped, joined};
 use crate::{
     analysis::{
         edges::{self, EdgeFilter, EdgeSet},
-        reading::ReadPattern,
+        reading::{Axis, ReadPattern},
     },
     capture::Matrix,
     figure::{
         font::Align,
-        list::{Line, Rgba, Sampling, faded},
+        list::{Line, Rgba, faded},
         measure::{
             GRID,
             text_size::{BODY, SMALL},
@@ -25,11 +25,11 @@ use crate::{
         pen::Pen,
     },
     ids::StackKind,
-    raster::ColorRange,
     text::counted,
 };
 
 pub mod layout;
+mod legend;
 
 /// Most lines in one figure; more would not be told apart.
 pub const MAX_LINES: usize = 12_000;
@@ -43,20 +43,15 @@ pub const LINE_OPACITY: (f32, f32) = (0.04, 0.9);
 const VEIL_OPACITY: f32 = 0.86;
 /// Opacity of a token that is left out of the pattern.
 const LEFT_OUT_OPACITY: f32 = 0.4;
+/// Lines of a difference, in the colours of a difference's heatmap.
+const MORE: Rgba = [217, 121, 40, 255];
+const LESS: Rgba = [56, 124, 186, 255];
 /// Between text and lines while nothing is held.
 const EMPTY_STRIP_PT: f32 = 6.0;
 /// Width that suits the lines of a figure.
 const LINES_PT: f32 = 300.0;
 /// Height that suits a row.
 const ROW_PT: f32 = 20.0;
-/// One row of the legend.
-const LEGEND_ROW_PT: f32 = 18.0;
-/// Above the legend.
-const LEGEND_GAP_PT: f32 = 12.0;
-/// A head's mark in the legend.
-const SWATCH_PT: f32 = 11.0;
-/// The wedge from weight 0 to weight 1.
-const WEDGE_PT: Vec2 = vec2(96.0, 8.0);
 
 /// One head and the lines drawn of it.
 #[derive(Clone, Debug)]
@@ -111,7 +106,7 @@ impl HeadsScene {
     fn text_widths(&self, pen: &mut Pen<'_>) -> [f32; 2] {
         let Some(read) = self.read() else { return [0.0; 2] };
         let [queries, keys] = self.headings();
-        let mut widest = |axis: &crate::analysis::reading::Axis, heading: &str| {
+        let mut widest = |axis: &Axis, heading: &str| {
             let texts = axis.groups.iter().map(|group| group.text.as_str());
             pen.widest(texts, BODY).max(pen.type_.width(heading, SMALL))
         };
@@ -122,7 +117,8 @@ impl HeadsScene {
     fn headings(&self) -> [String; 2] {
         match self.read() {
             Some(read) if read.stack == StackKind::Cross => {
-                let [queries, keys] = [&read.rows, &read.cols].map(|axis| counted(axis.len(), "token"));
+                let unit = |axis: &Axis| if axis.is_by_position() { "token" } else { "word" };
+                let [queries, keys] = [&read.rows, &read.cols].map(|axis| counted(axis.len(), unit(axis)));
                 [format!("Query (decoder, {queries})"), format!("Key (encoder, {keys})")]
             }
             _ => ["Query".to_owned(), "Key".to_owned()],
@@ -155,8 +151,8 @@ impl HeadsScene {
     /// The colour of a line; a difference has one colour for more and one for less.
     fn ink(&self, head: usize, weight: f32, pen: &Pen<'_>) -> Rgba {
         match (self.signed(), weight < 0.0) {
-            (true, false) => pen.palette.query,
-            (true, true) => pen.palette.key,
+            (true, false) => MORE,
+            (true, true) => LESS,
             (false, _) => pen.palette.head(head),
         }
     }
@@ -233,62 +229,6 @@ impl HeadsScene {
             }
         }
     }
-
-    /// Marks of the legend: colour and text.
-    fn entries(&self, pen: &Pen<'_>) -> Vec<(Rgba, String)> {
-        if self.signed() {
-            return vec![(pen.palette.query, "more".to_owned()), (pen.palette.key, "less".to_owned())];
-        }
-        self.heads.iter().map(|head| (pen.palette.head(head.head), head.name.clone())).collect()
-    }
-
-    /// Places the marks row by row left of the wedge; returns their left top corners.
-    fn places(&self, width: f32, pen: &mut Pen<'_>) -> Vec<Vec2> {
-        let room = (width - WEDGE_PT.x - 60.0).max(60.0);
-        let mut at = Vec2::ZERO;
-        let mut places = Vec::new();
-        for (_, text) in self.entries(pen) {
-            let needed = SWATCH_PT + 4.0 + pen.type_.width(&text, SMALL) + 12.0;
-            if at.x > 0.0 && at.x + needed > room {
-                at = vec2(0.0, at.y + LEGEND_ROW_PT);
-            }
-            places.push(at);
-            at.x += needed;
-        }
-        places
-    }
-
-    fn legend_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
-        let rows = self.places(width, pen).last().map_or(0.0, |last| last.y);
-        LEGEND_GAP_PT + rows + LEGEND_ROW_PT
-    }
-
-    fn legend(&self, area: Rect, pen: &mut Pen<'_>) {
-        let middle = area.top() + LEGEND_GAP_PT + LEGEND_ROW_PT / 2.0;
-        let weak = pen.palette.text_weak;
-        let places = self.places(area.width(), pen);
-        for ((color, text), place) in self.entries(pen).into_iter().zip(places) {
-            let at = pos2(area.left() + place.x, middle + place.y);
-            let swatch = Rect::from_center_size(at + vec2(SWATCH_PT / 2.0, 0.0), Vec2::splat(SWATCH_PT));
-            pen.fill(Path::rounded(swatch, 2.5), color);
-            pen.text(&text, SMALL, weak, at + vec2(SWATCH_PT + 4.0, 0.0), Align::Left);
-        }
-        let largest = self.heads.iter().map(|head| head.read.bound()).fold(0.0, f32::max);
-        let most = if self.signed() { crate::figure::pen::tick_text(largest) } else { "1".to_owned() };
-        let name = if self.signed() { "difference" } else { "weight" };
-        let mut x = area.right() - pen.text(&most, SMALL, weak, pos2(area.right(), middle), Align::Right) - 4.0;
-        let color = match self.heads.as_slice() {
-            [only] if !self.signed() => pen.palette.head(only.head),
-            _ => pen.palette.text_weak,
-        };
-        let range = ColorRange::linear(0.0, 1.0);
-        let pixels = (0..64).flat_map(|step| faded(color, line_look(range.value(step as f32 / 63.0)).1)).collect();
-        let picture = crate::capture::RgbaBuffer { width: 64, height: 1, pixels };
-        let wedge = Rect::from_center_size(pos2(x - WEDGE_PT.x / 2.0, middle), WEDGE_PT);
-        pen.picture(wedge, &picture, Sampling::Crisp);
-        x -= WEDGE_PT.x + 4.0;
-        pen.text(&format!("{name} 0"), SMALL, weak, pos2(x, middle), Align::Right);
-    }
 }
 
 impl Scene for HeadsScene {
@@ -318,6 +258,12 @@ impl Scene for HeadsScene {
         let [query, key] = self.headings();
         let y = area.top() + HEADING_PT / 2.0;
         let (left, right) = (layout.queries.max - TEXT_PAD_PT, layout.keys.min + TEXT_PAD_PT);
+        // Where a column is narrow, its name goes without what it says in brackets.
+        let mut heading = |text: String, room: f32| {
+            let bare = text.split(" (").next().unwrap_or_default().to_owned();
+            if pen.type_.width(&text, SMALL) <= room { text } else { bare }
+        };
+        let (query, key) = (heading(query, left), heading(key, area.width() - right));
         pen.text(&query, SMALL, pen.palette.query, pos2(area.left() + left, y), Align::Right);
         pen.text(&key, SMALL, pen.palette.key, pos2(area.left() + right, y), Align::Left);
 

@@ -41,8 +41,8 @@ const WIDE_PT: f32 = 560.0;
 /// Labels never take more than this part of a figure, and never more than this.
 const MAX_LABELS: f32 = 0.45;
 const MAX_LABEL_PT: f32 = 140.0;
-/// With more rows or columns, labels are left out.
-const NUMBERED_FROM: usize = 40;
+/// More than any figure is high.
+const MAX_HEIGHT_PT: f32 = 20_000.0;
 /// Length of the mark beside a label that stands for several cells.
 const TICK_PT: f32 = 4.0;
 
@@ -124,13 +124,11 @@ impl HeatmapScene {
         let corner = pen.widest([query, key], SMALL);
         let mut widest = |axis: &Axis| {
             let texts = axis.groups.iter().map(|group| group.text.as_str());
-            // Long inputs leave labels out, and the others get their number.
-            let number = if axis.len() > NUMBERED_FROM { pen.type_.width(" 999", SMALL) } else { 0.0 };
-            pen.widest(texts, SMALL) + number
+            pen.widest(texts, SMALL)
         };
         [
-            widest(&self.read.rows).max(corner).min(MAX_LABEL_PT),
-            widest(&self.read.cols).max(2.0 * SMALL).min(MAX_LABEL_PT),
+            widest(&self.read.rows).clamp(corner, MAX_LABEL_PT.max(corner)),
+            widest(&self.read.cols).clamp(2.0 * SMALL, MAX_LABEL_PT),
         ]
     }
 
@@ -143,8 +141,18 @@ impl HeatmapScene {
 
     fn layout(&self, area: Rect, pen: &mut Pen<'_>) -> HeatmapLayout {
         let [n_query, n_key] = self.read.matrix.shape();
+        let fit = |text_widths| {
+            HeatmapLayout::with_labels(HeatmapLayoutInput { area, n_query, n_key, text_widths }, MAX_LABELS)
+        };
         let text_widths = self.text_widths(pen);
-        HeatmapLayout::with_labels(HeatmapLayoutInput { area, n_query, n_key, text_widths }, MAX_LABELS)
+        let plain = fit(text_widths);
+        let cell = [plain.plot.height() / self.n()[0], plain.plot.width() / self.n()[1]];
+        if cell.map(label_stride) == [1, 1] {
+            return plain;
+        }
+        // Where labels are left out, the others carry their number.
+        let number = [n_query, n_key].map(|n| pen.type_.width(&format!(" {n}"), SMALL));
+        fit([text_widths[0] + number[0], text_widths[1] + number[1]])
     }
 
     fn axis(&self, axis: &Axis, plot: Rect, rect: Rect, vertical: bool, pen: &mut Pen<'_>) {
@@ -243,7 +251,7 @@ impl HeatmapScene {
 impl Scene for HeatmapScene {
     fn width(&self, pen: &mut Pen<'_>) -> f32 {
         let labels = self.text_widths(pen)[0] + LABEL_GAP_PT + 4.0 * GRID;
-        let cells = (self.n()[1] * CELL_PT).min(WIDE_PT).max(6.0 * CELL_PT);
+        let cells = (self.n()[1] * CELL_PT).clamp(6.0 * CELL_PT, WIDE_PT);
         (labels + cells + BAR_AND_TICKS_PT + 3.0 * GRID).ceil()
     }
 
@@ -252,13 +260,17 @@ impl Scene for HeatmapScene {
     }
 
     fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
-        let tall = Rect::from_min_size(pos2(0.0, 0.0), vec2(width, 20_000.0));
-        let layout = self.layout(tall, pen);
-        // Labels above the cells take what they need, here of a height that is not yet known.
-        let top = (self.text_widths(pen)[1] + LABEL_GAP_PT + 4.0 * GRID).ceil();
-        let cell = layout.plot.size() / vec2(self.n()[1], self.n()[0]);
-        let plot = self.n()[0] * cell.y;
-        (plot + top + 1.0).ceil().max(24.0 * GRID + top)
+        let mut plot = |height: f32| {
+            let area = Rect::from_min_size(pos2(0.0, 0.0), vec2(width, height));
+            self.layout(area, pen).plot
+        };
+        // What the cells ask for where nothing else holds them back, and around them what the layout keeps free.
+        let cells = plot(MAX_HEIGHT_PT).height();
+        let mut height = cells + 12.0 * GRID;
+        for _ in 0..4 {
+            height += cells - plot(height).height();
+        }
+        height.max(36.0 * GRID).ceil()
     }
 
     fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {

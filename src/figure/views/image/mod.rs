@@ -124,14 +124,10 @@ impl ImageScene {
 
     /// Width and height of the picture, or of the bare grid, in any unit.
     fn proportions(&self) -> (f32, f32) {
-        match &self.image.source {
-            Some(source) => (source.width.max(1) as f32, source.height.max(1) as f32),
-            None => {
-                let (rows, cols) = self.image.grid;
-                let (height, width) = self.image.patch_px;
-                ((cols * width).max(1) as f32, (rows * height).max(1) as f32)
-            }
-        }
+        let (rows, cols) = self.image.grid;
+        let (height, width) = self.image.patch_px;
+        let grid = ((cols * width).max(1) as f32, (rows * height).max(1) as f32);
+        self.image.source.as_ref().map_or(grid, |source| (source.width.max(1) as f32, source.height.max(1) as f32))
     }
 
     /// What stands beside the picture.
