@@ -28,7 +28,6 @@ HEADING = f"""{TITLE}
 Written by `python benches/keys.py --out docs/families.md` from what `attnscope check` prints about the checkpoints of `tests/fixtures`; `tests/it/keys.rs` fails when transformers' own configuration class (version {{version}}) has a key that is neither read nor known to change no number.
 Refused are keys that were given another value than the usual one and whose refusal names them; some depend on others, and values out of range are refused everywhere.
 Keys that no class has, such as notes of tools, stop nothing: `attnscope check` and the window's audit list them as unknown.
-Harmless in every family are also {{everywhere}}.
 
 | `model_type` | read | harmless | refused with other values |
 |---|---|---|---|
@@ -115,11 +114,10 @@ def main():
         tried = {name: usual for name, usual in known.items() if isinstance(usual, bool) or usual is None}
         rows[model_type] = (read, harmless - read, refused(options.attnscope, folder, section, tried))
         print(model_type, *(len(part) for part in rows[model_type]), flush=True)
-    everywhere = set.intersection(*(harmless for _, harmless, _ in rows.values()))
     listed = lambda names: ", ".join(f"`{name}`" for name in sorted(names)) or "–"  # noqa: E731
-    table = HEADING.format(version=classes["transformers"], everywhere=listed(everywhere))
+    table = HEADING.format(version=classes["transformers"])
     for model_type, (read, harmless, no) in rows.items():
-        table += f"| {model_type} | {listed(read)} | {listed(harmless - everywhere)} | {listed(no)} |\n"
+        table += f"| {model_type} | {listed(read)} | {listed(harmless)} | {listed(no)} |\n"
     if options.out:
         text = options.out.read_text()
         before, _, rest = text.partition(TITLE)

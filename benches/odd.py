@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import torch
@@ -45,12 +45,17 @@ LONGEST = 300
 TITLE = "## Odd configurations"
 HEADING = f"""{TITLE}
 
-Written by `python benches/odd.py --out docs/families.md`.
-{{n}} tiny checkpoints whose configurations say what published ones rarely say, against PyTorch's eager attention at every site: {{counts}}.
-Differences are absolute for patterns and relative to the largest value for other sites; the largest of all sites is given, beside what PyTorch's own difference between f32 and f64 allows there (at least {LIMIT:.0e}).
+Written by `python benches/odd.py --out docs/families.md`, which prints the verdict of each.
+{{n}} tiny checkpoints whose configurations say what published ones rarely say (`benches/odd_cases.py`), against PyTorch's eager attention at every site: {{counts}}.
+Heads that are not shown, such as those that answer questions, are named when the model is opened.
+Differences are absolute for patterns and relative to the largest value for other sites; the one closest to its limit is given, and that limit: {LIMIT:.0e}, or twice PyTorch's own difference between f32 and f64.
 
-| configuration | `model_type` | verdict | difference | allowed |
-|---|---|---|---|---|
+| `model_type` | configurations | equal | without a head | refused by name | difference | allowed |
+|---|---|---|---|---|---|---|
+"""
+REFUSED = """
+| refused configuration | “this model cannot be opened: …” |
+|---|---|
 """
 
 
@@ -152,6 +157,21 @@ def verdict(case, options):
     return ("equal without its head" if case.headless else "equal"), name, found, limit
 
 
+def reason(sentence):
+    """Of a refusal what is not supported, without what every refusal says."""
+    return sentence.split("cannot be opened: ")[-1].split(". config.json is in order")[0].replace("|", "/")
+
+
+def row(model_type, verdicts):
+    """What became of all configurations of one architecture."""
+    kinds = Counter(kind for kind, _, _ in verdicts)
+    without, refused = kinds["equal without its head"], kinds["refused by name"]
+    measured = [(found, limit) for _, found, limit in verdicts if found is not None]
+    found, limit = max(measured, key=lambda pair: pair[0] / pair[1]) if measured else (0.0, LIMIT)
+    equal = kinds["equal"] + without
+    return f"| {model_type} | {len(verdicts)} | {equal} | {without} | {refused} | {found:.1e} | {limit:.1e} |\n"
+
+
 def write_section(path, lines):
     """Puts the section in the place of the older one, or at the end."""
     text = path.read_text() if path.exists() else ""
@@ -177,7 +197,7 @@ def main():
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
 
-    started, rows, counts = time.perf_counter(), [], Counter()
+    started, rows, refused, counts = time.perf_counter(), defaultdict(list), [], Counter()
     for case in CASES:
         if options.only not in case.name:
             continue
@@ -186,12 +206,15 @@ def main():
         model_type = getattr(transformers, case.model).config_class.model_type
         numbers = (f"{found:.1e}", f"{limit:.1e}") if found is not None else ("", "")
         print(f"{case.name:32} {kind:24} {numbers[0]:8} {numbers[1]:8} {details}", flush=True)
-        shown = f"{kind}: {details}" if kind == "refused by name" else kind
-        rows.append(f"| {case.name} | {model_type} | {shown.replace('|', '/')} | {numbers[0]} | {numbers[1]} |\n")
+        rows[model_type].append((kind, found, limit))
+        if kind == "refused by name":
+            refused.append(f"| {case.name} | {reason(details)} |\n")
     summary = ", ".join(f"{n} {kind}" for kind, n in counts.most_common())
     print(f"{sum(counts.values())} configurations in {time.perf_counter() - started:.0f} s: {summary}")
     if options.out:
-        write_section(options.out, [HEADING.format(n=sum(counts.values()), counts=summary), *rows])
+        lines = [row(model_type, verdicts) for model_type, verdicts in sorted(rows.items())]
+        heading = HEADING.format(n=sum(counts.values()), counts=summary)
+        write_section(options.out, [heading, *lines, REFUSED, *refused])
     return 1 if any(kind.isupper() for kind in counts) else 0
 
 

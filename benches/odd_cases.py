@@ -299,7 +299,7 @@ def layout(model):
         final = {name: getattr(getattr(body, name), "layer_norm", None) for name in ("encoder", "decoder")}
         return stacks, {name: module for name, module in final.items() if module is not None}
     blocks = blocks_of(body_of(model))
-    return {"self": (blocks, attention)}, {"self": final_of(model, blocks)}
+    return {"self": (blocks, attention)}, {"self": final_of(getattr(model, "beit", model), blocks)}
 
 
 PROJECTIONS = {
@@ -467,7 +467,7 @@ def gpts():
     case("gpt-neo-window-1", "GPTNeoForCausalLM", window_size=1, attention_types=[[["local"], 2]])
     case("gpt-neo-classes", "GPTNeoForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
     case("gpt-neo-tokens", "GPTNeoForTokenClassification", num_labels=3, activation_function="relu")
-    case("gpt-neo-not-causal", "GPTNeoForCausalLM", is_causal=False)
+    case("gpt-neo-not-causal", "GPTNeoForCausalLM", is_causal=False, refusal="is_causal")
     case("gpt-neo-untied", "GPTNeoForCausalLM", tie_word_embeddings=False, intermediate_size=20)
     neox = "GPTNeoXForCausalLM"
     case("gpt-neox-minimal", neox, minimal=True)
@@ -532,7 +532,6 @@ def llamas():
     case("llama-questions", "LlamaForQuestionAnswering", headless="QuestionAnswering")
     case("llama-classes", "LlamaForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
     case("llama-classes-one", "LlamaForSequenceClassification", num_labels=1, pad_token_id=0, headless="number")
-    case("llama-per-layer", name, edit=without(per_layer_config={"1": {"intermediate_size": 40, "num_key_value_heads": 2}}), refusal="per_layer_config")
     case("mistral-minimal", "MistralForCausalLM", minimal=True)
     case("mistral-no-window", "MistralForCausalLM", sliding_window=None)
     case("mistral-layer-types", "MistralForCausalLM", sliding_window=3, edit=without(layer_types=["full_attention", "sliding_attention"]))

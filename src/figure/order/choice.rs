@@ -19,6 +19,9 @@ use crate::{
 /// Characters of the input that a caption quotes.
 const MAX_QUOTED: usize = 240;
 
+/// A pattern, and the head it is of where that is one.
+pub type OnePattern = (Arc<ReadPattern>, Option<HeadId>);
+
 /// What was chosen, checked against what there is.
 pub struct Choice<'a> {
     /// What was asked for.
@@ -156,7 +159,7 @@ impl<'a> Choice<'a> {
     }
 
     /// One pattern per figure: of each head, or of all together.
-    pub fn patterns(&self) -> Result<Vec<(Arc<ReadPattern>, Option<HeadId>)>, OrderError> {
+    pub fn patterns(&self) -> Result<Vec<OnePattern>, OrderError> {
         if let Some(together) = self.together() {
             return Ok(vec![(self.read(together)?, None)]);
         }
@@ -199,6 +202,7 @@ pub fn no_picture(capture: &Capture) -> OrderError {
     ))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives")]
 fn refused(refusal: reading::Refusal) -> OrderError {
     OrderError::Failed(refusal.to_string())
 }

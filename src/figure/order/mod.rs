@@ -27,6 +27,7 @@ pub use files::{Drawing, draw, provenance};
 pub use scenes::{Drawn, all};
 
 /// What is to be drawn of a capture, and how. The numbers behind it are those that are drawn.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Order {
     /// The view.

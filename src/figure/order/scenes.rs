@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Order, OrderError,
-    choice::{Choice, capitalised, names_of, no_picture},
+    choice::{Choice, OnePattern, capitalised, names_of, no_picture},
 };
 use crate::{
     analysis::{
@@ -118,7 +118,7 @@ impl Choice<'_> {
         let patterns = self.patterns()?;
         let high = |read: &ReadPattern| if read.signed { read.bound() } else { read.range.1 };
         let shared = patterns.iter().map(|(read, _)| high(read)).fold(0.0, f32::max);
-        let figure = |(read, id): (Arc<ReadPattern>, Option<HeadId>)| {
+        let figure = |(read, id): OnePattern| {
             let subject = self.subject(&read.heads);
             let scene = HeatmapScene {
                 read: Arc::clone(&read),
@@ -161,7 +161,7 @@ impl Choice<'_> {
             opacity: self.order.opacity,
             contour: self.order.contour,
         };
-        let figure = |(read, id): (Arc<ReadPattern>, Option<HeadId>)| {
+        let figure = |(read, id): OnePattern| {
             let subject = self.subject(&read.heads);
             let scene = ImageScene {
                 read,

@@ -38,12 +38,12 @@ pub(super) fn network(
 }
 
 /// A head that names classes, of the text or of each of its tokens, where the checkpoint has one under a
-/// decoder's names for it; `Some(None)` for one that is not shown.
+/// decoder's names for it: whether it has, and the head unless it is not shown.
 pub(super) fn class_head(
     config: &Config,
     weights: &mut Weights<'_>,
     d_model: usize,
-) -> Result<Option<Option<Head>>, LoadError> {
+) -> Result<(bool, Option<Head>), LoadError> {
     let of_tokens = config.architecture().is_some_and(|class| class.ends_with("ForTokenClassification"));
     let (name, kind, reads) = if of_tokens {
         let name = ["score", "classifier"].into_iter().find(|name| weights.has(&format!("{name}.weight")));
@@ -53,18 +53,18 @@ pub(super) fn class_head(
         let padding = config.token_ids("pad_token_id").first().copied();
         ("score", HeadKind::TextClass, Reads::Last { padding })
     } else {
-        return Ok(None);
+        return Ok((false, None));
     };
     let weight = format!("{name}.weight");
     let n = n_classes(weights, &weight);
     if n == 1 && !of_tokens {
         weights.warn("Its head gives one number instead of classes, which is not shown");
         weights.skip(&weight);
-        return Ok(Some(None));
+        return Ok((true, None));
     }
     let bias = weights.optional(&format!("{name}.bias"), &[n])?;
     let output = Linear::new(weights.tensor(&weight, &[n, d_model])?.t()?, bias)?;
-    Ok(Some(Some(Head::class(kind, reads, Transform::default(), output, class_names(config, n)))))
+    Ok((true, Some(Head::class(kind, reads, Transform::default(), output, class_names(config, n)))))
 }
 
 /// Whether the checkpoint's class leaves it to the weights whether they classify texts.
@@ -84,7 +84,8 @@ pub(super) fn head(
     (tied, bias): (bool, bool),
 ) -> Result<Option<Head>, LoadError> {
     let (n_vocab, d_model) = embedding.dims2()?;
-    if let Some(head) = class_head(config, weights, d_model)? {
+    let (has_classes, head) = class_head(config, weights, d_model)?;
+    if has_classes {
         return Ok(head);
     }
     let weight = format!("{name}.weight");

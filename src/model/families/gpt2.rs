@@ -66,10 +66,10 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         }
     }
     let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
-    let head = match class_head(config, weights, d_model)? {
-        Some(head) => head,
-        None => Some(Head::next_token(decoder(config, weights, "lm_head.weight", embedding.word.rows()?, None)?)),
-    };
+    let (has_classes, mut head) = class_head(config, weights, d_model)?;
+    if !has_classes {
+        head = Some(Head::next_token(decoder(config, weights, "lm_head.weight", embedding.word.rows()?, None)?));
+    }
     let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
     Ok(Network {
         family: "gpt2",

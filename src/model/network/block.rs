@@ -161,7 +161,7 @@ impl Stack {
     /// Forgets how to attend to an encoder; whether it could.
     pub fn detach(&mut self) -> bool {
         let blocks = self.blocks.iter_mut().filter_map(Arc::get_mut);
-        blocks.fold(false, |found, block| block.cross.take().is_some() || found)
+        blocks.filter_map(|block| block.cross.take()).count() > 0
     }
 
     /// What the stack is; with cross-attention also what that is.
