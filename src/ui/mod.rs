@@ -4,6 +4,7 @@
 //! - [`commands`]: every text, tooltip and shortcut of what a button or key does.
 //! - [`glyphs`]: symbols that the bundled fonts lack.
 //! - [`memo`]: values recomputed when their key changes.
+//! - [`painting`]: whether a graphics card paints, and what is still being drawn.
 //! - [`widgets`]: small pieces that several panels share.
 //! - [`views`]: what stands in the centre; they read a [`ViewCtx`] and push [`Command`]s.
 //! - [`panels`]: what stands around it.
@@ -21,6 +22,7 @@ pub mod app;
 pub mod commands;
 pub mod glyphs;
 pub mod memo;
+pub mod painting;
 pub mod panels;
 pub mod shell;
 pub mod theme;

@@ -15,6 +15,7 @@ use crate::{
     ui::{
         Asked,
         commands::{UiCommand, other_appearance},
+        painting,
         panels::WindowRequests,
         shell::ShellEvent,
     },
@@ -348,7 +349,7 @@ impl App {
 
     fn automate(&mut self, ctx: &egui::Context) {
         let Some(automation) = &mut self.automation else { return };
-        let settled = self.run_at.is_none() && !self.pictures.is_taking();
+        let settled = self.run_at.is_none() && !self.pictures.is_taking() && painting::is_settled(ctx);
         if let Some(path) = automation.step(&self.session, settled) {
             self.pictures.start(ExportTarget::Window, Purpose::File(path));
         }

@@ -176,6 +176,15 @@ impl HeadsLayout {
         })
     }
 
+    /// The space for lines beside `rows` (queries, keys).
+    pub fn lines_extent(&self, rows: &[Range<usize>; 2]) -> Rect {
+        let sides = [Column::Query, Column::Key].map(|column| {
+            let rows = &rows[column as usize];
+            Rangef::new(self.row(column, rows.start).min, self.row(column, rows.end).min)
+        });
+        Rect::from_x_y_ranges(self.lines, sides[0].min.min(sides[1].min)..=sides[0].max.max(sides[1].max))
+    }
+
     /// The line nearest to `at`, at most `reach` away: its query and key. Of lines that are equally
     /// near to a pixel, the strongest.
     pub fn line_at(&self, at: Pos2, lines: &[Line], reach: f32) -> Option<(usize, usize)> {

@@ -147,7 +147,7 @@ impl HeatmapView {
         for (focus, color) in [(selection.pinned, cx.theme.accent), (selection.hover, cx.theme.text)] {
             let row = focus.query.map(|query| camera::cell_rect(content, grid, query, 0));
             let col = focus.key.map(|key| camera::cell_rect(content, grid, 0, key));
-            paint::crosshair(&painter, content, row, col, color);
+            paint::crosshair(&painter, content, row, col, color, cx.theme);
         }
 
         let [rows, cols] = camera::visible_cells(content, plot, grid);
