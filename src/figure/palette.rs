@@ -17,7 +17,7 @@ pub struct Palette {
     pub rule: Rgba,
     /// The one accent: selection, focus.
     pub accent: Rgba,
-    /// Queries (`AttentionViz`'s green).
+    /// Queries (`AttentionViz`'s green, in another lightness than the keys for colour-blind eyes).
     pub query: Rgba,
     /// Keys (`AttentionViz`'s pink).
     pub key: Rgba,
@@ -117,8 +117,8 @@ impl Palette {
         text_weak: rgb(98, 105, 117),
         rule: rgb(222, 225, 230),
         accent: rgb(37, 99, 205),
-        query: rgb(22, 140, 84),
-        key: rgb(208, 56, 132),
+        query: rgb(12, 118, 70),
+        key: rgb(212, 60, 136),
         masked: rgb(236, 238, 241),
     };
 
@@ -130,8 +130,8 @@ impl Palette {
         text_weak: rgb(146, 154, 167),
         rule: rgb(48, 53, 62),
         accent: rgb(110, 160, 255),
-        query: rgb(74, 201, 134),
-        key: rgb(244, 114, 182),
+        query: rgb(88, 214, 148),
+        key: rgb(240, 104, 174),
         masked: rgb(33, 37, 44),
     };
 

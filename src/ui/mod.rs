@@ -2,6 +2,7 @@
 //!
 //! - [`theme`]: every colour, stroke and size.
 //! - [`commands`]: every text, tooltip and shortcut of what a button or key does.
+//! - [`keys`]: which key does which of them.
 //! - [`glyphs`]: symbols that the bundled fonts lack.
 //! - [`memo`]: values recomputed when their key changes.
 //! - [`painting`]: whether a graphics card paints, and what is still being drawn.
@@ -21,6 +22,7 @@ use crate::{
 pub mod app;
 pub mod commands;
 pub mod glyphs;
+pub mod keys;
 pub mod memo;
 pub mod painting;
 pub mod panels;

@@ -7,6 +7,7 @@ use eframe::egui::{self, ColorImage, Event as EguiEvent, ThemePreference};
 use super::{
     App, Sheet, Startup,
     pictures::{self, Picture, Purpose, Step},
+    sides::Side,
 };
 use crate::{
     capture::RgbaBuffer,
@@ -67,6 +68,7 @@ impl App {
             self.on_ui_command(ctx, command);
         }
         self.run_typed_text(ctx);
+        self.fold_examples();
         self.apply_commands(ctx);
         self.take_picture(ctx);
         self.automate(ctx);
@@ -210,12 +212,17 @@ impl App {
             UiCommand::Release if self.sheet.is_some() => self.sheet = None,
             UiCommand::Gallery => self.toggle(Sheet::Gallery),
             UiCommand::Shortcuts => self.toggle(Sheet::Shortcuts),
+            UiCommand::ToggleLeft => self.sides.toggle(Side::Left, ctx.content_rect().width()),
+            UiCommand::ToggleInspector => self.sides.toggle(Side::Right, ctx.content_rect().width()),
             UiCommand::ToggleExamples => self.examples_open = !self.examples_open,
             UiCommand::ToggleTheme => {
                 let dark_now = ctx.theme() == egui::Theme::Dark;
                 self.commands.push(Command::SetAppearance(other_appearance(dark_now)));
             }
-            UiCommand::FindToken => self.left.focus_search(),
+            UiCommand::FindToken => {
+                self.sides.open(Side::Left);
+                self.left.focus_search();
+            }
             UiCommand::Cancel => self.commands.push(Command::CancelAll),
             other => {
                 if let Some(command) = other.command() {
@@ -329,6 +336,15 @@ impl App {
             let pixels = Arc::new(RgbaBuffer { width: image.width(), height: image.height(), pixels });
             let name = "pasted picture".to_owned();
             self.commands.push(Command::SetImage(ImageSource::Memory { name, pixels }));
+        }
+    }
+
+    /// The strip folds away when somebody starts on something of their own, and comes back with an example.
+    fn fold_examples(&mut self) {
+        let example = self.session.document().example;
+        if example != self.last_example {
+            self.examples_open = example.is_some();
+            self.last_example = example;
         }
     }
 

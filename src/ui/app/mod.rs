@@ -4,6 +4,7 @@
 //! - `ui`, `panes`: draw, and change nothing;
 //! - `automation`: the opening state and `--screenshot`;
 //! - `renderer`: with or without a graphics card;
+//! - `sides`: panels that make room in a narrow window;
 //! - `pictures`, `timing`: screenshots and frame times.
 
 mod automation;
@@ -11,6 +12,7 @@ mod logic;
 mod panes;
 mod pictures;
 mod renderer;
+mod sides;
 mod timing;
 mod ui;
 
@@ -24,7 +26,7 @@ use std::{
 
 use eframe::egui::{self, Rect};
 
-use self::{automation::Automation, pictures::Pictures, timing::FrameTimes};
+use self::{automation::Automation, pictures::Pictures, sides::Sides, timing::FrameTimes};
 use super::{
     CommandQueue, glyphs,
     painting::Painting,
@@ -129,8 +131,10 @@ pub struct App {
     sheet: Option<Sheet>,
     /// Where the active pane stands, in points.
     view_rect: Rect,
-    /// Height of the bars above the view, in points.
-    top_height: f32,
+    /// Which side panels are open.
+    sides: Sides,
+    /// The example of the frame before.
+    last_example: Option<usize>,
     title: String,
 }
 
@@ -272,6 +276,7 @@ impl Startup {
         if let Some(frame_times) = &frame_times {
             frame_times.attach(&cc.egui_ctx);
         }
+        let example = session.document().example;
         let app = App {
             session,
             jobs,
@@ -292,10 +297,11 @@ impl Startup {
             run_at: None,
             job_started: HashMap::new(),
             run_secs: None,
-            examples_open: true,
+            examples_open: example.is_some(),
             sheet: None,
             view_rect: Rect::NOTHING,
-            top_height: 0.0,
+            sides: Sides::default(),
+            last_example: example,
             title: String::new(),
         };
         app.apply_appearance(&cc.egui_ctx);

@@ -68,6 +68,6 @@ fn has_graphics_device() -> bool {
         return true;
     }
     let Ok(entries) = std::fs::read_dir("/dev") else { return true };
-    let names = entries.flatten().map(|entry| entry.file_name());
-    names.into_iter().any(|name| DEVICES.iter().any(|device| name.to_string_lossy().starts_with(device)))
+    let mut names = entries.flatten().map(|entry| entry.file_name());
+    names.any(|name| DEVICES.iter().any(|device| name.to_string_lossy().starts_with(device)))
 }

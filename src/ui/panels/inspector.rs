@@ -1,22 +1,22 @@
 //! The selected head and tokens in exact numbers, and the options of the view.
 
-use eframe::egui::{self, RichText, Role, Ui, WidgetInfo};
+use eframe::egui::{self, RichText, Ui};
 
 use crate::{
     analysis::{
-        attention,
+        attention, detect,
         stats::{HeadStats, head_stats},
     },
     capture::{Capture, Matrix, RowMass, Token},
-    ids::{CaptureId, HeadId, StackKind},
+    ids::{CaptureId, HeadId},
     session::{Command, Focus},
     spec::LayerSpec,
     ui::{
         ViewCtx,
         memo::Memo,
         theme::GRID,
-        views::{grouped, sharing_text, stack_name},
-        widgets::{BarRow, field_ui, percent_text, section_ui, stepper_ui},
+        views::{grouped, sharing_text},
+        widgets::{BAR_ROW_PT, BarRow, field_ui, percent_text, section_ui, stepper_ui},
     },
 };
 
@@ -28,7 +28,7 @@ const ABSENT: &str = "–";
 /// The panel on the right.
 #[derive(Default)]
 pub struct Inspector {
-    stats: Memo<(CaptureId, HeadId), Option<HeadStats>>,
+    stats: Memo<(CaptureId, HeadId), Option<Stats>>,
 }
 
 impl Inspector {
@@ -49,15 +49,30 @@ impl Inspector {
     }
 }
 
-fn stats_of(capture: &Capture, head: HeadId, pattern: &Matrix) -> HeadStats {
+fn stats_of(capture: &Capture, head: HeadId, pattern: &Matrix) -> Stats {
     let special: Vec<bool> = capture.key_tokens(head.stack).iter().map(|token| token.special).collect();
     let causal = capture.model().stack(head.stack).is_some_and(|stack| stack.causal);
     let square = head.stack.query_side() == head.stack.key_side();
     let rows = capture.row_mass(head.stack, head.layer);
-    HeadStats { rows, ..head_stats(pattern, &special, causal, square) }
+    let mut stats = HeadStats { rows, ..head_stats(pattern, &special, causal, square) };
+    let is_picture = square && capture.picture_side() == Some(head.stack.query_side());
+    let patches = detect::patch_distance(capture, head.stack, pattern);
+    if is_picture {
+        // How far apart two patches stand in the row of tokens says nothing.
+        (stats.distance, stats.on_previous) = (None, None);
+    }
+    Stats { stats, patches }
 }
 
-fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
+/// What is said about a head.
+#[derive(Clone, Copy)]
+struct Stats {
+    stats: HeadStats,
+    /// Mean distance between patches in pixels, where tokens are patches.
+    patches: Option<f32>,
+}
+
+fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, Stats { stats, patches }: &Stats) {
     section_ui(ui, cx.theme, "This head, over all queries");
     let rows = [
         (
@@ -67,12 +82,17 @@ fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
             } else {
                 "not told: rows are incomplete".to_owned()
             }),
-            "0 nats: one key gets everything; 100 %: all keys get the same",
+            "How spread out the attention of a query is: 0 nats when one key gets everything, 100 % when all get the same",
         ),
         (
             "Distance",
             stats.distance.map(|it| format!("{it:.1} tokens")),
             "Between a query and the keys it attends to, on average",
+        ),
+        (
+            "Distance",
+            patches.map(|it| format!("{it:.0} px")),
+            "Between a patch and the patches it attends to, in pixels of the picture as the model sees it, on average",
         ),
         ("On the first key", Some(percent_text(stats.on_first)), "Attention that goes to the first token, on average"),
         (
@@ -106,14 +126,7 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
         };
         ui.label(RichText::new(heads).color(cx.theme.text_weak));
     });
-    let stacks = &capture.model().stacks;
-    if stacks.len() > 1 {
-        stack_ui(ui, cx, stacks.iter().map(|stack| stack.kind), head.stack);
-    }
     let Some(stack) = capture.model().stack(head.stack) else { return };
-    if let Some(layer) = stepper_ui(ui, cx.theme, "Layer", head.layer, stack.layers.len()) {
-        cx.send(Command::SelectLayer(layer));
-    }
     if let Some(next) = stepper_ui(ui, cx.theme, "Head", head.head, cx.pane.n_heads(cx.document)) {
         cx.send(Command::SelectHead(HeadId { head: next, ..head }));
     }
@@ -145,26 +158,6 @@ fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, layer: &LayerSpec, head: usize, causa
     if let Some(cap) = layer.softcap {
         line(ui, format!("Scores are soft-capped at ±{cap}"), "cap · tanh(score / cap), before the mask");
     }
-}
-
-fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: impl Iterator<Item = StackKind>, chosen: StackKind) {
-    ui.horizontal(|ui| {
-        ui.label(RichText::new("Stack").color(cx.theme.text_weak));
-        for kind in kinds {
-            let response = ui.selectable_label(kind == chosen, stack_name(kind));
-            response.widget_info(|| {
-                WidgetInfo::selected(
-                    Role::RadioButton,
-                    true,
-                    kind == chosen,
-                    format!("Inspect stack {}", stack_name(kind)),
-                )
-            });
-            if response.clicked() {
-                cx.send(Command::SelectStack(kind));
-            }
-        }
-    });
 }
 
 /// The focused query, key, their numbers, and the strongest partners.
@@ -209,7 +202,11 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&M
             preview: false,
         }
         .ui(ui, cx, |found| Focus::cell(found, key)),
-        (None, None) => {}
+        // As much room as the list takes, so that nothing below it moves when there is one.
+        (None, None) => {
+            Ranking { title: "Top keys", weights: &[], tokens: keys, color: cx.theme.key, chosen: None, preview: false }
+                .ui(ui, cx, |_| Focus::NONE)
+        }
     }
 }
 
@@ -280,7 +277,9 @@ impl Ranking<'_> {
     fn ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>, meant: impl Fn(usize) -> Focus) {
         section_ui(ui, cx.theme, self.title);
         ui.spacing_mut().item_spacing.y = GRID / 2.0;
-        for (position, weight) in strongest(self.weights, N_TOP_KEYS) {
+        let strongest = strongest(self.weights, N_TOP_KEYS);
+        let n_empty = N_TOP_KEYS - strongest.len();
+        for (position, weight) in strongest {
             let Some(token) = self.tokens.get(position) else { continue };
             let row = BarRow {
                 label: &format!("{}  #{position}", token.text),
@@ -296,6 +295,9 @@ impl Ranking<'_> {
             if response.clicked() {
                 cx.send(Command::Pin(meant(position)));
             }
+        }
+        for _ in 0..n_empty {
+            ui.allocate_space(egui::vec2(ui.available_width(), BAR_ROW_PT));
         }
     }
 }

@@ -6,6 +6,7 @@ mod compare;
 mod download;
 mod drop_overlay;
 mod examples;
+mod hits;
 mod input_chooser;
 mod input_panel;
 mod inspector;
@@ -16,6 +17,7 @@ mod shortcuts;
 mod status_bar;
 mod target;
 mod top_bar;
+mod undrawn;
 mod written;
 
 use eframe::egui::{self, RichText, Ui};

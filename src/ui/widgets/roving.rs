@@ -64,11 +64,8 @@ impl Roving {
         if !response.has_focus() {
             return;
         }
-        let filter = EventFilter {
-            horizontal_arrows: along == Along::Line,
-            vertical_arrows: true,
-            ..EventFilter::default()
-        };
+        let filter =
+            EventFilter { horizontal_arrows: along == Along::Line, vertical_arrows: true, ..EventFilter::default() };
         ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
         for &(key, forward) in along.keys() {
             if ui.input_mut(|input| input.consume_key(Modifiers::NONE, key)) {

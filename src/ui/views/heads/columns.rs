@@ -1,6 +1,6 @@
 //! The two columns of tokens, their headings, and the bars beside them.
 
-use eframe::egui::{Id, Mesh, Painter, Rangef, Rect, Role, Sense, Shape, Ui, WidgetInfo, pos2};
+use eframe::egui::{Id, Mesh, Painter, Rangef, Rect, Role, Shape, Ui, WidgetInfo, pos2};
 
 use super::{
     Scene,
@@ -16,6 +16,7 @@ use crate::{
     ui::{
         ViewCtx,
         views::{sentences, source},
+        widgets::{Along, Roving},
     },
 };
 
@@ -53,6 +54,11 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
     let tokens = scene.tokens(column);
     let focus = selection.focus();
     let mut hovered = None;
+    let roving = Roving::new(ui, ui.scope_id().with(("column", column)), &scene.visible[column as usize]);
+    if let Some(position) = roving.moved_to() {
+        let cell = scene.layout.token_rect(column, position).translate(scene.origin.to_vec2());
+        ui.scroll_to_rect(cell, None);
+    }
     for position in scene.visible[column as usize].clone() {
         let cell = scene.layout.token_rect(column, position).translate(scene.origin.to_vec2());
         let text = source::token_text(tokens, position);
@@ -60,7 +66,8 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
             Column::Query => (Focus::query(position), "Query", selection.pinned.query, focus.query),
             Column::Key => (Focus::key(position), "Key", selection.pinned.key, focus.key),
         };
-        let response = ui.interact(cell, token_id(ui, column, position), Sense::click());
+        let response = ui.interact(cell, token_id(ui, column, position), roving.sense(position));
+        roving.keys(ui, &response, position, tokens.len(), Along::Column);
         let is_pinned = pinned == Some(position);
         response
             .widget_info(|| WidgetInfo::selected(Role::Button, true, is_pinned, format!("{name} {position} {text}")));

@@ -52,6 +52,8 @@ pub struct HeadsView {
     isolated: Memo<(LinesKey, Focus), Arc<[LineStroke]>>,
     isolated_painter: LinePainter<(LinesKey, Focus)>,
     hover: HoverSender,
+    /// What was held in the frame before.
+    held: Focus,
 }
 
 /// Everything the column widths depend on.
@@ -143,6 +145,9 @@ impl HeadsView {
         }
         let caption = controls::caption_ui(ui, cx.theme, caption(&known, key.sentences));
         let caption_rect = caption.rect;
+        caption.on_hover_text(
+            "Lines that are drawn, of all pairs that could have one, and the share of all attention that they stand for",
+        );
         let area = ui.available_rect_before_wrap();
         let layout = self.layout(ui, capture, key.stack, area.size());
         let headings = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
@@ -239,6 +244,7 @@ impl HeadsView {
             columns::bars(&painter, scene, focus, cx);
         }
 
+        self.reveal_held(ui, cx, scene);
         let over_columns = [Column::Query, Column::Key].map(|column| columns::column_ui(ui, cx, scene, column));
         let mut hovered = over_columns.into_iter().flatten().next();
         if let Some(pointer) = line_response.hover_pos() {
@@ -255,6 +261,23 @@ impl HeadsView {
         }
         self.hover.report(cx, hovered.unwrap_or(Focus::NONE));
         lines.n_all
+    }
+}
+
+impl HeadsView {
+    /// Scrolls to a token that has just been pinned somewhere else.
+    fn reveal_held(&mut self, ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>) {
+        let held = cx.pane.selection.pinned;
+        if std::mem::replace(&mut self.held, held) == held {
+            return;
+        }
+        for (column, position) in [(Column::Query, held.query), (Column::Key, held.key)] {
+            let hidden = position.filter(|position| !scene.visible[column as usize].contains(position));
+            if let Some(position) = hidden {
+                let cell = scene.layout.token_rect(column, position).translate(scene.origin.to_vec2());
+                ui.scroll_to_rect(cell, Some(eframe::egui::Align::Center));
+            }
+        }
     }
 }
 

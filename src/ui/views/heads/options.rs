@@ -22,7 +22,9 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     controls::edit_options(cx, |options| {
         controls::heading_ui(ui, cx.theme, "Lines");
         let filter = &mut options.heads.filter;
-        controls::row_ui(ui, cx.theme, "Draw", |ui| {
+        let meaning = "Which pairs get a line: the strongest that together hold a share of each row, a number of the strongest \
+                       of each row, or all from some weight on";
+        controls::row_about_ui(ui, cx.theme, ("Draw", meaning), |ui| {
             let mut kind = match filter {
                 EdgeFilter::TopP(_) => 0,
                 EdgeFilter::TopK(_) => 1,

@@ -190,6 +190,10 @@ impl HeatmapView {
         };
         let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range());
         col_axis.paint_cols(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
+        let cell = [content.width() / n_key.max(1) as f32, content.height() / n_query.max(1) as f32];
+        if let Some(note) = layout::label_note(cell) {
+            paint::note(ui.painter(), plot, &note, cx.theme);
+        }
         paint::axis_names(ui.painter(), plot, readout::axis_names(head.stack), cx.theme);
         let map = texture::color_map(cx.pane.options.heatmap.color_map);
         texture::color_bar(ui.painter(), layout.bar, map, picture.range, cx.theme);

@@ -121,6 +121,12 @@ pub fn crosshair(painter: &Painter, plot: Rect, row: Option<Rect>, col: Option<R
     }
 }
 
+/// A note below the cells.
+pub fn note(painter: &Painter, plot: Rect, text: &str, theme: &Theme) {
+    let at = plot.left_bottom() + eframe::egui::vec2(0.0, LABEL_GAP_PT / 2.0);
+    painter.text(at, Align2::LEFT_TOP, text, FontId::proportional(text_size::SMALL), theme.text_weak);
+}
+
 /// The frame around all cells.
 pub fn frame(painter: &Painter, plot: Rect, theme: &Theme) {
     painter.rect_stroke(plot, 0, Stroke::new(1.0, theme.rule), StrokeKind::Outside);
