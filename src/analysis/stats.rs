@@ -28,6 +28,9 @@ pub struct HeadStats {
     pub max_weight: f32,
     /// What the rows hold; entropies mean something only of full ones.
     pub rows: RowMass,
+    /// Mean distance between a patch and the patches it attends to, in pixels as the model sees them; `None`
+    /// where tokens are no patches.
+    pub patch_distance: Option<f32>,
 }
 
 /// Sums up one pattern `[query, key]`.
@@ -71,6 +74,7 @@ pub fn head_stats(pattern: &Matrix, special: &[bool], causal: bool, square: bool
         on_special: mean(sums.special),
         max_weight: sums.max_weight,
         rows: RowMass::Full,
+        patch_distance: None,
     }
 }
 

@@ -7,6 +7,18 @@ use crate::{
     session::{Appearance, ViewKind, gallery::EXAMPLES},
 };
 
+/// What paints the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RendererChoice {
+    /// wgpu where there is a graphics card, OpenGL where there is none.
+    #[default]
+    Auto,
+    /// Vulkan, Metal or DirectX.
+    Wgpu,
+    /// OpenGL.
+    Glow,
+}
+
 /// What the window starts with.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct OpenOptions {
@@ -48,6 +60,9 @@ pub struct OpenOptions {
     /// Size of the window in points, such as 1280x800
     #[arg(long, value_parser = parse_size, value_name = "WIDTHxHEIGHT")]
     pub size: Option<[f32; 2]>,
+    /// What paints the window: auto (wgpu with a graphics card, OpenGL without), wgpu, glow (OpenGL)
+    #[arg(long, value_parser = parse_renderer, default_value = "auto")]
+    pub renderer: RendererChoice,
     /// Save a picture of the window once everything has settled, and exit
     #[arg(long, value_name = "FILE.png")]
     pub screenshot: Option<PathBuf>,
@@ -75,6 +90,15 @@ fn parse_theme(name: &str) -> Result<Appearance, String> {
         "dark" => Ok(Appearance::Dark),
         "system" => Ok(Appearance::System),
         _ => Err(one_of(["light", "dark", "system"])),
+    }
+}
+
+fn parse_renderer(name: &str) -> Result<RendererChoice, String> {
+    match name {
+        "auto" => Ok(RendererChoice::Auto),
+        "wgpu" => Ok(RendererChoice::Wgpu),
+        "glow" => Ok(RendererChoice::Glow),
+        _ => Err(one_of(["auto", "wgpu", "glow"])),
     }
 }
 

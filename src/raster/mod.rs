@@ -1,4 +1,4 @@
-//! Pure pixels: colour maps, heatmaps and overlays, shared by textures and by export.
+//! Pure pixels: colour maps, heatmaps, overlays and lines, shared by the window and by files.
 //!
 //! No window, no files. Pixels are eight-bit RGBA, not premultiplied, row by row from the top.
 
@@ -6,6 +6,7 @@ pub mod colormap;
 mod colormap_tables;
 mod diverging;
 pub mod heatmap;
+pub mod lines;
 pub mod overlay;
 
 pub use colormap::{ColorMap, ColorRange};

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Document, Effect, Experiment, Loadable, Session, state::PendingLoad};
+use super::{Document, Effect, Experiment, Loadable, Session, gallery::EXAMPLES, state::PendingLoad};
 use crate::{
     ids::{DocumentId, JobId},
     spec::Modality,
@@ -141,7 +141,12 @@ impl Session {
     /// What is shown in the active document is no longer the example.
     pub(super) fn leave_example(&mut self) {
         let id = self.document().id;
-        if self.document_mut().example.take().is_some() {
+        if let Some(example) = self.document_mut().example.take().and_then(|idx| EXAMPLES.get(idx)) {
+            // What the example made the model write would be forced on another text as well.
+            let target = &mut self.document_mut().experiment.target;
+            if example.target.is_some_and(|forced| forced == target.as_str()) {
+                target.clear();
+            }
             for pane in self.panes.iter_mut().filter(|pane| pane.document == id) {
                 pane.leave_example();
             }

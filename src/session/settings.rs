@@ -134,7 +134,7 @@ impl Default for ImageOptions {
         Self {
             color_map: ColorMapChoice::Magma,
             opacity: 0.65,
-            smoothing: Smoothing::Smooth,
+            smoothing: Smoothing::Auto,
             contour: None,
             role: PatchRole::Query,
         }
@@ -144,11 +144,27 @@ impl Default for ImageOptions {
 /// How patch weights become pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Smoothing {
+    /// Interpolated where there are so many patches that one is hardly seen, one colour per patch elsewhere.
+    #[default]
+    Auto,
     /// One colour per patch.
     Nearest,
     /// Interpolated between patch centres.
-    #[default]
     Smooth,
+}
+
+impl Smoothing {
+    /// From this many patches along the shorter side [`Self::Auto`] interpolates.
+    const MANY_PATCHES: usize = 24;
+
+    /// Whether a `grid` of (rows, columns) patches is interpolated.
+    pub const fn is_smooth(self, grid: (usize, usize)) -> bool {
+        match self {
+            Self::Auto => grid.0 >= Self::MANY_PATCHES && grid.1 >= Self::MANY_PATCHES,
+            Self::Nearest => false,
+            Self::Smooth => true,
+        }
+    }
 }
 
 /// What a picked patch stands for.

@@ -1,8 +1,6 @@
-//! The one table of what the window can do from a button or a key: text, tooltip, shortcut.
+//! The one table of what the window can do from a button or a key: text, tooltip, and in `keys` the shortcut.
 //!
 //! Buttons, keys and the shortcut sheet all read it, so they cannot disagree.
-
-use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 
 use crate::session::{
     Appearance, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, QueryStep, Split, ViewKind,
@@ -79,6 +77,10 @@ pub enum UiCommand {
     ToggleTheme,
     /// Show or hide the strip of examples.
     ToggleExamples,
+    /// Show or hide the panel on the left.
+    ToggleLeft,
+    /// Show or hide the panel on the right.
+    ToggleInspector,
     /// Show or hide all examples.
     Gallery,
     /// The example before, in the order of the gallery.
@@ -89,18 +91,9 @@ pub enum UiCommand {
     Shortcuts,
 }
 
-/// When a key counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
-    /// Always, also while a text field has the cursor.
-    Anywhere,
-    /// Only while nothing that takes keys has the focus.
-    NotTyping,
-}
-
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 44] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -138,6 +131,8 @@ impl UiCommand {
         Self::ExportWindow,
         Self::CopyView,
         Self::ToggleTheme,
+        Self::ToggleLeft,
+        Self::ToggleInspector,
         Self::ToggleExamples,
         Self::Gallery,
         Self::PreviousExample,
@@ -181,6 +176,8 @@ impl UiCommand {
             Self::ExportWindow => "Save screenshot…",
             Self::CopyView => "Copy figure",
             Self::ToggleTheme => "Light or dark",
+            Self::ToggleLeft => "Model and input",
+            Self::ToggleInspector => "Numbers and options",
             Self::ToggleExamples => "Examples",
             Self::Gallery => "All examples…",
             Self::PreviousExample => "Previous example",
@@ -229,80 +226,14 @@ impl UiCommand {
             Self::ExportWindow => "Save a picture of the whole window as PNG",
             Self::CopyView => "Put the figure of the active pane on the clipboard as a picture",
             Self::ToggleTheme => "Switch between the light and the dark appearance",
+            Self::ToggleLeft => "Show or hide the panel with model, input and tokens",
+            Self::ToggleInspector => "Show or hide the panel with numbers and options",
             Self::ToggleExamples => "Show or hide the strip of examples",
             Self::Gallery => "Choose among all examples",
             Self::PreviousExample => "Open the example before",
             Self::NextExample => "Open the next example",
             Self::Shortcuts => "Show what the keys do",
         }
-    }
-
-    /// The key that does it, if any.
-    pub const fn shortcut(self) -> Option<KeyboardShortcut> {
-        const fn plain(key: Key) -> KeyboardShortcut {
-            KeyboardShortcut::new(Modifiers::NONE, key)
-        }
-        const fn command(key: Key) -> KeyboardShortcut {
-            KeyboardShortcut::new(Modifiers::COMMAND, key)
-        }
-        const fn command_shift(key: Key) -> KeyboardShortcut {
-            KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), key)
-        }
-        const fn shift(key: Key) -> KeyboardShortcut {
-            KeyboardShortcut::new(Modifiers::SHIFT, key)
-        }
-        const fn alt(key: Key) -> KeyboardShortcut {
-            KeyboardShortcut::new(Modifiers::ALT, key)
-        }
-        Some(match self {
-            Self::Show(ViewKind::Heads) => plain(Key::Num1),
-            Self::Show(ViewKind::Heatmap) => plain(Key::Num2),
-            Self::Show(ViewKind::Image) => plain(Key::Num3),
-            Self::Show(ViewKind::Scatter) => plain(Key::Num4),
-            Self::Show(ViewKind::Matrix) => plain(Key::Num5),
-            Self::OpenModel => command(Key::O),
-            Self::DownloadModel => command(Key::D),
-            Self::OpenFile => command_shift(Key::O),
-            Self::Run => command(Key::Enter),
-            Self::NextHead => plain(Key::ArrowRight),
-            Self::PreviousHead => plain(Key::ArrowLeft),
-            Self::NextLayer => plain(Key::ArrowDown),
-            Self::PreviousLayer => plain(Key::ArrowUp),
-            Self::PreviousInput => command(Key::PageUp),
-            Self::NextInput => command(Key::PageDown),
-            Self::NextStack => plain(Key::S),
-            Self::NextQuery => shift(Key::ArrowRight),
-            Self::PreviousQuery => shift(Key::ArrowLeft),
-            Self::Release => plain(Key::Escape),
-            Self::Back => alt(Key::ArrowLeft),
-            Self::Forward => alt(Key::ArrowRight),
-            Self::Flip => plain(Key::F),
-            Self::Undo => command(Key::Z),
-            Self::Redo => command_shift(Key::Z),
-            Self::SplitRight => command(Key::Backslash),
-            Self::SplitBelow => command_shift(Key::Backslash),
-            Self::CompareInput => command(Key::N),
-            Self::ClosePane => command(Key::W),
-            Self::NextPane => plain(Key::W),
-            Self::ToggleLink => plain(Key::L),
-            Self::FindToken => plain(Key::Slash),
-            Self::ExportView => command(Key::E),
-            Self::ExportWindow => command_shift(Key::S),
-            Self::CopyView => command_shift(Key::C),
-            Self::Gallery => plain(Key::E),
-            Self::PreviousExample => plain(Key::PageUp),
-            Self::NextExample => plain(Key::PageDown),
-            Self::Shortcuts => plain(Key::Questionmark),
-            Self::Cancel | Self::Detach | Self::ToggleTheme | Self::ToggleExamples => return None,
-        })
-    }
-
-    /// The tooltip with the key behind it.
-    pub fn tooltip_with_key(self, ctx: &egui::Context) -> String {
-        self.shortcut().map_or_else(
-            || self.tooltip().to_owned(),
-            |shortcut| format!("{} ({})", self.tooltip(), keys_text(ctx, &shortcut)),
-        )
     }
 
     /// What the session is asked to do; `None` where only the window changes.
@@ -343,6 +274,8 @@ impl UiCommand {
             Self::Cancel
             | Self::FindToken
             | Self::ToggleTheme
+            | Self::ToggleLeft
+            | Self::ToggleInspector
             | Self::ToggleExamples
             | Self::Gallery
             | Self::Shortcuts => {
@@ -350,44 +283,9 @@ impl UiCommand {
             }
         })
     }
-
-    fn scope(self) -> Scope {
-        match self.shortcut() {
-            // A text field undoes its own changes.
-            _ if matches!(self, Self::Undo | Self::Redo) => Scope::NotTyping,
-            // Without Ctrl a key types, moves the cursor or marks text.
-            Some(shortcut) if !shortcut.modifiers.command => Scope::NotTyping,
-            _ => Scope::Anywhere,
-        }
-    }
-
-    /// The commands whose keys were pressed in this frame, taken out of the input.
-    ///
-    /// Longer shortcuts are asked first, because egui takes Ctrl+Shift+O for Ctrl+O, too.
-    pub fn pressed(ctx: &egui::Context) -> Vec<Self> {
-        let typing = ctx.egui_wants_keyboard_input();
-        let mut by_length: Vec<_> = Self::ALL.into_iter().filter_map(|it| Some((it, it.shortcut()?))).collect();
-        by_length.sort_by_key(|(_, shortcut)| !(shortcut.modifiers.shift || shortcut.modifiers.alt));
-        ctx.input_mut(|input| {
-            by_length
-                .into_iter()
-                .filter(|(it, _)| !typing || it.scope() == Scope::Anywhere)
-                .filter_map(|(it, shortcut)| input.consume_shortcut(&shortcut).then_some(it))
-                .collect()
-        })
-    }
 }
 
 /// The appearance after a click on the toggle.
 pub const fn other_appearance(dark_now: bool) -> Appearance {
     if dark_now { Appearance::Light } else { Appearance::Dark }
-}
-
-/// The keys as they are printed on the keyboard.
-pub fn keys_text(ctx: &egui::Context, shortcut: &KeyboardShortcut) -> String {
-    ctx.format_shortcut(shortcut)
-        .replace("Backslash", "\\")
-        .replace("Slash", "/")
-        .replace("Questionmark", "?")
-        .replace("Escape", "Esc")
 }

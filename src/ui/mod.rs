@@ -2,8 +2,10 @@
 //!
 //! - [`theme`]: every colour, stroke and size.
 //! - [`commands`]: every text, tooltip and shortcut of what a button or key does.
+//! - [`keys`]: which key does which of them.
 //! - [`glyphs`]: symbols that the bundled fonts lack.
 //! - [`memo`]: values recomputed when their key changes.
+//! - [`painting`]: whether a graphics card paints, and what is still being drawn.
 //! - [`widgets`]: small pieces that several panels share.
 //! - [`views`]: what stands in the centre; they read a [`ViewCtx`] and push [`Command`]s.
 //! - [`panels`]: what stands around it.
@@ -21,7 +23,9 @@ use crate::{
 pub mod app;
 pub mod commands;
 pub mod glyphs;
+pub mod keys;
 pub mod memo;
+pub mod painting;
 pub mod panels;
 pub mod shell;
 pub mod theme;

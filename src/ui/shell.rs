@@ -260,7 +260,7 @@ impl Wake for Unpark {
 }
 
 /// Waits for a future on this thread, which must not be the UI thread.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
     loop {

@@ -71,11 +71,6 @@ impl Theme {
         opaque(self.palette.head(head))
     }
 
-    /// How often the hue of head `head` was used before: 0 for the first ones.
-    pub const fn head_repeat(head: usize) -> usize {
-        Palette::head_repeat(head)
-    }
-
     /// The colour of position `t` of a sequence, `0..=1` from first to last.
     pub fn position_color(&self, t: f32) -> Color32 {
         opaque(self.palette.position(t))

@@ -188,6 +188,11 @@ impl Window {
         self.settle();
     }
 
+    fn open_dialog(&mut self) {
+        self.click("Open… ⏷");
+        self.click("Download…");
+    }
+
     fn says(&mut self, kind: EventKind) {
         self.jobs.say(kind);
         self.settle();
@@ -238,7 +243,7 @@ fn the_dialog_leads_from_the_keyboard_to_a_download() {
 fn escape_closes_the_dialog_wherever_the_cursor_is() {
     let mut window = Window::open();
     for step in ["", "google/vit-base-patch16-224"] {
-        window.click("Download…");
+        window.open_dialog();
         if !step.is_empty() {
             window.click(step);
         }
@@ -252,7 +257,7 @@ fn escape_closes_the_dialog_wherever_the_cursor_is() {
 #[test]
 fn cancel_resume_and_open_are_one_click_each() {
     let mut window = Window::open();
-    window.click("Download…");
+    window.open_dialog();
     window.click("openai-community/gpt2");
     window.says(EventKind::Planned { plan: plan(), problem: None });
     window.click("Download 5.0 MB");
@@ -274,7 +279,7 @@ fn cancel_resume_and_open_are_one_click_each() {
     };
     assert!(opened(&window, ID) && !window.shows("Download a model"));
 
-    window.click("Download…");
+    window.open_dialog();
     window.click("here/broken");
     assert!(window.shows("Download a model"), "what does not open is no button");
     window.click("here/opens");

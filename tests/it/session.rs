@@ -129,6 +129,20 @@ fn an_example_of_the_current_model_only_runs() {
 }
 
 #[test]
+fn what_an_example_made_the_model_write_is_not_forced_on_another_text() {
+    let forced = EXAMPLES.iter().position(|example| example.target.is_some()).unwrap();
+    let mut play = Play::showing("one two three");
+    play.does(Command::OpenExample(forced));
+    play.answers();
+    assert_eq!(play.session.document().experiment.target, EXAMPLES[forced].target.unwrap());
+    play.does(Command::SetText("mine".to_owned()));
+    assert_eq!(play.session.document().experiment.target, "", "the model writes its own");
+    play.does(Command::SetTarget("meins".to_owned()));
+    play.does(Command::SetText("mine again".to_owned()));
+    assert_eq!(play.session.document().experiment.target, "meins", "what the user typed stays");
+}
+
+#[test]
 fn a_picture_on_a_text_model_opens_a_model_that_sees() {
     let mut play = Play::showing("one two three");
     play.does(Command::SetImage(ImageSource::Bundled("chelsea".to_owned())));

@@ -448,7 +448,7 @@ fn pictures_of_the_views() {
                 let mut stage = Stage::new(capture(), view).projected();
                 stage.dark = dark;
                 if size.x < 800.0 {
-                    stage.session.pane().selection.pinned = Focus::query(6);
+                    let _ = stage.session.apply(Command::Pin(Focus::query(6)));
                 }
                 let effects = stage.session.apply(Command::ShowView(view));
                 assert!(effects.len() < 2);

@@ -22,12 +22,17 @@ pub struct Patches {
 impl Patches {
     /// `None` when the stack's tokens are no patches.
     pub fn of(capture: &Capture, stack: StackKind) -> Option<Self> {
-        let side = stack.query_side();
-        let image = capture.image().filter(|_| capture.picture_side() == Some(side))?;
+        let places = Self::without_colours(capture, stack)?;
+        let image = capture.image()?;
+        Some(Self { colours: image.source.as_ref().map(|source| colours(image, source)), ..places })
+    }
+
+    /// Only where they are, which is known at once.
+    pub fn without_colours(capture: &Capture, stack: StackKind) -> Option<Self> {
+        let image = capture.image().filter(|_| capture.picture_side() == Some(stack.query_side()))?;
         let (height, width) = image.patch_px;
-        let colours = image.source.as_ref().map(|source| colours(image, source));
         let patch_px = (height as f32, width as f32);
-        Some(Self { grid: image.grid, n_prefix: image.n_prefix, patch_px, colours })
+        Some(Self { grid: image.grid, n_prefix: image.n_prefix, patch_px, colours: None })
     }
 
     /// Mean distance in pixels, weights between patches brought back to a sum of one.

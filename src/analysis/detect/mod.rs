@@ -7,7 +7,7 @@ mod text;
 
 use crate::{
     analysis::attention,
-    capture::Capture,
+    capture::{Capture, Matrix},
     ids::{HeadId, StackKind},
 };
 
@@ -78,6 +78,12 @@ impl Detector {
             Self::Brightness => "brightness",
         }
     }
+}
+
+/// Mean distance in pixels of the model's picture between the patches of a pattern of `stack` (see
+/// [`Detector::Distance`]); `None` where its tokens are no patches.
+pub fn patch_distance(capture: &Capture, stack: StackKind, pattern: &Matrix) -> Option<f32> {
+    Patches::without_colours(capture, stack)?.distance(pattern)
 }
 
 /// One stack of a capture, with what the scores of all its heads share worked out once.

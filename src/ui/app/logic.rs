@@ -7,6 +7,7 @@ use eframe::egui::{self, ColorImage, Event as EguiEvent, ThemePreference};
 use super::{
     App, Sheet, Startup,
     pictures::{self, Purpose, Step, Unplaced},
+    sides::Side,
 };
 use crate::{
     capture::RgbaBuffer,
@@ -16,6 +17,7 @@ use crate::{
     ui::{
         Asked,
         commands::{UiCommand, other_appearance},
+        painting,
         panels::WindowRequests,
         shell::ShellEvent,
     },
@@ -72,6 +74,7 @@ impl App {
             self.on_ui_command(ctx, command);
         }
         self.run_typed_text(ctx);
+        self.fold_examples();
         self.apply_commands(ctx);
         self.take_picture(ctx);
         self.automate(ctx);
@@ -229,12 +232,17 @@ impl App {
             UiCommand::Release if self.sheet.is_some() => self.sheet = None,
             UiCommand::Gallery => self.toggle(Sheet::Gallery),
             UiCommand::Shortcuts => self.toggle(Sheet::Shortcuts),
+            UiCommand::ToggleLeft => self.sides.toggle(Side::Left, ctx.content_rect().width()),
+            UiCommand::ToggleInspector => self.sides.toggle(Side::Right, ctx.content_rect().width()),
             UiCommand::ToggleExamples => self.examples_open = !self.examples_open,
             UiCommand::ToggleTheme => {
                 let dark_now = ctx.theme() == egui::Theme::Dark;
                 self.commands.push(Command::SetAppearance(other_appearance(dark_now)));
             }
-            UiCommand::FindToken => self.left.focus_search(),
+            UiCommand::FindToken => {
+                self.sides.open(Side::Left);
+                self.left.focus_search();
+            }
             UiCommand::Cancel => self.commands.push(Command::CancelAll),
             other => {
                 if let Some(command) = other.command() {
@@ -351,6 +359,15 @@ impl App {
         }
     }
 
+    /// The strip folds away when somebody starts on something of their own, and comes back with an example.
+    fn fold_examples(&mut self) {
+        let example = self.session.document().example;
+        if example != self.last_example {
+            self.examples_open = example.is_some();
+            self.last_example = example;
+        }
+    }
+
     fn run_soon(&mut self, ctx: &egui::Context) {
         self.run_at = Some(ctx.input(|input| input.time) + TYPING_PAUSE_SECS);
     }
@@ -368,7 +385,10 @@ impl App {
 
     fn automate(&mut self, ctx: &egui::Context) {
         let Some(automation) = &mut self.automation else { return };
-        let settled = self.run_at.is_none() && !self.pictures.is_taking() && !self.patterns.is_busy();
+        let settled = self.run_at.is_none()
+            && !self.pictures.is_taking()
+            && !self.patterns.is_busy()
+            && painting::is_settled(ctx);
         if let Some(path) = automation.step(&self.session, settled) {
             self.pictures.start(Purpose::File(path));
         }

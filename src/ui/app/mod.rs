@@ -3,26 +3,33 @@
 //! - [`logic`](self): takes in answers and is the only place that changes the session;
 //! - `ui`, `panes`: draw, and change nothing;
 //! - `automation`: the opening state and `--screenshot`;
+//! - `renderer`: with or without a graphics card;
+//! - `sides`: panels that make room in a narrow window;
 //! - `pictures`, `timing`: screenshots and frame times.
 
 mod automation;
 mod logic;
 mod panes;
 mod pictures;
+mod renderer;
+mod sides;
 mod timing;
 mod ui;
 
 use std::{
+    cell::RefCell,
     collections::HashMap,
+    rc::Rc,
     sync::{Arc, Mutex, OnceLock},
     time::{Duration, Instant},
 };
 
 use eframe::egui::{self, Rect};
 
-use self::{automation::Automation, pictures::Pictures, timing::FrameTimes};
+use self::{automation::Automation, pictures::Pictures, sides::Sides, timing::FrameTimes};
 use super::{
     CommandQueue, glyphs,
+    painting::Painting,
     panels::{DownloadDialog, FigureSheet, LeftPanel, Notices},
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
@@ -30,7 +37,7 @@ use super::{
 };
 use crate::{
     analysis::reading::store::PatternStore,
-    cli::open::OpenOptions,
+    cli::open::{OpenOptions, RendererChoice},
     ids::{JobId, PaneId},
     session::{Command, Session, Settings},
     worker::{Analyst, Event, Lane, Request, Workers},
@@ -128,8 +135,10 @@ pub struct App {
     sheet: Option<Sheet>,
     /// Where the active pane stands, in points.
     view_rect: Rect,
-    /// Height of the bars above the view, in points.
-    top_height: f32,
+    /// Which side panels are open.
+    sides: Sides,
+    /// The example of the frame before.
+    last_example: Option<usize>,
     title: String,
 }
 
@@ -155,33 +164,73 @@ pub fn open_window<J: Jobs + 'static>(
     options: OpenOptions,
     started: Instant,
 ) -> Result<(), OpenError> {
-    let viewport = egui::ViewportBuilder::default()
-        .with_title("AttnScope")
-        .with_app_id("attnscope")
-        .with_min_inner_size(MIN_SIZE)
-        .with_inner_size(options.size.unwrap_or(DEFAULT_SIZE));
-    let mut native = eframe::NativeOptions { viewport, ..eframe::NativeOptions::default() };
-    if options.size.is_some() || options.screenshot.is_some() {
-        let size = options.size.unwrap_or(DEFAULT_SIZE);
-        native.persist_window = false;
-        // What the window remembers of the last time is put in before this is asked, whatever was set.
-        native.window_builder = Some(Box::new(move |viewport: egui::ViewportBuilder| {
-            viewport.with_inner_size(size).with_maximized(false).with_fullscreen(false)
-        }));
-    }
     if cfg!(target_os = "linux")
         && ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"].iter().all(|name| std::env::var_os(name).is_none())
     {
         let advice = "`attnscope capture`, `check`, `pull` and `models` need none";
         return Err(OpenError(format!("there is no display to open a window on; {advice}")));
     }
-    let startup = Startup::new(make_jobs, Box::new(NativeDesktop), options, started)
+    let startup = Startup::new(make_jobs, Box::new(NativeDesktop), options.clone(), started)
         .map_err(|error| OpenError(format!("the background thread cannot be started: {error}")))?;
     let outcome = Arc::clone(&startup.outcome);
-    eframe::run_native("attnscope", native, Box::new(|cc| Ok(Box::new(startup.attach(cc)?))))
-        .map_err(|error| OpenError(format!("no window can be opened: {error}")))?;
+    let (renderer, painting) = renderer::choose(options.renderer);
+    let window = WindowOptions::of(&options);
+    let startup = Rc::new(RefCell::new(Some(startup)));
+    let open = |renderer| {
+        let startup = Rc::clone(&startup);
+        let attach = move |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> {
+            let startup =
+                startup.borrow_mut().take().ok_or_else(|| OpenError("the window was opened twice".to_owned()))?;
+            let app = startup.attach(cc)?;
+            painting.install(&cc.egui_ctx);
+            Ok(Box::new(app))
+        };
+        eframe::run_native("attnscope", window.native(renderer, painting), Box::new(attach))
+    };
+    let mut opened = open(renderer);
+    if let Err(error) = &opened
+        && options.renderer == RendererChoice::Auto
+        && renderer == eframe::Renderer::Glow
+        && startup.borrow().is_some()
+    {
+        log::warn!("OpenGL opens no window ({error}); trying wgpu");
+        opened = open(eframe::Renderer::Wgpu);
+    }
+    opened.map_err(|error| OpenError(format!("no window can be opened: {error}")))?;
     let outcome = outcome.lock().ok().and_then(|mut outcome| outcome.take());
     outcome.unwrap_or(Ok(()))
+}
+
+/// How large the window opens.
+struct WindowOptions {
+    size: Option<[f32; 2]>,
+    fixed: bool,
+}
+
+impl WindowOptions {
+    fn of(options: &OpenOptions) -> Self {
+        Self { size: options.size, fixed: options.size.is_some() || options.screenshot.is_some() }
+    }
+
+    /// What eframe is told.
+    fn native(&self, renderer: eframe::Renderer, painting: Painting) -> eframe::NativeOptions {
+        let size = self.size.unwrap_or(DEFAULT_SIZE);
+        let viewport = egui::ViewportBuilder::default()
+            .with_title("AttnScope")
+            .with_app_id("attnscope")
+            .with_min_inner_size(MIN_SIZE)
+            .with_inner_size(size);
+        let mut native = eframe::NativeOptions { viewport, ..eframe::NativeOptions::default() };
+        if self.fixed {
+            native.persist_window = false;
+            // What the window remembers of the last time is put in before this is asked, whatever was set.
+            native.window_builder = Some(Box::new(move |viewport: egui::ViewportBuilder| {
+                viewport.with_inner_size(size).with_maximized(false).with_fullscreen(false)
+            }));
+        }
+        renderer::apply(&mut native, renderer, painting);
+        native
+    }
 }
 
 impl Startup {
@@ -240,6 +289,7 @@ impl Startup {
         if let Some(frame_times) = &frame_times {
             frame_times.attach(&cc.egui_ctx);
         }
+        let example = session.document().example;
         let app = App {
             session,
             jobs,
@@ -261,10 +311,11 @@ impl Startup {
             run_at: None,
             job_started: HashMap::new(),
             run_secs: None,
-            examples_open: true,
+            examples_open: example.is_some(),
             sheet: None,
             view_rect: Rect::NOTHING,
-            top_height: 0.0,
+            sides: Sides::default(),
+            last_example: example,
             title: String::new(),
         };
         app.apply_appearance(&cc.egui_ctx);

@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, CentralPanel, Frame, Margin, Panel, Ui};
 
-use super::{App, Sheet, panes::panes_ui};
+use super::{App, Sheet, panes::panes_ui, sides::Side};
 use crate::ui::{
     PanelCtx,
     panels::{
@@ -29,26 +29,24 @@ impl App {
         let side_width = (window_width * 0.2).clamp(60.0 * GRID, 90.0 * GRID);
 
         let top = Panel::top("top bar").exact_size(10.0 * GRID).frame(bar(Margin::symmetric(2 * GRID as i8, 0)));
-        let mut top_height = top.show(ui, |ui| top_bar_ui(ui, &cx, &mut requests)).response.rect.bottom();
+        top.show(ui, |ui| top_bar_ui(ui, &cx, &mut requests));
         if self.examples_open {
             let strip = Panel::top("examples").frame(bar(Margin::symmetric(2 * GRID as i8, GRID as i8)));
-            top_height = strip.show(ui, |ui| examples_ui(ui, &cx, &mut requests)).response.rect.bottom();
+            strip.show(ui, |ui| examples_ui(ui, &cx, &mut requests));
         }
         let facts = StatusFacts { run_secs: self.run_secs };
         Panel::bottom("status bar")
             .exact_size(7.0 * GRID)
             .frame(bar(Margin::symmetric(3 * GRID as i8, 0)))
             .show(ui, |ui| status_bar_ui(ui, &cx, facts));
-        Panel::left("left panel")
-            .default_size(side_width)
-            .size_range(50.0 * GRID..=window_width * 0.4)
-            .frame(bar(sides))
-            .show(ui, |ui| left.ui(ui, &cx, pattern));
-        Panel::right("inspector")
-            .default_size(side_width)
-            .size_range(50.0 * GRID..=window_width * 0.4)
-            .frame(bar(sides))
-            .show(ui, |ui| {
+        let side = |panel: Panel| {
+            panel.default_size(side_width).size_range(50.0 * GRID..=window_width * 0.4).frame(bar(sides))
+        };
+        if self.sides.is_open(Side::Left, window_width) {
+            side(Panel::left("left panel")).show(ui, |ui| left.ui(ui, &cx, pattern));
+        }
+        if self.sides.is_open(Side::Right, window_width) {
+            side(Panel::right("inspector")).show(ui, |ui| {
                 egui::ScrollArea::vertical().id_salt("inspector").auto_shrink([false, false]).show(ui, |ui| {
                     inspector_ui(ui, &cx, &shown);
                     ui.add_space(2.0 * GRID);
@@ -57,12 +55,13 @@ impl App {
                     ui.add_space(2.0 * GRID);
                 });
             });
+        }
         let ground = Frame::new().fill(theme.canvas);
         let center = CentralPanel::default().frame(ground).show(ui, |ui| panes_ui(ui, &view_cx, views));
         let view_rect = center.inner;
 
         if !pictures.is_taking() {
-            notices.toasts_ui(ui.ctx(), &cx, top_height);
+            notices.toasts_ui(ui.ctx(), &cx, view_rect);
             drop_overlay_ui(ui.ctx(), &cx);
         }
         self.download.ui(ui.ctx(), &cx);
@@ -76,7 +75,6 @@ impl App {
             self.sheet = None;
         }
         self.view_rect = view_rect;
-        self.top_height = top_height;
         requests
     }
 }

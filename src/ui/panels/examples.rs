@@ -20,7 +20,8 @@ use crate::{
     },
 };
 
-const CARD_HEIGHT: f32 = 11.0 * GRID;
+/// Height of a card that has only its title.
+const TITLE_HEIGHT: f32 = 6.5 * GRID;
 const MIN_CARD_WIDTH: f32 = 35.0 * GRID;
 const MAX_CARD_WIDTH: f32 = 64.0 * GRID;
 /// Wide enough for what its button says.
@@ -31,29 +32,24 @@ const GALLERY_CARD: egui::Vec2 = vec2(62.0 * GRID, 19.0 * GRID);
 /// Lines of a hint in the gallery; the longest takes as many.
 const GALLERY_ROWS: usize = 3;
 
-/// Draws the strip: the open example with all of its hint, then as many others as there is room for.
+/// Draws the strip: examples that keep their places, and below them what the open one shows.
 pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests) {
     let open = cx.document.example;
-    let others = || EXAMPLES.iter().enumerate().filter(|(idx, example)| example.in_strip && open != Some(*idx));
+    ui.spacing_mut().item_spacing.y = GRID / 2.0;
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = GRID;
-        let mut cards_width = ui.available_width() - BUTTONS_WIDTH - GRID;
-        if let Some(idx) = open {
-            let example = &EXAMPLES[idx];
-            let width = hint_width(ui, example).min(cards_width - MIN_CARD_WIDTH).max(MIN_CARD_WIDTH);
-            card_ui(ui, cx, (idx, example), (vec2(width, CARD_HEIGHT), 1));
-            cards_width -= width + GRID;
-        }
+        let cards_width = ui.available_width() - BUTTONS_WIDTH - GRID;
+        let in_strip = || EXAMPLES.iter().enumerate().filter(|(_, example)| example.in_strip);
         // As many as fit; the gallery has them all.
-        let n_cards = ((cards_width / (MIN_CARD_WIDTH + GRID)) as usize).min(others().count()).max(1);
+        let n_cards = ((cards_width / (MIN_CARD_WIDTH + GRID)) as usize).clamp(1, in_strip().count().max(1));
         // Whole points, so that rounding never asks for more than there is.
         let share = ((cards_width / n_cards as f32) - GRID).floor() - 1.0;
-        for other in others().take(n_cards) {
-            card_ui(ui, cx, other, (vec2(share.min(MAX_CARD_WIDTH), CARD_HEIGHT), 1));
+        for example in in_strip().take(n_cards) {
+            card_ui(ui, cx, example, (vec2(share.min(MAX_CARD_WIDTH), TITLE_HEIGHT), 0));
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let text = format!("All {}…", EXAMPLES.len());
-            let button = egui::Button::new(text).frame(false).min_size(vec2(ALL_WIDTH, CARD_HEIGHT));
+            let button = egui::Button::new(text).frame(false).min_size(vec2(ALL_WIDTH, TITLE_HEIGHT));
             if ui.add(button).on_hover_text(UiCommand::Gallery.tooltip_with_key(ui.ctx())).clicked() {
                 requests.push(UiCommand::Gallery);
             }
@@ -64,13 +60,16 @@ pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests)
             }
         });
     });
-}
-
-/// How wide a card is that shows all of its hint in one line.
-fn hint_width(ui: &Ui, example: &Example) -> f32 {
-    let hint = example.hint.to_owned();
-    let galley = ui.painter().layout_no_wrap(hint, FontId::proportional(text_size::SMALL), egui::Color32::PLACEHOLDER);
-    galley.size().x.ceil() + 4.0 * GRID + 1.0
+    let hint = match open.and_then(|idx| EXAMPLES.get(idx)) {
+        Some(example) if example.in_strip => example.hint.to_owned(),
+        Some(example) => format!("{}: {}", example.title, example.hint),
+        None => "Each opens a model, an input and a view with one click".to_owned(),
+    };
+    ui.horizontal(|ui| {
+        ui.add_space(2.0 * GRID);
+        let hint = RichText::new(hint).size(text_size::SMALL).color(cx.theme.text_weak);
+        ui.add(egui::Label::new(hint).truncate());
+    });
 }
 
 /// Draws the gallery over everything; false when it was closed.
@@ -107,7 +106,7 @@ pub fn gallery_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) -> bool {
     !(modal.inner || modal.should_close())
 }
 
-/// A card of `size` with so many lines for its hint; true when it was clicked, and its example asked for.
+/// A card of `size` with so many lines for its hint, or none; true when it was clicked, and its example asked for.
 fn card_ui(
     ui: &mut Ui,
     cx: &ViewCtx<'_>,
@@ -129,7 +128,7 @@ fn card_ui(
         let painter = ui.painter().with_clip_rect(rect.shrink2(vec2(2.0 * GRID, 0.0)).intersect(ui.clip_rect()));
         let left = rect.left() + 2.0 * GRID;
         painter.text(
-            egui::pos2(left, rect.top() + 3.75 * GRID),
+            egui::pos2(left, rect.top() + if n_rows == 0 { rect.height() / 2.0 } else { 3.75 * GRID }),
             Align2::LEFT_CENTER,
             example.title,
             FontId::proportional(text_size::BODY),
@@ -144,14 +143,15 @@ fn card_ui(
                 theme.text_weak,
             );
         }
-        let mut hint = LayoutJob::single_section(
-            example.hint.to_owned(),
-            egui::TextFormat::simple(FontId::proportional(text_size::SMALL), theme.text_weak),
-        );
-        hint.wrap = TextWrapping { max_rows: n_rows, ..TextWrapping::truncate_at_width(size.x - 4.0 * GRID) };
-        hint.wrap.break_anywhere = n_rows == 1;
-        let hint = painter.layout_job(hint);
-        painter.galley(egui::pos2(left, rect.top() + 6.25 * GRID), hint, theme.text_weak);
+        if n_rows > 0 {
+            let mut hint = LayoutJob::single_section(
+                example.hint.to_owned(),
+                egui::TextFormat::simple(FontId::proportional(text_size::SMALL), theme.text_weak),
+            );
+            hint.wrap = TextWrapping { max_rows: n_rows, ..TextWrapping::truncate_at_width(size.x - 4.0 * GRID) };
+            let hint = painter.layout_job(hint);
+            painter.galley(egui::pos2(left, rect.top() + 6.25 * GRID), hint, theme.text_weak);
+        }
     }
     let response = response.on_hover_ui(|ui| {
         ui.label(example.hint);

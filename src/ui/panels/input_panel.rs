@@ -2,7 +2,14 @@
 
 use eframe::egui::{self, Key, Modifiers, RichText, TextEdit, TextureHandle, Ui, vec2};
 
-use super::{failure_ui, input_chooser, target::TargetPanel, written::written_ui};
+use super::{
+    failure_ui,
+    hits::{hits_text, next_hit},
+    input_chooser,
+    target::TargetPanel,
+    undrawn::undrawn_text,
+    written::written_ui,
+};
 use crate::{
     analysis::reading::ReadPattern,
     capture::{Capture, RgbaBuffer, Token},
@@ -12,6 +19,7 @@ use crate::{
     ui::{
         ViewCtx,
         commands::UiCommand,
+        memo::Memo,
         theme::GRID,
         widgets::{ChipTint, TokenChips, command_button_ui, section_ui},
     },
@@ -23,6 +31,8 @@ const MAX_EDITABLE_CHARS: usize = 20_000;
 /// From so many tokens on, the search is always there; before, the key opens it.
 const SEARCHABLE_TOKENS: usize = 24;
 const EDITOR_ROWS: usize = 4;
+/// Beside the search: which hit of how many.
+const COUNT_WIDTH: f32 = 15.0 * GRID;
 const MAX_EDITOR_HEIGHT: f32 = 40.0 * GRID;
 const MAX_CHIPS_HEIGHT: f32 = 56.0 * GRID;
 /// Longer edge of the thumbnail's texture, in pixels.
@@ -37,9 +47,12 @@ pub struct InputPanel {
     search: String,
     search_open: bool,
     search_wants_focus: bool,
+    /// The token that the search has just come to.
+    reveal: Option<usize>,
     query_chips: TokenChips,
     key_chips: TokenChips,
     thumbnail: Option<(CaptureId, TextureHandle)>,
+    undrawn: Memo<CaptureId, Option<String>>,
 }
 
 impl InputPanel {
@@ -68,6 +81,9 @@ impl InputPanel {
         if let Some(capture) = cx.document.latest_capture() {
             written_ui(ui, cx, capture);
             self.tokens_ui(ui, cx, capture, pattern);
+            if let Some(text) = self.undrawn.get_or_update(capture.id(), || undrawn_text(ui, capture)) {
+                ui.label(RichText::new(text).small().color(cx.theme.warning));
+            }
         }
     }
 
@@ -160,46 +176,53 @@ impl InputPanel {
             section_ui(ui, cx.theme, &tokens_title(tokens.len(), query_side));
             self.search_ui(ui, cx, tokens);
             let (tint, part) = if query_side == key_side { (key_tint.or(query_tint), 1.0) } else { (query_tint, 0.5) };
-            self.query_chips.ui(ui, cx, query_side, tint, MAX_CHIPS_HEIGHT * part);
+            let room = (MAX_CHIPS_HEIGHT * part, self.reveal.take());
+            self.query_chips.ui(ui, cx, query_side, tint, room);
         }
         if query_side != key_side && on_picture != Some(key_side) {
             section_ui(ui, cx.theme, &tokens_title(capture.tokens(key_side).len(), key_side));
-            self.key_chips.ui(ui, cx, key_side, key_tint, MAX_CHIPS_HEIGHT / 2.0);
+            self.key_chips.ui(ui, cx, key_side, key_tint, (MAX_CHIPS_HEIGHT / 2.0, None));
         }
     }
 
-    /// A field that previews the next match while typing and pins it on Enter.
+    /// A field that previews a hit while typing; Enter pins the next, Shift+Enter the one before.
     fn search_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, tokens: &[Token]) {
         // The field would only take room from a short sentence that is in view as a whole.
         if tokens.len() < SEARCHABLE_TOKENS && !self.search_open {
             return;
         }
-        let field = TextEdit::singleline(&mut self.search).hint_text("Find token").desired_width(f32::INFINITY);
-        let response = ui.add(field).on_hover_text(UiCommand::FindToken.tooltip_with_key(ui.ctx()));
-        let response = response.accessible_name("Find token");
+        let needle = self.search.trim().to_lowercase();
+        let contains = |token: &Token| !needle.is_empty() && token.text.to_lowercase().contains(&needle);
+        let hits: Vec<usize> = (0..tokens.len()).filter(|&position| contains(&tokens[position])).collect();
+        let pinned = cx.pane.selection.pinned.query;
+        let response = ui
+            .horizontal(|ui| {
+                let width = ui.available_width() - COUNT_WIDTH;
+                let field = TextEdit::singleline(&mut self.search).hint_text("Find token").desired_width(width);
+                let response = ui.add(field).on_hover_text(UiCommand::FindToken.tooltip_with_key(ui.ctx()));
+                ui.label(RichText::new(hits_text(&needle, &hits, pinned)).small().color(cx.theme.text_weak));
+                response
+            })
+            .inner
+            .accessible_name("Find token");
         if std::mem::take(&mut self.search_wants_focus) {
             response.request_focus();
         } else if response.lost_focus() && self.search.is_empty() {
             self.search_open = false;
         }
-        let needle = self.search.trim().to_lowercase();
-        if needle.is_empty() {
-            return;
-        }
-        let start = cx.pane.selection.pinned.query.map_or(0, |query| query + 1);
-        let found = (start..tokens.len())
-            .chain(0..start.min(tokens.len()))
-            .find(|&position| tokens.get(position).is_some_and(|token| token.text.to_lowercase().contains(&needle)));
-        match found {
-            Some(position) if response.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter)) => {
-                cx.send(Command::Pin(Focus::query(position)));
-                response.request_focus();
+        let (enter, back) = ui.input(|input| (input.key_pressed(Key::Enter), input.modifiers.shift));
+        let Some(next) = next_hit(&hits, pinned, back) else { return };
+        if response.lost_focus() && enter {
+            cx.send(Command::Pin(Focus::query(next)));
+            self.reveal = Some(next);
+            response.request_focus();
+        } else if response.has_focus() {
+            // What is pinned stays in sight; without it the first hit is shown.
+            let shown = pinned.filter(|pinned| hits.contains(pinned)).unwrap_or(next);
+            if response.changed() {
+                self.reveal = Some(shown);
             }
-            Some(position) if response.has_focus() => cx.send(Command::Hover(Focus::query(position))),
-            Some(_) => {}
-            None => {
-                ui.label(RichText::new("No token contains this").small().color(cx.theme.text_weak));
-            }
+            cx.send(Command::Hover(Focus::query(shown)));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{self, RichText, Role, Ui, WidgetInfo};
+use eframe::egui::{self, RichText, Ui};
 
 use crate::{
     analysis::{
@@ -11,14 +11,14 @@ use crate::{
         stats::HeadStats,
     },
     capture::{Capture, RowMass, Token},
-    ids::{HeadId, StackKind},
+    ids::HeadId,
     session::{Command, Focus},
     spec::LayerSpec,
     ui::{
         ViewCtx,
         theme::GRID,
-        views::{grouped, query_name, sharing_text, stack_name, subject, what},
-        widgets::{BarRow, field_ui, percent_text, section_ui, stepper_ui},
+        views::{grouped, query_name, sharing_text, subject, what},
+        widgets::{BAR_ROW_PT, BarRow, field_ui, percent_text, section_ui, stepper_ui},
     },
 };
 
@@ -58,12 +58,17 @@ fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
             } else {
                 "not told: rows are incomplete".to_owned()
             }),
-            "0 nats: one key gets everything; 100 %: all keys get the same",
+            "How spread out the attention of a query is: 0 nats when one key gets everything, 100 % when all get the same",
         ),
         (
             "Distance",
             stats.distance.map(|it| format!("{it:.1} tokens")),
             "Between a query and the keys it attends to, on average",
+        ),
+        (
+            "Distance",
+            stats.patch_distance.map(|it| format!("{it:.0} px")),
+            "Between a patch and the patches it attends to, in pixels of the picture as the model sees it, on average",
         ),
         ("On the first key", Some(percent_text(stats.on_first)), "Attention that goes to the first token, on average"),
         (
@@ -97,14 +102,7 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
         };
         ui.label(RichText::new(heads).color(cx.theme.text_weak));
     });
-    let stacks = &capture.model().stacks;
-    if stacks.len() > 1 {
-        stack_ui(ui, cx, stacks.iter().map(|stack| stack.kind), head.stack);
-    }
     let Some(stack) = capture.model().stack(head.stack) else { return };
-    if let Some(layer) = stepper_ui(ui, cx.theme, "Layer", head.layer, stack.layers.len()) {
-        cx.send(Command::SelectLayer(layer));
-    }
     if let Some(next) = stepper_ui(ui, cx.theme, "Head", head.head, cx.pane.n_heads(cx.document)) {
         cx.send(Command::SelectHead(HeadId { head: next, ..head }));
     }
@@ -136,26 +134,6 @@ fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, layer: &LayerSpec, head: usize, causa
     if let Some(cap) = layer.softcap {
         line(ui, format!("Scores are soft-capped at ±{cap}"), "cap · tanh(score / cap), before the mask");
     }
-}
-
-fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: impl Iterator<Item = StackKind>, chosen: StackKind) {
-    ui.horizontal(|ui| {
-        ui.label(RichText::new("Stack").color(cx.theme.text_weak));
-        for kind in kinds {
-            let response = ui.selectable_label(kind == chosen, stack_name(kind));
-            response.widget_info(|| {
-                WidgetInfo::selected(
-                    Role::RadioButton,
-                    true,
-                    kind == chosen,
-                    format!("Inspect stack {}", stack_name(kind)),
-                )
-            });
-            if response.clicked() {
-                cx.send(Command::SelectStack(kind));
-            }
-        }
-    });
 }
 
 /// The focused query, key, their numbers, and the strongest partners.
@@ -207,7 +185,18 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
             preview: false,
         }
         .ui(ui, cx, |query| Focus { query, key: focus.key }),
-        (None, None) => {}
+        // As much room as the list takes, so that nothing below it moves when there is one.
+        (None, None) => {
+            Ranking {
+                title: "Top keys",
+                ranked: Vec::new(),
+                axis: &pattern.cols,
+                color: cx.theme.key,
+                chosen: None,
+                preview: false,
+            }
+            .ui(ui, cx, |_| Focus::NONE);
+        }
     }
 }
 
@@ -319,6 +308,7 @@ impl Ranking<'_> {
     fn ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>, meant: impl Fn(Option<usize>) -> Focus) {
         section_ui(ui, cx.theme, self.title);
         ui.spacing_mut().item_spacing.y = GRID / 2.0;
+        let n_empty = N_TOP_KEYS.saturating_sub(self.ranked.len());
         for &(idx, weight) in self.ranked.iter().take(N_TOP_KEYS) {
             let position = self.axis.position(idx);
             let row = BarRow {
@@ -335,6 +325,9 @@ impl Ranking<'_> {
             if response.clicked() {
                 cx.send(Command::Pin(meant(position)));
             }
+        }
+        for _ in 0..n_empty {
+            ui.allocate_space(egui::vec2(ui.available_width(), BAR_ROW_PT));
         }
     }
 }

@@ -7,6 +7,7 @@ mod download;
 mod drop_overlay;
 mod examples;
 mod figures;
+mod hits;
 mod input_chooser;
 mod input_panel;
 mod inspector;
@@ -17,6 +18,7 @@ mod shortcuts;
 mod status_bar;
 mod target;
 mod top_bar;
+mod undrawn;
 mod written;
 
 use eframe::egui::{self, RichText, Ui};

@@ -4,7 +4,7 @@ use eframe::egui::{self, CollapsingHeader, RichText, Ui};
 
 use super::failure_ui;
 use crate::{
-    session::Command,
+    session::{Command, gallery::EXAMPLES},
     spec::{ImageSpec, ModelSpec, StackSpec, TextSpec},
     text::counted,
     ui::{
@@ -35,17 +35,45 @@ pub fn model_panel_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         failure_ui(ui, cx, failure);
     }
     ui.add_space(GRID);
-    ui.horizontal_wrapped(|ui| {
-        ui.style_mut().wrap_mode = Some(egui::TextWrapMode::Extend);
-        for command in [UiCommand::OpenModel, UiCommand::DownloadModel, UiCommand::OpenFile] {
-            if command_button_ui(ui, command, true).clicked()
-                && let Some(command) = command.command()
-            {
-                cx.send(command);
+    open_ui(ui, cx);
+}
+
+/// The one place to open things: models keep the text or the picture that is there.
+fn open_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    let menu = ui.menu_button("Open… ⏷", |ui| {
+        ui.set_min_width(56.0 * GRID);
+        for command in [UiCommand::OpenFile, UiCommand::OpenModel, UiCommand::DownloadModel] {
+            if command_button_ui(ui, command, true).clicked() {
+                command.command().into_iter().for_each(|command| cx.send(command));
+                ui.close();
             }
         }
-        recent_ui(ui, cx);
+        let bundled = bundled_models().map(|name| ModelSource::Bundled(name.to_owned()));
+        ui.menu_button("Bundled models", |ui| sources_ui(ui, cx, bundled));
+        let recent = &cx.session.settings.recent_models;
+        ui.add_enabled_ui(!recent.is_empty(), |ui| {
+            ui.menu_button("Recent models", |ui| sources_ui(ui, cx, recent.iter().cloned()));
+        });
     });
+    menu.response.on_hover_text("Open a model, a picture, a text or a capture; what is typed stays");
+}
+
+/// Models that the examples run on, each once.
+fn bundled_models() -> impl Iterator<Item = &'static str> {
+    let first = |idx: usize| EXAMPLES[..idx].iter().all(|before| before.model != EXAMPLES[idx].model);
+    (0..EXAMPLES.len()).filter(move |&idx| first(idx)).map(|idx| EXAMPLES[idx].model)
+}
+
+fn sources_ui(ui: &mut Ui, cx: &PanelCtx<'_>, sources: impl Iterator<Item = ModelSource>) {
+    ui.set_min_width(50.0 * GRID);
+    let open = cx.document.model.latest().map(|model| &model.source);
+    for source in sources {
+        let button = egui::Button::selectable(open == Some(&source), source_name(&source));
+        if ui.add(button).on_hover_text(source_text(&source)).clicked() {
+            cx.send(Command::OpenModel(source));
+            ui.close();
+        }
+    }
 }
 
 /// Where a capture comes from, and the way back to the model that is still there.
@@ -132,24 +160,6 @@ fn names_ui(ui: &mut Ui, what: &str, names: &[String]) {
         if names.len() > MAX_NAMES {
             ui.weak(format!("and {} more", names.len() - MAX_NAMES));
         }
-    });
-}
-
-fn recent_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    let recent = &cx.session.settings.recent_models;
-    ui.add_enabled_ui(!recent.is_empty(), |ui| {
-        ui.menu_button("Recent ⏷", |ui| {
-            ui.set_min_width(50.0 * GRID);
-            for source in recent {
-                let button = ui.button(source_name(source)).on_hover_text(source_text(source));
-                if button.clicked() {
-                    cx.send(Command::OpenModel(source.clone()));
-                    ui.close();
-                }
-            }
-        })
-        .response
-        .on_hover_text("Models that were opened before");
     });
 }
 

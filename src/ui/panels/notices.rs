@@ -1,4 +1,4 @@
-//! Messages: small toasts at the top right that go away by themselves, and their history.
+//! Messages: small toasts in a corner of the view that go away by themselves, and their history.
 
 use std::collections::HashMap;
 
@@ -24,8 +24,9 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Draws the toasts that are still young, below `top` (the height of the bars above).
-    pub fn toasts_ui(&mut self, ctx: &egui::Context, cx: &PanelCtx<'_>, top: f32) {
+    /// Draws the toasts that are still young, in the lower right corner of `view`: beside it
+    /// stand the numbers that are being read.
+    pub fn toasts_ui(&mut self, ctx: &egui::Context, cx: &PanelCtx<'_>, view: egui::Rect) {
         let now_secs = ctx.input(|input| input.time);
         let notices = &cx.session.notices;
         self.first_shown_secs.retain(|id, _| notices.iter().any(|notice| notice.id == *id));
@@ -43,7 +44,8 @@ impl Notices {
         let Some(next_secs) = young.iter().map(|(_, left)| *left).reduce(f64::min) else { return };
         ctx.request_repaint_after_secs(next_secs as f32);
         egui::Area::new(Id::unique("toasts"))
-            .anchor(Align2::RIGHT_TOP, vec2(-3.0 * GRID, top + 2.0 * GRID))
+            .pivot(Align2::RIGHT_BOTTOM)
+            .fixed_pos(view.right_bottom() - vec2(3.0 * GRID, 3.0 * GRID))
             .order(egui::Order::Foreground)
             .accessible_name("Messages")
             .show(ctx, |ui| {

@@ -3,7 +3,8 @@
 use eframe::egui::{self, Id, Modal, RichText};
 
 use crate::ui::{
-    commands::{UiCommand, keys_text},
+    commands::UiCommand,
+    keys::keys_text,
     theme::{GRID, Theme},
 };
 
@@ -11,28 +12,35 @@ use crate::ui::{
 const MORE: [(&str, &str); 4] = [
     ("Ctrl + wheel", "Zoom the view under the pointer"),
     ("Ctrl +, Ctrl −, Ctrl 0", "Make everything larger, smaller, normal"),
-    ("Tab, Shift Tab", "Step through every control"),
+    ("Tab, Shift Tab", "To the next control or list of tokens; arrows move within a list"),
     ("Shift + click", "Pin a token as key instead of query"),
 ];
 
-/// Draws the sheet over everything; false when it was closed.
+/// Width of one column of the list.
+const COLUMN_PT: f32 = 116.0 * GRID;
+/// Of the window's height for the list.
+const MAX_HEIGHT: f32 = 0.7;
+
+/// Draws the sheet over everything, in two columns where there is room; false when it was closed.
 pub fn shortcuts_ui(ctx: &egui::Context, theme: &Theme) -> bool {
     let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
+    let room = ctx.content_rect().size();
+    let n_columns = if room.x > 2.0 * COLUMN_PT + 20.0 * GRID { 2 } else { 1 };
+    let with_keys = UiCommand::ALL.into_iter().filter_map(|it| Some((keys_text(ctx, &it.shortcut()?), it.tooltip())));
+    let rows: Vec<(String, &str)> = with_keys.chain(MORE.map(|(keys, what)| (keys.to_owned(), what))).collect();
+    let n_rows = rows.len().div_ceil(n_columns);
     let modal = Modal::new(Id::unique("shortcuts")).frame(frame).show(ctx, |ui| {
-        ui.set_width(116.0 * GRID);
+        ui.set_width(COLUMN_PT * n_columns as f32);
         ui.heading("Shortcuts");
         ui.add_space(2.0 * GRID);
-        egui::ScrollArea::vertical().max_height(ctx.content_rect().height() * 0.7).show(ui, |ui| {
-            egui::Grid::new("shortcut grid").num_columns(2).spacing([6.0 * GRID, GRID]).show(ui, |ui| {
-                for command in UiCommand::ALL {
-                    let Some(shortcut) = command.shortcut() else { continue };
-                    ui.label(RichText::new(keys_text(ctx, &shortcut)).monospace().color(theme.accent));
-                    ui.label(command.tooltip());
-                    ui.end_row();
-                }
-                for (keys, what) in MORE {
-                    ui.label(RichText::new(keys).monospace().color(theme.accent));
-                    ui.label(what);
+        egui::ScrollArea::vertical().max_height(room.y * MAX_HEIGHT).show(ui, |ui| {
+            let grid = egui::Grid::new("shortcut grid").num_columns(2 * n_columns).spacing([5.0 * GRID, GRID]);
+            grid.show(ui, |ui| {
+                for row in 0..n_rows {
+                    for (keys, what) in rows.iter().skip(row).step_by(n_rows) {
+                        ui.label(RichText::new(keys).monospace().color(theme.accent));
+                        ui.label(*what);
+                    }
                     ui.end_row();
                 }
             });

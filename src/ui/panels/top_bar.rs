@@ -24,6 +24,9 @@ pub fn top_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests)
                 requests.push(command);
             }
         }
+        if symbol_button_ui(ui, UiCommand::ToggleLeft, "◧", true).clicked() {
+            requests.push(UiCommand::ToggleLeft);
+        }
         ui.add_space(2.0 * GRID);
         for view in ViewKind::ALL {
             tab_ui(ui, cx, view, requests);
@@ -33,6 +36,7 @@ pub fn top_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests)
             let theme_symbol = if cx.theme.dark { "☀" } else { "🌙" };
             let has_capture = cx.document.latest_capture().is_some();
             for (command, symbol, enabled) in [
+                (UiCommand::ToggleInspector, "◨", true),
                 (UiCommand::Shortcuts, "?", true),
                 (UiCommand::ToggleTheme, theme_symbol, true),
                 (UiCommand::ExportWindow, "📷", true),

@@ -35,6 +35,15 @@ pub fn row_ui<R>(ui: &mut Ui, theme: &Theme, name: &str, add: impl FnOnce(&mut U
     .inner
 }
 
+/// A row whose name says on hover what the choice means.
+pub fn row_about_ui<R>(ui: &mut Ui, theme: &Theme, (name, meaning): (&str, &str), add: impl FnOnce(&mut Ui) -> R) -> R {
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(name).color(theme.text_weak)).on_hover_text(meaning);
+        ui.with_layout(Layout::right_to_left(Align::Center), add).inner
+    })
+    .inner
+}
+
 /// A named slider over a fraction, shown in percent.
 pub fn percent_slider_ui(ui: &mut Ui, name: &str, value: &mut f32, range: RangeInclusive<f32>) -> Response {
     let mut percent = *value * 100.0;

@@ -19,6 +19,7 @@ mod heads;
 mod heatmap;
 mod hover;
 mod image;
+mod line_painter;
 mod matrix;
 mod planes;
 mod scatter;

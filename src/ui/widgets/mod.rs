@@ -9,8 +9,10 @@ use super::{
     theme::{GRID, Theme, text_size},
 };
 
+mod roving;
 mod token_chips;
 
+pub use roving::{Along, Roving};
 pub use token_chips::{ChipTint, TokenChips};
 
 /// A heading inside a panel.
@@ -23,14 +25,19 @@ pub fn section_ui(ui: &mut Ui, theme: &Theme, title: &str) {
 /// A name and its value on one line, the value aligned to the right.
 pub fn field_ui(ui: &mut Ui, theme: &Theme, name: &str, value: impl Into<String>) -> Response {
     let value: String = value.into();
+    // Of both texts, which lie over the row and so take its hover.
     ui.horizontal(|ui| {
-        ui.label(RichText::new(name).color(theme.text_weak));
-        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            ui.add(egui::Label::new(value).truncate());
+        let name = ui.label(RichText::new(name).color(theme.text_weak));
+        let value = ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            ui.add(egui::Label::new(value).truncate())
         });
+        name | value.inner
     })
-    .response
+    .inner
 }
+
+/// Height of a [`BarRow`], in points.
+pub const BAR_ROW_PT: f32 = 5.5 * GRID;
 
 /// One row of a ranking: a label, a bar and a number.
 pub struct BarRow<'a> {
@@ -49,7 +56,7 @@ pub struct BarRow<'a> {
 impl BarRow<'_> {
     /// Draws the row over the available width.
     pub fn ui(&self, ui: &mut Ui, theme: &Theme) -> Response {
-        let height = 5.5 * GRID;
+        let height = BAR_ROW_PT;
         let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), height), Sense::click());
         response.widget_info(|| {
             WidgetInfo::selected(Role::Button, true, self.selected, format!("{} {}", self.label, self.value))
@@ -92,7 +99,8 @@ pub fn stepper_ui(ui: &mut Ui, theme: &Theme, name: &str, value: usize, count: u
             ui.spacing_mut().item_spacing.x = GRID;
             let up = ui.add_enabled(count > 1, egui::Button::new("⏵").frame_when_inactive(false));
             up.widget_info(|| WidgetInfo::labeled(Role::Button, count > 1, format!("Next {}", name.to_lowercase())));
-            ui.label(RichText::new(format!("{value} of 0–{}", count - 1)).monospace());
+            let text = ui.label(RichText::new(value.to_string()).monospace());
+            text.on_hover_text(format!("{name}s are counted from 0 to {}", count - 1));
             let down = ui.add_enabled(count > 1, egui::Button::new("⏴").frame_when_inactive(false));
             down.widget_info(|| {
                 WidgetInfo::labeled(Role::Button, count > 1, format!("Previous {}", name.to_lowercase()))

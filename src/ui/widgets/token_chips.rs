@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
 
+use super::roving::{Along, Roving};
 use crate::{
     capture::Token,
     ids::{CaptureId, Side},
@@ -62,8 +63,15 @@ pub enum ChipRole {
 }
 
 impl TokenChips {
-    /// Draws the tokens of `side` in a scroll area of at most `max_height` points.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, side: Side, tint: Option<ChipTint<'_>>, max_height: f32) {
+    /// Draws the tokens of `side` in a scroll area of at most `max_height` points, scrolled to `reveal` if any.
+    pub fn ui(
+        &mut self,
+        ui: &mut Ui,
+        cx: &ViewCtx<'_>,
+        side: Side,
+        tint: Option<ChipTint<'_>>,
+        (max_height, reveal): (f32, Option<usize>),
+    ) {
         let Some(capture) = cx.document.latest_capture() else { return };
         let tokens = capture.tokens(side);
         let role = if side == cx.pane.selection.stack().query_side() { ChipRole::Query } else { ChipRole::Key };
@@ -78,11 +86,17 @@ impl TokenChips {
                 let layout = self.layout.get_or_update(key, || Arc::new(ChipLayout::compute(ui, tokens, width_pt)));
                 let (area, _) = ui.allocate_exact_size(vec2(width_pt, layout.height), Sense::hover());
                 let visible = layout.visible(area.min, ui.clip_rect());
+                let roving = Roving::new(ui, ui.scope_id().with(("chips", side.name())), &visible);
+                if let Some(rect) = reveal.or(roving.moved_to()).and_then(|position| layout.rects.get(position)) {
+                    ui.scroll_to_rect(rect.translate(area.min.to_vec2()), None);
+                }
                 for position in visible {
                     let (Some(token), Some(rect)) = (tokens.get(position), layout.rects.get(position)) else {
                         continue;
                     };
-                    chip_ui(ui, cx, rect.translate(area.min.to_vec2()), position, token, role, tint);
+                    let response =
+                        chip_ui(ui, cx, rect.translate(area.min.to_vec2()), (position, token), role, (tint, roving));
+                    roving.keys(ui, &response, position, tokens.len(), Along::Line);
                 }
             });
     }
@@ -118,11 +132,10 @@ fn chip_ui(
     ui: &Ui,
     cx: &ViewCtx<'_>,
     rect: Rect,
-    position: usize,
-    token: &Token,
+    (position, token): (usize, &Token),
     role: ChipRole,
-    tint: Option<ChipTint<'_>>,
-) {
+    (tint, roving): (Option<ChipTint<'_>>, Roving),
+) -> egui::Response {
     let Theme { canvas, text, text_weak, query, key, accent, rule, .. } = *cx.theme;
     let selection = &cx.pane.selection;
     let mine = |focus: Focus| if role == ChipRole::Query { focus.query } else { focus.key };
@@ -131,7 +144,7 @@ fn chip_ui(
 
     // Cross-attention shows queries and keys one below the other.
     let id = ui.scope_id().with(("chip", role as u8, position));
-    let response = ui.interact(rect, id, Sense::click());
+    let response = ui.interact(rect, id, roving.sense(position));
     response
         .widget_info(|| WidgetInfo::selected(Role::Button, true, pinned, format!("Token {position} {}", token.text)));
     let shift = ui.input(|input| input.modifiers.shift);
@@ -164,7 +177,7 @@ fn chip_ui(
     let ink = if token.special { text_weak } else { text };
     painter.text(rect.left_center() + vec2(GRID, 0.0), Align2::LEFT_CENTER, shown(token), font, ink);
 
-    response.on_hover_ui(|ui| tooltip_ui(ui, position, token, weight.map(|(w, _)| w), role));
+    response.on_hover_ui(|ui| tooltip_ui(ui, position, token, weight.map(|(w, _)| w), role))
 }
 
 fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<f32>, role: ChipRole) {

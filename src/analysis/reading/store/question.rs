@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     analysis::{
+        detect,
         edges::{self, Edge, EdgeFilter, EdgeSet},
         reading::{
             Captures, Heads, ReadPattern, Reading, Refusal, aggregate,
@@ -196,7 +197,13 @@ fn stats_of(capture: &Capture, head: HeadId, pattern: &ReadPattern) -> HeadStats
     let special: Vec<bool> = capture.key_tokens(stack).iter().map(|token| token.special).collect();
     let rows = capture.row_mass(stack, head.layer);
     let square = stack.query_side() == stack.key_side();
-    HeadStats { rows, ..head_stats(&pattern.matrix, &special, pattern.causal, square) }
+    let mut stats = HeadStats { rows, ..head_stats(&pattern.matrix, &special, pattern.causal, square) };
+    if square && capture.picture_side() == Some(stack.query_side()) {
+        // How far apart two patches stand in the row of tokens says nothing.
+        (stats.distance, stats.on_previous) = (None, None);
+        stats.patch_distance = detect::patch_distance(capture, stack, &pattern.matrix);
+    }
+    stats
 }
 
 /// About how many entries have to be looked at or computed.

@@ -2,7 +2,7 @@
 
 use emath::{Rect, Vec2, pos2, vec2};
 
-use super::{HeadsScene, LESS, MORE, line_look};
+use super::{HeadsScene, LESS, MORE};
 use crate::{
     capture::RgbaBuffer,
     figure::{
@@ -73,7 +73,7 @@ impl HeadsScene {
             [only] if !self.signed() => pen.palette.head(only.head),
             _ => pen.palette.text_weak,
         };
-        let pixels = (0..64).flat_map(|step| faded(color, line_look(step as f32 / 63.0).1)).collect();
+        let pixels = (0..64).flat_map(|step| faded(color, pen.palette.line_opacity(step as f32 / 63.0))).collect();
         let picture = RgbaBuffer { width: 64, height: 1, pixels };
         let wedge = Rect::from_center_size(pos2(x - WEDGE_PT.x / 2.0, middle), WEDGE_PT);
         pen.picture(wedge, &picture, Sampling::Crisp);

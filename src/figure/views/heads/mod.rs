@@ -21,6 +21,7 @@ use crate::{
             text_size::{BODY, SMALL},
         },
         page::{Captions, Scene},
+        palette::{Dash, Palette},
         path::Path,
         pen::Pen,
     },
@@ -35,10 +36,6 @@ mod legend;
 pub const MAX_LINES: usize = 12_000;
 /// Height of the column headings.
 pub const HEADING_PT: f32 = 6.0 * GRID;
-/// Width of a line of weight 0 and what weight 1 adds.
-pub const LINE_PT: (f32, f32) = (0.8, 1.6);
-/// Opacity of a line of weight 0 and what weight 1 adds.
-pub const LINE_OPACITY: (f32, f32) = (0.04, 0.9);
 /// How much of the ground lies over the lines that are not meant while a token is held.
 const VEIL_OPACITY: f32 = 0.86;
 /// Opacity of a token that is left out of the pattern.
@@ -175,11 +172,18 @@ impl HeadsScene {
         let line = |line: &layout::Line| {
             let head = self.heads.get(line.head as usize)?;
             let value = head.read.value(line.query as usize, line.key as usize)?;
-            let (width, opacity) = line_look(line.weight / unit);
+            let weight = (line.weight / unit).abs();
+            let (width, opacity) = (Palette::line_width(weight), pen.palette.line_opacity(weight));
+            let color = faded(self.ink(head.head, value, pen), opacity);
             let [from, to] = layout.line(line.query as usize, line.key as usize).map(|end| end + origin);
-            Some(Line { from, to, width, color: faded(self.ink(head.head, value, pen), opacity) })
+            let length = from.distance(to);
+            let dash = if self.signed() { Dash::Solid } else { Palette::dash(head.head) };
+            Some(dash.pieces(length).map(move |ends| {
+                let [from, to] = ends.map(|at| from.lerp(to, at / length));
+                Line { from, to, width, color }
+            }))
         };
-        meant.filter_map(line).collect()
+        meant.filter_map(line).flatten().collect()
     }
 
     fn column(&self, layout: &HeadsLayout, origin: Vec2, column: Column, pen: &mut Pen<'_>) {
@@ -324,10 +328,4 @@ impl HeadsScene {
             (None, None) => None,
         }
     }
-}
-
-/// Width and opacity of a line of `weight`.
-pub fn line_look(weight: f32) -> (f32, f32) {
-    let weight = weight.abs().clamp(0.0, 1.0);
-    (LINE_PT.1.mul_add(weight, LINE_PT.0), LINE_OPACITY.1.mul_add(weight, LINE_OPACITY.0))
 }

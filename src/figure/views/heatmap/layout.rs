@@ -6,7 +6,7 @@ use emath::{Rect, Vec2, pos2, vec2};
 use crate::figure::measure::{BAR_AND_TICKS_PT, GRID};
 
 /// Cells of short inputs are no larger than this.
-const MAX_CELL_PT: f32 = 44.0;
+const MAX_CELL_PT: f32 = 56.0;
 /// Where queries and keys differ in number, cells may be so much longer one way than the other.
 const MAX_ASPECT: f32 = 3.0;
 /// Free space between labels and cells.
@@ -15,6 +15,8 @@ pub const LABEL_GAP_PT: f32 = 6.0;
 const LABEL_PT: f32 = 14.0;
 /// Labels never take more than this part of the area.
 const MAX_LABELS: f32 = 0.22;
+/// Room below the cells for a note on what their labels leave out.
+pub const NOTE_PT: f32 = 4.0 * GRID;
 /// Room for the name of an axis.
 const AXIS_NAME_PT: f32 = 4.0 * GRID;
 
@@ -57,7 +59,7 @@ impl HeatmapLayout {
         let left = (text_widths[0].min(area.width() * max_labels) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
         let top = (text_widths[1].min(area.height() * max_labels) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
         let right = BAR_AND_TICKS_PT + 3.0 * GRID;
-        let free = (area.size() - vec2(left + right, top)).max(Vec2::splat(1.0));
+        let free = (area.size() - vec2(left + right, top + NOTE_PT)).max(Vec2::splat(1.0));
         let fit = (free / vec2(n_key.max(1) as f32, n_query.max(1) as f32)).min(Vec2::splat(MAX_CELL_PT));
         let aspect = if n_query == n_key { 1.0 } else { MAX_ASPECT };
         let cell = vec2(fit.x.min(fit.y * aspect), fit.y.min(fit.x * aspect));
@@ -72,6 +74,29 @@ impl HeatmapLayout {
             cols: Rect::from_min_max(pos2(x, area.top()), pos2(plot.right(), y - LABEL_GAP_PT)),
             bar: Rect::from_min_size(pos2(plot.right() + 3.0 * GRID, y), vec2(BAR_AND_TICKS_PT, bar_height)),
         }
+    }
+}
+
+/// Which labels are left out where a cell is `cell` points wide and high; `None` when none is.
+pub fn label_note(cell: [f32; 2]) -> Option<String> {
+    let every = |cell: f32| match label_stride(cell) {
+        1 => "every".to_owned(),
+        stride => format!("every {}", ordinal(stride)),
+    };
+    let [keys, queries] = cell.map(every);
+    (cell.map(label_stride) != [1, 1]).then(|| {
+        if keys == queries {
+            format!("Labels at {keys} token; zoom in for the others")
+        } else {
+            format!("Labels at {queries} query and {keys} key; zoom in for the others")
+        }
+    })
+}
+
+fn ordinal(n: usize) -> String {
+    match n {
+        2 => "second".to_owned(),
+        n => format!("{n}th"),
     }
 }
 
@@ -126,5 +151,13 @@ mod tests {
         assert_eq!(label_stride(20.0), 1);
         assert_eq!(label_stride(6.0), 5);
         assert_eq!(label_stride(0.8), 20);
+    }
+
+    #[test]
+    fn labels_that_are_left_out_are_counted() {
+        assert_eq!(label_note([20.0, 15.0]), None);
+        assert_eq!(label_note([6.0, 6.0]).unwrap(), "Labels at every 5th token; zoom in for the others");
+        let note = label_note([9.0, 20.0]).unwrap();
+        assert_eq!(note, "Labels at every query and every second key; zoom in for the others");
     }
 }

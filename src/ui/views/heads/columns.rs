@@ -1,6 +1,6 @@
 //! The two columns of tokens, their headings, and the bars beside them.
 
-use eframe::egui::{Id, Mesh, Painter, Rangef, Rect, Role, Sense, Shape, Ui, WidgetInfo, pos2};
+use eframe::egui::{Id, Mesh, Painter, Rangef, Rect, Role, Shape, Ui, WidgetInfo, pos2};
 
 use super::{
     Scene,
@@ -12,7 +12,11 @@ use crate::{
     ids::StackKind,
     session::{Command, Focus, Selection},
     text::counted,
-    ui::{ViewCtx, views::controls::query_name},
+    ui::{
+        ViewCtx,
+        views::controls::query_name,
+        widgets::{Along, Roving},
+    },
 };
 
 /// Room for a heading that names its side and counts its tokens.
@@ -43,6 +47,11 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
     let axis = scene.axis(column);
     let (focus, held) = (scene.rows_of(selection.focus()), scene.rows_of(selection.pinned));
     let mut hovered = None;
+    let roving = Roving::new(ui, ui.scope_id().with(("column", column)), &scene.visible[column as usize]);
+    if let Some(row) = roving.moved_to() {
+        let cell = scene.layout.token_rect(column, row).translate(scene.origin.to_vec2());
+        ui.scroll_to_rect(cell, None);
+    }
     for row in scene.visible[column as usize].clone() {
         let cell = scene.layout.token_rect(column, row).translate(scene.origin.to_vec2());
         let Some(group) = axis.groups.get(row) else { continue };
@@ -51,7 +60,8 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
             Column::Query => (Focus::query(position), "Query", held.query, focus.query),
             Column::Key => (Focus::key(position), "Key", held.key, focus.key),
         };
-        let response = ui.interact(cell, token_id(ui, column, row), Sense::click());
+        let response = ui.interact(cell, token_id(ui, column, row), roving.sense(row));
+        roving.keys(ui, &response, row, axis.groups.len(), Along::Column);
         let is_pinned = pinned == Some(row);
         response
             .widget_info(|| WidgetInfo::selected(Role::Button, true, is_pinned, format!("{name} {position} {text}")));

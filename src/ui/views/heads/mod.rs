@@ -3,13 +3,20 @@
 
 use std::{ops::Range, sync::Arc};
 
-use eframe::egui::{FontId, Mesh, Pos2, Rect, Role, ScrollArea, Sense, Shape, Ui, Vec2, WidgetInfo, pos2, vec2};
+use eframe::egui::{FontId, Pos2, Rect, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo, pos2, vec2};
 
-use super::{aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender, source, text};
+use super::{
+    aids, choosers, controls, empty,
+    groups::HeadGroups,
+    hover::HoverSender,
+    line_painter::{LinePainter, Lines, Painted},
+    source, text,
+};
 use crate::{
-    analysis::reading::{self, Axis, ReadPattern, Reading},
+    analysis::reading::{self, Axis, Heads, ReadPattern, Reading},
     capture::Capture,
     ids::{CaptureId, StackKind},
+    raster::lines::LineStroke,
     session::{Command, Focus},
     ui::{
         ViewCtx,
@@ -41,10 +48,13 @@ const HEADING_PT: f32 = 6.0 * GRID;
 pub struct HeadsView {
     axes: Memo<AxesKey, Arc<[Axis; 2]>>,
     widths: Memo<WidthsKey, [f32; 2]>,
-    lines: Memo<LinesKey, Arc<Lines>>,
-    placed: Memo<(LinesKey, Pos2), Arc<Mesh>>,
-    isolated: Memo<(LinesKey, Focus, Pos2), Arc<Mesh>>,
+    lines: Memo<LinesKey, Arc<VisibleLines>>,
+    painter: LinePainter<LinesKey>,
+    isolated: Memo<(LinesKey, Focus), Arc<[LineStroke]>>,
+    isolated_painter: LinePainter<(LinesKey, Focus)>,
     hover: HoverSender,
+    /// What was held in the frame before.
+    held: Focus,
 }
 
 /// Everything the columns depend on.
@@ -62,11 +72,26 @@ struct LinesKey {
     pixels_per_point: f32,
 }
 
+impl LinesKey {
+    /// Whether lines of `self` may stand in for those of `other` for a moment: the same layer of the same input.
+    fn resembles(&self, other: &Self) -> bool {
+        let place = |key: &Self| (key.of.captures, key.dark);
+        let layer = |key: &Self| match &key.of.reading.heads {
+            Heads::One(head) => Some((head.stack, head.layer)),
+            Heads::Many(_) => None,
+        };
+        place(self) == place(other)
+            && layer(self) == layer(other)
+            && self.layout == other.layout
+            && self.pixels_per_point == other.pixels_per_point
+    }
+}
+
 /// The lines around the visible rows, in layout coordinates.
-struct Lines {
+struct VisibleLines {
     drawn: Vec<Line>,
     n_all: usize,
-    mesh: Mesh,
+    strokes: Arc<[LineStroke]>,
 }
 
 /// What one frame of the token area draws. Its queries and keys are rows and columns of the patterns:
@@ -130,6 +155,9 @@ impl HeadsView {
         }
         let caption = controls::caption_ui(ui, cx.theme, caption(cx, &known));
         let caption_rect = caption.rect;
+        caption.on_hover_text(
+            "Lines that are drawn, of all pairs that could have one, and the share of all attention that they stand for",
+        );
         let area = ui.available_rect_before_wrap();
         // The columns are the same for every head.
         let axes_key = (capture.id(), source::of_head(cx, capture, crate::ids::HeadId { stack, ..Default::default() }));
@@ -200,28 +228,33 @@ impl HeadsView {
         let lines = self.lines.get_or_update(key.clone(), || {
             let (drawn, n_all) =
                 layout::visible_lines(scene.heads.iter().map(|it| (it.head, it.set())), &key.rows, MAX_LINES);
-            let mesh = paint::lines_mesh(&scene.layout, &drawn, cx.theme, 1.0 / key.pixels_per_point);
-            Arc::new(Lines { drawn, n_all, mesh })
+            let strokes = paint::strokes(&scene.layout, &drawn, cx.theme);
+            Arc::new(VisibleLines { drawn, n_all, strokes })
         });
-        let placed = self.placed.get_or_update((key.clone(), scene.origin), || at(&lines.mesh, scene.origin));
         let lines_rect =
             Rect::from_x_y_ranges(scene.layout.lines, 0.0..=scene.layout.height()).translate(scene.origin.to_vec2());
         let line_response = ui.interact(lines_rect, ui.scope_id().with("lines"), Sense::click());
         let painter = ui.painter().with_clip_rect(ui.clip_rect());
-        painter.add(Shape::Mesh(placed));
-
         let focus = scene.rows_of(cx.pane.selection.focus());
+        let extent = scene.layout.lines_extent(&key.rows);
+        let all = Lines { strokes: &lines.strokes, extent, origin: scene.origin };
+        let opacity = if focus.is_empty() { 1.0 } else { 1.0 - paint::VEIL_OPACITY };
+        let painted = self.painter.paint(&painter, key, &all, opacity, |before| before.resembles(key));
         if !focus.is_empty() {
-            paint::veil(&painter, lines_rect.intersect(ui.clip_rect()), cx.theme);
-            let isolated = self.isolated.get_or_update((key.clone(), focus, scene.origin), || {
-                let lines = isolated_lines(scene, focus);
-                let mesh = paint::lines_mesh(&scene.layout, &lines, cx.theme, 1.0 / key.pixels_per_point);
-                at(&mesh, scene.origin)
+            if painted == Painted::Triangles {
+                paint::veil(&painter, lines_rect.intersect(ui.clip_rect()), cx.theme);
+            }
+            let isolated = self.isolated.get_or_update((key.clone(), focus), || {
+                paint::strokes(&scene.layout, &isolated_lines(scene, focus), cx.theme)
             });
-            painter.add(Shape::Mesh(isolated));
+            let isolated = Lines { strokes: &isolated, ..all };
+            let isolated_key = (key.clone(), focus);
+            let same = |before: &(LinesKey, Focus)| before.1 == focus && before.0.resembles(key);
+            self.isolated_painter.paint(&painter, &isolated_key, &isolated, 1.0, same);
             columns::bars(&painter, scene, focus, cx);
         }
 
+        self.reveal_held(ui, cx, scene);
         let over_columns = [Column::Query, Column::Key].map(|column| columns::column_ui(ui, cx, scene, column));
         let mut hovered = over_columns.into_iter().flatten().next();
         if let Some(pointer) = line_response.hover_pos() {
@@ -238,6 +271,23 @@ impl HeadsView {
         }
         self.hover.report(cx, hovered.unwrap_or(Focus::NONE));
         lines.n_all
+    }
+}
+
+impl HeadsView {
+    /// Scrolls to a token that has just been pinned somewhere else.
+    fn reveal_held(&mut self, ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>) {
+        let held = cx.pane.selection.pinned;
+        if std::mem::replace(&mut self.held, held) == held {
+            return;
+        }
+        for (column, position) in [(Column::Query, held.query), (Column::Key, held.key)] {
+            let hidden = position.filter(|position| !scene.visible[column as usize].contains(position));
+            if let Some(position) = hidden {
+                let cell = scene.layout.token_rect(column, position).translate(scene.origin.to_vec2());
+                ui.scroll_to_rect(cell, Some(eframe::egui::Align::Center));
+            }
+        }
     }
 }
 
@@ -258,12 +308,6 @@ fn isolated_lines(scene: &Scene<'_>, focus: Focus) -> Vec<Line> {
     }
     lines.sort_unstable_by(|a, b| a.weight.total_cmp(&b.weight));
     lines
-}
-
-fn at(mesh: &Mesh, origin: Pos2) -> Arc<Mesh> {
-    let mut mesh = mesh.clone();
-    mesh.translate(origin.to_vec2());
-    Arc::new(mesh)
 }
 
 fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option<String> {

@@ -4,10 +4,11 @@ use eframe::egui::{Align2, FontId, Mesh, Rect, Role, Sense, Slider, Ui, WidgetIn
 
 use crate::{
     analysis::edges::EdgeFilter,
+    figure::palette::{Dash, Palette},
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
-        views::controls,
+        views::{controls, source},
     },
 };
 
@@ -21,7 +22,9 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     controls::edit_options(cx, |options| {
         controls::heading_ui(ui, cx.theme, "Lines");
         let filter = &mut options.heads.filter;
-        controls::row_ui(ui, cx.theme, "Draw", |ui| {
+        let meaning = "Which pairs get a line: the strongest that together hold a share of each row, a number of the strongest \
+                       of each row, or all from some weight on";
+        controls::row_about_ui(ui, cx.theme, ("Draw", meaning), |ui| {
             let mut kind = match filter {
                 EdgeFilter::TopP(_) => 0,
                 EdgeFilter::TopK(_) => 1,
@@ -51,7 +54,18 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     });
     controls::heading_ui(ui, cx.theme, "Legend");
     opacity_legend_ui(ui, cx);
-    controls::caption_ui(ui, cx.theme, "Colour and number tell the head");
+    let n_heads = cx.document.latest_capture().map_or(0, |it| source::n_heads(it, cx.pane.selection.head));
+    controls::caption_ui(ui, cx.theme, heads_legend(n_heads));
+}
+
+/// What tells the heads apart.
+const fn heads_legend(n_heads: usize) -> &'static str {
+    let last = n_heads.saturating_sub(1);
+    match (Palette::dash(last), Palette::repeats(last)) {
+        (_, true) => "Colours and dashes repeat after 64 heads; the number tells them apart",
+        (Dash::Solid, false) => "Colour and number tell the head",
+        _ => "Colour, dashes and number tell the head",
+    }
 }
 
 /// A wedge from weight 0 to weight 1.
@@ -61,7 +75,8 @@ fn opacity_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let bar = Rect::from_min_max(rect.min, pos2(rect.right(), rect.top() + 2.0 * GRID));
     let color = cx.theme.head_color(cx.pane.selection.head.head);
     let mut mesh = Mesh::default();
-    for (x, opacity) in [(bar.left(), 0.04), (bar.right(), 1.0)] {
+    for (x, weight) in [(bar.left(), 0.0), (bar.right(), 1.0)] {
+        let opacity = cx.theme.palette.line_opacity(weight);
         mesh.colored_vertex(pos2(x, bar.top()), color.gamma_multiply(opacity));
         mesh.colored_vertex(pos2(x, bar.bottom()), color.gamma_multiply(opacity));
     }

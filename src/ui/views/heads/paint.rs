@@ -1,53 +1,40 @@
 //! Draws the Heads view: constants on top, no decisions.
 
+use std::sync::Arc;
+
 use eframe::egui::{
-    Align2, Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Stroke, StrokeKind, Vec2,
+    Align2, Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Shape, Stroke, StrokeKind, Vec2,
     epaint::text::{LayoutJob, TextWrapping},
     pos2, vec2,
 };
 
 use super::layout::{Column, HeadsLayout, Line, TEXT_PAD_PT};
-use crate::ui::theme::{Theme, text_size};
+use crate::{
+    figure::palette::Palette,
+    raster::lines::LineStroke,
+    ui::theme::{Theme, text_size},
+};
 
-/// Width of a line of weight 0 and what weight 1 adds.
-const LINE_PT: (f32, f32) = (0.8, 1.6);
-/// Opacity of a line of weight 0 and what weight 1 adds.
-const LINE_OPACITY: (f32, f32) = (0.04, 0.9);
 /// How much of the canvas colour lies over the lines that are not meant while a token is focused.
-const VEIL_OPACITY: f32 = 0.86;
-/// Heads beyond the eighth repeat a hue; their swatch is striped this far apart.
-const STRIPE_PT: f32 = 5.0;
+pub const VEIL_OPACITY: f32 = 0.86;
 /// Opacity of a token that is left out of the pattern.
 const LEFT_OUT_OPACITY: f32 = 0.4;
 
-/// All `lines` as one mesh in layout coordinates. Each is a strip of three rails, transparent at
-/// the outer ones, so that thin lines are smooth at `feather` (one physical pixel, in points).
-pub fn lines_mesh(layout: &HeadsLayout, lines: &[Line], theme: &Theme, feather: f32) -> Mesh {
-    let mut mesh = Mesh::default();
-    mesh.reserve_vertices(6 * lines.len());
-    mesh.reserve_triangles(4 * lines.len());
-    for line in lines {
-        let weight = line.weight.clamp(0.0, 1.0);
-        let color = theme.head_color(line.head as usize).gamma_multiply(LINE_OPACITY.1.mul_add(weight, LINE_OPACITY.0));
-        let half = LINE_PT.1.mul_add(weight, LINE_PT.0) / 2.0 + feather / 2.0;
-        strip(&mut mesh, layout.line(line.query as usize, line.key as usize), half, color);
-    }
-    mesh
-}
-
-fn strip(mesh: &mut Mesh, [from, to]: [Pos2; 2], half: f32, color: Color32) {
-    let across = (to - from).normalized().rot90() * half;
-    let first = mesh.vertices.len() as u32;
-    for end in [from, to] {
-        mesh.colored_vertex(end - across, Color32::TRANSPARENT);
-        mesh.colored_vertex(end, color);
-        mesh.colored_vertex(end + across, Color32::TRANSPARENT);
-    }
-    for rail in [0, 1] {
-        let (a, b) = (first + rail, first + rail + 3);
-        mesh.add_triangle(a, a + 1, b);
-        mesh.add_triangle(a + 1, b + 1, b);
-    }
+/// What is drawn for `lines`, in layout coordinates: one stroke for each, or one for each of its dashes.
+pub fn strokes(layout: &HeadsLayout, lines: &[Line], theme: &Theme) -> Arc<[LineStroke]> {
+    let pieces = |line: &Line| {
+        let head = line.head as usize;
+        let opacity = theme.palette.line_opacity(line.weight);
+        let color = theme.palette.head(head).map(|channel| f32::from(channel) / 255.0 * opacity);
+        let width = Palette::line_width(line.weight);
+        let [from, to] = layout.line(line.query as usize, line.key as usize);
+        let length = from.distance(to);
+        Palette::dash(head).pieces(length).map(move |ends| {
+            let [from, to] = ends.map(|at| from.lerp(to, at / length).into());
+            LineStroke { from, to, width, color }
+        })
+    };
+    lines.iter().flat_map(pieces).collect()
 }
 
 /// Dims the lines that are already drawn.
@@ -128,7 +115,7 @@ pub struct SwatchLook {
     pub hovered: bool,
 }
 
-/// A head's swatch: its colour, its number, and stripes where the hue repeats.
+/// A head's swatch: its colour, its number, and how its lines are dashed.
 pub fn swatch(painter: &Painter, rect: Rect, head: usize, look: SwatchLook, theme: &Theme) {
     let color = theme.head_color(head);
     let body = rect.shrink(2.0);
@@ -138,15 +125,16 @@ pub fn swatch(painter: &Painter, rect: Rect, head: usize, look: SwatchLook, them
         (false, false) => Color32::TRANSPARENT,
     };
     painter.rect(body, 4, fill, Stroke::new(1.0, if look.on { color } else { theme.rule }), StrokeKind::Inside);
-    for stripe in 0..Theme::head_repeat(head) {
-        // One bar along the bottom per repetition, in the ground's colour.
-        let y = STRIPE_PT.mul_add(-(stripe as f32), body.bottom() - 3.0);
-        let ink = if look.on { theme.canvas } else { color };
-        painter.hline(body.x_range().shrink(4.0), y, Stroke::new(1.5, ink));
-    }
     let ink = if look.on { theme.canvas } else { theme.text_weak };
-    let lift = if Theme::head_repeat(head) > 0 { 1.5 } else { 0.0 };
-    let at = pos2(body.center().x, body.center().y - lift);
+    let mut at = body.center();
+    if let Some([dash, gap]) = Palette::dash(head).lengths() {
+        // Half as long as in the lines, so that several fit.
+        let y = body.bottom() - 3.5;
+        let ends = [pos2(body.left() + 4.0, y), pos2(body.right() - 4.0, y)];
+        let ink = Stroke::new(1.5, if look.on { theme.canvas } else { color });
+        painter.extend(Shape::dashed_line(&ends, ink, dash / 2.0, gap / 2.0));
+        at.y -= 1.5;
+    }
     painter.text(at, Align2::CENTER_CENTER, head.to_string(), FontId::proportional(text_size::SMALL), ink);
     if look.selected {
         painter.rect_stroke(rect, 5, Stroke::new(1.5, theme.text), StrokeKind::Inside);

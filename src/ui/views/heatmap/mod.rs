@@ -177,7 +177,7 @@ impl HeatmapView {
             let (row, col) = cell_of(pattern, focus);
             let row = row.map(|row| camera::cell_rect(content, grid, row, 0));
             let col = col.map(|col| camera::cell_rect(content, grid, 0, col));
-            paint::crosshair(&painter, content, row, col, color);
+            paint::crosshair(&painter, content, row, col, color, cx.theme);
         }
 
         let [rows, cols] = camera::visible_cells(content, plot, grid);
@@ -213,6 +213,10 @@ impl HeatmapView {
         };
         let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range());
         col_axis.paint_cols(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
+        let cell = [content.width() / n_key.max(1) as f32, content.height() / n_query.max(1) as f32];
+        if let Some(note) = layout::label_note(cell) {
+            paint::note(ui.painter(), plot, &note, cx.theme);
+        }
         paint::axis_names(ui.painter(), plot, readout::axis_names(cx), cx.theme);
         texture::color_bar(ui.painter(), layout.bar, map, picture.range, cx.theme);
         if let Some(cell) = under {

@@ -114,17 +114,25 @@ pub fn axis_names(painter: &Painter, plot: Rect, [query, key]: [&str; 2], theme:
     painter.text(corner, Align2::RIGHT_BOTTOM, query, font, theme.query);
 }
 
-/// Outlines the row and the column of a cell, and the cell.
-pub fn crosshair(painter: &Painter, plot: Rect, row: Option<Rect>, col: Option<Rect>, color: Color32) {
-    let stroke = Stroke::new(1.0, color);
-    if let Some(row) = row {
-        let band = Rect::from_x_y_ranges(plot.x_range(), row.y_range());
-        painter.rect_stroke(band, 0, stroke, StrokeKind::Outside);
+/// Outlines the row and the column of a cell: `color` between two lines of the ground's, so that it shows on
+/// every colour of every map.
+pub fn crosshair(painter: &Painter, plot: Rect, row: Option<Rect>, col: Option<Rect>, color: Color32, theme: &Theme) {
+    let bands = [
+        row.map(|row| Rect::from_x_y_ranges(plot.x_range(), row.y_range())),
+        col.map(|col| Rect::from_x_y_ranges(col.x_range(), plot.y_range())),
+    ];
+    for (width, color) in [(3.0, theme.canvas), (1.0, color)] {
+        for band in bands.into_iter().flatten() {
+            // Both around the same middle, half a point outside the cells.
+            painter.rect_stroke(band.expand(0.5), 0, Stroke::new(width, color), StrokeKind::Middle);
+        }
     }
-    if let Some(col) = col {
-        let band = Rect::from_x_y_ranges(col.x_range(), plot.y_range());
-        painter.rect_stroke(band, 0, stroke, StrokeKind::Outside);
-    }
+}
+
+/// A note below the cells.
+pub fn note(painter: &Painter, plot: Rect, text: &str, theme: &Theme) {
+    let at = plot.left_bottom() + eframe::egui::vec2(0.0, LABEL_GAP_PT / 2.0);
+    painter.text(at, Align2::LEFT_TOP, text, FontId::proportional(text_size::SMALL), theme.text_weak);
 }
 
 /// The frame around all cells.

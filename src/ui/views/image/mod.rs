@@ -136,7 +136,11 @@ impl ImageView {
             let image = &mut options.image;
             controls::color_map_ui(ui, cx.theme, &mut image.color_map);
             controls::row_ui(ui, cx.theme, "Patches", |ui| {
-                let kinds = [(Smoothing::Smooth, "Smooth"), (Smoothing::Nearest, "One colour each")];
+                let kinds = [
+                    (Smoothing::Auto, "By their number"),
+                    (Smoothing::Nearest, "One colour each"),
+                    (Smoothing::Smooth, "Smooth"),
+                ];
                 controls::choice_ui(ui, "Patches", &mut image.smoothing, &kinds);
             });
             ui.label(RichText::new("Opacity").color(cx.theme.text_weak));

@@ -96,7 +96,7 @@ pub fn overlay_texture(
     let patches = patch_weights(&weights, image);
     let range = source::color_range(pattern, &patches, false);
     let (rows, cols) = image.grid;
-    let smooth = look.smoothing == Smoothing::Smooth;
+    let smooth = look.smoothing.is_smooth(image.grid);
     let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);
     let map = source::color_map(pattern, look.map);
     let pixels = overlay::overlay(&patches, image.grid, (side(cols), side(rows)), map, range, smooth, look.opacity);

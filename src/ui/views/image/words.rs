@@ -23,7 +23,7 @@ impl Words {
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, rows: &Axis) {
         let tokens = capture.query_tokens(cx.pane.selection.stack());
         let pinned = cx.pane.selection.pinned.query.and_then(|query| rows.group_of(query));
-        let step = UiCommand::NextQuery.shortcut().map(|keys| crate::ui::commands::keys_text(ui.ctx(), &keys));
+        let step = UiCommand::NextQuery.shortcut().map(|keys| crate::ui::keys::keys_text(ui.ctx(), &keys));
         let mut hovered = Focus::NONE;
         ScrollArea::horizontal().id_salt("words").auto_shrink([false, true]).show(ui, |ui| {
             ui.horizontal(|ui| {

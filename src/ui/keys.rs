@@ -1,0 +1,128 @@
+//! The keys of the commands: which one does what, and when it counts.
+
+use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
+
+use super::commands::UiCommand;
+use crate::session::ViewKind;
+
+/// When a key counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// Always, also while a text field has the cursor.
+    Anywhere,
+    /// Only while nothing that takes keys has the focus.
+    NotTyping,
+}
+
+impl UiCommand {
+    /// The key that does it, if any.
+    pub const fn shortcut(self) -> Option<KeyboardShortcut> {
+        const fn plain(key: Key) -> KeyboardShortcut {
+            KeyboardShortcut::new(Modifiers::NONE, key)
+        }
+        const fn command(key: Key) -> KeyboardShortcut {
+            KeyboardShortcut::new(Modifiers::COMMAND, key)
+        }
+        const fn command_shift(key: Key) -> KeyboardShortcut {
+            KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), key)
+        }
+        const fn shift(key: Key) -> KeyboardShortcut {
+            KeyboardShortcut::new(Modifiers::SHIFT, key)
+        }
+        const fn alt(key: Key) -> KeyboardShortcut {
+            KeyboardShortcut::new(Modifiers::ALT, key)
+        }
+        Some(match self {
+            Self::Show(ViewKind::Heads) => plain(Key::Num1),
+            Self::Show(ViewKind::Heatmap) => plain(Key::Num2),
+            Self::Show(ViewKind::Image) => plain(Key::Num3),
+            Self::Show(ViewKind::Scatter) => plain(Key::Num4),
+            Self::Show(ViewKind::Matrix) => plain(Key::Num5),
+            Self::OpenModel => command(Key::O),
+            Self::DownloadModel => command(Key::D),
+            Self::OpenFile => command_shift(Key::O),
+            Self::Run => command(Key::Enter),
+            Self::NextHead => plain(Key::ArrowRight),
+            Self::PreviousHead => plain(Key::ArrowLeft),
+            Self::NextLayer => plain(Key::ArrowDown),
+            Self::PreviousLayer => plain(Key::ArrowUp),
+            Self::PreviousInput => command(Key::PageUp),
+            Self::NextInput => command(Key::PageDown),
+            Self::NextStack => plain(Key::S),
+            Self::NextQuery => shift(Key::ArrowRight),
+            Self::PreviousQuery => shift(Key::ArrowLeft),
+            Self::Release => plain(Key::Escape),
+            Self::Back => alt(Key::ArrowLeft),
+            Self::Forward => alt(Key::ArrowRight),
+            Self::Flip => plain(Key::F),
+            Self::Undo => command(Key::Z),
+            Self::Redo => command_shift(Key::Z),
+            Self::SplitRight => command(Key::Backslash),
+            Self::SplitBelow => command_shift(Key::Backslash),
+            Self::CompareInput => command(Key::N),
+            Self::ClosePane => command(Key::W),
+            Self::NextPane => plain(Key::W),
+            Self::ToggleLink => plain(Key::L),
+            Self::FindToken => plain(Key::Slash),
+            Self::ExportView => command(Key::E),
+            Self::ExportWindow => command_shift(Key::S),
+            Self::CopyView => command_shift(Key::C),
+            Self::ToggleLeft => plain(Key::OpenBracket),
+            Self::ToggleInspector => plain(Key::CloseBracket),
+            Self::Gallery => plain(Key::E),
+            Self::PreviousExample => plain(Key::PageUp),
+            Self::NextExample => plain(Key::PageDown),
+            Self::Shortcuts => plain(Key::Questionmark),
+            Self::Cancel | Self::Detach | Self::ToggleTheme | Self::ToggleExamples => return None,
+        })
+    }
+
+    /// The tooltip with the key behind it.
+    pub fn tooltip_with_key(self, ctx: &egui::Context) -> String {
+        self.shortcut().map_or_else(
+            || self.tooltip().to_owned(),
+            |shortcut| format!("{} ({})", self.tooltip(), keys_text(ctx, &shortcut)),
+        )
+    }
+
+    fn scope(self) -> Scope {
+        match self.shortcut() {
+            // A text field undoes its own changes.
+            _ if matches!(self, Self::Undo | Self::Redo) => Scope::NotTyping,
+            // Without Ctrl a key types, moves the cursor or marks text.
+            Some(shortcut) if !shortcut.modifiers.command => Scope::NotTyping,
+            _ => Scope::Anywhere,
+        }
+    }
+
+    /// The commands whose keys were pressed in this frame, taken out of the input.
+    ///
+    /// Longer shortcuts are asked first, because egui takes Ctrl+Shift+O for Ctrl+O, too.
+    pub fn pressed(ctx: &egui::Context) -> Vec<Self> {
+        let typing = ctx.egui_wants_keyboard_input();
+        // What is open on top is closed first, and nothing else.
+        if egui::Popup::is_any_open(ctx) && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape)) {
+            egui::Popup::close_all(ctx);
+        }
+        let mut by_length: Vec<_> = Self::ALL.into_iter().filter_map(|it| Some((it, it.shortcut()?))).collect();
+        by_length.sort_by_key(|(_, shortcut)| !(shortcut.modifiers.shift || shortcut.modifiers.alt));
+        ctx.input_mut(|input| {
+            by_length
+                .into_iter()
+                .filter(|(it, _)| !typing || it.scope() == Scope::Anywhere)
+                .filter_map(|(it, shortcut)| input.consume_shortcut(&shortcut).then_some(it))
+                .collect()
+        })
+    }
+}
+
+/// The keys as they are printed on the keyboard.
+pub fn keys_text(ctx: &egui::Context, shortcut: &KeyboardShortcut) -> String {
+    ctx.format_shortcut(shortcut)
+        .replace("OpenBracket", "[")
+        .replace("CloseBracket", "]")
+        .replace("Backslash", "\\")
+        .replace("Slash", "/")
+        .replace("Questionmark", "?")
+        .replace("Escape", "Esc")
+}
