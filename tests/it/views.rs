@@ -143,11 +143,14 @@ fn the_caption_says_what_is_drawn_of_what_there_is() {
 
 #[test]
 fn leaving_every_token_out_is_said_instead_of_shown() {
-    let mut stage = Stage::new(synthetic::causal_text_capture(1, 1, 2), ViewKind::Heads);
-    stage.session.panes.active_mut().options.reading.leave_out.first = true;
-    let mut stage = stage.show(vec2(700.0, 500.0));
-    stage.run();
-    stage.get_by_label("Every token is left out; change what is left out in the options");
+    for view in [ViewKind::Heads, ViewKind::Heatmap] {
+        let mut stage = Stage::new(synthetic::causal_text_capture(1, 1, 2), view);
+        stage.session.panes.active_mut().options.reading.leave_out.first = true;
+        let mut stage = stage.show(vec2(700.0, 500.0));
+        // Ends only when nothing asks to be drawn again.
+        stage.run();
+        stage.get_by_label("Every token is left out; change what is left out in the options");
+    }
 }
 
 #[test]

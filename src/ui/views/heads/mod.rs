@@ -281,10 +281,11 @@ impl HeadsView {
         if std::mem::replace(&mut self.held, held) == held {
             return;
         }
-        for (column, position) in [(Column::Query, held.query), (Column::Key, held.key)] {
-            let hidden = position.filter(|position| !scene.visible[column as usize].contains(position));
-            if let Some(position) = hidden {
-                let cell = scene.layout.token_rect(column, position).translate(scene.origin.to_vec2());
+        let held = scene.rows_of(held);
+        for (column, row) in [(Column::Query, held.query), (Column::Key, held.key)] {
+            let hidden = row.filter(|row| !scene.visible[column as usize].contains(row));
+            if let Some(row) = hidden {
+                let cell = scene.layout.token_rect(column, row).translate(scene.origin.to_vec2());
                 ui.scroll_to_rect(cell, Some(eframe::egui::Align::Center));
             }
         }

@@ -64,9 +64,11 @@ impl HeatmapView {
             aids::menu_ui(ui, cx);
         });
         let answer = cx.patterns.pattern(&subject, &key.reading);
-        let is_new = !self.picture.knows(&key);
+        let nothing_left = source::nothing_left(cx, capture, head.stack);
+        // A picture that never comes must not have the window drawn again and again.
+        let is_new = !nothing_left && matches!(answer, Some(Ok(_))) && !self.picture.knows(&key);
         self.thumbs_ui(ui, cx, &subject, &key, is_new);
-        if source::nothing_left(cx, capture, head.stack) {
+        if nothing_left {
             self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, "Every token is left out; change what is left out in the options");
             return;
