@@ -12,7 +12,6 @@ use super::{
 use crate::{
     capture::RgbaBuffer,
     export::ExportRequest,
-    ids::CaptureId,
     session::{Appearance, Command, DownloadCommand, Effect, FigureCommand, FileKind, Focus},
     ui::{
         Asked,
@@ -83,17 +82,6 @@ impl App {
             // There is nothing to measure in a window that sleeps.
             ctx.request_repaint();
         }
-    }
-
-    /// Throws away the patterns of captures that no document shows any more.
-    fn forget_patterns(&self) {
-        let documents = || self.session.documents.iter();
-        let open = |id: CaptureId| {
-            let shown = documents().filter_map(|document| document.latest_capture());
-            let in_files = documents().filter_map(|document| document.opened.as_ref()).flat_map(|file| &file.captures);
-            shown.chain(in_files).any(|capture| capture.id() == id)
-        };
-        self.patterns.retain(open);
     }
 
     /// Applies what was asked for while the frame was drawn.

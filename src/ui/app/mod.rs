@@ -5,11 +5,13 @@
 //! - `automation`: the opening state and `--screenshot`;
 //! - `renderer`: with or without a graphics card;
 //! - `sides`: panels that make room in a narrow window;
+//! - `patterns`: which patterns that were read are still needed;
 //! - `pictures`, `timing`: screenshots and frame times.
 
 mod automation;
 mod logic;
 mod panes;
+mod patterns;
 mod pictures;
 mod renderer;
 mod sides;
