@@ -20,7 +20,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("model", &["capture", "analysis", "hub"]),
     ("export", &["capture", "analysis", "raster", "figure"]),
     ("worker", &["capture", "analysis", "raster", "figure", "hub", "model", "export"]),
-    ("session", &["capture", "analysis", "raster", "figure", "worker"]),
+    ("session", &["capture", "analysis", "raster", "figure", "export", "worker"]),
     ("cli", &["capture", "analysis", "raster", "figure", "hub", "model", "export", "worker", "session"]),
     ("ui", &["capture", "analysis", "raster", "figure", "export", "worker", "session", "cli"]),
 ];
