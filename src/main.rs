@@ -26,6 +26,6 @@ fn main() -> ExitCode {
             let engine = ModelEngine::new()?;
             Workers::spawn(engine, wake)
         };
-        open_window(start_worker, options, started).map_err(|error| error.to_string())
+        open_window(start_worker, &options, started).map_err(|error| error.to_string())
     })
 }

@@ -113,17 +113,17 @@ impl Session {
             Command::Figure(command) => return self.on_figure_command(command),
             Command::DismissNotice(id) => self.notices.retain(|notice| notice.id != id),
             Command::Notify(failure) => self.notify(super::NoticeKind::Error, failure),
-            selecting => self.change_selection(selecting),
+            selecting => self.change_selection(&selecting),
         }
         Vec::new()
     }
 
     /// What changes only where the active pane, and those linked with it, are.
-    fn change_selection(&mut self, command: Command) {
+    fn change_selection(&mut self, command: &Command) {
         let head = self.pane().selection.head;
-        match command {
+        match *command {
             Command::SelectStack(stack) => {
-                self.with_active(|pane, document| pane.select(document, HeadId { stack, ..head }))
+                self.with_active(|pane, document| pane.select(document, HeadId { stack, ..head }));
             }
             Command::NextStack => self.with_active(|pane, document| {
                 if let Some(stack) = pane.next_stack(document) {
@@ -131,7 +131,7 @@ impl Session {
                 }
             }),
             Command::SelectLayer(layer) => {
-                self.with_active(|pane, document| pane.select(document, HeadId { layer, ..head }))
+                self.with_active(|pane, document| pane.select(document, HeadId { layer, ..head }));
             }
             Command::SelectHead(head) => self.with_active(|pane, document| pane.select(document, head)),
             Command::Step(step) => {

@@ -1,6 +1,6 @@
 //! Opening, sharing and closing documents, and what the worker may forget with them.
 
-use super::{Effect, Pane, Session};
+use super::{Document, Effect, Pane, Session};
 use crate::{
     ids::{DocumentId, ModelId},
     worker::{Lane, Request},
@@ -56,7 +56,7 @@ impl Session {
 
     /// Tells the worker which models nobody needs any more.
     pub(super) fn forget_models(&mut self) -> Vec<Effect> {
-        let needed: Vec<ModelId> = self.documents.iter().flat_map(|document| document.models()).collect();
+        let needed: Vec<ModelId> = self.documents.iter().flat_map(Document::models).collect();
         let unneeded: Vec<ModelId> = self.held.iter().copied().filter(|id| !needed.contains(id)).collect();
         self.held.retain(|id| needed.contains(id));
         unneeded.into_iter().map(|id| Effect::Submit(self.new_job(), Request::Forget(id))).collect()

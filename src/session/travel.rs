@@ -49,10 +49,10 @@ impl Session {
             Way::Forward => places.travel(here, false),
             Way::Flip => places.flip(here),
         };
-        place.map(|place| self.go_to(id, place)).unwrap_or_default()
+        place.map(|place| self.go_to(id, &place)).unwrap_or_default()
     }
 
-    fn go_to(&mut self, id: PaneId, place: Place) -> Vec<Effect> {
+    fn go_to(&mut self, id: PaneId, place: &Place) -> Vec<Effect> {
         let Some(pane) = self.panes.get_mut(id) else { return Vec::new() };
         pane.document = place.document;
         let opened = self.find_document(place.document).and_then(|document| document.opened.as_ref());

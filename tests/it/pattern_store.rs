@@ -160,7 +160,9 @@ fn the_budget_is_kept_but_for_what_is_on_screen() {
 
     let mut scribe = Scribe::default();
     for _ in 0..4 {
-        all.iter().for_each(|reading| drop(store.pattern(&long, reading)));
+        for reading in &all {
+            drop(store.pattern(&long, reading));
+        }
         store.ask(&mut scribe);
         scribe.answer_into(&store);
     }
@@ -190,7 +192,7 @@ fn the_analysis_thread_tells_each_answer_and_a_refusal_is_one() {
             woken.recv_timeout(Duration::from_secs(20)).unwrap();
         }
         analyst.drain_into(&store);
-        assert!(started.elapsed() < Duration::from_secs(60));
+        assert!(started.elapsed() < Duration::from_mins(1));
     }
     assert!(matches!(store.pattern(&long, &missing), Some(Err(Refusal::NoSuchHead { .. }))));
     for reading in readings() {

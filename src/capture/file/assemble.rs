@@ -260,10 +260,9 @@ fn sides(place: Place, entry: &Entry) -> Result<Vec<(Side, usize)>, FileError> {
         Place::Site { stack, site, .. } => match site {
             Site::Q | Site::Z => (3, vec![(stack.query_side(), 1)]),
             Site::K | Site::V => (3, vec![(stack.key_side(), 1)]),
-            Site::Scores | Site::Pattern => (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)]),
             // One row stands for every query.
             Site::Bias if entry.shape.get(1) == Some(&1) => (3, vec![(stack.key_side(), 2)]),
-            Site::Bias => (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)]),
+            Site::Scores | Site::Pattern | Site::Bias => (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)]),
             Site::Sink => (2, vec![(stack.query_side(), 1)]),
             Site::ResidPre => (2, vec![(stack.query_side(), 0)]),
         },

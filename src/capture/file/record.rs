@@ -187,10 +187,10 @@ const fn slot(layer: &mut LayerCapture, site: Site) -> Option<&mut Option<PerHea
 /// Heads of a layer whose rows the run was given.
 fn written_heads(computation: &Computation, stack: StackKind, layer: usize) -> Vec<usize> {
     let head = |edit: &AppliedEdit| match edit {
-        AppliedEdit::Known(Edit::SetPattern { stack: of, layer: at, head, .. }) => Some((*of, *at, *head)),
-        AppliedEdit::Known(Edit::Patch {
-            site: SiteOfRun::Pattern, stack: of, layer: at, head: Some(head), ..
-        }) => Some((*of, *at, *head)),
+        AppliedEdit::Known(
+            Edit::SetPattern { stack: of, layer: at, head, .. }
+            | Edit::Patch { site: SiteOfRun::Pattern, stack: of, layer: at, head: Some(head), .. },
+        ) => Some((*of, *at, *head)),
         _ => None,
     };
     let heads = computation.edits.iter().filter_map(head);

@@ -35,22 +35,19 @@ impl TextEncoder {
     /// When there is none, or it cannot be used.
     pub fn from_files(files: &ModelFiles) -> Result<Self, InputError> {
         let settings = Settings::from_files(files)?;
-        let (text, target, source) = match read(files, TOKENIZER_JSON)? {
-            Some(bytes) => {
-                let bad =
-                    |error: tokenizers::Error| InputError::BadFile { file: TOKENIZER_JSON, reason: error.to_string() };
-                let build = || {
-                    let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(bad)?;
-                    vocabulary::adjust(&mut tokenizer, &settings).map_err(bad)?;
-                    Codec::new(tokenizer, None)
-                };
-                let broken = || Err(InputError::BadFile { file: TOKENIZER_JSON, reason: "it is damaged".to_owned() });
-                (guarded(build).unwrap_or_else(broken)?, None, TOKENIZER_JSON)
-            }
-            None => {
-                let broken = || Err(InputError::DamagedTokenizer);
-                guarded(|| vocabulary::codecs(files, &settings)).unwrap_or_else(broken)?
-            }
+        let (text, target, source) = if let Some(bytes) = read(files, TOKENIZER_JSON)? {
+            let bad =
+                |error: tokenizers::Error| InputError::BadFile { file: TOKENIZER_JSON, reason: error.to_string() };
+            let build = || {
+                let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(bad)?;
+                vocabulary::adjust(&mut tokenizer, &settings).map_err(bad)?;
+                Codec::new(tokenizer, None)
+            };
+            let broken = || Err(InputError::BadFile { file: TOKENIZER_JSON, reason: "it is damaged".to_owned() });
+            (guarded(build).unwrap_or_else(broken)?, None, TOKENIZER_JSON)
+        } else {
+            let broken = || Err(InputError::DamagedTokenizer);
+            guarded(|| vocabulary::codecs(files, &settings)).unwrap_or_else(broken)?
         };
         let special = SpecialIds::new(&settings, |token| text.id(token));
         let language = || special.forced_bos.or_else(|| text.id(settings.text("tgt_lang")?));

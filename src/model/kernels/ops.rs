@@ -213,7 +213,7 @@ impl CustomOp1 for NormOp {
         let Norm { kind, eps, .. } = self.0;
         self.parameters(|weight, bias| {
             for_each_row(&mut out, n, |row, out| {
-                simd::norm(level, kind, &x[row * n..(row + 1) * n], weight, bias, eps, out)
+                simd::norm(level, kind, &x[row * n..(row + 1) * n], weight, bias, eps, out);
             });
         })?;
         Ok(output(out, layout))

@@ -77,8 +77,7 @@ pub(crate) fn check(edits: &[Edit], spec: &ModelSpec, tokens: &BTreeMap<Side, Ve
 /// Whether an edit replaces scores or patterns of a stack, in some layer.
 pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
     match edit {
-        Edit::SetPattern { stack, .. } => *stack == of,
-        Edit::Patch { site: Site::Scores | Site::Pattern, stack, .. } => *stack == of,
+        Edit::SetPattern { stack, .. } | Edit::Patch { site: Site::Scores | Site::Pattern, stack, .. } => *stack == of,
         Edit::HideToken { side, .. } => of.key_side() == *side,
         Edit::AblateHead { .. } | Edit::Patch { .. } => false,
     }

@@ -1,26 +1,23 @@
 //! Taking in answers and doing what was asked for: the only place that changes the session.
 
-use std::{borrow::Cow, sync::Arc, time::Instant};
+use std::{borrow::Cow, time::Instant};
 
-use eframe::egui::{self, ColorImage, Event as EguiEvent, ThemePreference};
+use eframe::egui::{self, ColorImage, ThemePreference};
 
 use super::{
     App, Sheet, Startup,
-    pictures::{self, Purpose, Step, Unplaced},
+    pictures::{Purpose, Unplaced},
     sides::Side,
 };
 use crate::{
-    capture::RgbaBuffer,
-    export::ExportRequest,
     session::{Appearance, Command, DownloadCommand, Effect, FigureCommand, FileKind, Focus},
     ui::{
         Asked,
         commands::{UiCommand, other_appearance},
         painting,
         panels::WindowRequests,
-        shell::ShellEvent,
     },
-    worker::{CaptureFile, EventKind, Failure, ImageSource, Request},
+    worker::{CaptureFile, EventKind, Request},
 };
 
 /// Text is run this long after the last key.
@@ -265,85 +262,6 @@ impl App {
                 Effect::ReadText(path) => self.shell.read_text(path),
             }
             ctx.request_repaint();
-        }
-    }
-
-    fn on_shell_event(&mut self, event: ShellEvent) {
-        match event {
-            ShellEvent::Chosen(paths) => self.commands.push(Command::OpenPaths(paths)),
-            ShellEvent::Text(text) => self.commands.push(Command::OpenText(text)),
-            ShellEvent::Screenshot(image) => self.on_screenshot(&image),
-            ShellEvent::SaveTo(number, path) => {
-                if let Some(unplaced) = self.pictures.take(number) {
-                    self.export(unplaced.at(path));
-                }
-            }
-            ShellEvent::Dismissed(picture) => drop(picture.and_then(|number| self.pictures.take(number))),
-            ShellEvent::Failed(failure, picture) => {
-                drop(picture.and_then(|number| self.pictures.take(number)));
-                if let Some(automation) = &mut self.automation {
-                    automation.fail(&failure);
-                }
-                self.commands.push(Command::Notify(failure));
-            }
-        }
-    }
-
-    fn take_picture(&mut self, ctx: &egui::Context) {
-        match self.pictures.step() {
-            Step::Idle => {}
-            Step::Wait => ctx.request_repaint(),
-            Step::Request => self.shell.screenshot(ctx),
-            Step::GaveUp => self.commands.push(Command::Notify(Failure {
-                summary: "The system gave no picture of the window".to_owned(),
-                details: "Show the window and try again".to_owned(),
-            })),
-        }
-    }
-
-    fn on_screenshot(&mut self, image: &ColorImage) {
-        let Some(purpose) = self.pictures.receive() else { return };
-        let metadata = pictures::metadata(&self.session);
-        let pixels = Arc::new(pictures::to_rgba(image));
-        match purpose {
-            Purpose::Save => {
-                let name = pictures::default_file_name(&self.session);
-                let number = self.pictures.keep(Unplaced::Screenshot { pixels, metadata });
-                self.shell.save(number, &name, "png", &[]);
-            }
-            Purpose::File(path) => {
-                let job = self.export(ExportRequest::Png { pixels, metadata, path });
-                if let Some(automation) = &mut self.automation {
-                    automation.wait_for(job);
-                }
-            }
-        }
-    }
-
-    fn export(&mut self, request: ExportRequest) -> crate::ids::JobId {
-        let job = self.session.start_export();
-        self.jobs.submit(job, Request::Export(request));
-        job
-    }
-
-    /// Dropped files and pasted pictures.
-    fn take_files_and_pictures(&self, ctx: &egui::Context) {
-        let (paths, pasted) = ctx.input(|input| {
-            let paths: Vec<_> = input.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect();
-            let pasted = input.events.iter().find_map(|event| match event {
-                EguiEvent::PasteImage(image) => Some(Arc::clone(image)),
-                _ => None,
-            });
-            (paths, pasted)
-        });
-        if !paths.is_empty() {
-            self.commands.push(Command::OpenPaths(paths));
-        }
-        if let Some(image) = pasted {
-            let pixels = image.pixels.iter().flat_map(egui::Color32::to_srgba_unmultiplied).collect();
-            let pixels = Arc::new(RgbaBuffer { width: image.width(), height: image.height(), pixels });
-            let name = "pasted picture".to_owned();
-            self.commands.push(Command::SetImage(ImageSource::Memory { name, pixels }));
         }
     }
 

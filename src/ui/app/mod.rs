@@ -9,6 +9,7 @@
 //! - `pictures`, `timing`: screenshots and frame times.
 
 mod automation;
+mod desktop;
 mod logic;
 mod panes;
 mod patterns;
@@ -163,7 +164,7 @@ struct Clock {
 /// When no window can be opened, or when an automated run (`--screenshot`) failed.
 pub fn open_window<J: Jobs + 'static>(
     make_jobs: impl FnOnce(WakeFn) -> std::io::Result<J>,
-    options: OpenOptions,
+    options: &OpenOptions,
     started: Instant,
 ) -> Result<(), OpenError> {
     if cfg!(target_os = "linux")
@@ -176,7 +177,7 @@ pub fn open_window<J: Jobs + 'static>(
         .map_err(|error| OpenError(format!("the background thread cannot be started: {error}")))?;
     let outcome = Arc::clone(&startup.outcome);
     let (renderer, painting) = renderer::choose(options.renderer);
-    let window = WindowOptions::of(&options);
+    let window = WindowOptions::of(options);
     let startup = Rc::new(RefCell::new(Some(startup)));
     let open = |renderer| {
         let startup = Rc::clone(&startup);

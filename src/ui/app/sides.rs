@@ -20,7 +20,7 @@ pub struct Sides {
 
 impl Sides {
     /// Whether a panel is shown in a window of `width` points.
-    pub fn is_open(&self, side: Side, width: f32) -> bool {
+    pub fn is_open(self, side: Side, width: f32) -> bool {
         self.decided[side as usize].unwrap_or(width >= NARROW_PT)
     }
 

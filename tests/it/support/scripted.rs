@@ -17,6 +17,7 @@ use attnscope::{
         Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, Prediction,
         PredictionItem, PredictionRow, RgbaBuffer, StackCapture, Token,
     },
+    export::ExportRequest,
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
     session::FilePurpose,
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
@@ -47,6 +48,9 @@ fn several_stacks(name: &str) -> Option<Capture> {
         _ => None,
     }
 }
+
+/// The number of the next synthetic model.
+static NEXT_MODEL: AtomicU64 = AtomicU64::new(1);
 
 /// A model as the worker describes it: a name with `vit` in it sees pictures, `demo:t5`, `demo:captions` and
 /// `demo:clip` have several stacks, every other reads text.
@@ -82,8 +86,7 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         input_source: "tokenizer.json".to_owned(),
         ..attnscope::model::audit::Audit::default()
     };
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let id = ModelId(NEXT.fetch_add(1, Ordering::Relaxed));
+    let id = ModelId(NEXT_MODEL.fetch_add(1, Ordering::Relaxed));
     Arc::new(LoadedModel { id, source: source.clone(), spec: Arc::new(spec), audit, load_secs: 0.02 })
 }
 
@@ -280,10 +283,7 @@ impl Jobs for ScriptedJobs {
                     DrawFor::CopyPng => Drawn::Pixels(Arc::new(figure.pixels().unwrap())),
                     DrawFor::CopySvg => Drawn::Svg(figure.svg().unwrap()),
                 }),
-                Request::Export(attnscope::export::ExportRequest::Figures { path, .. }) => {
-                    EventKind::Exported(path.clone())
-                }
-                Request::Export(attnscope::export::ExportRequest::Png { path, .. }) => {
+                Request::Export(ExportRequest::Figures { path, .. } | ExportRequest::Png { path, .. }) => {
                     EventKind::Exported(path.clone())
                 }
                 Request::Forget(id) => EventKind::Forgotten(*id),
