@@ -79,11 +79,13 @@ impl Network {
         let mut kept = 0u64;
         let mut patterns = 0u64;
         let mut peak = 0u64;
+        let mut largest = 0u64;
         for stack in stacks {
             let n = lengths.of(stack.kind.query_side());
             for block in &stack.blocks {
                 let layer = Layer { block, stack, n, lengths };
                 peak = peak.max(layer.working_bytes(plan));
+                largest = largest.max(layer.scores(&block.attention, n));
                 let (sites, scores) = layer.recorded_bytes(plan);
                 kept = kept.saturating_add(sites);
                 patterns = patterns.saturating_add(scores);
@@ -94,7 +96,9 @@ impl Network {
         }
         let predicted = [Side::Decoder, Side::Text, Side::Only].map(|side| lengths.of(side));
         let n_predicted = predicted.into_iter().find(|n| *n > 0).unwrap_or(0);
+        // The allocator may still hold what the layer before was computed in: measured, once in two runs.
         kept.saturating_add(patterns.min(plan.pattern_budget_bytes))
+            .saturating_add(largest)
             .saturating_add(peak.max(self.head_bytes(n_predicted, plan)))
     }
 

@@ -7,7 +7,7 @@ use crate::ui::{
     PanelCtx,
     panels::{
         StatusFacts, WindowRequests, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui, shortcuts_ui,
-        status_bar_ui, top_bar_ui,
+        status_bar_ui, subtract_ui, top_bar_ui,
     },
     theme::{GRID, Theme},
     views::shown_pattern,
@@ -50,6 +50,7 @@ impl App {
                 egui::ScrollArea::vertical().id_salt("inspector").auto_shrink([false, false]).show(ui, |ui| {
                     inspector_ui(ui, &cx, &shown);
                     ui.add_space(2.0 * GRID);
+                    subtract_ui(ui, &cx);
                     ui.separator();
                     views.entry(cx.pane.id).or_default().options_ui(cx.pane.view, ui, &view_cx);
                     ui.add_space(2.0 * GRID);

@@ -16,6 +16,7 @@ mod notices;
 mod prediction;
 mod shortcuts;
 mod status_bar;
+mod subtract;
 mod target;
 mod top_bar;
 mod undrawn;
@@ -37,6 +38,7 @@ pub use inspector::{Shown, inspector_ui};
 pub use notices::Notices;
 pub use shortcuts::shortcuts_ui;
 pub use status_bar::{StatusFacts, status_bar_ui};
+pub use subtract::subtract_ui;
 pub use top_bar::top_bar_ui;
 
 /// The panel on the left: model, input, tokens, prediction.
