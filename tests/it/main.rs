@@ -8,6 +8,7 @@ mod agreement;
 mod capture_file;
 /// The program without a window: files, exit codes, messages.
 mod cli;
+mod compare;
 /// The download dialog: its states, and what a person can do with it.
 mod download;
 /// Changes of the forward pass, and gradients of the patterns.

@@ -1,89 +1,22 @@
 //! The window, driven by role and label as a person drives it; no adapter is needed.
 
-use std::{path::PathBuf, time::Instant};
+use std::path::PathBuf;
 
 use attnscope::{
     cli::open::OpenOptions,
     export::ExportRequest,
     ids::{DocumentId, HeadId, StackKind},
     session::{Appearance, Command, FilePurpose, ViewKind, gallery::EXAMPLES},
-    ui::{App, app::Startup},
     worker::{CaptureFile, Choice, EventKind, Input, Lane, ModelSource, Request, TextInput},
 };
 use eframe::egui::{self, Key, Modifiers, accesskit::Role};
-use egui_kittest::{Harness, kittest::Queryable as _};
+use egui_kittest::kittest::Queryable as _;
 
 use crate::support::{
-    scripted::{ScriptedDesktop, ScriptedJobs, capture, failure, model},
+    scripted::{capture, failure, model},
     stacks,
+    window::{Window, with_text},
 };
-
-struct Window {
-    harness: Harness<'static, App>,
-    jobs: ScriptedJobs,
-    desktop: ScriptedDesktop,
-}
-
-impl Window {
-    fn open(options: OpenOptions) -> Self {
-        Self::with_size(options, [1280.0, 800.0])
-    }
-
-    fn with_size(options: OpenOptions, size: [f32; 2]) -> Self {
-        let (jobs, desktop) = (ScriptedJobs::answering(), ScriptedDesktop::default());
-        let (for_app, desktop_of_app) = (jobs.clone(), desktop.clone());
-        let harness = Harness::builder().with_size(size).with_max_steps(40).build_eframe(move |cc| {
-            let startup = Startup::new(|_| Ok(for_app), Box::new(desktop_of_app), options, Instant::now()).unwrap();
-            startup.attach(cc).unwrap()
-        });
-        let mut window = Self { harness, jobs, desktop };
-        window.settle();
-        window
-    }
-
-    /// Frames until nothing moves. The clock advances a quarter of a second each, and messages go
-    /// away after some seconds, so a fixed number it is.
-    fn settle(&mut self) {
-        self.harness.run_steps(6);
-        self.harness.check_accessibility();
-    }
-
-    fn click(&mut self, label: &str) {
-        self.harness.get_by_label(label).click();
-        self.settle();
-    }
-
-    fn press(&mut self, modifiers: Modifiers, key: Key) {
-        self.harness.key_press_modifiers(modifiers, key);
-        self.settle();
-    }
-
-    fn shows(&self, text: &str) -> bool {
-        self.harness.query_all_by_label_contains(text).next().is_some()
-    }
-
-    fn app(&self) -> &App {
-        self.harness.state()
-    }
-
-    fn head(&self) -> HeadId {
-        self.app().session().pane().selection.head
-    }
-
-    /// Waits for a thread that answers the window; at most a few seconds.
-    fn until(&mut self, what: &str, mut done: impl FnMut(&Self) -> bool) {
-        let started = Instant::now();
-        while !done(self) {
-            assert!(started.elapsed().as_secs() < 10, "waiting for {what}");
-            std::thread::yield_now();
-            self.harness.step();
-        }
-    }
-}
-
-fn with_text(text: &str) -> OpenOptions {
-    OpenOptions { text: Some(text.to_owned()), ..OpenOptions::default() }
-}
 
 #[test]
 fn the_first_example_is_open_when_the_window_opens() {
@@ -639,14 +572,20 @@ fn the_inspector_explains_windows_shared_keys_and_caps() {
 #[cfg(feature = "snapshots")]
 #[test]
 fn the_window_looks_as_it_did() {
+    use crate::support::scripted;
+
     let mut results = egui_kittest::SnapshotResults::new();
     for (name, theme) in [("window light", egui::Theme::Light), ("window dark", egui::Theme::Dark)] {
-        let jobs = ScriptedJobs::answering();
+        let jobs = scripted::ScriptedJobs::answering();
         let options = OpenOptions { query: Some(3), ..with_text("the cat sat on the mat because it was tired") };
-        let builder = Harness::builder().with_size([1120.0, 640.0]).with_theme(theme).with_max_steps(40).wgpu();
+        let builder =
+            egui_kittest::Harness::builder().with_size([1120.0, 640.0]).with_theme(theme).with_max_steps(40).wgpu();
         let mut harness = builder.build_eframe(move |cc| {
-            let desktop = Box::new(ScriptedDesktop::default());
-            Startup::new(|_| Ok(jobs), desktop, options, Instant::now()).unwrap().attach(cc).unwrap()
+            let desktop = Box::new(scripted::ScriptedDesktop::default());
+            attnscope::ui::app::Startup::new(|_| Ok(jobs), desktop, options, std::time::Instant::now())
+                .unwrap()
+                .attach(cc)
+                .unwrap()
         });
         harness.run_steps(6);
         // How long the run took decides how wide the line is, so what is covered must not depend on it.

@@ -6,3 +6,4 @@ pub mod play;
 pub mod scripted;
 pub mod stacks;
 pub mod synthetic;
+pub mod window;

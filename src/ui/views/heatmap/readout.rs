@@ -94,7 +94,7 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPa
             ui.label(name("Key"));
             ui.label(RichText::new(pattern.cols.text(col)).color(cx.theme.key));
             ui.end_row();
-            ui.label(name("Weight"));
+            ui.label(name(if pattern.signed { "Difference" } else { "Weight" }));
             if let Some(blank) = pattern.blank(row, col) {
                 ui.label(blank.text());
                 ui.end_row();

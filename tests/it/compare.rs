@@ -1,0 +1,37 @@
+//! Comparing in the window: panes and differences, by role and label.
+
+use attnscope::{cli::open::OpenOptions, ids::HeadId, session::ViewKind};
+use eframe::egui::{Key, Modifiers, accesskit::Role};
+use egui_kittest::kittest::Queryable as _;
+
+use crate::support::window::{Window, with_text};
+
+#[test]
+fn a_difference_is_chosen_in_the_inspector_and_named_where_it_is_drawn() {
+    let mut window = Window::open(OpenOptions { view: Some(ViewKind::Heatmap), ..with_text("one two three") });
+    window.harness.get_by_label("Subtract").click();
+    window.settle();
+    window.harness.get_by_label("L0H2").click();
+    window.settle();
+    let minus = window.app().session().pane().minus.unwrap();
+    assert_eq!(minus.head, HeadId::single(0, 2));
+    window.harness.get_by_label_contains("L0H0 − L0H2");
+    window.harness.get_by_label("Next head subtracted").click();
+    window.settle();
+    window.harness.get_by_label_contains("L0H0 − L0H3");
+}
+
+#[test]
+fn two_panes_stand_side_by_side_and_the_clicked_one_is_active() {
+    let mut window = Window::open(with_text("one two three"));
+    window.press(Modifiers::COMMAND, Key::Backslash);
+    window.settle();
+    assert_eq!(window.harness.query_all_by_label("Close pane").count(), 2);
+    window.harness.get_by_role_and_label(Role::Tab, "Heatmap").click();
+    window.settle();
+    let views = |window: &Window| -> Vec<_> { window.app().session().panes.iter().map(|pane| pane.view).collect() };
+    assert_eq!(views(&window), [ViewKind::Heads, ViewKind::Heatmap]);
+    window.harness.query_all_by_label("Close pane").next().unwrap().click();
+    window.settle();
+    assert_eq!(views(&window).len(), 1);
+}

@@ -1,0 +1,82 @@
+//! The real window without a screen, driven by role and label.
+
+use std::time::Instant;
+
+use attnscope::{
+    cli::open::OpenOptions,
+    ids::HeadId,
+    ui::{App, app::Startup},
+};
+use eframe::egui::{Key, Modifiers};
+use egui_kittest::{Harness, kittest::Queryable as _};
+
+use super::scripted::{ScriptedDesktop, ScriptedJobs};
+
+/// The window on scripted jobs and a scripted desktop.
+pub struct Window {
+    pub harness: Harness<'static, App>,
+    pub jobs: ScriptedJobs,
+    pub desktop: ScriptedDesktop,
+}
+
+impl Window {
+    pub fn open(options: OpenOptions) -> Self {
+        Self::with_size(options, [1280.0, 800.0])
+    }
+
+    pub fn with_size(options: OpenOptions, size: [f32; 2]) -> Self {
+        let (jobs, desktop) = (ScriptedJobs::answering(), ScriptedDesktop::default());
+        let (for_app, desktop_of_app) = (jobs.clone(), desktop.clone());
+        let harness = Harness::builder().with_size(size).with_max_steps(40).build_eframe(move |cc| {
+            let startup = Startup::new(|_| Ok(for_app), Box::new(desktop_of_app), options, Instant::now()).unwrap();
+            startup.attach(cc).unwrap()
+        });
+        let mut window = Self { harness, jobs, desktop };
+        window.settle();
+        window
+    }
+
+    /// Frames until nothing moves. The clock advances a quarter of a second each, and messages go
+    /// away after some seconds, so a fixed number it is.
+    pub fn settle(&mut self) {
+        self.harness.run_steps(6);
+        self.harness.check_accessibility();
+    }
+
+    pub fn click(&mut self, label: &str) {
+        self.harness.get_by_label(label).click();
+        self.settle();
+    }
+
+    pub fn press(&mut self, modifiers: Modifiers, key: Key) {
+        self.harness.key_press_modifiers(modifiers, key);
+        self.settle();
+    }
+
+    pub fn shows(&self, text: &str) -> bool {
+        self.harness.query_all_by_label_contains(text).next().is_some()
+    }
+
+    pub fn app(&self) -> &App {
+        self.harness.state()
+    }
+
+    pub fn head(&self) -> HeadId {
+        self.app().session().pane().selection.head
+    }
+
+    /// Waits for a thread that answers the window; at most a few seconds.
+    pub fn until(&mut self, what: &str, mut done: impl FnMut(&Self) -> bool) {
+        let started = Instant::now();
+        while !done(self) {
+            assert!(started.elapsed().as_secs() < 10, "waiting for {what}");
+            std::thread::yield_now();
+            self.harness.step();
+        }
+    }
+}
+
+/// Opens with this text.
+pub fn with_text(text: &str) -> OpenOptions {
+    OpenOptions { text: Some(text.to_owned()), ..OpenOptions::default() }
+}
