@@ -48,7 +48,7 @@ pub struct HeatmapLayout {
 
 impl HeatmapLayout {
     /// Cells as large as fit, in the middle of the area: square ones where there are as many queries as keys.
-    /// Labels take no more than [`MAX_LABELS`] of the area.
+    /// Labels take no more than a fixed part of the area.
     pub fn compute(input: HeatmapLayoutInput) -> Self {
         Self::with_labels(input, MAX_LABELS)
     }
