@@ -24,3 +24,16 @@ pub fn wait_text(secs: f64) -> String {
         _ => format!("{} h {:02} min", secs / 3_600, secs % 3_600 / 60),
     }
 }
+
+/// `262144` as `262,144`.
+pub fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (idx, digit) in digits.chars().enumerate() {
+        if idx > 0 && (digits.len() - idx).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

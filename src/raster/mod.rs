@@ -8,6 +8,7 @@ mod diverging;
 pub mod heatmap;
 pub mod lines;
 pub mod overlay;
+pub mod reduce;
 
 pub use colormap::{ColorMap, ColorRange};
 pub use diverging::diverging;

@@ -35,7 +35,7 @@ impl Session {
                 self.on_export_event(job, kind);
                 Vec::new()
             }
-            Some(Waiting::Figure) => self.on_figure_event(kind),
+            Some(Waiting::Figure) => self.on_figure_event(job, kind),
             Some(Waiting::Load(document)) => self.on_load_event(document, job, kind),
             Some(Waiting::Run(document)) => {
                 self.on_run_event(document, kind);

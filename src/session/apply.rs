@@ -85,9 +85,9 @@ impl Session {
             Command::Back => return self.travel(Way::Back),
             Command::Forward => return self.travel(Way::Forward),
             Command::Flip => return self.travel(Way::Flip),
-            Command::SplitPane(split) => drop(self.panes.split(split)),
+            Command::SplitPane(split) => drop(self.split(split)),
             Command::CompareInput => {
-                if self.panes.split(super::Split::Right).is_some() {
+                if self.split(super::Split::Right).is_some() {
                     self.detach();
                 }
             }

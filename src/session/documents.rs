@@ -1,14 +1,24 @@
 //! Opening, sharing and closing documents, and what the worker may forget with them.
 
-use super::{Document, Effect, Pane, Session};
+use super::{Document, Effect, Pane, Panes, Session, Split};
 use crate::{
-    ids::{DocumentId, ModelId},
+    ids::{DocumentId, ModelId, PaneId},
     worker::{Lane, Request},
 };
 
 impl Session {
     /// The most documents at a time.
     pub const MAX_DOCUMENTS: usize = 8;
+
+    /// Opens a twin of the active pane, or says why not.
+    pub(super) fn split(&mut self, split: Split) -> Option<PaneId> {
+        let pane = self.panes.split(split);
+        if pane.is_none() {
+            let details = "Close one that you no longer need".to_owned();
+            self.inform(format!("{} panes are open, the most there can be", Panes::MAX), details);
+        }
+        pane
+    }
 
     /// Gives the active pane a copy of its document, which can get another input or another model.
     pub(super) fn detach(&mut self) {

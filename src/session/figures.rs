@@ -177,7 +177,8 @@ impl Session {
 
     /// Asks for the preview of what would be saved now.
     pub(super) fn preview_if_needed(&mut self) -> Vec<Effect> {
-        if !self.figures.is_open {
+        // In one lane the two would end each other.
+        if !self.figures.is_open || self.figures.copying.is_some() {
             return Vec::new();
         }
         let Some(figure) = self.figure() else { return Vec::new() };
@@ -228,7 +229,7 @@ impl Session {
         self.figures.copying == Some(job) || self.figures.preview.job() == Some(job)
     }
 
-    pub(super) fn on_figure_event(&mut self, kind: EventKind) -> Vec<Effect> {
+    pub(super) fn on_figure_event(&mut self, job: JobId, kind: EventKind) -> Vec<Effect> {
         match kind {
             EventKind::Drawn(Drawn::Preview(preview)) => self.figures.preview = Loadable::Ready(preview),
             EventKind::Drawn(Drawn::Pixels(pixels)) => {
@@ -241,11 +242,17 @@ impl Session {
                 self.inform("SVG copied".to_owned(), String::new());
                 return vec![Effect::CopyText(svg)];
             }
-            EventKind::Failed(failure) if self.figures.copying.take().is_some() => {
+            EventKind::Failed(failure) if self.figures.copying == Some(job) => {
+                self.figures.copying = None;
                 self.notify(NoticeKind::Error, failure);
             }
+            EventKind::Cancelled if self.figures.copying == Some(job) => self.figures.copying = None,
             EventKind::Failed(failure) => self.figures.preview.fail(failure),
-            EventKind::Cancelled => self.figures.preview.cancel(),
+            // A copy may have taken its place: it is asked for again.
+            EventKind::Cancelled => {
+                self.figures.preview.cancel();
+                self.figures.asked = None;
+            }
             _ => {}
         }
         Vec::new()

@@ -231,9 +231,3 @@ fn origin(capture: &Capture) -> String {
         format!("Model: {}; input: {}", model.name, input.join(", "))
     }
 }
-
-/// The first letter large.
-pub fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}

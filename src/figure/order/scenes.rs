@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Order, OrderError,
-    choice::{Choice, OnePattern, capitalised, names_of, no_picture},
+    choice::{Choice, OnePattern, names_of, no_picture},
 };
 use crate::{
     analysis::{
@@ -16,6 +16,7 @@ use crate::{
         data::{self, Table},
         list::Sampling,
         views::{
+            capitalised,
             heads::{HeadLines, HeadsScene},
             heads_text,
             heatmap::HeatmapScene,

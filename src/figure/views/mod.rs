@@ -70,18 +70,7 @@ const fn stack_prefix(stack: StackKind) -> &'static str {
     }
 }
 
-/// `262144` as `262,144`.
-pub(super) fn grouped(n: usize) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (idx, digit) in digits.chars().enumerate() {
-        if idx > 0 && (digits.len() - idx).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
+pub(super) use crate::text::grouped;
 
 /// Sentences with a full stop between them; empty ones are left out.
 pub(super) fn joined<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
@@ -99,7 +88,7 @@ pub(super) fn joined<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// The first letter large.
-pub(super) fn capitalised(text: &str) -> String {
+pub fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

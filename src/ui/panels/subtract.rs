@@ -1,6 +1,6 @@
 //! What is subtracted from the selected head: a head of the same or of another document.
 
-use eframe::egui::{ComboBox, RichText, Ui};
+use eframe::egui::{ComboBox, Label, RichText, Ui};
 
 use crate::{
     ids::HeadId,
@@ -8,7 +8,6 @@ use crate::{
     ui::{
         PanelCtx,
         theme::GRID,
-        views::grouped,
         widgets::{section_ui, stepper_ui},
     },
 };
@@ -54,10 +53,9 @@ pub fn subtract_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     if let Some(head) = stepper_ui(ui, cx.theme, "Head subtracted", minus.head.head, n_heads) {
         send(HeadId { head, ..minus.head });
     }
-    let n = capture.map_or(0, |capture| capture.query_tokens(minus.head.stack).len());
     if minus.document != cx.document.id {
-        let text = format!("Tokens are matched; of the other input {} are there", grouped(n));
-        ui.label(RichText::new(text).small().color(cx.theme.text_weak));
+        let text = "Tokens of the two inputs are matched by their text, patches by their place";
+        ui.add(Label::new(RichText::new(text).small().color(cx.theme.text_weak)).wrap());
     }
     ui.add_space(GRID);
 }

@@ -103,18 +103,7 @@ pub fn edit_options(cx: &ViewCtx<'_>, edit: impl FnOnce(&mut ViewOptions)) {
     }
 }
 
-/// `262144` as `262,144`.
-pub fn grouped(n: usize) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (idx, digit) in digits.chars().enumerate() {
-        if idx > 0 && (digits.len() - idx).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
+pub use crate::text::grouped;
 
 /// An attention weight with enough digits to compare, in a constant width where possible.
 pub fn weight_text(weight: f32) -> String {

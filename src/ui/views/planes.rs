@@ -1,6 +1,8 @@
 //! What the Scatter and Matrix views share: which projection is shown and what to say without one.
 
-use eframe::egui::{ProgressBar, Rect, Ui, pos2};
+use eframe::egui::{ProgressBar, Ui};
+
+pub use crate::figure::views::scatter::bounds;
 
 use super::empty;
 use crate::{
@@ -24,17 +26,6 @@ pub fn key(projection: &Projection) -> PlanesKey {
 /// One head of a projection.
 pub fn head(projection: &Projection, head: HeadId) -> Option<&HeadProjection> {
     projection.heads.iter().find(|plane| plane.head == head)
-}
-
-/// The smallest rectangle around all points of a head; never empty.
-pub fn bounds(plane: &HeadProjection) -> Rect {
-    let points = plane.queries.iter().chain(&plane.keys).filter(|[x, y]| x.is_finite() && y.is_finite());
-    let bounds = Rect::from_points(&points.map(|&[x, y]| pos2(x, y)).collect::<Vec<_>>());
-    if bounds.is_finite() && bounds.size().max_elem() > 0.0 {
-        bounds
-    } else {
-        Rect::from_center_size(if bounds.is_finite() { bounds.center() } else { pos2(0.0, 0.0) }, [1.0, 1.0].into())
-    }
 }
 
 /// How far the projection on its way is.

@@ -13,7 +13,7 @@ use crate::{
         ColorMap, ColorRange,
         heatmap::{Atlas, Tile},
     },
-    session::{ColorMapChoice, Command},
+    session::Command,
     ui::{
         ViewCtx,
         theme::{GRID, Theme, text_size},
@@ -32,15 +32,7 @@ const BRACKET_PT: f32 = 1.0;
 /// Height of the number under a thumbnail.
 const THUMB_LABEL_PT: f32 = 14.0;
 
-/// The raster's name of a colour map.
-pub const fn color_map(choice: ColorMapChoice) -> ColorMap {
-    match choice {
-        ColorMapChoice::Viridis => ColorMap::Viridis,
-        ColorMapChoice::Magma => ColorMap::Magma,
-        ColorMapChoice::Cividis => ColorMap::Cividis,
-        ColorMapChoice::Greys => ColorMap::Greys,
-    }
-}
+pub use crate::session::color_map;
 
 /// Uploads `image`.
 pub fn load(ctx: &Context, name: &str, image: &RgbaBuffer, options: TextureOptions) -> TextureHandle {

@@ -19,7 +19,7 @@ use crate::{
         page::{Captions, Scene},
         pen::{Pen, tick_text},
     },
-    raster::{ColorMap, ColorRange, diverging, overlay},
+    raster::{ColorMap, ColorRange, diverging, overlay, reduce},
 };
 
 pub mod layout;
@@ -211,7 +211,7 @@ impl Scene for ImageScene {
         let weights = self.weights();
         let range = self.range(&weights);
         match &self.image.source {
-            Some(source) => pen.picture(layout.picture, &at_most(source, MAX_PICTURE_PX), Sampling::Smooth),
+            Some(source) => pen.picture(layout.picture, &reduce::at_most(source, MAX_PICTURE_PX), Sampling::Smooth),
             None => pen.rect(layout.picture, pen.palette.masked),
         }
         pen.picture(layout.crop, &self.overlay(&weights, range), self.look.sampling);
@@ -261,26 +261,4 @@ impl Scene for ImageScene {
         let subject = format!("Attention of {}: {picked}", self.subject);
         Captions { short, full: joined([subject.as_str(), &prefix, &outline, &hidden, &self.origin]) }
     }
-}
-
-/// The picture, every block of pixels as its mean where it has more than `max` along a side.
-fn at_most(source: &RgbaBuffer, max: usize) -> RgbaBuffer {
-    let factor = source.width.max(source.height).div_ceil(max.max(1)).max(1);
-    if factor == 1 {
-        return source.clone();
-    }
-    let (width, height) = (source.width / factor, source.height / factor);
-    let mut pixels = Vec::with_capacity(4 * width * height);
-    for y in 0..height {
-        for x in 0..width {
-            for channel in 0..4 {
-                let block = (0..factor * factor).map(|at| {
-                    let (px, py) = (x * factor + at % factor, y * factor + at / factor);
-                    usize::from(source.pixels[4 * (py * source.width + px) + channel])
-                });
-                pixels.push((block.sum::<usize>() / (factor * factor)) as u8);
-            }
-        }
-    }
-    RgbaBuffer { width, height, pixels }
 }

@@ -7,9 +7,9 @@ use eframe::egui::{Context, TextureHandle, TextureOptions};
 use super::weights::Subject;
 use crate::{
     analysis::reading::{ReadPattern, Reading},
-    capture::{ImageInfo, Matrix, RgbaBuffer},
+    capture::{ImageInfo, Matrix},
     ids::CaptureId,
-    raster::{ColorMap, ColorRange, heatmap::atlas, overlay},
+    raster::{ColorMap, ColorRange, heatmap::atlas, overlay, reduce},
     session::{ColorMapChoice, PatchRole, Smoothing},
     spec::Mask,
     ui::views::{
@@ -55,29 +55,7 @@ pub struct Overlay {
 /// The picture as a texture, averaged down where it is larger than a texture may be.
 pub fn photo(ctx: &Context, image: &ImageInfo, max_side: usize) -> Option<TextureHandle> {
     let source = image.source.as_ref()?;
-    let factor = source.width.max(source.height).div_ceil(max_side.max(1)).max(1);
-    if factor == 1 {
-        return Some(texture::load(ctx, "picture", source, TextureOptions::LINEAR));
-    }
-    Some(texture::load(ctx, "picture", &reduced(source, factor), TextureOptions::LINEAR))
-}
-
-/// Every `factor` × `factor` block as its mean.
-fn reduced(source: &RgbaBuffer, factor: usize) -> RgbaBuffer {
-    let (width, height) = (source.width / factor, source.height / factor);
-    let mut pixels = Vec::with_capacity(4 * width * height);
-    for y in 0..height {
-        for x in 0..width {
-            for channel in 0..4 {
-                let block = (0..factor * factor).map(|at| {
-                    let (px, py) = (x * factor + at % factor, y * factor + at / factor);
-                    usize::from(source.pixels[4 * (py * source.width + px) + channel])
-                });
-                pixels.push((block.sum::<usize>() / (factor * factor)) as u8);
-            }
-        }
-    }
-    RgbaBuffer { width, height, pixels }
+    Some(texture::load(ctx, "picture", &reduce::at_most(source, max_side), TextureOptions::LINEAR))
 }
 
 fn patch_weights(weights: &[f32], image: &ImageInfo) -> Vec<f32> {
