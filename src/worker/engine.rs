@@ -4,12 +4,10 @@ use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
     AnalysisEngine, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel, ModelSource,
-    Progress, Request, Stage, Stop, capture_file, thread::Engine,
+    Progress, Request, Stage, Stop, capture_file, projector, thread::Engine,
 };
 use crate::{
-    analysis::projection::{self, ProjectionOptions},
-    capture::Capture,
-    ids::{ModelId, StackKind},
+    ids::ModelId,
     model::{self, LoadError, Model, ModelFiles, RunPlan, locate},
 };
 
@@ -122,25 +120,6 @@ impl ModelEngine {
         let capture = model.forward(&encoded, &plan, &|progress| control.report(progress))?;
         Ok(EventKind::Captured(Arc::new(capture)))
     }
-
-    fn project(
-        &self,
-        capture: &Capture,
-        stack: StackKind,
-        options: ProjectionOptions,
-        control: &JobControl,
-    ) -> Result<EventKind, Stop> {
-        let mut go_on = |done, total| control.report(Progress { stage: Stage::Project, done, total }).is_ok();
-        let projection = self.engine.install(|| projection::project(capture, stack, options, &mut go_on));
-        control.check()?;
-        match projection {
-            Some(projection) => Ok(EventKind::Projected(Arc::new(projection))),
-            None => Err(Stop::Failed(Failure {
-                summary: "This capture holds no queries and keys to project".to_owned(),
-                details: String::new(),
-            })),
-        }
-    }
 }
 
 impl Engine for ModelEngine {
@@ -152,9 +131,11 @@ impl Engine for ModelEngine {
                 Ok(EventKind::Forgotten(id))
             }
             Request::Run { model, input, generation, .. } => self.run(model, &input, generation, control),
-            Request::Project { capture, stack, options, .. } => self.project(&capture, stack, options, control),
             Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),
             // Whoever has only this thread gets the same answers.
+            Request::Project { capture, stack, options, .. } => {
+                self.engine.install(|| projector::project(&capture, stack, options, control))
+            }
             Request::Read(_) => AnalysisEngine::default().answer(request, control),
             Request::PlanDownload(_) | Request::Download(_) => HubEngine::default().answer(request, control),
             Request::Export(_) | Request::Draw { .. } => FileEngine.answer(request, control),

@@ -38,6 +38,7 @@ fn draw(figure: &FigureRequest, purpose: DrawFor) -> Result<Drawn, OrderError> {
         DrawFor::Preview(max_px) => Drawn::Preview(Arc::new(figure.preview(max_px)?)),
         DrawFor::CopyPng => Drawn::Pixels(Arc::new(figure.pixels()?)),
         DrawFor::CopySvg => Drawn::Svg(figure.svg()?),
+        DrawFor::CopyNumbers => Drawn::Numbers(figure.numbers()?),
     })
 }
 

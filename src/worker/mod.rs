@@ -1,6 +1,6 @@
-//! The background threads and their protocol: one named thread that owns the models, one
-//! for downloads, one that draws and writes files and one that reads captures, closed enums of requests and events, cooperative cancellation, and a boundary that turns a
-//! panic into a message.
+//! The background threads and their protocol: one named thread that owns the models, one that projects, one
+//! for downloads, one that draws and writes files and one that reads captures; closed enums of requests and
+//! events, cooperative cancellation, and a boundary that turns a panic into a message.
 //!
 //! No egui here, and candle only through [`crate::model`].
 
@@ -9,6 +9,7 @@ mod capture_file;
 mod engine;
 mod files;
 mod hub;
+mod projector;
 mod protocol;
 mod queue;
 mod thread;
@@ -18,6 +19,7 @@ pub use analyst::{AnalysisEngine, Analyst};
 pub use engine::ModelEngine;
 pub use files::FileEngine;
 pub use hub::HubEngine;
+pub use projector::ProjectionEngine;
 pub use protocol::{
     CaptureFile, Choice, DrawFor, Drawn, Event, EventKind, Failure, Generation, ImageSource, Input, KnownModel, Lane,
     LoadedModel, ModelSource, Plan, PlannedFile, Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,

@@ -195,6 +195,8 @@ pub enum DrawFor {
     CopyPng,
     /// The clipboard, as SVG.
     CopySvg,
+    /// The clipboard, the numbers behind it.
+    CopyNumbers,
 }
 
 /// A figure that was drawn.
@@ -206,6 +208,8 @@ pub enum Drawn {
     Pixels(Arc<RgbaBuffer>),
     /// As SVG.
     Svg(String),
+    /// The numbers behind it, tab-separated.
+    Numbers(String),
 }
 
 /// A capture file that was read.

@@ -2,13 +2,15 @@
 
 use std::{io, sync::Arc};
 
-use super::{Event, FileEngine, HubEngine, Lane, Request, Wake, Worker, thread::Engine};
+use super::{Event, FileEngine, HubEngine, Lane, ProjectionEngine, Request, Wake, Worker, thread::Engine};
 use crate::ids::JobId;
 
-/// The model's thread, the one for downloads and the one for files; a request goes to the thread that its lane belongs to.
+/// The model's thread and those for projections, downloads and files; a request goes to the thread that its lane
+/// belongs to.
 #[derive(Debug)]
 pub struct Workers {
     model: Worker,
+    projection: Worker,
     hub: Worker,
     files: Worker,
 }
@@ -19,9 +21,10 @@ impl Workers {
     /// # Errors
     /// When the system refuses to start a thread.
     pub fn spawn(engine: impl Engine + Send + 'static, wake: Wake) -> io::Result<Self> {
+        let projection = Worker::spawn(ProjectionEngine::new()?, Arc::clone(&wake))?;
         let hub = Worker::spawn(HubEngine::default(), Arc::clone(&wake))?;
         let files = Worker::spawn(FileEngine, Arc::clone(&wake))?;
-        Ok(Self { model: Worker::spawn(engine, wake)?, hub, files })
+        Ok(Self { model: Worker::spawn(engine, wake)?, projection, hub, files })
     }
 
     /// Asks for something; never blocks.
@@ -36,14 +39,12 @@ impl Workers {
 
     /// Everything that was said since the last call; never blocks.
     pub fn drain(&mut self) -> Vec<Event> {
-        let mut events = self.model.drain();
-        events.append(&mut self.hub.drain());
-        events.append(&mut self.files.drain());
-        events
+        [&mut self.model, &mut self.projection, &mut self.hub, &mut self.files].map(Worker::drain).concat()
     }
 
     const fn thread_of(&mut self, lane: Lane) -> &mut Worker {
         match lane {
+            Lane::Project(_) => &mut self.projection,
             Lane::Download => &mut self.hub,
             Lane::Export | Lane::Draw => &mut self.files,
             _ => &mut self.model,

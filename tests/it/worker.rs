@@ -7,6 +7,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
+    time::Instant,
 };
 
 use attnscope::{
@@ -20,11 +21,11 @@ use attnscope::{
     model, session as state,
     worker::{
         Engine, Event, EventKind, Failure, Input, JobControl, Lane, ModelEngine, ModelSource, Progress, Request, Stage,
-        Stop, TextInput, Wake, Worker,
+        Stop, TextInput, Wake, Worker, Workers,
     },
 };
 
-use crate::support::scripted;
+use crate::support::{scripted, synthetic};
 
 /// What the engine does next.
 enum Step {
@@ -525,4 +526,40 @@ fn the_window_shows_the_model_that_the_worker_holds_even_after_a_late_cancel() {
     let shown = session.document().model.latest().map(|model| model.spec.name.clone());
     assert_eq!(shown.as_deref(), Some("demo:other"));
     assert_eq!(shown, *held.lock().unwrap());
+}
+
+/// A model that runs for as long as the test wants.
+struct Endless;
+
+impl Engine for Endless {
+    fn answer(&mut self, _: Request, control: &JobControl) -> Result<EventKind, Stop> {
+        loop {
+            control.check()?;
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_projection_does_not_wait_for_a_run() {
+    let mut workers = Workers::spawn(Endless, Arc::new(|| ())).unwrap();
+    workers.submit(JobId(1), run(1));
+    let request = Request::Project {
+        pane: PaneId(1),
+        capture: Arc::new(synthetic::text_capture(5, 2, 2)),
+        stack: StackKind::SelfAttention,
+        options: ProjectionOptions::default(),
+    };
+    workers.submit(JobId(2), request);
+    let started = Instant::now();
+    let projected = loop {
+        let found = workers.drain().into_iter().find(|event| !matches!(event.kind, EventKind::Progress(_)));
+        if let Some(event) = found {
+            break event;
+        }
+        assert!(started.elapsed().as_secs() < 20, "the projection waits for the run");
+        std::thread::yield_now();
+    };
+    assert_eq!(projected.job, JobId(2));
+    assert!(matches!(projected.kind, EventKind::Projected(_)));
 }
