@@ -3,67 +3,24 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
 
-use std::{cell::RefCell, fs, path::Path, sync::Arc};
+#[path = "support/bert_base.rs"]
+mod bert_base;
+
+use std::{cell::RefCell, sync::Arc};
 
 use attnscope::{
     ids::{DocumentId, JobId, ModelId},
     worker::{EventKind, Input, Lane, ModelEngine, ModelSource, Request, Stage, Worker},
 };
+use bert_base::{N_LAYERS, N_TOKENS, write_checkpoint};
 use divan::Bencher;
-use safetensors::{Dtype, tensor::TensorView};
 
 /// The only document and the only model of this benchmark.
 const DOCUMENT: DocumentId = DocumentId(1);
 const MODEL: ModelId = ModelId(1);
 
-const D_MODEL: usize = 768;
-const D_MLP: usize = 3072;
-const N_LAYERS: usize = 12;
-const N_VOCAB: usize = 1000;
-const N_TOKENS: usize = 512;
-
 fn main() {
     divan::main();
-}
-
-/// A checkpoint of the right shapes; what is in it does not change how long it takes.
-fn write_checkpoint(folder: &Path) {
-    let config = serde_json::json!({
-        "model_type": "bert", "hidden_size": D_MODEL, "num_hidden_layers": N_LAYERS, "num_attention_heads": 12,
-        "intermediate_size": D_MLP, "vocab_size": N_VOCAB, "max_position_embeddings": N_TOKENS,
-    });
-    fs::write(folder.join("config.json"), config.to_string()).unwrap();
-    let mut shapes = vec![
-        ("embeddings.word_embeddings.weight".to_owned(), vec![N_VOCAB, D_MODEL]),
-        ("embeddings.position_embeddings.weight".to_owned(), vec![N_TOKENS, D_MODEL]),
-        ("embeddings.token_type_embeddings.weight".to_owned(), vec![2, D_MODEL]),
-        ("embeddings.LayerNorm.weight".to_owned(), vec![D_MODEL]),
-        ("embeddings.LayerNorm.bias".to_owned(), vec![D_MODEL]),
-    ];
-    for layer in 0..N_LAYERS {
-        let maps = [
-            ("attention.self.query", D_MODEL, D_MODEL),
-            ("attention.self.key", D_MODEL, D_MODEL),
-            ("attention.self.value", D_MODEL, D_MODEL),
-            ("attention.output.dense", D_MODEL, D_MODEL),
-            ("intermediate.dense", D_MLP, D_MODEL),
-            ("output.dense", D_MODEL, D_MLP),
-        ];
-        for (name, d_out, d_in) in maps {
-            shapes.push((format!("encoder.layer.{layer}.{name}.weight"), vec![d_out, d_in]));
-            shapes.push((format!("encoder.layer.{layer}.{name}.bias"), vec![d_out]));
-        }
-        for name in ["attention.output.LayerNorm", "output.LayerNorm"] {
-            shapes.push((format!("encoder.layer.{layer}.{name}.weight"), vec![D_MODEL]));
-            shapes.push((format!("encoder.layer.{layer}.{name}.bias"), vec![D_MODEL]));
-        }
-    }
-    let bytes: Vec<u8> = (0..D_MLP * D_MODEL).flat_map(|i| ((i % 97) as f32 * 1e-4).to_le_bytes()).collect();
-    let tensors = shapes.iter().map(|(name, shape)| {
-        let n_bytes = 4 * shape.iter().product::<usize>();
-        (name, TensorView::new(Dtype::F32, shape.clone(), &bytes[..n_bytes]).unwrap())
-    });
-    safetensors::serialize_to_file(tensors, None, &folder.join("model.safetensors")).unwrap();
 }
 
 /// The worker of the window, and the number of its last job.

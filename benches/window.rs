@@ -1,0 +1,187 @@
+//! Frames of the whole window with four panes of 512 tokens × 12 heads, layout to triangles, without a
+//! screen: with nothing else going on (budget: 12 ms at the median), and while a model of bert-base's size
+//! runs, a projection is computed and figures are saved (budget: no frame above 50 ms).
+//!
+//! Not a microbenchmark: what matters is the slowest frame of a session with everything switched on, so
+//! every frame counts and all of them are told.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
+#![expect(clippy::print_stdout, reason = "this is what it is for")]
+
+#[path = "support/bert_base.rs"]
+mod bert_base;
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use attnscope::{
+    analysis::projection::ScaleChoice,
+    cli::open::OpenOptions,
+    session::{Command, FigureCommand, FigureOptions, FileKind, FilePurpose, HeadStep, Loadable, Split, ViewKind},
+    ui::{
+        App,
+        app::Startup,
+        shell::{Choice, Desktop, ScreenshotFn},
+    },
+    worker::{ModelEngine, Workers},
+};
+use bert_base::{N_TOKENS, write_checkpoint};
+use eframe::egui::{Context, Event, pos2};
+use egui_kittest::Harness;
+
+/// Frames that are measured with nothing else going on.
+const QUIET_FRAMES: usize = 300;
+/// A frame on a screen of 60 Hz.
+const FRAME: Duration = Duration::from_millis(16);
+
+fn main() {
+    // `cargo test --benches` only looks whether it starts.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    write_checkpoint(folder.path());
+    let mut window = Window::open(folder.path());
+    window.wait(|app| matches!(app.session().document().capture, Loadable::Ready(_)));
+    window.four_panes();
+    window.wait(|app| !app.session().panes.iter().any(|pane| pane.projection.is_pending()));
+    report("four panes, pointer moving", &window.frames(QUIET_FRAMES, |_, _| ()));
+    report("while a run, a projection and an export go on", &window.under_load());
+}
+
+fn report(what: &str, frames: &[Duration]) {
+    let mut sorted = frames.to_vec();
+    sorted.sort_unstable();
+    let ms = |at: usize| sorted[at.min(sorted.len() - 1)].as_secs_f64() * 1e3;
+    let n = sorted.len();
+    println!(
+        "{what}: {n} frames, median {:.1} ms, p95 {:.1} ms, slowest {:.1} ms",
+        ms(n / 2),
+        ms(n * 95 / 100),
+        ms(n - 1)
+    );
+}
+
+/// Nobody chooses files; whatever is saved goes here.
+struct Folder(PathBuf);
+
+impl Desktop for Folder {
+    fn pick(&mut self, _: FilePurpose) -> Choice {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn save(&mut self, _: &str, extension: &str) -> Choice {
+        Box::pin(std::future::ready(Some(vec![self.0.join("figure").with_extension(extension)])))
+    }
+
+    fn screenshot(&mut self, _: &Context, _: ScreenshotFn) {}
+}
+
+/// The real window with its real threads, without a screen.
+struct Window {
+    harness: Harness<'static, App>,
+    n_frames: usize,
+}
+
+impl Window {
+    fn open(model: &Path) -> Self {
+        let options = OpenOptions {
+            model: Some(model.to_str().unwrap().to_owned()),
+            text: Some(words(0)),
+            ..OpenOptions::default()
+        };
+        let desktop = Box::new(Folder(model.to_owned()));
+        let harness = Harness::builder().with_size([1600.0, 1000.0]).build_eframe(move |cc| {
+            let jobs = |wake| Workers::spawn(ModelEngine::new()?, wake);
+            Startup::new(jobs, desktop, options, Instant::now()).unwrap().attach(cc).unwrap()
+        });
+        Self { harness, n_frames: 0 }
+    }
+
+    fn ask(&self, command: Command) {
+        self.harness.state().request(command);
+    }
+
+    /// One frame with the pointer somewhere else than before, to triangles; how long it took.
+    fn frame(&mut self) -> Duration {
+        self.n_frames += 1;
+        let at = self.n_frames as f32;
+        self.harness.event(Event::PointerMoved(pos2(300.0 + at * 7.0 % 1000.0, 120.0 + at * 3.0 % 800.0)));
+        let started = Instant::now();
+        self.harness.step();
+        let output = self.harness.output();
+        std::hint::black_box(self.harness.ctx.tessellate(output.shapes.clone(), output.pixels_per_point));
+        started.elapsed()
+    }
+
+    fn wait(&mut self, done: impl Fn(&App) -> bool) {
+        while !done(self.harness.state()) {
+            let spent = self.frame();
+            std::thread::sleep(FRAME.saturating_sub(spent));
+        }
+    }
+
+    fn frames(&mut self, n: usize, between: impl Fn(&Self, usize)) -> Vec<Duration> {
+        let mut frames = Vec::with_capacity(n);
+        for at in 0..n {
+            between(self, at);
+            let spent = self.frame();
+            std::thread::sleep(FRAME.saturating_sub(spent));
+            frames.push(spent);
+        }
+        frames
+    }
+
+    /// Lines and a heatmap above, other lines and the matrix below.
+    fn four_panes(&mut self) {
+        for command in [
+            Command::AllHeads,
+            Command::SplitPane(Split::Right),
+            Command::ShowView(ViewKind::Heatmap),
+            Command::SplitPane(Split::Below),
+            Command::ShowView(ViewKind::Heads),
+            Command::ToggleLink,
+            Command::SelectLayer(5),
+            Command::SplitPane(Split::Right),
+            Command::ShowView(ViewKind::Matrix),
+        ] {
+            self.ask(command);
+            self.frame();
+        }
+        self.frames(60, |_, _| ());
+        assert_eq!(self.harness.state().session().panes.iter().count(), 4);
+    }
+
+    /// Frames from the start of all work to the end of the last, with steps through layers between.
+    fn under_load(&mut self) -> Vec<Duration> {
+        let figures = FigureOptions { kind: FileKind::Pdf, ..FigureOptions::default() };
+        self.ask(Command::Figure(FigureCommand::Set(figures)));
+        let mut frames = Vec::new();
+        for round in 1..=4 {
+            let mut options = self.harness.state().session().pane().options.clone();
+            options.scatter.projection.scale = ScaleChoice::Fixed(1.0 + round as f32);
+            self.ask(Command::SetViewOptions(options));
+            self.ask(Command::Figure(FigureCommand::Save));
+            self.ask(Command::SetText(words(round)));
+            self.ask(Command::Run);
+            frames.extend(self.frames(40, |window, at| {
+                if at % 10 == 5 {
+                    window.ask(Command::Step(HeadStep::NextLayer));
+                }
+            }));
+            while self.harness.state().session().is_busy() {
+                frames.push(self.frame());
+                std::thread::sleep(FRAME.saturating_sub(*frames.last().unwrap()));
+            }
+        }
+        frames
+    }
+}
+
+/// As many words as the model reads, others each time.
+fn words(round: usize) -> String {
+    let words: Vec<_> = (0..N_TOKENS).map(|at| format!("w{}", (at * 7 + round * 31) % 1000)).collect();
+    words.join(" ")
+}
