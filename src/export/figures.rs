@@ -11,7 +11,7 @@ use crate::{
     capture::{Capture, RgbaBuffer},
     figure::{
         Typesetter,
-        data::{self, DataFormat},
+        data::{self, DataFormat, Table},
         order::{self, Drawing, Order, OrderError},
         write::{FigureFormat, PixelOptions, pixels, svg},
     },
@@ -85,6 +85,19 @@ impl FigureRequest {
         Ok(svg(&first(&drawings)?.figure, self.order.paper.svg_text))
     }
 
+    /// The numbers behind the figures, tab-separated.
+    ///
+    /// # Errors
+    /// When nothing can be drawn.
+    pub fn numbers(&self) -> Result<String, OrderError> {
+        Ok(data::tab_separated(&self.table()?))
+    }
+
+    fn table(&self) -> Result<Table, OrderError> {
+        let drawn = order::all(&self.order, self.captures())?;
+        order::table(&drawn, &self.order, self.captures())
+    }
+
     /// Writes figures, or the numbers behind them, as the ending of `path` says. Several figures get a file
     /// each, with layer and head in its name; the folder they are in is answered then.
     ///
@@ -98,8 +111,7 @@ impl FigureRequest {
         let Some(format) = DataFormat::from_extension(&extension.to_lowercase()) else {
             return Err(ExportError::UnknownKind(path.to_owned()));
         };
-        let drawn = order::all(&self.order, self.captures())?;
-        let table = order::table(&drawn, &self.order, self.captures())?;
+        let table = self.table()?;
         atomic_write(path, |out| data::write(&table, format, out))?;
         Ok(path.to_owned())
     }

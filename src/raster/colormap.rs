@@ -98,6 +98,16 @@ impl ColorRange {
         if log { Self::log(0.0, high) } else { Self::linear(0.0, high) }
     }
 
+    /// From 0 to `high`, or for values with a sign as far to both sides of 0; to 1 when `high` is not above 0.
+    pub fn up_to(high: f32, signed: bool, log: bool) -> Self {
+        let high = if high > 0.0 { high } else { 1.0 };
+        match (signed, log) {
+            (true, _) => Self::linear(-high, high),
+            (false, true) => Self::log(0.0, high),
+            (false, false) => Self::linear(0.0, high),
+        }
+    }
+
     /// The value at the low end.
     pub const fn low(&self) -> f32 {
         self.low

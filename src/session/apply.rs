@@ -111,6 +111,10 @@ impl Session {
             Command::Download(command) => return self.on_download_command(command),
             Command::SaveScreenshot => return vec![Effect::Screenshot],
             Command::Figure(command) => return self.on_figure_command(command),
+            Command::Copy { what, text } => {
+                self.inform(format!("Copied {what}"), String::new());
+                return vec![Effect::CopyText(text)];
+            }
             Command::DismissNotice(id) => self.notices.retain(|notice| notice.id != id),
             Command::Notify(failure) => self.notify(super::NoticeKind::Error, failure),
             selecting => self.change_selection(&selecting),

@@ -118,6 +118,13 @@ pub enum Command {
     SaveScreenshot,
     /// Save or copy a figure, or something on the way there.
     Figure(FigureCommand),
+    /// Put a text on the clipboard.
+    Copy {
+        /// What it is, for the message.
+        what: String,
+        /// The text.
+        text: String,
+    },
     /// Forget a message.
     DismissNotice(u64),
     /// Tell the user something that the window found out (an unreadable text file, say).

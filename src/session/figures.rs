@@ -19,6 +19,7 @@ use crate::{
     },
     ids::{CaptureId, JobId},
     raster::ColorMap,
+    text::grouped,
     worker::{DrawFor, Drawn, EventKind, Request},
 };
 
@@ -160,6 +161,8 @@ pub enum FigureCommand {
     CopyPng,
     /// Put it on the clipboard as SVG.
     CopySvg,
+    /// Put the numbers behind it on the clipboard.
+    CopyNumbers,
 }
 
 impl Session {
@@ -171,6 +174,7 @@ impl Session {
             FigureCommand::Save => return self.save_figure(),
             FigureCommand::CopyPng => return self.copy_figure(DrawFor::CopyPng),
             FigureCommand::CopySvg => return self.copy_figure(DrawFor::CopySvg),
+            FigureCommand::CopyNumbers => return self.copy_figure(DrawFor::CopyNumbers),
         }
         Vec::new()
     }
@@ -242,6 +246,12 @@ impl Session {
                 self.inform("SVG copied".to_owned(), String::new());
                 return vec![Effect::CopyText(svg)];
             }
+            EventKind::Drawn(Drawn::Numbers(numbers)) => {
+                self.figures.copying = None;
+                let n_rows = grouped(numbers.lines().count().saturating_sub(1));
+                self.inform(format!("Numbers copied: {n_rows} rows"), String::new());
+                return vec![Effect::CopyText(numbers)];
+            }
             EventKind::Failed(failure) if self.figures.copying == Some(job) => {
                 self.figures.copying = None;
                 self.notify(NoticeKind::Error, failure);
@@ -308,7 +318,7 @@ fn order(pane: &Pane, document: &Document, capture: &Capture, options: FigureOpt
         }),
         log: views.heatmap.scale == ColorScale::Log,
         values: views.heatmap.values,
-        shared_scale: options.range != FigureRange::Shown,
+        shared_scale: options.range != FigureRange::Shown || views.shared_scale,
         smooth: views.image.smoothing == Smoothing::Smooth,
         opacity: views.image.opacity,
         contour: views.image.contour,

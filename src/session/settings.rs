@@ -53,6 +53,8 @@ pub enum Appearance {
 pub struct ViewOptions {
     /// How patterns are read, in every view.
     pub reading: ReadingOptions,
+    /// Whether the colours of heatmaps and pictures mean the same in every pane that wants this.
+    pub shared_scale: bool,
     /// Heads view.
     pub heads: HeadsOptions,
     /// Heatmap view.

@@ -45,6 +45,8 @@ pub struct ViewCtx<'a> {
     pub other: Option<&'a Document>,
     /// Every pattern that was read; a view asks for what it shows and draws what is there.
     pub patterns: &'a PatternStore,
+    /// The weight of the last colour, where this pane shares its scale with others.
+    pub shared_high: Option<f32>,
     /// Colours and sizes.
     pub theme: &'a theme::Theme,
     /// What the user asked for in this frame.
@@ -82,7 +84,7 @@ impl<'a> PanelCtx<'a> {
     ) -> Self {
         let (pane, document) = (session.pane(), session.document());
         let other = other_document(session, pane);
-        Self { session, view: ViewCtx { pane, document, other, patterns, theme, commands } }
+        Self { session, view: ViewCtx { pane, document, other, patterns, shared_high: None, theme, commands } }
     }
 }
 

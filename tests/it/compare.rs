@@ -2,7 +2,7 @@
 
 use attnscope::{cli::open::OpenOptions, ids::HeadId, session::ViewKind};
 use eframe::egui::{Key, Modifiers, accesskit::Role};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use crate::support::window::{Window, with_text};
 
@@ -34,4 +34,36 @@ fn two_panes_stand_side_by_side_and_the_clicked_one_is_active() {
     window.harness.query_all_by_label("Close pane").next().unwrap().click();
     window.settle();
     assert_eq!(views(&window).len(), 1);
+}
+
+#[test]
+fn panes_share_one_scale_of_colours_when_asked_to() {
+    let options = OpenOptions { view: Some(ViewKind::Heatmap), ..with_text("one two three four five") };
+    let mut window = Window::with_size(options, [1280.0, 1200.0]);
+    window.press(Modifiers::COMMAND, Key::Backslash);
+    window.harness.query_all_by_label("Linked").nth(1).unwrap().click();
+    window.settle();
+    // The weakest head beside the strongest would do; these two have different largest weights off the first row.
+    window.harness.get_by_label("Subtract").click();
+    window.settle();
+    window.harness.get_by_label("L0H2").click();
+    window.settle();
+    let bars = |window: &Window| -> Vec<String> {
+        let bars = window.harness.query_all_by_label_contains("Colours from");
+        bars.filter_map(|bar| bar.accesskit_node().label()).collect()
+    };
+    let high = |bar: &String| bar.rsplit(' ').next().unwrap().parse::<f32>().unwrap();
+    let before = bars(&window);
+    assert_eq!((before.len(), high(&before[0])), (2, 1.0), "{before:?}");
+    assert!(high(&before[1]) < 1.0 && before[1].starts_with("Colours from -"), "{before:?}");
+    window.harness.get_by_label("Same scale in every pane").click();
+    window.settle();
+    assert_eq!(bars(&window), before, "one pane alone shares with nobody");
+    let patterns = window.harness.query_all_by_label_contains("Attention pattern");
+    patterns.min_by(|a, b| a.rect().left().total_cmp(&b.rect().left())).unwrap().click();
+    window.settle();
+    window.settle();
+    window.harness.get_by_label("Same scale in every pane").click();
+    window.settle();
+    assert_eq!(bars(&window), ["Colours from 0 to 1", "Colours from -1 to 1"]);
 }

@@ -8,7 +8,10 @@ mod agreement;
 mod capture_file;
 /// The program without a window: files, exit codes, messages.
 mod cli;
+/// Panes side by side, and differences, in the window.
 mod compare;
+/// Numbers on the clipboard.
+mod copy;
 /// The download dialog: its states, and what a person can do with it.
 mod download;
 /// Changes of the forward pass, and gradients of the patterns.
@@ -38,15 +41,17 @@ mod laws;
 mod memory;
 /// Final outputs against candle-transformers.
 mod oracle;
-/// Every recorded site against PyTorch, and the laws between the sites.
+/// Panes: splitting, linking, documents.
 mod panes;
+/// Every recorded site against PyTorch, and the laws between the sites.
 mod parity;
 /// The shared store of patterns: what is asked when, what stays, and the thread that answers.
 mod pattern_store;
-/// The joint query–key space in the plane.
+/// SentencePiece files.
 mod piece_models;
 /// Pictures to pixel values: the reference's numbers, and hostile files.
 mod preprocessing;
+/// The joint query–key space in the plane.
 mod projection;
 /// What captures say about how they were made, and what recomputing makes of it, in files too.
 mod provenance;

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::{
-    capture::Matrix,
+    analysis::attention,
+    capture::{Capture, Matrix},
     ids::{HeadId, StackKind},
 };
 
@@ -116,6 +117,16 @@ impl ReadPattern {
         Some((larger + 1, n))
     }
 
+    /// The score before softmax behind a cell, where it has one: of one head and of two single tokens.
+    pub fn score(&self, capture: &Capture, (row, col): (usize, usize)) -> Option<f32> {
+        let ([head], false) = (self.heads.as_slice(), self.signed) else { return None };
+        let only = |axis: &Axis, idx: usize| {
+            let positions = axis.groups.get(idx)?.positions.clone();
+            (positions.len() == 1).then_some(positions.start)
+        };
+        attention::score(capture, *head, only(&self.rows, row)?, only(&self.cols, col)?)
+    }
+
     /// Sums of the rows that are shown.
     pub fn total_mass(&self) -> RowMass {
         let shown = self.mass.iter().zip(&self.rows.groups).filter(|(_, row)| row.left_out.is_none());
@@ -157,9 +168,9 @@ impl ReadPattern {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// The largest distance of a value from 0: the end of a diverging scale.
-    pub fn bound(&self) -> f32 {
-        self.range.1.max(-self.range.0)
+    /// The end of its scale of colours: the largest weight, or of differences the largest distance from 0.
+    pub fn high(&self) -> f32 {
+        if self.signed { self.range.1.max(-self.range.0) } else { self.range.1 }
     }
 
     /// The sizes of the values: the matrix itself, unless it is a difference.

@@ -45,20 +45,28 @@ impl DataFormat {
 /// What `out` reports.
 pub fn write(table: &Table, format: DataFormat, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        DataFormat::Csv => csv(table, out),
+        DataFormat::Csv => separated(table, ',', out),
         DataFormat::Json => json(table, out),
         DataFormat::Npz => npz(table, out),
         DataFormat::Safetensors => tensors(table, out),
     }
 }
 
-fn csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+/// The table as spreadsheets take it from the clipboard.
+pub fn tab_separated(table: &Table) -> String {
+    let mut text = Vec::new();
+    // Memory takes everything.
+    drop(separated(table, '\t', &mut text));
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn separated(table: &Table, separator: char, out: &mut dyn Write) -> io::Result<()> {
     let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
-    writeln!(out, "{}", names.join(","))?;
+    writeln!(out, "{}", names.join(&separator.to_string()))?;
     for row in 0..table.len() {
         for (nth, column) in table.columns.iter().enumerate() {
             if nth > 0 {
-                out.write_all(b",")?;
+                write!(out, "{separator}")?;
             }
             match &column.values {
                 Values::Index(values) => write!(out, "{}", values[row])?,
@@ -85,9 +93,9 @@ impl std::fmt::Display for Shortest {
     }
 }
 
-/// A field of a CSV file, in quotes where its characters need them.
+/// A field in quotes where its characters need them.
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
+    if text.contains([',', '\t', '"', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
         text.to_owned()

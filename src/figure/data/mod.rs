@@ -5,8 +5,8 @@
 mod files;
 mod rows;
 
-pub use files::{DataFormat, write};
-pub use rows::{heads, heatmap, image, planes};
+pub use files::{DataFormat, tab_separated, write};
+pub use rows::{heads, heatmap, image, links, of_key, of_query, pair, planes};
 
 /// A table: columns of one length.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,7 +2,14 @@
 
 use super::{Column, Table, Values};
 use crate::{
-    analysis::{projection::HeadProjection, reading::ReadPattern},
+    analysis::{
+        projection::HeadProjection,
+        reading::{
+            ReadPattern,
+            pairs::{Link, Links},
+        },
+    },
+    capture::Capture,
     figure::views::{heads::HeadLines, image::ImageScene, image::weights::Role},
     ids::HeadId,
 };
@@ -92,6 +99,63 @@ pub fn heatmap(read: &ReadPattern) -> Table {
         }
     }
     cells.table()
+}
+
+/// The cells of one query, one row per key that shows a weight.
+pub fn of_query(read: &ReadPattern, row: usize) -> Table {
+    let (mut cells, names) = (Cells::default(), heads_of(read));
+    for col in (0..read.cols.len()).filter(|&col| read.blank(row, col).is_none()) {
+        cells.push(read, &names, row, col);
+    }
+    cells.table()
+}
+
+/// The cells of one key, one row per query that shows a weight.
+pub fn of_key(read: &ReadPattern, col: usize) -> Table {
+    let (mut cells, names) = (Cells::default(), heads_of(read));
+    for row in (0..read.rows.len()).filter(|&row| read.blank(row, col).is_none()) {
+        cells.push(read, &names, row, col);
+    }
+    cells.table()
+}
+
+/// One cell: its weight with the score before softmax, where the pattern is of one head, and the weight's rank
+/// among the keys of its query. Without a row where nothing is shown.
+pub fn pair(read: &ReadPattern, capture: &Capture, (row, col): (usize, usize)) -> Table {
+    let mut cells = Cells::default();
+    if read.blank(row, col).is_none() {
+        cells.push(read, &heads_of(read), row, col);
+    }
+    let mut table = cells.table();
+    if table.is_empty() {
+        return table;
+    }
+    if read.heads.len() == 1 && !read.signed {
+        let score = read.score(capture, (row, col)).unwrap_or(f32::NAN);
+        table.columns.push(Column { name: "score", values: Values::Number(vec![score]) });
+    }
+    if let Some((rank, n)) = read.rank(row, col) {
+        table.columns.push(Column { name: "rank", values: Values::Index(vec![rank as u32]) });
+        table.columns.push(Column { name: "of", values: Values::Index(vec![n as u32]) });
+    }
+    table
+}
+
+/// Every head by what it gives to a pair, strongest first.
+pub fn links(links: &Links) -> Table {
+    let of = |number: fn(&Link) -> usize| Values::Index(links.heads.iter().map(|link| number(link) as u32).collect());
+    let column = |name, values| Column { name, values };
+    let columns = vec![
+        column("layer", of(|link| link.head.layer)),
+        column("head", of(|link| link.head.head)),
+        column("query_text", Values::Text(vec![links.query.clone(); links.heads.len()])),
+        column("key_text", Values::Text(vec![links.key.clone(); links.heads.len()])),
+        column("weight", Values::Number(links.heads.iter().map(|link| link.weight).collect())),
+        column("rank", of(|link| link.rank)),
+        column("of", of(|link| link.n_keys)),
+        column("average", Values::Number(links.heads.iter().map(|link| link.average).collect())),
+    ];
+    Table { provenance: String::new(), columns }
 }
 
 /// One row per token of the picture: what is drawn on it.

@@ -58,7 +58,7 @@ pub struct Order {
     pub log: bool,
     /// Whether weights stand in their cells.
     pub values: bool,
-    /// Whether all heatmaps share one scale.
+    /// Whether all heatmaps, or all overlays, share one scale.
     pub shared_scale: bool,
     /// Whether the overlay is interpolated between patches.
     pub smooth: bool,

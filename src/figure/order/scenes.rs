@@ -9,7 +9,7 @@ use super::{
 use crate::{
     analysis::{
         projection::{self, HeadProjection},
-        reading::{Aggregate, Captures, Heads, ReadPattern},
+        reading::{Aggregate, Captures, Heads},
     },
     figure::{
         Scene, ViewKind,
@@ -117,8 +117,7 @@ impl Choice<'_> {
 
     fn heatmaps(&self) -> Result<Vec<Drawn>, OrderError> {
         let patterns = self.patterns()?;
-        let high = |read: &ReadPattern| if read.signed { read.bound() } else { read.range.1 };
-        let shared = patterns.iter().map(|(read, _)| high(read)).fold(0.0, f32::max);
+        let high = self.shared_high(&patterns);
         let figure = |(read, id): OnePattern| {
             let subject = self.subject(&read.heads);
             let scene = HeatmapScene {
@@ -126,7 +125,7 @@ impl Choice<'_> {
                 subject: subject.clone(),
                 map: self.order.color_map.unwrap_or_default(),
                 log: self.order.log,
-                high: self.order.shared_scale.then_some(shared),
+                high,
                 values: self.order.values,
                 pinned: self.pinned(),
                 origin: self.origin.clone(),
@@ -134,6 +133,11 @@ impl Choice<'_> {
             self.drawn(Box::new(scene), Box::new(move || data::heatmap(&read)), capitalised(&subject), id)
         };
         Ok(patterns.into_iter().map(figure).collect())
+    }
+
+    /// The value of the last colour, where all figures share a scale.
+    fn shared_high(&self, patterns: &[OnePattern]) -> Option<f32> {
+        self.order.shared_scale.then(|| patterns.iter().map(|(read, _)| read.high()).fold(0.0, f32::max))
     }
 
     fn images(&self) -> Result<Vec<Drawn>, OrderError> {
@@ -162,10 +166,13 @@ impl Choice<'_> {
             opacity: self.order.opacity,
             contour: self.order.contour,
         };
+        let patterns = self.patterns()?;
+        let high = self.shared_high(&patterns);
         let figure = |(read, id): OnePattern| {
             let subject = self.subject(&read.heads);
             let scene = ImageScene {
                 read,
+                high,
                 image: image.clone(),
                 names: names_of(self.capture.key_tokens(self.stack)),
                 picks_patches,
@@ -178,7 +185,7 @@ impl Choice<'_> {
             let numbers = scene.clone();
             self.drawn(Box::new(scene), Box::new(move || data::image(&numbers)), capitalised(&subject), id)
         };
-        Ok(self.patterns()?.into_iter().map(figure).collect())
+        Ok(patterns.into_iter().map(figure).collect())
     }
 
     fn names(&self) -> [Vec<String>; 2] {

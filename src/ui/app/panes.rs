@@ -16,7 +16,7 @@ use crate::{
         other_document,
         panels::failure_ui,
         theme::{GRID, Theme, text_size},
-        views::{Views, stack_name},
+        views::{Views, pane_menu_ui, shared_high, stack_name},
     },
     worker::Progress,
 };
@@ -43,12 +43,17 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
     // Shines through the gaps.
     ui.painter().rect_filled(area, 0, cx.theme.rule);
     let n_rows = panes.rows().count();
+    let view_of = |pane| {
+        let document = cx.session.document_of(pane);
+        ViewCtx { pane, document, other: other_document(cx.session, pane), ..cx.view }
+    };
+    let shared_high = shared_high(panes.iter().map(view_of));
     for (row, columns) in panes.rows().enumerate() {
         let y = part(area.y_range(), row, n_rows);
         for (column, pane) in columns.iter().enumerate() {
             let rect = Rect::from_x_y_ranges(part(area.x_range(), column, columns.len()), y);
-            let document = cx.session.document_of(pane);
-            let view = ViewCtx { pane, document, other: other_document(cx.session, pane), ..cx.view };
+            let shared_high = shared_high.filter(|_| pane.options.shared_scale);
+            let view = ViewCtx { shared_high, ..view_of(pane) };
             let views = views.entry(pane.id).or_default();
             ui.scope_builder(UiBuilder::new().id_salt(("pane", pane.id.0)).max_rect(rect), |ui| {
                 ui.shrink_clip_rect(rect);
@@ -57,6 +62,7 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
                     header_ui(ui, cx, &view);
                 }
                 pane_ui(ui, &view, views);
+                pane_menu_ui(ui, &view, rect);
             });
             if pane.id == cx.pane.id {
                 active = rect;

@@ -11,13 +11,14 @@ use crate::{
         stats::HeadStats,
     },
     capture::{Capture, RowMass, Token},
+    figure::data::{self, Table, tab_separated},
     ids::HeadId,
     session::{Command, Focus},
     spec::LayerSpec,
     ui::{
         ViewCtx,
         theme::GRID,
-        views::{grouped, query_name, sharing_text, subject, what},
+        views::{copy_menu_ui, grouped, query_name, sharing_text, subject, what},
         widgets::{BAR_ROW_PT, BarRow, field_ui, percent_text, section_ui, stepper_ui},
     },
 };
@@ -50,43 +51,58 @@ pub fn inspector_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Shown) {
 
 fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
     section_ui(ui, cx.theme, "This head, over all queries and keys");
+    let full = stats.rows == RowMass::Full;
+    let percent = |fraction: Option<f32>| fraction.map(|it| (it, percent_text(it)));
+    let entropy = format!("{:.2} nats ({})", stats.entropy, percent_text(stats.entropy_fraction));
+    // What it is called, what it is called in a table, the number and how it is shown, what it means.
     let rows = [
         (
-            "Entropy",
-            Some(if stats.rows == RowMass::Full {
-                format!("{:.2} nats ({})", stats.entropy, percent_text(stats.entropy_fraction))
-            } else {
-                "not told: rows are incomplete".to_owned()
-            }),
+            ("Entropy", "entropy_nats"),
+            Some(if full { (stats.entropy, entropy) } else { (f32::NAN, "not told: rows are incomplete".to_owned()) }),
             "How spread out the attention of a query is: 0 nats when one key gets everything, 100 % when all get the same",
         ),
         (
-            "Distance",
-            stats.distance.map(|it| format!("{it:.1} tokens")),
+            ("Distance", "distance_tokens"),
+            stats.distance.map(|it| (it, format!("{it:.1} tokens"))),
             "Between a query and the keys it attends to, on average",
         ),
         (
-            "Distance",
-            stats.patch_distance.map(|it| format!("{it:.0} px")),
+            ("Distance", "distance_px"),
+            stats.patch_distance.map(|it| (it, format!("{it:.0} px"))),
             "Between a patch and the patches it attends to, in pixels of the picture as the model sees it, on average",
         ),
-        ("On the first key", Some(percent_text(stats.on_first)), "Attention that goes to the first token, on average"),
         (
-            "On the previous key",
-            stats.on_previous.map(percent_text),
+            ("On the first key", "on_first"),
+            percent(Some(stats.on_first)),
+            "Attention that goes to the first token, on average",
+        ),
+        (
+            ("On the previous key", "on_previous"),
+            percent(stats.on_previous),
             "Attention that goes to the token before, on average",
         ),
-        ("On itself", stats.on_self.map(percent_text), "Attention that stays on the query’s own token, on average"),
+        (("On itself", "on_self"), percent(stats.on_self), "Attention that stays on the query’s own token, on average"),
         (
-            "On special keys",
-            Some(percent_text(stats.on_special)),
+            ("On special keys", "on_special"),
+            percent(Some(stats.on_special)),
             "Attention that goes to tokens such as CLS and SEP, on average",
         ),
-        ("Largest weight", Some(format!("{:.3}", stats.max_weight)), "The largest weight of any pair"),
+        (
+            ("Largest weight", "max_weight"),
+            Some((stats.max_weight, format!("{:.3}", stats.max_weight))),
+            "The largest weight of any pair",
+        ),
     ];
-    for (name, value, meaning) in rows {
-        if let Some(value) = value {
-            field_ui(ui, cx.theme, name, value).on_hover_text(meaning);
+    let table = || {
+        let line = |((_, column), value, _): &((&str, &str), Option<(f32, String)>, &str)| {
+            value.as_ref().map(|(number, _)| format!("{column}\t{number}\n"))
+        };
+        rows.iter().filter_map(line).collect()
+    };
+    for ((name, _), value, meaning) in &rows {
+        if let Some((_, text)) = value {
+            let response = field_ui(ui, cx.theme, name, text).on_hover_text(*meaning);
+            copy_menu_ui(&response, cx, "the numbers of this head", table);
         }
     }
 }
@@ -173,6 +189,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
             chosen: col,
             // Without a pinned query the preview would end as soon as the pointer leaves the view.
             preview: selection.pinned.query.is_some_and(|query| pattern.rows.group_of(query) == Some(row)),
+            table: &|| data::of_query(pattern, row),
         }
         .ui(ui, cx, |key| Focus { query: focus.query, key }),
         (None, Some(col)) => Ranking {
@@ -183,6 +200,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
             chosen: None,
             // A previewed query would turn this list into its own top keys, under the pointer.
             preview: false,
+            table: &|| data::of_key(pattern, col),
         }
         .ui(ui, cx, |query| Focus { query, key: focus.key }),
         // As much room as the list takes, so that nothing below it moves when there is one.
@@ -194,6 +212,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
                 color: cx.theme.key,
                 chosen: None,
                 preview: false,
+                table: &Table::default,
             }
             .ui(ui, cx, |_| Focus::NONE);
         }
@@ -241,22 +260,26 @@ fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Re
         Some(format!("{weight:.5}{percent}").replace('-', "−"))
     });
     let name = if pattern.is_some_and(|pattern| pattern.signed) { "Difference" } else { "Weight" };
-    field_ui(ui, cx.theme, name, or_absent(weight));
-    // A score is of one head and two single tokens.
-    let single = cell.is_some_and(|(pattern, row, col)| {
-        let one = |axis: &Axis, idx: usize| axis.groups.get(idx).is_some_and(|group| group.positions.len() == 1);
-        !pattern.signed && pattern.heads.len() == 1 && one(&pattern.rows, row) && one(&pattern.cols, col)
-    });
-    let score = pair
-        .filter(|_| single || pattern.is_none())
-        .and_then(|(query, key)| attention::score(capture, cx.pane.selection.head, query, key));
+    let copy = |response: &egui::Response| {
+        if let Some((pattern, row, col)) = cell {
+            let text = || tab_separated(&data::pair(pattern, capture, (row, col)));
+            copy_menu_ui(response, cx, "the numbers of this pair", text);
+        }
+    };
+    copy(&field_ui(ui, cx.theme, name, or_absent(weight)));
+    let score = match (cell, pattern) {
+        (Some((pattern, row, col)), _) => pattern.score(capture, (row, col)),
+        (None, None) => pair.and_then(|(query, key)| attention::score(capture, cx.pane.selection.head, query, key)),
+        (None, Some(_)) => None,
+    };
     let text = score
         .map(|score| if score.is_finite() { format!("{score:.4}").replace('-', "−") } else { "masked".to_owned() });
-    field_ui(ui, cx.theme, "Score", or_absent(text))
-        .on_hover_text("q · k times the head's scale, with cap, bias and mask, before softmax");
+    let meaning = "q · k times the head's scale, with cap, bias and mask, before softmax";
+    copy(&field_ui(ui, cx.theme, "Score", or_absent(text)).on_hover_text(meaning));
     let rank = cell.and_then(|(pattern, row, col)| pattern.rank(row, col));
-    field_ui(ui, cx.theme, "Rank", or_absent(rank.map(|(rank, n)| format!("{rank} of {n}"))))
-        .on_hover_text("Place of the weight among the keys that the query can see and that are not left out");
+    let meaning = "Place of the weight among the keys that the query can see and that are not left out";
+    let text = rank.map(|(rank, n)| format!("{rank} of {n}"));
+    copy(&field_ui(ui, cx.theme, "Rank", or_absent(text)).on_hover_text(meaning));
 }
 
 /// Every head by what it gives to the pinned pair; a click goes there.
@@ -286,7 +309,9 @@ fn links_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             color: cx.theme.accent,
             selected: link.head == selected,
         };
-        if row.ui(ui, cx.theme).on_hover_text(links.sentence(link)).clicked() {
+        let response = row.ui(ui, cx.theme).on_hover_text(links.sentence(link));
+        copy_menu_ui(&response, cx, "this ranking of all heads", || tab_separated(&data::links(&links)));
+        if response.clicked() {
             cx.send(Command::SelectHead(link.head));
         }
     }
@@ -302,6 +327,8 @@ struct Ranking<'a> {
     chosen: Option<usize>,
     /// Whether hovering a bar previews the pair.
     preview: bool,
+    /// The whole list, in numbers.
+    table: &'a dyn Fn() -> Table,
 }
 
 impl Ranking<'_> {
@@ -319,6 +346,7 @@ impl Ranking<'_> {
                 selected: self.chosen == Some(idx),
             };
             let response = row.ui(ui, cx.theme);
+            copy_menu_ui(&response, cx, "this whole list", || tab_separated(&(self.table)()));
             if self.preview && response.hovered() {
                 cx.send(Command::Hover(meant(position)));
             }

@@ -3,11 +3,12 @@
 use eframe::egui::{RichText, Ui};
 
 use crate::{
-    capture::{Prediction, PredictionRow, Token},
+    capture::{Prediction, PredictionItem, PredictionRow, Token},
     session::{Command, Focus},
     spec::HeadKind,
     ui::{
         ViewCtx,
+        views::copy_menu_ui,
         widgets::{BarRow, percent_text, section_ui},
     },
 };
@@ -31,7 +32,8 @@ pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         similarity_ui(ui, cx, row);
         return;
     }
-    for item in &row.top {
+    let top = row.top.as_slice();
+    for item in top {
         let row = BarRow {
             label: &item.label,
             fraction: item.probability,
@@ -39,8 +41,16 @@ pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             color: cx.theme.accent,
             selected: false,
         };
-        row.ui(ui, cx.theme).on_hover_text(format!("id {} · probability {:.5}", item.id, item.probability));
+        let meaning = format!("id {} · probability {:.5}", item.id, item.probability);
+        let response = row.ui(ui, cx.theme).on_hover_text(meaning);
+        copy_menu_ui(&response, cx, "these probabilities", || table(top));
     }
+}
+
+/// The items as a table for the clipboard.
+fn table(top: &[PredictionItem]) -> String {
+    let line = |item: &PredictionItem| format!("{}\t{}\t{}\n", item.id, item.label, item.probability);
+    std::iter::once("id\ttext\tprobability\n".to_owned()).chain(top.iter().map(line)).collect()
 }
 
 /// What comes next after the whole text; of each token's row the masked one's, or the first word's.

@@ -72,6 +72,12 @@ pub fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, op
     changed
 }
 
+/// Whether the pane takes part in one scale for several.
+pub fn shared_scale_ui(ui: &mut Ui, shared: &mut bool) {
+    ui.checkbox(shared, "Same scale in every pane")
+        .on_hover_text("One colour is one weight in all panes where this is on, so that they can be compared by eye");
+}
+
 /// Choice of a sequential colour map.
 pub fn color_map_ui(ui: &mut Ui, theme: &Theme, map: &mut ColorMapChoice) {
     row_ui(ui, theme, "Colours", |ui| {

@@ -21,6 +21,7 @@ mod hover;
 mod image;
 mod line_painter;
 mod matrix;
+mod menu;
 mod planes;
 mod scatter;
 mod source;
@@ -31,7 +32,8 @@ pub use choosers::stack_name;
 pub use controls::grouped;
 pub use controls::query_name;
 pub use groups::sharing_text;
-pub use source::{shown_pattern, subject, what};
+pub use menu::{copy_menu_ui, pane_menu_ui};
+pub use source::{shared_high, shown_pattern, subject, what};
 
 /// Width of the free border around a view, in points.
 const MARGIN_PT: f32 = 3.0 * GRID;

@@ -6,8 +6,8 @@ use crate::{
     analysis::reading::{Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, store::Subject},
     capture::{Capture, Token},
     ids::{HeadId, StackKind},
-    raster::{ColorMap, ColorRange},
-    session::{ColorMapChoice, HeadSet},
+    raster::ColorMap,
+    session::{ColorMapChoice, HeadSet, ViewKind},
     spec::LayerSpec,
     ui::{ViewCtx, views::texture},
 };
@@ -91,14 +91,11 @@ pub const fn color_map(pattern: &ReadPattern, chosen: ColorMapChoice) -> ColorMa
     if pattern.signed { ColorMap::Diverging } else { texture::color_map(chosen) }
 }
 
-/// The range of its colours: from 0, or with 0 in the middle.
-pub fn color_range(pattern: &ReadPattern, values: &[f32], log: bool) -> ColorRange {
-    if !pattern.signed {
-        return ColorRange::of(values, log);
-    }
-    let bound = values.iter().fold(0.0f32, |bound, value| bound.max(value.abs()));
-    let bound = if bound > 0.0 { bound } else { 1.0 };
-    ColorRange::linear(-bound, bound)
+/// The value of the last colour, where the panes of `all` that want it share a scale.
+pub fn shared_high<'a>(all: impl Iterator<Item = ViewCtx<'a>>) -> Option<f32> {
+    let colored = |cx: &ViewCtx<'_>| matches!(cx.pane.view, ViewKind::Heatmap | ViewKind::Image);
+    let wanting = all.filter(|cx| cx.pane.options.shared_scale && colored(cx));
+    wanting.filter_map(|cx| Some(shown_pattern(&cx)?.ok()?.high())).reduce(f32::max)
 }
 
 /// Whether every key is left out, so that no view can show anything.

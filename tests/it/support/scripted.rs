@@ -282,6 +282,7 @@ impl Jobs for ScriptedJobs {
                     DrawFor::Preview(max_px) => Drawn::Preview(Arc::new(figure.preview(*max_px).unwrap())),
                     DrawFor::CopyPng => Drawn::Pixels(Arc::new(figure.pixels().unwrap())),
                     DrawFor::CopySvg => Drawn::Svg(figure.svg().unwrap()),
+                    DrawFor::CopyNumbers => Drawn::Numbers(figure.numbers().unwrap()),
                 }),
                 Request::Export(ExportRequest::Figures { path, .. } | ExportRequest::Png { path, .. }) => {
                     EventKind::Exported(path.clone())

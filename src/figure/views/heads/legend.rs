@@ -65,7 +65,7 @@ impl HeadsScene {
             pen.fill(Path::rounded(swatch, 2.5), color);
             pen.text(&text, SMALL, weak, at + vec2(SWATCH_PT + 4.0, 0.0), Align::Left);
         }
-        let largest = self.heads.iter().map(|head| head.read.bound()).fold(0.0, f32::max);
+        let largest = self.heads.iter().map(|head| head.read.high()).fold(0.0, f32::max);
         let most = if self.signed() { tick_text(largest) } else { "1".to_owned() };
         let name = if self.signed() { "difference" } else { "weight" };
         let mut x = area.right() - pen.text(&most, SMALL, weak, pos2(area.right(), middle), Align::Right) - 4.0;

@@ -166,7 +166,7 @@ impl HeadsScene {
         let sets = self.heads.iter().enumerate().map(|(idx, head)| (idx, &head.set));
         let (drawn, _) = layout::visible_lines(sets, &rows, MAX_LINES);
         // Differences are drawn by their size against the largest one.
-        let largest = self.heads.iter().map(|head| head.read.bound()).fold(0.0, f32::max);
+        let largest = self.heads.iter().map(|head| head.read.high()).fold(0.0, f32::max);
         let unit = if self.signed() { largest.max(f32::MIN_POSITIVE) } else { 1.0 };
         let meant = drawn.iter().filter(|line| which(line.query as usize, line.key as usize));
         let line = |line: &layout::Line| {

@@ -69,13 +69,7 @@ pub struct HeatmapScene {
 
 impl HeatmapScene {
     fn range(&self) -> ColorRange {
-        let high = self.high.unwrap_or(if self.read.signed { self.read.bound() } else { self.read.range.1 });
-        let high = if high > 0.0 { high } else { 1.0 };
-        match (self.read.signed, self.log) {
-            (true, _) => ColorRange::linear(-high, high),
-            (false, true) => ColorRange::log(0.0, high),
-            (false, false) => ColorRange::linear(0.0, high),
-        }
+        ColorRange::up_to(self.high.unwrap_or_else(|| self.read.high()), self.read.signed, self.log)
     }
 
     fn color(&self, range: ColorRange, value: f32) -> Rgba {

@@ -19,7 +19,7 @@ use crate::{
         page::{Captions, Scene},
         pen::{Pen, tick_text},
     },
-    raster::{ColorMap, ColorRange, diverging, overlay, reduce},
+    raster::{ColorMap, ColorRange, overlay, reduce},
 };
 
 pub mod layout;
@@ -62,6 +62,8 @@ impl Default for OverlayLook {
 pub struct ImageScene {
     /// Where the weights come from.
     pub read: Arc<ReadPattern>,
+    /// The value of the last colour, where several figures share a scale.
+    pub high: Option<f32>,
     /// The picture and its patches.
     pub image: ImageInfo,
     /// Names of the tokens of the picture, in order.
@@ -89,18 +91,16 @@ impl ImageScene {
 
     /// The values of the first and the last colour.
     fn range(&self, weights: &[f32]) -> ColorRange {
-        let patches = of_patches(weights, &self.image);
-        if self.read.signed {
-            let bound = patches.iter().map(|weight| weight.abs()).fold(0.0, f32::max);
-            let bound = if bound > 0.0 { bound } else { 1.0 };
-            ColorRange::linear(-bound, bound)
-        } else {
-            ColorRange::of(&patches, false)
-        }
+        let largest = || of_patches(weights, &self.image).iter().map(|weight| weight.abs()).fold(0.0, f32::max);
+        ColorRange::up_to(self.high.unwrap_or_else(largest), self.read.signed, false)
+    }
+
+    fn map(&self) -> ColorMap {
+        if self.read.signed { ColorMap::Diverging } else { self.look.map }
     }
 
     fn color(&self, fraction: f32) -> [u8; 4] {
-        if self.read.signed { diverging(2.0 * fraction - 1.0) } else { self.look.map.color(fraction) }
+        self.map().color(fraction)
     }
 
     fn overlay(&self, weights: &[f32], range: ColorRange) -> RgbaBuffer {
@@ -108,18 +108,15 @@ impl ImageScene {
         let (rows, cols) = self.image.grid;
         let smooth = self.look.sampling == Sampling::Smooth;
         let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);
-        let size = (side(cols), side(rows));
-        if self.read.signed {
-            // Differences have no painter of their own: grey steps first, then their colours.
-            let grey = overlay::overlay(&patches, self.image.grid, size, ColorMap::Greys, range, smooth, 1.0);
-            let alpha = (self.look.opacity * 255.0 + 0.5) as u8;
-            let colored = grey.pixels.chunks_exact(4).flat_map(|pixel| {
-                let [red, green, blue, _] = self.color(1.0 - f32::from(pixel[0]) / 255.0);
-                [red, green, blue, alpha]
-            });
-            return RgbaBuffer { pixels: colored.collect(), ..grey };
-        }
-        overlay::overlay(&patches, self.image.grid, size, self.look.map, range, smooth, self.look.opacity)
+        overlay::overlay(
+            &patches,
+            self.image.grid,
+            (side(cols), side(rows)),
+            self.map(),
+            range,
+            smooth,
+            self.look.opacity,
+        )
     }
 
     /// Width and height of the picture, or of the bare grid, in any unit.

@@ -26,7 +26,7 @@ use crate::{
 };
 
 mod columns;
-mod lines;
+pub(super) mod lines;
 mod options;
 mod paint;
 mod readout;

@@ -56,6 +56,7 @@ impl HeatmapView {
             reading: source::shown(cx, capture),
             map: options.color_map,
             scale: options.scale,
+            shared_high: cx.shared_high,
             max_side: texture::max_side(ui.ctx()),
         };
         ui.horizontal_wrapped(|ui| {
@@ -108,7 +109,8 @@ impl HeatmapView {
         let capture = &*subject.this;
         let head = cx.pane.selection.head;
         let n_heads = source::n_heads(capture, head);
-        let key = PictureKey { reading: source::of_head(cx, capture, HeadId { head: 0, ..head }), ..of.clone() };
+        let reading = source::of_head(cx, capture, HeadId { head: 0, ..head });
+        let key = PictureKey { reading, shared_high: None, ..of.clone() };
         let known = self.thumbs.knows(&key);
         // The picture comes first; the thumbnails of all heads take a frame of their own.
         let heads = if known || wait {
@@ -137,6 +139,7 @@ impl HeatmapView {
                 controls::choice_ui(ui, "Scale", &mut options.heatmap.scale, &scales);
             });
             ui.checkbox(&mut options.heatmap.values, "Numbers where there is room");
+            controls::shared_scale_ui(ui, &mut options.shared_scale);
         });
         mask::legend_ui(ui, cx);
     }
@@ -221,6 +224,10 @@ impl HeatmapView {
         }
         paint::axis_names(ui.painter(), plot, readout::axis_names(cx), cx.theme);
         texture::color_bar(ui.painter(), layout.bar, map, picture.range, cx.theme);
+        let ends = format!("Colours from {} to {}", picture.range.low(), picture.range.high());
+        let bar = ui.interact(layout.bar, ui.scope_id().with("colours"), Sense::hover());
+        bar.widget_info(|| WidgetInfo::labeled(Role::Image, true, &ends));
+        bar.on_hover_text(ends);
         if let Some(cell) = under {
             readout::tooltip_ui(ui, cx, capture, pattern, cell);
         }

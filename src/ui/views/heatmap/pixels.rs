@@ -31,6 +31,8 @@ pub struct PictureKey {
     pub reading: Reading,
     pub map: ColorMapChoice,
     pub scale: ColorScale,
+    /// The value of the last colour, where panes share it.
+    pub shared_high: Option<f32>,
     pub max_side: usize,
 }
 
@@ -61,7 +63,8 @@ pub fn thumbnails(ctx: &Context, heads: &[Option<Arc<ReadPattern>>], key: &Pictu
 /// The picture of one pattern.
 pub fn picture(ctx: &Context, pattern: &Arc<ReadPattern>, key: &PictureKey) -> Picture {
     let matrix = &pattern.matrix;
-    let range = source::color_range(pattern, matrix.as_slice(), key.scale == ColorScale::Log);
+    let high = key.shared_high.unwrap_or_else(|| pattern.high());
+    let range = ColorRange::up_to(high, pattern.signed, key.scale == ColorScale::Log);
     // Longer inputs than a texture can hold keep their strongest entries.
     let reduced = reduce_by_max(matrix, key.max_side);
     let sight = sight(pattern).reduced(matrix.shape(), reduced.shape());

@@ -4,10 +4,7 @@ use eframe::egui::{Grid, PopupAnchor, Rect, RichText, Role, Sense, Ui, WidgetInf
 
 use super::layout::HeatmapLayout;
 use crate::{
-    analysis::{
-        attention,
-        reading::{Axis, ReadPattern},
-    },
+    analysis::reading::ReadPattern,
     capture::Capture,
     ids::StackKind,
     session::{Command, Focus},
@@ -102,24 +99,11 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPa
             }
             ui.monospace(controls::weight_text(pattern.value(row, col).unwrap_or(f32::NAN)));
             ui.end_row();
-            if let Some(score) = score(capture, pattern, (row, col)) {
+            if let Some(score) = pattern.score(capture, (row, col)) {
                 ui.label(name("Score"));
                 ui.monospace(format!("{score:.3}"));
                 ui.end_row();
             }
         });
     });
-}
-
-/// The score behind a cell, where it has one: of one head and of two single tokens.
-fn score(capture: &Capture, pattern: &ReadPattern, (row, col): (usize, usize)) -> Option<f32> {
-    let [head] = pattern.heads.as_slice() else { return None };
-    if pattern.signed {
-        return None;
-    }
-    let only = |axis: &Axis, idx: usize| {
-        let positions = axis.groups.get(idx)?.positions.clone();
-        (positions.len() == 1).then_some(positions.start)
-    };
-    attention::score(capture, *head, only(&pattern.rows, row)?, only(&pattern.cols, col)?)
 }

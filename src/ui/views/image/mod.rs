@@ -102,6 +102,7 @@ impl ImageView {
             smoothing: options.smoothing,
             opacity: options.opacity,
             contour: options.contour,
+            shared_high: cx.shared_high,
         };
         let overlay_key = (WeightsKey { reading, ..key }, look);
         let overlay = self.overlay.get_or_update(overlay_key.clone(), || {
@@ -145,6 +146,7 @@ impl ImageView {
             });
             ui.label(RichText::new("Opacity").color(cx.theme.text_weak));
             controls::percent_slider_ui(ui, "Opacity of the overlay", &mut image.opacity, 0.0..=1.0);
+            controls::shared_scale_ui(ui, &mut options.shared_scale);
             let mut outlined = image.contour.is_some();
             if ui.checkbox(&mut outlined, "Outline the strongest patches").changed() {
                 image.contour = outlined.then_some(0.6);

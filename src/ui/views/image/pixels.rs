@@ -40,6 +40,8 @@ pub struct OverlayLook {
     pub smoothing: Smoothing,
     pub opacity: f32,
     pub contour: Option<f32>,
+    /// The value of the last colour, where panes share it.
+    pub shared_high: Option<f32>,
 }
 
 /// The weights and their texture.
@@ -72,7 +74,8 @@ pub fn overlay_texture(
 ) -> Overlay {
     let weights = key.subject.weights(pattern, key.role);
     let patches = patch_weights(&weights, image);
-    let range = source::color_range(pattern, &patches, false);
+    let largest = || patches.iter().map(|weight| weight.abs()).fold(0.0, f32::max);
+    let range = ColorRange::up_to(look.shared_high.unwrap_or_else(largest), pattern.signed, false);
     let (rows, cols) = image.grid;
     let smooth = look.smoothing.is_smooth(image.grid);
     let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);

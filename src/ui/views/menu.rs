@@ -1,0 +1,114 @@
+//! The menu of the right button: the numbers of what was under the pointer, and the figure of the pane.
+
+use std::sync::Arc;
+
+use eframe::egui::{Id, Popup, PopupAnchor, PopupKind, Rect, Response, Sense, SetOpenCommand, Ui};
+
+use super::{heads::lines, source};
+use crate::{
+    analysis::reading::ReadPattern,
+    capture::Capture,
+    figure::data::{self, Table, tab_separated},
+    session::{Command, FigureCommand, Focus, ViewKind},
+    ui::ViewCtx,
+};
+
+/// Draws the menu of a pane that lies in `rect`, when the right button was clicked there.
+///
+/// Views have widgets of their own under the pointer, which take the click; so it is looked for here.
+pub fn pane_menu_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect) {
+    let id = Id::unique(("pane menu", cx.pane.id.0));
+    let clicked = ui.rect_contains_pointer(rect) && ui.input(|input| input.pointer.secondary_clicked());
+    if clicked {
+        // What is under the pointer moves on with it, into the menu.
+        ui.data_mut(|data| data.insert_temp(id, cx.pane.selection.focus()));
+    }
+    let command = clicked.then_some(SetOpenCommand::Bool(true));
+    Popup::new(id, ui.ctx().clone(), PopupAnchor::PointerFixed, ui.layer_id())
+        .kind(PopupKind::Menu)
+        .open_memory(command)
+        .accessible_name("Menu of the pane")
+        .show(|ui| {
+            let focus = ui.data(|data| data.get_temp(id)).unwrap_or(Focus::NONE);
+            contents_ui(ui, cx, focus);
+        });
+}
+
+fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus) {
+    let Some(capture) = cx.document.latest_capture() else {
+        ui.label("Nothing to copy yet");
+        return;
+    };
+    if !cx.pane.view.is_projected() {
+        let patterns = patterns(cx, capture);
+        for (name, table) in of_focus(&patterns, capture, focus) {
+            if ui.button(&name).clicked() {
+                let what = name.trim_start_matches("Copy ").to_owned();
+                cx.send(Command::Copy { what, text: tab_separated(&table) });
+            }
+        }
+    }
+    for (name, command) in [
+        ("Copy all numbers of this view", FigureCommand::CopyNumbers),
+        ("Copy as picture", FigureCommand::CopyPng),
+        ("Copy as SVG", FigureCommand::CopySvg),
+    ] {
+        if ui.button(name).clicked() {
+            cx.send(Command::Figure(command));
+        }
+    }
+    ui.separator();
+    if ui.button("Export …").clicked() {
+        cx.send(Command::Figure(FigureCommand::Open));
+    }
+}
+
+/// Every pattern that the pane draws and that is read.
+fn patterns(cx: &ViewCtx<'_>, capture: &Capture) -> Vec<Arc<ReadPattern>> {
+    if cx.pane.view == ViewKind::Heads {
+        let known = lines::known(cx, capture);
+        let above = known.iter().flat_map(|known| &known.heads).filter(|head| !head.below);
+        return above.map(|head| Arc::clone(&head.lines.pattern)).collect();
+    }
+    source::shown_pattern(cx).and_then(Result::ok).into_iter().collect()
+}
+
+/// What can be copied of a pair, a query or a key.
+fn of_focus(patterns: &[Arc<ReadPattern>], capture: &Capture, focus: Focus) -> Vec<(String, Table)> {
+    let Some(first) = patterns.first() else { return Vec::new() };
+    let row = focus.query.and_then(|query| first.rows.group_of(query));
+    let col = focus.key.and_then(|key| first.cols.group_of(key));
+    let of_all = |table: &dyn Fn(&ReadPattern) -> Table| {
+        let mut all = Table::default();
+        for pattern in patterns {
+            all.append(table(pattern));
+        }
+        all
+    };
+    let mut copies = Vec::new();
+    if let (Some(row), Some(col)) = (row, col) {
+        let name = format!("Copy {} › {}", first.rows.text(row), first.cols.text(col));
+        copies.push((name, of_all(&|pattern| data::pair(pattern, capture, (row, col)))));
+    }
+    if let Some(row) = row {
+        let name = format!("Copy what {} attends to", first.rows.text(row));
+        copies.push((name, of_all(&|pattern| data::of_query(pattern, row))));
+    }
+    if let Some(col) = col {
+        let name = format!("Copy what attends to {}", first.cols.text(col));
+        copies.push((name, of_all(&|pattern| data::of_key(pattern, col))));
+    }
+    copies.retain(|(_, table)| !table.is_empty());
+    copies
+}
+
+/// Gives a row of numbers the right button: one click more puts `text` on the clipboard.
+pub fn copy_menu_ui(response: &Response, cx: &ViewCtx<'_>, what: &str, text: impl FnOnce() -> String) {
+    // Not a stop of the Tab key.
+    let response = response.interact(Sense::CLICK);
+    Popup::context_menu(&response).accessible_name("Menu").show(|ui| {
+        if ui.button(format!("Copy {what}")).clicked() {
+            cx.send(Command::Copy { what: what.to_owned(), text: text() });
+        }
+    });
+}
