@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Id, Popup, PopupAnchor, PopupKind, Rect, Response, Sense, SetOpenCommand, Ui};
+use eframe::egui::{
+    Align, Id, Layout, Popup, PopupAnchor, PopupKind, Rect, Response, Sense, SetOpenCommand, Ui,
+    containers::menu::menu_style,
+};
 
 use super::{heads::lines, source};
 use crate::{
@@ -26,6 +29,8 @@ pub fn pane_menu_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect) {
     let command = clicked.then_some(SetOpenCommand::Bool(true));
     Popup::new(id, ui.ctx().clone(), PopupAnchor::PointerFixed, ui.layer_id())
         .kind(PopupKind::Menu)
+        .layout(Layout::top_down_justified(Align::Min))
+        .style(menu_style)
         .open_memory(command)
         .accessible_name("Menu of the pane")
         .show(|ui| {

@@ -27,6 +27,7 @@ mod scatter;
 mod source;
 mod text;
 mod texture;
+mod tooltip;
 
 pub use choosers::stack_name;
 pub use controls::grouped;

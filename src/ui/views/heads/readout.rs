@@ -1,6 +1,6 @@
 //! The exact numbers beside the pointer.
 
-use eframe::egui::{Color32, Grid, RichText, Ui, containers::Tooltip};
+use eframe::egui::{Color32, Grid, RichText, Ui};
 
 use super::{Scene, lines::HeadLines};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
-        views::{controls::weight_text, source},
+        views::{controls::weight_text, source, tooltip},
     },
 };
 
@@ -18,31 +18,28 @@ const MAX_ROWS: usize = 8;
 
 /// Shows what `focus` means: the weight of each head for a cell, the strongest partners for a token.
 pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
-    let id = ui.scope_id().with("readout");
-    Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, eframe::egui::PopupAnchor::Pointer).gap(4.0 * GRID).show(
-        |ui| {
-            ui.set_max_width(280.0);
-            let focus = scene.rows_of(focus);
-            let [rows, cols] = scene.axes;
-            title_ui(ui, cx, scene, focus);
-            match (focus.query, focus.key) {
-                (Some(query), Some(key)) => heads_ui(ui, cx, scene, query, key),
-                (Some(query), None) => {
-                    let partners = ranked(scene, cols.len(), |pattern, key| pattern.value(query, key));
-                    partners_ui(ui, &partners, |key| cols.text(key).to_owned());
-                }
-                (None, Some(key)) => {
-                    let partners = ranked(scene, rows.len(), |pattern, query| pattern.value(query, key));
-                    partners_ui(ui, &partners, |query| rows.text(query).to_owned());
-                }
-                (None, None) => {}
+    tooltip::at_pointer(ui, |ui| {
+        ui.set_max_width(280.0);
+        let focus = scene.rows_of(focus);
+        let [rows, cols] = scene.axes;
+        title_ui(ui, cx, scene, focus);
+        match (focus.query, focus.key) {
+            (Some(query), Some(key)) => heads_ui(ui, cx, scene, query, key),
+            (Some(query), None) => {
+                let partners = ranked(scene, cols.len(), |pattern, key| pattern.value(query, key));
+                partners_ui(ui, &partners, |key| cols.text(key).to_owned());
             }
-            if focus.query.is_some() != focus.key.is_some() && scene.heads.len() > 1 {
-                let text = format!("mean of the {} heads drawn", scene.heads.len());
-                ui.label(RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak));
+            (None, Some(key)) => {
+                let partners = ranked(scene, rows.len(), |pattern, query| pattern.value(query, key));
+                partners_ui(ui, &partners, |query| rows.text(query).to_owned());
             }
-        },
-    );
+            (None, None) => {}
+        }
+        if focus.query.is_some() != focus.key.is_some() && scene.heads.len() > 1 {
+            let text = format!("mean of the {} heads drawn", scene.heads.len());
+            ui.label(RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak));
+        }
+    });
 }
 
 fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {

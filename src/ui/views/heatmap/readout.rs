@@ -1,6 +1,6 @@
 //! What the Heatmap view says in words: caption, names of axes, and the numbers beside the pointer.
 
-use eframe::egui::{Grid, PopupAnchor, Rect, RichText, Role, Sense, Ui, WidgetInfo, containers::Tooltip};
+use eframe::egui::{Grid, Rect, RichText, Role, Sense, Ui, WidgetInfo};
 
 use super::layout::HeatmapLayout;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::GRID,
-        views::{controls, controls::query_name, source},
+        views::{controls, controls::query_name, source, tooltip},
     },
 };
 
@@ -80,9 +80,7 @@ pub fn axis_focus(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, layout: &Hea
 
 /// What stands beside the pointer over one cell.
 pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern, (row, col): (usize, usize)) {
-    let id = ui.scope_id().with("readout");
-    let layer = ui.layer_id();
-    Tooltip::always_open(ui.ctx().clone(), layer, id, PopupAnchor::Pointer).gap(4.0 * GRID).show(|ui| {
+    tooltip::at_pointer(ui, |ui| {
         Grid::new("readout").num_columns(2).spacing([3.0 * GRID, 2.0]).show(ui, |ui| {
             let name = |text: &str| RichText::new(text).color(cx.theme.text_weak);
             ui.label(name(query_name(cx)));

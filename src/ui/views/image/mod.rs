@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    Color32, PopupAnchor, Rect, RichText, Role, Sense, Slider, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo,
-    containers::Tooltip, pos2,
+    Color32, Rect, RichText, Role, Sense, Slider, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo, pos2,
 };
 
 use super::{
     aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender, source, texture, texture::HeadThumbs,
+    tooltip,
 };
 use crate::{
     analysis::reading::{ReadPattern, Reading},
@@ -251,9 +251,8 @@ fn role_ui(ui: &mut Ui, role: &mut PatchRole) {
 }
 
 fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, position: usize, weight: Option<f32>) {
-    let id = ui.scope_id().with("readout");
     let text = prefix_text(cx, position);
-    Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, PopupAnchor::Pointer).gap(4.0 * GRID).show(|ui| {
+    tooltip::at_pointer(ui, |ui| {
         ui.horizontal(|ui| {
             ui.label(RichText::new(text).strong());
             if let Some(weight) = weight {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Mesh, PopupAnchor, Rect, RichText, Role, Sense, Shape, Ui, WidgetInfo, containers::Tooltip};
+use eframe::egui::{Mesh, Rect, RichText, Role, Sense, Shape, Ui, WidgetInfo};
 
 use super::{
     camera::Camera,
@@ -10,7 +10,7 @@ use super::{
     groups::HeadGroups,
     hover::HoverSender,
     planes::{self, PlanesKey},
-    scatter, source,
+    scatter, source, tooltip,
 };
 use crate::{
     analysis::projection::Projection,
@@ -18,7 +18,7 @@ use crate::{
     ids::{CaptureId, HeadId, StackKind},
     session::{Command, Focus, PointColor, ViewKind},
     spec::LayerSpec,
-    ui::{ViewCtx, memo::Memo, theme::GRID},
+    ui::{ViewCtx, memo::Memo},
 };
 
 mod paint;
@@ -218,8 +218,7 @@ fn rings(
 }
 
 fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, head: HeadId, focus: Focus) {
-    let id = ui.scope_id().with("readout");
-    Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, PopupAnchor::Pointer).gap(4.0 * GRID).show(|ui| {
+    tooltip::at_pointer(ui, |ui| {
         ui.label(RichText::new(head.to_string()).strong());
         if let Some(note) = HeadGroups::of(capture, head).note(head.head) {
             controls::caption_ui(ui, cx.theme, note);

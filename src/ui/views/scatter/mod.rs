@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Button, PopupAnchor, Pos2, RichText, Role, Sense, Ui, WidgetInfo, containers::Tooltip, vec2};
+use eframe::egui::{Button, Pos2, RichText, Role, Sense, Ui, WidgetInfo, vec2};
 use egui_plot::{MarkerShape, Plot, PlotPoint, PlotPoints, PlotTransform, Points};
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
     groups::{GROUP_GAP_PT, HeadGroups},
     hover::HoverSender,
     planes::{self, PlanesKey},
-    source,
+    source, tooltip,
 };
 use crate::{
     analysis::{
@@ -282,8 +282,7 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&ReadPattern>, focus: Focus) {
     let stack = cx.pane.selection.stack();
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
-    let id = ui.scope_id().with("readout");
-    Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, PopupAnchor::Pointer).gap(4.0 * GRID).show(|ui| {
+    tooltip::at_pointer(ui, |ui| {
         let theme: &Theme = cx.theme;
         let (name, text, color) = match focus {
             Focus { query: Some(query), .. } => ("Query", source::token_text(queries, query), theme.query),
