@@ -17,7 +17,7 @@ const MORE: [(&str, &str); 4] = [
 ];
 
 /// Width of one column of the list.
-const COLUMN_PT: f32 = 116.0 * GRID;
+const COLUMN_PT: f32 = 140.0 * GRID;
 /// Of the window's height for the list.
 const MAX_HEIGHT: f32 = 0.7;
 
