@@ -67,8 +67,10 @@ pub enum UiCommand {
     Detach,
     /// Put the cursor into the token search.
     FindToken,
-    /// Save the figure, or its numbers.
+    /// Choose how the figure, or its numbers, are saved.
     ExportView,
+    /// Save the figure, or its numbers, as last time.
+    SaveView,
     /// Save a picture of the window.
     ExportWindow,
     /// Put the figure on the clipboard.
@@ -93,7 +95,7 @@ pub enum UiCommand {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 45] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -128,6 +130,7 @@ impl UiCommand {
         Self::Run,
         Self::Cancel,
         Self::ExportView,
+        Self::SaveView,
         Self::ExportWindow,
         Self::CopyView,
         Self::ToggleTheme,
@@ -173,6 +176,7 @@ impl UiCommand {
             Self::Detach => "Own copy for this pane",
             Self::FindToken => "Find token",
             Self::ExportView => "Export…",
+            Self::SaveView => "Save figure…",
             Self::ExportWindow => "Save screenshot…",
             Self::CopyView => "Copy figure",
             Self::ToggleTheme => "Light or dark",
@@ -223,6 +227,7 @@ impl UiCommand {
             Self::Detach => "A copy that can get another input or another model, to compare the two",
             Self::FindToken => "Find a token by its text and pin it",
             Self::ExportView => "Save the figure of the active pane as SVG, PDF or PNG, or its numbers",
+            Self::SaveView => "Save the figure of the active pane as last time; SVG the first time",
             Self::ExportWindow => "Save a picture of the whole window as PNG",
             Self::CopyView => "Put the figure of the active pane on the clipboard as a picture",
             Self::ToggleTheme => "Switch between the light and the dark appearance",
@@ -267,6 +272,7 @@ impl UiCommand {
             Self::ToggleLink => Command::ToggleLink,
             Self::Detach => Command::Detach,
             Self::ExportView => Command::Figure(FigureCommand::Open),
+            Self::SaveView => Command::Figure(FigureCommand::Save),
             Self::ExportWindow => Command::SaveScreenshot,
             Self::CopyView => Command::Figure(FigureCommand::CopyPng),
             Self::PreviousExample => Command::PreviousExample,

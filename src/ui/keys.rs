@@ -65,6 +65,7 @@ impl UiCommand {
             Self::ToggleLink => plain(Key::L),
             Self::FindToken => plain(Key::Slash),
             Self::ExportView => command(Key::E),
+            Self::SaveView => command(Key::S),
             Self::ExportWindow => command_shift(Key::S),
             Self::CopyView => command_shift(Key::C),
             Self::ToggleLeft => plain(Key::OpenBracket),

@@ -63,6 +63,8 @@ mod render;
 mod session;
 /// Made-up captures, a scripted worker and a scripted desktop for other modules.
 mod support;
+/// What newcomers want to do first.
+mod tasks;
 /// Layers, file sizes and the single copy of gemm: what the architecture promises.
 mod tidy;
 /// Text to ids and tokens: the reference's ids, truncation, what is shown.

@@ -63,8 +63,10 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus) {
         }
     }
     ui.separator();
-    if ui.button("Export …").clicked() {
-        cx.send(Command::Figure(FigureCommand::Open));
+    for (name, command) in [("Save figure…", FigureCommand::Save), ("Export…", FigureCommand::Open)] {
+        if ui.button(name).clicked() {
+            cx.send(Command::Figure(command));
+        }
     }
 }
 
