@@ -82,24 +82,25 @@ impl Model {
         let config = Config::read(files)?;
         families::check(&config)?;
         config.check_precision()?;
-        let built = engine.install(|| {
-            let mut weights = Weights::open(files, engine, control)?;
+        let mut weights = Weights::open(files, engine, control)?;
+        // Everything that can be refused is found before gigabytes are read.
+        let rehearsed = engine.install(|| weights.rehearse(|weights| families::build(&config, weights)));
+        // A value of the wrong kind may be why it could not be built.
+        config.check_kinds()?;
+        let mut reader = Reader::open(files, &rehearsed?.modality)?;
+        let special = reader.encoder.as_ref().map(|encoder| encoder.special_ids());
+        let decoding = Decoding::read(&config, files, special)?;
+        let unread = keys::account(&config, families::keys_of)?;
+        config.check_kinds()?;
+        let (network, mut audit) = engine.install(|| {
             let mut network = families::build(&config, &mut weights)?;
             network.tie()?;
             Ok::<_, LoadError>((network, weights.finish()))
-        });
-        // A value of the wrong kind may be why it could not be built.
-        config.check_kinds()?;
-        let (network, mut audit) = built?;
-        let mut reader = Reader::open(files, &network.modality)?;
-        let special = reader.encoder.as_ref().map(|encoder| encoder.special_ids());
-        let decoding = Decoding::read(&config, files, special)?;
+        })?;
         reader.start = decoding.start;
         reader.prefix_labels = network.prefix_labels()?;
         reader.padding = network.padding();
         let (source, warning) = reader.source();
-        let unread = keys::account(&config, families::keys_of)?;
-        config.check_kinds()?;
         audit.config = config.asked().lookups();
         (audit.harmless_keys, audit.unknown_keys) = (unread.harmless, unread.unknown);
         audit.input_source = source;
@@ -163,7 +164,7 @@ impl Model {
             self.check_memory(input, &silent, false)?;
         }
         self.engine.install(|| {
-            let (input, generated) = complete(&self.network, (&self.reader, &self.decoding), input, plan, control)?;
+            let (input, generated) = complete(&self.network, &self.reader, &self.decoding, input, plan, control)?;
             edits::check(&plan.edits, &self.spec, &input.tokens)?;
             self.check_memory(&input, plan, false)?;
             let mut run = Run::new(plan, &self.spec.stacks, false, control);

@@ -4,16 +4,17 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use attnscope::{
-    model::{Engine, LoadError, Model, ModelFiles, audit::Audit, uninterrupted},
+    model::{Engine, Generation, LoadError, Logits, Model, ModelFiles, RunPlan, Sites, audit::Audit, uninterrupted},
     spec::HeadKind,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use crate::parity::fixture;
+use crate::parity::{Reference, fixture};
 
 /// Where the keys of a class are put: a checkpoint that has it, and the section that it describes.
 fn place_of(model_type: &str) -> (&str, Option<&str>) {
@@ -54,10 +55,13 @@ impl Changed {
         Self(folder)
     }
 
-    fn open(&self) -> Result<Audit, LoadError> {
+    fn model(&self) -> Result<Model, LoadError> {
         let files = ModelFiles::open(self.0.path())?;
         Model::load(&files, "changed", &Engine::cpu(Some(1)).unwrap(), &uninterrupted)
-            .map(|model| model.audit().clone())
+    }
+
+    fn open(&self) -> Result<Audit, LoadError> {
+        self.model().map(|model| model.audit().clone())
     }
 
     fn refusal(&self) -> LoadError {
@@ -138,6 +142,88 @@ fn every_key_of_every_class_is_accounted_for() {
     assert!(forgotten.is_empty(), "neither read nor known to be harmless: {forgotten:#?}");
 }
 
+/// A configuration that is silent means what its class means: whatever a family reads is either asked for, or
+/// the class's own default where it is left out.
+#[test]
+fn what_is_left_out_is_what_the_class_has_by_default() {
+    let classes: Value = serde_json::from_slice(&fs::read(fixture("configurations/keys.json")).unwrap()).unwrap();
+    let (mut wrong, mut n_compared) = (Vec::new(), 0);
+    for (model_type, class) in classes["families"].as_object().unwrap() {
+        let (place, inside) = place_of(model_type);
+        let name = if place == "families" { format!("families/{model_type}") } else { place.to_owned() };
+        let read: BTreeSet<String> = open(&name).config.into_iter().map(|(key, _)| key).collect();
+        let scope = inside.map(|name| format!("{name}.")).unwrap_or_default();
+        for (key, default) in class["keys"].as_object().unwrap() {
+            // Qwen's class saves no window while another key switches it off.
+            let switched_off = model_type.starts_with("qwen") && key == "sliding_window";
+            if switched_off || DECIDING.contains(&key.as_str()) {
+                continue;
+            }
+            let said = Changed::new(&name, |config| {
+                section(config, inside).insert(key.clone(), default.clone());
+            });
+            let silent = Changed::new(&name, |config| {
+                section(config, inside).remove(key);
+            });
+            // It would speak for the configuration about what is written.
+            for changed in [&said, &silent] {
+                let _ = fs::remove_file(changed.0.path().join("generation_config.json"));
+            }
+            let silent_keys = silent.open().map(|audit| audit.config).unwrap_or_default();
+            let is_read = read.contains(&format!("{scope}{key}"))
+                || said.open().is_ok_and(|audit| audit.config.iter().any(|(name, _)| *name == format!("{scope}{key}")))
+                || silent_keys.iter().any(|(name, _)| *name == format!("{scope}{key}"));
+            if !is_read {
+                continue;
+            }
+            match (behaviour(&said, &name), behaviour(&silent, &name)) {
+                // It is asked for, or other sizes are missing with it.
+                (_, Err(_)) => {}
+                (Ok(said), Ok(silent)) => {
+                    n_compared += 1;
+                    if said != silent {
+                        let at = said.chars().zip(silent.chars()).position(|(a, b)| a != b).unwrap_or(0);
+                        let near = |text: &str| text.chars().skip(at.saturating_sub(60)).take(100).collect::<String>();
+                        wrong.push(format!("{model_type}: {key}: {} is {} when left out", near(&said), near(&silent)));
+                    }
+                }
+                // Of the class's own number of layers, or what follows from other sizes of its own.
+                (Err(_), Ok(_)) if is_size(key) => {}
+                (Err(error), Ok(_)) => wrong.push(format!("{model_type}: {key} = {default} is refused: {error}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {n_compared}: {wrong:#?}", wrong.len());
+    assert!(n_compared > 200, "{n_compared} keys were compared");
+}
+
+/// Keys without which it is another checkpoint.
+const DECIDING: [&str; 4] = ["architectures", "model_type", "id2label", "label2id"];
+
+/// Everything that a checkpoint computes and all it was told about how: the network without its numbers, the
+/// rules of writing, and all sites of one run on the input of the reference.
+fn behaviour(changed: &Changed, name: &str) -> Result<String, String> {
+    let model = changed.model().map_err(|error| error.to_string())?;
+    let described = format!("{model:?}");
+    let part = |from: &str, to: &str| {
+        let start = described.find(from).unwrap();
+        described[start..].split(to).next().unwrap().to_owned()
+    };
+    let reference = Reference::open(name, "reference.safetensors");
+    let plan = RunPlan {
+        sites: Sites::all(),
+        logits: Logits::Keep,
+        generate: Some(Generation { max_new_tokens: 4, ..Generation::default() }),
+        ..RunPlan::default()
+    };
+    let run = model
+        .encode(&reference.input())
+        .and_then(|input| model.forward(&input, &plan, &uninterrupted))
+        .map(|capture| format!("{:?} {:?} {:?}", capture.stacks(), capture.logits(), capture.generated()))
+        .unwrap_or_else(|error| error.to_string());
+    Ok(format!("{} {} {run}", part("network: Network", "reader: Reader"), part("decoding: ", "\u{0}")))
+}
+
 /// What the tensors' shapes depend on.
 fn is_size(key: &str) -> bool {
     let parts = ["size", "layers", "heads", "dim", "positions", "groups", "channels", "rope", "layer_types", "inner"];
@@ -158,6 +244,35 @@ fn keys_that_change_numbers_are_refused_by_name_and_not_called_damage() {
         assert!(matches!(error, LoadError::Unsupported { .. }), "{summary}");
         assert!(summary.contains(key) && !summary.contains("not valid"), "{summary}");
         assert!(details.contains("in order") && details.contains("docs/captures.md"), "{details}");
+    }
+}
+
+/// Whatever a configuration is refused for, and a tensor that is not there, is found before gigabytes are read.
+#[test]
+fn refusals_come_before_weights_are_read() {
+    for (name, key, value) in [
+        ("gpt2", "pruned_heads", json!({ "0": [1] })),
+        ("gpt2", "n_layer", json!(7)),
+        ("bert", "hidden_act", json!("swoosh")),
+        ("bert", "position_embedding_type", json!("relative_key")),
+        ("families/bart", "num_hidden_layers", json!(7)),
+        ("families/llama", "attention_bias", json!([true])),
+        ("families/llama-yarn", "rope_scaling", json!({ "rope_type": "spiral" })),
+    ] {
+        let changed = Changed::new(name, |config| {
+            config.insert(key.to_owned(), value);
+        });
+        let files = ModelFiles::open(changed.0.path()).unwrap();
+        let n_read = AtomicUsize::new(0);
+        let counted = |_| {
+            n_read.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        let engine = Engine::cpu(Some(1)).unwrap();
+        assert!(Model::load(&files, "changed", &engine, &counted).is_err(), "{name} with another {key}");
+        assert_eq!(n_read.load(Ordering::Relaxed), 0, "{name} with another {key}");
+        assert!(Model::load(&ModelFiles::open(&fixture(name)).unwrap(), name, &engine, &counted).is_ok());
+        assert_ne!(n_read.load(Ordering::Relaxed), 0, "{name} is read tensor by tensor");
     }
 }
 

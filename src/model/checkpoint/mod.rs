@@ -12,4 +12,4 @@ pub(crate) mod weights;
 
 pub(crate) use config::Config;
 pub use files::ModelFiles;
-pub(crate) use weights::{Part, Weights};
+pub(crate) use weights::{Part, Stored, Weights};

@@ -83,7 +83,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         Embedding::Patches(_) => Err(config.error("it reads pictures")),
     };
     let modality = Modality::TextToText { source: spec(&encoder)?, target: spec(&decoder)? };
-    Ok(encoder_decoder(dialect.family, modality, config.d_model()?, (encoder, None, decoder), head))
+    Ok(encoder_decoder(dialect.family, modality, config.d_model()?, encoder, None, decoder, head))
 }
 
 /// The token embeddings of both sides: one table under any of its names, or two.

@@ -2,7 +2,7 @@
 //! its keys, and with a learned factor on what each branch adds.
 
 use super::{
-    classifier, layer_norm,
+    ClassHead, classifier, layer_norm,
     vision::{Layers, Names, Pictures, tokens},
 };
 use crate::{
@@ -72,7 +72,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let head = if weights.has("classifier.weight") {
         let norm = if mean { Some(layer_norm(weights, "beit.pooler.layernorm", d_model, layers.eps)?) } else { None };
         let reads = if mean { Reads::Mean { n_prefix: 1 } } else { Reads::First };
-        let parts = (HeadKind::ImageClass, reads, Transform { norm, ..Transform::default() });
+        let parts =
+            ClassHead { kind: HeadKind::ImageClass, reads, transform: Transform { norm, ..Transform::default() } };
         Some(classifier(config, weights, "classifier", d_model, parts)?)
     } else {
         for part in ["weight", "bias"] {

@@ -1,7 +1,7 @@
 //! BLOOM: no position embedding, but a slope per head on the distance (ALiBi).
 
 use super::{
-    decoder::{head, interleaved_qkv, network},
+    decoder::{Output, head, interleaved_qkv, network},
     layer_norm, linear, mlp,
 };
 use crate::{
@@ -55,7 +55,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         ));
     }
     let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
-    let head = head(config, weights, "lm_head", &word, (true, false))?;
+    let head = head(config, weights, Output::new("lm_head", true), &word)?;
     let embedding = TextEmbedding { norm: Some(norm), ..TextEmbedding::tokens(word, n_ctx) };
     let bias = Some(RelativeBias::alibi(n_heads));
     let stack = Stack { bias, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };

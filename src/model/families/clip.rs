@@ -4,14 +4,14 @@
 use serde_json::{Value, json};
 
 use super::{
-    classifier, layer_norm,
+    ClassHead, classifier, layer_norm,
     vision::{Layers, Names, Pictures},
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{Config, Stored, Weights},
         kernels::Linear,
         network::{
             Body, Network, Tower,
@@ -46,7 +46,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let eps = vision_config.norm_eps(1e-5)?;
     let d_shared = weights.shape("visual_projection.weight").and_then(<[usize]>::first).copied().unwrap_or(0);
     let projection = |weights: &mut Weights<'_>, name: &str, d_model| -> Result<Linear, LoadError> {
-        weights.linear(&[name], (d_model, d_shared), true, false)
+        weights.linear(&[name], (d_model, d_shared), Stored::OutIn, false)
     };
     let similarity = Similarity {
         vision: Pool::Position {
@@ -98,7 +98,8 @@ fn classifier_of_patches(
     for leftover in ["vision_model.post_layernorm.weight", "vision_model.post_layernorm.bias"] {
         weights.skip(leftover);
     }
-    let parts = (HeadKind::ImageClass, Reads::Mean { n_prefix: 1 }, Transform::default());
+    let parts =
+        ClassHead { kind: HeadKind::ImageClass, reads: Reads::Mean { n_prefix: 1 }, transform: Transform::default() };
     let head = classifier(config, weights, "classifier", d_model, parts)?;
     Ok(vision_network("clip", d_model, image, tower, Some(head)))
 }
@@ -137,7 +138,7 @@ fn vision_tower(config: &Config, weights: &mut Weights<'_>, kind: StackKind) -> 
     let eps = config.norm_eps(1e-5)?;
     // Spelled like this in every checkpoint.
     embedding.norm = Some(layer_norm(weights, "vision_model.pre_layrnorm", d_model, eps)?);
-    let stack = layers(config, weights, VISION, (kind, false))?;
+    let stack = layers(config, weights, VISION, HalfStack { kind, causal: false })?;
     Ok((pictures.spec(1), Tower { embedding: Embedding::Patches(embedding), stack }))
 }
 
@@ -154,10 +155,19 @@ pub(super) fn text_tower(
     weights.skip("text_model.embeddings.position_ids");
     let position = Some(Positions::from_zero(position));
     let embedding = TextEmbedding { position, ..TextEmbedding::tokens(word, n_ctx) };
-    let mut stack = layers(config, weights, TEXT, (StackKind::Text, causal && config.is_causal()))?;
+    let mut stack =
+        layers(config, weights, TEXT, HalfStack { kind: StackKind::Text, causal: causal && config.is_causal() })?;
     let eps = config.norm_eps(1e-5)?;
     stack.final_norm = Some(layer_norm(weights, "text_model.final_layer_norm", d_model, eps)?);
     Ok((TextSpec { n_ctx, n_vocab }, Tower { embedding: Embedding::Text(embedding), stack }))
+}
+
+/// What a half's layers are, and what their tokens see.
+#[derive(Clone, Copy)]
+pub(super) struct HalfStack {
+    pub kind: StackKind,
+    /// Whether tokens see only those before them.
+    pub causal: bool,
 }
 
 /// The layers of one half, without a final norm.
@@ -165,14 +175,14 @@ pub(super) fn layers(
     config: &Config,
     weights: &mut Weights<'_>,
     body: &str,
-    (kind, causal): (StackKind, bool),
+    of: HalfStack,
 ) -> Result<Stack, LoadError> {
     let d_model = config.d_model()?;
     let mut layers = Layers::of(config, Names::clip(), body, d_model)?;
-    layers.causal = causal;
+    layers.causal = of.causal;
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
     let blocks = (0..config.n_layers()?).map(|layer| layers.block(weights, layer, d_mlp)).collect::<Result<_, _>>()?;
-    Ok(Stack::new(kind, blocks, None))
+    Ok(Stack::new(of.kind, blocks, None))
 }
 
 /// A tensor of a single number, of whatever rank.

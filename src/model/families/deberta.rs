@@ -170,7 +170,8 @@ fn compare(
     let spec = sizes.spec;
     let mut by_head = |part: &str| -> Result<Tensor, LoadError> {
         let name = format!("{name}.attention.self.{part}");
-        let mapped = linear(weights, &name, sizes.d_model, sizes.d_model)?.forward(table)?;
+        let map = linear(weights, &name, sizes.d_model, sizes.d_model)?;
+        let mapped = if weights.is_rehearsing() { table.clone() } else { map.forward(table)? };
         Ok(mapped.reshape(((), spec.n_heads, spec.d_head))?.transpose(0, 1)?.contiguous()?)
     };
     let [key, query] = if kinds.shared { ["key_proj", "query_proj"] } else { ["pos_key_proj", "pos_query_proj"] };

@@ -7,7 +7,7 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Part, Weights},
+        checkpoint::{Config, Part, Stored, Weights},
         kernels::{Linear, Norm, NormKind},
         network::{
             Body, Network, Tower,
@@ -50,7 +50,7 @@ pub(super) fn class_head(
         (name.unwrap_or("score"), HeadKind::TokenClass, Reads::Each)
     } else if weights.has("score.weight") && names_no_other(config) {
         // What fills up a text is not what is classified.
-        let padding = config.token_ids("pad_token_id").first().copied();
+        let padding = config.token_ids_or_class("pad_token_id").first().copied();
         ("score", HeadKind::TextClass, Reads::Last { padding })
     } else {
         return Ok((false, None));
@@ -73,16 +73,30 @@ fn names_no_other(config: &Config) -> bool {
     promise.is_none_or(|promise| promise == Promise::TextClass)
 }
 
+/// The output map of a decoder.
+#[derive(Clone, Copy)]
+pub(super) struct Output {
+    pub name: &'static str,
+    /// Whether its weights are the token embedding's when the configuration does not say.
+    pub tied: bool,
+    pub bias: bool,
+}
+
+impl Output {
+    /// As most decoders have it: without a bias.
+    pub const fn new(name: &'static str, tied: bool) -> Self {
+        Self { name, tied, bias: false }
+    }
+}
+
 /// The language model's or the classifier's head; `None` for a checkpoint of the body alone.
-///
-/// `tied` is what the family does when the configuration does not say.
 pub(super) fn head(
     config: &Config,
     weights: &mut Weights<'_>,
-    name: &str,
+    output: Output,
     embedding: &Tensor,
-    (tied, bias): (bool, bool),
 ) -> Result<Option<Head>, LoadError> {
+    let Output { name, tied, bias } = output;
     let (n_vocab, d_model) = embedding.dims2()?;
     let (has_classes, head) = class_head(config, weights, d_model)?;
     if has_classes {
@@ -101,7 +115,7 @@ pub(super) fn head(
         return Ok(None);
     }
     let part = Part { name, d_out: n_vocab, bias };
-    Ok(Some(Head::next_token(weights.linear_of(&[part], d_model, true, None)?)))
+    Ok(Some(Head::next_token(weights.linear_of(&[part], d_model, Stored::OutIn, None)?)))
 }
 
 /// The kind of each layer, where the file lists them.
@@ -121,7 +135,8 @@ pub(super) fn rms_norm(
     weights: &mut Weights<'_>,
     name: &str,
     d: usize,
-    (eps, offset): (f32, f32),
+    eps: f32,
+    offset: f32,
 ) -> Result<Norm, LoadError> {
     let mut weight = weights.tensor(&format!("{name}.weight"), &[d])?;
     if offset != 0.0 {
@@ -145,7 +160,7 @@ pub(super) fn interleaved_qkv(
             order.extend((0..d_head).map(|dim| (head * 3 + kind) * d_head + dim));
         }
     }
-    weights.linear_of(&[Part { name, d_out: 3 * n_heads * d_head, bias }], d_model, true, Some(&order))
+    weights.linear_of(&[Part { name, d_out: 3 * n_heads * d_head, bias }], d_model, Stored::OutIn, Some(&order))
 }
 
 /// One linear map with or without a bias, stored as `(out, in)`.
@@ -155,5 +170,5 @@ pub(super) fn map(
     (d_in, d_out): (usize, usize),
     bias: bool,
 ) -> Result<Linear, LoadError> {
-    weights.linear(&[name], (d_in, d_out), true, bias)
+    weights.linear(&[name], (d_in, d_out), Stored::OutIn, bias)
 }

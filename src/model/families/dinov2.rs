@@ -4,14 +4,14 @@
 use serde_json::json;
 
 use super::{
-    classifier, layer_norm, linear, n_classes,
-    vision::{Layers, Names, Pictures, tokens},
+    ClassHead, classifier, layer_norm, linear, n_classes,
+    vision::{Branch, Layers, Names, Pictures, tokens},
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Part, Weights},
+        checkpoint::{Config, Part, Stored, Weights},
         kernels::Activation,
         network::{
             Body, Network, Tower,
@@ -67,7 +67,11 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, family: &'static
     }
     let final_norm = layer_norm(weights, &name("layernorm"), d_model, layers.eps)?;
     let head = if weights.has("classifier.weight") {
-        let parts = (HeadKind::ImageClass, Reads::FirstAndMean { n_prefix }, Transform::default());
+        let parts = ClassHead {
+            kind: HeadKind::ImageClass,
+            reads: Reads::FirstAndMean { n_prefix },
+            transform: Transform::default(),
+        };
         Some(classifier(config, weights, "classifier", 2 * d_model, parts)?)
     } else {
         weights.note_absent("classifier.weight");
@@ -90,12 +94,12 @@ fn gated_mlp(weights: &mut Weights<'_>, layers: &Layers<'_>, layer: usize) -> Re
         let (gate, up) = (name("mlp.gate_proj"), name("mlp.up_proj"));
         let d_mlp = n_classes(weights, &format!("{gate}.weight"));
         let parts = [&gate, &up].map(|name| Part { name, d_out: d_mlp, bias: true });
-        (weights.linear_of(&parts, layers.d_model, true, None)?, name("mlp.down_proj"), d_mlp)
+        (weights.linear_of(&parts, layers.d_model, Stored::OutIn, None)?, name("mlp.down_proj"), d_mlp)
     } else {
         let joined = name("mlp.weights_in");
         let n = n_classes(weights, &format!("{joined}.weight"));
         (linear(weights, &joined, layers.d_model, n)?, name("mlp.weights_out"), n / 2)
     };
-    let down = layers.scaled(weights, layer, 1, (&down, d_mlp))?;
+    let down = layers.scaled(weights, layer, Branch::Mlp, &down, d_mlp)?;
     Ok(Mlp { up, activation: Activation::Silu, gated: true, down })
 }

@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use super::{classifier, cross, decoder, layer_norm, linear, mlp, n_classes, qkv};
+use super::{ClassHead, classifier, cross, decoder, layer_norm, linear, mlp, n_classes, qkv};
 use crate::{
     model::{
         LoadError,
@@ -200,7 +200,7 @@ pub(super) fn head(
     if classifies_texts(config, weights, names.classifier) && weights.has(&format!("{}.weight", names.pooler)) {
         let dense = Some(linear(weights, names.pooler, d_model, d_model)?);
         let transform = Transform { dense, activation: Some(names.pooled), ..Transform::default() };
-        let parts = (HeadKind::TextClass, Reads::First, transform);
+        let parts = ClassHead { kind: HeadKind::TextClass, reads: Reads::First, transform };
         return classifier(config, weights, names.classifier, d_model, parts).map(Some);
     }
     let dense = format!("{}.weight", names.dense);
@@ -250,5 +250,11 @@ pub(super) fn token_classifier(
     d_model: usize,
     transform: Transform,
 ) -> Result<Head, LoadError> {
-    classifier(config, weights, TOKEN_CLASSIFIER, d_model, (HeadKind::TokenClass, Reads::Each, transform))
+    classifier(
+        config,
+        weights,
+        TOKEN_CLASSIFIER,
+        d_model,
+        ClassHead { kind: HeadKind::TokenClass, reads: Reads::Each, transform },
+    )
 }

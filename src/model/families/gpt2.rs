@@ -5,7 +5,7 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{Config, Stored, Weights},
         kernels::{Activation, Linear},
         network::{
             Body, Network, Tower,
@@ -82,5 +82,5 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 
 /// A linear map that is stored as `(in, out)`.
 fn conv1d(weights: &mut Weights<'_>, name: &str, d_in: usize, d_out: usize) -> Result<Linear, LoadError> {
-    weights.linear(&[name], (d_in, d_out), false, true)
+    weights.linear(&[name], (d_in, d_out), Stored::InOut, true)
 }

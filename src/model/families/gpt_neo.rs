@@ -1,7 +1,7 @@
 //! GPT-Neo: GPT-2 with unscaled scores and a sliding window in every other layer.
 
 use super::{
-    decoder::{head, map, network},
+    decoder::{Output, head, map, network},
     layer_norm, mlp, qkv,
 };
 use crate::{
@@ -59,7 +59,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         weights.skip(&name("attn.attention.masked_bias"));
     }
     let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
-    let head = head(config, weights, "lm_head", &word, (true, false))?;
+    let head = head(config, weights, Output::new("lm_head", true), &word)?;
     let embedding = TextEmbedding { position: Some(position), ..TextEmbedding::tokens(word, n_ctx) };
     let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
     Ok(network("gpt_neo", (d_model, n_vocab), embedding, stack, head))

@@ -1,7 +1,7 @@
 //! GPT-NeoX and Pythia: attention and MLP side by side, partly rotated heads.
 
 use super::{
-    decoder::{head, interleaved_qkv, map, network},
+    decoder::{Output, head, interleaved_qkv, map, network},
     layer_norm,
 };
 use crate::{
@@ -53,7 +53,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         }
     }
     let final_norm = Some(layer_norm(weights, "gpt_neox.final_layer_norm", d_model, eps)?);
-    let head = head(config, weights, "embed_out", &word, (false, false))?;
+    let head = head(config, weights, Output::new("embed_out", false), &word)?;
     let rotary = vec![Rotary::from_config(config, spec.d_head, Some(0.25))?];
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
     Ok(network("gpt_neox", (d_model, n_vocab), TextEmbedding::tokens(word, n_ctx), stack, head))

@@ -3,147 +3,29 @@
 //! One file for Llama 2/3, Mistral, Qwen 2/2.5/3, Gemma 1/2/3, Phi-3, StableLM, SmolLM and TinyLlama: they
 //! differ in a few choices, which [`Variant`] lists.
 
+use serde_json::json;
+
 use super::{
-    decoder::{head, layer_types, map, network, rms_norm},
+    decoder::{Output, head, layer_types, map, network, rms_norm},
     layer_norm, qkv,
+    variant::{Biases, LLAMA, Variant, Windows, variant},
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Part, Weights},
+        checkpoint::{Config, Part, Stored, Weights},
         kernels::{Activation, Norm, NormKind},
         network::{
             Network,
             attention::{Attention, HeadNorm, Projections, QkNorm},
             block::{Block, Mlp, Norms, Stack},
             embedding::TextEmbedding,
-            rotary::Rotary,
+            rotary::{LayerKind, Rotary},
         },
     },
     spec::{HeadKind, LayerSpec},
 };
-
-/// What sets one of these families apart. Keys that another family of this file reads have no meaning.
-#[expect(clippy::struct_excessive_bools, reason = "each is one independent choice of a published family")]
-#[derive(Clone, Copy, PartialEq)]
-struct Variant {
-    family: &'static str,
-    biases: Biases,
-    /// Whether output and embedding are tied when the configuration does not say.
-    tied: bool,
-    /// Added to the weights of norms; Gemma stores them less one, and scales its embeddings.
-    gemma: bool,
-    /// Norms of what attention and MLP add.
-    branch_norms: bool,
-    qk_norm: bool,
-    /// Fused tensors `qkv_proj` and `gate_up_proj`.
-    fused: bool,
-    /// Ordinary layer norms instead of RMS norms, and the choices that come with them (`StableLM`).
-    layer_norms: bool,
-    eps: f32,
-    /// Fraction of a head that is rotated when the configuration does not say; `None` for always all of it.
-    rotated: Option<f64>,
-    windows: Windows,
-    /// Widths of a head and numbers of key/value heads when the configuration does not say; `None` for what
-    /// follows from the other sizes.
-    sizes: (Option<usize>, Option<usize>),
-    /// Soft caps of scores and of logits when the configuration does not say; without the first there is none.
-    caps: Option<[Option<f64>; 2]>,
-}
-
-/// Which maps of attention have biases.
-#[derive(Clone, Copy, PartialEq)]
-enum Biases {
-    Never,
-    /// Queries, keys and values.
-    Always,
-    /// The same, where `use_qkv_bias` says so.
-    IfUsed,
-    /// All four, where `attention_bias` says so.
-    IfConfigured,
-}
-
-/// Which layers see a window only, when the configuration does not list them.
-#[derive(Clone, Copy, PartialEq)]
-enum Windows {
-    /// None, whatever the configuration lists.
-    Never,
-    /// All, where the configuration has a width, which is this by default; it lists no layers.
-    All(Option<f64>),
-    /// Those from `max_window_layers` on, if windows are used.
-    FromLayer,
-    /// All but every n-th; the configuration may choose n.
-    AllBut(usize, bool),
-}
-
-const LLAMA: Variant = Variant {
-    family: "llama",
-    biases: Biases::IfConfigured,
-    tied: false,
-    gemma: false,
-    branch_norms: false,
-    qk_norm: false,
-    fused: false,
-    layer_norms: false,
-    eps: 1e-6,
-    rotated: None,
-    windows: Windows::Never,
-    sizes: (None, None),
-    caps: None,
-};
-
-/// The variant of a `model_type`.
-fn variant(model_type: &str) -> Option<Variant> {
-    let gemma = Variant { family: "gemma", gemma: true, tied: true, sizes: (Some(256), Some(16)), ..LLAMA };
-    let later = Variant { branch_norms: true, sizes: (Some(256), Some(4)), ..gemma };
-    let qwen = Variant { windows: Windows::FromLayer, sizes: (None, Some(32)), ..LLAMA };
-    Some(match model_type {
-        "llama" => LLAMA,
-        "mistral" => Variant {
-            family: "mistral",
-            biases: Biases::Never,
-            windows: Windows::All(Some(4096.0)),
-            sizes: (None, Some(8)),
-            ..LLAMA
-        },
-        "qwen2" => Variant { family: "qwen2", biases: Biases::Always, ..qwen },
-        "qwen3" => Variant { family: "qwen3", qk_norm: true, sizes: (Some(128), Some(32)), ..qwen },
-        "gemma" => gemma,
-        "gemma2" => Variant {
-            family: "gemma2",
-            windows: Windows::AllBut(2, false),
-            caps: Some([Some(50.0), Some(30.0)]),
-            ..later
-        },
-        "gemma3_text" => Variant {
-            family: "gemma3",
-            qk_norm: true,
-            windows: Windows::AllBut(6, true),
-            caps: Some([None, None]),
-            ..later
-        },
-        "phi3" => Variant {
-            family: "phi3",
-            biases: Biases::Never,
-            fused: true,
-            eps: 1e-5,
-            rotated: Some(1.0),
-            windows: Windows::All(None),
-            ..LLAMA
-        },
-        "stablelm" => Variant {
-            family: "stablelm",
-            biases: Biases::IfUsed,
-            layer_norms: true,
-            eps: 1e-5,
-            rotated: Some(0.25),
-            sizes: (None, Some(32)),
-            ..LLAMA
-        },
-        _ => return None,
-    })
-}
 
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent choice of a configuration")]
 struct Shape {
@@ -175,14 +57,14 @@ pub(super) fn build(config: &Config, model_type: &str, weights: &mut Weights<'_>
     for (layer, window) in windows.into_iter().enumerate() {
         // The second rotary embedding, where there is one, belongs to layers with a window.
         let turning = if window.is_some() { rotary.len() - 1 } else { 0 };
-        blocks.push(block(weights, variant, &shape, (layer, window, turning))?);
+        blocks.push(block(weights, variant, &shape, Place { layer, window, rotary: turning })?);
     }
     let final_norm = Some(norm(weights, variant, "model.norm", d_model, shape.eps)?);
-    let mut head = head(config, weights, "lm_head", &word, (variant.tied, false))?;
-    if let (Some(head), Some([_, cap])) = (&mut head, variant.caps)
+    let mut head = head(config, weights, Output::new("lm_head", variant.tied), &word)?;
+    if let (Some(head), Some(caps)) = (&mut head, variant.caps)
         && head.kind == HeadKind::NextToken
     {
-        head.softcap = config.number_unless_null("final_logit_softcapping", cap)?.map(|cap| cap as f32);
+        head.softcap = config.number_unless_null("final_logit_softcapping", caps.logits)?.map(|cap| cap as f32);
     }
     let embedding = TextEmbedding { scale, ..TextEmbedding::tokens(word, n_ctx) };
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
@@ -216,16 +98,15 @@ fn shape(config: &Config, variant: Variant) -> Result<Shape, LoadError> {
 
 /// Heads, how their scores are scaled, and the cap of the scores.
 fn heads(config: &Config, variant: Variant, d_model: usize) -> Result<LayerSpec, LoadError> {
-    let (width, n_kv_heads) = variant.sizes;
-    let (n_heads, d_head) = config.heads_of(d_model, width)?;
+    let (n_heads, d_head) = config.heads_of(d_model, variant.d_head)?;
     let mut spec = LayerSpec::new(n_heads, d_head);
-    spec.n_kv_heads = config.n_kv_heads_of(n_heads, n_kv_heads)?;
-    if let Some([cap, _]) = variant.caps {
+    spec.n_kv_heads = config.n_kv_heads_of(n_heads, variant.n_kv_heads)?;
+    if let Some(caps) = variant.caps {
         let scalar = config.number(&["query_pre_attn_scalar"])?.unwrap_or(256.0);
         spec.scale = scalar.max(f64::MIN_POSITIVE).sqrt().recip() as f32;
         // Gemma 3 names such a cap too, but never applies it.
-        if cap.is_some() {
-            spec.softcap = config.number_unless_null("attn_logit_softcapping", cap)?.map(|cap| cap as f32);
+        if caps.scores.is_some() {
+            spec.softcap = config.number_unless_null("attn_logit_softcapping", caps.scores)?.map(|cap| cap as f32);
         }
     }
     Ok(spec)
@@ -273,7 +154,7 @@ fn windows(config: &Config, variant: Variant, n_layers: usize) -> Result<Vec<Opt
             let width = if config.flag("use_sliding_window", false) { width(Some(4096.0))? } else { None };
             (width, listed()?, Box::new(move |layer| layer >= first))
         }
-        Windows::AllBut(every, chosen) => {
+        Windows::AllBut { every, chosen } => {
             let chosen = if chosen {
                 config.optional_size(&["sliding_window_pattern", "_sliding_window_pattern"], 1 << 12)?
             } else {
@@ -299,13 +180,15 @@ fn reach(config: &Config, variant: Variant, width: usize) -> usize {
 /// One embedding for all layers; Gemma 3 has a second one for layers with a window.
 fn rotary(config: &Config, variant: Variant, d_head: usize) -> Result<Vec<Rotary>, LoadError> {
     if variant.family != "gemma3" {
-        return Ok(vec![Rotary::from_config(config, d_head, variant.rotated)?]);
+        // The length of training that its class has by default goes before all others.
+        let trained = if variant.fused { json!({ "original_max_position_embeddings": 4096 }) } else { json!({}) };
+        return Ok(vec![Rotary::from_config(&config.or(&trained), d_head, variant.rotated)?]);
     }
     let full = config.number(&["rope_theta"])?.unwrap_or(1_000_000.0);
     let sliding = config.number(&["rope_local_base_freq"])?.unwrap_or(10_000.0);
     Ok(vec![
-        Rotary::of_kind(config, "full_attention", d_head, (full, true))?,
-        Rotary::of_kind(config, "sliding_attention", d_head, (sliding, false))?,
+        Rotary::of_kind(config, d_head, LayerKind { name: "full_attention", theta: full, scaled: true })?,
+        Rotary::of_kind(config, d_head, LayerKind { name: "sliding_attention", theta: sliding, scaled: false })?,
     ])
 }
 
@@ -313,16 +196,22 @@ fn norm(weights: &mut Weights<'_>, variant: Variant, name: &str, d: usize, eps: 
     if variant.layer_norms {
         layer_norm(weights, name, d, eps)
     } else {
-        rms_norm(weights, name, d, (eps, if variant.gemma { 1.0 } else { 0.0 }))
+        rms_norm(weights, name, d, eps, if variant.gemma { 1.0 } else { 0.0 })
     }
 }
 
-fn block(
-    weights: &mut Weights<'_>,
-    variant: Variant,
-    shape: &Shape,
-    (layer, window, rotary): (usize, Option<usize>, usize),
-) -> Result<Block, LoadError> {
+/// What sets one layer apart.
+#[derive(Clone, Copy)]
+struct Place {
+    layer: usize,
+    /// Its sliding window.
+    window: Option<usize>,
+    /// Which of the rotary embeddings is its own.
+    rotary: usize,
+}
+
+fn block(weights: &mut Weights<'_>, variant: Variant, shape: &Shape, place: Place) -> Result<Block, LoadError> {
+    let Place { layer, window, rotary } = place;
     let Shape { d_model, d_mlp, eps, spec, .. } = *shape;
     let name = |part: &str| format!("model.layers.{layer}.{part}");
     let wide = spec.n_heads * spec.d_head;
@@ -347,7 +236,7 @@ fn block(
     } else {
         let (gate, up) = (name("mlp.gate_proj"), name("mlp.up_proj"));
         let part = |name| Part { name, d_out: d_mlp, bias: shape.mlp_bias };
-        weights.linear_of(&[part(&gate), part(&up)], d_model, true, None)?
+        weights.linear_of(&[part(&gate), part(&up)], d_model, Stored::OutIn, None)?
     };
     let down = map(weights, &name("mlp.down_proj"), (d_mlp, d_model), shape.mlp_bias)?;
     let mlp = Mlp { up, activation: shape.activation, gated: true, down };

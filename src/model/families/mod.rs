@@ -30,6 +30,7 @@ mod roberta;
 mod siglip;
 mod t5;
 mod trocr;
+mod variant;
 mod vision;
 mod vit;
 
@@ -40,7 +41,7 @@ pub(crate) use self::keys::keys_of;
 use crate::{
     model::{
         LoadError,
-        checkpoint::{Config, Part, Weights},
+        checkpoint::{Config, Part, Stored, Weights},
         kernels::{Activation, Linear, Norm, NormKind},
         network::{
             Body, Network, Tower,
@@ -184,7 +185,7 @@ fn qkv(
     let (wide, narrow) = (spec.n_heads * spec.d_head, spec.n_kv_heads * spec.d_head);
     let parts = [(q, wide), (k, narrow), (v, narrow)];
     let parts: Vec<_> = parts.into_iter().zip(bias).map(|((name, d_out), bias)| Part { name, d_out, bias }).collect();
-    weights.linear_of(&parts, d_model, true, None)
+    weights.linear_of(&parts, d_model, Stored::OutIn, None)
 }
 
 /// Attention of a decoder to its encoder's stream, of four tensors: queries, keys, values, output.
@@ -196,9 +197,9 @@ fn cross(
     bias: bool,
 ) -> Result<Attention, LoadError> {
     let (wide, narrow) = (spec.n_heads * spec.d_head, spec.n_kv_heads * spec.d_head);
-    let q = weights.linear(&[q], (d_model, wide), true, bias)?;
-    let kv = weights.linear(&[k, v], (d_encoder, narrow), true, bias)?;
-    let out = weights.linear(&[out], (wide, d_model), true, bias)?;
+    let q = weights.linear(&[q], (d_model, wide), Stored::OutIn, bias)?;
+    let kv = weights.linear(&[k, v], (d_encoder, narrow), Stored::OutIn, bias)?;
+    let out = weights.linear(&[out], (wide, d_model), Stored::OutIn, bias)?;
     Ok(Attention::cross(q, kv, out, spec))
 }
 
@@ -207,7 +208,9 @@ fn encoder_decoder(
     family: &'static str,
     modality: Modality,
     d_model: usize,
-    (encoder, bridge, decoder): (Tower, Option<Linear>, Tower),
+    encoder: Tower,
+    bridge: Option<Linear>,
+    decoder: Tower,
     head: Option<Head>,
 ) -> Network {
     Network { family, modality, d_model, body: Body::EncoderDecoder { encoder, bridge, decoder }, head }
@@ -235,7 +238,7 @@ fn layer_norm(weights: &mut Weights<'_>, name: &str, d: usize, eps: f32) -> Resu
 
 /// One linear map with a bias, stored as `(out, in)`.
 fn linear(weights: &mut Weights<'_>, name: &str, d_in: usize, d_out: usize) -> Result<Linear, LoadError> {
-    weights.linear(&[name], (d_in, d_out), true, true)
+    weights.linear(&[name], (d_in, d_out), Stored::OutIn, true)
 }
 
 /// The output projection to the vocabulary: its own weights when the file unties them, else the
@@ -258,14 +261,22 @@ fn decoder(
     Ok(Linear::shared(weight.t()?, bias))
 }
 
+/// What a classifier says, where it reads, and what comes before its output.
+struct ClassHead {
+    kind: HeadKind,
+    reads: Reads,
+    transform: Transform,
+}
+
 /// A classifier of the whole text or picture under `name`.
 fn classifier(
     config: &Config,
     weights: &mut Weights<'_>,
     name: &str,
     d_in: usize,
-    (kind, reads, transform): (HeadKind, Reads, Transform),
+    parts: ClassHead,
 ) -> Result<Head, LoadError> {
+    let ClassHead { kind, reads, transform } = parts;
     let n = n_classes(weights, &format!("{name}.weight"));
     let output = linear(weights, name, d_in, n)?;
     Ok(Head::class(kind, reads, transform, output, class_names(config, n)))

@@ -1,7 +1,7 @@
 //! ModernBERT: pre-norm encoder with rotary positions and gated MLPs; most layers see a window only.
 
 use super::{
-    classifier,
+    ClassHead, classifier,
     decoder::{layer_types, map, network},
     encoder::{classifies_texts, classifies_tokens, token_classifier},
 };
@@ -17,7 +17,7 @@ use crate::{
             block::{Block, Mlp, Norms, Stack},
             embedding::TextEmbedding,
             head::{Head, Reads, Transform},
-            rotary::Rotary,
+            rotary::{LayerKind, Rotary},
         },
     },
     spec::{HeadKind, LayerSpec},
@@ -49,7 +49,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let embedding = TextEmbedding { norm: Some(norm), ..TextEmbedding::tokens(word, n_ctx) };
     let mut blocks = Vec::new();
     for (layer, window) in windows(config)?.into_iter().enumerate() {
-        blocks.push(block(config, weights, &sizes, (layer, LayerSpec { window, ..spec }))?);
+        blocks.push(block(config, weights, &sizes, layer, LayerSpec { window, ..spec })?);
     }
     let final_norm = self::norm(weights, &sizes, "model.final_norm")?;
     let rotary = rotary(config, spec.d_head)?.to_vec();
@@ -76,7 +76,7 @@ fn windows(config: &Config) -> Result<Vec<Option<usize>>, LoadError> {
 fn rotary(config: &Config, d_head: usize) -> Result<[Rotary; 2], LoadError> {
     let of = |kind: &str, older: &'static str, default: f64| {
         let theta = config.number(&[older])?.unwrap_or(default);
-        Rotary::of_kind(config, kind, d_head, (theta, true))
+        Rotary::of_kind(config, d_head, LayerKind { name: kind, theta, scaled: true })
     };
     Ok([of("full_attention", "global_rope_theta", 160_000.0)?, of("sliding_attention", "local_rope_theta", 10_000.0)?])
 }
@@ -85,7 +85,8 @@ fn block(
     config: &Config,
     weights: &mut Weights<'_>,
     sizes: &Sizes,
-    (layer, spec): (usize, LayerSpec),
+    layer: usize,
+    spec: LayerSpec,
 ) -> Result<Block, LoadError> {
     let &Sizes { d_model, d_mlp, activation, .. } = sizes;
     let name = |part: &str| format!("model.layers.{layer}.{part}");
@@ -139,7 +140,7 @@ fn head(
     if of_texts {
         let is_mean = config.text(&["classifier_pooling"]) == Some("mean");
         let reads = if is_mean { Reads::Mean { n_prefix: 0 } } else { Reads::First };
-        let parts = (HeadKind::TextClass, reads, transform);
+        let parts = ClassHead { kind: HeadKind::TextClass, reads, transform };
         return classifier(config, weights, "classifier", d_model, parts).map(Some);
     }
     let bias = config.flag("decoder_bias", true);

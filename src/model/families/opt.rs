@@ -2,7 +2,7 @@
 //! narrower embeddings and norms after the addition.
 
 use super::{
-    decoder::{head, map, network},
+    decoder::{Output, head, map, network},
     layer_norm, n_classes, qkv,
 };
 use crate::{
@@ -68,7 +68,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     }
     let has_final = norm_before && !config.flag("_remove_final_layer_norm", false);
     let final_norm = has_final.then(|| layer_norm(weights, "model.decoder.final_layer_norm")).transpose()?;
-    let mut head = head(config, weights, "lm_head", &word, (true, false))?;
+    let mut head = head(config, weights, Output::new("lm_head", true), &word)?;
     let mut embedding = TextEmbedding::tokens(word, n_rows - OFFSET);
     if d_embedding != d_model {
         embedding.token_projection = Some(map(weights, "model.decoder.project_in", (d_embedding, d_model), false)?);

@@ -39,7 +39,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         return Err(config.error(message));
     }
     let family = if source_is_picture(&modality) { "vision-encoder-decoder" } else { "encoder-decoder" };
-    Ok(encoder_decoder(family, modality, decoder.d_model, (source, bridge, target), decoder.head))
+    Ok(encoder_decoder(family, modality, decoder.d_model, source, bridge, target, decoder.head))
 }
 
 const fn source_is_picture(modality: &Modality) -> bool {

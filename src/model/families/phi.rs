@@ -1,7 +1,7 @@
 //! Phi-1 and Phi-2: attention and MLP read the same normed stream; half of each head is rotated.
 
 use super::{
-    decoder::{head, network},
+    decoder::{Output, head, network},
     layer_norm, linear, mlp, qkv,
 };
 use crate::{
@@ -57,7 +57,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         blocks.push(Block { parallel: true, ..Block::new(attention, norms.clone(), mlp, norms) });
     }
     let final_norm = Some(layer_norm(weights, "model.final_layernorm", d_model, eps)?);
-    let head = head(config, weights, "lm_head", &word, (false, true))?;
+    let head = head(config, weights, Output { bias: true, ..Output::new("lm_head", false) }, &word)?;
     let rotary = vec![Rotary::from_config(config, d_head, Some(0.5))?];
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
     Ok(network("phi", (d_model, n_vocab), TextEmbedding::tokens(word, n_ctx), stack, head))

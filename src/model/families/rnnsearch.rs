@@ -4,7 +4,7 @@ use super::linear;
 use crate::{
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{Config, Stored, Weights},
         kernels::Linear,
         network::{
             Body, Network,
@@ -30,13 +30,13 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         Some("additive") => {
             let d_hidden = config.size(&["attention_size"], MAX)?;
             Score::Additive {
-                query: weights.linear(&["attention.query"], (d_state, d_hidden), true, false)?,
+                query: weights.linear(&["attention.query"], (d_state, d_hidden), Stored::OutIn, false)?,
                 key: linear(weights, "attention.key", d_key, d_hidden)?,
-                energy: weights.linear(&["attention.energy"], (d_hidden, 1), true, false)?,
+                energy: weights.linear(&["attention.energy"], (d_hidden, 1), Stored::OutIn, false)?,
             }
         }
         Some("bilinear") => {
-            Score::Bilinear { query: weights.linear(&["attention.query"], (d_state, d_key), true, false)? }
+            Score::Bilinear { query: weights.linear(&["attention.query"], (d_state, d_key), Stored::OutIn, false)? }
         }
         Some("dot") if d_state == d_key => Score::Dot,
         Some("dot") => {

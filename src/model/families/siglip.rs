@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    classifier,
-    clip::{TEXT, VISION, layers, number, text_tower, vision_network},
+    ClassHead, classifier,
+    clip::{HalfStack, TEXT, VISION, layers, number, text_tower, vision_network},
     layer_norm, linear, mlp,
     vision::Pictures,
 };
@@ -33,7 +33,11 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let d_model = vision_config.d_model()?;
     if !weights.has("text_model.embeddings.token_embedding.weight") {
         let (image, tower) = vision_tower(&vision_config, weights, StackKind::SelfAttention)?;
-        let parts = (HeadKind::ImageClass, Reads::Mean { n_prefix: 0 }, Transform::default());
+        let parts = ClassHead {
+            kind: HeadKind::ImageClass,
+            reads: Reads::Mean { n_prefix: 0 },
+            transform: Transform::default(),
+        };
         let head = classifier(config, weights, "classifier", d_model, parts)?;
         return Ok(vision_network("siglip", d_model, image, tower, Some(head)));
     }
@@ -95,7 +99,7 @@ fn vision_tower(config: &Config, weights: &mut Weights<'_>, kind: StackKind) -> 
     let n = pictures.n_patches();
     embedding.position = Some(weights.tensor("vision_model.embeddings.position_embedding.weight", &[n, d_model])?);
     weights.skip("vision_model.embeddings.position_ids");
-    let mut stack = layers(config, weights, VISION, (kind, false))?;
+    let mut stack = layers(config, weights, VISION, HalfStack { kind, causal: false })?;
     let eps = config.norm_eps(1e-6)?;
     stack.final_norm = Some(layer_norm(weights, "vision_model.post_layernorm", d_model, eps)?);
     Ok((pictures.spec(0), Tower { embedding: Embedding::Patches(embedding), stack }))

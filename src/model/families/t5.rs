@@ -13,7 +13,7 @@ use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{Config, Stored, Weights},
         kernels::{Activation, Linear, Norm},
         network::{
             Body, Network, Tower,
@@ -78,7 +78,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     weights.skip("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight");
     let head = head(config, weights, family, &word)?;
     let modality = Modality::TextToText { source: text, target: text };
-    Ok(encoder_decoder(family, modality, d_model, (tower(encoder), None, tower(decoder)), head))
+    Ok(encoder_decoder(family, modality, d_model, tower(encoder), None, tower(decoder), head))
 }
 
 impl Shape {
@@ -133,7 +133,7 @@ impl Shape {
             let names = if self.gated { vec![mlp_name("wi_0"), mlp_name("wi_1")] } else { vec![mlp_name("wi")] };
             let names: Vec<_> = names.iter().map(String::as_str).collect();
             let mlp = Mlp {
-                up: weights.linear(&names, (d_model, d_mlp), true, false)?,
+                up: weights.linear(&names, (d_model, d_mlp), Stored::OutIn, false)?,
                 activation: self.activation,
                 gated: self.gated,
                 down: map(weights, &mlp_name("wo"), (d_mlp, d_model), false)?,
@@ -152,7 +152,7 @@ impl Shape {
     }
 
     fn norm(&self, weights: &mut Weights<'_>, name: &str) -> Result<Norm, LoadError> {
-        rms_norm(weights, name, self.d_model, (self.eps, 0.0))
+        rms_norm(weights, name, self.d_model, self.eps, 0.0)
     }
 }
 

@@ -144,6 +144,13 @@ impl Names {
     }
 }
 
+/// What adds to the stream of a layer.
+#[derive(Clone, Copy)]
+pub(super) enum Branch {
+    Attention,
+    Mlp,
+}
+
 /// The pre-norm layers of every vision transformer.
 pub(super) struct Layers<'a> {
     pub names: Names,
@@ -185,7 +192,7 @@ impl<'a> Layers<'a> {
     pub fn block(&self, weights: &mut Weights<'_>, layer: usize, d_mlp: usize) -> Result<Block, LoadError> {
         let [up, down] = self.names.mlp.map(|part| self.name(layer, part));
         let up = linear(weights, &up, self.d_model, d_mlp)?;
-        let down = self.scaled(weights, layer, 1, (&down, d_mlp))?;
+        let down = self.scaled(weights, layer, Branch::Mlp, &down, d_mlp)?;
         self.block_of(weights, layer, Mlp::plain(up, self.activation, down))
     }
 
@@ -194,7 +201,7 @@ impl<'a> Layers<'a> {
         let [q, k, v] = self.names.qkv.map(|part| self.name(layer, part));
         let qkv = qkv(weights, [&q, &k, &v], self.d_model, self.spec, self.bias)?;
         let wide = self.spec.n_heads * self.spec.d_head;
-        let out = self.scaled(weights, layer, 0, (&self.name(layer, self.names.out), wide))?;
+        let out = self.scaled(weights, layer, Branch::Attention, &self.name(layer, self.names.out), wide)?;
         let [before, after] = self.names.norms.map(|part| self.name(layer, part));
         Ok(Block::new(
             Attention::plain(qkv, out, self.spec, self.causal),
@@ -209,12 +216,15 @@ impl<'a> Layers<'a> {
         &self,
         weights: &mut Weights<'_>,
         layer: usize,
-        branch: usize,
-        (name, d_in): (&str, usize),
+        branch: Branch,
+        name: &str,
+        d_in: usize,
     ) -> Result<Linear, LoadError> {
         match self.scales {
             None => linear(weights, name, d_in, self.d_model),
-            Some(scales) => weights.linear_scaled(name, &self.name(layer, scales[branch]), (d_in, self.d_model)),
+            Some(scales) => {
+                weights.linear_scaled(name, &self.name(layer, scales[branch as usize]), (d_in, self.d_model))
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 use candle_core::Tensor;
 
 use super::{
-    class_names, classifier, layer_norm, n_classes,
+    ClassHead, class_names, classifier, layer_norm, n_classes,
     vision::{Layers, Names, Pictures, tokens},
 };
 use crate::{
@@ -80,7 +80,7 @@ fn class_head(config: &Config, weights: &mut Weights<'_>, d_model: usize) -> Res
         weights.note_absent("classifier.weight");
         return Ok(None);
     }
-    let parts = (HeadKind::ImageClass, Reads::First, Transform::default());
+    let parts = ClassHead { kind: HeadKind::ImageClass, reads: Reads::First, transform: Transform::default() };
     classifier(config, weights, "classifier", d_model, parts).map(Some)
 }
 

@@ -48,7 +48,8 @@ impl Norms {
         map: &Linear,
         x: &Tensor,
         resid: &Tensor,
-        (site, at): (Site, At),
+        site: Site,
+        at: At,
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
         let resid = if self.branch.is_none() && !run.edits(site, at) {
@@ -120,19 +121,19 @@ impl Block {
         let normed = self.attention_norms.enter(&entering)?;
         let z = self.attention.forward(at, &normed, pass, run)?;
         let stream = if self.attention_norms.carries { &normed } else { &entering };
-        let mut resid = self.attention_norms.join(&self.attention.out, &z, stream, (Site::AttnOut, at), run)?;
+        let mut resid = self.attention_norms.join(&self.attention.out, &z, stream, Site::AttnOut, at, run)?;
         run.checkpoint()?;
         if let Some((attention, norms)) = &self.cross {
             let at = At { stack: StackKind::Cross, layer: at.layer };
             let z = attention.forward(at, &norms.enter(&resid)?, pass, run)?;
-            resid = norms.join(&attention.out, &z, &resid, (Site::AttnOut, at), run)?;
+            resid = norms.join(&attention.out, &z, &resid, Site::AttnOut, at, run)?;
         }
         let resid = run.at(Site::ResidMid, at, resid)?;
         let source = if self.parallel { &entering } else { &resid };
         let normed = self.mlp_norms.enter(source)?;
         let hidden = self.mlp.forward(&normed, run)?;
         let stream = if self.mlp_norms.carries { &normed } else { &resid };
-        self.mlp_norms.join(&self.mlp.down, &hidden, stream, (Site::MlpOut, at), run)
+        self.mlp_norms.join(&self.mlp.down, &hidden, stream, Site::MlpOut, at, run)
     }
 }
 
@@ -179,7 +180,7 @@ impl Stack {
     /// # Shapes
     /// - `x`, result: `[n, d_model]`; the result is after the final norm
     pub fn forward(&self, mut x: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        pass.prepare((&self.rotary, self.bias.as_ref()), x.dim(0)?, x.device())?;
+        pass.prepare(&self.rotary, self.bias.as_ref(), x.dim(0)?, x.device())?;
         let embedded = self.convolution.is_some().then(|| x.clone());
         for (layer, block) in self.blocks.iter().enumerate() {
             run.checkpoint()?;

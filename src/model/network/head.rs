@@ -170,7 +170,8 @@ impl Head {
     /// - `x`: `[n, d_model]`, after the final norm
     pub fn run(
         &self,
-        (x, place): (&Tensor, usize),
+        x: &Tensor,
+        place: usize,
         plan: Logits,
         label: &dyn Fn(u32) -> String,
         checkpoint: &dyn Fn() -> Result<(), ModelError>,

@@ -203,7 +203,7 @@ impl Network {
                 similarity.outcome(&self.logits(streams, 0, run)?, plan)
             }
             (Body::Single(_) | Body::EncoderDecoder { .. } | Body::Recurrent(_), Some(head)) => {
-                head.run((streams.main(), streams.place()), plan, label, &|| run.checkpoint())
+                head.run(streams.main(), streams.place(), plan, label, &|| run.checkpoint())
             }
             _ => Ok(Outcome::default()),
         }
@@ -212,7 +212,7 @@ impl Network {
     /// Logits of one position, or of the whole input where the head sees it as a whole.
     pub fn logits(&self, streams: &Streams, row: usize, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         if let (Body::TwoTowers { similarity, .. }, Streams::Two { vision, text, position }) = (&self.body, streams) {
-            return similarity.logits(vision, (text, *position), run);
+            return similarity.logits(vision, text, *position, run);
         }
         let x = streams.main();
         match &self.head {

@@ -42,12 +42,7 @@ impl<'a> Pass<'a> {
 
     /// Works out what depends on the positions of `n` new tokens: turns of a stack's rotary embeddings, and
     /// the bias that its layers share.
-    pub fn prepare(
-        &mut self,
-        (rotary, bias): (&[Rotary], Option<&RelativeBias>),
-        n: usize,
-        device: &Device,
-    ) -> Result<()> {
+    pub fn prepare(&mut self, rotary: &[Rotary], bias: Option<&RelativeBias>, n: usize, device: &Device) -> Result<()> {
         let first = self.cache.as_ref().map_or(0, |cache| cache.n);
         self.positions = first..first + n;
         self.turns = rotary.iter().map(|rotary| rotary.turns(self.positions.clone())).collect();

@@ -18,6 +18,39 @@ pub(crate) struct Rotary {
     pub beyond: Option<(usize, Vec<f32>)>,
 }
 
+/// The rotary embedding of one kind of layer, where a model has several.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LayerKind<'a> {
+    /// What the kind is called in the section of rotary embeddings.
+    pub name: &'a str,
+    /// The base where the section says none.
+    pub theta: f64,
+    /// Whether what an older file says in `rope_scaling` is about these layers.
+    pub scaled: bool,
+}
+
+/// What stands beside the sections of rotary embeddings.
+#[derive(Clone, Copy)]
+struct Beside {
+    theta: f64,
+    n_trained: Option<f64>,
+}
+
+/// How YaRN stretches frequencies.
+#[derive(Clone, Copy)]
+struct Yarn {
+    factor: f64,
+    /// Turns in the length of training from which dimensions stay as they are.
+    fast: f64,
+    /// Turns up to which dimensions are stretched by the whole factor.
+    slow: f64,
+    theta: f64,
+    n_rotated: usize,
+    n_trained: f64,
+    /// Whether the ramp begins and ends at whole dimensions.
+    whole: bool,
+}
+
 impl Rotary {
     /// The original form: `theta^(−2i/n_rotated)`. An odd number of dimensions is rotated as one more.
     pub fn new(theta: f64, n_rotated: usize) -> Self {
@@ -40,32 +73,28 @@ impl Rotary {
         let theta = config.number(&["rope_theta", "rotary_emb_base"])?.unwrap_or(THETA);
         // The length of training stands beside the section in some files, and goes first there.
         let n_trained = config.number(&["original_max_position_embeddings"])?;
-        Self::read(config, &sections, (theta, n_trained), d_head, partial)
+        Self::read(config, &sections, Beside { theta, n_trained }, d_head, partial)
     }
 
     /// The embedding of one kind of layer, in the section of `rope_parameters` that has the kind's name; what
     /// an older file says about `scaled` layers in `rope_scaling` goes first. `theta` is the base where the
     /// section names none.
-    pub fn of_kind(
-        config: &Config,
-        kind: &str,
-        d_head: usize,
-        (theta, scaled): (f64, bool),
-    ) -> Result<Self, LoadError> {
-        let older = if scaled { config.section("rope_scaling") } else { None };
-        let newer = config.section("rope_parameters").and_then(|section| section.section(kind));
+    pub fn of_kind(config: &Config, d_head: usize, kind: LayerKind<'_>) -> Result<Self, LoadError> {
+        let older = if kind.scaled { config.section("rope_scaling") } else { None };
+        let newer = config.section("rope_parameters").and_then(|section| section.section(kind.name));
         let sections: Vec<_> = older.into_iter().chain(newer).collect();
-        Self::read(config, &sections, (theta, None), d_head, None)
+        Self::read(config, &sections, Beside { theta: kind.theta, n_trained: None }, d_head, None)
     }
 
     /// As the first of the sections that has a key says.
     fn read(
         config: &Config,
         sections: &[Config],
-        (theta, n_trained): (f64, Option<f64>),
+        beside: Beside,
         d_head: usize,
         partial: Option<f64>,
     ) -> Result<Self, LoadError> {
+        let Beside { theta, n_trained } = beside;
         let number = |name: &'static str| -> Result<Option<f64>, LoadError> {
             let found = sections.iter().map(|section| section.number(&[name])).find(|x| !matches!(x, Ok(None)));
             found.unwrap_or(Ok(None))
@@ -107,16 +136,22 @@ impl Rotary {
             "llama3" => {
                 let low = number("low_freq_factor")?.unwrap_or(1.0);
                 let high = number("high_freq_factor")?.unwrap_or(4.0);
-                Ok(plain.llama3(factor()?, (low, high), n_trained()?))
+                Ok(plain.llama3(factor()?, low, high, n_trained()?))
             }
             "yarn" => {
                 let n_trained = n_trained()?;
                 let factor = number("factor")?.or(n_ctx()?.map(|n| n / n_trained)).filter(|factor| *factor > 0.0);
                 let factor = factor.ok_or_else(|| config.error("its rotary embedding has no factor"))?;
                 let given = |name| -> Result<Option<f64>, LoadError> { Ok(number(name)?.filter(|x| *x != 0.0)) };
-                let turns = (given("beta_fast")?.unwrap_or(32.0), given("beta_slow")?.unwrap_or(1.0));
-                let whole = sections.first().is_none_or(|section| section.flag("truncate", true));
-                let mut stretched = plain.yarn(factor, turns, (theta, n_rotated), (n_trained, whole));
+                let mut stretched = plain.yarn(Yarn {
+                    factor,
+                    fast: given("beta_fast")?.unwrap_or(32.0),
+                    slow: given("beta_slow")?.unwrap_or(1.0),
+                    theta,
+                    n_rotated,
+                    n_trained,
+                    whole: sections.first().is_none_or(|section| section.flag("truncate", true)),
+                });
                 let growth = |by: f64| if factor <= 1.0 { 1.0 } else { 0.1 * by * factor.ln() + 1.0 };
                 // Both, or neither counts.
                 let default = match (given("mscale")?, given("mscale_all_dim")?) {
@@ -164,7 +199,7 @@ impl Rotary {
     }
 
     /// Slow dimensions divided by `factor`, fast ones kept, those between blended (Llama 3.1).
-    fn llama3(self, factor: f64, (low, high): (f64, f64), n_trained: f64) -> Self {
+    fn llama3(self, factor: f64, low: f64, high: f64, n_trained: f64) -> Self {
         self.map(|frequency| {
             let wavelength = TAU / f64::from(frequency);
             if wavelength < n_trained / high {
@@ -179,16 +214,8 @@ impl Rotary {
     }
 
     /// The same idea with a ramp over dimensions (YaRN, Peng et al. 2023).
-    ///
-    /// `fast` and `slow` are turns in the length of training between which the ramp lies; `whole` cuts it at
-    /// whole dimensions.
-    fn yarn(
-        self,
-        factor: f64,
-        (fast, slow): (f64, f64),
-        (theta, n_rotated): (f64, usize),
-        (n_trained, whole): (f64, bool),
-    ) -> Self {
+    fn yarn(self, yarn: Yarn) -> Self {
+        let Yarn { factor, fast, slow, theta, n_rotated, n_trained, whole } = yarn;
         let dimension = |turns: f64| n_rotated as f64 * (n_trained / (turns * TAU)).ln() / (2.0 * theta.ln());
         let (low, high) = (dimension(fast), dimension(slow));
         let (low, high) = if whole { (low.floor(), high.ceil()) } else { (low, high) };

@@ -90,7 +90,8 @@ impl Similarity {
     pub fn logits(
         &self,
         vision: &Tensor,
-        (text, position): (&Tensor, usize),
+        text: &Tensor,
+        position: usize,
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
         let vision = unit(&self.vision.forward(vision, 0, run)?)?;

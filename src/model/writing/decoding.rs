@@ -33,8 +33,8 @@ pub(crate) struct Decoding {
 }
 
 impl Decoding {
-    /// From `generation_config.json`, without which `config.json` and its decoder's section speak; the
-    /// tokenizer's `special` tokens fill in what both leave open.
+    /// From `generation_config.json`, without which `config.json` and its decoder's section speak, and what
+    /// their classes mean when they are silent; the tokenizer's `special` tokens fill in what is left open.
     pub fn read(config: &Config, files: &ModelFiles, special: Option<&SpecialIds>) -> Result<Self, LoadError> {
         let generation = Config::optional(files, "generation_config.json")?;
         let sections = ["decoder", "text_config"].map(|name| config.section(name));
@@ -42,7 +42,10 @@ impl Decoding {
         let speaks = generation.as_ref().map_or_else(|| fallback.clone(), |generation| vec![generation]);
         let all: Vec<_> = generation.iter().chain(fallback).collect();
         let ids = |sources: &[&Config], name: &str| {
-            sources.iter().map(|config| config.token_ids(name)).find(|ids| !ids.is_empty()).unwrap_or_default()
+            let of = |config: &&Config| {
+                if generation.is_some() { config.token_ids(name) } else { config.token_ids_or_class(name) }
+            };
+            sources.iter().map(of).find(|ids| !ids.is_empty()).unwrap_or_default()
         };
         let id = |name: &str| ids(&all, name).first().copied();
         let number = |name: &'static str| speaks.iter().find_map(|config| config.optional_size(&[name], 4096).ok()?);
@@ -54,7 +57,7 @@ impl Decoding {
         never.extend(bad_words.into_iter().flatten().filter(|word| word.len() == 1).flatten());
         never.retain(|id| !end.contains(id));
         let mut rules = Self {
-            start: id("decoder_start_token_id").or_else(|| default_start(config)).or_else(|| id("bos_token_id")),
+            start: id("decoder_start_token_id").or_else(|| id("bos_token_id")),
             turned: (config.text(&["model_type"]) == Some("mbart")).then(|| id("pad_token_id").unwrap_or(1)),
             end,
             forced_first: ids(&speaks, "forced_bos_token_id").first().copied(),
@@ -120,14 +123,6 @@ impl Decoding {
                 read.windows(n).filter(|run| run[..n - 1] == *last).map(|run| run[n - 1]).collect();
             forbid(&repeated);
         }
-    }
-}
-
-/// What a family's decoder reads first when no file says so.
-fn default_start(config: &Config) -> Option<u32> {
-    match config.text(&["model_type"])? {
-        "bart" => Some(2),
-        _ => None,
     }
 }
 

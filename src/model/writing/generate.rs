@@ -28,7 +28,8 @@ use crate::{
 /// change about a given text.
 pub(crate) fn complete<'a>(
     network: &Network,
-    (reader, rules): (&Reader, &Decoding),
+    reader: &Reader,
+    rules: &Decoding,
     input: &'a Encoded,
     plan: &RunPlan,
     control: &Control<'_>,

@@ -1,6 +1,6 @@
 //! Linear maps from one or several tensors of a checkpoint.
 
-use candle_core::Tensor;
+use candle_core::{DType, Tensor};
 
 use crate::model::{
     LoadError,
@@ -16,20 +16,27 @@ pub(crate) struct Part<'n> {
     pub bias: bool,
 }
 
+/// How a file stores a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// `(out, in)`, as all files but GPT-2's do.
+    OutIn,
+    /// `(in, out)`.
+    InOut,
+}
+
 impl Weights<'_> {
     /// A linear map. The outputs of several tensors stand side by side.
-    ///
-    /// `transposed` says that the file stores `(out, in)`, as all but GPT-2's do.
     pub fn linear(
         &mut self,
         names: &[&str],
         (d_in, d_out): (usize, usize),
-        transposed: bool,
+        stored: Stored,
         bias: bool,
     ) -> Result<Linear, LoadError> {
         let parts: Vec<_> = names.iter().map(|name| Part { name, d_out, bias }).collect();
-        if transposed || names.len() == 1 {
-            return self.linear_of(&parts, d_in, transposed, None);
+        if stored == Stored::OutIn || names.len() == 1 {
+            return self.linear_of(&parts, d_in, stored, None);
         }
         Err(LoadError::Engine(candle_core::Error::Msg("maps stored as (in, out) cannot be joined".to_owned())))
     }
@@ -42,19 +49,22 @@ impl Weights<'_> {
         &mut self,
         parts: &[Part<'_>],
         d_in: usize,
-        transposed: bool,
+        stored: Stored,
         order: Option<&[usize]>,
     ) -> Result<Linear, LoadError> {
         let n_out: usize = parts.iter().map(|part| part.d_out).sum();
-        let shape = |d_out| if transposed { vec![d_out, d_in] } else { vec![d_in, d_out] };
+        let shape = |d_out| match stored {
+            Stored::OutIn => vec![d_out, d_in],
+            Stored::InOut => vec![d_in, d_out],
+        };
         let weights: Vec<_> = parts.iter().map(|part| (format!("{}.weight", part.name), shape(part.d_out))).collect();
         // The same memory for every matrix: fresh memory costs more than reading the file.
         let mut values = std::mem::take(&mut self.scratch);
         self.read_into(&mut values, &weights)?;
-        if let Some(order) = order {
+        if let Some(order) = order.filter(|_| !self.is_rehearsing()) {
             values = order.iter().flat_map(|&row| values[row * d_in..(row + 1) * d_in].iter().copied()).collect();
         }
-        let weight = self.weight(&values, (d_in, n_out), transposed)?;
+        let weight = self.weight(&values, (d_in, n_out), stored)?;
         self.scratch = values;
         let bias = self.biases(parts, order)?;
         let bias = bias.map(|bias| Tensor::from_vec(bias, n_out, &self.device)).transpose()?;
@@ -72,12 +82,13 @@ impl Weights<'_> {
         self.read_into(&mut factors, &[(scale.to_owned(), vec![d_out])])?;
         let mut values = std::mem::take(&mut self.scratch);
         self.read_into(&mut values, &[(format!("{name}.weight"), vec![d_out, d_in])])?;
+        let factors = if self.is_rehearsing() { Vec::new() } else { factors };
         for (row, factor) in values.chunks_exact_mut(d_in.max(1)).zip(&factors) {
             for weight in row {
                 *weight *= factor;
             }
         }
-        let weight = self.weight(&values, (d_in, d_out), true)?;
+        let weight = self.weight(&values, (d_in, d_out), Stored::OutIn)?;
         self.scratch = values;
         let mut bias = Vec::new();
         self.read_into(&mut bias, &[(format!("{name}.bias"), vec![d_out])])?;
@@ -85,8 +96,11 @@ impl Weights<'_> {
         Ok(Linear { weight, bias: Some(Tensor::from_vec(bias, d_out, &self.device)?) })
     }
 
-    fn weight(&self, values: &[f32], (d_in, d_out): (usize, usize), transposed: bool) -> Result<Weight, LoadError> {
-        Ok(if self.device.is_cpu() {
+    fn weight(&self, values: &[f32], (d_in, d_out): (usize, usize), stored: Stored) -> Result<Weight, LoadError> {
+        let transposed = stored == Stored::OutIn;
+        Ok(if self.is_rehearsing() {
+            Weight::Strided(Tensor::zeros((d_in, d_out), DType::F32, &self.device)?)
+        } else if self.device.is_cpu() {
             Weight::Panels(Panels::from_slice(values, (d_in, d_out), transposed)?)
         } else if transposed {
             Weight::Strided(Tensor::from_slice(values, (d_out, d_in), &self.device)?.t()?)

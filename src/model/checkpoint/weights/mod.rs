@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use candle_core::{Device, Tensor};
 
-pub(crate) use self::linear::Part;
+pub(crate) use self::linear::{Part, Stored};
 use self::{
     entry::Entry,
     names::{OLD_NAMES, Placement},
@@ -52,6 +52,8 @@ pub(crate) struct Weights<'a> {
     /// Where matrices are read before they are reordered.
     scratch: Vec<f32>,
     audit: Audit,
+    /// Whether tensors are looked for and measured, and not read.
+    rehearsing: bool,
 }
 
 impl<'a> Weights<'a> {
@@ -84,11 +86,31 @@ impl<'a> Weights<'a> {
             skipped: BTreeSet::new(),
             scratch: Vec::new(),
             audit,
+            rehearsing: false,
         };
         refuse::check(files, &weights.entries)?;
         weights.check_memory(engine)?;
         weights.audit.dtypes = weights.dtypes();
         Ok(weights)
+    }
+
+    /// Lets `build` go through all it does without reading a number: each tensor is looked for, its shape is
+    /// checked, and it is all zeros. What a configuration or a file is refused for is found so before
+    /// gigabytes are read. Nothing of it stays.
+    pub fn rehearse<R>(&mut self, build: impl FnOnce(&mut Self) -> R) -> R {
+        let audit = self.audit.clone();
+        self.rehearsing = true;
+        let result = build(self);
+        self.rehearsing = false;
+        (self.audit, self.placement) = (audit, None);
+        self.used.clear();
+        self.skipped.clear();
+        result
+    }
+
+    /// Whether all numbers are zeros for now, so that nothing needs to be computed from them.
+    pub const fn is_rehearsing(&self) -> bool {
+        self.rehearsing
     }
 
     /// Lets `read` see only the tensors that begin with `scope`, without it: a model inside another.
@@ -186,6 +208,11 @@ impl<'a> Weights<'a> {
             found.push((self.checked(name, shape)?, shape.iter().product::<usize>()));
         }
         let n: usize = found.iter().map(|(_, n)| n).sum();
+        if self.rehearsing {
+            // Never touched, so it takes no memory.
+            *values = vec![0.0; n];
+            return Ok(());
+        }
         if values.is_empty() {
             // Zeroed memory from the system costs nothing until it is read into. A table has room for a
             // last whole panel, should it become one with an output map.
