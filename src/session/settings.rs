@@ -1,8 +1,11 @@
 //! What is remembered between runs. The only serialised type of the session; versionless because
-//! every field has a default and unknown fields are ignored.
+//! every field has a default, unknown fields are ignored, and a value that is not understood, such as a
+//! choice of a later version, loses itself alone.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+pub use crate::figure::views::image::weights::Role as PatchRole;
 use crate::{
     analysis::{edges::EdgeFilter, projection::ProjectionOptions, reading::ReadingOptions},
     worker::ModelSource,
@@ -28,11 +31,70 @@ impl Settings {
     /// How many recent models are kept.
     pub const MAX_RECENT: usize = 8;
 
+    /// From what [`Self::write`] wrote, perhaps in another version: whatever is not understood keeps its
+    /// default, and everything else is taken.
+    pub fn read(text: &str) -> Self {
+        let stored = serde_json::from_str(text).unwrap_or_default();
+        let Ok(mut value) = serde_json::to_value(Self::default()) else { return Self::default() };
+        take(&mut value, &mut Vec::new(), &stored);
+        serde_json::from_value(value).unwrap_or_default()
+    }
+
+    /// As a text to remember. A model in a place whose name is no text is forgotten.
+    pub fn write(&self) -> String {
+        let mut written = self.clone();
+        written.recent_models.retain(|model| serde_json::to_value(model).is_ok());
+        serde_json::to_string(&written).unwrap_or_default()
+    }
+
     pub(super) fn remember_model(&mut self, source: &ModelSource) {
         self.recent_models.retain(|known| known != source);
         self.recent_models.insert(0, source.clone());
         self.recent_models.truncate(Self::MAX_RECENT);
     }
+}
+
+/// Puts `stored` into its place in `settings` as far as it is understood: as a whole if it can be, else
+/// field by field and element by element.
+fn take<'a>(settings: &mut Value, place: &mut Vec<&'a str>, stored: &'a Value) {
+    let Some(old) = put(settings, place, stored.clone()) else { return };
+    if Settings::deserialize(&*settings).is_ok() {
+        return;
+    }
+    match stored {
+        Value::Object(fields) if old.is_object() => {
+            put(settings, place, old);
+            for (name, field) in fields {
+                place.push(name);
+                take(settings, place, field);
+                place.pop();
+            }
+        }
+        Value::Array(elements) if old.is_array() => {
+            put(settings, place, Value::Array(Vec::new()));
+            let mut kept = Vec::new();
+            for element in elements {
+                kept.push(element.clone());
+                put(settings, place, Value::Array(kept.clone()));
+                if Settings::deserialize(&*settings).is_err() {
+                    kept.pop();
+                }
+            }
+            put(settings, place, Value::Array(kept));
+        }
+        _ => {
+            put(settings, place, old);
+        }
+    }
+}
+
+/// Replaces what is at a place; `None` when there is no such place.
+fn put(settings: &mut Value, place: &[&str], new: Value) -> Option<Value> {
+    let mut at = settings;
+    for name in place {
+        at = at.get_mut(*name)?;
+    }
+    Some(std::mem::replace(at, new))
 }
 
 /// Light or dark.
@@ -167,16 +229,6 @@ impl Smoothing {
             Self::Smooth => true,
         }
     }
-}
-
-/// What a picked patch stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub enum PatchRole {
-    /// The overlay shows what it attends to.
-    #[default]
-    Query,
-    /// The overlay shows what attends to it.
-    Key,
 }
 
 /// Scatter and matrix views.

@@ -281,8 +281,8 @@ impl Startup {
         if automated {
             // A picture for documentation must not depend on how the panels were left last time.
             cc.egui_ctx.memory_mut(|memory| memory.data.clear());
-        } else if let Some(stored) = cc.storage.and_then(|it| eframe::get_value::<Settings>(it, SETTINGS_KEY)) {
-            session.restore(stored);
+        } else if let Some(stored) = cc.storage.and_then(|it| it.get_string(SETTINGS_KEY)) {
+            session.restore(Settings::read(&stored));
         }
         if let Some(theme) = options.theme {
             session.settings.appearance = theme;
@@ -361,7 +361,7 @@ impl eframe::App for App {
 
     fn save(&mut self, storage: &mut dyn eframe::Storage) {
         if self.automation.is_none() {
-            eframe::set_value(storage, SETTINGS_KEY, &self.session.settings);
+            storage.set_string(SETTINGS_KEY, self.session.settings.write());
         }
     }
 
