@@ -1,4 +1,6 @@
-//! Numbers as people read them. Named by every layer, depends on none.
+//! Numbers, names and sentences as people read them. Named by every layer, depends on none.
+
+use std::path::Path;
 
 /// Bytes in decimal units.
 pub fn bytes_text(n: u64) -> String {
@@ -36,4 +38,63 @@ pub fn grouped(n: usize) -> String {
         out.push(digit);
     }
     out
+}
+
+/// The first letter large.
+pub fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// `text` with a large letter at the start, unless it starts with the name of a file or a host.
+pub fn sentence(text: &str) -> String {
+    let first_word = text.split_whitespace().next().unwrap_or_default();
+    if first_word.contains(['.', '_']) { text.to_owned() } else { capitalised(text) }
+}
+
+/// What folders around a checkpoint are called whatever is in them.
+const SAY_NOTHING: [&str; 6] = ["model", "checkpoint", "final", "output", "pytorch", "weights"];
+
+/// The name by which people know the checkpoint in a folder, or whose weights file this is: the id of a
+/// snapshot in the hub's cache, else the folder's own name, or that of the first folder around it that says
+/// more than `model`.
+pub fn checkpoint_name(path: &Path) -> Option<String> {
+    let is_file = path.extension().is_some_and(|ext| ["safetensors", "bin", "pt", "pth"].iter().any(|it| ext == *it));
+    let folder = path.parent().filter(|folder| is_file && folder.file_name().is_some()).unwrap_or(path);
+    let names: Vec<_> = folder.iter().rev().map(|name| name.to_string_lossy()).collect();
+    if let [_, snapshots, repo, ..] = names.as_slice()
+        && snapshots == "snapshots"
+        && let Some(id) = repo.strip_prefix("models--")
+    {
+        return Some(id.replace("--", "/"));
+    }
+    let is_name = |name: &str| !name.is_empty() && !name.contains(['/', '\\']);
+    let mut telling = names.iter().filter(|name| is_name(name) && !SAY_NOTHING.contains(&name.as_ref()));
+    telling.next().or(names.first()).filter(|name| is_name(name)).map(|name| name.clone().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_are_called_by_the_folder_that_tells_them_apart() {
+        for (folder, name) in [
+            ("/home/ann/tiny-bert", "tiny-bert"),
+            ("/home/ann/tiny-bert/model", "tiny-bert"),
+            ("/home/ann/tiny-bert/output/final", "tiny-bert"),
+            (
+                "/hub/models--sentence-transformers--all-MiniLM-L6-v2/snapshots/8b32",
+                "sentence-transformers/all-MiniLM-L6-v2",
+            ),
+            ("/hub/models--gpt2/snapshots/607a30d", "gpt2"),
+            ("/backup/snapshots/607a30d", "607a30d"),
+            ("/home/ann/tiny-bert/model.safetensors", "tiny-bert"),
+            ("model.safetensors", "model.safetensors"),
+            ("/model", "model"),
+        ] {
+            assert_eq!(checkpoint_name(Path::new(folder)).as_deref(), Some(name), "{folder}");
+        }
+        assert_eq!(checkpoint_name(Path::new("/")), None);
+    }
 }

@@ -3,6 +3,8 @@
 //! `Display` is one sentence without a final period; `details` says what to do about it, with the
 //! path last.
 
+use crate::text::capitalised;
+
 /// The caller asked the work to stop; not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cancelled")]
@@ -268,12 +270,6 @@ impl LoadError {
             Self::Cancelled(_) => String::new(),
         }
     }
-}
-
-/// A sentence of its own.
-fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// Bytes in words.

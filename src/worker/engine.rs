@@ -9,6 +9,7 @@ use super::{
 use crate::{
     ids::ModelId,
     model::{self, LoadError, Model, ModelFiles, RunPlan, locate},
+    text::sentence,
 };
 
 /// Holds the models that documents need. A failed or cancelled request leaves them as they were.
@@ -180,15 +181,5 @@ impl From<model::ModelError> for Stop {
             model::ModelError::Cancelled(_) => Self::Cancelled,
             error => Self::Failed(Failure { summary: sentence(&error.to_string()), details: error.details() }),
         }
-    }
-}
-
-/// `text` with a capital letter at the start, unless it starts with a file's name.
-pub(super) fn sentence(text: &str) -> String {
-    let first_word = text.split_whitespace().next().unwrap_or_default();
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) if !first_word.contains(['.', '_']) => first.to_uppercase().chain(chars).collect(),
-        _ => text.to_owned(),
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{DrawFor, Drawn, EventKind, Failure, JobControl, Request, Stop, engine::sentence, thread::Engine};
+use super::{DrawFor, Drawn, EventKind, Failure, JobControl, Request, Stop, thread::Engine};
 use crate::{
     export::{self, FigureRequest},
     figure::order::OrderError,
+    text::sentence,
 };
 
 /// Draws and writes.

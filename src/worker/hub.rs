@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::{EventKind, Failure, JobControl, Request, Stop, engine::sentence, thread::Engine};
+use super::{EventKind, Failure, JobControl, Request, Stop, thread::Engine};
 use crate::{
     hub::{self, Environment, HubError, Monitor, Transfer},
     model::locate,
+    text::sentence,
 };
 
 /// Answers what is asked about the hub.

@@ -620,3 +620,40 @@ fn inputs_of_a_capture_file_are_chosen_by_button_and_key() {
     assert_eq!(window.app().session().document().shown_input(), None);
     assert!(window.shows("Add second sentence") && window.shows("Query 2 three"));
 }
+
+/// Zooming in and out any number of times leaves the panels as wide as they were.
+#[test]
+fn panels_keep_their_width_through_zooming() {
+    const SIZE: egui::Vec2 = egui::vec2(1600.0, 900.0);
+    let mut window = Window::with_size(with_text("a sentence with words of several lengths in it"), SIZE.into());
+    let width = |window: &Window| {
+        let editor = window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").rect().width();
+        (editor, window.harness.get_by_label("Subtract").rect().width())
+    };
+    let before = width(&window);
+    for zoom in [1.1, 1.25, 1.45, 1.1, 0.9, 1.3, 1.0, 1.45, 0.8, 1.0] {
+        window.harness.ctx.set_zoom_factor(zoom);
+        window.harness.set_size(SIZE / zoom);
+        window.settle();
+    }
+    let after = width(&window);
+    assert!((before.0 - after.0).abs() < 0.51 && (before.1 - after.1).abs() < 0.51, "{before:?} became {after:?}");
+}
+
+/// What one is about to click stays where it is when something fails.
+#[test]
+fn an_error_moves_no_button() {
+    let mut window = Window::open(with_text("one two three"));
+    let places = |window: &Window| {
+        let text = window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").rect();
+        let buttons = ["Open… ⏷", "Add second sentence", "Undo"].map(|label| window.harness.get_by_label(label).rect());
+        (text, buttons, window.harness.get_by_label("Token 0 one").rect())
+    };
+    let before = places(&window);
+    window.jobs.answer(false);
+    window.press(Modifiers::COMMAND, Key::Enter);
+    window.jobs.say(EventKind::Failed(failure("The model could not be evaluated")));
+    window.settle();
+    assert!(window.shows("The model could not be evaluated"));
+    assert_eq!(places(&window), before);
+}

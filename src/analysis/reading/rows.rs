@@ -126,11 +126,11 @@ fn written_groups(tokens: &[Token], merged: bool) -> Vec<Range<usize>> {
     rows
 }
 
-/// What stands for a token that was not written yet: the model's own guess where it is known.
+/// What stands for a token that is not there: what the model would write next, where that is known.
 fn next_token(capture: &Capture, position: usize) -> String {
     let guess = capture.prediction().filter(|prediction| prediction.kind == HeadKind::NextToken);
     let row = guess.and_then(|prediction| prediction.rows.iter().find(|row| row.position == Some(position)));
-    row.and_then(|row| row.top.first()).map_or_else(|| "…".to_owned(), |best| format!("{}?", best.label))
+    row.and_then(|row| row.top.first()).map_or_else(|| "…".to_owned(), |best| format!("next: {}", best.label))
 }
 
 /// Leaves out and merges, row by row.

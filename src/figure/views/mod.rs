@@ -86,9 +86,3 @@ pub(super) fn joined<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     }
     out
 }
-
-/// The first letter large.
-pub fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::model::LoadError;
+use crate::{model::LoadError, text::checkpoint_name};
 
 /// A format: its single file, and the index of its shards.
 pub(super) type Format = (&'static str, &'static str);
@@ -80,13 +80,14 @@ impl ModelFiles {
         Self { place: Place::Embedded { name: name.into(), files } }
     }
 
-    /// What to call the checkpoint when nobody gave it a name: the folder's name.
+    /// What to call the checkpoint when nobody gave it a name: the id of a snapshot in the hub's cache, else
+    /// the folder's name, or that of the first folder around it that says more than `model`.
     pub fn default_name(&self) -> String {
         match &self.place {
             Place::Folder { root, .. } => {
                 // Only an absolute path is sure to end in a name: `.` and `..` do not.
                 let absolute = fs::canonicalize(root).unwrap_or_else(|_| root.clone());
-                absolute.file_name().map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
+                checkpoint_name(&absolute).unwrap_or_else(|| "model".to_owned())
             }
             Place::Embedded { name, .. } => name.clone(),
         }

@@ -2,7 +2,11 @@
 
 use eframe::egui::{self, CentralPanel, Frame, Margin, Panel, Ui};
 
-use super::{App, Sheet, panes::panes_ui, sides::Side};
+use super::{
+    App, Sheet,
+    panes::panes_ui,
+    sides::{Side, side_panel_ui},
+};
 use crate::ui::{
     PanelCtx,
     panels::{
@@ -39,14 +43,14 @@ impl App {
             .exact_size(7.0 * GRID)
             .frame(bar(Margin::symmetric(3 * GRID as i8, 0)))
             .show(ui, |ui| status_bar_ui(ui, &cx, facts));
-        let side = |panel: Panel| {
-            panel.default_size(side_width).size_range(50.0 * GRID..=window_width * 0.4).frame(bar(sides))
-        };
+        let widest = window_width * 0.4;
+        let side = |panel: Panel| panel.default_size(side_width).size_range(50.0 * GRID..=widest).frame(bar(sides));
         if self.sides.is_open(Side::Left, window_width) {
-            side(Panel::left("left panel")).show(ui, |ui| left.ui(ui, &cx, pattern));
+            let panel = side(Panel::left("left panel"));
+            side_panel_ui(ui, "left panel", widest, panel, |ui| left.ui(ui, &cx, pattern));
         }
         if self.sides.is_open(Side::Right, window_width) {
-            side(Panel::right("inspector")).show(ui, |ui| {
+            side_panel_ui(ui, "inspector", widest, side(Panel::right("inspector")), |ui| {
                 egui::ScrollArea::vertical().id_salt("inspector").auto_shrink([false, false]).show(ui, |ui| {
                     inspector_ui(ui, &cx, &shown);
                     ui.add_space(2.0 * GRID);

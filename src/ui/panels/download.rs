@@ -5,7 +5,7 @@ use eframe::egui::{self, Button, Id, Key, Modal, ProgressBar, RichText, ScrollAr
 use super::failure_ui;
 use crate::{
     session::{Command, Download, DownloadCommand, DownloadStep, SUGGESTIONS},
-    text::bytes_text,
+    text::{bytes_text, sentence},
     ui::{
         PanelCtx,
         theme::GRID,
@@ -196,15 +196,4 @@ fn cached_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             });
         }
     });
-}
-
-/// `text` with a capital letter, unless it starts with a host's name.
-fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) if !text.split(' ').next().unwrap_or_default().contains('.') => {
-            first.to_uppercase().chain(chars).collect()
-        }
-        _ => text.to_owned(),
-    }
 }

@@ -44,8 +44,8 @@ pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests)
         let n_cards = ((cards_width / (MIN_CARD_WIDTH + GRID)) as usize).clamp(1, in_strip().count().max(1));
         // Whole points, so that rounding never asks for more than there is.
         let share = ((cards_width / n_cards as f32) - GRID).floor() - 1.0;
-        for example in in_strip().take(n_cards) {
-            card_ui(ui, cx, example, (vec2(share.min(MAX_CARD_WIDTH), TITLE_HEIGHT), 0));
+        for (idx, example) in in_strip().take(n_cards) {
+            card_ui(ui, cx, idx, example, vec2(share.min(MAX_CARD_WIDTH), TITLE_HEIGHT), 0);
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let text = format!("All {}…", EXAMPLES.len());
@@ -93,8 +93,8 @@ pub fn gallery_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) -> bool {
                 ui.label(RichText::new(topic.title()).strong());
                 for row in of_topic.chunks(n_columns as usize) {
                     ui.horizontal(|ui| {
-                        for example in row {
-                            chosen |= card_ui(ui, cx, *example, (GALLERY_CARD, GALLERY_ROWS));
+                        for &(idx, example) in row {
+                            chosen |= card_ui(ui, cx, idx, example, GALLERY_CARD, GALLERY_ROWS);
                         }
                     });
                 }
@@ -107,12 +107,7 @@ pub fn gallery_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) -> bool {
 }
 
 /// A card of `size` with so many lines for its hint, or none; true when it was clicked, and its example asked for.
-fn card_ui(
-    ui: &mut Ui,
-    cx: &ViewCtx<'_>,
-    (idx, example): (usize, &Example),
-    (size, n_rows): (egui::Vec2, usize),
-) -> bool {
+fn card_ui(ui: &mut Ui, cx: &ViewCtx<'_>, idx: usize, example: &Example, size: egui::Vec2, n_rows: usize) -> bool {
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     let shown = cx.document.example == Some(idx);
     response.widget_info(|| WidgetInfo::selected(Role::Button, true, shown, format!("Example: {}", example.title)));

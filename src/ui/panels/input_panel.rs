@@ -3,7 +3,6 @@
 use eframe::egui::{self, Key, Modifiers, RichText, TextEdit, TextureHandle, Ui, vec2};
 
 use super::{
-    failure_ui,
     hits::{hits_text, next_hit},
     input_chooser,
     target::TargetPanel,
@@ -21,7 +20,7 @@ use crate::{
         commands::UiCommand,
         memo::Memo,
         theme::GRID,
-        widgets::{ChipTint, TokenChips, command_button_ui, section_ui},
+        widgets::{ChipRoom, ChipTint, TokenChips, command_button_ui, section_ui},
     },
     worker::ImageSource,
 };
@@ -74,9 +73,6 @@ impl InputPanel {
             if let Some(spec) = model {
                 self.target.ui(ui, cx, spec);
             }
-        }
-        if let Some(failure) = cx.document.capture.failure() {
-            failure_ui(ui, cx, failure);
         }
         if let Some(capture) = cx.document.latest_capture() {
             written_ui(ui, cx, capture);
@@ -176,12 +172,18 @@ impl InputPanel {
             section_ui(ui, cx.theme, &tokens_title(tokens.len(), query_side));
             self.search_ui(ui, cx, tokens);
             let (tint, part) = if query_side == key_side { (key_tint.or(query_tint), 1.0) } else { (query_tint, 0.5) };
-            let room = (MAX_CHIPS_HEIGHT * part, self.reveal.take());
+            let room = ChipRoom { max_height: MAX_CHIPS_HEIGHT * part, reveal: self.reveal.take() };
             self.query_chips.ui(ui, cx, query_side, tint, room);
         }
         if query_side != key_side && on_picture != Some(key_side) {
             section_ui(ui, cx.theme, &tokens_title(capture.tokens(key_side).len(), key_side));
-            self.key_chips.ui(ui, cx, key_side, key_tint, (MAX_CHIPS_HEIGHT / 2.0, None));
+            self.key_chips.ui(
+                ui,
+                cx,
+                key_side,
+                key_tint,
+                ChipRoom { max_height: MAX_CHIPS_HEIGHT / 2.0, reveal: None },
+            );
         }
     }
 

@@ -50,6 +50,7 @@ pub struct LeftPanel {
 impl LeftPanel {
     /// Draws the panel.
     pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&ReadPattern>) {
+        failures_ui(ui, cx);
         egui::ScrollArea::vertical().id_salt("left panel").auto_shrink([false, false]).show(ui, |ui| {
             model_panel::model_panel_ui(ui, cx);
             self.input.ui(ui, cx, pattern);
@@ -64,7 +65,21 @@ impl LeftPanel {
     }
 }
 
-/// What went wrong, in place: the sentence, and what to do about it below.
+/// What went wrong, at the bottom, where it moves none of the buttons.
+fn failures_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let failures = [cx.document.model.failure(), cx.document.capture.failure()];
+    if failures.iter().all(Option::is_none) {
+        return;
+    }
+    let most = 0.4 * ui.available_height();
+    egui::Panel::bottom("failures").frame(egui::Frame::new()).resizable(false).max_size(most).show(ui, |ui| {
+        egui::ScrollArea::vertical().id_salt("failures").max_height(most).auto_shrink([false, true]).show(ui, |ui| {
+            failures.into_iter().flatten().for_each(|failure| failure_ui(ui, cx, failure));
+        });
+    });
+}
+
+/// What went wrong: the sentence, and what to do about it below.
 pub fn failure_ui(ui: &mut Ui, cx: &ViewCtx<'_>, failure: &Failure) {
     ui.add_space(GRID);
     ui.label(RichText::new(format!("⚠ {}", failure.summary)).color(cx.theme.error));

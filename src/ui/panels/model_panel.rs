@@ -2,11 +2,10 @@
 
 use eframe::egui::{self, CollapsingHeader, RichText, Ui};
 
-use super::failure_ui;
 use crate::{
     session::{Command, gallery::EXAMPLES},
     spec::{ImageSpec, ModelSpec, StackSpec, TextSpec},
-    text::counted,
+    text::{checkpoint_name, counted},
     ui::{
         PanelCtx,
         commands::UiCommand,
@@ -30,9 +29,6 @@ pub fn model_panel_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         _ => {
             ui.label(RichText::new("No model yet").heading());
         }
-    }
-    if let Some(failure) = cx.document.model.failure() {
-        failure_ui(ui, cx, failure);
     }
     ui.add_space(GRID);
     open_ui(ui, cx);
@@ -195,9 +191,7 @@ fn stack_text(stack: &StackSpec) -> String {
 fn source_name(source: &ModelSource) -> String {
     match source {
         ModelSource::Bundled(name) | ModelSource::Hub(name) => name.clone(),
-        ModelSource::Path(path) => {
-            path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
-        }
+        ModelSource::Path(path) => checkpoint_name(path).unwrap_or_else(|| path.display().to_string()),
     }
 }
 

@@ -35,7 +35,7 @@ pub fn written_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = vec2(0.0, 1.0);
             for (idx, (token, &probability)) in tokens.iter().zip(&written.probabilities).enumerate() {
-                token_ui(ui, cx, token, (written.side, written.first + idx), probability);
+                token_ui(ui, cx, token, written.side, written.first + idx, probability);
             }
         });
     });
@@ -43,7 +43,7 @@ pub fn written_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     ui.label(egui::RichText::new(legend).small().color(cx.theme.text_weak));
 }
 
-fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, (side, position): (Side, usize), probability: f32) {
+fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, side: Side, position: usize, probability: f32) {
     let theme = cx.theme;
     let text = if token.text.is_empty() { "·".to_owned() } else { token.text.replace('␣', " ") };
     let galley = ui.painter().layout_no_wrap(text, FontId::proportional(text_size::BODY), theme.text);

@@ -4,7 +4,7 @@ use emath::{Rect, pos2, vec2};
 
 use self::layout::{CellTransform, MatrixLayout};
 use super::{
-    Pinned, capitalised, joined,
+    Pinned, joined,
     scatter::{PointColor, bounds},
 };
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
         path::Path,
         pen::Pen,
     },
+    text::capitalised,
 };
 
 pub mod layout;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use emath::{Pos2, Rect, pos2, vec2};
 
-use super::{Pinned, capitalised, joined, matrix::layout::CellTransform};
+use super::{Pinned, joined, matrix::layout::CellTransform};
 use crate::{
     analysis::{projection::HeadProjection, reading::ReadPattern},
     figure::{
@@ -19,6 +19,7 @@ use crate::{
         pen::{Pen, signed_text},
     },
     ids::StackKind,
+    text::capitalised,
 };
 
 /// Radius of a point.
