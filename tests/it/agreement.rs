@@ -5,6 +5,10 @@ use attnscope::{
         Aggregate, Captures, LeaveOut, Over, Policy, ReadPattern, ReadingOptions, SentenceFilter, Together, Which,
         read, store::PatternStore,
     },
+    figure::{
+        data::{self, DataFormat, Table, Values},
+        order,
+    },
     ids::HeadId,
     session::{Focus, Loadable, Session, Settings, ViewKind},
     ui::{
@@ -19,6 +23,9 @@ use egui_kittest::{Harness, kittest::Queryable as _};
 
 use crate::reading::capture;
 
+const LABELS: [&str; 13] =
+    ["[CLS]", "un", "##believ", "##able", "cat", "!", "[SEP]", "/the", "dog", "##s", "ran", ".", "[SEP]"];
+
 /// A view with the inspector beside it.
 struct Stage {
     session: Session,
@@ -26,16 +33,23 @@ struct Stage {
     patterns: PatternStore,
 }
 
-fn show(view: ViewKind, options: &ReadingOptions, head: HeadId, pinned: Focus) -> Harness<'static, Stage> {
-    let labels = ["[CLS]", "un", "##believ", "##able", "cat", "!", "[SEP]", "/the", "dog", "##s", "ran", ".", "[SEP]"];
+fn looking_at(view: ViewKind, options: &ReadingOptions, head: HeadId, pinned: Focus) -> Session {
     let mut session = Session::new(Settings::default());
-    session.documents[0].capture = Loadable::Ready(Arc::new(capture(1, &labels, false)));
+    session.documents[0].capture = Loadable::Ready(Arc::new(capture(1, &LABELS, false)));
     let pane = session.panes.active_mut();
     pane.view = view;
     pane.options.reading = options.clone();
     pane.selection.head = head;
     pane.selection.pinned = pinned;
-    let stage = Stage { session, views: Views::default(), patterns: PatternStore::default() };
+    session
+}
+
+fn show(view: ViewKind, options: &ReadingOptions, head: HeadId, pinned: Focus) -> Harness<'static, Stage> {
+    let stage = Stage {
+        session: looking_at(view, options, head, pinned),
+        views: Views::default(),
+        patterns: PatternStore::default(),
+    };
     let builder = Harness::builder().with_size(vec2(1300.0, 900.0)).with_max_steps(64);
     builder.with_context_setup(attnscope::ui::glyphs::install).build_ui_state(
         |ui, stage| {
@@ -73,8 +87,41 @@ fn combinations() -> Vec<ReadingOptions> {
     ]
 }
 
+/// What is left out, and what becomes of it; whether pieces are merged; how heads are taken together; which
+/// sentences: everything with everything.
+fn every_combination() -> Vec<ReadingOptions> {
+    let none = LeaveOut::default();
+    let left_out = [
+        none.clone(),
+        LeaveOut { special: true, punctuation: true, ..none.clone() },
+        LeaveOut { first: true, positions: BTreeSet::from([4, 8]), ..none },
+    ];
+    let how = [Aggregate::Mean, Aggregate::Max, Aggregate::Min, Aggregate::Sum];
+    let together = [Over::Layer, Over::Stack].into_iter().flat_map(|over| how.map(|how| Some(Together { over, how })));
+    let together: Vec<_> = together.chain([None]).collect();
+    let mut all = Vec::new();
+    for leave_out in &left_out {
+        for policy in Policy::ALL {
+            for words in [false, true] {
+                for &together in &together {
+                    for sentences in [SentenceFilter::All, SentenceFilter::AToB, SentenceFilter::BToB] {
+                        let leave_out = LeaveOut { policy, ..leave_out.clone() };
+                        all.push(ReadingOptions { leave_out, words, together, sentences, rows: None });
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
 fn expected(stage: &Stage) -> ReadPattern {
-    let (pane, document) = (stage.session.pane(), stage.session.document());
+    shown(&stage.session)
+}
+
+/// What the view of one pattern shows.
+fn shown(session: &Session) -> ReadPattern {
+    let (pane, document) = (session.pane(), session.document());
     let capture = document.latest_capture().unwrap();
     let reading = pane.options.reading.shown(capture, pane.selection.head, &Which::All, None);
     read(Captures::one(capture), &reading).unwrap()
@@ -125,6 +172,78 @@ fn the_tooltip_of_lines_and_the_inspector_show_one_number() {
         let text = three_digits(weight);
         assert!(stage.query_all_by_label(&text).next().is_some(), "the tooltip shows {text}: {options:?}");
     }
+}
+
+/// The numbers that are written for what a session shows, in the window's export and by `render --data`.
+fn exported(session: &Session) -> Table {
+    let figure = session.figure().unwrap();
+    let captures = Captures { this: &figure.capture, other: figure.other.as_deref() };
+    order::table(&order::all(&figure.order, captures).unwrap(), &figure.order, captures).unwrap()
+}
+
+/// Head, query, key and the bits of the weight of each row; and those of the same rows read back from a file.
+fn rows_of(table: &Table) -> [Vec<(String, u32, u32, u32)>; 2] {
+    let head = match table.column("head") {
+        Some(Values::Index(heads)) => heads.iter().map(u32::to_string).collect(),
+        Some(Values::Text(heads)) => heads.clone(),
+        other => panic!("{other:?}"),
+    };
+    let index = |name: &str| match table.column(name) {
+        Some(Values::Index(positions)) => positions.clone(),
+        other => panic!("{other:?}"),
+    };
+    let Some(Values::Number(weights)) = table.column("weight") else { panic!("no weights") };
+    let places = || head.iter().cloned().zip(index("query")).zip(index("key"));
+    let mut csv = Vec::new();
+    data::write(table, DataFormat::Csv, &mut csv).unwrap();
+    let lines = String::from_utf8(csv).unwrap();
+    let written = lines.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse::<f32>().unwrap());
+    let rows = |weights: Vec<f32>| {
+        assert_eq!(weights.len(), head.len());
+        places().zip(weights).map(|(((head, query), key), weight)| (head, query, key, weight.to_bits())).collect()
+    };
+    [rows(weights.clone()), rows(written.collect())]
+}
+
+/// What is exported is what is shown, to the last bit, whatever is left out, merged and taken together.
+#[test]
+fn exported_numbers_are_those_on_screen_in_every_combination() {
+    let head = HeadId::single(1, 2);
+    let mut n_rows = 0;
+    for options in every_combination() {
+        let session = looking_at(ViewKind::Heatmap, &options, head, Focus::NONE);
+        let pattern = shown(&session);
+        let [in_memory, in_file] = rows_of(&exported(&session));
+        let cells = (0..pattern.rows.len()).flat_map(|row| (0..pattern.cols.len()).map(move |col| (row, col)));
+        let cells = cells.filter(|&(row, col)| pattern.blank(row, col).is_none());
+        let expected: Vec<_> = cells
+            .map(|(row, col)| {
+                let (query, key) = (pattern.rows.position(row).unwrap(), pattern.cols.position(col).unwrap());
+                (query as u32, key as u32, pattern.value_at(query, key).unwrap().to_bits())
+            })
+            .collect();
+        let without_head =
+            |rows: &[(String, u32, u32, u32)]| rows.iter().map(|row| (row.1, row.2, row.3)).collect::<Vec<_>>();
+        assert_eq!(without_head(&in_memory), expected, "{options:?}");
+        assert_eq!(in_memory, in_file, "{options:?}");
+        n_rows += expected.len();
+
+        // Lines: every one has the weight of its own head, or of the heads that are taken together.
+        let session = looking_at(ViewKind::Heads, &options, head, Focus::NONE);
+        let capture = session.document().latest_capture().unwrap();
+        let of_head = |head: HeadId| read(Captures::one(capture), &options.of_head(capture, head)).unwrap();
+        let [in_memory, in_file] = rows_of(&exported(&session));
+        assert_eq!(in_memory, in_file, "{options:?}");
+        for (name, query, key, bits) in in_memory {
+            let drawn = match options.together {
+                Some(_) => pattern.clone(),
+                None => of_head(HeadId { head: name.parse().unwrap(), ..head }),
+            };
+            let weight = drawn.value_at(query as usize, key as usize).unwrap();
+            assert_eq!(weight.to_bits(), bits, "{name} {query} → {key}: {options:?}");
+        }
+    }
+    assert!(n_rows > 10_000, "{n_rows} numbers were compared");
 }
 
 #[test]

@@ -67,3 +67,68 @@ fn panes_share_one_scale_of_colours_when_asked_to() {
     window.settle();
     assert_eq!(bars(&window), ["Colours from 0 to 1", "Colours from -1 to 1"]);
 }
+
+/// Opens another document beside the first; its pane is active.
+fn another(window: &mut Window) {
+    window.click("Compare");
+    window.harness.get_by_label_contains("Another input or model").click();
+    window.settle();
+    assert_eq!(window.app().session().documents.len(), 2);
+}
+
+/// Types over the text of the active document.
+fn write(window: &mut Window, text: &str) {
+    window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").focus();
+    window.harness.step();
+    window.press(Modifiers::COMMAND, Key::A);
+    window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").type_text(text);
+    window.settle();
+    assert_eq!(window.app().session().document().experiment.text, text);
+}
+
+/// Subtracts what the other pane shows.
+fn subtract_the_other(window: &mut Window) {
+    window.harness.get_by_label("Subtract").click();
+    window.settle();
+    window.harness.get_by_label_contains("as in the other pane").click();
+    window.settle();
+}
+
+#[test]
+fn the_difference_of_two_inputs_is_drawn_where_their_words_meet() {
+    let mut window = Window::open(OpenOptions { view: Some(ViewKind::Heatmap), ..with_text("one two three") });
+    another(&mut window);
+    write(&mut window, "zero two three");
+    subtract_the_other(&mut window);
+    let session = window.app().session();
+    assert_eq!(session.pane().minus.unwrap().document, session.documents[0].id);
+    assert!(window.shows("L0H0 − L0H0 of demo:gpt · one two three"));
+    assert!(window.shows("Tokens of the two inputs are matched by their text"));
+    // The same text again: nothing is left of the difference, and it is still one.
+    write(&mut window, "one two three");
+    assert!(window.shows("L0H0 − L0H0 of demo:gpt · one two three"));
+}
+
+#[test]
+fn what_cannot_be_subtracted_says_why() {
+    let mut window = Window::open(OpenOptions { view: Some(ViewKind::Heatmap), ..with_text("one two three") });
+    another(&mut window);
+    write(&mut window, "four five");
+    subtract_the_other(&mut window);
+    assert!(window.shows("The two texts have no queries in common, so there is nothing to subtract"));
+    write(&mut window, "one five");
+    assert!(!window.shows("there is nothing to subtract"), "they have a word in common");
+
+    // A picture, which has no words.
+    window.click("Open… ⏷");
+    window.harness.get_by_label_contains("Bundled models").hover();
+    window.settle();
+    window.click("demo:vit");
+    assert!(window.shows("A text and a picture cannot be subtracted: the queries are words in one"));
+    // Without its document there is nothing to subtract, and nothing is refused any more.
+    let first = window.app().session().documents[0].id;
+    assert_eq!(window.app().session().pane().minus.unwrap().document, first);
+    window.harness.query_all_by_label("Close pane").next().unwrap().click();
+    window.settle();
+    assert_eq!(window.app().session().panes.len(), 1);
+}
