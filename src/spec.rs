@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::StackKind;
 
 /// What a model is: the facts every view, analysis and file needs.
@@ -33,8 +35,9 @@ impl ModelSpec {
     }
 }
 
-/// What a model reads.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What a model reads. Capture files say it in these words.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Modality {
     /// Tokens.
     Text(TextSpec),
@@ -64,7 +67,7 @@ pub enum Modality {
 }
 
 /// Token sequences a model can read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextSpec {
     /// Longest sequence, special tokens included.
     pub n_ctx: usize,
@@ -73,7 +76,7 @@ pub struct TextSpec {
 }
 
 /// Pictures a model can read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageSpec {
     /// Height and width the model was trained on, in pixels.
     pub size_px: (usize, usize),
@@ -111,8 +114,9 @@ impl Modality {
     }
 }
 
-/// What a prediction head says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a prediction head says. Capture files say it in these words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HeadKind {
     /// Which token stands at each position (BERT-style).
     MaskedLm,

@@ -53,7 +53,7 @@ impl Session {
         let Some(from) = self.panes.get(id) else { return Vec::new() };
         let here = (from, self.document_of(from));
         let linked = self.panes.iter().filter(|pane| from.linked && pane.linked && pane.id != id);
-        linked.map(|to| (to.id, translate(here, (to, self.document_of(to)), focus, alignments))).collect()
+        linked.map(|to| (to.id, translate([here, (to, self.document_of(to))], focus, alignments))).collect()
     }
 
     /// The panes that take part in what is done in the active one: it alone, or all that are linked with it.
@@ -65,12 +65,7 @@ impl Session {
 }
 
 /// What `focus` in one pane means in another.
-fn translate(
-    (from, here): (&Pane, &Document),
-    (to, there): (&Pane, &Document),
-    focus: Focus,
-    alignments: &mut Alignments,
-) -> Focus {
+fn translate([(from, here), (to, there)]: [(&Pane, &Document); 2], focus: Focus, alignments: &mut Alignments) -> Focus {
     let (stack, other) = (from.selection.stack(), to.selection.stack());
     let mut along = |from_side: Side, to_side: Side, position: Option<usize>| {
         let position = position?;

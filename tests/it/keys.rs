@@ -216,11 +216,11 @@ fn behaviour(changed: &Changed, name: &str) -> Result<String, String> {
         generate: Some(Generation { max_new_tokens: 4, ..Generation::default() }),
         ..RunPlan::default()
     };
-    let run = model
-        .encode(&reference.input())
-        .and_then(|input| model.forward(&input, &plan, &uninterrupted))
-        .map(|capture| format!("{:?} {:?} {:?}", capture.stacks(), capture.logits(), capture.generated()))
-        .unwrap_or_else(|error| error.to_string());
+    let run = model.encode(&reference.input()).and_then(|input| model.forward(&input, &plan, &uninterrupted));
+    let run = run.map_or_else(
+        |error| error.to_string(),
+        |capture| format!("{:?} {:?} {:?}", capture.stacks(), capture.logits(), capture.generated()),
+    );
     Ok(format!("{} {} {run}", part("network: Network", "reader: Reader"), part("decoding: ", "\u{0}")))
 }
 

@@ -206,7 +206,7 @@ fn wheel(y: f32) -> Event {
 fn the_picture_starts_with_cls_and_shows_the_patch_that_is_picked() {
     let mut stage = Stage::new(synthetic::image_capture((4, 5)), ViewKind::Image).show(vec2(900.0, 700.0));
     stage.run();
-    assert!(stage.query_by_label_contains("L0H0: What [CLS] attends to").is_some());
+    assert!(stage.query_by_label_contains("L0H0: what “[CLS]” attends to").is_some());
     let picture = stage.get_by_label("Picture with attention").rect();
     // The grid covers the picture but for 4 of 88 pixels at either side.
     let crop = picture.shrink2(vec2(picture.width() * 4.0 / 88.0, 0.0));
@@ -214,13 +214,13 @@ fn the_picture_starts_with_cls_and_shows_the_patch_that_is_picked() {
     stage.hover_at(patch);
     stage.run();
     assert_eq!(stage.state().session.pane().selection.hover, Focus::query(1 + 5 + 2));
-    assert!(stage.query_by_label_contains("What r1 c2 attends to").is_some());
+    assert!(stage.query_by_label_contains("what “r1 c2” attends to").is_some());
     stage.get_by_label("Patch as key").click();
     stage.run();
     stage.get_by_label("Prefix token [CLS]").click();
     stage.run();
     assert_eq!(stage.state().session.pane().selection.pinned, Focus::key(0));
-    assert!(stage.query_by_label_contains("What attends to [CLS]").is_some());
+    assert!(stage.query_by_label_contains("what attends to “[CLS]”").is_some());
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn a_word_lights_the_patches_it_attends_to() {
     assert!(stage.query_by_label_contains("mean over all queries").is_some(), "nothing is picked yet");
     stage.get_by_label("Word 2 disc").click();
     stage.run();
-    assert!(stage.query_by_label_contains("What is attended to when disc is written").is_some());
+    assert!(stage.query_by_label_contains("what is attended to when “disc” is written").is_some());
     let picture = stage.get_by_label("Picture with attention").rect();
     stage.hover_at(picture.center());
     stage.run();

@@ -99,7 +99,7 @@ impl ReadPattern {
         let col = key.map(|key| self.cols.group_of(key));
         let weight = |row: &[f32]| match col {
             Some(col) => col.and_then(|col| row.get(col)).copied().unwrap_or(0.0),
-            None => row.iter().sum::<f32>() / row.len().max(1) as f32,
+            None => (row.iter().map(|&weight| f64::from(weight)).sum::<f64>() / row.len().max(1) as f64) as f32,
         };
         let column: Vec<f32> = self.matrix.rows().map(weight).collect();
         self.rows.group_of.iter().map(|&row| column.get(row as usize).copied().unwrap_or(0.0)).collect()

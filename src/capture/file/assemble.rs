@@ -105,20 +105,17 @@ impl Input {
                 stack.causal = recorded.looks_causal(stack.kind);
             }
         }
-        let modality = model.modality.map_or_else(
-            || {
-                if let Some(image) = &image {
-                    return Modality::Image(ImageSpec {
-                        size_px: (image.grid.0 * image.patch_px.0, image.grid.1 * image.patch_px.1),
-                        patch_px: image.patch_px,
-                        n_prefix: image.n_prefix,
-                    });
-                }
-                let n_vocab = recorded.logits.as_ref().map_or(0, Matrix::n_cols);
-                Modality::Text(TextSpec { n_ctx: n_longest, n_vocab })
-            },
-            Modality::from,
-        );
+        let modality = model.modality.unwrap_or_else(|| {
+            if let Some(image) = &image {
+                return Modality::Image(ImageSpec {
+                    size_px: (image.grid.0 * image.patch_px.0, image.grid.1 * image.patch_px.1),
+                    patch_px: image.patch_px,
+                    n_prefix: image.n_prefix,
+                });
+            }
+            let n_vocab = recorded.logits.as_ref().map_or(0, Matrix::n_cols);
+            Modality::Text(TextSpec { n_ctx: n_longest, n_vocab })
+        });
         let spec = ModelSpec {
             name: model.name.clone().unwrap_or_else(|| fallback_name.to_owned()),
             family: model.family.clone().unwrap_or_else(|| ModelSpec::UNKNOWN_FAMILY.to_owned()),
@@ -126,7 +123,7 @@ impl Input {
             stacks,
             d_model,
             n_params: model.n_params.unwrap_or(0),
-            head: model.head.map(Into::into),
+            head: model.head,
         };
         let parts = CaptureParts {
             id,

@@ -29,7 +29,11 @@ mod write;
 
 use std::io::{self, BufRead, Seek};
 
-use crate::{capture::Capture, ids::CaptureId, tensor_file};
+use crate::{
+    capture::{Capture, Site},
+    ids::CaptureId,
+    tensor_file,
+};
 
 pub use write::write;
 
@@ -119,12 +123,12 @@ impl FileSite {
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Q => "q",
-            Self::K => "k",
-            Self::V => "v",
-            Self::Scores => "scores",
-            Self::Pattern => "pattern",
-            Self::Z => "z",
+            Self::Q => Site::Q.name(),
+            Self::K => Site::K.name(),
+            Self::V => Site::V.name(),
+            Self::Scores => Site::Scores.name(),
+            Self::Pattern => Site::Pattern.name(),
+            Self::Z => Site::Z.name(),
             Self::Resid => "resid",
             Self::Logits => "logits",
         }

@@ -1,7 +1,7 @@
 //! Names of tensors in capture files, and what they mean.
 
 use super::FileError;
-use crate::ids::StackKind;
+use crate::{capture, ids::StackKind};
 
 /// Where a tensor belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +29,26 @@ pub(super) enum Site {
     Sink,
 }
 
+impl Site {
+    /// What is no point of the forward pass has a name of its own.
+    fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "bias" => Self::Bias,
+            "sink" => Self::Sink,
+            _ => match capture::Site::from_name(name)? {
+                capture::Site::Q => Self::Q,
+                capture::Site::K => Self::K,
+                capture::Site::V => Self::V,
+                capture::Site::Scores => Self::Scores,
+                capture::Site::Pattern => Self::Pattern,
+                capture::Site::Z => Self::Z,
+                capture::Site::ResidPre => Self::ResidPre,
+                _ => return None,
+            },
+        })
+    }
+}
+
 /// Which input a name belongs to, and what it is there; `None` for names that mean nothing to us.
 pub(super) fn place(name: &str) -> (Option<usize>, Option<Place>) {
     let (input, name) = numbered(name);
@@ -40,21 +60,8 @@ pub(super) fn place(name: &str) -> (Option<usize>, Option<Place>) {
     let parts: Vec<&str> = name.splitn(4, '.').collect();
     let place = match parts[..] {
         [stack, "resid_final"] => StackKind::from_name(stack).map(Place::ResidFinal),
-        [stack, layer, site] => StackKind::from_name(stack).and_then(|stack| {
-            let site = match site {
-                "q" => Site::Q,
-                "k" => Site::K,
-                "v" => Site::V,
-                "scores" => Site::Scores,
-                "pattern" => Site::Pattern,
-                "z" => Site::Z,
-                "resid_pre" => Site::ResidPre,
-                "bias" => Site::Bias,
-                "sink" => Site::Sink,
-                _ => return None,
-            };
-            Some(Place::Site { stack, layer: layer.parse().ok()?, site })
-        }),
+        [stack, layer, site] => StackKind::from_name(stack)
+            .and_then(|stack| Some(Place::Site { stack, layer: layer.parse().ok()?, site: Site::from_name(site)? })),
         _ => None,
     };
     (input, place)

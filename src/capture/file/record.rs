@@ -107,7 +107,7 @@ impl Recorded {
                 }
             }
             Place::Site { stack, layer, site } => {
-                let data = self.per_head((stack, layer, site), entry, computation, source)?;
+                let data = self.per_head(stack, layer, site, entry, computation, source)?;
                 if let Some(layer) = self.layer(stack, layer)
                     && let Some(slot) = slot(layer, site)
                 {
@@ -120,7 +120,9 @@ impl Recorded {
 
     fn per_head(
         &mut self,
-        (stack, layer, site): (StackKind, usize, Site),
+        stack: StackKind,
+        layer: usize,
+        site: Site,
         entry: &Entry,
         computation: &Computation,
         source: &mut (impl Read + Seek),

@@ -9,14 +9,13 @@ use super::{
 use crate::{
     analysis::{
         projection::{self, HeadProjection},
-        reading::{Aggregate, Captures, Heads},
+        reading::{self, Aggregate, Captures, Heads, RowLabels},
     },
     figure::{
         Scene, ViewKind,
         data::{self, Table},
         list::Sampling,
         views::{
-            capitalised,
             heads::{HeadLines, HeadsScene},
             heads_text,
             heatmap::HeatmapScene,
@@ -30,6 +29,7 @@ use crate::{
     },
     ids::{HeadId, StackKind},
     raster::ColorMap,
+    text::capitalised,
 };
 
 /// One figure to draw.
@@ -153,11 +153,10 @@ impl Choice<'_> {
             return Err(OrderError::Usage("patches are no words: leave out --words".to_owned()));
         }
         let picked = match (self.order.query, self.order.key) {
-            (Some(query), _) => (Subject::Token(query), Role::Query),
             (None, Some(key)) if picks_patches => (Subject::Token(key), Role::Key),
-            _ if picks_patches && image.n_prefix > 0 => (Subject::Token(0), Role::Query),
-            _ => (Subject::Mean, Role::Query),
+            (query, _) => (Subject::of(query, picks_patches, image.n_prefix), Role::Query),
         };
+        let writes = self.order.reading.rows == RowLabels::Written && reading::writes(self.capture, self.stack);
         let partner = self.order.key.filter(|_| picked.1 == Role::Query);
         let sampling = if self.order.smooth { Sampling::Smooth } else { Sampling::Crisp };
         let look = OverlayLook {
@@ -176,6 +175,7 @@ impl Choice<'_> {
                 image: image.clone(),
                 names: names_of(self.capture.key_tokens(self.stack)),
                 picks_patches,
+                writes,
                 picked,
                 partner,
                 look,

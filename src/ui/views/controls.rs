@@ -36,7 +36,7 @@ pub fn row_ui<R>(ui: &mut Ui, theme: &Theme, name: &str, add: impl FnOnce(&mut U
 }
 
 /// A row whose name says on hover what the choice means.
-pub fn row_about_ui<R>(ui: &mut Ui, theme: &Theme, (name, meaning): (&str, &str), add: impl FnOnce(&mut Ui) -> R) -> R {
+pub fn row_about_ui<R>(ui: &mut Ui, theme: &Theme, name: &str, meaning: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
     ui.horizontal(|ui| {
         ui.label(RichText::new(name).color(theme.text_weak)).on_hover_text(meaning);
         ui.with_layout(Layout::right_to_left(Align::Center), add).inner

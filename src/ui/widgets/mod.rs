@@ -13,7 +13,7 @@ mod roving;
 mod token_chips;
 
 pub use roving::{Along, Roving};
-pub use token_chips::{ChipTint, TokenChips};
+pub use token_chips::{ChipRoom, ChipTint, TokenChips};
 
 /// A heading inside a panel.
 pub fn section_ui(ui: &mut Ui, theme: &Theme, title: &str) {

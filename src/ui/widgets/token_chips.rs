@@ -62,16 +62,19 @@ pub enum ChipRole {
     Key,
 }
 
+/// How much of the tokens is seen.
+#[derive(Clone, Copy, Debug)]
+pub struct ChipRoom {
+    /// The most points they take.
+    pub max_height: f32,
+    /// Which of them is scrolled to.
+    pub reveal: Option<usize>,
+}
+
 impl TokenChips {
-    /// Draws the tokens of `side` in a scroll area of at most `max_height` points, scrolled to `reveal` if any.
-    pub fn ui(
-        &mut self,
-        ui: &mut Ui,
-        cx: &ViewCtx<'_>,
-        side: Side,
-        tint: Option<ChipTint<'_>>,
-        (max_height, reveal): (f32, Option<usize>),
-    ) {
+    /// Draws the tokens of `side` in a scroll area.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, side: Side, tint: Option<ChipTint<'_>>, room: ChipRoom) {
+        let ChipRoom { max_height, reveal } = room;
         let Some(capture) = cx.document.latest_capture() else { return };
         let tokens = capture.tokens(side);
         let role = if side == cx.pane.selection.stack().query_side() { ChipRole::Query } else { ChipRole::Key };
@@ -94,8 +97,13 @@ impl TokenChips {
                     let (Some(token), Some(rect)) = (tokens.get(position), layout.rects.get(position)) else {
                         continue;
                     };
-                    let response =
-                        chip_ui(ui, cx, rect.translate(area.min.to_vec2()), (position, token), role, (tint, roving));
+                    let response = chip_ui(
+                        ui,
+                        cx,
+                        rect.translate(area.min.to_vec2()),
+                        Chip { position, token, role, tint },
+                        roving,
+                    );
                     roving.keys(ui, &response, position, tokens.len(), Along::Line);
                 }
             });
@@ -128,14 +136,17 @@ impl ChipLayout {
     }
 }
 
-fn chip_ui(
-    ui: &Ui,
-    cx: &ViewCtx<'_>,
-    rect: Rect,
-    (position, token): (usize, &Token),
+/// One token to draw.
+#[derive(Clone, Copy)]
+struct Chip<'a> {
+    position: usize,
+    token: &'a Token,
     role: ChipRole,
-    (tint, roving): (Option<ChipTint<'_>>, Roving),
-) -> egui::Response {
+    tint: Option<ChipTint<'a>>,
+}
+
+fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving) -> egui::Response {
+    let Chip { position, token, role, tint } = chip;
     let Theme { canvas, text, text_weak, query, key, accent, rule, .. } = *cx.theme;
     let selection = &cx.pane.selection;
     let mine = |focus: Focus| if role == ChipRole::Query { focus.query } else { focus.key };

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub(super) use self::{
     edits::{edit_from_json, edit_to_json},
     image::ImageEntry,
-    model::{HeadEntry, MAX_HEADS, MAX_LAYERS, ModelEntry, StackEntry, default_scale},
+    model::{MAX_HEADS, MAX_LAYERS, ModelEntry, StackEntry, default_scale},
     tokens::{TokenEntry, TokensEntry},
     written::{GeneratedEntry, PredictionEntry},
 };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::FileError;
 use crate::{
     ids::StackKind,
-    spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
+    spec::{HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
 };
 
 /// More layers or heads than any model has; bounds what a lying file can make us allocate.
@@ -21,8 +21,8 @@ pub(in crate::capture::file) struct ModelEntry {
     pub(in crate::capture::file) stacks: Vec<StackEntry>,
     pub(in crate::capture::file) d_model: Option<usize>,
     pub(in crate::capture::file) n_params: Option<u64>,
-    pub(in crate::capture::file) head: Option<HeadEntry>,
-    pub(in crate::capture::file) modality: Option<ModalityEntry>,
+    pub(in crate::capture::file) head: Option<HeadKind>,
+    pub(in crate::capture::file) modality: Option<Modality>,
 }
 
 /// One stack. The numbers hold for every layer, or are lists with one number per layer.
@@ -80,50 +80,6 @@ impl<T: Copy + PartialEq> PerLayer<T> {
     }
 }
 
-/// What the model's head predicts.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(in crate::capture::file) enum HeadEntry {
-    MaskedLm,
-    NextToken,
-    TextClass,
-    ImageClass,
-    TokenClass,
-    Similarity,
-}
-
-/// What the model reads.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(in crate::capture::file) enum ModalityEntry {
-    Text(TextEntry),
-    Image(PictureEntry),
-    TextToText { source: TextEntry, target: TextEntry },
-    ImageToText { source: PictureEntry, target: TextEntry },
-    ImageAndText { image: PictureEntry, text: TextEntry },
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(remote = "TextSpec")]
-struct TextSpecEntry {
-    n_ctx: usize,
-    n_vocab: usize,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub(in crate::capture::file) struct TextEntry(#[serde(with = "TextSpecEntry")] TextSpec);
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(remote = "ImageSpec")]
-struct ImageSpecEntry {
-    size_px: (usize, usize),
-    patch_px: (usize, usize),
-    n_prefix: usize,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub(in crate::capture::file) struct PictureEntry(#[serde(with = "ImageSpecEntry")] ImageSpec);
-
 impl From<&ModelSpec> for ModelEntry {
     fn from(spec: &ModelSpec) -> Self {
         Self {
@@ -132,8 +88,8 @@ impl From<&ModelSpec> for ModelEntry {
             stacks: spec.stacks.iter().map(StackEntry::from).collect(),
             d_model: Some(spec.d_model),
             n_params: Some(spec.n_params),
-            head: spec.head.map(HeadEntry::from),
-            modality: Some(spec.modality.into()),
+            head: spec.head,
+            modality: Some(spec.modality),
         }
     }
 }
@@ -192,59 +148,4 @@ impl StackEntry {
 /// The usual `1/√d_head`; 1 when the width is unknown.
 pub(in crate::capture::file) fn default_scale(d_head: usize) -> f32 {
     if d_head == 0 { 1.0 } else { 1.0 / (d_head as f32).sqrt() }
-}
-
-impl From<HeadKind> for HeadEntry {
-    fn from(head: HeadKind) -> Self {
-        match head {
-            HeadKind::MaskedLm => Self::MaskedLm,
-            HeadKind::NextToken => Self::NextToken,
-            HeadKind::TextClass => Self::TextClass,
-            HeadKind::ImageClass => Self::ImageClass,
-            HeadKind::TokenClass => Self::TokenClass,
-            HeadKind::Similarity => Self::Similarity,
-        }
-    }
-}
-
-impl From<HeadEntry> for HeadKind {
-    fn from(head: HeadEntry) -> Self {
-        match head {
-            HeadEntry::MaskedLm => Self::MaskedLm,
-            HeadEntry::NextToken => Self::NextToken,
-            HeadEntry::TextClass => Self::TextClass,
-            HeadEntry::ImageClass => Self::ImageClass,
-            HeadEntry::TokenClass => Self::TokenClass,
-            HeadEntry::Similarity => Self::Similarity,
-        }
-    }
-}
-
-impl From<Modality> for ModalityEntry {
-    fn from(modality: Modality) -> Self {
-        let (text, image) = (TextEntry, PictureEntry);
-        match modality {
-            Modality::Text(spec) => Self::Text(text(spec)),
-            Modality::Image(spec) => Self::Image(image(spec)),
-            Modality::TextToText { source, target } => Self::TextToText { source: text(source), target: text(target) },
-            Modality::ImageToText { source, target } => {
-                Self::ImageToText { source: image(source), target: text(target) }
-            }
-            Modality::ImageAndText { image: picture, text: words } => {
-                Self::ImageAndText { image: image(picture), text: text(words) }
-            }
-        }
-    }
-}
-
-impl From<ModalityEntry> for Modality {
-    fn from(modality: ModalityEntry) -> Self {
-        match modality {
-            ModalityEntry::Text(text) => Self::Text(text.0),
-            ModalityEntry::Image(image) => Self::Image(image.0),
-            ModalityEntry::TextToText { source, target } => Self::TextToText { source: source.0, target: target.0 },
-            ModalityEntry::ImageToText { source, target } => Self::ImageToText { source: source.0, target: target.0 },
-            ModalityEntry::ImageAndText { image, text } => Self::ImageAndText { image: image.0, text: text.0 },
-        }
-    }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FileError, HeadEntry};
+use super::FileError;
 use crate::{
     capture::{Generated, Prediction, PredictionItem, PredictionRow, Token},
     ids::Side,
+    spec::HeadKind,
 };
 
 /// More outcomes of one position than anybody shows.
@@ -53,7 +54,7 @@ impl GeneratedEntry {
 /// `prediction`: the most probable outcomes, by position.
 #[derive(Serialize, Deserialize)]
 pub(in crate::capture::file) struct PredictionEntry {
-    kind: HeadEntry,
+    kind: HeadKind,
     rows: Vec<RowEntry>,
 }
 
@@ -78,7 +79,7 @@ impl From<&Prediction> for PredictionEntry {
             OutcomeEntry { id, label, probability }
         };
         let row = |row: &PredictionRow| RowEntry { position: row.position, top: row.top.iter().map(outcome).collect() };
-        Self { kind: prediction.kind.into(), rows: prediction.rows.iter().map(row).collect() }
+        Self { kind: prediction.kind, rows: prediction.rows.iter().map(row).collect() }
     }
 }
 
@@ -105,6 +106,6 @@ impl PredictionEntry {
             .rows
             .into_iter()
             .map(|RowEntry { position, top }| PredictionRow { position, top: top.into_iter().map(outcome).collect() });
-        Ok(Prediction { kind: self.kind.into(), rows: rows.collect() })
+        Ok(Prediction { kind: self.kind, rows: rows.collect() })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use emath::{Rangef, Rect, Vec2, pos2, vec2};
 
 use self::layout::{Column, HeadsLayout, HeadsLayoutInput, TEXT_PAD_PT};
-use super::{Pinned, capitalised, grouped, joined};
+use super::{Pinned, grouped, joined};
 use crate::{
     analysis::{
         edges::{self, EdgeFilter, EdgeSet},
@@ -26,7 +26,7 @@ use crate::{
         pen::Pen,
     },
     ids::StackKind,
-    text::counted,
+    text::{capitalised, counted},
 };
 
 pub mod layout;

@@ -5,7 +5,7 @@ use std::{f32::consts::FRAC_PI_2, ops::Range, sync::Arc};
 use emath::{Rect, pos2, vec2};
 
 use self::layout::{HeatmapLayout, HeatmapLayoutInput, LABEL_GAP_PT, label_stride};
-use super::{Pinned, capitalised, cells, joined};
+use super::{Pinned, cells, joined};
 use crate::{
     analysis::reading::{Axis, Blank, ReadPattern},
     capture::RgbaBuffer,
@@ -22,9 +22,11 @@ use crate::{
         colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
         diverging,
     },
+    text::capitalised,
 };
 
 pub mod layout;
+pub mod ruled_out;
 
 /// Most cells along a side; larger patterns keep their strongest entries.
 const MAX_CELLS: usize = 2048;
@@ -32,8 +34,6 @@ const MAX_CELLS: usize = 2048;
 const LEFT_OUT_OPACITY: f32 = 0.4;
 /// Cells from this width have their values written in, where that is asked for.
 const VALUE_PT: f32 = 19.0;
-/// Between two lines of the hatching.
-const HATCH_PT: f32 = 9.0;
 /// Size that suits a cell.
 const CELL_PT: f32 = 26.0;
 /// Width that suits a figure with many cells.
@@ -191,27 +191,21 @@ impl HeatmapScene {
         }
     }
 
-    /// Hatches what lies outside a sliding window, so that it differs from a weight of 0 in every colour map.
-    fn hatch(&self, plot: Rect, pen: &mut Pen<'_>) {
-        let [n_rows, n_cols] = self.read.matrix.shape();
-        let grid = (n_rows, n_cols);
-        let cell = plot.height() / n_rows.max(1) as f32;
-        let block = ((HATCH_PT / cell.max(0.1)).ceil() as usize).max(1);
+    /// Hatches what lies outside a sliding window, and covers what is left out.
+    fn rule_out(&self, plot: Rect, pen: &mut Pen<'_>) {
         let color = faded(pen.palette.canvas, 0.55);
-        let mut lines = Vec::new();
-        for first in (0..n_rows).step_by(block) {
-            let last = (first + block).min(n_rows) - 1;
-            let Some(visible) = self.read.visible.get(first) else { continue };
-            let out = 0..visible.start;
-            if out.is_empty() || self.read.blank(first, 0) != Some(Blank::OutOfWindow) {
-                continue;
-            }
-            let start = cells::cell_rect(plot, grid, first, out.start);
-            let end = cells::cell_rect(plot, grid, last, out.end - 1);
-            diagonals(Rect::from_min_max(start.min, end.max), color, &mut lines);
+        let hatched = ruled_out::outside_window(&self.read, plot, 0..self.read.rows.len());
+        let lines: Vec<Line> = hatched
+            .into_iter()
+            .flat_map(ruled_out::diagonals)
+            .map(|[from, to]| Line { from, to, width: 1.0, color })
+            .collect();
+        if lines.is_empty() {
+            return;
         }
-        if !lines.is_empty() {
-            pen.clip(plot, |pen| pen.lines(lines));
+        pen.clip(plot, |pen| pen.lines(lines));
+        for rect in ruled_out::left_out(&self.read, plot) {
+            pen.rect(rect, pen.palette.canvas);
         }
     }
 
@@ -276,7 +270,7 @@ impl Scene for HeatmapScene {
         let plot = layout.plot;
         let pixels = self.pixels(pen.palette.canvas);
         pen.picture(plot, &pixels, Sampling::Crisp);
-        self.hatch(plot, pen);
+        self.rule_out(plot, pen);
         self.write_values(plot, pen);
         pen.frame(plot, 0.75, pen.palette.rule);
         let (row, col) = self.pinned.in_pattern(&self.read);
@@ -341,17 +335,6 @@ fn value_text(value: f32) -> String {
     match size.as_str() {
         "0.00" => "0".to_owned(),
         _ => signed_text(value, size.strip_prefix('0').unwrap_or(&size)),
-    }
-}
-
-fn diagonals(rect: Rect, color: Rgba, lines: &mut Vec<Line>) {
-    let first = ((rect.left() + rect.top()) / HATCH_PT).ceil() as i32;
-    let last = ((rect.right() + rect.bottom()) / HATCH_PT).floor() as i32;
-    for line in first..=last {
-        let sum = line as f32 * HATCH_PT;
-        let low = (sum - rect.bottom()).max(rect.left());
-        let high = (sum - rect.top()).min(rect.right());
-        lines.push(Line { from: pos2(low, sum - low), to: pos2(high, sum - high), width: 1.0, color });
     }
 }
 

@@ -8,7 +8,7 @@ use self::{
     layout::ImageLayout,
     weights::{Role, Subject, of_patches},
 };
-use super::{capitalised, joined};
+use super::joined;
 use crate::{
     analysis::reading::ReadPattern,
     capture::{ImageInfo, RgbaBuffer},
@@ -20,6 +20,7 @@ use crate::{
         pen::{Pen, tick_text},
     },
     raster::{ColorMap, ColorRange, overlay, reduce},
+    text::capitalised,
 };
 
 pub mod layout;
@@ -70,6 +71,8 @@ pub struct ImageScene {
     pub names: Vec<String>,
     /// Whether the picked token is a patch of the picture; a word of a text otherwise.
     pub picks_patches: bool,
+    /// Whether rows are named by what they write.
+    pub writes: bool,
     /// What the overlay is about, and in which role.
     pub picked: (Subject, Role),
     /// The other end of a pair that is held: a token of the picture.
@@ -168,18 +171,7 @@ impl ImageScene {
     /// What the overlay shows, in words.
     fn picked_text(&self) -> String {
         let (subject, role) = self.picked;
-        match (subject, role) {
-            (Subject::Token(query), Role::Query) => {
-                let row = self.read.rows.group_of(query).unwrap_or_default();
-                format!("what “{}” attends to", self.read.rows.text(row))
-            }
-            (Subject::Token(key), Role::Key) => {
-                let col = self.read.cols.group_of(key).unwrap_or_default();
-                format!("what attends to “{}”", self.read.cols.text(col))
-            }
-            (Subject::Mean, Role::Query) => "what is attended to, mean over all queries".to_owned(),
-            (Subject::Mean, Role::Key) => "what attends, mean over all keys".to_owned(),
-        }
+        subject.in_words(&self.read, role, self.writes)
     }
 }
 

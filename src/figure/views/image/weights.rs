@@ -1,9 +1,11 @@
-//! What the overlay shows: one number per token.
+//! What the overlay shows: one number per token, and in words what it is. The window and figures agree.
+
+use serde::{Deserialize, Serialize};
 
 use crate::{analysis::reading::ReadPattern, capture::ImageInfo};
 
 /// What a token is that the overlay is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Role {
     /// It asks: the overlay shows what it attends to.
     #[default]
@@ -22,29 +24,43 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// One weight per token of the picture: a row or a column of the pattern, or their mean.
+    /// The picked token; without one the first of `n_prefix` tokens that stand before the patches, such as
+    /// CLS, where patches are what is picked, else the mean.
+    pub const fn of(picked: Option<usize>, picks_patches: bool, n_prefix: usize) -> Self {
+        match picked {
+            Some(position) => Self::Token(position),
+            None if picks_patches && n_prefix > 0 => Self::Token(0),
+            None => Self::Mean,
+        }
+    }
+
+    /// One weight per token of the picture: a row or a column of the pattern, or the mean of those that are
+    /// shown.
     pub fn weights(self, read: &ReadPattern, role: Role) -> Vec<f32> {
-        let [n_rows, n_cols] = read.matrix.shape();
+        let token = match self {
+            Self::Token(position) => Some(position),
+            Self::Mean => None,
+        };
+        match role {
+            Role::Query => read.by_key(token),
+            Role::Key => read.by_query(token),
+        }
+    }
+
+    /// The overlay in words, to go on after a colon. `writes` says that rows are named by what they write.
+    pub fn in_words(self, read: &ReadPattern, role: Role, writes: bool) -> String {
         match (self, role) {
             (Self::Token(query), Role::Query) => {
-                let row = read.rows.group_of(query).and_then(|row| read.matrix.row(row));
-                row.unwrap_or_default().to_vec()
-            }
-            (Self::Token(key), Role::Key) => {
-                let col = read.cols.group_of(key).unwrap_or(usize::MAX);
-                read.matrix.rows().map(|row| row.get(col).copied().unwrap_or(0.0)).collect()
-            }
-            (Self::Mean, Role::Query) => {
-                let mut sums = vec![0.0f64; n_cols];
-                for row in read.matrix.rows() {
-                    sums.iter_mut().zip(row).for_each(|(sum, &weight)| *sum += f64::from(weight));
+                let name = read.rows.text_at(query);
+                if writes {
+                    format!("what is attended to when “{name}” is written")
+                } else {
+                    format!("what “{name}” attends to")
                 }
-                sums.into_iter().map(|sum| (sum / n_rows.max(1) as f64) as f32).collect()
             }
-            (Self::Mean, Role::Key) => {
-                let mean = |row: &[f32]| row.iter().map(|&w| f64::from(w)).sum::<f64>() / n_cols.max(1) as f64;
-                read.matrix.rows().map(|row| mean(row) as f32).collect()
-            }
+            (Self::Token(key), Role::Key) => format!("what attends to “{}”", read.cols.text_at(key)),
+            (Self::Mean, Role::Query) => "what is attended to, mean over all queries".to_owned(),
+            (Self::Mean, Role::Key) => "what attends, mean over all keys".to_owned(),
         }
     }
 }

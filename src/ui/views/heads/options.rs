@@ -24,7 +24,7 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         let filter = &mut options.heads.filter;
         let meaning = "Which pairs get a line: the strongest that together hold a share of each row, a number of the strongest \
                        of each row, or all from some weight on";
-        controls::row_about_ui(ui, cx.theme, ("Draw", meaning), |ui| {
+        controls::row_about_ui(ui, cx.theme, "Draw", meaning, |ui| {
             let mut kind = match filter {
                 EdgeFilter::TopP(_) => 0,
                 EdgeFilter::TopK(_) => 1,

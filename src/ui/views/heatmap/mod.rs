@@ -186,8 +186,7 @@ impl HeatmapView {
         }
 
         let [rows, cols] = camera::visible_cells(content, plot, grid);
-        mask::hatch(&painter, content, grid, &rows, |row| mask::out_of_window(pattern, row), cx.theme);
-        mask::veil(&painter, content, pattern, cx.theme);
+        mask::rule_out(&painter, content, pattern, rows.clone(), cx.theme);
         let map = source::color_map(pattern, cx.pane.options.heatmap.color_map);
         if cx.pane.options.heatmap.values {
             let seen = [rows.clone(), cols.clone()];

@@ -19,14 +19,14 @@ use crate::{
 };
 
 mod paint;
+mod picking;
 mod pixels;
-mod weights;
 mod words;
 
 pub use crate::figure::views::image::layout;
 use layout::ImageLayout;
+use picking::Picking;
 use pixels::{Overlay, OverlayLook, WeightsKey};
-use weights::{Picking, Subject};
 
 /// Which captures, how they were read, and what that gave.
 type LastRead = ((CaptureId, Option<CaptureId>), Reading, Arc<ReadPattern>);
@@ -54,7 +54,7 @@ impl ImageView {
         let captures = (subject.this.id(), subject.other.as_ref().map(|other| other.id()));
         let reading = source::shown(cx, capture);
         let picking = picking(cx, capture);
-        let about = Subject::of(cx.pane.selection.focus(), picking, image.n_prefix);
+        let about = picking::subject(cx.pane.selection.focus(), picking, image.n_prefix);
         let key = WeightsKey { captures, reading, subject: about, role: picking.role() };
         let ctx = ui.ctx().clone();
 
@@ -106,13 +106,13 @@ impl ImageView {
         };
         let overlay_key = (WeightsKey { reading, ..key }, look);
         let overlay = self.overlay.get_or_update(overlay_key.clone(), || {
-            pixels::overlay_texture(&ctx, image, &pattern, (&overlay_key.0, look))
+            pixels::overlay_texture(&ctx, image, &pattern, &overlay_key.0, look)
         });
         let on_prefix: f32 = overlay.weights.iter().take(image.n_prefix).sum();
         let total: f32 = overlay.weights.iter().sum();
         let what = source::what(cx, &pattern);
         let writes = controls::query_name(cx) == "Writes";
-        let mut caption = format!("{what}: {}", about.caption(&pattern, writes, picking.role()));
+        let mut caption = format!("{what}: {}", about.in_words(&pattern, picking.role(), writes));
         if image.n_prefix > 0 && total > 0.0 && !pattern.signed {
             let percent = 100.0 * on_prefix / total;
             caption = format!("{caption}; {percent:.0} % on {}", prefix_name(image.n_prefix));
@@ -218,9 +218,9 @@ impl ImageView {
         }
         texture::color_bar(&painter, layout.bar, overlay.map, overlay.range, cx.theme);
         if let Some(position) = clicked {
-            cx.send(Command::Pin(weights::focus(position, picking, selection.pinned)));
+            cx.send(Command::Pin(picking::focus(position, picking, selection.pinned)));
         }
-        let focus = under.map_or(Focus::NONE, |position| weights::hover_focus(position, picking, selection.pinned));
+        let focus = under.map_or(Focus::NONE, |position| picking::hover_focus(position, picking, selection.pinned));
         self.hover.report(cx, focus);
         if let Some(position) = under {
             readout_ui(ui, cx, position, overlay.weights.get(position).copied());

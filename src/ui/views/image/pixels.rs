@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use eframe::egui::{Context, TextureHandle, TextureOptions};
 
-use super::weights::Subject;
 use crate::{
     analysis::reading::{ReadPattern, Reading},
     capture::{ImageInfo, Matrix},
+    figure::views::image::weights::{Subject, of_patches},
     ids::CaptureId,
     raster::{ColorMap, ColorRange, heatmap::atlas, overlay, reduce},
     session::{ColorMapChoice, PatchRole, Smoothing},
@@ -60,20 +60,16 @@ pub fn photo(ctx: &Context, image: &ImageInfo, max_side: usize) -> Option<Textur
     Some(texture::load(ctx, "picture", &reduce::at_most(source, max_side), TextureOptions::LINEAR))
 }
 
-fn patch_weights(weights: &[f32], image: &ImageInfo) -> Vec<f32> {
-    let n_patches = image.grid.0 * image.grid.1;
-    weights.iter().skip(image.n_prefix).take(n_patches).copied().collect()
-}
-
 /// The weights of what was picked, coloured.
 pub fn overlay_texture(
     ctx: &Context,
     image: &ImageInfo,
     pattern: &ReadPattern,
-    (key, look): (&WeightsKey, OverlayLook),
+    key: &WeightsKey,
+    look: OverlayLook,
 ) -> Overlay {
     let weights = key.subject.weights(pattern, key.role);
-    let patches = patch_weights(&weights, image);
+    let patches = of_patches(&weights, image);
     let largest = || patches.iter().map(|weight| weight.abs()).fold(0.0, f32::max);
     let range = ColorRange::up_to(look.shared_high.unwrap_or_else(largest), pattern.signed, false);
     let (rows, cols) = image.grid;
@@ -105,7 +101,7 @@ pub fn thumbnails(
 ) -> HeadThumbs {
     let (rows, cols) = image.grid;
     let grid = |pattern: &Arc<ReadPattern>| {
-        Matrix::new(patch_weights(&key.subject.weights(pattern, key.role), image), [rows, cols]).ok()
+        Matrix::new(of_patches(&key.subject.weights(pattern, key.role), image), [rows, cols]).ok()
     };
     let empty = || Matrix::new(vec![0.0], [1, 1]).ok();
     let grids: Vec<Matrix> = heads.iter().filter_map(|head| head.as_ref().and_then(grid).or_else(empty)).collect();

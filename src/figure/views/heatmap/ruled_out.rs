@@ -1,0 +1,101 @@
+//! What a layer rules out and what is left out, as geometry: the window and figures paint the same.
+
+use std::ops::Range;
+
+use emath::{Pos2, Rect, pos2};
+
+use crate::{analysis::reading::ReadPattern, figure::views::cells::cell_rect};
+
+/// Between two lines of a hatching, in points.
+const HATCH_PT: f32 = 9.0;
+
+/// Columns that are outside the window of a row: before, and without a causal mask also after it.
+fn out_of_window(pattern: &ReadPattern, row: usize) -> [Range<usize>; 2] {
+    let n_cols = pattern.cols.len();
+    let visible = pattern.visible.get(row).cloned().unwrap_or(0..n_cols);
+    let after = if pattern.causal { n_cols..n_cols } else { visible.end..n_cols };
+    [0..visible.start, after]
+}
+
+/// What of `rows` lies outside a sliding window, to be hatched, so that it differs from a weight of 0 in every
+/// colour map. `content` is where the whole pattern is.
+pub fn outside_window(pattern: &ReadPattern, content: Rect, rows: Range<usize>) -> Vec<Rect> {
+    let (n_rows, n_cols) = (pattern.rows.len(), pattern.cols.len());
+    let grid = (n_rows, n_cols);
+    let cell = content.height() / n_rows.max(1) as f32;
+    // Thin rows are hatched together; the first has the smallest part before the window.
+    let block = ((HATCH_PT / cell.max(0.1)).ceil() as usize).max(1);
+    let of_block = |first: usize| {
+        let last = (first + block).min(n_rows) - 1;
+        let ([before, _], [_, after]) = (out_of_window(pattern, first), out_of_window(pattern, last));
+        [before, after].into_iter().filter(|keys| !keys.is_empty()).map(move |keys| {
+            let (start, end) =
+                (cell_rect(content, grid, first, keys.start), cell_rect(content, grid, last, keys.end - 1));
+            Rect::from_min_max(start.min, end.max)
+        })
+    };
+    rows.step_by(block).flat_map(of_block).collect()
+}
+
+/// The lines of a hatching, from the lower left to the upper right; those of neighbouring rectangles meet.
+pub fn diagonals(rect: Rect) -> impl Iterator<Item = [Pos2; 2]> {
+    let first = ((rect.left() + rect.top()) / HATCH_PT).ceil() as i32;
+    let last = ((rect.right() + rect.bottom()) / HATCH_PT).floor() as i32;
+    (first..=last).filter(move |_| rect.is_positive()).map(move |line| {
+        let sum = line as f32 * HATCH_PT;
+        let low = (sum - rect.bottom()).max(rect.left());
+        let high = (sum - rect.top()).min(rect.right());
+        [pos2(low, sum - low), pos2(high, sum - high)]
+    })
+}
+
+/// The rows and columns that are left out, to be covered: any colour could be taken for a weight.
+pub fn left_out(pattern: &ReadPattern, content: Rect) -> Vec<Rect> {
+    let flags = [&pattern.rows, &pattern.cols]
+        .map(|axis| axis.groups.iter().map(|group| group.left_out.is_some()).collect::<Vec<_>>());
+    let grid = (pattern.rows.len(), pattern.cols.len());
+    let rows = runs(&flags[0]).into_iter().map(|run| {
+        let (first, last) = (cell_rect(content, grid, run.start, 0), cell_rect(content, grid, run.end - 1, 0));
+        Rect::from_x_y_ranges(content.x_range(), first.top()..=last.bottom())
+    });
+    let cols = runs(&flags[1]).into_iter().map(|run| {
+        let (first, last) = (cell_rect(content, grid, 0, run.start), cell_rect(content, grid, 0, run.end - 1));
+        Rect::from_x_y_ranges(first.left()..=last.right(), content.y_range())
+    });
+    rows.chain(cols).collect()
+}
+
+/// Where `flags` are set without a break.
+fn runs(flags: &[bool]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (at, _) in flags.iter().enumerate().filter(|(_, flag)| **flag) {
+        match runs.last_mut() {
+            Some(run) if run.end == at => run.end += 1,
+            _ => runs.push(at..at + 1),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_what_lies_between_the_gaps() {
+        assert_eq!(runs(&[true, true, false, true]), [0..2, 3..4]);
+        assert!(runs(&[false, false]).is_empty());
+    }
+
+    #[test]
+    fn hatchings_of_neighbours_meet_and_stay_inside() {
+        let [left, right] = [0.0, 20.0].map(|x| Rect::from_min_max(pos2(x, 3.0), pos2(x + 20.0, 30.0)));
+        for rect in [left, right] {
+            assert!(diagonals(rect).flatten().all(|at| rect.expand(0.001).contains(at)));
+        }
+        let ends: Vec<Pos2> = diagonals(left).map(|[_, to]| to).filter(|to| to.x == 20.0 && to.y > 3.0).collect();
+        let starts: Vec<Pos2> = diagonals(right).map(|[from, _]| from).filter(|from| from.x == 20.0).collect();
+        assert!(!ends.is_empty() && ends.iter().all(|end| starts.contains(end)), "{ends:?} {starts:?}");
+        assert_eq!(diagonals(Rect::NOTHING).count(), 0);
+    }
+}
