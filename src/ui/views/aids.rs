@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Width of the menu, in points.
-const MENU_PT: f32 = 320.0;
+const MENU_PT: f32 = 360.0;
 
 /// Draws the menu's button, which says what is on.
 pub fn menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
