@@ -1,6 +1,9 @@
 //! Numbers, names and sentences as people read them. Named by every layer, depends on none.
 
-use std::path::Path;
+use std::{
+    io::{self, ErrorKind},
+    path::Path,
+};
 
 /// Bytes in decimal units.
 pub fn bytes_text(n: u64) -> String {
@@ -50,6 +53,16 @@ pub fn capitalised(text: &str) -> String {
 pub fn sentence(text: &str) -> String {
     let first_word = text.split_whitespace().next().unwrap_or_default();
     if first_word.contains(['.', '_']) { text.to_owned() } else { capitalised(text) }
+}
+
+/// Why a file cannot be read, to go on after a colon.
+pub fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file, check the spelling".to_owned(),
+        ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        ErrorKind::PermissionDenied => "reading it is not allowed".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// What folders around a checkpoint are called whatever is in them.

@@ -1,13 +1,21 @@
 //! What a subcommand runs on: texts, pictures, raw ids or raw pixels, and a decoder's text.
 
 use std::{
-    fs,
+    fs::{self, File},
+    io::BufReader,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use super::CliError;
-use crate::model::{ImageSource, Input, TextInput};
+use crate::{
+    capture::{
+        Capture,
+        file::{self, FileError, Format},
+    },
+    model::{ImageSource, Input, TextInput, next_capture_id},
+    text::unreadable,
+};
 
 /// Inputs as every subcommand takes them.
 #[derive(Debug, Default, clap::Args)]
@@ -108,7 +116,7 @@ fn sources(options: &InputOptions) -> Result<Vec<Input>, CliError> {
 /// Reads `pixel_values`, `[3, height, width]` or `[1, 3, height, width]`, f32.
 fn read_pixels(path: &Path) -> Result<Input, CliError> {
     let fail = |what: String| CliError::Failed(format!("the pixels cannot be read: {what}: {}", path.display()));
-    let bytes = fs::read(path).map_err(|error| fail(error.to_string()))?;
+    let bytes = fs::read(path).map_err(|error| fail(unreadable(&error)))?;
     let tensors = safetensors::SafeTensors::deserialize(&bytes).map_err(|error| fail(error.to_string()))?;
     let tensor = tensors.tensor("pixel_values").map_err(|error| fail(error.to_string()))?;
     let (&[3, height, width] | &[1, 3, height, width]) = tensor.shape() else {
@@ -119,4 +127,19 @@ fn read_pixels(path: &Path) -> Result<Input, CliError> {
     }
     let data: Arc<[f32]> = tensor.data().as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
     Ok(Input::Pixels { data, size_px: (height, width) })
+}
+
+/// Reads every capture of a file.
+pub fn read_captures(path: &Path) -> Result<Vec<Capture>, CliError> {
+    let failed = |error: FileError| CliError::Failed(format!("{error}: {}", path.display()));
+    let format = path.file_name().and_then(|name| Format::of_name(name.to_str()?)).ok_or_else(|| {
+        CliError::Usage(format!("a capture ends in .safetensors, .json, .json.gz, .npy or .npz: {}", path.display()))
+    })?;
+    let file = File::open(path).map_err(|error| failed(error.into()))?;
+    file::read(&mut BufReader::new(file), format, &path.display().to_string(), &mut next_capture_id).map_err(failed)
+}
+
+/// A position on the command line.
+pub fn parse_position(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("`{text}` is no position: give a whole number, counted from 0"))
 }

@@ -234,20 +234,25 @@ fn what_cannot_be_drawn_is_said_in_one_line() {
     let out = folder.path().join("figure.svg");
     let out = out.to_str().unwrap();
     let nowhere = folder.path().join("nowhere/figure.svg");
+    let taken = tempfile::Builder::new().suffix(".svg").tempdir().unwrap();
+    let taken = taken.path();
     let coffee = sample("coffee.jpg");
     let gpt = ["--model", "demo:gpt", "--text", STORY];
-    let cases: [(&[&str], &str, i32, &str); 22] = [
+    let cases: [(&[&str], &str, i32, &str); 25] = [
         (&["image"], out, 1, "saw no picture"),
         (&["heads", "--stack", "cross"], out, 1, "has no cross stack: it has self"),
         (&["heatmap", "--layer", "99"], out, 1, "no layer 99"),
         (&["heatmap", "--layer", "1", "--head", "8"], out, 1, "L1H8"),
         (&["scatter", "--head", "99"], out, 1, "H99"),
-        (&["heads", "--query", "99"], out, 1, "no query 99"),
+        (&["heads", "--query", "99"], out, 1, "no query 99: there are 9, counted from 0"),
+        (&["heads", "--query", "dog"], out, 2, "`dog` is no position"),
         (&["heads", "--width", "0"], out, 2, "0 points"),
         (&["heads", "--width", "1000000"], out, 2, "1000000 points"),
+        (&["heads", "--height", "1e6"], out, 2, "1000000 points"),
         (&["heads", "--width", "wide"], out, 2, "8.5cm"),
         (&["heads"], nowhere.to_str().unwrap(), 1, "folder does not exist"),
         (&["heads"], folder.path().to_str().unwrap(), 2, ".svg, .pdf or .png"),
+        (&["heads"], taken.to_str().unwrap(), 1, "This is a folder"),
         (&["heads"], "-", 2, ".svg, .pdf or .png"),
         (&["heads"], "figure.jpeg", 2, ".svg, .pdf or .png"),
         (&["heatmap", "--head", "0-3"], out, 2, "{head}"),
@@ -267,6 +272,9 @@ fn what_cannot_be_drawn_is_said_in_one_line() {
         assert!(stderr.contains(said), "{arguments:?} does not say `{said}`: {stderr}");
         assert!(code == 2 || stderr.trim().lines().count() == 1, "{arguments:?}: {stderr}");
     }
+    let missing = ["render", "heads", "--capture", "nothing.safetensors", "--out", out];
+    let stderr = String::from_utf8(attnscope(&missing).stderr).unwrap();
+    assert!(stderr.contains("there is no such file") && !stderr.contains("os error"), "{stderr}");
     let vit = ["render", "image", "--model", "demo:vit", "--image", &coffee, "--words", "--out", out];
     assert_eq!(attnscope(&vit).status.code(), Some(2));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");

@@ -33,6 +33,7 @@ use crate::{
     capture::{Capture, Site},
     ids::CaptureId,
     tensor_file,
+    text::unreadable,
 };
 
 pub use write::write;
@@ -144,7 +145,7 @@ impl FileSite {
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The bytes could not be read.
-    #[error("The file could not be read: {0}")]
+    #[error("The file could not be read: {}", unreadable(.0))]
     Io(#[from] io::Error),
     /// Not the container that was expected.
     #[error("This is not a capture file: {0}")]

@@ -2,9 +2,8 @@
 
 use std::{
     fmt::Write as _,
-    fs::File,
-    io::{self, BufReader, Write as _},
-    path::{Path, PathBuf},
+    io::{self, Write as _},
+    path::PathBuf,
 };
 
 use clap::Args;
@@ -13,13 +12,14 @@ use serde_json::{Map, Value, json};
 use super::{document, write};
 use crate::{
     analysis::detect::{Detector, stack_scores},
-    capture::{
-        Capture,
-        file::{self, Format},
+    capture::Capture,
+    cli::{
+        CliError,
+        inputs::{InputOptions, read_captures},
+        show_progress,
     },
-    cli::{CliError, inputs::InputOptions, show_progress},
     ids::{HeadId, StackKind},
-    model::{Engine, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, bundled, locate, next_capture_id},
+    model::{Engine, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, bundled, locate},
     spec::Modality,
     text::counted,
 };
@@ -149,16 +149,6 @@ fn probes(model: &Model, options: &HeadsOptions) -> Result<Vec<Input>, CliError>
         }
         _ => Err(CliError::Usage("give this model something to read: --text or --image".to_owned())),
     }
-}
-
-fn read_captures(path: &Path) -> Result<Vec<Capture>, CliError> {
-    let failed = |error: &dyn std::fmt::Display| CliError::Failed(format!("{error}: {}", path.display()));
-    let format = path.file_name().and_then(|name| Format::of_name(name.to_str()?)).ok_or_else(|| {
-        CliError::Usage(format!("a capture ends in .safetensors, .json, .json.gz, .npy or .npz: {}", path.display()))
-    })?;
-    let file = File::open(path).map_err(|error| failed(&error))?;
-    file::read(&mut BufReader::new(file), format, &path.display().to_string(), &mut next_capture_id)
-        .map_err(|error| failed(&error))
 }
 
 fn parameters(options: &HeadsOptions) -> Value {

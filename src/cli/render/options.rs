@@ -8,7 +8,7 @@ use crate::{
         projection::ProjectionOptions,
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Whose},
     },
-    cli::inputs::InputOptions,
+    cli::inputs::{InputOptions, parse_position},
     figure::{
         CaptionKind, FontSource, ViewKind,
         order::{Each, Order, Paper, Subtrahend},
@@ -53,10 +53,10 @@ pub struct RenderOptions {
     #[arg(long, value_parser = parse_numbers)]
     pub head: Vec<Numbers>,
     /// Query token to hold, from 0; in the image view the token whose attention is shown
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_position)]
     pub query: Option<usize>,
     /// Key token to hold, from 0
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_position)]
     pub key: Option<usize>,
     /// Take all chosen heads together: mean, max, min, sum
     #[arg(long, value_parser = parse_aggregate, value_name = "HOW")]

@@ -1,15 +1,10 @@
 //! Where the numbers come from: one run of a model, or a capture file.
 
-use std::{fs::File, io::BufReader, path::Path};
-
 use super::RenderOptions;
 use crate::{
-    capture::{
-        Capture,
-        file::{self, Format},
-    },
-    cli::{CliError, show_progress},
-    model::{Engine, Generation, Logits, Model, RunPlan, Site, Sites, locate, next_capture_id},
+    capture::Capture,
+    cli::{CliError, inputs::read_captures, show_progress},
+    model::{Engine, Generation, Logits, Model, RunPlan, Site, Sites, locate},
     session::ViewKind,
 };
 
@@ -19,7 +14,7 @@ pub fn capture(options: &RenderOptions) -> Result<Capture, CliError> {
         (Some(_), _) if !options.input.is_empty() => {
             Err(CliError::Usage("a capture has its input already: leave out --text and --image".to_owned()))
         }
-        (Some(path), _) => read(path),
+        (Some(path), _) => only_one(read_captures(path)?, "the file holds"),
         (None, Some(model)) => run(model, options),
         (None, None) => Err(CliError::Usage("name a --model or a --capture".to_owned())),
     }
@@ -50,14 +45,4 @@ fn run(name: &str, options: &RenderOptions) -> Result<Capture, CliError> {
         plan.generate = Some(Generation { max_new_tokens: n as usize, ..Generation::default() });
     }
     Ok(model.forward(&model.encode(&input)?, &plan, &show_progress)?)
-}
-
-fn read(path: &Path) -> Result<Capture, CliError> {
-    let failed = |error: &dyn std::fmt::Display| CliError::Failed(format!("{error}: {}", path.display()));
-    let format = path.file_name().and_then(|name| Format::of_name(name.to_str()?)).ok_or_else(|| {
-        CliError::Usage(format!("a capture ends in .safetensors, .json, .json.gz, .npy or .npz: {}", path.display()))
-    })?;
-    let file = File::open(path).map_err(|error| failed(&error))?;
-    let captures = file::read(&mut BufReader::new(file), format, &path.display().to_string(), &mut next_capture_id);
-    only_one(captures.map_err(|error| failed(&error))?, "the file holds")
 }

@@ -81,8 +81,9 @@ impl<'a> Choice<'a> {
         let (queries, keys) = (self.capture.query_tokens(self.stack), self.capture.key_tokens(self.stack));
         for (name, chosen, tokens) in [("query", self.order.query, queries), ("key", self.order.key, keys)] {
             if let Some(chosen) = chosen.filter(|chosen| *chosen >= tokens.len()) {
-                let n = tokens.len();
-                return Err(OrderError::Failed(format!("there is no {name} {chosen}: there are {n}, counted from 0")));
+                let there =
+                    if tokens.len() == 1 { "there is 1".to_owned() } else { format!("there are {}", tokens.len()) };
+                return Err(OrderError::Failed(format!("there is no {name} {chosen}: {there}, counted from 0")));
             }
         }
         Ok(())

@@ -32,9 +32,12 @@ pub use self::{
     special::SpecialIds,
     text::TextEncoder,
 };
-use crate::model::{
-    LoadError, ModelError,
-    checkpoint::{ModelFiles, bundled},
+use crate::{
+    model::{
+        LoadError, ModelError,
+        checkpoint::{ModelFiles, bundled},
+    },
+    text::unreadable,
 };
 
 /// A file of the checkpoint; `None` when there is no such file.
@@ -101,7 +104,7 @@ pub enum InputError {
         last: usize,
     },
     /// The picture file cannot be read.
-    #[error("the picture cannot be read: {reason}")]
+    #[error("the picture cannot be read: {}", unreadable(.reason))]
     UnreadablePicture {
         /// What the system says.
         reason: std::io::Error,
