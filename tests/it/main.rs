@@ -23,6 +23,8 @@ mod families;
 mod figure;
 /// Attention of other programs: documented snippets, lists, arrays, and hostile ones.
 mod foreign;
+/// Arrays of other programs: NumPy files, and hostile ones.
+mod foreign_arrays;
 /// The examples: what each claims, measured on its bundled model.
 mod gallery;
 /// Texts that a model writes: limits, chance, cancelling, files.
@@ -57,10 +59,18 @@ mod projection;
 mod provenance;
 /// What is left out, merged, aggregated and subtracted, against its definition.
 mod reading;
+/// One pattern minus another, and what cannot be read.
+mod reading_difference;
 /// Figures and their numbers from the command line.
 mod render;
 /// Commands and events in, effects and state out.
 mod session;
+/// Capture files in a session.
+mod session_files;
+/// What is remembered between runs.
+mod session_settings;
+/// Models with several stacks in a session, and models that write.
+mod session_stacks;
 /// Made-up captures, a scripted worker and a scripted desktop for other modules.
 mod support;
 /// What newcomers want to do first.
@@ -71,8 +81,16 @@ mod tidy;
 mod tokenization;
 /// The window by role and label: what a person can do with it.
 mod ui;
+/// What a model reads and writes, in the window.
+mod ui_inputs;
+/// Room, panels and appearance of the window.
+mod ui_layout;
+/// Opening things in the window.
+mod ui_opening;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
+/// The views of pictures and planes.
+mod views_planes;
 /// Vision models: grids, names, prefix tokens, two towers, refusals.
 mod vision;
 mod vocabularies;
@@ -80,5 +98,9 @@ mod vocabularies;
 mod ways;
 /// Containers, prefixes, quantised and hostile weights, and memory.
 mod weights;
+/// Weights that are refused: other kinds of files, damage, what does not fit.
+mod weights_refused;
 /// The background thread: newest wins, cancelling, panics, shutting down.
 mod worker;
+/// The worker with the real engine.
+mod worker_models;

@@ -1,0 +1,121 @@
+//! What the window looks like: room, panels, appearance.
+
+use attnscope::{
+    cli::open::OpenOptions,
+    session::{Appearance, ViewKind},
+    worker::EventKind,
+};
+use eframe::egui::{self, Key, Modifiers, accesskit::Role};
+use egui_kittest::kittest::Queryable as _;
+
+use crate::support::{
+    scripted::failure,
+    window::{Window, with_text},
+};
+
+#[test]
+fn the_appearance_is_switched_and_remembered() {
+    let mut window = Window::open(with_text("one two"));
+    for (theme, appearance) in [(egui::Theme::Light, Appearance::Light), (egui::Theme::Dark, Appearance::Dark)] {
+        window.click("Light or dark");
+        assert_eq!(window.harness.ctx.theme(), theme);
+        assert_eq!(window.app().session().settings.appearance, appearance);
+    }
+}
+
+#[test]
+fn five_hundred_tokens_cost_no_more_widgets_than_are_in_view() {
+    let text = (0..512).map(|i| format!("w{i}")).collect::<Vec<_>>().join(" ");
+    let window = Window::open(with_text(&text));
+    assert!(window.shows("512 tokens"));
+    let n_chips = window.harness.query_all_by_label_contains("Token ").count();
+    assert!((10..120).contains(&n_chips), "{n_chips} chips");
+}
+
+#[test]
+fn a_window_that_is_barely_large_enough_still_shows_every_tab() {
+    let window = Window::with_size(with_text("one two three"), [1024.0, 700.0]);
+    let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(1024.0, 700.0));
+    for view in ViewKind::ALL {
+        let tab = window.harness.get_by_role_and_label(Role::Tab, view.label());
+        assert!(screen.contains_rect(tab.rect()), "{}", view.label());
+    }
+    for label in ["Export…", "Save screenshot…", "Shortcuts"] {
+        assert!(screen.contains_rect(window.harness.get_by_label(label).rect()), "{label}");
+    }
+}
+
+#[test]
+fn a_narrow_window_gives_its_width_to_the_view_until_a_panel_is_asked_for() {
+    let mut window = Window::with_size(with_text("one two three"), [1024.0, 700.0]);
+    assert!(!window.shows("Add second sentence") && !window.shows("This head, over all queries"));
+    window.click("Model and input");
+    assert!(window.shows("Add second sentence"));
+    window.press(Modifiers::NONE, Key::CloseBracket);
+    assert!(window.shows("This head, over all queries"));
+}
+
+/// What the whole window looks like, small enough to be kept. What takes time is masked.
+#[cfg(feature = "snapshots")]
+#[test]
+fn the_window_looks_as_it_did() {
+    use crate::support::scripted;
+
+    let mut results = egui_kittest::SnapshotResults::new();
+    for (name, theme) in [("window light", egui::Theme::Light), ("window dark", egui::Theme::Dark)] {
+        let jobs = scripted::ScriptedJobs::answering();
+        let options = OpenOptions { query: Some(3), ..with_text("the cat sat on the mat because it was tired") };
+        let builder =
+            egui_kittest::Harness::builder().with_size([1120.0, 640.0]).with_theme(theme).with_max_steps(40).wgpu();
+        let mut harness = builder.build_eframe(move |cc| {
+            let desktop = Box::new(scripted::ScriptedDesktop::default());
+            attnscope::ui::app::Startup::new(|_| Ok(jobs), desktop, options, std::time::Instant::now())
+                .unwrap()
+                .attach(cc)
+                .unwrap()
+        });
+        harness.run_steps(6);
+        // How long the run took decides how wide the line is, so what is covered must not depend on it.
+        let mut status = harness.get_by_label_contains("run took").rect();
+        status.set_width(300.0);
+        harness.mask(status);
+        results.add(harness.try_snapshot(name));
+    }
+}
+
+/// Zooming in and out any number of times leaves the panels as wide as they were.
+#[test]
+fn panels_keep_their_width_through_zooming() {
+    const SIZE: egui::Vec2 = egui::vec2(1600.0, 900.0);
+    let mut window = Window::with_size(with_text("a sentence with words of several lengths in it"), SIZE.into());
+    let width = |window: &Window| {
+        let editor = window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").rect().width();
+        (editor, window.harness.get_by_label("Subtract").rect().width())
+    };
+    let before = width(&window);
+    for zoom in [1.1, 1.25, 1.45, 1.1, 0.9, 1.3, 1.0, 1.45, 0.8, 1.0] {
+        window.harness.ctx.set_zoom_factor(zoom);
+        window.harness.set_size(SIZE / zoom);
+        window.settle();
+    }
+    let after = width(&window);
+    assert!((before.0 - after.0).abs() < 0.51 && (before.1 - after.1).abs() < 0.51, "{before:?} became {after:?}");
+}
+
+/// What one is about to click stays where it is when something fails.
+#[test]
+fn an_error_moves_no_button() {
+    let mut window = Window::open(with_text("one two three"));
+    let places = |window: &Window| {
+        let text = window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").rect();
+        let buttons = ["Open… ⏷", "Add second sentence", "Undo"].map(|label| window.harness.get_by_label(label).rect());
+        (text, buttons, window.harness.get_by_label("Token 0 one").rect())
+    };
+    let before = places(&window);
+    window.jobs.answer(false);
+    window.press(Modifiers::COMMAND, Key::Enter);
+    window.jobs.say(EventKind::Failed(failure("The model could not be evaluated")));
+    window.settle();
+    assert!(window.shows("The model could not be evaluated"));
+    assert_eq!(places(&window), before);
+}

@@ -1,0 +1,172 @@
+//! Opening things in the window: examples, files, pictures, captures.
+
+use std::path::PathBuf;
+
+use attnscope::{
+    cli::open::OpenOptions,
+    session::{Command, FilePurpose, ViewKind, gallery::EXAMPLES},
+    worker::{CaptureFile, EventKind, Input, ModelSource, Request, TextInput},
+};
+use eframe::egui::{self, Key, Modifiers};
+use egui_kittest::kittest::Queryable as _;
+
+use crate::support::{
+    scripted::{capture, model},
+    window::{Window, with_text},
+};
+
+#[test]
+fn an_example_card_changes_model_input_and_view() {
+    let mut window = Window::open(OpenOptions::default());
+    let shown = |window: &Window| {
+        let session = window.app().session();
+        (session.document().model.latest().unwrap().spec.name.clone(), session.pane().view)
+    };
+    window.click("Example: Queries and keys");
+    assert_eq!(shown(&window), ("demo:gpt".to_owned(), ViewKind::Matrix));
+    window.click("Example: Mary's keys");
+    assert_eq!(shown(&window), ("demo:bert".to_owned(), ViewKind::Heads));
+    assert_eq!(window.app().session().document().experiment.text, "Mary lost [MASK] keys.");
+}
+
+#[test]
+fn an_example_of_a_picture_shows_the_picture() {
+    let mut window = Window::open(OpenOptions::default());
+    // Before the first comes the last.
+    window.press(Modifiers::NONE, Key::PageUp);
+    window.settle();
+    assert_eq!(window.app().session().pane().view, ViewKind::Image);
+    assert!(window.shows("4 × 4 patches"));
+    assert!(window.shows("Choose picture…"));
+}
+
+#[test]
+fn the_gallery_lists_every_example_and_opens_one() {
+    let mut window = Window::open(OpenOptions::default());
+    let cards =
+        |window: &Window, of: &str| window.harness.query_all_by_label_contains(&format!("Example: {of}")).count();
+    let in_strip = cards(&window, "");
+    assert_eq!((cards(&window, EXAMPLES[0].title), cards(&window, "The word after")), (1, 0));
+    window.press(Modifiers::NONE, Key::E);
+    window.settle();
+    assert_eq!(cards(&window, ""), in_strip + EXAMPLES.len());
+    window.harness.query_all_by_label("Example: The word after").last().unwrap().click();
+    window.settle();
+    assert_eq!(window.app().session().document().model.latest().unwrap().spec.name, "demo:bert");
+    assert!(cards(&window, "") < EXAMPLES.len(), "the gallery closes when something was chosen");
+    assert!(window.shows("The word after: "), "what to look at stays in sight");
+    window.press(Modifiers::NONE, Key::PageDown);
+    window.settle();
+    assert!(!window.shows("The word after: "), "the next one is open");
+}
+
+#[test]
+fn dropped_files_say_what_will_happen_and_then_open() {
+    let mut window = Window::open(with_text("one two three"));
+    let hovered = |path: &str| egui::HoveredFile { path: Some(path.into()), ..egui::HoveredFile::default() };
+    window.harness.input_mut().hovered_files = vec![hovered("/pictures/cat.png"), hovered("/models/bert")];
+    window.harness.step();
+    window.harness.input_mut().hovered_files.clear();
+    window.harness.step();
+    let runs = window.jobs.n_runs();
+    window.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped("/models/vit-mine".into())));
+    window.settle();
+    assert_eq!(window.app().session().document().model.latest().unwrap().spec.name, "vit-mine");
+    assert_eq!(window.jobs.n_runs(), runs + 1);
+}
+
+#[derive(Debug)]
+struct Dropped(PathBuf);
+
+impl egui::DroppedFile for Dropped {
+    fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        Err("not read by the window".to_owned())
+    }
+}
+
+#[test]
+fn a_dropped_text_file_is_read_and_one_that_is_no_text_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (good, bad) = (folder.path().join("good.txt"), folder.path().join("bad.txt"));
+    std::fs::write(&good, "red green blue yellow").unwrap();
+    std::fs::write(&bad, [0xff, 0xfe, 0x41]).unwrap();
+    let mut window = Window::open(with_text("one two three"));
+    window.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped(good)));
+    window.until("the text", |window| window.app().session().document().experiment.text == "red green blue yellow");
+    window.settle();
+    assert!(window.shows("4 tokens"));
+    window.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped(bad)));
+    window.until("the refusal", |window| window.shows("This file is not UTF-8 text"));
+    assert_eq!(window.app().session().document().experiment.text, "red green blue yellow");
+}
+
+#[test]
+fn a_pasted_picture_is_shown_to_a_model_that_sees() {
+    let mut window = Window::open(with_text("one two three"));
+    let image = egui::ColorImage::filled([5, 4], egui::Color32::RED);
+    window.harness.event(egui::Event::PasteImage(std::sync::Arc::new(image)));
+    window.settle();
+    let session = window.app().session();
+    assert_eq!(session.document().model.latest().unwrap().spec.name, "demo:vit");
+    assert!(window.shows("so the picture is shown with demo:vit"));
+}
+
+#[test]
+fn the_open_dialogs_open_what_was_chosen() {
+    let mut window = Window::open(with_text("one two three"));
+    window.desktop.0.borrow_mut().pick = vec!["/models/vit-mine".into()];
+    window.click("Open… ⏷");
+    window.click("Open model…");
+    window
+        .until("the model", |window| window.app().session().document().model.latest().unwrap().spec.name == "vit-mine");
+    assert_eq!(window.desktop.0.borrow().purposes, [FilePurpose::ModelFolder]);
+    window.desktop.0.borrow_mut().pick = vec!["cat.png".into()];
+    window.click("Open… ⏷");
+    window.click("Open file…");
+    window.until("the picture", |window| {
+        matches!(window.jobs.0.borrow().submitted.last(), Some((_, Request::Run { input: Input::Image(_), .. })))
+    });
+}
+
+#[test]
+fn examples_keep_their_places_and_fold_away_for_something_of_ones_own() {
+    let mut window = Window::open(OpenOptions::default());
+    let place = |window: &Window| window.harness.get_by_label("Example: Queries and keys").rect();
+    let before = place(&window);
+    window.click("Example: Queries and keys");
+    assert_eq!(place(&window), before);
+    window.app().request(Command::SetText("something of my own".to_owned()));
+    window.settle();
+    assert!(!window.shows("Example: "));
+    window.click("Examples");
+    assert!(window.shows("Example: "));
+}
+
+#[test]
+fn inputs_of_a_capture_file_are_chosen_by_button_and_key() {
+    let mut window = Window::open(with_text("one two three"));
+    window.jobs.answer(false);
+    let gpt = model(&ModelSource::Bundled("demo:gpt".to_owned()));
+    let read = |text: &str| capture(&gpt, &Input::Text(TextInput { text: text.to_owned(), ..TextInput::default() }));
+    let captures = vec![read("a first input"), read("the second one of them")];
+    window.app().request(Command::OpenPaths(vec!["flies.npz".into()]));
+    window.harness.step();
+    window.jobs.say(EventKind::Opened(CaptureFile { path: "flies.npz".into(), captures }));
+    window.settle();
+    assert!(window.shows("From flies.npz") && window.shows("a first input"));
+    assert!(!window.shows("Add second sentence"), "a file's text is not edited");
+    window.press(Modifiers::COMMAND, Key::PageDown);
+    assert!(window.shows("the second one of them") && window.shows("Query 4 them"));
+    window.click("Next input");
+    assert_eq!(window.app().session().document().shown_input(), Some(0));
+    window.press(Modifiers::COMMAND, Key::PageUp);
+    assert_eq!(window.app().session().document().shown_input(), Some(1));
+    window.jobs.answer(true);
+    window.click("Back to demo:gpt");
+    assert_eq!(window.app().session().document().shown_input(), None);
+    assert!(window.shows("Add second sentence") && window.shows("Query 2 three"));
+}

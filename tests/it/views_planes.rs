@@ -1,0 +1,158 @@
+//! The views of pictures and planes, and pictures of all views for a person to look at.
+
+use attnscope::{
+    capture::Capture,
+    ids::{HeadId, StackKind},
+    session::{Command, Focus, ViewKind},
+};
+use eframe::egui::{accesskit::Role, vec2};
+use egui_kittest::kittest::Queryable as _;
+
+use crate::{
+    support::{stacks, synthetic},
+    views::{Stage, sentence, wheel},
+};
+
+#[test]
+fn the_picture_starts_with_cls_and_shows_the_patch_that_is_picked() {
+    let mut stage = Stage::new(synthetic::image_capture((4, 5)), ViewKind::Image).show(vec2(900.0, 700.0));
+    stage.run();
+    assert!(stage.query_by_label_contains("L0H0: what “[CLS]” attends to").is_some());
+    let picture = stage.get_by_label("Picture with attention").rect();
+    // The grid covers the picture but for 4 of 88 pixels at either side.
+    let crop = picture.shrink2(vec2(picture.width() * 4.0 / 88.0, 0.0));
+    let patch = crop.min + crop.size() * vec2(2.5 / 5.0, 1.5 / 4.0);
+    stage.hover_at(patch);
+    stage.run();
+    assert_eq!(stage.state().session.pane().selection.hover, Focus::query(1 + 5 + 2));
+    assert!(stage.query_by_label_contains("what “r1 c2” attends to").is_some());
+    stage.get_by_label("Patch as key").click();
+    stage.run();
+    stage.get_by_label("Prefix token [CLS]").click();
+    stage.run();
+    assert_eq!(stage.state().session.pane().selection.pinned, Focus::key(0));
+    assert!(stage.query_by_label_contains("what attends to “[CLS]”").is_some());
+}
+
+#[test]
+fn zooming_into_a_plane_opens_its_head_and_back_again() {
+    let mut stage = Stage::new(sentence(), ViewKind::Matrix).projected().show(vec2(900.0, 600.0));
+    stage.run();
+    let canvas = stage.get_by_label("Query–key planes of all heads").rect();
+    // 3 layers × 4 heads: the middle of layer 2, head 1.
+    stage.hover_at(canvas.min + canvas.size() * vec2(1.5 / 4.0, 2.5 / 3.0));
+    stage.run();
+    assert!(stage.query_by_label("L2H1").is_some(), "the head under the pointer is named");
+    stage.event(wheel(900.0));
+    stage.run();
+    let session = &stage.state().session;
+    assert_eq!(session.pane().view, ViewKind::Scatter);
+    assert_eq!(session.pane().selection.head, HeadId::single(2, 1));
+    stage.get_by_label("Query–key plane of L2H1");
+    stage.get_by_label("‹ All heads").click();
+    stage.run();
+    assert_eq!(stage.state().session.pane().view, ViewKind::Matrix);
+    assert!(stage.query_by_label("Show all").is_some(), "the canvas is where it was left");
+}
+
+#[test]
+fn without_a_projection_the_planes_say_what_is_coming() {
+    for view in [ViewKind::Scatter, ViewKind::Matrix] {
+        let mut stage = Stage::new(sentence(), view).show(vec2(900.0, 600.0));
+        stage.run();
+        assert!(stage.query_by_label_contains("queries and keys of every head").is_some(), "{}", view.label());
+    }
+}
+
+#[test]
+fn queries_and_keys_of_different_tokens_stand_in_one_plane() {
+    let mut stage = Stage::new(stacks::translation_capture(), ViewKind::Scatter);
+    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
+    let mut stage = stage.projected().show(vec2(900.0, 600.0));
+    stage.run_steps(4);
+    stage.get_by_label("Query–key plane of L0H0");
+    stage.get_by_label("‹ All heads").click();
+    stage.run_steps(4);
+    assert!(stage.query_by_label_contains("7 queries and 9 keys each").is_some());
+}
+
+#[test]
+fn a_word_lights_the_patches_it_attends_to() {
+    let mut stage = Stage::new(stacks::caption_capture((4, 5)), ViewKind::Heads);
+    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
+    let _ = stage.session.apply(Command::ShowView(ViewKind::Image));
+    let mut stage = stage.show(vec2(1000.0, 700.0));
+    stage.run();
+    assert!(stage.query_by_label_contains("mean over all queries").is_some(), "nothing is picked yet");
+    stage.get_by_label("Word 2 disc").click();
+    stage.run();
+    assert!(stage.query_by_label_contains("what is attended to when “disc” is written").is_some());
+    let picture = stage.get_by_label("Picture with attention").rect();
+    stage.hover_at(picture.center());
+    stage.run();
+    let hover = stage.state().session.pane().selection.hover;
+    assert!(hover.query == Some(2) && hover.key.is_some(), "a patch under the pointer answers the word: {hover:?}");
+    stage.get_by_role_and_label(Role::RadioButton, "Stack Decoder").click();
+    stage.run();
+    assert_eq!(stage.state().session.pane().view, ViewKind::Heads, "the decoder's keys are words, not patches");
+}
+
+/// Writes pictures of the views to the folder named by `VIEW_PICTURES`, for a person to look at.
+#[cfg(feature = "snapshots")]
+#[test]
+#[ignore = "a tool for the eye, not a test"]
+fn pictures_of_the_views() {
+    type Make = fn() -> Capture;
+
+    let Some(folder) = std::env::var_os("VIEW_PICTURES") else { return };
+    let only = std::env::var("VIEW_ONLY").unwrap_or_default();
+    let folder = std::path::PathBuf::from(folder);
+    let captures: [(&str, Make); 4] = [
+        ("short", || synthetic::text_capture(12, 4, 4)),
+        ("many", || synthetic::causal_text_capture(40, 12, 12)),
+        ("long", || synthetic::causal_text_capture(300, 4, 12)),
+        ("image", || synthetic::image_capture((14, 14))),
+    ];
+    for view in ViewKind::ALL {
+        for (name, capture) in &captures {
+            for (dark, size) in [(false, vec2(900.0, 600.0)), (true, vec2(700.0, 500.0)), (false, vec2(1600.0, 1000.0))]
+            {
+                let file = format!("{}-{name}-{}.png", view.name(), size.x);
+                if !file.contains(&only) {
+                    continue;
+                }
+                let mut stage = Stage::new(capture(), view).projected();
+                stage.dark = dark;
+                if size.x < 800.0 {
+                    let _ = stage.session.apply(Command::Pin(Focus::query(6)));
+                }
+                let effects = stage.session.apply(Command::ShowView(view));
+                assert!(effects.len() < 2);
+                let mut stage = stage.show(size);
+                stage.run();
+                stage.render().unwrap().save(folder.join(file)).unwrap();
+            }
+        }
+    }
+}
+
+/// Writes the made-up captures to the folder named by `CAPTURES`, to open them in the real window.
+#[test]
+#[ignore = "a tool for the eye, not a test"]
+fn captures_to_look_at() {
+    use attnscope::capture::file::{FileSite, write};
+
+    let Some(folder) = std::env::var_os("CAPTURES") else { return };
+    for capture in [
+        stacks::translation_capture(),
+        stacks::summary_capture(120, 9),
+        stacks::caption_capture((10, 14)),
+        stacks::two_tower_capture((8, 8)),
+        stacks::shared_keys_capture(14),
+        stacks::window_capture(24, 6),
+        stacks::pair_capture(),
+    ] {
+        let path = std::path::Path::new(&folder).join(format!("{}.safetensors", capture.model().name));
+        write(&[&capture], &FileSite::DEFAULT, &mut std::fs::File::create(path).unwrap()).unwrap();
+    }
+}
