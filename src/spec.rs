@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::StackKind;
+use crate::ids::{HeadId, StackKind};
 
 /// What a model is: the facts every view, analysis and file needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +32,17 @@ impl ModelSpec {
     /// The stack of this kind.
     pub fn stack(&self, kind: StackKind) -> Option<&StackSpec> {
         self.stacks.iter().find(|stack| stack.kind == kind)
+    }
+
+    /// The attention of a head's layer.
+    pub fn layer_of(&self, head: HeadId) -> Option<&LayerSpec> {
+        self.stack(head.stack)?.layers.get(head.layer)
+    }
+
+    /// What a query of a head may see.
+    pub fn mask_of(&self, head: HeadId) -> Option<Mask> {
+        let stack = self.stack(head.stack)?;
+        Some(stack.layers.get(head.layer)?.mask(stack.causal))
     }
 }
 
@@ -144,6 +155,11 @@ pub struct StackSpec {
 }
 
 impl StackSpec {
+    /// How many heads a layer has; none where there is no such layer.
+    pub fn n_heads(&self, layer: usize) -> usize {
+        self.layers.get(layer).map_or(0, |layer| layer.n_heads)
+    }
+
     /// The largest head count of any layer: the width of a layers × heads grid.
     pub fn max_heads(&self) -> usize {
         self.layers.iter().map(|layer| layer.n_heads).max().unwrap_or(0)

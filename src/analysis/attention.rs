@@ -67,15 +67,14 @@ struct Scoring<'a> {
 
 impl<'a> Scoring<'a> {
     fn of(capture: &'a Capture, head: HeadId) -> Option<Self> {
-        let stack = capture.model().stack(head.stack)?;
-        let layer = *stack.layers.get(head.layer)?;
+        let layer = *capture.model().layer_of(head)?;
         let bias = match &capture.layer(head)?.bias {
             Some(bias) => Some(bias.head(head.head)?),
             None if layer.biased => return None,
             None => None,
         };
         let edits = &capture.computation().edits;
-        let (q, k, mask) = (capture.q(head)?, capture.k(head)?, layer.mask(stack.causal));
+        let (q, k, mask) = (capture.q(head)?, capture.k(head)?, capture.model().mask_of(head)?);
         edits_are_known(edits).then_some(Self { q, k, layer, mask, bias, head, edits })
     }
 
@@ -169,7 +168,7 @@ pub(crate) fn pattern_from(capture: &Capture, head: HeadId, scores: &Matrix) -> 
 
 /// Whether [`pattern`] can answer, without computing it.
 pub fn has_pattern(capture: &Capture, head: HeadId) -> bool {
-    let biased = || capture.model().stack(head.stack).and_then(|stack| Some(stack.layers.get(head.layer)?.biased));
+    let biased = || capture.model().layer_of(head).map(|layer| layer.biased);
     let Computation { edits, normalizer, .. } = capture.computation();
     capture.layer(head).is_some_and(|layer| {
         let has_scores = layer.scores.is_some()

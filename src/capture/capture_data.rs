@@ -296,7 +296,7 @@ impl Capture {
     }
 
     fn kv_head(&self, head: HeadId) -> Option<usize> {
-        Some(self.parts.model.stack(head.stack)?.layers.get(head.layer)?.kv_head(head.head))
+        Some(self.parts.model.layer_of(head)?.kv_head(head.head))
     }
 }
 

@@ -179,7 +179,7 @@ impl Pane {
         let HeadId { stack, layer, head } = self.selection.head;
         let Some(spec) = document.latest_capture().and_then(|capture| capture.model().stack(stack)) else { return };
         let n_layers = spec.layers.len().max(1);
-        let n_heads = spec.layers.get(layer).map_or(1, |layer| layer.n_heads.max(1));
+        let n_heads = spec.n_heads(layer).max(1);
         let next = match step {
             HeadStep::PreviousHead => HeadId { stack, layer, head: (head + n_heads - 1) % n_heads },
             HeadStep::NextHead => HeadId { stack, layer, head: (head + 1) % n_heads },
@@ -215,9 +215,8 @@ impl Pane {
 
     /// Number of heads in the selected layer.
     pub fn n_heads(&self, document: &Document) -> usize {
-        let HeadId { stack, layer, .. } = self.selection.head;
-        let spec = document.latest_capture().and_then(|capture| capture.model().stack(stack)?.layers.get(layer));
-        spec.map_or(0, |layer| layer.n_heads)
+        let layer = document.latest_capture().and_then(|capture| capture.model().layer_of(self.selection.head));
+        layer.map_or(0, |layer| layer.n_heads)
     }
 
     /// Pins the query after or before the pinned one. Without one, the first that the model wrote, else
@@ -304,7 +303,7 @@ fn nearest_head(capture: &Capture, wanted: HeadId) -> HeadId {
         return wanted;
     };
     let layer = wanted.layer.min(stack.layers.len().saturating_sub(1));
-    let n_heads = stack.layers.get(layer).map_or(0, |layer| layer.n_heads);
+    let n_heads = stack.n_heads(layer);
     HeadId { stack: stack.kind, layer, head: wanted.head.min(n_heads.saturating_sub(1)) }
 }
 

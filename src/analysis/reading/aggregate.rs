@@ -64,7 +64,7 @@ fn indices(which: &Which, n: usize) -> Vec<usize> {
 
 /// One head's pattern, or why there is none.
 pub(super) fn pattern(capture: &Capture, head: HeadId) -> Result<Matrix, Refusal> {
-    let layer = capture.model().stack(head.stack).and_then(|stack| stack.layers.get(head.layer));
+    let layer = capture.model().layer_of(head);
     if layer.is_none_or(|layer| head.head >= layer.n_heads) {
         return Err(no_such_head(capture, head));
     }

@@ -210,9 +210,7 @@ fn visible(capture: &Capture, heads: &[HeadId], rows: &Axis, cols: &Axis) -> Vec
     let (n_query, n_key) = (rows.group_of.len(), cols.group_of.len());
     let mut masks = Vec::new();
     for head in heads {
-        let Some(stack) = capture.model().stack(head.stack) else { continue };
-        let Some(layer) = stack.layers.get(head.layer) else { continue };
-        let mask = layer.mask(stack.causal);
+        let Some(mask) = capture.model().mask_of(*head) else { continue };
         if !masks.contains(&mask) {
             masks.push(mask);
         }

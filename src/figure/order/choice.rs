@@ -73,7 +73,7 @@ impl<'a> Choice<'a> {
     fn check(&self) -> Result<(), OrderError> {
         for id in self.ids()? {
             // The reader's own words where there is no such head.
-            let layer = self.capture.model().stack(self.stack).and_then(|spec| spec.layers.get(id.layer));
+            let layer = self.capture.model().layer_of(id);
             if layer.is_none_or(|layer| id.head >= layer.n_heads) {
                 reading::read(Captures::one(self.capture), &Reading::of(id)).map_err(refused)?;
             }
@@ -91,8 +91,7 @@ impl<'a> Choice<'a> {
 
     /// The heads of a layer that were chosen.
     pub fn head_numbers(&self, layer: usize) -> Vec<usize> {
-        let n =
-            self.capture.model().stack(self.stack).and_then(|spec| spec.layers.get(layer)).map_or(0, |it| it.n_heads);
+        let n = self.capture.model().stack(self.stack).map_or(0, |stack| stack.n_heads(layer));
         self.heads.clone().unwrap_or_else(|| (0..n).collect())
     }
 

@@ -131,7 +131,7 @@ impl App {
         let pane = self.session.pane();
         let head = pane.selection.head;
         let (n_query, n_key, n_heads) = self.session.document().latest_capture().map_or((0, 0, 0), |capture| {
-            let layer = capture.model().stack(head.stack).and_then(|stack| stack.layers.get(head.layer));
+            let layer = capture.model().layer_of(head);
             (
                 capture.query_tokens(head.stack).len(),
                 capture.key_tokens(head.stack).len(),

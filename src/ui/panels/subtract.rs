@@ -44,11 +44,10 @@ pub fn subtract_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let Some(minus) = minus else { return };
     let capture = cx.session.find_document(minus.document).and_then(|document| document.latest_capture());
     let Some(stack) = capture.and_then(|capture| capture.model().stack(minus.head.stack)) else { return };
-    let n_heads = stack.layers.get(minus.head.layer).map_or(0, |layer| layer.n_heads);
+    let n_heads = stack.n_heads(minus.head.layer);
     let send = |head: HeadId| cx.send(Command::Subtract(Some(HeadRef { head, ..minus })));
     if let Some(layer) = stepper_ui(ui, cx.theme, "Layer subtracted", minus.head.layer, stack.layers.len()) {
-        let n_heads = stack.layers.get(layer).map_or(1, |layer| layer.n_heads);
-        send(HeadId { layer, head: minus.head.head.min(n_heads.saturating_sub(1)), ..minus.head });
+        send(HeadId { layer, head: minus.head.head.min(stack.n_heads(layer).saturating_sub(1)), ..minus.head });
     }
     if let Some(head) = stepper_ui(ui, cx.theme, "Head subtracted", minus.head.head, n_heads) {
         send(HeadId { head, ..minus.head });

@@ -17,7 +17,7 @@ pub struct HeadGroups(Option<LayerSpec>);
 impl HeadGroups {
     /// Of the layer of `head`.
     pub fn of(capture: &Capture, head: HeadId) -> Self {
-        let layer = capture.model().stack(head.stack).and_then(|stack| stack.layers.get(head.layer));
+        let layer = capture.model().layer_of(head);
         Self(layer.copied().filter(|layer| layer.n_kv_heads != layer.n_heads))
     }
 

@@ -8,18 +8,12 @@ use crate::{
     ids::{HeadId, StackKind},
     raster::ColorMap,
     session::{ColorMapChoice, HeadSet, ViewKind},
-    spec::LayerSpec,
     ui::{ViewCtx, views::texture},
 };
 
-/// Shape of the layer of `head`.
-pub fn layer_spec(capture: &Capture, head: HeadId) -> Option<&LayerSpec> {
-    capture.model().stack(head.stack)?.layers.get(head.layer)
-}
-
 /// Number of heads in the layer of `head`.
 pub fn n_heads(capture: &Capture, head: HeadId) -> usize {
-    layer_spec(capture, head).map_or(0, |layer| layer.n_heads)
+    capture.model().layer_of(head).map_or(0, |layer| layer.n_heads)
 }
 
 /// What a person reads for a token; its position where it has no text.

@@ -1,13 +1,13 @@
 //! Pixels to textures, thumbnails of heads, and colour bars.
 
 use eframe::egui::{
-    Align2, Color32, ColorImage, Context, FontId, Mesh, Painter, Rect, Role, Sense, Stroke, StrokeKind, TextureHandle,
-    TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align2, Color32, ColorImage, Context, FontId, Mesh, Painter, Rect, Response, Role, Sense, Stroke, StrokeKind,
+    TextureHandle, TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::{
     capture::RgbaBuffer,
-    figure::measure::BAR_PT,
+    figure::{measure::BAR_PT, pen::tick_text},
     ids::HeadId,
     raster::{
         ColorMap, ColorRange,
@@ -129,22 +129,7 @@ impl HeadThumbs {
 pub fn color_bar(painter: &Painter, rect: Rect, map: ColorMap, range: ColorRange, theme: &Theme) {
     let bar = Rect::from_min_size(rect.min, vec2(BAR_PT, rect.height()));
     let table = map.table();
-    let steps = 32;
-    let mut mesh = Mesh::default();
-    for step in 0..=steps {
-        let fraction = step as f32 / steps as f32;
-        let [r, g, b, a] = table[(fraction * 255.0) as usize];
-        let color = Color32::from_rgba_unmultiplied(r, g, b, a);
-        let y = bar.bottom() - fraction * bar.height();
-        mesh.colored_vertex(pos2(bar.left(), y), color);
-        mesh.colored_vertex(pos2(bar.right(), y), color);
-        if step > 0 {
-            let last = 2 * step as u32;
-            mesh.add_triangle(last - 2, last - 1, last);
-            mesh.add_triangle(last - 1, last, last + 1);
-        }
-    }
-    painter.add(mesh);
+    gradient(painter, bar, Along::Height, |fraction| color(table[(fraction * 255.0) as usize]));
     painter.rect_stroke(bar, 0, Stroke::new(1.0, theme.rule), StrokeKind::Outside);
     for (fraction, align) in [(0.0, Align2::LEFT_BOTTOM), (0.5, Align2::LEFT_CENTER), (1.0, Align2::LEFT_TOP)] {
         let at = pos2(bar.right() + GRID, bar.bottom() - fraction * bar.height());
@@ -153,18 +138,53 @@ pub fn color_bar(painter: &Painter, rect: Rect, map: ColorMap, range: ColorRange
     }
 }
 
-fn tick_text(value: f32) -> String {
-    if value == 0.0 {
-        "0".to_owned()
-    } else if value < 0.0 {
-        format!("−{}", tick_text(-value))
-    } else if value >= 0.1 {
-        format!("{value:.2}")
-    } else if value >= 0.001 {
-        format!("{value:.3}")
-    } else {
-        format!("{value:.0e}")
+/// Where the colours of a gradient change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Along {
+    /// From left to right.
+    Width,
+    /// From bottom to top.
+    Height,
+}
+
+/// Fills `bar` with the colours of fractions from 0 to 1.
+fn gradient(painter: &Painter, bar: Rect, along: Along, color: impl Fn(f32) -> Color32) {
+    const STEPS: u32 = 32;
+    let mut mesh = Mesh::default();
+    for step in 0..=STEPS {
+        let fraction = step as f32 / STEPS as f32;
+        let at = bar.left_bottom() + bar.size() * vec2(fraction, -fraction);
+        let ends = match along {
+            Along::Width => [pos2(at.x, bar.top()), pos2(at.x, bar.bottom())],
+            Along::Height => [pos2(bar.left(), at.y), pos2(bar.right(), at.y)],
+        };
+        for end in ends {
+            mesh.colored_vertex(end, color(fraction));
+        }
+        if step > 0 {
+            let last = 2 * step;
+            mesh.add_triangle(last - 2, last - 1, last);
+            mesh.add_triangle(last - 1, last, last + 1);
+        }
     }
+    painter.add(mesh);
+}
+
+/// A legend as wide as there is room: the colours of fractions from 0 to 1, and what stands below their
+/// beginning, middle and end.
+pub fn gradient_ui(ui: &mut Ui, theme: &Theme, texts: [&str; 3], color: impl Fn(f32) -> Color32) -> Response {
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 7.0 * GRID), Sense::hover());
+    let bar = Rect::from_min_max(rect.min, pos2(rect.right(), rect.top() + 2.0 * GRID));
+    gradient(ui.painter(), bar, Along::Width, color);
+    let places = [
+        (rect.left_bottom(), Align2::LEFT_BOTTOM),
+        (rect.center_bottom(), Align2::CENTER_BOTTOM),
+        (rect.right_bottom(), Align2::RIGHT_BOTTOM),
+    ];
+    for ((at, align), text) in places.into_iter().zip(texts) {
+        ui.painter().text(at, align, text, FontId::proportional(text_size::SMALL), theme.text_weak);
+    }
+    response
 }
 
 /// A raster's colour as the window's.

@@ -239,7 +239,7 @@ pub(super) fn cost(subject: &Subject, question: &Question) -> usize {
 
 fn of_head(capture: &Capture, head: HeadId) -> usize {
     let (n_query, n_key) = (capture.query_tokens(head.stack).len(), capture.key_tokens(head.stack).len());
-    let layer = capture.model().stack(head.stack).and_then(|stack| stack.layers.get(head.layer));
+    let layer = capture.model().layer_of(head);
     // A stored entry is looked at; another is a product of two vectors.
     let each = match capture.layer(head) {
         Some(recorded) if recorded.pattern.is_some() => 1,

@@ -1,14 +1,13 @@
 //! Options and legend of the Heads view.
 
-use eframe::egui::{Align2, FontId, Mesh, Rect, Role, Sense, Slider, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{Role, Slider, Ui, WidgetInfo};
 
 use crate::{
     analysis::edges::EdgeFilter,
     figure::palette::{Dash, Palette},
     ui::{
         ViewCtx,
-        theme::{GRID, text_size},
-        views::{controls, source},
+        views::{controls, source, texture},
     },
 };
 
@@ -70,22 +69,9 @@ const fn heads_legend(n_heads: usize) -> &'static str {
 
 /// A wedge from weight 0 to weight 1.
 fn opacity_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 7.0 * GRID), Sense::hover());
-    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Opacity tells the weight, from 0 to 1"));
-    let bar = Rect::from_min_max(rect.min, pos2(rect.right(), rect.top() + 2.0 * GRID));
     let color = cx.theme.head_color(cx.pane.selection.head.head);
-    let mut mesh = Mesh::default();
-    for (x, weight) in [(bar.left(), 0.0), (bar.right(), 1.0)] {
-        let opacity = cx.theme.palette.line_opacity(weight);
-        mesh.colored_vertex(pos2(x, bar.top()), color.gamma_multiply(opacity));
-        mesh.colored_vertex(pos2(x, bar.bottom()), color.gamma_multiply(opacity));
-    }
-    mesh.add_triangle(0, 1, 2);
-    mesh.add_triangle(1, 3, 2);
-    ui.painter().add(mesh);
-    let font = FontId::proportional(text_size::SMALL);
-    let weak = cx.theme.text_weak;
-    ui.painter().text(rect.left_bottom(), Align2::LEFT_BOTTOM, "0", font.clone(), weak);
-    ui.painter().text(rect.center_bottom(), Align2::CENTER_BOTTOM, "weight", font.clone(), weak);
-    ui.painter().text(rect.right_bottom(), Align2::RIGHT_BOTTOM, "1", font, weak);
+    let response = texture::gradient_ui(ui, cx.theme, ["0", "weight", "1"], |weight| {
+        color.gamma_multiply(cx.theme.palette.line_opacity(weight))
+    });
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Opacity tells the weight, from 0 to 1"));
 }

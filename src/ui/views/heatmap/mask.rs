@@ -7,25 +7,15 @@ use eframe::egui::{Color32, Painter, Rect, Sense, Stroke, Ui, vec2};
 
 use crate::{
     analysis::reading::ReadPattern,
-    capture::Capture,
     figure::views::heatmap::ruled_out,
-    ids::HeadId,
     raster::colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
     spec::Mask,
     ui::{
         ViewCtx,
         theme::{GRID, Theme},
-        views::{controls, source, texture},
+        views::{controls, texture},
     },
 };
-
-/// What the layer of `head` rules out.
-pub fn of(capture: &Capture, head: HeadId) -> Mask {
-    Mask {
-        causal: capture.model().stack(head.stack).is_some_and(|spec| spec.causal),
-        window: source::layer_spec(capture, head).and_then(|layer| layer.window),
-    }
-}
 
 /// Hatches what of `rows` lies outside the window, and covers what is left out.
 pub fn rule_out(painter: &Painter, content: Rect, pattern: &ReadPattern, rows: Range<usize>, theme: &Theme) {
@@ -47,7 +37,7 @@ fn hatch(painter: &Painter, rect: Rect, stroke: Stroke) {
 /// What the neutral colours of the selected layer mean.
 pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let Some(capture) = cx.document.latest_capture() else { return };
-    let Mask { causal, window } = of(capture, cx.pane.selection.head);
+    let Mask { causal, window } = capture.model().mask_of(cx.pane.selection.head).unwrap_or_default();
     if !causal && window.is_none() {
         return;
     }

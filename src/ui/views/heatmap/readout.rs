@@ -26,7 +26,7 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern) -> St
     };
     let words = if cx.pane.options.reading.words { ", words" } else { "" };
     let masked = if pattern.causal { ", causal" } else { "" };
-    let window = source::layer_spec(capture, head).and_then(|layer| layer.window);
+    let window = capture.model().layer_of(head).and_then(|layer| layer.window);
     let window = window.map_or_else(String::new, |reach| format!(", window {}", controls::grouped(reach)));
     let mass = pattern.total_mass();
     let even = !pattern.signed && (mass.total / pattern.rows.len().max(1) as f64 - 1.0).abs() < 0.005;

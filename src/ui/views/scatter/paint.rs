@@ -1,8 +1,6 @@
 //! Draws lines, the focused token and the legend of a plane: constants on top, no decisions.
 
-use eframe::egui::{
-    Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Shape, Stroke, Ui, Vec2, epaint::Mesh, pos2, vec2,
-};
+use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Sense, Shape, Stroke, Ui, Vec2, vec2};
 
 use crate::{
     ids::StackKind,
@@ -10,7 +8,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::{GRID, Theme, text_size},
-        views::controls,
+        views::{controls, texture},
     },
 };
 
@@ -65,23 +63,6 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         });
     }
     if by_position {
-        let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 7.0 * GRID), Sense::hover());
-        let bar = Rect::from_min_max(rect.min, pos2(rect.right(), rect.top() + 2.0 * GRID));
-        let mut mesh = Mesh::default();
-        for step in 0..=16u32 {
-            let t = step as f32 / 16.0;
-            let x = bar.left() + t * bar.width();
-            mesh.colored_vertex(pos2(x, bar.top()), cx.theme.position_color(t));
-            mesh.colored_vertex(pos2(x, bar.bottom()), cx.theme.position_color(t));
-            if step > 0 {
-                let last = 2 * step;
-                mesh.add_triangle(last - 2, last - 1, last);
-                mesh.add_triangle(last - 1, last, last + 1);
-            }
-        }
-        ui.painter().add(mesh);
-        let font = FontId::proportional(text_size::SMALL);
-        ui.painter().text(rect.left_bottom(), Align2::LEFT_BOTTOM, "first", font.clone(), cx.theme.text_weak);
-        ui.painter().text(rect.right_bottom(), Align2::RIGHT_BOTTOM, "last", font, cx.theme.text_weak);
+        texture::gradient_ui(ui, cx.theme, ["first", "", "last"], |fraction| cx.theme.position_color(fraction));
     }
 }
