@@ -45,14 +45,3 @@ def random_input(name, tokens):
         return {"pixel_values": torch.randn(1, 3, 224, 224, generator=generator)}
     size = FULL_SIZE[name][1]().vocab_size
     return {"input_ids": torch.randint(0, size, (1, tokens), generator=generator)}
-
-
-def input_arguments(inputs, work):
-    """The same input for the command line of attnscope."""
-    from safetensors.torch import save_file
-
-    if "pixel_values" in inputs:
-        file = work / "pixels.safetensors"
-        save_file({"pixel_values": inputs["pixel_values"][0].contiguous()}, file)
-        return ["--pixels", str(file)]
-    return ["--ids", ",".join(str(id) for id in inputs["input_ids"][0].tolist())]

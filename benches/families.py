@@ -28,6 +28,8 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from shared import input_arguments
+
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
 TOKENS = 128
@@ -197,14 +199,7 @@ def torch_side(name, options):
     if first:
         patterns = patterns_of(output)
         save_file(patterns, options.work / "patterns.safetensors")
-        arguments = []
-        if "pixel_values" in inputs:
-            save_file({"pixel_values": inputs["pixel_values"][0].contiguous()}, options.work / "pixels.safetensors")
-            arguments += ["--pixels", str(options.work / "pixels.safetensors")]
-        for key, flag in (("input_ids", "--ids"), ("decoder_input_ids", "--target-ids")):
-            if key in inputs:
-                arguments += [flag, ",".join(map(str, inputs[key][0].tolist()))]
-        result["arguments"] = arguments
+        result["arguments"] = input_arguments(inputs, options.work)
         if n < F64_BELOW:
             model.double()
             doubled = {key: value.double() if value.is_floating_point() else value for key, value in inputs.items()}
@@ -288,7 +283,7 @@ def tokenizer_of(model_type, found):
 def tiny_rows(options):
     """Largest differences over the tiny checkpoints, by model type."""
     import numpy as np
-    from safetensors.numpy import load_file, save_file
+    from safetensors.numpy import load_file
 
     rows = defaultdict(lambda: {"n": 0, "pattern": 0.0, "site": 0.0, "n_sites": 0})
     for folder in sorted((FIXTURES / "families").iterdir()):
@@ -296,13 +291,7 @@ def tiny_rows(options):
         if not reference_file.exists():
             continue
         reference = load_file(reference_file)
-        arguments = []
-        if "pixel_values" in reference:
-            save_file({"pixel_values": reference["pixel_values"].astype("float32")}, options.work / "tiny.safetensors")
-            arguments += ["--pixels", str(options.work / "tiny.safetensors")]
-        for key, flag in (("input_ids", "--ids"), ("decoder_input_ids", "--target-ids")):
-            if key in reference:
-                arguments += [flag, ",".join(map(str, reference[key].tolist()))]
+        arguments = input_arguments(reference, options.work)
         _, tensors = run_attnscope(folder, arguments, options, sites="q,k,v,scores,pattern,z,resid,logits")
         row = rows[json.loads((folder / "config.json").read_text())["model_type"]]
         row["n"] += 1

@@ -76,7 +76,8 @@ def time_attnscope(name, tokens, options):
 
 def build_inputs(options):
     """Builds the checkpoints and the input arguments in a process that is not measured."""
-    from checkpoints import full_size, input_arguments, random_input
+    from checkpoints import full_size, random_input
+    from shared import input_arguments
 
     inputs = {}
     for name, tokens in options.cases:

@@ -18,6 +18,8 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+from shared import write_section
+
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
 SECTIONS = ("text_config", "vision_config", "encoder", "decoder")
@@ -119,11 +121,7 @@ def main():
     for model_type, (read, harmless, no) in rows.items():
         table += f"| {model_type} | {listed(read)} | {listed(harmless)} | {listed(no)} |\n"
     if options.out:
-        text = options.out.read_text()
-        before, _, rest = text.partition(TITLE)
-        # What another script wrote behind stays.
-        after = rest[rest.index("\n## ") :] if "\n## " in rest else ""
-        options.out.write_text(before.rstrip() + "\n\n" + table + after)
+        write_section(options.out, TITLE, table)
     else:
         print(table)
 

@@ -31,12 +31,13 @@ from pathlib import Path
 
 import torch
 import transformers
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "fixtures" / "families"))
 
 from odd_cases import CASES, expected_sites, load, save  # noqa: E402
+from shared import input_arguments, write_section  # noqa: E402
 
 SITES = "q,k,v,scores,pattern,z,resid,logits"
 LIMIT = 1e-5
@@ -70,13 +71,7 @@ def capture(options, folder, case):
     out = options.work / "capture.safetensors"
     out.unlink(missing_ok=True)
     arguments = ["capture", "--model", str(folder), "--sites", SITES, "--threads", "2", "--out", str(out)]
-    inputs = case.inputs
-    if "pixel_values" in inputs:
-        save_file({"pixel_values": inputs["pixel_values"][0].contiguous()}, options.work / "pixels.safetensors")
-        arguments += ["--pixels", str(options.work / "pixels.safetensors")]
-    for key, flag in (("input_ids", "--ids"), ("decoder_input_ids", "--target-ids")):
-        if key in inputs:
-            arguments += [flag, ",".join(map(str, inputs[key][0].tolist()))]
+    arguments += input_arguments(case.inputs, options.work)
     status, said = run(options, *arguments)
     return (load_file(out), said) if status == 0 else (None, said)
 
@@ -172,18 +167,6 @@ def row(model_type, verdicts):
     return f"| {model_type} | {len(verdicts)} | {equal} | {without} | {refused} | {found:.1e} | {limit:.1e} |\n"
 
 
-def write_section(path, lines):
-    """Puts the section in the place of the older one, or at the end."""
-    text = path.read_text() if path.exists() else ""
-    section = "".join(lines).rstrip() + "\n"
-    start = text.find(f"{TITLE}\n")
-    if start < 0:
-        path.write_text((text.rstrip() + "\n\n" if text else "") + section)
-        return
-    end = text.find("\n## ", start)
-    path.write_text(text[:start] + section + (text[end:] if end >= 0 else ""))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attnscope", type=Path, default=ROOT / "target" / "release" / "attnscope")
@@ -214,7 +197,7 @@ def main():
     if options.out:
         lines = [row(model_type, verdicts) for model_type, verdicts in sorted(rows.items())]
         heading = HEADING.format(n=sum(counts.values()), counts=summary)
-        write_section(options.out, [heading, *lines, REFUSED, *refused])
+        write_section(options.out, TITLE, "".join([heading, *lines, REFUSED, *refused]))
     return 1 if any(kind.isupper() for kind in counts) else 0
 
 

@@ -25,7 +25,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from transformers import AutoTokenizer, BertModel
 
-from checkpoints import FULL_SIZE, ROOT, full_size, input_arguments, random_input
+from checkpoints import FULL_SIZE, ROOT, full_size, random_input
+from shared import input_arguments
 from torch_reference import record
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
