@@ -2,15 +2,22 @@
 
 use std::sync::Arc;
 
-use attnscope::figure::{
-    Align, Figure, FontSource, Item, Typesetter,
-    list::{Cells, Line, Sampling},
-    palette::Palette,
-    path::Path,
-    write::{self, PixelOptions, SvgText, WriteError},
+use attnscope::{
+    analysis::reading::{Captures, Reading, read},
+    figure::{
+        Align, Figure, FontSource, Item, Typesetter,
+        list::{Cells, Line, Sampling},
+        palette::Palette,
+        path::Path,
+        views::heatmap::ruled_out,
+        write::{self, PixelOptions, SvgText, WriteError},
+    },
+    ids::HeadId,
 };
 use emath::{Pos2, Rect, pos2, vec2};
 use resvg::{tiny_skia, usvg};
+
+use crate::support::stacks;
 
 const INK: [u8; 4] = [28, 31, 36, 255];
 /// Latin with ligatures and kerning, right-to-left scripts, wide scripts, marks, byte-level pieces, mixtures.
@@ -206,4 +213,20 @@ fn a_png_says_how_large_it_is_in_print() {
     assert_eq!((dots.xppu, dots.yppu, dots.unit), (11811, 11811, png::Unit::Meter), "300 dots per inch");
     let origin = info.utf8_text.iter().find(|chunk| chunk.keyword == "Description").unwrap().get_text().unwrap();
     assert_eq!(origin, figure.provenance);
+}
+
+/// The window and figures hatch the same: before a window, and where later keys are seen also after it.
+#[test]
+fn what_lies_outside_a_window_is_hatched_on_both_sides() {
+    let capture = stacks::window_capture(12, 3);
+    let mut pattern = read(Captures::one(&capture), &Reading::of(HeadId::single(0, 0))).unwrap();
+    let content = Rect::from_min_size(pos2(5.0, 7.0), vec2(240.0, 120.0));
+    let spans = |pattern: &_| -> Vec<(f32, f32)> {
+        let hatched = ruled_out::outside_window(pattern, content, 5..6);
+        hatched.iter().map(|rect| ((rect.left() - 5.0) / 20.0, (rect.right() - 5.0) / 20.0)).collect()
+    };
+    assert_eq!(spans(&pattern), [(0.0, 3.0)], "later keys are masked, not outside");
+    pattern.causal = false;
+    pattern.visible = (0..12usize).map(|row| row.saturating_sub(2)..(row + 3).min(12)).collect();
+    assert_eq!(spans(&pattern), [(0.0, 3.0), (8.0, 12.0)]);
 }

@@ -15,10 +15,11 @@ use attnscope::{
     capture::{Capture, CaptureParts, InputInfo, StackCapture, Token},
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{HeadKind, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
+    worker::{Input, ModelSource},
 };
 
 use crate::support::{
-    stacks,
+    scripted, stacks,
     synthetic::{D_HEAD, layer_capture},
 };
 
@@ -321,6 +322,14 @@ fn rows_of_a_decoder_are_named_by_what_they_write() {
     assert_eq!(names(&written), "die kleine Katze saß auf . …");
     let encoder = HeadId { stack: StackKind::Encoder, ..id };
     assert_eq!(names(&written.with_heads(Heads::One(encoder))), "the little cat sat on the warm mat </s>");
+    // What comes next is the model's own guess, where it made one.
+    let source = ModelSource::Bundled("demo:gpt".to_owned());
+    let guessing = scripted::capture(&scripted::model(&source), &Input::text("one two three"));
+    let best = &guessing.prediction().unwrap().rows.last().unwrap().top[0].label;
+    let written = Reading { rows: RowLabels::Written, ..Reading::of(head(0, 0)) };
+    let pattern = read(Captures::one(&guessing), &written).unwrap();
+    let rows: Vec<_> = pattern.rows.groups.iter().map(|row| row.text.clone()).collect();
+    assert_eq!(rows, ["two".to_owned(), "three".to_owned(), format!("next: {best}")]);
     let [_, story] = benches();
     let written = Reading { words: true, rows: RowLabels::Written, ..Reading::of(head(0, 0)) };
     let pattern = read(Captures::one(&story.capture), &written).unwrap();
