@@ -1,6 +1,6 @@
 //! Linear maps from one or several tensors of a checkpoint.
 
-use candle_core::{DType, Tensor};
+use candle_core::Tensor;
 
 use crate::model::{
     LoadError,
@@ -92,6 +92,9 @@ impl Weights<'_> {
         self.scratch = values;
         let mut bias = Vec::new();
         self.read_into(&mut bias, &[(format!("{name}.bias"), vec![d_out])])?;
+        if self.is_rehearsing() {
+            return Ok(Linear { weight, bias: Some(self.zeros(&[d_out])?) });
+        }
         bias.iter_mut().zip(&factors).for_each(|(bias, factor)| *bias *= factor);
         Ok(Linear { weight, bias: Some(Tensor::from_vec(bias, d_out, &self.device)?) })
     }
@@ -99,7 +102,7 @@ impl Weights<'_> {
     fn weight(&self, values: &[f32], (d_in, d_out): (usize, usize), stored: Stored) -> Result<Weight, LoadError> {
         let transposed = stored == Stored::OutIn;
         Ok(if self.is_rehearsing() {
-            Weight::Strided(Tensor::zeros((d_in, d_out), DType::F32, &self.device)?)
+            Weight::Strided(self.zeros(&[d_in, d_out])?)
         } else if self.device.is_cpu() {
             Weight::Panels(Panels::from_slice(values, (d_in, d_out), transposed)?)
         } else if transposed {
@@ -119,6 +122,7 @@ impl Weights<'_> {
             if part.bias {
                 let mut values = Vec::new();
                 self.read_into(&mut values, &[(format!("{}.bias", part.name), vec![part.d_out])])?;
+                values.resize(part.d_out, 0.0);
                 biases.extend(values);
             } else {
                 biases.resize(biases.len() + part.d_out, 0.0);
