@@ -6,6 +6,7 @@
 //!   read them, headers of safetensors files.
 //! - [`capture`]: what was seen in one forward pass, as immutable `f32` data.
 //! - [`analysis`]: pure functions on captures.
+//! - [`corpus`]: many inputs of one model, by column, and lists of inputs.
 //! - [`raster`]: pure pixels: colour maps, heatmaps, overlays.
 //! - [`figure`]: display lists, the typesetter, and the writers of SVG, PDF and PNG.
 //! - [`hub`]: the Hugging Face cache, and downloads into it.
@@ -24,6 +25,7 @@ pub mod text;
 pub mod capture;
 
 pub mod analysis;
+pub mod corpus;
 pub mod raster;
 
 pub mod figure;

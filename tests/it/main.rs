@@ -12,6 +12,8 @@ mod cli;
 mod compare;
 /// Numbers on the clipboard.
 mod copy;
+/// Lists of inputs from files, and queries and keys of many inputs by column.
+mod corpus;
 /// The download dialog: its states, and what a person can do with it.
 mod download;
 /// Changes of the forward pass, and gradients of the patterns.

@@ -11,18 +11,19 @@ const MAX_LINES: usize = 400;
 const WITH_SOURCES: [&str; 3] = ["src", "tests", "benches"];
 
 /// Each layer and the sibling layers it may name. `ids` and `spec` are free for all.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("capture", &[]),
     ("analysis", &["capture"]),
+    ("corpus", &["capture", "analysis"]),
     ("raster", &["capture", "analysis"]),
     ("figure", &["capture", "analysis", "raster"]),
     ("hub", &[]),
     ("model", &["capture", "analysis", "hub"]),
     ("export", &["capture", "analysis", "raster", "figure"]),
-    ("worker", &["capture", "analysis", "raster", "figure", "hub", "model", "export"]),
-    ("session", &["capture", "analysis", "raster", "figure", "export", "worker"]),
-    ("cli", &["capture", "analysis", "raster", "figure", "hub", "model", "export", "worker", "session"]),
-    ("ui", &["capture", "analysis", "raster", "figure", "export", "worker", "session", "cli"]),
+    ("worker", &["capture", "analysis", "corpus", "raster", "figure", "hub", "model", "export"]),
+    ("session", &["capture", "analysis", "corpus", "raster", "figure", "export", "worker"]),
+    ("cli", &["capture", "analysis", "corpus", "raster", "figure", "hub", "model", "export", "worker", "session"]),
+    ("ui", &["capture", "analysis", "corpus", "raster", "figure", "export", "worker", "session", "cli"]),
 ];
 
 /// Each wing of `model/` and those it may name; `api`, where they meet, may name all.
@@ -70,7 +71,7 @@ const RESERVED: [(&[&str], &[&str], &str); 5] = [
             "src/ui/",
             "src/main.rs",
         ],
-        "capture, raster, figure and session do no IO, start no thread and read no clock",
+        "capture, corpus, raster, figure and session do no IO, start no thread and read no clock",
     ),
 ];
 

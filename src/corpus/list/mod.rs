@@ -1,0 +1,204 @@
+//! What a corpus is made of, before anything was run: texts or pictures with annotations, read from the bytes
+//! of a file.
+
+mod json;
+mod table;
+mod text;
+
+use std::path::PathBuf;
+
+/// More inputs than these are refused: a list that long is no corpus to look at.
+pub const MAX_INPUTS: usize = 2_000_000;
+
+/// Names of columns that hold the text, the likeliest first.
+const TEXT_COLUMNS: [&str; 10] =
+    ["text", "sentence", "content", "review", "body", "document", "prompt", "input", "question", "title"];
+
+/// Inputs in their order, with what is known about each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InputList {
+    /// The inputs.
+    pub items: Vec<Item>,
+    /// Names of the annotations.
+    pub columns: Vec<String>,
+    /// Sentences the user must see: which column was taken for the text, what was left out.
+    pub notes: Vec<String>,
+}
+
+/// One input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What the model reads.
+    pub content: Content,
+    /// A name, for inputs that have one besides their text.
+    pub name: Option<String>,
+    /// Values of the annotations, in the order of their names; those that are missing at the end are none.
+    pub values: Vec<Option<String>>,
+}
+
+/// What a model reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A text.
+    Text(String),
+    /// A picture in a file.
+    Picture(PathBuf),
+    /// A sample picture inside the program, by name.
+    BundledPicture(String),
+}
+
+/// How the bytes of a file are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Plain text.
+    Text,
+    /// Columns with a header, separated by commas, semicolons or tabs (RFC 4180).
+    Table,
+    /// One list of texts, or of objects with a text in each.
+    Json,
+    /// One text or object a line.
+    JsonLines,
+}
+
+/// What can be chosen about reading.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListOptions {
+    /// The column with the text; `None` looks for it.
+    pub text_column: Option<String>,
+    /// What one input of a plain text is.
+    pub split: Split,
+}
+
+/// What one input of a plain text is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Split {
+    /// A line.
+    #[default]
+    Lines,
+    /// A sentence, by the rules of Unicode (UAX 29); an empty line ends a paragraph.
+    Sentences,
+}
+
+/// Why a list could not be read. Displays as one sentence.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListError {
+    /// Nothing in it.
+    #[error("it has no inputs: {0}")]
+    Empty(&'static str),
+    /// Not a text file.
+    #[error("it is not a text in UTF-8: byte {0} cannot be read")]
+    NotText(usize),
+    /// A text in another encoding.
+    #[error("it is a text in UTF-16: save it as UTF-8")]
+    Utf16,
+    /// Too many inputs.
+    #[error("it has more than {MAX_INPUTS} inputs: split it up")]
+    TooMany,
+    /// No column of this name.
+    #[error("it has no column “{wanted}”; there are {}", .columns.join(", "))]
+    NoColumn {
+        /// The name that was asked for.
+        wanted: String,
+        /// The names there are.
+        columns: Vec<String>,
+    },
+    /// One row cannot be read.
+    #[error("{what} {number} {problem}")]
+    Row {
+        /// What is counted: rows or lines.
+        what: &'static str,
+        /// Which one, from 1.
+        number: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Not the JSON that was expected.
+    #[error("{0}")]
+    Json(String),
+}
+
+impl Kind {
+    /// Judges by a file's name; what is not known is plain text.
+    pub fn of_name(name: &str) -> Self {
+        match name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).as_deref() {
+            Some("csv" | "tsv") => Self::Table,
+            Some("json") => Self::Json,
+            Some("jsonl" | "ndjson") => Self::JsonLines,
+            _ => Self::Text,
+        }
+    }
+}
+
+impl Item {
+    /// A text without annotations.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: Content::Text(text.into()), name: None, values: Vec::new() }
+    }
+}
+
+impl InputList {
+    /// Reads the bytes of a file.
+    ///
+    /// # Errors
+    /// See [`ListError`].
+    pub fn parse(bytes: &[u8], kind: Kind, options: &ListOptions) -> Result<Self, ListError> {
+        let text = decoded(bytes)?;
+        let list = match kind {
+            Kind::Text => text::parse(text, options.split),
+            Kind::Table => table::parse(text, options.text_column.as_deref()),
+            Kind::Json => json::parse(text, options.text_column.as_deref()),
+            Kind::JsonLines => json::parse_lines(text, options.text_column.as_deref()),
+        }?;
+        if list.items.is_empty() { Err(ListError::Empty("all of its texts are empty")) } else { Ok(list) }
+    }
+
+    /// An input's annotations that have a value, with their names.
+    pub fn annotations(&self, item: &Item) -> Vec<(String, String)> {
+        let pairs = self.columns.iter().zip(&item.values);
+        pairs.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect()
+    }
+}
+
+/// The text of a file, without a byte order mark.
+fn decoded(bytes: &[u8]) -> Result<&str, ListError> {
+    if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
+        return Err(ListError::Utf16);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| ListError::NotText(error.valid_up_to()))?;
+    if let Some(at) = text.find('\0') {
+        return Err(ListError::NotText(at));
+    }
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    if text.trim().is_empty() { Err(ListError::Empty("the file is empty")) } else { Ok(text) }
+}
+
+/// Which of the columns is the text, and whether that was a guess. `length(column)` is how long its texts are.
+fn text_column(
+    columns: &[String],
+    wanted: Option<&str>,
+    length: impl Fn(usize) -> usize,
+) -> Result<(usize, bool), ListError> {
+    if let Some(wanted) = wanted {
+        let found = columns.iter().position(|name| name == wanted);
+        let found = found.or_else(|| columns.iter().position(|name| name.eq_ignore_ascii_case(wanted)));
+        let missing = || ListError::NoColumn { wanted: wanted.to_owned(), columns: columns.to_vec() };
+        return Ok((found.ok_or_else(missing)?, false));
+    }
+    let named = |wanted: &&str| columns.iter().position(|name| name.eq_ignore_ascii_case(wanted));
+    if let Some(found) = TEXT_COLUMNS.iter().find_map(named) {
+        return Ok((found, columns.len() > 1));
+    }
+    // The first of the longest.
+    let longest = (0..columns.len()).rev().max_by_key(|column| length(*column)).unwrap_or(0);
+    Ok((longest, columns.len() > 1))
+}
+
+/// What is said about a column that was found.
+fn found_note(name: &str) -> String {
+    format!("The column “{name}” was taken for the text")
+}
+
+/// What is said about inputs without a text.
+fn empty_note(n_empty: usize) -> Option<String> {
+    (n_empty > 0).then(|| format!("{} without a text left out", crate::text::counted(n_empty, "input")))
+}

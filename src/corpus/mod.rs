@@ -1,0 +1,20 @@
+//! Many inputs of one model, stored by column.
+//!
+//! A [`Corpus`] keeps, per head, the queries and keys of every token of every input with their norms, and one
+//! table of tokens per side. Patterns and values are not kept: an input that is looked at is run again. A
+//! [`list::InputList`] is what a corpus is made of before anything was run: texts or pictures with
+//! annotations, as files give them.
+//!
+//! Nothing here reads a file, names the engine or starts a thread: `worker/corpus/` does.
+
+mod column;
+mod error;
+pub mod list;
+mod select;
+mod store;
+mod tokens;
+
+pub use error::CorpusError;
+pub use select::{Filter, Selection, SortBy};
+pub use store::{Corpus, HeadSpace, InputRow, Label};
+pub use tokens::TokenRow;
