@@ -8,14 +8,19 @@ use std::{
 
 use serde_json::json;
 
-use super::{CliError, inputs::InputOptions, show_progress};
+use super::{
+    CliError,
+    inputs::InputOptions,
+    passes::{self, Passes},
+    show_progress,
+};
 use crate::{
     capture::{
         Capture,
         file::{self, FileSite},
     },
     export,
-    model::{Choice, Engine, Generation, Logits, Model, RunPlan, Site, Sites, locate, uninterrupted},
+    model::{Choice, Engine, Generation, Logits, Model, RunPlan, Site, Sites, locate},
 };
 
 /// Options of `attnscope capture`.
@@ -104,26 +109,8 @@ pub fn run(options: &CaptureOptions) -> Result<(), CliError> {
     let load_ms = millis(started);
 
     let plan = plan(options, &model)?;
-    let (mut encode_ms, mut forward_ms) = (0.0, Vec::new());
-    let mut captures = Vec::with_capacity(inputs.len());
-    for input in &inputs {
-        let started = Instant::now();
-        let encoded = model.encode(input)?;
-        encode_ms += millis(started);
-        for round in 1..=options.repeat {
-            let started = Instant::now();
-            // The bar belongs to the first round; it would cost time in the ones that are measured.
-            let capture = if round == 1 {
-                model.forward(&encoded, &plan, &show_progress)?
-            } else {
-                model.forward(&encoded, &plan, &uninterrupted)?
-            };
-            forward_ms.push(millis(started));
-            if round == options.repeat {
-                captures.push(capture);
-            }
-        }
-    }
+    let Passes { captures, encode_ms, forward_ms } =
+        passes::run(&model, &inputs, options.input.is_corpus(), &plan, options.repeat)?;
     for note in captures.iter().flat_map(Capture::notes) {
         log::warn!("{note}");
     }

@@ -13,8 +13,10 @@ use crate::{
         Capture,
         file::{self, FileError, Format},
     },
+    corpus::list::{Content, InputList, ListOptions, Split},
     model::{ImageSource, Input, TextInput, next_capture_id},
     text::unreadable,
+    worker::corpus,
 };
 
 /// Inputs as every subcommand takes them.
@@ -29,6 +31,16 @@ pub struct InputOptions {
     /// A file with one text a line
     #[arg(long, value_name = "FILE")]
     texts_file: Option<PathBuf>,
+    /// Many inputs: a text file, a table (CSV), JSON or JSON lines, a folder of pictures, or demo:sentences or
+    /// demo:pictures; what cannot be read among them is left out
+    #[arg(long, value_name = "PATH")]
+    corpus: Option<PathBuf>,
+    /// The column of a corpus that holds the text; without it the likeliest is taken
+    #[arg(long, value_name = "NAME", requires = "corpus")]
+    text_column: Option<String>,
+    /// What one input of a corpus in plain text is: lines or sentences
+    #[arg(long, value_name = "WHAT", requires = "corpus", default_value = "lines", value_parser = parse_split)]
+    split: SplitBy,
     /// Picture to run on; give it several times for several inputs
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
@@ -52,11 +64,35 @@ pub struct InputOptions {
     target_ids: Vec<u32>,
 }
 
+/// What one input of a plain text is; a line unless it is said.
+#[derive(Clone, Copy, Debug, Default)]
+struct SplitBy(Split);
+
 impl InputOptions {
+    /// Whether the inputs are those of a corpus.
+    pub const fn is_corpus(&self) -> bool {
+        self.corpus.is_some()
+    }
+
+    /// The corpus that was named; what is to be known about it is a warning.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn corpus(&self) -> Result<Option<InputList>, CliError> {
+        let Some(path) = &self.corpus else { return Ok(None) };
+        let options = ListOptions { text_column: self.text_column.clone(), split: self.split.0 };
+        let list = corpus::read(path, &options).map_err(|error| CliError::Failed(error.to_string()))?;
+        for note in &list.notes {
+            log::warn!("{note}: {}", path.display());
+        }
+        Ok(Some(list))
+    }
+
     /// Whether nothing was given to run on.
     pub const fn is_empty(&self) -> bool {
         self.text.is_empty()
             && self.texts_file.is_none()
+            && self.corpus.is_none()
             && self.image.is_empty()
             && self.ids.is_empty()
             && self.pixels.is_none()
@@ -81,13 +117,20 @@ fn sources(options: &InputOptions) -> Result<Vec<Input>, CliError> {
             .map_err(|error| CliError::Failed(format!("the texts cannot be read: {error}: {}", path.display())))?;
         texts.extend(content.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned));
     }
+    let mut from_corpus = Vec::new();
+    for item in options.corpus()?.into_iter().flat_map(|list| list.items) {
+        match item.content {
+            Content::Text(text) => texts.push(text),
+            picture => from_corpus.push(corpus::input_of(&picture)),
+        }
+    }
     let pixels = options.pixels.as_deref().map(read_pixels).transpose()?;
     let images = options.image.iter().map(|path| Input::Image(ImageSource::Path(path.clone())));
-    let pictures: Vec<Input> = images.chain(pixels).collect();
+    let pictures: Vec<Input> = images.chain(from_corpus).chain(pixels).collect();
     let ids = (!options.ids.is_empty()).then(|| Input::Ids(options.ids.clone()));
     let one_kind = |a: bool, b: bool| !(a && b);
-    let kinds_fit =
-        one_kind(!options.image.is_empty(), options.pixels.is_some()) && one_kind(!texts.is_empty(), ids.is_some());
+    let kinds_fit = one_kind(pictures.len() > usize::from(options.pixels.is_some()), options.pixels.is_some())
+        && one_kind(!texts.is_empty(), ids.is_some());
     let texts = texts.into_iter().map(|text| {
         Input::Text(TextInput {
             text,
@@ -108,9 +151,17 @@ fn sources(options: &InputOptions) -> Result<Vec<Input>, CliError> {
             return Ok(pictures.into_iter().flat_map(with_texts).collect());
         }
     }
-    let message = "give one kind of text (--text or --texts-file, or --ids), one kind of picture (--image or --pixels), \
+    let message = "give one kind of text (--text, --texts-file or --corpus, or --ids), one kind of picture (--image or --pixels), \
                    or both for a model that reads both";
     Err(CliError::Usage(message.to_owned()))
+}
+
+fn parse_split(text: &str) -> Result<SplitBy, String> {
+    match text {
+        "lines" => Ok(SplitBy(Split::Lines)),
+        "sentences" => Ok(SplitBy(Split::Sentences)),
+        _ => Err("choose from lines, sentences".to_owned()),
+    }
 }
 
 /// Reads `pixel_values`, `[3, height, width]` or `[1, 3, height, width]`, f32.

@@ -9,6 +9,7 @@ mod inputs;
 mod models;
 pub mod open;
 mod panics;
+mod passes;
 mod pull;
 mod render;
 

@@ -1,5 +1,7 @@
 //! [`Model`]: a checkpoint that is ready to run, and everything that can be asked of it.
 
+mod packed;
+
 use std::{
     collections::BTreeMap,
     sync::{
@@ -11,7 +13,7 @@ use std::{
 use candle_core::Tensor;
 
 use crate::{
-    capture::{AppliedEdit, Capture, CaptureParts, Computation, PerHead},
+    capture::{AppliedEdit, Capture, CaptureParts, Computation, Generated, PerHead},
     ids::{CaptureId, StackKind},
     model::{
         LoadError, ModelError,
@@ -20,7 +22,7 @@ use crate::{
         families,
         input::{Encoded, Input, Reader},
         kernels,
-        network::{Network, Streams, cost::Lengths},
+        network::{Network, Streams, cost::Lengths, head::Outcome},
         run::{At, Control, Edit, Recorded, Run, RunPlan, Sites, edits, uniformity},
         writing::{Decoding, complete},
     },
@@ -171,33 +173,46 @@ impl Model {
             let streams = self.network.forward(&input, &mut run)?;
             let label = |id| self.reader.label(id);
             let outcome = self.network.predict(&streams, plan.logits, &label, &mut run)?;
-            let Recorded { stacks, n_omitted, .. } = run.finish()?;
-            let mut notes = input.notes.clone();
-            if n_omitted > 0 {
-                let n: usize = stacks.iter().map(|stack| stack.layers.len()).sum();
-                notes.push(format!("Patterns of {n_omitted} of {n} layers are not stored, to save memory"));
-            }
-            if plan.edits.is_empty() && uniformity::is_nearly_uniform(&stacks, &self.spec.stacks) {
-                notes.push("Attention is nearly uniform in all heads: are the weights random or untrained?".to_owned());
-            }
-            notes.extend(outcome.note);
-            Ok(Capture::new(CaptureParts {
-                id: next_capture_id(),
-                model: Arc::clone(&self.spec),
-                input: input.input.clone(),
-                tokens: input.tokens.clone(),
-                stacks,
-                image: input.image.clone(),
-                logits: outcome.logits,
-                prediction: outcome.prediction,
-                generated,
-                computation: Computation {
-                    edits: plan.edits.iter().cloned().map(AppliedEdit::Known).collect(),
-                    ..Computation::default()
-                },
-                notes,
-            })?)
+            let recorded = run.finish()?;
+            self.capture(&input, plan, outcome, recorded, generated)
         })
+    }
+
+    /// What was recorded of one input, as a capture.
+    fn capture(
+        &self,
+        input: &Encoded,
+        plan: &RunPlan,
+        outcome: Outcome,
+        recorded: Recorded,
+        generated: Option<Generated>,
+    ) -> Result<Capture, ModelError> {
+        let Recorded { stacks, n_omitted, .. } = recorded;
+        let mut notes = input.notes.clone();
+        if n_omitted > 0 {
+            let n: usize = stacks.iter().map(|stack| stack.layers.len()).sum();
+            notes.push(format!("Patterns of {n_omitted} of {n} layers are not stored, to save memory"));
+        }
+        if plan.edits.is_empty() && uniformity::is_nearly_uniform(&stacks, &self.spec.stacks) {
+            notes.push("Attention is nearly uniform in all heads: are the weights random or untrained?".to_owned());
+        }
+        notes.extend(outcome.note);
+        Ok(Capture::new(CaptureParts {
+            id: next_capture_id(),
+            model: Arc::clone(&self.spec),
+            input: input.input.clone(),
+            tokens: input.tokens.clone(),
+            stacks,
+            image: input.image.clone(),
+            logits: outcome.logits,
+            prediction: outcome.prediction,
+            generated,
+            computation: Computation {
+                edits: plan.edits.iter().cloned().map(AppliedEdit::Known).collect(),
+                ..Computation::default()
+            },
+            notes,
+        })?)
     }
 
     /// How an objective changes with every weight of every pattern, other patterns fixed downstream

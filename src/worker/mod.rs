@@ -6,6 +6,7 @@
 
 mod analyst;
 mod capture_file;
+pub mod corpus;
 mod engine;
 mod files;
 mod hub;

@@ -14,6 +14,8 @@ mod compare;
 mod copy;
 /// Lists of inputs from files, and queries and keys of many inputs by column.
 mod corpus;
+/// Corpora from files, run by a model, in the program and on the command line.
+mod corpus_runs;
 /// The download dialog: its states, and what a person can do with it.
 mod download;
 /// Changes of the forward pass, and gradients of the patterns.
@@ -45,6 +47,8 @@ mod laws;
 mod memory;
 /// Final outputs against candle-transformers.
 mod oracle;
+/// Several inputs in one pass.
+mod packed;
 /// Panes: splitting, linking, documents.
 mod panes;
 /// Every recorded site against PyTorch, and the laws between the sites.

@@ -16,7 +16,7 @@ use crate::{
     cli::{
         CliError,
         inputs::{InputOptions, read_captures},
-        show_progress,
+        passes, show_progress,
     },
     ids::{HeadId, StackKind},
     model::{Engine, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, bundled, locate},
@@ -110,9 +110,12 @@ fn run_model(name: &str, options: &HeadsOptions) -> Result<Vec<Capture>, CliErro
     let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
     let (files, name) = locate::model(name)?;
     let model = Model::load(&files, &name, &engine, &show_progress)?;
-    let inputs = if options.input.is_empty() { probes(&model, options)? } else { options.input.read()? };
     let sites = Sites::of(&[Site::Pattern]);
     let plan = RunPlan { sites, logits: Logits::Skip, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };
+    if !options.input.is_empty() {
+        return Ok(passes::run(&model, &options.input.read()?, options.input.is_corpus(), &plan, 1)?.captures);
+    }
+    let inputs = probes(&model, options)?;
     inputs.iter().map(|input| Ok(model.forward(&model.encode(input)?, &plan, &show_progress)?)).collect()
 }
 

@@ -1,4 +1,8 @@
-//! Models and pictures inside the program.
+//! Models, pictures and corpora inside the program.
+
+mod corpora;
+
+pub use corpora::{BundledCorpus, corpora, corpus};
 
 use super::ModelFiles;
 
@@ -102,8 +106,13 @@ pub fn samples() -> impl Iterator<Item = &'static str> {
     SAMPLES.iter().map(|sample| sample.name)
 }
 
-/// The file of a sample picture, with or without its ending in `name`.
+/// The file of a sample picture, with or without its ending in `name`, or of one of a corpus of pictures.
 pub fn sample(name: &str) -> Option<&'static [u8]> {
     let stem = |sample: &Sample| sample.name.split_once('.').map(|(stem, _)| stem);
-    SAMPLES.iter().find(|sample| sample.name == name || stem(sample) == Some(name)).map(|sample| sample.bytes)
+    let drawn = || corpora::PICTURES.iter().find(|(_, other, _)| *other == name).map(|(_, _, bytes)| *bytes);
+    SAMPLES
+        .iter()
+        .find(|sample| sample.name == name || stem(sample) == Some(name))
+        .map(|sample| sample.bytes)
+        .or_else(drawn)
 }

@@ -31,6 +31,16 @@ impl Turns {
         }
     }
 
+    /// The turns of several sequences, one after the other; all rotate as many dimensions.
+    pub fn joined(parts: &[Self]) -> Self {
+        let join = |of: fn(&Self) -> &[f32]| parts.iter().flat_map(|part| of(part).iter().copied()).collect();
+        Self {
+            cos: join(|part| &part.cos),
+            sin: join(|part| &part.sin),
+            n_rotated: parts.first().map_or(0, |part| part.n_rotated),
+        }
+    }
+
     fn reversed(&self) -> Self {
         Self { sin: self.sin.iter().map(|sin| -sin).collect(), ..self.clone() }
     }

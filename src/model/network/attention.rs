@@ -78,7 +78,6 @@ impl Attention {
     /// - result: `[n, heads · d_head]`
     pub fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let n_heads = self.spec.n_heads;
-        let n = x.dim(0)?;
         // Heads are strided views of one product: the kernels read them in place.
         let (q, k, v) = match &self.projections {
             Projections::Fused(_) => {
@@ -99,7 +98,48 @@ impl Attention {
         let q = run.at(Site::Q, at, q.transpose(0, 1)?)?;
         let k = run.at(Site::K, at, k.transpose(0, 1)?)?;
         let v = run.at(Site::V, at, v.transpose(0, 1)?)?;
-        let (scores, mask) = self.scores(at, &q, &k, pass, run)?;
+        if pass.parts.is_empty() {
+            return self.attend(at, (&q, &k, &v), pass, run);
+        }
+        // Packed inputs attend each for itself.
+        let mut joined = Vec::with_capacity(pass.parts.len());
+        for part in 0..pass.parts.len() {
+            pass.enter(part);
+            run.enter(Some(part));
+            let rows = pass.parts[part].rows.clone();
+            let is_cross = matches!(self.projections, Projections::Cross { .. });
+            let keys = if is_cross { pass.parts[part].memory.clone() } else { rows.clone() };
+            let q = q.narrow(1, rows.start, rows.len())?;
+            let (k, v) = (k.narrow(1, keys.start, keys.len())?, v.narrow(1, keys.start, keys.len())?);
+            joined.push(self.attend(at, (&q, &k, &v), pass, run)?);
+        }
+        run.enter(None);
+        Ok(Tensor::cat(&joined, 0)?)
+    }
+
+    /// Queries and keys, and nothing further: the last thing a run wants to know.
+    pub fn only_project(&self, at: At, x: &Tensor, pass: &Pass<'_>, run: &mut Run<'_>) -> Result<(), ModelError> {
+        let (q, k, v) = self.project(x, pass)?;
+        run.at(Site::Q, at, q.transpose(0, 1)?)?;
+        run.at(Site::K, at, k.transpose(0, 1)?)?;
+        run.at(Site::V, at, v.transpose(0, 1)?)?;
+        Ok(())
+    }
+
+    /// `z` of one input's queries, keys and values.
+    ///
+    /// # Shapes
+    /// - `q`: `[heads, n, d_head]`; `k`, `v`: `[kv_heads, n_key, d_head]`
+    /// - result: `[n, heads · d_head]`
+    fn attend(
+        &self,
+        at: At,
+        (q, k, v): (&Tensor, &Tensor, &Tensor),
+        pass: &Pass<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<Tensor, ModelError> {
+        let (n_heads, n) = (self.spec.n_heads, q.dim(1)?);
+        let (scores, mask) = self.scores(at, q, k, pass, run)?;
         // An edit may have opened keys that the mask hides.
         let causal = mask.causal && !run.edits(Site::Scores, at);
         let scores = run.at(Site::Scores, at, scores)?;
@@ -112,7 +152,7 @@ impl Attention {
         let pattern = run.at(Site::Pattern, at, pattern)?;
         // Only an untouched pattern is sure to be zero beyond the diagonal.
         let causal = causal && pattern.id() == given;
-        let mut z = kernels::attend(&pattern, &v, causal)?;
+        let mut z = kernels::attend(&pattern, v, causal)?;
         if run.needs(Site::Z, at) {
             let by_head = z.reshape((n, n_heads, self.spec.d_head))?.transpose(0, 1)?;
             let by_head = run.at(Site::Z, at, by_head)?;

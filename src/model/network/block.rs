@@ -116,6 +116,12 @@ impl Block {
         Self { attention, attention_norms, cross: None, mlp, mlp_norms, parallel: false }
     }
 
+    /// As far as the queries and keys.
+    fn only_project(&self, at: At, x: &Tensor, pass: &Pass<'_>, run: &mut Run<'_>) -> Result<(), ModelError> {
+        let entering = run.at(Site::ResidPre, at, x.clone())?;
+        self.attention.only_project(at, &self.attention_norms.enter(&entering)?, pass, run)
+    }
+
     fn forward(&self, at: At, x: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let entering = run.at(Site::ResidPre, at, x)?;
         let normed = self.attention_norms.enter(&entering)?;
@@ -184,9 +190,15 @@ impl Stack {
         let embedded = self.convolution.is_some().then(|| x.clone());
         for (layer, block) in self.blocks.iter().enumerate() {
             run.checkpoint()?;
-            x = block.forward(At { stack: self.kind, layer }, x, pass, run)?;
+            let at = At { stack: self.kind, layer };
+            // A bias is recorded with the scores, where there is one.
+            if run.ends_at(at) && !block.attention.spec.biased {
+                block.only_project(at, &x, pass, run)?;
+                return check_finite(x);
+            }
+            x = block.forward(at, x, pass, run)?;
             if let (0, Some(convolution), Some(embedded)) = (layer, &self.convolution, &embedded) {
-                x = convolution.join(embedded, &x)?;
+                x = convolution.join_parts(embedded, &x, &pass.parts)?;
             }
             run.layer_done();
         }

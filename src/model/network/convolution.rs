@@ -2,6 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
+use super::pass::Part;
 use crate::model::kernels::{self, Activation, Linear, Norm};
 
 /// What neighbouring embeddings add to the first layer's output.
@@ -31,6 +32,17 @@ impl Convolution {
         });
         let map = Tensor::cat(&rows.collect::<Result<Vec<_>>>()?, 1)?.reshape((width * d_out, d_out))?;
         Linear::new(map, Some(bias))
+    }
+
+    /// [`Self::join`] of each packed input; of the whole where nothing is packed.
+    pub fn join_parts(&self, embedded: &Tensor, stream: &Tensor, parts: &[Part]) -> Result<Tensor> {
+        if parts.is_empty() {
+            return self.join(embedded, stream);
+        }
+        let joined = parts.iter().map(|Part { rows, .. }| {
+            self.join(&embedded.narrow(0, rows.start, rows.len())?, &stream.narrow(0, rows.start, rows.len())?)
+        });
+        Tensor::cat(&joined.collect::<Result<Vec<_>>>()?, 0)
     }
 
     /// The first layer's output `stream` with what it adds, normed; tokens beyond the ends count as zero.

@@ -8,6 +8,7 @@ pub(crate) mod disentangled;
 pub(crate) mod embedding;
 pub(crate) mod head;
 pub(crate) mod interpolate;
+mod packed;
 pub(crate) mod pass;
 pub(crate) mod recurrent;
 pub(crate) mod relative;
@@ -141,6 +142,7 @@ impl Network {
     pub fn forward(&self, input: &Encoded, run: &mut Run<'_>) -> Result<Streams, ModelError> {
         match &self.body {
             Body::Single(tower) => {
+                run.end_early();
                 let place = self.place(&input.source, &input.source)?;
                 Ok(Streams::One { stream: tower.forward(&input.source, Pass::default(), run)?, place })
             }

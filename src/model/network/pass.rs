@@ -18,6 +18,24 @@ pub(crate) struct Cache {
     pub n: usize,
 }
 
+/// One of the inputs that are packed into a pass: its rows among those of all.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    /// In the stack's own sequence.
+    pub rows: Range<usize>,
+    /// In the encoder's, for cross-attention.
+    pub memory: Range<usize>,
+    /// Rows and columns of its patches.
+    pub grid: Option<(usize, usize)>,
+    bias: Option<Tensor>,
+}
+
+impl Part {
+    pub const fn new(rows: Range<usize>, memory: Range<usize>, grid: Option<(usize, usize)>) -> Self {
+        Self { rows, memory, grid, bias: None }
+    }
+}
+
 /// One pass of a stack.
 #[derive(Default)]
 pub(crate) struct Pass<'a> {
@@ -31,6 +49,8 @@ pub(crate) struct Pass<'a> {
     pub turns: Vec<Turns>,
     /// The stack's shared bias, `[heads, n_query or 1, n_key]`.
     pub bias: Option<Tensor>,
+    /// The inputs, where several are packed into one pass; they attend each for itself.
+    pub parts: Vec<Part>,
     positions: Range<usize>,
 }
 
@@ -40,14 +60,43 @@ impl<'a> Pass<'a> {
         Self { memory, cache, ..Self::default() }
     }
 
+    /// The pass of several packed inputs.
+    pub fn of_parts(memory: Option<&'a Tensor>, parts: Vec<Part>) -> Self {
+        Self { memory, parts, ..Self::default() }
+    }
+
     /// Works out what depends on the positions of `n` new tokens: turns of a stack's rotary embeddings, and
     /// the bias that its layers share.
     pub fn prepare(&mut self, rotary: &[Rotary], bias: Option<&RelativeBias>, n: usize, device: &Device) -> Result<()> {
+        if !self.parts.is_empty() {
+            return self.prepare_parts(rotary, bias, device);
+        }
         let first = self.cache.as_ref().map_or(0, |cache| cache.n);
         self.positions = first..first + n;
         self.turns = rotary.iter().map(|rotary| rotary.turns(self.positions.clone())).collect();
         self.bias = bias.map(|bias| self.bias_of(bias, n, first + n, device)).transpose()?;
         Ok(())
+    }
+
+    /// The same where positions begin anew with every packed input.
+    fn prepare_parts(&mut self, rotary: &[Rotary], bias: Option<&RelativeBias>, device: &Device) -> Result<()> {
+        let of_part =
+            |rotary: &Rotary| self.parts.iter().map(|part| rotary.turns(0..part.rows.len())).collect::<Vec<_>>();
+        self.turns = rotary.iter().map(|rotary| Turns::joined(&of_part(rotary))).collect();
+        if let Some(bias) = bias {
+            for part in &mut self.parts {
+                part.bias = Some(bias.tensor(0..part.rows.len(), part.rows.len(), part.grid, device)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns to one of the packed inputs: what depends on positions is its own from now on.
+    pub fn enter(&mut self, part: usize) {
+        if let Some(part) = self.parts.get(part) {
+            self.grid = part.grid;
+            self.bias.clone_from(&part.bias);
+        }
     }
 
     /// A bias for queries at the last `n_query` of `n_key` positions.

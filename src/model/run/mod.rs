@@ -9,7 +9,7 @@ mod progress;
 mod site;
 pub(crate) mod uniformity;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use candle_core::{DType, Device, Tensor, Var};
 
@@ -22,7 +22,7 @@ pub use self::{
 pub use crate::capture::{Edit, Site};
 use crate::{
     capture::{LayerCapture, Matrix, PerHead, StackCapture},
-    ids::StackKind,
+    ids::{Side, StackKind},
     model::{ModelError, kernels::share},
     spec::StackSpec,
 };
@@ -40,17 +40,32 @@ pub(crate) struct Run<'a> {
     /// Layers of all stacks together; cross-attention belongs to its decoder's layers.
     n_layers: usize,
     n_done: usize,
+    /// What is recorded of each input of the pass; one, unless several are packed into it.
+    inputs: Vec<Recording>,
+    /// Rows of each input where several are packed: their sequences lie one after the other.
+    rows: Rows,
+    /// The input that values are of; `None` where they are of all packed inputs.
+    input: Option<usize>,
+    /// The layer whose queries and keys are the last things that anybody wants.
+    last: Option<usize>,
+    /// One zero per pattern value, added to the pattern: their gradients are the pattern's.
+    taps: Option<Vec<(At, Var)>>,
+    /// Which of the plan's edits have changed something.
+    edited: Vec<bool>,
+}
+
+/// What is recorded of one input.
+struct Recording {
     /// Bytes that patterns, scores and biases may still take.
     budget: u64,
     n_omitted: usize,
     stacks: BTreeMap<StackKind, StackCapture>,
     /// The bias that all layers of a stack share, so that they also share its storage.
     shared_bias: Option<(StackKind, PerHead)>,
-    /// One zero per pattern value, added to the pattern: their gradients are the pattern's.
-    taps: Option<Vec<(At, Var)>>,
-    /// Which of the plan's edits have changed something.
-    edited: Vec<bool>,
 }
+
+/// By side, the rows of each packed input in the joined sequence; empty in a pass with one input.
+pub(crate) type Rows = BTreeMap<Side, Vec<Range<usize>>>;
 
 /// One row of a site whose rows come one after the other.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +75,8 @@ pub(crate) struct Row {
     pub of: usize,
 }
 
-/// What a run recorded.
+/// What a run recorded of one input.
+#[derive(Default)]
 pub(crate) struct Recorded {
     pub stacks: Vec<StackCapture>,
     /// Layers whose patterns or scores were over the budget.
@@ -70,9 +86,23 @@ pub(crate) struct Recorded {
 
 impl<'a> Run<'a> {
     pub fn new(plan: &'a RunPlan, stacks: &[StackSpec], with_taps: bool, control: &'a Control<'a>) -> Self {
+        let mut run = Self::packed(plan, stacks, (1, Rows::new()), control);
+        run.taps = with_taps.then(Vec::new);
+        run
+    }
+
+    /// A run of `n` inputs at once, whose sequences lie one after the other as `rows` says. Without edits:
+    /// their positions are those of one input.
+    pub fn packed(plan: &'a RunPlan, stacks: &[StackSpec], (n, rows): (usize, Rows), control: &'a Control<'a>) -> Self {
         let empty = |spec: &StackSpec| {
             let layers = vec![LayerCapture::default(); spec.layers.len()];
             (spec.kind, StackCapture { kind: spec.kind, layers, resid_final: None })
+        };
+        let recording = || Recording {
+            budget: plan.pattern_budget_bytes,
+            n_omitted: 0,
+            stacks: stacks.iter().map(empty).collect(),
+            shared_bias: None,
         };
         let own_layers = stacks.iter().filter(|spec| spec.kind != StackKind::Cross || stacks.len() == 1);
         Self {
@@ -80,13 +110,38 @@ impl<'a> Run<'a> {
             control,
             n_layers: own_layers.map(|spec| spec.layers.len()).sum(),
             n_done: 0,
-            budget: plan.pattern_budget_bytes,
-            n_omitted: 0,
-            stacks: stacks.iter().map(empty).collect(),
-            shared_bias: None,
-            taps: with_taps.then(Vec::new),
+            inputs: (0..n).map(|_| recording()).collect(),
+            rows,
+            input: None,
+            last: None,
+            taps: None,
             edited: vec![false; plan.edits.len()],
         }
+    }
+
+    /// Lets the run of a model with one stack end with the queries and keys of the last layer that is wanted,
+    /// where nothing that comes later is recorded, edited or predicted.
+    pub fn end_early(&mut self) {
+        const PROJECTED: Sites = Sites::of(&[Site::ResidPre, Site::Q, Site::K, Site::V]);
+        let Self { plan, .. } = self;
+        let wanted = |site: &Site| plan.sites.contains(*site);
+        let later = Site::ALL.iter().any(|site| wanted(site) && !PROJECTED.contains(*site));
+        let is_silent = plan.logits == Logits::Skip && plan.edits.is_empty() && self.taps.is_none();
+        if is_silent && !later && Site::ALL.iter().any(wanted) {
+            let last = self.n_layers.saturating_sub(1);
+            let wanted = plan.layers.as_ref().map_or(last, |layers| layers.iter().copied().max().unwrap_or(0));
+            self.last = Some(wanted.min(last));
+        }
+    }
+
+    /// Whether the run ends with the queries and keys of this layer.
+    pub fn ends_at(&self, at: At) -> bool {
+        self.last == Some(at.layer)
+    }
+
+    /// Which packed input the next values are of; `None` for all of them, one after the other.
+    pub const fn enter(&mut self, input: Option<usize>) {
+        self.input = input;
     }
 
     /// Between steps: reports progress and stops if asked to.
@@ -163,22 +218,23 @@ impl<'a> Run<'a> {
         if !self.records(Site::Q, at) {
             return Ok(());
         }
-        let known = self.shared_bias.as_ref().filter(|(stack, _)| shared && *stack == at.stack);
+        let Some(recording) = self.inputs.get_mut(self.input.unwrap_or(0)) else { return Ok(()) };
+        let known = recording.shared_bias.as_ref().filter(|(stack, _)| shared && *stack == at.stack);
         let kept = if let Some((_, kept)) = known {
             kept.clone()
         } else {
             let bytes = 4 * bias.elem_count() as u64;
-            if bytes > self.budget {
+            if bytes > recording.budget {
                 return Ok(());
             }
-            self.budget -= bytes;
+            recording.budget -= bytes;
             let kept = PerHead::new(share(bias)?, bias.dims3()?.into())?;
             if shared {
-                self.shared_bias = Some((at.stack, kept.clone()));
+                recording.shared_bias = Some((at.stack, kept.clone()));
             }
             kept
         };
-        if let Some(layer) = self.layer(at) {
+        if let Some(layer) = recording.layer(at) {
             layer.bias = Some(kept);
         }
         Ok(())
@@ -192,16 +248,13 @@ impl<'a> Run<'a> {
         if let Some((edit, _)) = self.plan.edits.iter().zip(&self.edited).find(|(_, edited)| !**edited) {
             return Err(ModelError::Edit(format!("“{edit}” touches nothing that this model computes")));
         }
-        // In the order in which stacks are shown, which is that of their kinds.
-        Ok(Recorded {
-            stacks: self.stacks.into_values().collect(),
-            n_omitted: self.n_omitted,
-            taps: self.taps.unwrap_or_default(),
-        })
+        let recording = self.inputs.into_iter().next().map(Recording::finish).unwrap_or_default();
+        Ok(Recorded { taps: self.taps.unwrap_or_default(), ..recording })
     }
 
-    fn layer(&mut self, at: At) -> Option<&mut LayerCapture> {
-        self.stacks.get_mut(&at.stack)?.layers.get_mut(at.layer)
+    /// What was recorded of each of the packed inputs.
+    pub fn finish_packed(self) -> Vec<Recorded> {
+        self.inputs.into_iter().map(Recording::finish).collect()
     }
 
     /// Whether this run keeps a site.
@@ -210,8 +263,37 @@ impl<'a> Run<'a> {
         self.plan.sites.contains(site) && (site == Site::ResidFinal || in_layer())
     }
 
-    /// Keeps a site, as long as patterns and scores are within the budget.
+    /// Keeps a site, as long as patterns and scores are within the budget; of packed inputs each its part.
     pub fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
+        let side = if matches!(site, Site::K | Site::V) { at.stack.key_side() } else { at.stack.query_side() };
+        match (self.input, self.rows.get(&side)) {
+            (None, Some(rows)) => {
+                // Tokens are rows: of the stream, or of each head.
+                let tokens = x.rank() - 2;
+                for (recording, rows) in self.inputs.iter_mut().zip(rows) {
+                    recording.record(site, at, &x.narrow(tokens, rows.start, rows.len())?)?;
+                }
+                Ok(())
+            }
+            (input, _) => match self.inputs.get_mut(input.unwrap_or(0)) {
+                Some(recording) => recording.record(site, at, x),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+impl Recording {
+    fn layer(&mut self, at: At) -> Option<&mut LayerCapture> {
+        self.stacks.get_mut(&at.stack)?.layers.get_mut(at.layer)
+    }
+
+    fn finish(self) -> Recorded {
+        // In the order in which stacks are shown, which is that of their kinds.
+        Recorded { stacks: self.stacks.into_values().collect(), n_omitted: self.n_omitted, taps: Vec::new() }
+    }
+
+    fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
         if matches!(site, Site::Scores | Site::Pattern) {
             let bytes = 4 * x.elem_count() as u64;
             if bytes > self.budget {
