@@ -99,7 +99,7 @@ impl Corpus {
     pub fn from_captures(captures: &[Arc<Capture>], budget_bytes: u64) -> Result<Self, CorpusError> {
         let mut corpus = Self::new(budget_bytes);
         for (source, capture) in captures.iter().enumerate() {
-            corpus.append(capture, Label { source, ..Label::default() })?;
+            corpus.append(capture, &Label { source, ..Label::default() })?;
         }
         Ok(corpus)
     }
@@ -123,7 +123,7 @@ impl Corpus {
     ///
     /// # Errors
     /// When it does not fit the inputs that are there, or the budget; the corpus then stays as it is.
-    pub fn append(&mut self, capture: &Capture, label: Label) -> Result<usize, CorpusError> {
+    pub fn append(&mut self, capture: &Capture, label: &Label) -> Result<usize, CorpusError> {
         let name = label.name.clone().unwrap_or_else(|| name_of(capture));
         let recorded = || {
             capture.stacks().iter().flat_map(|stack| {
@@ -183,7 +183,7 @@ impl Corpus {
         Ok(self.inputs.len() - 1)
     }
 
-    fn add_row(&mut self, capture: &Capture, label: Label, name: String) {
+    fn add_row(&mut self, capture: &Capture, label: &Label, name: String) {
         let input = self.inputs.len();
         let mut tokens = BTreeMap::new();
         for side in Side::ALL {

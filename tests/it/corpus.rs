@@ -18,8 +18,8 @@ fn parse(text: impl AsRef<[u8]>, kind: Kind, column: Option<&str>) -> Result<Inp
 }
 
 fn texts(list: &InputList) -> Vec<&str> {
-    let text = |content| if let &Content::Text(ref text) = content { Some(text.as_str()) } else { None };
-    list.items.iter().filter_map(|item| text(&item.content)).collect()
+    let contents = list.items.iter().map(|item| &item.content);
+    contents.filter_map(|content| if let Content::Text(text) = content { Some(text.as_str()) } else { None }).collect()
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn corpus(model: &Model, budget: u64) -> (Corpus, Vec<Capture>) {
     let captures: Vec<_> = SENTENCES.iter().map(|(text, _)| capture(model, &Input::text(*text))).collect();
     let mut corpus = Corpus::new(budget);
     for (source, (capture, (_, value))) in captures.iter().zip(SENTENCES).enumerate() {
-        corpus.append(capture, label(source, "rank", value)).unwrap();
+        corpus.append(capture, &label(source, "rank", value)).unwrap();
     }
     (corpus, captures)
 }
@@ -217,17 +217,17 @@ fn a_corpus_keeps_to_its_budget() {
     let (whole, captures) = corpus(&model, u64::MAX);
     let budget = whole.size_bytes() * 2 / 3;
     let mut small = Corpus::new(budget);
-    let n = captures.iter().take_while(|capture| small.append(capture, Label::default()).is_ok()).count();
+    let n = captures.iter().take_while(|capture| small.append(capture, &Label::default()).is_ok()).count();
     assert!((1..3).contains(&n), "{n}");
     let before = small.space(HeadId::single(0, 0), &small.all()).unwrap().queries;
-    let error = small.append(&captures[n], Label::default()).unwrap_err();
+    let error = small.append(&captures[n], &Label::default()).unwrap_err();
     assert!(matches!(error, CorpusError::Full { n_inputs, .. } if n_inputs == n));
     assert!(error.to_string().contains(&format!("The {n} input")), "{error}");
     assert!(small.size_bytes() <= budget, "{} {budget}", small.size_bytes());
     assert_eq!(small.space(HeadId::single(0, 0), &small.all()).unwrap().queries, before);
     // Where one was taken out there is room again.
     small.remove(&[0]);
-    small.append(&captures[0], Label::default()).unwrap();
+    small.append(&captures[0], &Label::default()).unwrap();
     assert!(small.size_bytes() <= budget);
 }
 
@@ -286,7 +286,7 @@ fn captures_that_do_not_belong_together_are_refused() {
         (&part, "other layers"),
         (&silent, "no queries and keys"),
     ] {
-        let said = corpus.append(capture, Label::default()).unwrap_err().to_string();
+        let said = corpus.append(capture, &Label::default()).unwrap_err().to_string();
         assert!(said.contains(expected), "{expected}: {said}");
     }
     assert_eq!((corpus.inputs().len(), corpus.size_bytes()), (captures.len(), size));

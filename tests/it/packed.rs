@@ -7,7 +7,7 @@ use std::{
 };
 
 use attnscope::{
-    capture::{Capture, LayerCapture},
+    capture::{Capture, LayerCapture, Matrix, PerHead},
     model::{
         Cancelled, Encoded, Engine, Input, Logits, Model, ModelError, ModelFiles, RunPlan, Site, Sites, Stage, locate,
         uninterrupted,
@@ -58,9 +58,9 @@ fn variants(input: &Input) -> Vec<Input> {
 fn sites(layer: &LayerCapture) -> Vec<(&'static str, Option<&[f32]>)> {
     let LayerCapture { q, k, v, bias, scores, pattern, sink, z, resid_pre } = layer;
     let heads = [("q", q), ("k", k), ("v", v), ("bias", bias), ("scores", scores), ("pattern", pattern), ("z", z)];
-    let heads = heads.into_iter().map(|(name, data)| (name, data.as_ref().map(|data| data.as_slice())));
+    let heads = heads.into_iter().map(|(name, data)| (name, data.as_ref().map(PerHead::as_slice)));
     let matrices = [("sink", sink), ("resid_pre", resid_pre)];
-    heads.chain(matrices.into_iter().map(|(name, data)| (name, data.as_ref().map(|data| data.as_slice())))).collect()
+    heads.chain(matrices.into_iter().map(|(name, data)| (name, data.as_ref().map(Matrix::as_slice)))).collect()
 }
 
 fn check(what: &str, packed: Option<&[f32]>, single: Option<&[f32]>, wrong: &mut Vec<String>) {
@@ -71,7 +71,7 @@ fn check(what: &str, packed: Option<&[f32]>, single: Option<&[f32]>, wrong: &mut
         return;
     };
     let largest = single.iter().filter(|x| x.is_finite()).fold(1.0f32, |largest, x| largest.max(x.abs()));
-    let far = |(a, b): (&f32, &f32)| a != b && !((a - b).abs() <= TOLERANCE * largest);
+    let far = |(a, b): (&f32, &f32)| a != b && ((a - b).abs() > TOLERANCE * largest || (a - b).is_nan());
     if packed.len() != single.len() || packed.iter().zip(single).any(far) {
         wrong.push(format!("{what} differs"));
     }
@@ -84,13 +84,13 @@ fn compare(name: &str, packed: &Capture, single: &Capture, wrong: &mut Vec<Strin
                 check(&format!("{name}: {site} of layer {idx}"), packed, single, wrong);
             }
         }
-        let ends = [a, b].map(|stack| stack.resid_final.as_ref().map(|x| x.as_slice()));
+        let ends = [a, b].map(|stack| stack.resid_final.as_ref().map(Matrix::as_slice));
         check(&format!("{name}: resid_final"), ends[0], ends[1], wrong);
     }
     check(
         &format!("{name}: logits"),
-        packed.logits().map(|x| x.as_slice()),
-        single.logits().map(|x| x.as_slice()),
+        packed.logits().map(Matrix::as_slice),
+        single.logits().map(Matrix::as_slice),
         wrong,
     );
     let outcomes = [packed, single].map(|capture| {

@@ -116,7 +116,7 @@ pub fn capture(
             match capture {
                 Ok(capture) => {
                     let label = Label { source, name, annotations: list.annotations(&list.items[source]) };
-                    match corpus.append(&capture, label) {
+                    match corpus.append(&capture, &label) {
                         Ok(_) => run.n_added += 1,
                         Err(full @ CorpusError::Full { .. }) => {
                             run.full = Some(full);
@@ -165,7 +165,9 @@ fn encode(
         match model.encode(&input_of(&item.content)) {
             Ok(encoded) => {
                 let input = Ready { source, encoded };
-                n_tokens.iter_mut().for_each(|(side, n)| *n += input.n_on(*side));
+                for (side, n) in &mut n_tokens {
+                    *n += input.n_on(*side);
+                }
                 let layers = options.layers.as_deref();
                 let needed = Corpus::estimate_bytes(model.spec(), layers, |side| n_tokens[&side]);
                 if needed > corpus.budget_bytes() {
