@@ -5,6 +5,7 @@
 //! - [`ids`], [`spec`], [`text`], `tensor_file`: names of things, plain facts about a model, numbers as people
 //!   read them, headers of safetensors files.
 //! - [`capture`]: what was seen in one forward pass, as immutable `f32` data.
+//! - [`projection`]: layouts of high-dimensional points, and what they preserve.
 //! - [`analysis`]: pure functions on captures.
 //! - [`corpus`]: many inputs of one model, by column, and lists of inputs.
 //! - [`raster`]: pure pixels: colour maps, heatmaps, overlays.
@@ -23,6 +24,8 @@ mod tensor_file;
 pub mod text;
 
 pub mod capture;
+
+pub mod projection;
 
 pub mod analysis;
 pub mod corpus;

@@ -4,7 +4,6 @@
 pub mod attention;
 pub mod detect;
 pub mod edges;
-mod eigen;
 pub mod laws;
 pub mod projection;
 pub mod reading;

@@ -43,6 +43,8 @@ mod kernels;
 mod keys;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
 mod laws;
+/// Layouts of points: PCA, t-SNE, UMAP, the joint space, and what is kept of neighbours.
+mod layouts;
 /// Memory of a run: the estimate against what a process takes, and what is refused.
 mod memory;
 /// Final outputs against candle-transformers.

@@ -11,9 +11,10 @@ const MAX_LINES: usize = 400;
 const WITH_SOURCES: [&str; 3] = ["src", "tests", "benches"];
 
 /// Each layer and the sibling layers it may name. `ids` and `spec` are free for all.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
+    ("projection", &[]),
     ("capture", &[]),
-    ("analysis", &["capture"]),
+    ("analysis", &["capture", "projection"]),
     ("corpus", &["capture", "analysis"]),
     ("raster", &["capture", "analysis"]),
     ("figure", &["capture", "analysis", "raster"]),
@@ -22,7 +23,7 @@ const LAYERS: [(&str, &[&str]); 12] = [
     ("export", &["capture", "analysis", "raster", "figure"]),
     ("worker", &["capture", "analysis", "corpus", "raster", "figure", "hub", "model", "export"]),
     ("session", &["capture", "analysis", "corpus", "raster", "figure", "export", "worker"]),
-    ("cli", &["capture", "analysis", "corpus", "raster", "figure", "hub", "model", "export", "worker", "session"]),
+    ("cli", &["capture", "projection", "analysis", "corpus", "raster", "figure", "hub", "model", "export", "worker", "session"]),
     ("ui", &["capture", "analysis", "corpus", "raster", "figure", "export", "worker", "session", "cli"]),
 ];
 
@@ -53,8 +54,9 @@ const WITHOUT_CIRCLES: [&str; 8] = [
 ];
 
 /// Words that only one part of the tree may use, where, and why.
-const RESERVED: [(&[&str], &[&str], &str); 5] = [
+const RESERVED: [(&[&str], &[&str], &str); 6] = [
     (&["candle_core", "candle_nn", "candle_transformers"], &["src/model/"], "the engine stays in model/"),
+    (&["pulp"], &["src/projection/"], "vectors in safe code stay in projection/"),
     (&["ureq", "ring::digest"], &["src/hub/"], "the network stays in hub/"),
     (&["egui::", "eframe", "egui_plot", "rfd::"], &["src/ui/", "src/main.rs"], "the window stays in ui/"),
     // `emath` is free for all: points and rectangles, the same for the window and for files.
@@ -62,6 +64,7 @@ const RESERVED: [(&[&str], &[&str], &str); 5] = [
     (
         &["std::fs", "std::thread", "std::time", "Instant::now", "std::net", "rayon"],
         &[
+            "src/projection/",
             "src/analysis/",
             "src/hub/",
             "src/model/",

@@ -1,0 +1,24 @@
+//! The best instruction set that this processor has, found at run time.
+
+use pulp::WithSimd;
+
+/// Runs `work` compiled for AVX-512, AVX2, NEON or whatever there is.
+///
+/// `pulp::Arch` knows AVX2 only with a feature that candle's matrix products do not ask for, and features are shared.
+pub(super) fn dispatch<W: WithSimd>(work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // Called by name: the types have functions of the same name for closures.
+        use pulp::Simd;
+
+        if let Some(simd) = pulp::x86::V4::try_new() {
+            Simd::vectorize(simd, work)
+        } else if let Some(simd) = pulp::x86::V3::try_new() {
+            Simd::vectorize(simd, work)
+        } else {
+            Simd::vectorize(pulp::Scalar::new(), work)
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    pulp::Arch::new().dispatch(work)
+}
