@@ -10,6 +10,7 @@ mod models;
 pub mod open;
 mod panics;
 mod passes;
+mod project;
 mod pull;
 mod render;
 
@@ -60,6 +61,12 @@ enum Subcommands {
                       attnscope render heatmap --capture story.safetensors --layer 2 --head 3 --data head.csv"
     )]
     Render(Box<render::RenderOptions>),
+    /// Lay out the queries and keys of heads in the plane or in space, and write the coordinates
+    #[command(
+        after_help = "Examples:\n  attnscope project --model demo:gpt --text \"Once upon a time\" --method tsne --out space.json\n  \
+                      attnscope project --capture story.safetensors --method umap --dims 3 --heads L2H3,L3H0 --out space.csv"
+    )]
+    Project(Box<project::ProjectOptions>),
     /// Open a model, show what was understood, and test that its numbers obey the laws of attention
     #[command(after_help = "Example: attnscope check path/to/model")]
     Check(check::CheckOptions),
@@ -113,6 +120,7 @@ pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitC
         Some(Subcommands::Capture(options)) => capture::run(&options),
         Some(Subcommands::Analyze(method)) => analyze::run(&method),
         Some(Subcommands::Render(options)) => render::run(&options),
+        Some(Subcommands::Project(options)) => project::run(&options),
         Some(Subcommands::Check(options)) => check::run(&options),
         Some(Subcommands::Pull(options)) => pull::run(&options),
         Some(Subcommands::Models) => {
@@ -132,6 +140,11 @@ fn report(result: Result<(), CliError>) -> ExitCode {
     // Nobody is left to tell when stderr is closed.
     writeln!(io::stderr(), "attnscope: {message}").ok();
     ExitCode::from(code)
+}
+
+/// Tells what was done otherwise than asked, on stderr.
+fn note(sentence: &str) {
+    writeln!(io::stderr(), "attnscope: {sentence}").ok();
 }
 
 fn one_line(summary: &str, details: &str) -> String {

@@ -43,8 +43,10 @@ mod kernels;
 mod keys;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
 mod laws;
-/// Layouts of points: PCA, t-SNE, UMAP, the joint space, and what is kept of neighbours.
+/// Layouts of points: PCA, t-SNE and UMAP, live and the same on any number of threads.
 mod layouts;
+/// The joint space, neighbours, and what a layout keeps: numpy's numbers.
+mod measures;
 /// Memory of a run: the estimate against what a process takes, and what is refused.
 mod memory;
 /// Final outputs against candle-transformers.
@@ -61,6 +63,8 @@ mod pattern_store;
 mod piece_models;
 /// Pictures to pixel values: the reference's numbers, and hostile files.
 mod preprocessing;
+/// `attnscope project`: its files, the same bytes for a seed, and what it refuses.
+mod project_files;
 /// The joint query–key space in the plane.
 mod projection;
 /// What captures say about how they were made, and what recomputing makes of it, in files too.

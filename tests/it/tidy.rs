@@ -23,7 +23,22 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("export", &["capture", "analysis", "raster", "figure"]),
     ("worker", &["capture", "analysis", "corpus", "raster", "figure", "hub", "model", "export"]),
     ("session", &["capture", "analysis", "corpus", "raster", "figure", "export", "worker"]),
-    ("cli", &["capture", "projection", "analysis", "corpus", "raster", "figure", "hub", "model", "export", "worker", "session"]),
+    (
+        "cli",
+        &[
+            "capture",
+            "projection",
+            "analysis",
+            "corpus",
+            "raster",
+            "figure",
+            "hub",
+            "model",
+            "export",
+            "worker",
+            "session",
+        ],
+    ),
     ("ui", &["capture", "analysis", "corpus", "raster", "figure", "export", "worker", "session", "cli"]),
 ];
 

@@ -124,6 +124,60 @@ fn json(table: &Table, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn npz(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    let mut arrays: Vec<Array> = table
+        .columns
+        .iter()
+        .map(|Column { name, values }| match values {
+            Values::Index(values) => Array::indices((*name).to_owned(), values),
+            Values::Number(values) => Array::numbers((*name).to_owned(), &[values.len()], values),
+            Values::Text(values) => Array::texts((*name).to_owned(), values),
+        })
+        .collect();
+    arrays.push(Array::text("provenance".to_owned(), &table.provenance));
+    write_arrays(&arrays, out)
+}
+
+/// An array of an `.npz` file.
+#[derive(Clone, Debug)]
+pub struct Array {
+    name: String,
+    /// As NumPy writes types: `<f4`.
+    kind: String,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl Array {
+    /// `f32` of any shape.
+    pub fn numbers(name: String, shape: &[usize], values: &[f32]) -> Self {
+        Self { name, kind: "<f4".to_owned(), shape: shape.to_vec(), bytes: bytemuck::cast_slice(values).to_vec() }
+    }
+
+    /// One `u32` after the other.
+    pub fn indices(name: String, values: &[u32]) -> Self {
+        Self { name, kind: "<u4".to_owned(), shape: vec![values.len()], bytes: bytemuck::cast_slice(values).to_vec() }
+    }
+
+    /// Texts of one width, so that nothing is unpickled.
+    pub fn texts(name: String, values: &[String]) -> Self {
+        let width = values.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
+        let padded =
+            values.iter().flat_map(|text| text.chars().map(u32::from).chain([0].into_iter().cycle()).take(width));
+        let bytes = padded.flat_map(u32::to_le_bytes).collect();
+        Self { name, kind: format!("<U{width}"), shape: vec![values.len()], bytes }
+    }
+
+    /// One text.
+    pub fn text(name: String, value: &str) -> Self {
+        Self { shape: Vec::new(), ..Self::texts(name, &[value.to_owned()]) }
+    }
+}
+
+/// Writes arrays as `.npz`. The same arrays give the same bytes.
+///
+/// # Errors
+/// What `out` reports.
+pub fn write_arrays(arrays: &[Array], out: &mut dyn Write) -> io::Result<()> {
     // A ZIP file is finished by going back, which a stream cannot.
     let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));
     // Without a date, so that the same table gives the same bytes.
@@ -131,29 +185,17 @@ fn npz(table: &Table, out: &mut dyn Write) -> io::Result<()> {
         .compression_method(CompressionMethod::Stored)
         .last_modified_time(DateTime::default());
     let fail = |error: zip::result::ZipError| io::Error::other(error.to_string());
-    let provenance = Values::Text(vec![table.provenance.clone()]);
-    let provenance = Column { name: "provenance", values: provenance };
-    for Column { name, values } in table.columns.iter().chain([&provenance]) {
+    for Array { name, kind, shape, bytes } in arrays {
         zip.start_file(format!("{name}.npy"), options).map_err(fail)?;
-        let (kind, bytes) = match values {
-            Values::Index(values) => ("<u4".to_owned(), bytemuck::cast_slice(values).to_vec()),
-            Values::Number(values) => ("<f4".to_owned(), bytemuck::cast_slice(values).to_vec()),
-            Values::Text(values) => {
-                let width = values.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
-                let padded = values
-                    .iter()
-                    .flat_map(|text| text.chars().map(u32::from).chain([0].into_iter().cycle()).take(width));
-                (format!("<U{width}"), padded.flat_map(u32::to_le_bytes).collect())
-            }
-        };
-        let shape = if name == &"provenance" { "()".to_owned() } else { format!("({},)", values.len()) };
-        let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
+        // Python's tuples: `()`, `(3,)`, `(3, 2,)`.
+        let shape: Vec<String> = shape.iter().map(|n| format!("{n},")).collect();
+        let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}), }}", shape.join(" "));
         // The values begin at a multiple of 64 bytes; the header's last byte ends its line.
         let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
         zip.write_all(b"\x93NUMPY\x01\x00")?;
         zip.write_all(&(length as u16).to_le_bytes())?;
         zip.write_all(format!("{header:<width$}\n", width = length - 1).as_bytes())?;
-        zip.write_all(&bytes)?;
+        zip.write_all(bytes)?;
     }
     out.write_all(zip.finish().map_err(fail)?.get_ref())
 }

@@ -5,7 +5,7 @@
 mod files;
 mod rows;
 
-pub use files::{DataFormat, tab_separated, write};
+pub use files::{Array, DataFormat, tab_separated, write, write_arrays};
 pub use rows::{heads, heatmap, image, links, of_key, of_query, pair, planes};
 
 /// A table: columns of one length.

@@ -56,7 +56,8 @@ impl TsneOptions {
         ((3.0 * self.perplexity_for(n)).ceil() as usize).clamp(1, n.max(2) - 1)
     }
 
-    pub(super) fn learning_rate_for(&self, n: usize) -> f32 {
+    /// The step size for `n` points.
+    pub fn learning_rate_for(&self, n: usize) -> f32 {
         self.learning_rate.unwrap_or_else(|| (n as f32 / 12.0).max(200.0))
     }
 

@@ -1,5 +1,6 @@
 //! Helpers of the other test modules; no tests of their own.
 
+pub mod clouds;
 pub mod hub_bench;
 pub mod hub_server;
 pub mod play;

@@ -1,0 +1,219 @@
+//! Coordinates with the tokens they belong to, as JSON, NPZ or CSV.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    clouds::{Clouds, Row},
+    lay_out::HeadLayout,
+    options::{Format, Method, ProjectOptions},
+};
+use crate::{
+    figure::data::{self, Array, Column, DataFormat, Table, Values},
+    projection::correlation::Correlation,
+};
+
+/// What goes to a file.
+pub struct Results<'a> {
+    pub options: &'a ProjectOptions,
+    pub method: &'a Method,
+    pub clouds: &'a Clouds<'a>,
+    pub heads: &'a [HeadLayout],
+}
+
+/// The whole file, coordinates in single precision and as short as they can be written.
+#[derive(Serialize)]
+struct Document<'a> {
+    method: &'static str,
+    parameters: Map<String, Value>,
+    model: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caveat: Option<&'static str>,
+    tokens: Vec<Value>,
+    /// Where keys are of another sequence than queries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_tokens: Option<Vec<Value>>,
+    heads: Vec<OneHead<'a>>,
+}
+
+#[derive(Serialize)]
+struct OneHead<'a> {
+    layer: usize,
+    head: usize,
+    queries: Vec<&'a [f32]>,
+    keys: Vec<&'a [f32]>,
+    #[serde(flatten)]
+    facts: Map<String, Value>,
+}
+
+impl Results<'_> {
+    pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        match format {
+            Format::Json => {
+                serde_json::to_writer(&mut *out, &self.document())?;
+                out.write_all(b"\n")
+            }
+            Format::Npz => data::write_arrays(&self.arrays(), out),
+            Format::Csv => data::write(&self.table(), DataFormat::Csv, out),
+        }
+    }
+
+    const fn dims(&self) -> usize {
+        self.options.dims as usize
+    }
+
+    fn document(&self) -> Document<'_> {
+        let two_sides = self.clouds.two_sides();
+        let table = |rows: Vec<Row<'_>>| rows.iter().map(token).collect::<Vec<Value>>();
+        Document {
+            method: self.options.method.name(),
+            parameters: self.parameters(),
+            model: self.model(),
+            caveat: self.caveat(),
+            tokens: table(self.clouds.query_rows()),
+            key_tokens: two_sides.then(|| table(self.clouds.key_rows())),
+            heads: self
+                .heads
+                .iter()
+                .map(|head| {
+                    let (queries, keys) = head.layout.split_at(head.n_queries * self.dims());
+                    OneHead {
+                        layer: head.head.layer,
+                        head: head.head.head,
+                        queries: queries.chunks(self.dims()).collect(),
+                        keys: keys.chunks(self.dims()).collect(),
+                        facts: facts(head),
+                    }
+                })
+                .collect(),
+        }
+    }
+
+    fn parameters(&self) -> Map<String, Value> {
+        let n = self.heads.first().map_or(0, |head| head.n_points);
+        let mut parameters = self.options.parameters(self.method, n);
+        if let Some(head) = self.heads.first() {
+            parameters.insert("stack".to_owned(), json!(head.head.stack.name()));
+        }
+        parameters
+    }
+
+    fn model(&self) -> Value {
+        let spec = self.clouds.first().model();
+        json!({ "name": spec.name, "family": spec.family })
+    }
+
+    /// What dot products alone do not tell.
+    fn caveat(&self) -> Option<&'static str> {
+        let text = "The scores of this model also have a bias that depends on positions; q and k do not show it, so \
+                    distance stands for less of the attention.";
+        self.clouds.has_bias().then_some(text)
+    }
+
+    /// Coordinates per head; everything else as JSON.
+    fn arrays(&self) -> Vec<Array> {
+        let mut arrays = Vec::new();
+        for head in self.heads {
+            let (queries, keys) = head.layout.split_at(head.n_queries * self.dims());
+            for (name, values) in [("queries", queries), ("keys", keys)] {
+                let name = format!("{}.{name}", head.head);
+                arrays.push(Array::numbers(name, &[values.len() / self.dims(), self.dims()], values));
+            }
+        }
+        let mut parameters = Map::from_iter([
+            ("method".to_owned(), json!(self.options.method.name())),
+            ("model".to_owned(), self.model()),
+        ]);
+        parameters.extend(self.parameters());
+        parameters.extend(self.caveat().map(|caveat| ("caveat".to_owned(), json!(caveat))));
+        let heads = self.heads.iter().map(|head| (head.head.to_string(), Value::Object(facts(head))));
+        parameters.insert("heads".to_owned(), Value::Object(heads.collect()));
+        arrays.push(Array::text("parameters".to_owned(), &Value::Object(parameters).to_string()));
+        for (prefix, rows) in [("", self.clouds.query_rows()), ("key_", self.clouds.key_rows())] {
+            if !prefix.is_empty() && !self.clouds.two_sides() {
+                continue;
+            }
+            let index = |of: &dyn Fn(&Row<'_>) -> usize| rows.iter().map(|row| of(row) as u32).collect::<Vec<u32>>();
+            arrays.push(Array::indices(format!("{prefix}input"), &index(&|row| row.input)));
+            arrays.push(Array::indices(format!("{prefix}position"), &index(&|row| row.position)));
+            arrays.push(Array::texts(format!("{prefix}text"), &rows.iter().map(text).collect::<Vec<_>>()));
+        }
+        arrays
+    }
+
+    /// One line per point.
+    fn table(&self) -> Table {
+        let (queries, keys) = (self.clouds.query_rows(), self.clouds.key_rows());
+        let sides = || [("query", &queries), ("key", &keys)];
+        let each = |of: &dyn Fn(&HeadLayout, &'static str, &Row<'_>) -> String| {
+            let of_head =
+                |head| sides().into_iter().flat_map(move |(side, rows)| rows.iter().map(move |row| (head, side, row)));
+            Values::Text(self.heads.iter().flat_map(of_head).map(|(head, side, row)| of(head, side, row)).collect())
+        };
+        let mut columns = vec![
+            Column { name: "layer", values: each(&|head, _, _| head.head.layer.to_string()) },
+            Column { name: "head", values: each(&|head, _, _| head.head.head.to_string()) },
+            Column { name: "side", values: each(&|_, side, _| side.to_owned()) },
+            Column { name: "input", values: each(&|_, _, row| row.input.to_string()) },
+            Column { name: "position", values: each(&|_, _, row| row.position.to_string()) },
+            Column { name: "id", values: each(&|_, _, row| id(row).map_or_else(String::new, |id| id.to_string())) },
+            Column { name: "text", values: each(&|_, _, row| text(row)) },
+            Column { name: "special", values: each(&|_, _, row| u8::from(special(row)).to_string()) },
+        ];
+        for (axis, name) in ["x", "y", "z"].into_iter().take(self.dims()).enumerate() {
+            let values = self.heads.iter().flat_map(|head| head.layout.iter().skip(axis).step_by(self.dims()).copied());
+            columns.push(Column { name, values: Values::Number(values.collect()) });
+        }
+        Table { provenance: String::new(), columns }
+    }
+}
+
+fn text(row: &Row<'_>) -> String {
+    row.token.map_or_else(|| row.position.to_string(), |token| token.text.clone())
+}
+
+fn id(row: &Row<'_>) -> Option<u32> {
+    row.token.and_then(|token| token.id)
+}
+
+fn special(row: &Row<'_>) -> bool {
+    row.token.is_some_and(|token| token.special)
+}
+
+fn token(row: &Row<'_>) -> Value {
+    json!({
+        "input": row.input,
+        "position": row.position,
+        "text": text(row),
+        "id": id(row),
+        "special": special(row),
+    })
+}
+
+/// Numbers about one head.
+fn facts(head: &HeadLayout) -> Map<String, Value> {
+    let correlation = |correlation: Correlation| {
+        let pair =
+            |c: crate::projection::correlation::Coefficients| json!({ "pearson": c.pearson, "spearman": c.spearman });
+        json!({ "pooled": pair(correlation.pooled), "per_query": pair(correlation.per_query) })
+    };
+    let found = &head.correlations;
+    let mut facts = Map::from_iter([
+        ("c".to_owned(), json!(head.transform.c)),
+        ("translation".to_owned(), json!(head.transform.translation)),
+        (
+            "correlation".to_owned(),
+            json!({
+                "before": correlation(found.before),
+                "after": correlation(found.after),
+                "pairs": found.n_pairs,
+                "pairs_ranked": found.n_ranked,
+            }),
+        ),
+    ]);
+    facts.extend(head.explained.as_ref().map(|explained| ("explained".to_owned(), json!(explained))));
+    facts.extend(head.kl.map(|kl| ("kl".to_owned(), json!(kl))));
+    facts
+}

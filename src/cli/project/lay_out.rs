@@ -1,0 +1,106 @@
+//! One head: joint space, correlations, coordinates.
+
+use std::time::Instant;
+
+use super::{
+    clouds::Clouds,
+    milliseconds,
+    options::{Method, ProjectOptions, Translation},
+};
+use crate::{
+    ids::HeadId,
+    projection::{
+        Neighbors, Pca, Points, ProjectionError, correlation::Correlations, space::Transform, to_the_end, tsne::Tsne,
+        umap::Umap,
+    },
+};
+
+/// One head's coordinates and what is to be said about them.
+pub struct HeadLayout {
+    pub head: HeadId,
+    /// `[queries + keys, dims]`.
+    pub layout: Vec<f32>,
+    pub n_queries: usize,
+    pub n_points: usize,
+    pub transform: Transform,
+    pub correlations: Correlations,
+    /// Fractions of variance, of PCA.
+    pub explained: Option<Vec<f64>>,
+    /// Kullback–Leibler divergence, of t-SNE.
+    pub kl: Option<f64>,
+    /// What was done otherwise than asked.
+    pub note: Option<String>,
+    pub neighbors_ms: f64,
+    pub embed_ms: f64,
+}
+
+pub fn lay_out(
+    clouds: &Clouds<'_>,
+    head: HeadId,
+    options: &ProjectOptions,
+    method: &Method,
+) -> Result<HeadLayout, ProjectionError> {
+    let cloud = clouds.cloud(head).ok_or(ProjectionError::NoPoints)?;
+    let queries = Points::new(&cloud.queries, cloud.n_queries, cloud.width)?;
+    let keys = Points::new(&cloud.keys, cloud.n_keys, cloud.width)?;
+    let segments = clouds.segments();
+    let translate = options.translate == Translation::Keys;
+    let transform = Transform::choose(queries, keys, segments, options.scale, translate)?;
+    let correlations = Correlations::of(queries, keys, segments, &transform, true, &to_the_end)?;
+    let joint = transform.apply(queries, keys)?;
+    let points = Points::new(&joint, queries.n() + keys.n(), cloud.width)?;
+    let start = Instant::now();
+    let pca = Pca::fit(points, usize::from(options.dims))?;
+    let mut found = HeadLayout {
+        head,
+        layout: pca.layout(points),
+        n_queries: queries.n(),
+        n_points: points.n(),
+        transform,
+        correlations,
+        explained: None,
+        kl: None,
+        note: None,
+        neighbors_ms: 0.0,
+        embed_ms: 0.0,
+    };
+    let neighbors = |k: usize, metric| {
+        let start = Instant::now();
+        Neighbors::find(points, k, metric, &to_the_end).map(|neighbors| (neighbors, milliseconds(start)))
+    };
+    match method {
+        Method::Pca => found.explained = Some(pca.explained().to_vec()),
+        Method::Tsne(tsne) => {
+            let (neighbors, neighbors_ms) = neighbors(tsne.neighbors_of(points.n()), tsne.metric)?;
+            let mut run = Tsne::from_neighbors(&neighbors, &found.layout, tsne.clone())?;
+            while !run.finished() {
+                run.step();
+            }
+            found.neighbors_ms = neighbors_ms;
+            found.layout = run.layout().to_vec();
+            if run.perplexity() < tsne.perplexity {
+                let (n, used, asked) = (points.n(), run.perplexity(), tsne.perplexity);
+                found.note = Some(format!("{n} points allow a perplexity of {used} instead of {asked}"));
+            }
+            found.embed_ms = milliseconds(start) - neighbors_ms;
+            found.kl = Some(run.divergence());
+        }
+        Method::Umap(umap) => {
+            let (neighbors, neighbors_ms) = neighbors(umap.neighbors_of(points.n()), umap.metric)?;
+            let mut run = Umap::from_neighbors(&neighbors, &found.layout, umap)?;
+            while !run.finished() {
+                run.step();
+            }
+            found.neighbors_ms = neighbors_ms;
+            found.layout = run.layout().to_vec();
+            if points.n() < umap.neighbors {
+                let (n, asked) = (points.n(), umap.neighbors);
+                found.note = Some(format!("there are {n} points, so each is compared with all instead of {asked}"));
+            }
+        }
+    }
+    if found.embed_ms == 0.0 {
+        found.embed_ms = milliseconds(start) - found.neighbors_ms;
+    }
+    Ok(found)
+}

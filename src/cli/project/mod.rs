@@ -1,0 +1,127 @@
+//! `attnscope project`: the joint query–key space of heads, laid out in the plane or in space.
+
+mod clouds;
+mod files;
+mod lay_out;
+mod options;
+
+use std::{path::Path, time::Instant};
+
+pub use options::ProjectOptions;
+use rayon::prelude::*;
+use serde_json::json;
+
+use self::{
+    clouds::Clouds,
+    files::Results,
+    lay_out::{HeadLayout, lay_out},
+};
+use super::{CliError, inputs::read_captures, passes, show_progress};
+use crate::{
+    capture::Capture,
+    export,
+    ids::HeadId,
+    model::{Engine, Logits, Model, Progress, RunPlan, Site, Sites, Stage, locate},
+};
+
+pub fn run(options: &ProjectOptions) -> Result<(), CliError> {
+    let format = options.format()?;
+    let method = options.method()?;
+    // The window is not there: all cores.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = options.threads.map_or(cores, usize::from);
+    let engine = Engine::cpu(Some(threads)).map_err(|error| CliError::Failed(error.to_string()))?;
+    let captures = captures(options, &engine)?;
+    let clouds = Clouds::new(&captures, options.stack, &options.heads)?;
+    let start = Instant::now();
+    let heads = engine.install(|| all(&clouds, options, &method, threads))?;
+    let total_ms = milliseconds(start);
+    for note in notes(&heads) {
+        super::note(&note);
+    }
+    let results = Results { options, method: &method, clouds: &clouds, heads: &heads };
+    export::atomic_write(&options.out, |writer| results.write(format, writer))
+        .map_err(|error| CliError::Failed(error.to_string()))?;
+    match &options.timings {
+        Some(path) => write_timings(path, &heads, total_ms, threads),
+        None => Ok(()),
+    }
+}
+
+/// What is projected: all inputs of a capture file, or of one run each.
+fn captures(options: &ProjectOptions, engine: &Engine) -> Result<Vec<Capture>, CliError> {
+    match (&options.capture, &options.model) {
+        (Some(_), _) if !options.input.is_empty() => {
+            Err(CliError::Usage("a capture has its input already: leave out --text and --image".to_owned()))
+        }
+        (Some(path), _) => read_captures(path),
+        (None, Some(name)) => {
+            let (inputs, is_corpus) = (options.input.read()?, options.input.is_corpus());
+            let (files, name) = locate::model(name)?;
+            let model = Model::load(&files, &name, engine, &show_progress)?;
+            let sites = Sites::of(&[Site::Q, Site::K]);
+            let plan = RunPlan { sites, logits: Logits::Skip, pattern_budget_bytes: 0, ..RunPlan::default() };
+            Ok(passes::run(&model, &inputs, is_corpus, &plan, 1)?.captures)
+        }
+        (None, None) => Err(CliError::Usage("name a --model or a --capture".to_owned())),
+    }
+}
+
+/// Many heads side by side, few with all threads inside: the same bytes either way.
+fn all(
+    clouds: &Clouds<'_>,
+    options: &ProjectOptions,
+    method: &options::Method,
+    threads: usize,
+) -> Result<Vec<HeadLayout>, CliError> {
+    let total = clouds.heads().len();
+    let tell = |done: usize| {
+        // Nobody stops this but by ending the program.
+        show_progress(Progress { stage: Stage::Project, done, total }).ok();
+    };
+    let work = |head: HeadId| lay_out(clouds, head, options, method).map_err(|error| failed(head, &error));
+    let mut done = Vec::with_capacity(total);
+    tell(0);
+    for some in clouds.heads().chunks(if total >= threads { threads } else { 1 }) {
+        let heads: Result<Vec<HeadLayout>, CliError> = if some.len() > 1 {
+            some.par_iter().map(|&head| work(head)).collect()
+        } else {
+            some.iter().map(|&head| work(head)).collect()
+        };
+        done.extend(heads?);
+        tell(done.len());
+    }
+    Ok(done)
+}
+
+fn failed(head: HeadId, error: &crate::projection::ProjectionError) -> CliError {
+    CliError::Failed(format!("{head} cannot be projected: {error}"))
+}
+
+/// What was done otherwise than asked, each once.
+fn notes(heads: &[HeadLayout]) -> Vec<String> {
+    let mut notes: Vec<String> = heads.iter().filter_map(|head| head.note.clone()).collect();
+    notes.dedup();
+    notes
+}
+
+fn write_timings(path: &Path, heads: &[HeadLayout], total_ms: f64, threads: usize) -> Result<(), CliError> {
+    let rows: Vec<_> = heads
+        .iter()
+        .map(|head| {
+            json!({
+                "head": head.head.to_string(),
+                "n_points": head.n_points,
+                "neighbors_ms": head.neighbors_ms,
+                "embed_ms": head.embed_ms,
+            })
+        })
+        .collect();
+    let timings = json!({ "heads": rows, "total_ms": total_ms, "threads": threads });
+    export::atomic_write(path, |writer| Ok(serde_json::to_writer_pretty(writer, &timings)?))
+        .map_err(|error| CliError::Failed(error.to_string()))
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1000.0
+}

@@ -1,0 +1,300 @@
+//! What was asked for, and whether it makes sense.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    cli::{CliError, inputs::InputOptions},
+    ids::StackKind,
+    projection::{Metric, ProjectionError, space::Scale, tsne::TsneOptions, umap::UmapOptions},
+};
+
+/// Options of `attnscope project`.
+#[derive(Debug, clap::Args)]
+pub struct ProjectOptions {
+    /// A model folder, a bundled model such as demo:gpt, or a hub id that is in the local cache
+    #[arg(long, required_unless_present = "capture", conflicts_with = "capture")]
+    pub model: Option<String>,
+    /// A capture file instead of a model and its input
+    #[arg(long, value_name = "FILE")]
+    pub capture: Option<PathBuf>,
+    #[command(flatten)]
+    pub input: InputOptions,
+    /// Where to write the coordinates, ending in .json, .npz or .csv
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// How points are laid out
+    #[arg(long, value_enum, default_value_t = MethodName::Pca)]
+    pub method: MethodName,
+    /// A plane or a space
+    #[arg(long, default_value_t = 2, value_name = "2|3", value_parser = clap::value_parser!(u8).range(2..=3))]
+    pub dims: u8,
+    /// How t-SNE and UMAP measure distances
+    #[arg(long, value_enum, default_value_t = MetricName::Euclidean)]
+    pub metric: MetricName,
+    /// Queries are divided by it and keys multiplied: auto (equal norms), none, search (where distance stands best for
+    /// the dot product) or a number above 0
+    #[arg(long, default_value = "auto", value_name = "auto|none|search|C", value_parser = parse_scale)]
+    pub scale: Scale,
+    /// What is moved so that the clouds share their mean; softmax does not notice
+    #[arg(long, value_enum, default_value_t = Translation::Keys)]
+    pub translate: Translation,
+    /// The same seed gives the same bytes, whatever the number of threads
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+    /// t-SNE: about how many neighbours each point keeps close [default: 30]
+    #[arg(long, value_name = "P")]
+    pub perplexity: Option<f32>,
+    /// UMAP: neighbours that a point is compared with, itself counted [default: 15]
+    #[arg(long, value_name = "K")]
+    pub neighbors: Option<usize>,
+    /// UMAP: how near to each other points may come [default: 0.1]
+    #[arg(long, value_name = "D")]
+    pub min_dist: Option<f32>,
+    /// Iterations of t-SNE [default: 750] or epochs of UMAP [default: 500 up to 10,000 points, 200 above]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub iterations: Option<u32>,
+    /// Attention stack: self, encoder, decoder, cross, vision, text
+    #[arg(long, value_parser = parse_stack)]
+    pub stack: Option<StackKind>,
+    /// Heads such as L3H5,L0H2, counted from 0, or all
+    #[arg(long, default_value = "all", value_parser = parse_heads)]
+    pub heads: Heads,
+    /// Write how long each head took
+    #[arg(long, value_name = "FILE.json")]
+    pub timings: Option<PathBuf>,
+    /// Compute threads
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
+
+/// Names of methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum MethodName {
+    /// Principal components: exact
+    Pca,
+    /// t-SNE by Barnes–Hut
+    Tsne,
+    /// UMAP from the principal components
+    Umap,
+}
+
+/// Names of metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum MetricName {
+    /// ‖x − y‖
+    Euclidean,
+    /// 1 − cos(x, y)
+    Cosine,
+}
+
+/// What is moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Translation {
+    /// The mean key onto the mean query
+    Keys,
+    /// Nothing
+    None,
+}
+
+/// Which heads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heads {
+    /// All that have queries and keys.
+    All,
+    /// Layers and heads.
+    These(Vec<(usize, usize)>),
+}
+
+/// A method with all its settings.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Method {
+    Pca,
+    Tsne(TsneOptions),
+    Umap(UmapOptions),
+}
+
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Json,
+    Npz,
+    Csv,
+}
+
+impl ProjectOptions {
+    /// The kind of file that is asked for.
+    pub fn format(&self) -> Result<Format, CliError> {
+        let extension = self.out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        match extension.as_deref() {
+            Some("json") => Ok(Format::Json),
+            Some("npz") => Ok(Format::Npz),
+            Some("csv") => Ok(Format::Csv),
+            _ => Err(CliError::Usage(format!("coordinates end in .json, .npz or .csv: {}", self.out.display()))),
+        }
+    }
+
+    /// The method with its settings; a setting of another method is refused.
+    pub fn method(&self) -> Result<Method, CliError> {
+        let of_others = match self.method {
+            MethodName::Pca => [
+                ("--perplexity", self.perplexity.is_some()),
+                ("--neighbors", self.neighbors.is_some()),
+                ("--min-dist", self.min_dist.is_some()),
+                ("--iterations", self.iterations.is_some()),
+                ("--metric", self.metric != MetricName::Euclidean),
+            ],
+            MethodName::Tsne => [
+                ("--neighbors", self.neighbors.is_some()),
+                ("--min-dist", self.min_dist.is_some()),
+                ("", false),
+                ("", false),
+                ("", false),
+            ],
+            MethodName::Umap => {
+                [("--perplexity", self.perplexity.is_some()), ("", false), ("", false), ("", false), ("", false)]
+            }
+        };
+        if let Some((name, _)) = of_others.into_iter().find(|(_, given)| *given) {
+            let method = self.method.name();
+            return Err(CliError::Usage(format!("{name} changes nothing with --method {method}: leave it out")));
+        }
+        let dims = usize::from(self.dims);
+        let iterations = self.iterations.map(|n| n as usize);
+        let method = match self.method {
+            MethodName::Pca => Ok(Method::Pca),
+            MethodName::Tsne => {
+                let defaults = TsneOptions::default();
+                let options = TsneOptions {
+                    dims,
+                    metric: self.metric.metric(),
+                    perplexity: self.perplexity.unwrap_or(defaults.perplexity),
+                    iterations: iterations.unwrap_or(defaults.iterations),
+                    seed: self.seed,
+                    ..defaults
+                };
+                options.check().map(|()| Method::Tsne(options))
+            }
+            MethodName::Umap => {
+                let defaults = UmapOptions::default();
+                let options = UmapOptions {
+                    dims,
+                    metric: self.metric.metric(),
+                    neighbors: self.neighbors.unwrap_or(defaults.neighbors),
+                    min_dist: self.min_dist.unwrap_or(defaults.min_dist),
+                    epochs: iterations,
+                    seed: self.seed,
+                    ..defaults
+                };
+                options.check().map(|()| Method::Umap(options))
+            }
+        };
+        method.map_err(|error: ProjectionError| CliError::Usage(error.to_string()))
+    }
+
+    /// Everything that decides about the coordinates, defaults included; `n` is the number of points.
+    pub fn parameters(&self, method: &Method, n: usize) -> Map<String, Value> {
+        let scale = match self.scale {
+            Scale::Auto => json!("auto"),
+            Scale::None => json!("none"),
+            Scale::Search => json!("search"),
+            Scale::Fixed(c) => json!(c),
+        };
+        let mut all = Map::from_iter([
+            ("dims".to_owned(), json!(self.dims)),
+            ("scale".to_owned(), scale),
+            ("translate".to_owned(), json!(if self.translate == Translation::Keys { "keys" } else { "none" })),
+        ]);
+        let of_method = match method {
+            Method::Pca => json!({}),
+            Method::Tsne(tsne) => json!({
+                "metric": self.metric.name(),
+                "seed": tsne.seed,
+                "perplexity": single(tsne.perplexity),
+                "perplexity_used": single(tsne.perplexity_for(n)),
+                "iterations": tsne.iterations,
+                "exaggeration": single(tsne.exaggeration),
+                "exaggerated_iterations": tsne.exaggerated_iterations,
+                "learning_rate": single(tsne.learning_rate_for(n)),
+                "momentum": tsne.momentum.map(single),
+                "theta": single(tsne.theta),
+            }),
+            Method::Umap(umap) => json!({
+                "metric": self.metric.name(),
+                "seed": umap.seed,
+                "neighbors": umap.neighbors,
+                "neighbors_used": umap.neighbors_of(n) + 1,
+                "min_dist": single(umap.min_dist),
+                "spread": single(umap.spread),
+                "negative_rate": umap.negative_rate,
+                "iterations": umap.epochs_for(n),
+                "learning_rate": single(umap.learning_rate),
+            }),
+        };
+        if let Value::Object(of_method) = of_method {
+            all.extend(of_method);
+        }
+        all
+    }
+}
+
+/// The shortest decimal number that is this one in single precision.
+fn single(x: f32) -> Value {
+    x.to_string().parse::<f64>().map_or(Value::Null, Value::from)
+}
+
+impl MethodName {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pca => "pca",
+            Self::Tsne => "tsne",
+            Self::Umap => "umap",
+        }
+    }
+}
+
+impl MetricName {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Euclidean => "euclidean",
+            Self::Cosine => "cosine",
+        }
+    }
+
+    const fn metric(self) -> Metric {
+        match self {
+            Self::Euclidean => Metric::Euclidean,
+            Self::Cosine => Metric::Cosine,
+        }
+    }
+}
+
+fn parse_scale(text: &str) -> Result<Scale, String> {
+    match text {
+        "auto" => Ok(Scale::Auto),
+        "none" => Ok(Scale::None),
+        "search" => Ok(Scale::Search),
+        number => match number.parse::<f64>() {
+            Ok(c) if c.is_finite() && c > 0.0 => Ok(Scale::Fixed(c)),
+            _ => Err("give auto, none, search or a number above 0".to_owned()),
+        },
+    }
+}
+
+fn parse_stack(name: &str) -> Result<StackKind, String> {
+    StackKind::from_name(name)
+        .ok_or_else(|| format!("choose one of {}", StackKind::ALL.map(StackKind::name).join(", ")))
+}
+
+fn parse_heads(text: &str) -> Result<Heads, String> {
+    let one = |name: &str| {
+        let (layer, head) = name.trim().strip_prefix(['L', 'l'])?.split_once(['H', 'h'])?;
+        Some((layer.parse().ok()?, head.parse().ok()?))
+    };
+    if text.eq_ignore_ascii_case("all") {
+        return Ok(Heads::All);
+    }
+    let heads: Option<Vec<_>> = text.split(',').map(one).collect();
+    heads.map(Heads::These).ok_or_else(|| "give all, or heads such as L3H5,L0H2".to_owned())
+}
