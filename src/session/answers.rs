@@ -191,7 +191,11 @@ impl Session {
         let Some(pane) = self.panes.get_mut(id) else { return };
         match kind {
             EventKind::Progress(progress) => pane.projection.report(progress),
-            EventKind::Projected(projection) => pane.projection = Loadable::Ready(projection),
+            EventKind::Refined(projection) => pane.projection.improve(projection),
+            EventKind::Projected(projection) => {
+                pane.projection = Loadable::Ready(Arc::clone(&projection));
+                self.keep_projection(projection);
+            }
             EventKind::Cancelled => pane.projection.cancel(),
             EventKind::Failed(failure) => {
                 pane.projection.fail(failure.clone());

@@ -1,12 +1,10 @@
 //! The transitions: what each command does to the session. What the worker's answers do is in
 //! `answers.rs`.
 
-use std::sync::Arc;
-
-use super::{Command, Effect, Focus, HeadSet, Loadable, Pane, Place, Session, ViewOptions, travel::Way};
+use super::{Command, Effect, Focus, HeadSet, Place, Session, ViewOptions, travel::Way};
 use crate::{
     ids::{HeadId, PaneId},
-    worker::{Lane, Request},
+    worker::Lane,
 };
 
 impl Session {
@@ -75,6 +73,7 @@ impl Session {
                 self.document_mut().experiment.continued = command == Command::Continue;
                 return self.run();
             }
+            Command::Project => self.project_again(),
             Command::Undo => return self.undo(true),
             Command::Redo => return self.undo(false),
             Command::Cancel(lane) => return self.cancel(lane),
@@ -208,40 +207,5 @@ impl Session {
         lanes.extend(self.panes.iter().map(|pane| Lane::Project(pane.id)));
         lanes.extend([Lane::Export, Lane::Download]);
         lanes.into_iter().flat_map(|lane| self.cancel(lane)).collect()
-    }
-
-    /// Asks for the planes of every pane that shows some.
-    pub(super) fn project_if_needed(&mut self) -> Vec<Effect> {
-        let panes: Vec<PaneId> = self.panes.iter().map(|pane| pane.id).collect();
-        panes.into_iter().filter_map(|pane| self.project(pane)).collect()
-    }
-
-    fn project(&mut self, id: PaneId) -> Option<Effect> {
-        let pane = self.panes.get(id)?;
-        let document = self.document_of(pane);
-        if !pane.view.is_projected() || pane.view_unavailable(document, pane.view).is_some() {
-            return None;
-        }
-        let Loadable::Ready(capture) = &document.capture else { return None };
-        let (stack, options) = (pane.selection.stack(), pane.options.scatter.projection);
-        let wanted = (capture.id(), stack, options);
-        let is_wanted =
-            |pane: &Pane| pane.projection.latest().filter(|it| (it.capture, it.stack, it.options) == wanted).cloned();
-        let failed = pane.projection.failure().is_some();
-        if is_wanted(pane).is_some() || pane.projecting == Some(wanted) && (pane.projection.is_pending() || failed) {
-            return None;
-        }
-        let capture = Arc::clone(capture);
-        // Another pane may show the same planes.
-        let shared = self.panes.iter().find_map(is_wanted);
-        let job = self.new_job();
-        let pane = self.panes.get_mut(id)?;
-        pane.projecting = Some(wanted);
-        if let Some(projection) = shared {
-            pane.projection = Loadable::Ready(projection);
-            return None;
-        }
-        pane.projection.start(job);
-        Some(Effect::Submit(job, Request::Project { pane: id, capture, stack, options }))
     }
 }

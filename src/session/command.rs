@@ -44,6 +44,8 @@ pub enum Command {
     Cancel(Lane),
     /// Stop everything that runs.
     CancelAll,
+    /// Go on with a projection that was stopped.
+    Project,
     /// Back to the experiment that was run before: input, target, model, how it writes.
     Undo,
     /// Forward again.

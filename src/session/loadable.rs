@@ -81,6 +81,13 @@ impl<T> Loadable<T> {
         }
     }
 
+    /// A better value has arrived, and the best is on its way.
+    pub(super) fn improve(&mut self, better: T) {
+        if let Self::Pending { previous, .. } = self {
+            *previous = Some(better);
+        }
+    }
+
     pub(super) fn fail(&mut self, failure: Failure) {
         let previous = std::mem::take(self).into_latest();
         *self = Self::Failed { failure, previous };

@@ -20,6 +20,7 @@ mod opening;
 mod pane;
 mod panes;
 mod place;
+mod projections;
 mod selection;
 mod settings;
 mod state;

@@ -6,12 +6,9 @@ use super::{
     Document, Focus, HeadRef, HeadSet, HeadStep, Loadable, QueryStep, Selection, ViewKind, ViewOptions, place::Places,
 };
 use crate::{
-    analysis::{
-        attention,
-        projection::{Projection, ProjectionOptions},
-    },
+    analysis::{attention, projection::Projection},
     capture::Capture,
-    ids::{CaptureId, DocumentId, HeadId, PaneId, StackKind},
+    ids::{DocumentId, HeadId, PaneId, StackKind},
 };
 
 /// A view of a document, with its own selection and options.
@@ -33,8 +30,8 @@ pub struct Pane {
     pub linked: bool,
     /// The joint query–key planes of the selected stack.
     pub projection: Loadable<Arc<Projection>>,
-    /// What the last projection job was asked for, so that a failure is not asked for again.
-    pub(super) projecting: Option<(CaptureId, StackKind, ProjectionOptions)>,
+    /// What the last projection job was asked for, so that one that failed or was stopped is not asked for again.
+    pub(super) projecting: Option<super::projections::Asked>,
     pub(super) places: Places,
     /// What to select once the capture of an example or an `open` request has arrived.
     pub(super) pending: Option<PendingSelection>,

@@ -33,6 +33,7 @@ pub struct Session {
     /// The models that the worker holds.
     pub(super) held: BTreeSet<ModelId>,
     pub(super) alignments: super::links::Alignments,
+    pub(super) kept_projections: super::projections::Kept,
     pub(super) next_document: u64,
     next_job: u64,
     next_model: u64,
@@ -88,6 +89,7 @@ impl Session {
             loads: BTreeMap::new(),
             held: BTreeSet::new(),
             alignments: super::links::Alignments::default(),
+            kept_projections: super::projections::Kept::default(),
             next_document: 1,
             next_job: 0,
             next_model: 0,

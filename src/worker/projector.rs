@@ -1,15 +1,24 @@
 //! The thread that projects queries and keys, so that a projection waits for no run.
 
-use std::io;
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{EventKind, Failure, JobControl, Progress, Request, Stage, Stop, thread::Engine};
 use crate::{
-    analysis::projection::{self, ProjectionOptions},
+    analysis::projection::{self, Projection, ProjectionOptions, Refiner},
     capture::Capture,
-    ids::StackKind,
+    ids::{HeadId, StackKind},
+    projection::{Progress as GoOn, ProjectionError},
+    text::sentence,
 };
+
+/// How often a layout that is being refined is shown.
+const SHOW_EVERY: Duration = Duration::from_millis(40);
 
 /// Projects captures on compute threads of its own.
 #[derive(Debug)]
@@ -37,29 +46,68 @@ impl Engine for ProjectionEngine {
     const THREAD: &'static str = "projection-worker";
 
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
-        let Request::Project { capture, stack, options, .. } = request else {
+        let Request::Project { capture, stack, options, known, first, .. } = request else {
             let details = format!("Please report this: {:?}", request.lane());
             return Err(Stop::Failed(Failure { summary: "This is nothing to project".to_owned(), details }));
         };
-        self.pool.install(|| project(&capture, stack, options, control))
+        let wanted = Wanted { capture, stack, options, known, first };
+        self.pool.install(|| project(&wanted, control))
     }
 }
 
-/// Projects on the compute threads of the caller.
-pub(super) fn project(
-    capture: &Capture,
-    stack: StackKind,
-    options: ProjectionOptions,
-    control: &JobControl,
-) -> Result<EventKind, Stop> {
-    let mut go_on = |done, total| control.report(Progress { stage: Stage::Project, done, total }).is_ok();
-    let projection = projection::project(capture, stack, options, &mut go_on);
-    control.check()?;
-    match projection {
-        Some(projection) => Ok(EventKind::Projected(projection.into())),
-        None => Err(Stop::Failed(Failure {
-            summary: "This capture holds no queries and keys to project".to_owned(),
-            details: String::new(),
-        })),
+/// A projection as it was asked for.
+pub(super) struct Wanted {
+    pub capture: Arc<Capture>,
+    pub stack: StackKind,
+    pub options: ProjectionOptions,
+    pub known: Option<Arc<Projection>>,
+    pub first: HeadId,
+}
+
+/// Projects on the compute threads of the caller: principal components at once, then what was asked for, head by
+/// head, shown while it is refined.
+pub(super) fn project(wanted: &Wanted, control: &JobControl) -> Result<EventKind, Stop> {
+    let Wanted { capture, stack, options, known, first } = wanted;
+    let planes = match known {
+        Some(known) => Projection::clone(known),
+        None => {
+            let mut go_on = |done, total| control.report(Progress { stage: Stage::Project, done, total }).is_ok();
+            let planes = projection::project(capture, *stack, *options, &mut go_on);
+            control.check()?;
+            planes.ok_or_else(|| Failure {
+                summary: "This capture holds no queries and keys to project".to_owned(),
+                details: String::new(),
+            })?
+        }
+    };
+    if planes.is_complete() {
+        return Ok(EventKind::Projected(Arc::new(planes)));
+    }
+    control.tell(EventKind::Refined(Arc::new(planes.clone())));
+    let mut refiner = Refiner::new(capture, planes, *first);
+    let mut shown = None::<Instant>;
+    let go_on = |_, _| control.check().is_ok();
+    while step(&mut refiner, &go_on)? {
+        control.check()?;
+        if shown.is_none_or(|shown| shown.elapsed() >= SHOW_EVERY) {
+            shown = Some(Instant::now());
+            let (done, total) = refiner.progress();
+            control.send_sign_of_life(EventKind::Refined(Arc::new(refiner.planes())));
+            control.send_sign_of_life(EventKind::Progress(Progress { stage: Stage::Project, done, total }));
+        }
+    }
+    Ok(EventKind::Projected(Arc::new(refiner.planes())))
+}
+
+fn step(refiner: &mut Refiner<'_>, go_on: GoOn<'_>) -> Result<bool, Stop> {
+    refiner.step(go_on).map_err(|error| match error {
+        ProjectionError::Stopped => Stop::Cancelled,
+        error => Stop::Failed(Failure { summary: sentence(&error.to_string()), details: String::new() }),
+    })
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
     }
 }

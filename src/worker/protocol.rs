@@ -9,7 +9,7 @@ use crate::{
     },
     capture::{Capture, RgbaBuffer},
     export::{ExportRequest, FigureRequest, Preview},
-    ids::{DocumentId, JobId, ModelId, PaneId, StackKind},
+    ids::{DocumentId, HeadId, JobId, ModelId, PaneId, StackKind},
     model::audit::Audit,
     spec::ModelSpec,
 };
@@ -57,6 +57,10 @@ pub enum Request {
         stack: StackKind,
         /// How.
         options: ProjectionOptions,
+        /// What is projected like this already; refined layouts go on from there, head by head.
+        known: Option<Arc<Projection>>,
+        /// The head that is looked at comes first.
+        first: HeadId,
     },
     /// Read patterns and what follows from them; each answer is told when it is there.
     Read(Vec<Want>),
@@ -157,6 +161,8 @@ pub enum EventKind {
     Captured(Arc<Capture>),
     /// A capture file was read.
     Opened(CaptureFile),
+    /// A projection is better than before, and goes on to be refined.
+    Refined(Arc<Projection>),
     /// A projection is ready.
     Projected(Arc<Projection>),
     /// One of the answers to [`Request::Read`].

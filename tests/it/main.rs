@@ -47,6 +47,13 @@ mod laws;
 mod layouts;
 /// The joint space, neighbours, and what a layout keeps: numpy's numbers.
 mod measures;
+<<<<<<< HEAD
+/// Layouts of points: PCA, t-SNE, UMAP, the joint space, and what is kept of neighbours.
+mod layouts;
+=======
+/// t-SNE and UMAP of the joint space, step by step.
+mod refining;
+>>>>>>> 2309a7b (Scatter and Matrix: t-SNE and UMAP, refined on screen head by head, the one that is looked at first; finished layouts are kept)
 /// Memory of a run: the estimate against what a process takes, and what is refused.
 mod memory;
 /// Final outputs against candle-transformers.

@@ -12,6 +12,10 @@ fn matrix(rows: &[[f32; 2]]) -> Matrix {
     Matrix::new(rows.concat(), [rows.len(), 2]).unwrap()
 }
 
+fn untranslated() -> ProjectionOptions {
+    ProjectionOptions { translate_keys: false, ..ProjectionOptions::default() }
+}
+
 fn worked_example(options: ProjectionOptions) -> HeadProjection {
     let q = matrix(&[[2.0, 1.0], [1.5, -0.5], [3.0, 0.5]]);
     let k = matrix(&[[-0.5, 0.2], [0.1, -0.3], [0.4, 0.6], [-0.2, -0.4]]);
@@ -24,7 +28,7 @@ fn near(actual: f32, expected: f32) {
 
 #[test]
 fn worked_numbers_of_scale_and_correlation() {
-    let unscaled = worked_example(ProjectionOptions { scale: ScaleChoice::None, translate_keys: true });
+    let unscaled = worked_example(ProjectionOptions { scale: ScaleChoice::None, ..ProjectionOptions::default() });
     near(unscaled.correlation_before, -0.993_821);
     near(unscaled.correlation_after, -0.336_905);
     near(worked_example(ProjectionOptions::default()).c, 2.129_995);
@@ -37,7 +41,7 @@ fn worked_numbers_of_scale_and_correlation() {
         (2.5, -0.804_219),
         (5.0, 0.001_710),
     ] {
-        let options = ProjectionOptions { scale: ScaleChoice::Fixed(c), translate_keys: false };
+        let options = ProjectionOptions { scale: ScaleChoice::Fixed(c), ..untranslated() };
         near(worked_example(options).correlation_after, expected);
     }
 }
@@ -61,7 +65,7 @@ fn translated_keys_share_the_mean_of_the_queries() {
 
 #[test]
 fn two_dimensions_lose_nothing_and_distances_stay() {
-    let head = worked_example(ProjectionOptions { scale: ScaleChoice::None, translate_keys: false });
+    let head = worked_example(ProjectionOptions { scale: ScaleChoice::None, ..untranslated() });
     near(head.explained.iter().sum(), 1.0);
     let distance = |a: [f32; 2], b: [f32; 2]| (a[0] - b[0]).hypot(a[1] - b[1]);
     near(distance(head.queries[0], head.keys[0]), 2.5f32.hypot(0.8));

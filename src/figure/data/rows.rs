@@ -188,7 +188,7 @@ pub fn image(scene: &ImageScene) -> Table {
 }
 
 /// One row per point: of each plane the queries, then the keys.
-pub fn planes(planes: &[HeadProjection], names: &[Vec<String>; 2]) -> Table {
+pub fn planes<'a>(planes: impl IntoIterator<Item = &'a HeadProjection>, names: &[Vec<String>; 2]) -> Table {
     let (mut stack, mut layer, mut head) = (Vec::new(), Vec::new(), Vec::new());
     let (mut kind, mut position, mut text) = (Vec::new(), Vec::new(), Vec::new());
     let (mut x, mut y) = (Vec::new(), Vec::new());

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        projection::{self, HeadProjection},
+        projection::{self, HeadProjection, Projection, Refiner},
         reading::{self, Aggregate, Captures, Heads, RowLabels},
     },
     figure::{
@@ -28,6 +28,7 @@ use crate::{
         },
     },
     ids::{HeadId, StackKind},
+    projection::to_the_end,
     raster::ColorMap,
     text::capitalised,
 };
@@ -193,8 +194,24 @@ impl Choice<'_> {
     }
 
     fn plane(&self, id: HeadId) -> Result<HeadProjection, OrderError> {
-        let plane = projection::project_head(self.capture, id, self.order.projection);
-        plane.ok_or_else(|| OrderError::Failed(format!("the queries and keys of {} {id} were not recorded", id.stack)))
+        let plane = projection::project_head(self.capture, id, self.order.projection).ok_or_else(|| {
+            OrderError::Failed(format!("the queries and keys of {} {id} were not recorded", id.stack))
+        })?;
+        let one = Projection {
+            capture: self.capture.id(),
+            stack: self.stack,
+            options: self.order.projection,
+            heads: vec![Arc::new(plane)],
+        };
+        let refined = self.refined(one)?.heads;
+        refined.first().map(|plane| HeadProjection::clone(plane)).ok_or_else(|| OrderError::Failed(String::new()))
+    }
+
+    /// With the layout that was asked for, to its end.
+    fn refined(&self, planes: Projection) -> Result<Projection, OrderError> {
+        let first = planes.heads.first().map(|plane| plane.head).unwrap_or_default();
+        let refiner = Refiner::new(self.capture, planes, first);
+        refiner.finish(&to_the_end).map_err(|error| OrderError::Failed(error.to_string()))
     }
 
     fn not_of_planes(&self) -> Result<(), OrderError> {
@@ -222,7 +239,7 @@ impl Choice<'_> {
                 subject: heads_text(&[id]),
                 origin: self.origin.clone(),
             };
-            let table = Box::new(move || data::planes(std::slice::from_ref(&plane), &names));
+            let table = Box::new(move || data::planes([&plane], &names));
             Ok(self.drawn(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))
         };
         self.ids()?.into_iter().map(figure).collect()
@@ -236,6 +253,7 @@ impl Choice<'_> {
             let message = format!("the queries and keys of the {} stack were not recorded", self.stack);
             return Err(OrderError::Failed(message));
         };
+        let projection = self.refined(projection)?;
         let (planes, names) = (projection.heads.clone(), self.names());
         let subject = match self.stack {
             StackKind::SelfAttention => "all heads".to_owned(),
@@ -253,7 +271,7 @@ impl Choice<'_> {
             subject: subject.clone(),
             origin: self.origin.clone(),
         };
-        let table = Box::new(move || data::planes(&planes, &names));
+        let table = Box::new(move || data::planes(planes.iter().map(|plane| &**plane), &names));
         Ok(vec![self.drawn(Box::new(scene), table, capitalised(&subject), None)])
     }
 }

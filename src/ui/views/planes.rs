@@ -1,30 +1,34 @@
 //! What the Scatter and Matrix views share: which projection is shown and what to say without one.
 
+use std::sync::Arc;
+
 use eframe::egui::{ProgressBar, Ui};
 
 pub use crate::figure::views::scatter::bounds;
 
 use super::empty;
 use crate::{
-    analysis::projection::{HeadProjection, Projection, ProjectionOptions},
-    ids::{CaptureId, HeadId, StackKind},
-    session::Loadable,
+    analysis::projection::{HeadProjection, Projection},
+    ids::HeadId,
+    session::{Command, Loadable},
     ui::{ViewCtx, theme::GRID},
 };
 
 /// Opacity of a projection whose successor is on its way.
 pub const STALE_OPACITY: f32 = 0.45;
 
-/// What tells one projection from another: the same key gives the same points.
-pub type PlanesKey = (CaptureId, StackKind, ProjectionOptions);
+/// Points that do not change: equal when they are the very same. Layouts on their way are others in every step.
+#[derive(Clone)]
+pub struct Same<T>(pub Arc<T>);
 
-/// The key of a projection.
-pub fn key(projection: &Projection) -> PlanesKey {
-    (projection.capture, projection.stack, projection.options)
+impl<T> PartialEq for Same<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// One head of a projection.
-pub fn head(projection: &Projection, head: HeadId) -> Option<&HeadProjection> {
+pub fn head(projection: &Projection, head: HeadId) -> Option<&Arc<HeadProjection>> {
     projection.heads.iter().find(|plane| plane.head == head)
 }
 
@@ -36,6 +40,24 @@ pub fn progress_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         .accessible_name("Progress of the projection");
 }
 
+/// Above the points: how far they are, and whether they are still those of other options.
+pub fn state_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Projection) {
+    let wanted = cx.pane.options.scatter.projection;
+    if cx.pane.projection.is_pending() {
+        progress_ui(ui, cx);
+        if shown.options != wanted {
+            ui.multiply_opacity(STALE_OPACITY);
+        }
+    } else if !shown.is_complete() {
+        ui.horizontal(|ui| {
+            ui.label("The layout was stopped before its end");
+            if ui.small_button("Go on").clicked() {
+                cx.send(Command::Project);
+            }
+        });
+    }
+}
+
 /// What stands in place of a projection that does not exist yet.
 pub fn placeholder_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let sentence = match &cx.pane.projection {
@@ -44,7 +66,7 @@ pub fn placeholder_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             progress_ui(ui, cx);
             "Projecting the queries and keys of every head".to_owned()
         }
-        _ => "The queries and keys of every head will be projected here".to_owned(),
+        _ => "The projection of the queries and keys was stopped".to_owned(),
     };
     empty::sentence_ui(ui, cx.theme, &sentence);
 }

@@ -208,10 +208,11 @@ pub fn projection(request: &Request) -> Arc<Projection> {
         keys: circle(1.5),
         c: 1.0,
         explained: [0.4, 0.2],
+        refined: None,
         correlation_before: -0.3,
         correlation_after: -0.8,
     };
-    let heads = (0..N_LAYERS * N_HEADS).map(head).collect();
+    let heads = (0..N_LAYERS * N_HEADS).map(head).map(Arc::new).collect();
     Arc::new(Projection { capture: capture.id(), stack: *stack, options: *options, heads })
 }
 

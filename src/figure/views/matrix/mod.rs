@@ -171,8 +171,9 @@ impl Scene for MatrixScene {
         let (n_query, n_key) = first.map_or((0, 0), |plane| (plane.queries.len(), plane.keys.len()));
         let what = format!("{n_heads} heads, {n_query} queries and {n_key} keys each");
         let short = joined([format!("{}: {what}", capitalised(&self.subject)).as_str()]);
-        let how = "Every plane shows the queries and keys of one head on their two principal components, both to the same scale";
+        let laid_out = first.map_or_else(String::new, |plane| super::scatter::laid_out(plane));
+        let how = format!("Every plane shows the queries and keys of one head, {laid_out}, both to the same scale");
         let subject = format!("Joint query–key spaces of {}: {what}", self.subject);
-        Captions { short, full: joined([subject.as_str(), how, &self.origin]) }
+        Captions { short, full: joined([subject.as_str(), &how, &self.origin]) }
     }
 }

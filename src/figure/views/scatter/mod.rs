@@ -73,6 +73,15 @@ pub struct ScatterScene {
 }
 
 impl ScatterScene {
+    /// What the axes are.
+    fn axes(&self) -> [String; 2] {
+        if let Some(refined) = self.plane.refined {
+            return [format!("{}: only who is near whom has a meaning", refined.name()), String::new()];
+        }
+        let [x, y] = self.plane.explained.map(|part| 100.0 * part);
+        [format!("First component ({x:.0} % of the variance)"), format!("Second component ({y:.0} %)")]
+    }
+
     fn inks(&self, n: usize, idx: usize, tint: Rgba, pen: &Pen<'_>) -> Rgba {
         match self.color {
             PointColor::Type => tint,
@@ -234,13 +243,12 @@ impl Scene for ScatterScene {
         self.points(transform, pen);
         self.held(transform, pen);
         self.name_points(transform, plot.shrink(2.0), pen);
-        let [x, y] = self.plane.explained.map(|part| 100.0 * part);
+        let [first, second] = self.axes();
         let weak = pen.palette.text_weak;
         let below = pos2(plot.center().x, plot.bottom() + AXIS_PT / 2.0 + 1.0);
-        pen.text(&format!("First component ({x:.0} % of the variance)"), SMALL, weak, below, Align::Center);
+        pen.text(&first, SMALL, weak, below, Align::Center);
         let beside = pos2(plot.left() - AXIS_PT / 2.0, plot.center().y);
-        let text = format!("Second component ({y:.0} %)");
-        pen.turned(&text, SMALL, weak, beside, Align::Center, -std::f32::consts::FRAC_PI_2);
+        pen.turned(&second, SMALL, weak, beside, Align::Center, -std::f32::consts::FRAC_PI_2);
         let legend = pos2(plot.left(), area.bottom() - LEGEND_PT / 2.0 + 2.0);
         self.legend(legend, plot.right(), pen);
     }
@@ -250,11 +258,12 @@ impl Scene for ScatterScene {
             if value.is_finite() { signed_text(value, &format!("{:.2}", value.abs())) } else { "none".to_owned() }
         };
         let (before, after) = (number(self.plane.correlation_before), number(self.plane.correlation_after));
-        let numbers = format!("dot product and distance correlate {before} as given, {after} as shown");
+        let numbers = format!("dot product and distance correlate {before} as given, {after} in the joint space");
         let short = joined([format!("{}: {numbers}", capitalised(&self.subject)).as_str()]);
         let how = format!(
-            "Queries (divided by c = {:.2}) and keys (multiplied by it) of one head, projected on their two principal components",
-            self.plane.c
+            "Queries (divided by c = {:.2}) and keys (multiplied by it) of one head, {}",
+            self.plane.c,
+            laid_out(&self.plane)
         );
         let near = if self.plane.correlation_after < -0.5 {
             "Near means much attention"
@@ -264,6 +273,14 @@ impl Scene for ScatterScene {
         let held = if self.pinned.is_empty() { "" } else { "Lines lead to the strongest partners of the held token" };
         let subject = format!("Joint query–key space of {}: {numbers}", self.subject);
         Captions { short, full: joined([subject.as_str(), &how, near, held, &self.origin]) }
+    }
+}
+
+/// How the points came into the plane, in words.
+pub fn laid_out(plane: &HeadProjection) -> String {
+    match plane.refined {
+        Some(refined) => format!("laid out by {}", refined.text()),
+        None => "projected on their two principal components".to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     choosers, controls,
     groups::HeadGroups,
     hover::HoverSender,
-    planes::{self, PlanesKey},
+    planes::{self, Same},
     scatter, source, tooltip,
 };
 use crate::{
@@ -38,8 +38,8 @@ const REACH_PT: f32 = 10.0;
 pub struct MatrixView {
     camera: Camera,
     camera_of: Option<(CaptureId, StackKind)>,
-    bounds: Memo<PlanesKey, Arc<[Rect]>>,
-    points: Memo<(PlanesKey, MatrixLayout, PointColor, bool), Arc<Mesh>>,
+    bounds: Memo<Same<Projection>, Arc<[Rect]>>,
+    points: Memo<(Same<Projection>, MatrixLayout, PointColor, bool), Arc<Mesh>>,
     hover: HoverSender,
 }
 
@@ -66,10 +66,7 @@ impl MatrixView {
                 self.camera = Camera::default();
             }
         });
-        if cx.pane.projection.is_pending() {
-            planes::progress_ui(ui, cx);
-            ui.multiply_opacity(planes::STALE_OPACITY);
-        }
+        planes::state_ui(ui, cx, &projection);
         self.canvas_ui(ui, cx, capture, &projection);
     }
 
@@ -95,8 +92,9 @@ impl MatrixView {
         let layout = MatrixLayout { viewport, content: self.camera.content_rect(viewport), grid };
 
         let under = response.hover_pos().and_then(|at| layout.head_at(at));
-        let key = planes::key(projection);
-        let bounds = self.bounds.get_or_update(key, || projection.heads.iter().map(planes::bounds).collect());
+        let key = Same(Arc::clone(projection));
+        let all_bounds = || projection.heads.iter().map(|plane| planes::bounds(plane)).collect();
+        let bounds = self.bounds.get_or_update(key.clone(), all_bounds);
         let color = cx.pane.options.scatter.color;
         let mesh = self.points.get_or_update((key, layout, color, cx.theme.dark), || {
             Arc::new(points_mesh(projection, &bounds, &layout, cx))

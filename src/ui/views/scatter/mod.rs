@@ -2,23 +2,24 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Button, Pos2, RichText, Role, Sense, Ui, WidgetInfo, vec2};
+use eframe::egui::{Button, DragValue, Pos2, RichText, Role, Sense, Ui, WidgetInfo, vec2};
 use egui_plot::{MarkerShape, Plot, PlotPoint, PlotPoints, PlotTransform, Points};
 
 use super::{
     aids, choosers, controls, empty,
     groups::{GROUP_GAP_PT, HeadGroups},
     hover::HoverSender,
-    planes::{self, PlanesKey},
+    planes::{self, Same},
     source, tooltip,
 };
 use crate::{
     analysis::{
-        projection::{HeadProjection, ScaleChoice},
+        projection::{HeadProjection, LayoutMethod, LayoutOptions, ScaleChoice},
         reading::{ReadPattern, store::Subject},
     },
     capture::Capture,
     ids::HeadId,
+    projection::Metric,
     session::{Command, Focus, PointColor, ViewKind},
     ui::{
         ViewCtx,
@@ -46,7 +47,7 @@ const LEAVE_ZOOM: f64 = 2.5;
 /// The Scatter view with what it remembers between frames.
 #[derive(Default)]
 pub struct ScatterView {
-    points: Memo<(PlanesKey, HeadId), Arc<PlanePoints>>,
+    points: Memo<Same<HeadProjection>, Arc<PlanePoints>>,
     hover: HoverSender,
 }
 
@@ -102,12 +103,8 @@ impl ScatterView {
             return;
         };
         controls::caption_ui(ui, cx.theme, caption(plane));
-        if cx.pane.projection.is_pending() {
-            ui.multiply_opacity(planes::STALE_OPACITY);
-            planes::progress_ui(ui, cx);
-        }
-        let points_key = (planes::key(&projection), head);
-        let points = self.points.get_or_update(points_key, || Arc::new(PlanePoints::new(plane)));
+        planes::state_ui(ui, cx, &projection);
+        let points = self.points.get_or_update(Same(Arc::clone(plane)), || Arc::new(PlanePoints::new(plane)));
         // The points are one head's, whatever else is taken together.
         let subject = Subject::one(Arc::clone(capture));
         let pattern = cx.patterns.pattern(&subject, &source::of_head(cx, capture, head));
@@ -274,9 +271,52 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             }
         }
         ui.checkbox(&mut scatter.projection.translate_keys, "Move the mean key onto the mean query");
+        layout_ui(ui, cx, &mut scatter.projection.layout);
     });
     controls::heading_ui(ui, cx.theme, "Legend");
     paint::legend_ui(ui, cx);
+}
+
+/// How the points come into the plane, and what that depends on.
+fn layout_ui(ui: &mut Ui, cx: &ViewCtx<'_>, layout: &mut LayoutOptions) {
+    controls::heading_ui(ui, cx.theme, "Layout");
+    let methods =
+        [(LayoutMethod::Pca, "Principal components"), (LayoutMethod::Tsne, "t-SNE"), (LayoutMethod::Umap, "UMAP")];
+    controls::row_ui(ui, cx.theme, "Method", |ui| {
+        controls::choice_ui(ui, "Method of the layout", &mut layout.method, &methods);
+    });
+    if !layout.is_refined() {
+        return;
+    }
+    let metrics = [(Metric::Euclidean, "Euclidean"), (Metric::Cosine, "Cosine")];
+    controls::row_ui(ui, cx.theme, "Distance", |ui| {
+        controls::choice_ui(ui, "Distance of the layout", &mut layout.metric, &metrics);
+    });
+    if layout.method == LayoutMethod::Tsne {
+        let meaning = "About how many neighbours each point keeps close; fewer where there are few points";
+        controls::row_about_ui(ui, cx.theme, "Perplexity", meaning, |ui| {
+            let drag = DragValue::new(&mut layout.perplexity).range(2.0..=500.0).update_while_editing(false);
+            ui.add(drag.fixed_decimals(0)).accessible_name("Perplexity");
+        });
+        controls::row_about_ui(ui, cx.theme, "Iterations", "In all; the layout is shown while it is made", |ui| {
+            let drag = DragValue::new(&mut layout.iterations).range(50..=10_000).update_while_editing(false);
+            ui.add(drag).accessible_name("Iterations");
+        });
+    } else {
+        let meaning = "How many points each one is compared with: few show detail, many the whole";
+        controls::row_about_ui(ui, cx.theme, "Neighbours", meaning, |ui| {
+            let drag = DragValue::new(&mut layout.neighbors).range(2..=500).update_while_editing(false);
+            ui.add(drag).accessible_name("Neighbours");
+        });
+        controls::row_about_ui(ui, cx.theme, "Least distance", "How near to each other points may come", |ui| {
+            let drag = DragValue::new(&mut layout.min_dist).range(0.0..=1.0).speed(0.01).update_while_editing(false);
+            ui.add(drag).accessible_name("Least distance");
+        });
+    }
+    controls::row_about_ui(ui, cx.theme, "Seed", "The same seed gives the same picture", |ui| {
+        let drag = DragValue::new(&mut layout.seed).update_while_editing(false);
+        ui.add(drag).accessible_name("Seed");
+    });
 }
 
 fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&ReadPattern>, focus: Focus) {
@@ -308,11 +348,16 @@ fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Rea
 }
 
 fn caption(plane: &HeadProjection) -> String {
-    let [x, y] = plane.explained.map(|part| 100.0 * part);
+    let how = plane.refined.map_or_else(
+        || {
+            let [x, y] = plane.explained.map(|part| 100.0 * part);
+            format!("the axes explain {x:.0} % and {y:.0} % of the variance")
+        },
+        |refined| refined.text(),
+    );
     let correlation = |value: f32| if value.is_finite() { format!("{value:.2}") } else { "none".to_owned() };
     format!(
-        "{}: c = {:.2}; the axes explain {x:.0} % and {y:.0} % of the variance; dot product and distance correlate {} \
-         as given, {} as shown",
+        "{}: c = {:.2}; {how}; dot product and distance correlate {} as given, {} in the joint space",
         plane.head,
         plane.c,
         correlation(plane.correlation_before),

@@ -2,8 +2,14 @@
 //!
 //! After `AttentionViz` (Yeh et al., 2023); the mathematics is in [`crate::projection`].
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+
+mod refine;
+
+pub use refine::{LayoutMethod, LayoutOptions, Refined, Refiner};
 
 use crate::{
     capture::{Capture, Matrix},
@@ -23,11 +29,14 @@ pub struct ProjectionOptions {
     pub scale: ScaleChoice,
     /// Whether the mean key is moved onto the mean query.
     pub translate_keys: bool,
+    /// How the points of the space come into the plane.
+    #[serde(default)]
+    pub layout: LayoutOptions,
 }
 
 impl Default for ProjectionOptions {
     fn default() -> Self {
-        Self { scale: ScaleChoice::Auto, translate_keys: true }
+        Self { scale: ScaleChoice::Auto, translate_keys: true, layout: LayoutOptions::default() }
     }
 }
 
@@ -52,7 +61,20 @@ pub struct Projection {
     /// How.
     pub options: ProjectionOptions,
     /// One entry per head, by layer then head.
-    pub heads: Vec<HeadProjection>,
+    pub heads: Vec<Arc<HeadProjection>>,
+}
+
+impl Projection {
+    /// Whether nothing is left to do for a head.
+    pub fn is_finished(&self, head: HeadId) -> bool {
+        let refined = || self.heads.iter().find(|plane| plane.head == head).and_then(|plane| plane.refined);
+        !self.options.layout.is_refined() || refined().is_some_and(|it| it.iteration >= it.iterations)
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_complete(&self) -> bool {
+        self.heads.iter().all(|plane| self.is_finished(plane.head))
+    }
 }
 
 /// One head's queries and keys in the plane.
@@ -66,8 +88,10 @@ pub struct HeadProjection {
     pub keys: Vec<[f32; 2]>,
     /// The scale that was used.
     pub c: f32,
-    /// Fraction of variance along each axis.
+    /// Fraction of variance along each of the principal axes.
     pub explained: [f32; 2],
+    /// How far the layout is, where it is more than principal components.
+    pub refined: Option<Refined>,
     /// Mean over queries of the Pearson correlation of dot product and distance over all keys, as given.
     /// The closer to −1, the better distance stands for attention. NaN where no query has one (fewer than
     /// two keys, or all keys equal).
@@ -76,7 +100,8 @@ pub struct HeadProjection {
     pub correlation_after: f32,
 }
 
-/// Projects every head of one stack.
+/// Projects every head of one stack on its principal components, whatever layout was asked for: that is where a
+/// [`Refiner`] goes on.
 ///
 /// `progress(done, total)` is called between groups of heads and answers whether to go on. `None` when it
 /// said no, or when the capture has no q and k of this stack; layers without them are left out. The same
@@ -102,7 +127,7 @@ pub fn project(
             return None;
         }
         let done: Vec<_> = group.par_iter().filter_map(|&head| project_head(capture, head, options)).collect();
-        heads.extend(done);
+        heads.extend(done.into_iter().map(Arc::new));
     }
     if heads.is_empty() || !progress(total, total) {
         return None;
@@ -142,6 +167,7 @@ pub fn project_cloud(q: &Matrix, k: &Matrix, head: HeadId, options: ProjectionOp
         keys: layout_k.to_vec(),
         c: transform.c as f32,
         explained: [0, 1].map(|axis| pca.explained()[axis] as f32),
+        refined: None,
         correlation_before: per_query(correlations.before),
         correlation_after: per_query(correlations.after),
     })

@@ -1,0 +1,242 @@
+//! Layouts that are better than principal components and take longer: t-SNE and UMAP, head by head, one
+//! iteration at a time.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{HeadProjection, Projection};
+use crate::{
+    capture::Capture,
+    ids::HeadId,
+    projection::{
+        Metric, Points, Progress, ProjectionError,
+        space::{Scale, Transform},
+        tsne::{Tsne, TsneOptions},
+        umap::{Umap, UmapOptions},
+    },
+};
+
+/// How points of the joint space are laid out in the plane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum LayoutMethod {
+    /// The two directions of largest variance; at once.
+    #[default]
+    Pca,
+    /// t-SNE, from there.
+    Tsne,
+    /// UMAP, from there.
+    Umap,
+}
+
+/// Everything about the layout that can be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LayoutOptions {
+    /// How.
+    pub method: LayoutMethod,
+    /// How distances between points are measured; principal components know only the Euclidean one.
+    pub metric: Metric,
+    /// Of t-SNE: about how many neighbours each point keeps close.
+    pub perplexity: f32,
+    /// Of t-SNE: how many iterations.
+    pub iterations: usize,
+    /// Of UMAP: neighbours that a point is compared with.
+    pub neighbors: usize,
+    /// Of UMAP: how near to each other points may come.
+    pub min_dist: f32,
+    /// Equal seeds give equal layouts.
+    pub seed: u64,
+}
+
+impl Default for LayoutOptions {
+    fn default() -> Self {
+        let (tsne, umap) = (TsneOptions::default(), UmapOptions::default());
+        Self {
+            method: LayoutMethod::default(),
+            metric: Metric::default(),
+            perplexity: tsne.perplexity,
+            iterations: tsne.iterations,
+            neighbors: umap.neighbors,
+            min_dist: umap.min_dist,
+            seed: tsne.seed,
+        }
+    }
+}
+
+impl LayoutOptions {
+    /// Whether principal components are only where it starts.
+    pub const fn is_refined(&self) -> bool {
+        !matches!(self.method, LayoutMethod::Pca)
+    }
+}
+
+/// How far the layout of a head is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Refined {
+    /// Iterations that were done.
+    pub iteration: usize,
+    /// Iterations in all.
+    pub iterations: usize,
+    /// The perplexity that t-SNE used: less than was asked for where there are few points.
+    pub perplexity: Option<f32>,
+}
+
+impl Refined {
+    /// Its name in short.
+    pub const fn name(&self) -> &'static str {
+        if self.perplexity.is_some() { "t-SNE" } else { "UMAP" }
+    }
+
+    /// The same with what it was made with.
+    pub fn text(&self) -> String {
+        let Self { iteration, iterations, .. } = self;
+        match self.perplexity {
+            Some(perplexity) => {
+                format!("t-SNE of perplexity {perplexity:.0} after {iteration} of {iterations} iterations")
+            }
+            None => format!("UMAP after {iteration} of {iterations} epochs"),
+        }
+    }
+}
+
+/// The layout of one head, on its way.
+enum Layout {
+    Tsne(Box<Tsne>),
+    Umap(Box<Umap>),
+}
+
+impl Layout {
+    fn prepare(points: Points<'_>, options: LayoutOptions, go_on: Progress<'_>) -> Result<Self, ProjectionError> {
+        let LayoutOptions { metric, perplexity, iterations, neighbors, min_dist, seed, .. } = options;
+        if options.method == LayoutMethod::Umap {
+            let options = UmapOptions { metric, neighbors, min_dist, seed, ..UmapOptions::default() };
+            return Ok(Self::Umap(Box::new(Umap::prepare(points, &options, go_on)?)));
+        }
+        let options = TsneOptions { metric, perplexity, iterations, seed, ..TsneOptions::default() };
+        Ok(Self::Tsne(Box::new(Tsne::prepare(points, options, go_on)?)))
+    }
+
+    fn step(&mut self) {
+        match self {
+            Self::Tsne(tsne) => tsne.step(),
+            Self::Umap(umap) => umap.step(),
+        }
+    }
+
+    fn refined(&self) -> Refined {
+        match self {
+            Self::Tsne(tsne) => Refined {
+                iteration: tsne.iteration(),
+                iterations: tsne.options().iterations,
+                perplexity: Some(tsne.perplexity()),
+            },
+            Self::Umap(umap) => {
+                Refined { iteration: umap.iteration(), iterations: umap.iterations(), perplexity: None }
+            }
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        let Refined { iteration, iterations, .. } = self.refined();
+        iteration >= iterations
+    }
+
+    /// The plane of `head` with the points where they are now: queries, then keys.
+    fn plane(&self, head: &HeadProjection) -> HeadProjection {
+        let points = match self {
+            Self::Tsne(tsne) => tsne.layout(),
+            Self::Umap(umap) => umap.layout(),
+        };
+        let (queries, keys) = points.as_chunks::<2>().0.split_at(head.queries.len());
+        HeadProjection { queries: queries.to_vec(), keys: keys.to_vec(), refined: Some(self.refined()), ..head.clone() }
+    }
+}
+
+/// Refines the planes of a projection, one head after the other.
+pub struct Refiner<'a> {
+    capture: &'a Capture,
+    planes: Projection,
+    /// Heads that are still to be refined, the last one first.
+    waiting: Vec<usize>,
+    current: Option<(usize, Layout)>,
+}
+
+impl<'a> Refiner<'a> {
+    /// Goes on where `planes` are: what is finished stays. `first` comes first, then its layer, then all others.
+    pub fn new(capture: &'a Capture, planes: Projection, first: HeadId) -> Self {
+        let mut waiting: Vec<usize> =
+            (0..planes.heads.len()).filter(|&idx| !planes.is_finished(planes.heads[idx].head)).collect();
+        waiting.sort_by_key(|&idx| {
+            let head = planes.heads[idx].head;
+            (head != first, head.layer != first.layer, idx)
+        });
+        waiting.reverse();
+        Self { capture, planes, waiting, current: None }
+    }
+
+    /// One iteration of one head; false when there is nothing left to do. `go_on` is asked while neighbours are
+    /// looked for.
+    ///
+    /// # Errors
+    /// Options outside their range, points that are not finite, or that `go_on` said no.
+    pub fn step(&mut self, go_on: Progress<'_>) -> Result<bool, ProjectionError> {
+        if let Some((idx, layout)) = &mut self.current {
+            layout.step();
+            if layout.is_finished() {
+                let plane = layout.plane(&self.planes.heads[*idx]);
+                self.planes.heads[*idx] = Arc::new(plane);
+                self.current = None;
+            }
+            return Ok(true);
+        }
+        let Some(idx) = self.waiting.pop() else { return Ok(false) };
+        let joint = self.joint(&self.planes.heads[idx])?;
+        let (values, n, width) = joint;
+        let layout = Layout::prepare(Points::new(&values, n, width)?, self.planes.options.layout, go_on)?;
+        self.current = Some((idx, layout));
+        Ok(true)
+    }
+
+    /// All that is left, at once.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub fn finish(mut self, go_on: Progress<'_>) -> Result<Projection, ProjectionError> {
+        while self.step(go_on)? {}
+        Ok(self.planes)
+    }
+
+    /// The planes as they are now.
+    pub fn planes(&self) -> Projection {
+        let mut planes = self.planes.clone();
+        if let Some((idx, layout)) = &self.current {
+            planes.heads[*idx] = Arc::new(layout.plane(&planes.heads[*idx]));
+        }
+        planes
+    }
+
+    /// How many thousandths of how many are done.
+    pub fn progress(&self) -> (usize, usize) {
+        const PARTS: usize = 1000;
+        let total = self.planes.heads.len();
+        let current = self.current.as_ref().map_or(0, |(_, layout)| {
+            let Refined { iteration, iterations, .. } = layout.refined();
+            PARTS * iteration / iterations.max(1)
+        });
+        let waiting = self.waiting.len() + usize::from(self.current.is_some());
+        (PARTS * (total - waiting) + current, PARTS * total)
+    }
+
+    /// Queries, then keys, in the joint space: values, points, width.
+    fn joint(&self, plane: &HeadProjection) -> Result<(Vec<f32>, usize, usize), ProjectionError> {
+        let (Some(q), Some(k)) = (self.capture.q(plane.head), self.capture.k(plane.head)) else {
+            return Err(ProjectionError::NoPoints);
+        };
+        let queries = Points::new(q.as_slice(), q.n_rows(), q.n_cols())?;
+        let keys = Points::new(k.as_slice(), k.n_rows(), k.n_cols())?;
+        let scale = Scale::Fixed(f64::from(plane.c));
+        let transform = Transform::choose(queries, keys, &[], scale, self.planes.options.translate_keys)?;
+        Ok((transform.apply(queries, keys)?, q.n_rows() + k.n_rows(), q.n_cols()))
+    }
+}

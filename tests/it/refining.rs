@@ -1,0 +1,161 @@
+//! Layouts that are refined: head by head, shown while they are made, kept when they are done.
+
+use std::sync::Arc;
+
+use attnscope::{
+    analysis::projection::{self, LayoutMethod, LayoutOptions, Projection, ProjectionOptions, Refined, Refiner},
+    capture::Capture,
+    ids::{HeadId, JobId, PaneId, StackKind},
+    projection::{ProjectionError, to_the_end},
+    session::{Command, HeadStep, ViewKind},
+    worker::{EventKind, ProjectionEngine, Request, Worker},
+};
+
+use crate::support::{play::Play, scripted, synthetic};
+
+fn options(method: LayoutMethod) -> ProjectionOptions {
+    let layout = LayoutOptions { method, iterations: 300, ..LayoutOptions::default() };
+    ProjectionOptions { layout, ..ProjectionOptions::default() }
+}
+
+fn start(capture: &Capture, options: ProjectionOptions) -> Projection {
+    projection::project(capture, StackKind::SelfAttention, options, &mut |_, _| true).unwrap()
+}
+
+fn points(planes: &Projection) -> Vec<[f32; 2]> {
+    planes.heads.iter().flat_map(|plane| plane.queries.iter().chain(&plane.keys)).copied().collect()
+}
+
+#[test]
+fn every_head_is_refined_to_the_end_and_equally_on_one_thread_and_on_two() {
+    let capture = synthetic::text_capture(40, 2, 2);
+    for method in [LayoutMethod::Tsne, LayoutMethod::Umap] {
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let planes = start(&capture, options(method));
+            pool.install(|| Refiner::new(&capture, planes, HeadId::single(0, 0)).finish(&to_the_end)).unwrap()
+        };
+        let one = on(1);
+        assert!(one.is_complete() && points(&one).iter().flatten().all(|x| x.is_finite()));
+        assert!(one.heads.iter().all(|plane| plane.queries.len() == 40 && plane.keys.len() == 40));
+        assert_ne!(points(&one), points(&start(&capture, options(method))), "it is another layout");
+        assert_eq!(points(&one), points(&on(2)));
+    }
+}
+
+#[test]
+fn the_head_that_is_looked_at_comes_first_and_what_is_done_is_not_done_again() {
+    let capture = synthetic::text_capture(12, 3, 2);
+    let first = HeadId::single(1, 1);
+    let mut refiner = Refiner::new(&capture, start(&capture, options(LayoutMethod::Tsne)), first);
+    while !refiner.planes().is_finished(first) {
+        assert!(refiner.step(&to_the_end).unwrap());
+    }
+    let planes = refiner.planes();
+    let done: Vec<HeadId> = planes.heads.iter().map(|it| it.head).filter(|&head| planes.is_finished(head)).collect();
+    assert_eq!(done, [first]);
+    let (steps, of) = refiner.progress();
+    assert_eq!((steps, of), (1000, 6000));
+    // From there another one goes on.
+    let kept = Arc::clone(planes.heads.iter().find(|plane| plane.head == first).unwrap());
+    let all = Refiner::new(&capture, planes, HeadId::single(0, 0)).finish(&to_the_end).unwrap();
+    assert!(all.heads.iter().any(|plane| Arc::ptr_eq(plane, &kept)));
+}
+
+#[test]
+fn a_layout_stops_where_it_is_told_to_and_odd_inputs_are_laid_out_too() {
+    let capture = synthetic::text_capture(30, 1, 1);
+    let mut refiner = Refiner::new(&capture, start(&capture, options(LayoutMethod::Umap)), HeadId::single(0, 0));
+    assert_eq!(refiner.step(&|_, _| false), Err(ProjectionError::Stopped));
+    // One token, two, three: fewer than any neighbourhood.
+    for n in 1..=3 {
+        let capture = synthetic::text_capture(n, 1, 1);
+        for method in [LayoutMethod::Tsne, LayoutMethod::Umap] {
+            let planes = start(&capture, options(method));
+            let planes = Refiner::new(&capture, planes, HeadId::single(0, 0)).finish(&to_the_end).unwrap();
+            assert!(points(&planes).iter().flatten().all(|x| x.is_finite()), "{n} tokens, {method:?}");
+        }
+    }
+}
+
+#[test]
+fn the_thread_shows_principal_components_at_once_and_then_every_head_on_its_way() {
+    let mut worker = Worker::spawn(ProjectionEngine::new().unwrap(), Arc::new(|| ())).unwrap();
+    let request = Request::Project {
+        pane: PaneId(1),
+        capture: Arc::new(synthetic::text_capture(60, 2, 2)),
+        stack: StackKind::SelfAttention,
+        options: options(LayoutMethod::Tsne),
+        known: None,
+        first: HeadId::single(1, 0),
+    };
+    worker.submit(JobId(1), request);
+    let mut refined = Vec::new();
+    let last = loop {
+        match worker.wait().unwrap().kind {
+            EventKind::Refined(planes) => refined.push(planes),
+            EventKind::Projected(planes) => break planes,
+            EventKind::Progress(_) => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    let first_of =
+        |planes: &Projection| planes.heads.iter().find(|it| it.head == HeadId::single(1, 0)).unwrap().refined;
+    assert_eq!(first_of(&refined[0]), None, "principal components come at once");
+    assert!(first_of(&refined[1]).is_some_and(|it| it.iteration < it.iterations), "then the head that is looked at");
+    assert!(last.is_complete());
+}
+
+/// A projection of what was asked for, with so many iterations of each head done.
+fn halfway(request: &Request, iteration: usize) -> Arc<Projection> {
+    let mut planes = Projection::clone(&scripted::projection(request));
+    for plane in &mut planes.heads {
+        let refined = Refined { iteration, iterations: 300, perplexity: Some(1.0) };
+        *plane = Arc::new(projection::HeadProjection { refined: Some(refined), ..(**plane).clone() });
+    }
+    Arc::new(planes)
+}
+
+#[test]
+fn the_session_shows_each_step_stops_on_request_and_goes_on() {
+    let mut play = Play::showing("one two three");
+    let mut views = play.session.pane().options.clone();
+    views.scatter.projection = options(LayoutMethod::Tsne);
+    play.does(Command::SetViewOptions(views.clone()));
+    play.does(Command::ShowView(ViewKind::Scatter));
+    let (job, request) = play.asked.pop().unwrap();
+    let iteration = |play: &Play| {
+        play.session.pane().projection.latest().and_then(|planes| planes.heads[0].refined).map(|it| it.iteration)
+    };
+    play.hears(job, EventKind::Refined(halfway(&request, 10)));
+    assert_eq!(iteration(&play), Some(10));
+    assert!(play.session.pane().projection.is_pending());
+
+    // Another head comes first now; what is known goes along.
+    play.does(Command::Step(HeadStep::NextHead));
+    let (second, request) = play.asked.pop().unwrap();
+    let Request::Project { known, first, .. } = &request else { panic!("{request:?}") };
+    assert_eq!((*first, known.as_ref().unwrap().heads[0].refined.unwrap().iteration), (HeadId::single(0, 1), 10));
+    play.hears(job, EventKind::Refined(halfway(&request, 7)));
+    assert_eq!(iteration(&play), Some(10), "the job before is not listened to any more");
+
+    play.hears(second, EventKind::Refined(halfway(&request, 20)));
+    play.does(Command::Cancel(attnscope::worker::Lane::Project(play.session.pane().id)));
+    assert_eq!((iteration(&play), play.session.pane().projection.is_pending()), (Some(20), false));
+    play.does(Command::Step(HeadStep::NextHead));
+    assert!(play.asked.is_empty(), "stopped is stopped");
+    play.does(Command::Project);
+    let (third, request) = play.asked.pop().unwrap();
+    let done = halfway(&request, 300);
+    play.hears(third, EventKind::Projected(Arc::clone(&done)));
+
+    // Another method and back: nothing is computed twice.
+    let tsne = views.clone();
+    views.scatter.projection = options(LayoutMethod::Pca);
+    play.does(Command::SetViewOptions(views));
+    let (fourth, request) = play.asked.pop().unwrap();
+    play.hears(fourth, EventKind::Projected(scripted::projection(&request)));
+    play.does(Command::SetViewOptions(tsne));
+    assert!(play.asked.is_empty());
+    assert!(Arc::ptr_eq(play.session.pane().projection.latest().unwrap(), &done));
+}
