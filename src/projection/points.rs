@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::{MAX_POINTS, ProjectionError};
 
 /// How near two points are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Metric {
     /// `‖x − y‖`.
     #[default]

@@ -114,6 +114,11 @@ impl Pane {
         document.view_unavailable(view, self.selection.stack())
     }
 
+    /// Whether the projection was stopped before there was one.
+    pub const fn is_projection_stopped(&self) -> bool {
+        matches!(self.projection, Loadable::Empty) && self.projecting.is_some()
+    }
+
     /// The newest projection of what is shown, even while another is on its way.
     pub fn shown_projection(&self, document: &Document) -> Option<&Arc<Projection>> {
         let (projection, capture) = (self.projection.latest()?, document.latest_capture()?);

@@ -50,10 +50,12 @@ mod measures;
 <<<<<<< HEAD
 /// Layouts of points: PCA, t-SNE, UMAP, the joint space, and what is kept of neighbours.
 mod layouts;
-=======
 /// t-SNE and UMAP of the joint space, step by step.
 mod refining;
->>>>>>> 2309a7b (Scatter and Matrix: t-SNE and UMAP, refined on screen head by head, the one that is looked at first; finished layouts are kept)
+=======
+/// Layouts of points: PCA, t-SNE, UMAP, the joint space, and what is kept of neighbours.
+mod layouts;
+>>>>>>> 77d7204 (Points under the pointer are found by a grid; layouts that were stopped go on from where they were)
 /// Memory of a run: the estimate against what a process takes, and what is refused.
 mod memory;
 /// Final outputs against candle-transformers.
@@ -80,6 +82,8 @@ mod provenance;
 mod reading;
 /// One pattern minus another, and what cannot be read.
 mod reading_difference;
+/// t-SNE and UMAP of the joint space, step by step.
+mod refining;
 /// Figures and their numbers from the command line.
 mod render;
 /// Commands and events in, effects and state out.

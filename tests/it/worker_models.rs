@@ -142,6 +142,8 @@ fn a_model_is_loaded_run_and_projected() {
         capture: Arc::clone(&capture),
         stack: StackKind::SelfAttention,
         options: ProjectionOptions::default(),
+        known: None,
+        first: HeadId::single(0, 0),
     };
     let (answer, stages) = session.ask(request);
     let EventKind::Projected(projection) = answer else { panic!("{answer:?}") };
@@ -300,6 +302,8 @@ fn a_projection_does_not_wait_for_a_run() {
         capture: Arc::new(synthetic::text_capture(5, 2, 2)),
         stack: StackKind::SelfAttention,
         options: ProjectionOptions::default(),
+        known: None,
+        first: HeadId::single(0, 0),
     };
     workers.submit(JobId(2), request);
     let started = Instant::now();

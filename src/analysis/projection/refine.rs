@@ -216,16 +216,10 @@ impl<'a> Refiner<'a> {
         planes
     }
 
-    /// How many thousandths of how many are done.
+    /// How many heads of how many are done.
     pub fn progress(&self) -> (usize, usize) {
-        const PARTS: usize = 1000;
         let total = self.planes.heads.len();
-        let current = self.current.as_ref().map_or(0, |(_, layout)| {
-            let Refined { iteration, iterations, .. } = layout.refined();
-            PARTS * iteration / iterations.max(1)
-        });
-        let waiting = self.waiting.len() + usize::from(self.current.is_some());
-        (PARTS * (total - waiting) + current, PARTS * total)
+        (total - self.waiting.len() - usize::from(self.current.is_some()), total)
     }
 
     /// Queries, then keys, in the joint space: values, points, width.

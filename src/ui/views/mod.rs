@@ -17,6 +17,7 @@ mod empty;
 mod groups;
 mod heads;
 mod heatmap;
+mod hits;
 mod hover;
 mod image;
 mod line_painter;

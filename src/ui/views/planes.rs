@@ -49,13 +49,17 @@ pub fn state_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Projection) {
             ui.multiply_opacity(STALE_OPACITY);
         }
     } else if !shown.is_complete() {
-        ui.horizontal(|ui| {
-            ui.label("The layout was stopped before its end");
-            if ui.small_button("Go on").clicked() {
-                cx.send(Command::Project);
-            }
-        });
+        go_on_ui(ui, cx, "The layout was stopped before its end");
     }
+}
+
+fn go_on_ui(ui: &mut Ui, cx: &ViewCtx<'_>, what: &str) {
+    ui.horizontal(|ui| {
+        ui.label(what);
+        if ui.small_button("Go on").clicked() {
+            cx.send(Command::Project);
+        }
+    });
 }
 
 /// What stands in place of a projection that does not exist yet.
@@ -66,7 +70,11 @@ pub fn placeholder_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             progress_ui(ui, cx);
             "Projecting the queries and keys of every head".to_owned()
         }
-        _ => "The projection of the queries and keys was stopped".to_owned(),
+        _ if cx.pane.is_projection_stopped() => {
+            go_on_ui(ui, cx, "The projection was stopped");
+            return;
+        }
+        _ => "The queries and keys of every head will be projected here".to_owned(),
     };
     empty::sentence_ui(ui, cx.theme, &sentence);
 }

@@ -79,6 +79,17 @@ impl CellTransform {
         Self { scale, from: bounds.center(), to: cell.center() }
     }
 
+    /// Points on screen per unit of the plane.
+    pub const fn scale(&self) -> f32 {
+        self.scale
+    }
+
+    /// The point of the plane that is at a place on screen.
+    pub fn unapply(&self, at: Pos2) -> Pos2 {
+        let off = (at - self.to) / self.scale;
+        pos2(self.from.x + off.x, self.from.y - off.y)
+    }
+
     /// A point of the plane on screen.
     pub fn apply(&self, [x, y]: [f32; 2]) -> Pos2 {
         self.to + vec2(x - self.from.x, self.from.y - y) * self.scale

@@ -8,12 +8,13 @@ use super::{
     camera::Camera,
     choosers, controls,
     groups::HeadGroups,
+    hits::HitGrid,
     hover::HoverSender,
     planes::{self, Same},
     scatter, source, tooltip,
 };
 use crate::{
-    analysis::projection::Projection,
+    analysis::projection::{HeadProjection, Projection},
     capture::Capture,
     ids::{CaptureId, HeadId, StackKind},
     session::{Command, Focus, PointColor, ViewKind},
@@ -40,6 +41,8 @@ pub struct MatrixView {
     camera_of: Option<(CaptureId, StackKind)>,
     bounds: Memo<Same<Projection>, Arc<[Rect]>>,
     points: Memo<(Same<Projection>, MatrixLayout, PointColor, bool), Arc<Mesh>>,
+    /// Of the head under the pointer.
+    hits: Memo<Same<HeadProjection>, Arc<HitGrid>>,
     hover: HoverSender,
 }
 
@@ -116,9 +119,9 @@ impl MatrixView {
             paint::frame(&painter, layout.cell(head.layer, head.head), cx.theme.text_weak);
             let transform = CellTransform::new(bounds[idx], layout.cell(head.layer, head.head));
             let plane = &projection.heads[idx];
-            let place = |points: &[[f32; 2]]| points.iter().map(|&point| transform.apply(point)).collect::<Vec<_>>();
             if !response.dragged() {
-                focus = scatter::nearest(at, &place(&plane.queries), &place(&plane.keys), REACH_PT);
+                let hits = self.hits.get_or_update(Same(Arc::clone(plane)), || Arc::new(HitGrid::new(plane)));
+                focus = hits.nearest(transform.unapply(at), REACH_PT / transform.scale());
             }
             readout_ui(ui, cx, capture, head, focus);
         }

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use eframe::egui::Pos2;
-
 use crate::{analysis::reading::ReadPattern, session::Focus};
 
 /// Divides `n` positions into at most `n_bins` runs; each comes with its middle, `0..=1`.
@@ -13,14 +11,6 @@ pub fn position_bins(n: usize, n_bins: usize) -> impl Iterator<Item = (Range<usi
         let middle = if n_bins == 1 { 0.0 } else { bin as f32 / (n_bins - 1) as f32 };
         (bin * n / n_bins..(bin + 1) * n / n_bins, middle)
     })
-}
-
-/// The query or key nearest to `at`, at most `reach` away.
-pub fn nearest(at: Pos2, queries: &[Pos2], keys: &[Pos2], reach: f32) -> Focus {
-    let queries = queries.iter().enumerate().map(|(idx, point)| (point.distance_sq(at), Focus::query(idx)));
-    let keys = keys.iter().enumerate().map(|(idx, point)| (point.distance_sq(at), Focus::key(idx)));
-    let near = queries.chain(keys).filter(|(distance, _)| *distance <= reach * reach);
-    near.min_by(|(a, _), (b, _)| a.total_cmp(b)).map_or(Focus::NONE, |(_, focus)| focus)
 }
 
 /// The strongest partners of a token: keys of a query, queries of a key; of a word its first piece.
@@ -50,13 +40,5 @@ mod tests {
             let covered: Vec<usize> = position_bins(n, n_bins).flat_map(|(range, _)| range).collect();
             assert_eq!(covered, (0..n).collect::<Vec<_>>());
         }
-    }
-
-    #[test]
-    fn the_nearest_point_in_reach_is_meant() {
-        let (queries, keys) = ([Pos2::new(0.0, 0.0)], [Pos2::new(10.0, 0.0), Pos2::new(50.0, 0.0)]);
-        assert_eq!(nearest(Pos2::new(7.0, 1.0), &queries, &keys, 12.0), Focus::key(0));
-        assert_eq!(nearest(Pos2::new(2.0, 1.0), &queries, &keys, 12.0), Focus::query(0));
-        assert_eq!(nearest(Pos2::new(30.0, 1.0), &queries, &keys, 12.0), Focus::NONE);
     }
 }

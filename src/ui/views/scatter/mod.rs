@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Button, DragValue, Pos2, RichText, Role, Sense, Ui, WidgetInfo, vec2};
-use egui_plot::{MarkerShape, Plot, PlotPoint, PlotPoints, PlotTransform, Points};
+use eframe::egui::{Button, DragValue, RichText, Role, Sense, Ui, WidgetInfo, pos2, vec2};
+use egui_plot::{MarkerShape, Plot, PlotPoint, PlotPoints, Points};
 
 use super::{
     aids, choosers, controls, empty,
     groups::{GROUP_GAP_PT, HeadGroups},
+    hits::HitGrid,
     hover::HoverSender,
     planes::{self, Same},
     source, tooltip,
@@ -31,8 +32,6 @@ use crate::{
 mod layout;
 mod paint;
 
-pub use layout::nearest;
-
 /// Radius of a point.
 const POINT_PT: f32 = 4.0;
 /// How near the pointer must be to a point.
@@ -55,6 +54,7 @@ pub struct ScatterView {
 struct PlanePoints {
     queries: Vec<PlotPoint>,
     keys: Vec<PlotPoint>,
+    hits: HitGrid,
     /// Largest extent along an axis.
     extent: f64,
 }
@@ -66,7 +66,7 @@ impl PlanePoints {
         };
         let bounds = planes::bounds(plane);
         let (queries, keys) = (convert(&plane.queries), convert(&plane.keys));
-        Self { queries, keys, extent: f64::from(bounds.width().max(bounds.height())) }
+        Self { queries, keys, hits: HitGrid::new(plane), extent: f64::from(bounds.width().max(bounds.height())) }
     }
 
     fn get(&self, focus: Focus) -> Option<PlotPoint> {
@@ -173,12 +173,9 @@ impl ScatterView {
             cx.send(Command::ShowView(ViewKind::Matrix));
         }
         let under = response.hover_pos().filter(|_| !response.dragged()).map_or(Focus::NONE, |at| {
-            layout::nearest(
-                at,
-                &on_screen(&points.queries, &shown.transform),
-                &on_screen(&points.keys, &shown.transform),
-                REACH_PT,
-            )
+            let PlotPoint { x, y } = shown.transform.value_from_position(at);
+            let reach = f64::from(REACH_PT) * shown.transform.dvalue_dpos()[0].abs();
+            points.hits.nearest(pos2(x as f32, y as f32), reach as f32)
         });
         self.hover.report(cx, under);
         if response.clicked() && !under.is_empty() {
@@ -208,10 +205,6 @@ impl ScatterView {
             readout_ui(ui, cx, capture, pattern, under);
         }
     }
-}
-
-fn on_screen(points: &[PlotPoint], transform: &PlotTransform) -> Vec<Pos2> {
-    points.iter().map(|point| transform.position_from_point(point)).collect()
 }
 
 /// One number per head, the selected one marked.
@@ -355,7 +348,8 @@ fn caption(plane: &HeadProjection) -> String {
         },
         |refined| refined.text(),
     );
-    let correlation = |value: f32| if value.is_finite() { format!("{value:.2}") } else { "none".to_owned() };
+    let correlation =
+        |value: f32| if value.is_finite() { format!("{value:.2}").replace('-', "−") } else { "none".to_owned() };
     format!(
         "{}: c = {:.2}; {how}; dot product and distance correlate {} as given, {} in the joint space",
         plane.head,
