@@ -17,7 +17,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("analysis", &["capture", "projection"]),
     ("corpus", &["capture", "analysis"]),
     ("raster", &["capture", "analysis"]),
-    ("figure", &["capture", "analysis", "raster"]),
+    ("figure", &["capture", "projection", "analysis", "raster"]),
     ("hub", &[]),
     ("model", &["capture", "analysis", "hub"]),
     ("export", &["capture", "analysis", "raster", "figure"]),
@@ -40,6 +40,10 @@ const LAYERS: [(&str, &[&str]); 13] = [
         ],
     ),
     ("ui", &["capture", "analysis", "corpus", "raster", "figure", "export", "worker", "session", "cli"]),
+    ("worker", &["capture", "projection", "analysis", "raster", "figure", "hub", "model", "export"]),
+    ("session", &["capture", "analysis", "raster", "figure", "export", "worker"]),
+    ("cli", &["capture", "projection", "analysis", "raster", "figure", "hub", "model", "export", "worker", "session"]),
+    ("ui", &["capture", "projection", "analysis", "raster", "figure", "export", "worker", "session", "cli"]),
 ];
 
 /// Each wing of `model/` and those it may name; `api`, where they meet, may name all.
