@@ -22,7 +22,7 @@ mod writing;
 
 pub use api::{Gradients, Model, Objective, next_capture_id};
 pub use checkpoint::{ModelFiles, audit, bundled};
-pub use engine::{Engine, EngineError};
+pub use engine::{Engine, EngineError, step_back};
 pub use error::{Cancelled, LoadError, ModelError};
 pub use input::{Encoded, ImageSource, Input, TextInput};
 pub use run::{Choice, Control, Edit, Generation, Logits, Progress, RunPlan, Site, Sites, Stage, uninterrupted};

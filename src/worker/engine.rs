@@ -39,7 +39,7 @@ impl ModelEngine {
     /// # Errors
     /// When the system refuses to start the compute threads.
     pub fn new() -> io::Result<Self> {
-        let engine = model::Engine::cpu(None).map_err(io::Error::other)?;
+        let engine = model::Engine::behind_a_window().map_err(io::Error::other)?;
         Ok(Self::with_engine(engine))
     }
 

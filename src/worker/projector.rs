@@ -13,6 +13,7 @@ use crate::{
     analysis::projection::{self, Projection, ProjectionOptions, Refiner},
     capture::Capture,
     ids::{HeadId, StackKind},
+    model::step_back,
     projection::{Progress as GoOn, ProjectionError},
     text::sentence,
 };
@@ -36,6 +37,7 @@ impl ProjectionEngine {
         let pool = ThreadPoolBuilder::new()
             .num_threads(cores.saturating_sub(1).max(1))
             .thread_name(|idx| format!("project-{idx}"))
+            .start_handler(|_| step_back())
             .build()
             .map_err(io::Error::other)?;
         Ok(Self { pool })
@@ -68,17 +70,16 @@ pub(super) struct Wanted {
 /// head, shown while it is refined.
 pub(super) fn project(wanted: &Wanted, control: &JobControl) -> Result<EventKind, Stop> {
     let Wanted { capture, stack, options, known, first } = wanted;
-    let planes = match known {
-        Some(known) => Projection::clone(known),
-        None => {
-            let mut go_on = |done, total| control.report(Progress { stage: Stage::Project, done, total }).is_ok();
-            let planes = projection::project(capture, *stack, *options, &mut go_on);
-            control.check()?;
-            planes.ok_or_else(|| Failure {
-                summary: "This capture holds no queries and keys to project".to_owned(),
-                details: String::new(),
-            })?
-        }
+    let planes = if let Some(known) = known {
+        Projection::clone(known)
+    } else {
+        let mut go_on = |done, total| control.report(Progress { stage: Stage::Project, done, total }).is_ok();
+        let planes = projection::project(capture, *stack, *options, &mut go_on);
+        control.check()?;
+        planes.ok_or_else(|| Failure {
+            summary: "This capture holds no queries and keys to project".to_owned(),
+            details: String::new(),
+        })?
     };
     if planes.is_complete() {
         return Ok(EventKind::Projected(Arc::new(planes)));

@@ -16,7 +16,10 @@ use super::{
     Event, EventKind, Failure, Lane, Progress, Request,
     queue::{Job, Queue},
 };
-use crate::{ids::JobId, model::Cancelled};
+use crate::{
+    ids::JobId,
+    model::{Cancelled, step_back},
+};
 
 /// Called after an answer was sent, so that somebody looks.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
@@ -80,6 +83,7 @@ impl Worker {
         let (sender, events) = sync_channel(MAX_EVENTS);
         let for_thread = Arc::clone(&queue);
         let thread = Builder::new().name(E::THREAD.to_owned()).spawn(move || {
+            step_back();
             run(engine, &for_thread, &sender, &wake);
         })?;
         Ok(Self { queue, events: Some(events), cancelled: Vec::new(), thread: Some(thread), closing: E::CLOSING })

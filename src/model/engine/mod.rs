@@ -1,6 +1,9 @@
 //! Where a model computes: a thread pool of its own, so that the window keeps a core.
 
 mod memory;
+mod priority;
+
+pub use priority::step_back;
 
 use std::sync::Arc;
 
@@ -24,11 +27,27 @@ impl Engine {
     /// # Errors
     /// When the system refuses to start the threads.
     pub fn cpu(threads: Option<usize>) -> Result<Self, EngineError> {
+        Self::with_threads(threads, |_| ())
+    }
+
+    /// The same behind a window, whose thread goes first.
+    ///
+    /// # Errors
+    /// When the system refuses to start the threads.
+    pub fn behind_a_window() -> Result<Self, EngineError> {
+        Self::with_threads(None, |_| step_back())
+    }
+
+    fn with_threads(
+        threads: Option<usize>,
+        start: impl Fn(usize) + Send + Sync + 'static,
+    ) -> Result<Self, EngineError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = threads.unwrap_or_else(|| cores.saturating_sub(1)).max(1);
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|idx| format!("compute-{idx}"))
+            .start_handler(start)
             .build()
             .map_err(|error| EngineError(error.to_string()))?;
         Ok(Self { pool: Arc::new(pool), device: Device::Cpu, memory_limit: None, run_memory: None })
