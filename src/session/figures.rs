@@ -5,8 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ColorMapChoice, ColorScale, Document, Effect, HeadSet, Loadable, NoticeKind, Pane, PointColor, Session, Smoothing,
-    ViewKind,
+    ColorMapChoice, ColorScale, Document, Effect, HeadSet, Loadable, NoticeKind, Pane, Session, Smoothing, ViewKind,
 };
 use crate::{
     analysis::reading::{Over, Whose},
@@ -15,7 +14,6 @@ use crate::{
     figure::{
         CaptionKind,
         order::{Each, Order, Paper, Subtrahend},
-        views::scatter,
     },
     ids::{CaptureId, JobId},
     raster::ColorMap,
@@ -322,10 +320,7 @@ fn order(pane: &Pane, document: &Document, capture: &Capture, options: FigureOpt
         smooth: views.image.smoothing == Smoothing::Smooth,
         opacity: views.image.opacity,
         contour: views.image.contour,
-        color_by: match views.scatter.color {
-            PointColor::Type => scatter::PointColor::Type,
-            PointColor::Position => scatter::PointColor::Position,
-        },
+        color_by: views.scatter.color,
         sheet,
         each: Each { layer: files, head: files },
         paper: Paper {

@@ -41,8 +41,8 @@ pub use panes::{Panes, Split};
 pub use place::{HeadRef, Place};
 pub use selection::{Focus, HeadSet, Selection};
 pub use settings::{
-    Appearance, ColorMapChoice, ColorScale, HeadsOptions, HeatmapOptions, ImageOptions, PatchRole, PointColor,
-    ScatterOptions, Settings, Smoothing, ViewOptions,
+    Appearance, ColorMapChoice, ColorScale, HeadsOptions, HeatmapOptions, ImageOptions, PatchRole, ScatterOptions,
+    Settings, Smoothing, ViewOptions,
 };
 pub use state::{Notice, NoticeKind, Session};
 pub use writing::{WritingOptions, can_continue};

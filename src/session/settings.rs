@@ -7,7 +7,11 @@ use serde_json::Value;
 
 pub use crate::figure::views::image::weights::Role as PatchRole;
 use crate::{
-    analysis::{edges::EdgeFilter, projection::ProjectionOptions, reading::ReadingOptions},
+    analysis::{
+        edges::EdgeFilter,
+        projection::{ColorBy, ProjectionOptions},
+        reading::ReadingOptions,
+    },
     worker::ModelSource,
 };
 
@@ -238,15 +242,5 @@ pub struct ScatterOptions {
     /// Normalisation of the joint space.
     pub projection: ProjectionOptions,
     /// What colour means.
-    pub color: PointColor,
-}
-
-/// What the colour of a point means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub enum PointColor {
-    /// Queries green, keys pink.
-    #[default]
-    Type,
-    /// Position in the sequence, from first to last.
-    Position,
+    pub color: ColorBy,
 }

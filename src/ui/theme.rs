@@ -4,7 +4,10 @@
 use eframe::egui::{Color32, CornerRadius, FontFamily, FontId, Stroke, Style, TextStyle, Visuals, style};
 
 pub use crate::figure::measure::{GRID, text_size};
-use crate::figure::{list::Rgba, palette::Palette};
+use crate::{
+    analysis::projection::Tint,
+    figure::{list::Rgba, palette::Palette},
+};
 
 /// Colours that mean something, for one appearance.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +77,15 @@ impl Theme {
     /// The colour of position `t` of a sequence, `0..=1` from first to last.
     pub fn position_color(&self, t: f32) -> Color32 {
         opaque(self.palette.position(t))
+    }
+
+    /// The colour of a point; `own` is that of queries, or that of keys.
+    pub fn tint(&self, tint: Tint, own: Color32) -> Color32 {
+        match tint {
+            Tint::Type => own,
+            Tint::Step(step) => self.position_color(Tint::fraction(step)),
+            Tint::Group(group) => opaque(self.palette.head(usize::from(group))),
+        }
     }
 
     /// The egui style of this appearance.

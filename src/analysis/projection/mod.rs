@@ -8,8 +8,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 mod refine;
+mod tint;
 
 pub use refine::{LayoutMethod, LayoutOptions, Refined, Refiner};
+pub use tint::{ColorBy, Meaning, Tint, Tints, tints};
 
 use crate::{
     capture::{Capture, Matrix},

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use crate::{
     analysis::{
         edges::EdgeFilter,
-        projection::ProjectionOptions,
+        projection::{ColorBy, ProjectionOptions},
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Whose},
     },
     cli::inputs::{InputOptions, parse_position},
     figure::{
         CaptionKind, FontSource, ViewKind,
         order::{Each, Order, Paper, Subtrahend},
-        views::scatter::PointColor,
         write::SvgText,
     },
     ids::StackKind,
@@ -106,9 +105,9 @@ pub struct RenderOptions {
     /// Outline the patches that hold this part of the attention
     #[arg(long, value_parser = parse_fraction, value_name = "P")]
     pub contour: Option<f32>,
-    /// What colours points tell: type (query or key), position
-    #[arg(long, value_parser = parse_point_color, default_value = "type", value_name = "WHAT")]
-    pub color_by: PointColor,
+    /// What colours of points tell: type (query or key), position, modulo, kind, length, frequency, norm
+    #[arg(long, value_parser = parse_color_by, default_value = "type", value_name = "WHAT")]
+    pub color_by: ColorBy,
     /// Many figures on one page, such as 4x3: four side by side, three below each other
     #[arg(long, value_parser = parse_sheet, value_name = "COLSxROWS")]
     pub sheet: Option<[usize; 2]>,
@@ -294,12 +293,8 @@ fn parse_color_map(name: &str) -> Result<ColorMap, String> {
     }
 }
 
-fn parse_point_color(name: &str) -> Result<PointColor, String> {
-    match name {
-        "type" => Ok(PointColor::Type),
-        "position" => Ok(PointColor::Position),
-        _ => Err(one_of(["type", "position"])),
-    }
+fn parse_color_by(name: &str) -> Result<ColorBy, String> {
+    ColorBy::from_name(name).ok_or_else(|| one_of(ColorBy::ALL.map(|(_, name, ..)| name)))
 }
 
 fn parse_theme(name: &str) -> Result<Theme, String> {

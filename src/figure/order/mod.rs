@@ -7,7 +7,7 @@ mod scenes;
 use crate::{
     analysis::{
         edges::EdgeFilter,
-        projection::ProjectionOptions,
+        projection::{ColorBy, ProjectionOptions},
         reading::{Aggregate, Captures, Reading, Whose},
     },
     ids::StackKind,
@@ -19,7 +19,6 @@ use super::{
     data::Table,
     page::SIDE_PT,
     palette::Palette,
-    views::scatter::PointColor,
     write::{SvgText, WriteError},
 };
 
@@ -67,7 +66,7 @@ pub struct Order {
     /// Outline of the patches that hold this fraction of the mass.
     pub contour: Option<f32>,
     /// What the colour of a point means.
-    pub color_by: PointColor,
+    pub color_by: ColorBy,
     /// Columns and rows of a sheet that holds all figures.
     pub sheet: Option<[usize; 2]>,
     /// Of what there is a figure each.

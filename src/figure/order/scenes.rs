@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        projection::{self, HeadProjection, Projection, Refiner},
+        projection::{self, HeadProjection, Projection, Refiner, Tints},
         reading::{self, Aggregate, Captures, Heads, RowLabels},
     },
     figure::{
@@ -214,6 +214,16 @@ impl Choice<'_> {
         refiner.finish(&to_the_end).map_err(|error| OrderError::Failed(error.to_string()))
     }
 
+    /// The tints of each head; the same ones where heads make no difference.
+    fn tints(&self, heads: &[HeadId]) -> Vec<Arc<Tints>> {
+        let by = self.order.color_by;
+        let of = |head: HeadId| Arc::new(projection::tints(self.capture, head, by));
+        match heads.first() {
+            Some(&first) if !by.depends_on_head() => vec![of(first); heads.len()],
+            _ => heads.iter().map(|&head| of(head)).collect(),
+        }
+    }
+
     fn not_of_planes(&self) -> Result<(), OrderError> {
         let order = self.order;
         if order.together.is_some() || order.minus.is_some() || order.reading.words {
@@ -234,7 +244,7 @@ impl Choice<'_> {
                 read: self.read(Heads::One(id)).ok(),
                 names: names.clone(),
                 stack: self.stack,
-                color: self.order.color_by,
+                tints: projection::tints(self.capture, id, self.order.color_by),
                 pinned: self.pinned(),
                 subject: heads_text(&[id]),
                 origin: self.origin.clone(),
@@ -255,6 +265,7 @@ impl Choice<'_> {
         };
         let projection = self.refined(projection)?;
         let (planes, names) = (projection.heads.clone(), self.names());
+        let heads: Vec<HeadId> = planes.iter().map(|plane| plane.head).collect();
         let subject = match self.stack {
             StackKind::SelfAttention => "all heads".to_owned(),
             stack => format!("all heads of the {stack} stack"),
@@ -266,7 +277,7 @@ impl Choice<'_> {
                 StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
                 _ => ["Queries", "Keys"],
             },
-            color: self.order.color_by,
+            tints: self.tints(&heads),
             pinned: self.pinned(),
             subject: subject.clone(),
             origin: self.origin.clone(),

@@ -1,17 +1,19 @@
 //! The joint query–key planes of all heads of a stack, layers down and heads across.
 
-use emath::{Rect, pos2, vec2};
+use emath::{Rect, pos2};
+
+use std::sync::Arc;
 
 use self::layout::{CellTransform, MatrixLayout};
 use super::{
     Pinned, joined,
-    scatter::{PointColor, bounds},
+    scatter::{bounds, legend},
 };
 use crate::{
-    analysis::projection::Projection,
+    analysis::projection::{Meaning, Projection, Tint, Tints},
     figure::{
         font::Align,
-        list::{Rgba, Sampling, faded},
+        list::{Rgba, faded},
         measure::{GRID, text_size::SMALL},
         page::{Captions, Scene},
         path::Path,
@@ -42,8 +44,8 @@ pub struct MatrixScene {
     pub grid: (usize, usize),
     /// Names of queries and keys in the legend.
     pub kinds: [&'static str; 2],
-    /// What colour means.
-    pub color: PointColor,
+    /// What colours mean, and which each point has: one entry per head, in the order of the planes.
+    pub tints: Vec<Arc<Tints>>,
     /// The token that is marked in every plane.
     pub pinned: Pinned,
     /// Which stack, in words.
@@ -62,22 +64,21 @@ impl MatrixScene {
         let side = layout.cell(0, 0).size().min_elem();
         let radius = layout::point_radius(side);
         let n_cells = self.projection.heads.len();
-        for plane in &self.projection.heads {
+        for (plane, tints) in self.projection.heads.iter().zip(&self.tints) {
             let cell = layout.cell(plane.head.layer, plane.head.head);
             let transform = CellTransform::new(bounds(plane), cell);
             let n_points = plane.queries.len() + plane.keys.len();
             let stride = layout::stride(n_cells, n_points, side);
-            let ink = |position: usize, n: usize, tint: Rgba, pen: &Pen<'_>| match self.color {
-                PointColor::Type => tint,
-                PointColor::Position => pen.palette.position(position as f32 / n.saturating_sub(1).max(1) as f32),
+            let ink = |tints: &[Tint], position: usize, own: Rgba, pen: &Pen<'_>| {
+                legend::ink(tints.get(position).copied().unwrap_or(Tint::Type), own, &pen.palette)
             };
             for position in (0..plane.queries.len().max(plane.keys.len())).step_by(stride) {
                 if let Some(&point) = plane.queries.get(position) {
-                    let color = faded(ink(position, plane.queries.len(), pen.palette.query, pen), POINT_OPACITY);
+                    let color = faded(ink(&tints.queries, position, pen.palette.query, pen), POINT_OPACITY);
                     pen.fill(Path::circle(transform.apply(point), radius), color);
                 }
                 if let Some(&point) = plane.keys.get(position) {
-                    let color = faded(ink(position, plane.keys.len(), pen.palette.key, pen), POINT_OPACITY);
+                    let color = faded(ink(&tints.keys, position, pen.palette.key, pen), POINT_OPACITY);
                     pen.fill(Path::diamond(transform.apply(point), 1.15 * radius), color);
                 }
             }
@@ -112,22 +113,9 @@ impl MatrixScene {
     }
 
     fn legend(&self, layout: &MatrixLayout, pen: &mut Pen<'_>) {
-        let (weak, by_position) = (pen.palette.text_weak, self.color == PointColor::Position);
-        let (y, right) = (layout.viewport.bottom() + LEGEND_PT / 2.0 + 2.0, layout.viewport.right());
-        let ink = |tint: Rgba| if by_position { weak } else { tint };
-        let mut x = layout.viewport.left() + GRID;
-        pen.fill(Path::circle(pos2(x, y), 3.0), ink(pen.palette.query));
-        x += 2.0 * GRID + pen.text(self.kinds[0], SMALL, weak, pos2(x + 2.0 * GRID, y), Align::Left) + 4.0 * GRID;
-        pen.fill(Path::diamond(pos2(x, y), 3.6), ink(pen.palette.key));
-        pen.text(self.kinds[1], SMALL, weak, pos2(x + 2.0 * GRID, y), Align::Left);
-        if by_position {
-            let width = pen.text("last", SMALL, weak, pos2(right, y), Align::Right);
-            let bar = Rect::from_center_size(pos2(right - width - GRID - 40.0, y), vec2(80.0, 8.0));
-            let pixels = (0..64).flat_map(|step| pen.palette.position(step as f32 / 63.0)).collect();
-            let picture = crate::capture::RgbaBuffer { width: 64, height: 1, pixels };
-            pen.picture(bar, &picture, Sampling::Crisp);
-            pen.text("first", SMALL, weak, pos2(bar.left() - GRID, y), Align::Right);
-        }
+        let at = pos2(layout.viewport.left() + GRID, layout.viewport.bottom() + LEGEND_PT / 2.0 + 2.0);
+        let meaning = self.tints.first().map_or(&Meaning::Type, |tints| &tints.meaning);
+        legend::legend(self.kinds, meaning, at, layout.viewport.right(), pen);
     }
 }
 

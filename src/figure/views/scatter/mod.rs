@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use emath::{Pos2, Rect, pos2, vec2};
+use emath::{Rect, pos2, vec2};
 
 use super::{Pinned, joined, matrix::layout::CellTransform};
 use crate::{
-    analysis::{projection::HeadProjection, reading::ReadPattern},
+    analysis::{
+        projection::{HeadProjection, Tint, Tints},
+        reading::ReadPattern,
+    },
     figure::{
         font::Align,
-        list::{Line, Rgba, Sampling, faded},
-        measure::{
-            GRID,
-            text_size::{BODY, SMALL},
-        },
+        list::{Line, Rgba, faded},
+        measure::text_size::{BODY, SMALL},
         page::{Captions, Scene},
         path::Path,
         pen::{Pen, signed_text},
@@ -21,6 +21,8 @@ use crate::{
     ids::StackKind,
     text::capitalised,
 };
+
+pub mod legend;
 
 /// Radius of a point.
 const POINT_PT: f32 = 3.5;
@@ -41,16 +43,6 @@ const AXIS_PT: f32 = 20.0;
 /// Room for the legend.
 const LEGEND_PT: f32 = 26.0;
 
-/// What the colour of a point means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PointColor {
-    /// Query or key.
-    #[default]
-    Type,
-    /// Position in the sequence, from first to last.
-    Position,
-}
-
 /// The Scatter view of one head.
 #[derive(Clone, Debug)]
 pub struct ScatterScene {
@@ -62,8 +54,8 @@ pub struct ScatterScene {
     pub names: [Vec<String>; 2],
     /// Whose attention.
     pub stack: StackKind,
-    /// What colour means.
-    pub color: PointColor,
+    /// What colours mean, and which each point has.
+    pub tints: Tints,
     /// The token that is held.
     pub pinned: Pinned,
     /// Which head, in words.
@@ -82,22 +74,20 @@ impl ScatterScene {
         [format!("First component ({x:.0} % of the variance)"), format!("Second component ({y:.0} %)")]
     }
 
-    fn inks(&self, n: usize, idx: usize, tint: Rgba, pen: &Pen<'_>) -> Rgba {
-        match self.color {
-            PointColor::Type => tint,
-            PointColor::Position => pen.palette.position(idx as f32 / n.saturating_sub(1).max(1) as f32),
-        }
+    /// The colour of a query or key.
+    fn ink(&self, tints: &[Tint], idx: usize, own: Rgba, pen: &Pen<'_>) -> Rgba {
+        legend::ink(tints.get(idx).copied().unwrap_or(Tint::Type), own, &pen.palette)
     }
 
     fn points(&self, transform: CellTransform, pen: &mut Pen<'_>) {
         // Taking turns, so that neither kind always covers the other.
         for idx in 0..self.plane.queries.len().max(self.plane.keys.len()) {
             if let Some(&point) = self.plane.queries.get(idx) {
-                let ink = self.inks(self.plane.queries.len(), idx, pen.palette.query, pen);
+                let ink = self.ink(&self.tints.queries, idx, pen.palette.query, pen);
                 pen.fill(Path::circle(transform.apply(point), POINT_PT), faded(ink, 0.85));
             }
             if let Some(&point) = self.plane.keys.get(idx) {
-                let ink = self.inks(self.plane.keys.len(), idx, pen.palette.key, pen);
+                let ink = self.ink(&self.tints.keys, idx, pen.palette.key, pen);
                 pen.fill(Path::diamond(transform.apply(point), 1.2 * POINT_PT), faded(ink, 0.85));
             }
         }
@@ -177,25 +167,10 @@ impl ScatterScene {
         ends.into_iter().filter_map(&mut label).collect()
     }
 
-    fn legend(&self, at: Pos2, right: f32, pen: &mut Pen<'_>) {
-        let by_position = self.color == PointColor::Position;
-        let [queries, keys] = match self.stack {
+    fn kinds(&self) -> [&'static str; 2] {
+        match self.stack {
             StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
             _ => ["Queries", "Keys"],
-        };
-        let (weak, mut x) = (pen.palette.text_weak, at.x + POINT_PT);
-        let ink = |tint| if by_position { weak } else { tint };
-        pen.fill(Path::circle(pos2(x, at.y), POINT_PT), ink(pen.palette.query));
-        x += 2.0 * GRID + pen.text(queries, SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left) + 4.0 * GRID;
-        pen.fill(Path::diamond(pos2(x, at.y), 1.2 * POINT_PT), ink(pen.palette.key));
-        pen.text(keys, SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left);
-        if by_position {
-            let width = pen.text("last", SMALL, weak, pos2(right, at.y), Align::Right);
-            let bar = Rect::from_center_size(pos2(right - width - GRID - 40.0, at.y), vec2(80.0, 8.0));
-            let pixels = (0..64).flat_map(|step| pen.palette.position(step as f32 / 63.0)).collect();
-            let picture = crate::capture::RgbaBuffer { width: 64, height: 1, pixels };
-            pen.picture(bar, &picture, Sampling::Crisp);
-            pen.text("first", SMALL, weak, pos2(bar.left() - GRID, at.y), Align::Right);
         }
     }
 }
@@ -219,7 +194,7 @@ impl Scene for ScatterScene {
     }
 
     fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        if self.color == PointColor::Position { 330.0 } else { 240.0 }
+        legend::width(&self.tints.meaning)
     }
 
     fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
@@ -250,7 +225,7 @@ impl Scene for ScatterScene {
         let beside = pos2(plot.left() - AXIS_PT / 2.0, plot.center().y);
         pen.turned(&second, SMALL, weak, beside, Align::Center, -std::f32::consts::FRAC_PI_2);
         let legend = pos2(plot.left(), area.bottom() - LEGEND_PT / 2.0 + 2.0);
-        self.legend(legend, plot.right(), pen);
+        legend::legend(self.kinds(), &self.tints.meaning, legend, plot.right(), pen);
     }
 
     fn captions(&self) -> Captions {

@@ -14,10 +14,10 @@ use super::{
     scatter, source, tooltip,
 };
 use crate::{
-    analysis::projection::{HeadProjection, Projection},
+    analysis::projection::{self, ColorBy, HeadProjection, Projection, Tint, Tints},
     capture::Capture,
     ids::{CaptureId, HeadId, StackKind},
-    session::{Command, Focus, PointColor, ViewKind},
+    session::{Command, Focus, ViewKind},
     spec::LayerSpec,
     ui::{ViewCtx, memo::Memo},
 };
@@ -40,7 +40,7 @@ pub struct MatrixView {
     camera: Camera,
     camera_of: Option<(CaptureId, StackKind)>,
     bounds: Memo<Same<Projection>, Arc<[Rect]>>,
-    points: Memo<(Same<Projection>, MatrixLayout, PointColor, bool), Arc<Mesh>>,
+    points: Memo<(Same<Projection>, MatrixLayout, ColorBy, bool), Arc<Mesh>>,
     /// Of the head under the pointer.
     hits: Memo<Same<HeadProjection>, Arc<HitGrid>>,
     hover: HoverSender,
@@ -100,7 +100,7 @@ impl MatrixView {
         let bounds = self.bounds.get_or_update(key.clone(), all_bounds);
         let color = cx.pane.options.scatter.color;
         let mesh = self.points.get_or_update((key, layout, color, cx.theme.dark), || {
-            Arc::new(points_mesh(projection, &bounds, &layout, cx))
+            Arc::new(points_mesh(capture, projection, &bounds, &layout, cx))
         });
         let painter = ui.painter().with_clip_rect(viewport.expand(1.0).intersect(ui.clip_rect()));
         painter.add(Shape::Mesh(mesh));
@@ -153,13 +153,21 @@ fn common_groups(capture: &Capture, stack: StackKind) -> Option<HeadGroups> {
 }
 
 /// The points of all cells in sight.
-fn points_mesh(projection: &Projection, bounds: &[Rect], layout: &MatrixLayout, cx: &ViewCtx<'_>) -> Mesh {
+fn points_mesh(
+    capture: &Capture,
+    projection: &Projection,
+    bounds: &[Rect],
+    layout: &MatrixLayout,
+    cx: &ViewCtx<'_>,
+) -> Mesh {
     let mut mesh = Mesh::default();
     let [rows, cols] = layout.visible();
     let cell_size = layout.cell(0, 0).size();
     let side = cell_size.x.min(cell_size.y);
     let radius = layout::point_radius(side);
-    let by_position = cx.pane.options.scatter.color == PointColor::Position;
+    let by = cx.pane.options.scatter.color;
+    let tints_of = |head| projection::tints(capture, head, by);
+    let shared = projection.heads.first().filter(|_| !by.depends_on_head()).map(|plane| tints_of(plane.head));
     for (plane, bounds) in projection.heads.iter().zip(bounds) {
         let (layer, head) = (plane.head.layer, plane.head.head);
         if !rows.contains(&layer) || !cols.contains(&head) {
@@ -168,19 +176,20 @@ fn points_mesh(projection: &Projection, bounds: &[Rect], layout: &MatrixLayout, 
         let transform = CellTransform::new(*bounds, layout.cell(layer, head));
         let n_points = plane.queries.len() + plane.keys.len();
         let stride = layout::stride(rows.len() * cols.len(), n_points, side);
-        let mut add = |position: usize, points: &[[f32; 2]], mark, tint| {
+        let own_tints = shared.is_none().then(|| tints_of(plane.head));
+        let Some(Tints { queries, keys, .. }) = shared.as_ref().or(own_tints.as_ref()) else { continue };
+        let mut add = |position: usize, points: &[[f32; 2]], tints: &[Tint], mark, own| {
             let Some(&point) = points.get(position) else { return };
-            let last = points.len().saturating_sub(1).max(1) as f32;
-            let color = if by_position { cx.theme.position_color(position as f32 / last) } else { tint };
-            paint::point(&mut mesh, transform.apply(point), radius, mark, color);
+            let tint = tints.get(position).copied().unwrap_or(Tint::Type);
+            paint::point(&mut mesh, transform.apply(point), radius, mark, cx.theme.tint(tint, own));
         };
         for (nth, position) in (0..plane.queries.len().max(plane.keys.len())).step_by(stride).enumerate() {
             // Taking turns, so that neither kind always covers the other.
             for query_now in [nth % 2 == 0, nth % 2 == 1] {
                 if query_now {
-                    add(position, &plane.queries, Mark::Query, cx.theme.query);
+                    add(position, &plane.queries, queries, Mark::Query, cx.theme.query);
                 } else {
-                    add(position, &plane.keys, Mark::Key, cx.theme.key);
+                    add(position, &plane.keys, keys, Mark::Key, cx.theme.key);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! One head's joint query–key plane: near means high attention, as far as two dimensions can tell.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use eframe::egui::{Button, DragValue, RichText, Role, Sense, Ui, WidgetInfo, pos2, vec2};
 use egui_plot::{MarkerShape, Plot, PlotPoint, PlotPoints, Points};
@@ -15,13 +15,13 @@ use super::{
 };
 use crate::{
     analysis::{
-        projection::{HeadProjection, LayoutMethod, LayoutOptions, ScaleChoice},
+        projection::{self, ColorBy, HeadProjection, LayoutMethod, LayoutOptions, ScaleChoice, Tint, Tints},
         reading::{ReadPattern, store::Subject},
     },
     capture::Capture,
     ids::HeadId,
     projection::Metric,
-    session::{Command, Focus, PointColor, ViewKind},
+    session::{Command, Focus, ViewKind},
     ui::{
         ViewCtx,
         memo::Memo,
@@ -36,8 +36,6 @@ mod paint;
 const POINT_PT: f32 = 4.0;
 /// How near the pointer must be to a point.
 const REACH_PT: f32 = 12.0;
-/// Colours that positions are divided into.
-const N_POSITION_COLORS: usize = 12;
 /// Lines from the focused token to its strongest partners.
 const N_LINES: usize = 12;
 /// Zooming out of a plane this much larger than its points leads back to all planes.
@@ -46,7 +44,7 @@ const LEAVE_ZOOM: f64 = 2.5;
 /// The Scatter view with what it remembers between frames.
 #[derive(Default)]
 pub struct ScatterView {
-    points: Memo<Same<HeadProjection>, Arc<PlanePoints>>,
+    points: Memo<(Same<HeadProjection>, ColorBy), Arc<PlanePoints>>,
     hover: HoverSender,
 }
 
@@ -54,19 +52,23 @@ pub struct ScatterView {
 struct PlanePoints {
     queries: Vec<PlotPoint>,
     keys: Vec<PlotPoint>,
+    /// The same by colour: the plot draws each colour at once.
+    series: [Vec<(Tint, Vec<PlotPoint>)>; 2],
     hits: HitGrid,
     /// Largest extent along an axis.
     extent: f64,
 }
 
 impl PlanePoints {
-    fn new(plane: &HeadProjection) -> Self {
+    fn new(plane: &HeadProjection, tints: &Tints) -> Self {
         let convert = |points: &[[f32; 2]]| -> Vec<PlotPoint> {
             points.iter().map(|&[x, y]| PlotPoint::new(f64::from(x), f64::from(y))).collect()
         };
         let bounds = planes::bounds(plane);
         let (queries, keys) = (convert(&plane.queries), convert(&plane.keys));
-        Self { queries, keys, hits: HitGrid::new(plane), extent: f64::from(bounds.width().max(bounds.height())) }
+        let series = [by_tint(&queries, &tints.queries), by_tint(&keys, &tints.keys)];
+        let extent = f64::from(bounds.width().max(bounds.height()));
+        Self { queries, keys, series, hits: HitGrid::new(plane), extent }
     }
 
     fn get(&self, focus: Focus) -> Option<PlotPoint> {
@@ -76,6 +78,14 @@ impl PlanePoints {
             _ => None,
         }
     }
+}
+
+fn by_tint(points: &[PlotPoint], tints: &[Tint]) -> Vec<(Tint, Vec<PlotPoint>)> {
+    let mut series: BTreeMap<Tint, Vec<PlotPoint>> = BTreeMap::new();
+    for (idx, &point) in points.iter().enumerate() {
+        series.entry(tints.get(idx).copied().unwrap_or(Tint::Type)).or_default().push(point);
+    }
+    series.into_iter().collect()
 }
 
 impl ScatterView {
@@ -104,7 +114,10 @@ impl ScatterView {
         };
         controls::caption_ui(ui, cx.theme, caption(plane));
         planes::state_ui(ui, cx, &projection);
-        let points = self.points.get_or_update(Same(Arc::clone(plane)), || Arc::new(PlanePoints::new(plane)));
+        let color = cx.pane.options.scatter.color;
+        let points = self.points.get_or_update((Same(Arc::clone(plane)), color), || {
+            Arc::new(PlanePoints::new(plane, &projection::tints(capture, head, color)))
+        });
         // The points are one head's, whatever else is taken together.
         let subject = Subject::one(Arc::clone(capture));
         let pattern = cx.patterns.pattern(&subject, &source::of_head(cx, capture, head));
@@ -126,7 +139,6 @@ impl ScatterView {
         pattern: Option<&ReadPattern>,
     ) {
         let head = cx.pane.selection.head;
-        let color = cx.pane.options.scatter.color;
         let plot = Plot::new(("plane", head))
             .data_aspect(1.0)
             .show_axes(false)
@@ -142,20 +154,14 @@ impl ScatterView {
             .sense(Sense::click_and_drag());
         let mut wheel = 0.0;
         let shown = plot.show(ui, |plot_ui| {
-            for (name, all, shape, tint) in [
-                ("Queries", &points.queries, MarkerShape::Circle, cx.theme.query),
-                ("Keys", &points.keys, MarkerShape::Diamond, cx.theme.key),
+            let [queries, keys] = &points.series;
+            for (name, series, shape, own) in [
+                ("Queries", queries, MarkerShape::Circle, cx.theme.query),
+                ("Keys", keys, MarkerShape::Diamond, cx.theme.key),
             ] {
-                let n_colors = if color == PointColor::Type { 1 } else { N_POSITION_COLORS };
-                for (range, middle) in layout::position_bins(all.len(), n_colors) {
-                    let fill = match color {
-                        PointColor::Type => tint,
-                        PointColor::Position => cx.theme.position_color(middle),
-                    };
-                    let series = PlotPoints::Borrowed(&all[range]);
-                    let markers =
-                        Points::new(name, series).shape(shape).radius(POINT_PT).color(fill).allow_hover(false);
-                    plot_ui.points(markers);
+                for (tint, series) in series {
+                    let markers = Points::new(name, PlotPoints::Borrowed(series)).shape(shape).radius(POINT_PT);
+                    plot_ui.points(markers.color(cx.theme.tint(*tint, own)).allow_hover(false));
                 }
             }
             if plot_ui.response().hovered() {
@@ -235,7 +241,7 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         controls::heading_ui(ui, cx.theme, "Joint space");
         let scatter = &mut options.scatter;
         controls::row_ui(ui, cx.theme, "Colour", |ui| {
-            let choices = [(PointColor::Type, "Query or key"), (PointColor::Position, "Position")];
+            let choices = ColorBy::ALL.map(|(by, _, text, _)| (by, text));
             controls::choice_ui(ui, "Colour of points", &mut scatter.color, &choices);
         });
         controls::row_ui(ui, cx.theme, "Scale c", |ui| {

@@ -3,8 +3,9 @@
 use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Sense, Shape, Stroke, Ui, Vec2, vec2};
 
 use crate::{
+    analysis::projection::{self, Meaning, Tint},
     ids::StackKind,
-    session::{Focus, PointColor},
+    session::Focus,
     ui::{
         ViewCtx,
         theme::{GRID, Theme, text_size},
@@ -45,24 +46,41 @@ pub fn diamond(painter: &Painter, at: Pos2, radius: f32, color: Color32) {
 
 /// What marks and colours mean.
 pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let by_position = cx.pane.options.scatter.color == PointColor::Position;
+    let Some(capture) = cx.document.latest_capture() else { return };
+    let by = cx.pane.options.scatter.color;
+    let meaning = projection::tints(capture, cx.pane.selection.head, by).meaning;
     let [queries, keys] = match cx.pane.selection.stack() {
         StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
         _ => ["Queries", "Keys"],
     };
     for (text, is_query, color) in [(queries, true, cx.theme.query), (keys, false, cx.theme.key)] {
-        ui.horizontal(|ui| {
-            let (rect, _) = ui.allocate_exact_size(Vec2::splat(3.0 * GRID), Sense::hover());
-            let color = if by_position { cx.theme.text_weak } else { color };
+        let color = if meaning == Meaning::Type { color } else { cx.theme.text_weak };
+        mark_ui(ui, cx, text, |painter, at| {
             if is_query {
-                ui.painter().circle_filled(rect.center(), 4.0, color);
+                painter.circle_filled(at, 4.0, color);
             } else {
-                diamond(ui.painter(), rect.center(), 5.0, color);
+                diamond(painter, at, 5.0, color);
             }
-            controls::caption_ui(ui, cx.theme, text);
         });
     }
-    if by_position {
-        texture::gradient_ui(ui, cx.theme, ["first", "", "last"], |fraction| cx.theme.position_color(fraction));
+    match meaning {
+        Meaning::Type => {}
+        Meaning::Scale([low, high]) => {
+            texture::gradient_ui(ui, cx.theme, [&low, "", &high], |fraction| cx.theme.position_color(fraction));
+        }
+        Meaning::Groups(groups) => {
+            for (group, name) in groups {
+                let color = cx.theme.tint(Tint::Group(group), cx.theme.text);
+                mark_ui(ui, cx, &name, |painter, at| drop(painter.circle_filled(at, 4.0, color)));
+            }
+        }
     }
+}
+
+fn mark_ui(ui: &mut Ui, cx: &ViewCtx<'_>, text: &str, draw: impl FnOnce(&Painter, Pos2)) {
+    ui.horizontal(|ui| {
+        let (rect, _) = ui.allocate_exact_size(Vec2::splat(3.0 * GRID), Sense::hover());
+        draw(ui.painter(), rect.center());
+        controls::caption_ui(ui, cx.theme, text);
+    });
 }

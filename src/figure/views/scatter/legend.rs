@@ -1,0 +1,72 @@
+//! The colours of points and what they mean, for one plane and for many.
+
+use emath::{Pos2, Rect, pos2};
+
+use crate::{
+    analysis::projection::{Meaning, Tint},
+    capture::RgbaBuffer,
+    figure::{
+        font::Align,
+        list::{Rgba, Sampling},
+        measure::{GRID, text_size::SMALL},
+        palette::Palette,
+        path::Path,
+        pen::Pen,
+    },
+};
+
+/// Radius of a mark in the legend.
+const MARK_PT: f32 = 3.0;
+/// Width of a scale of colours.
+const SCALE_PT: f32 = 80.0;
+
+/// The colour of a point; `own` is that of queries, or that of keys.
+pub fn ink(tint: Tint, own: Rgba, palette: &Palette) -> Rgba {
+    match tint {
+        Tint::Type => own,
+        Tint::Step(step) => palette.position(Tint::fraction(step)),
+        Tint::Group(group) => palette.head(usize::from(group)),
+    }
+}
+
+/// Draws the marks of queries and keys at the left of a line, what colours mean at its right.
+pub fn legend(kinds: [&str; 2], meaning: &Meaning, at: Pos2, right: f32, pen: &mut Pen<'_>) {
+    let weak = pen.palette.text_weak;
+    let [query, key] = match meaning {
+        Meaning::Type => [pen.palette.query, pen.palette.key],
+        Meaning::Scale(_) | Meaning::Groups(_) => [weak; 2],
+    };
+    let mut x = at.x + MARK_PT;
+    pen.fill(Path::circle(pos2(x, at.y), MARK_PT), query);
+    x += 2.0 * GRID + pen.text(kinds[0], SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left) + 4.0 * GRID;
+    pen.fill(Path::diamond(pos2(x, at.y), 1.2 * MARK_PT), key);
+    pen.text(kinds[1], SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left);
+    match meaning {
+        Meaning::Type => {}
+        Meaning::Scale([low, high]) => {
+            let width = pen.text(high, SMALL, weak, pos2(right, at.y), Align::Right);
+            let middle = pos2(right - width - GRID - SCALE_PT / 2.0, at.y);
+            let bar = Rect::from_center_size(middle, [SCALE_PT, 8.0].into());
+            let pixels = (0..64).flat_map(|step| pen.palette.position(step as f32 / 63.0)).collect();
+            pen.picture(bar, &RgbaBuffer { width: 64, height: 1, pixels }, Sampling::Crisp);
+            pen.text(low, SMALL, weak, pos2(bar.left() - GRID, at.y), Align::Right);
+        }
+        Meaning::Groups(groups) => {
+            let mut x = right;
+            for (group, name) in groups.iter().rev() {
+                x -= pen.text(name, SMALL, weak, pos2(x, at.y), Align::Right) + 2.0 * GRID;
+                pen.fill(Path::circle(pos2(x, at.y), MARK_PT), pen.palette.head(usize::from(*group)));
+                x -= 3.0 * GRID;
+            }
+        }
+    }
+}
+
+/// Room that the legend needs beside the plane, in points.
+pub const fn width(meaning: &Meaning) -> f32 {
+    match meaning {
+        Meaning::Type => 240.0,
+        Meaning::Scale(_) => 330.0,
+        Meaning::Groups(_) => 460.0,
+    }
+}
