@@ -10,10 +10,10 @@ use super::{
     scatter::{bounds, legend},
 };
 use crate::{
-    analysis::projection::{Meaning, Projection, Tint, Tints},
+    analysis::projection::{Meaning, Projection, Tints},
     figure::{
         font::Align,
-        list::{Rgba, faded},
+        list::faded,
         measure::{GRID, text_size::SMALL},
         page::{Captions, Scene},
         path::Path,
@@ -69,16 +69,14 @@ impl MatrixScene {
             let transform = CellTransform::new(bounds(plane), cell);
             let n_points = plane.queries.len() + plane.keys.len();
             let stride = layout::stride(n_cells, n_points, side);
-            let ink = |tints: &[Tint], position: usize, own: Rgba, pen: &Pen<'_>| {
-                legend::ink(tints.get(position).copied().unwrap_or(Tint::Type), own, &pen.palette)
-            };
             for position in (0..plane.queries.len().max(plane.keys.len())).step_by(stride) {
                 if let Some(&point) = plane.queries.get(position) {
-                    let color = faded(ink(&tints.queries, position, pen.palette.query, pen), POINT_OPACITY);
+                    let color =
+                        faded(legend::ink(&tints.queries, position, pen.palette.query, &pen.palette), POINT_OPACITY);
                     pen.fill(Path::circle(transform.apply(point), radius), color);
                 }
                 if let Some(&point) = plane.keys.get(position) {
-                    let color = faded(ink(&tints.keys, position, pen.palette.key, pen), POINT_OPACITY);
+                    let color = faded(legend::ink(&tints.keys, position, pen.palette.key, &pen.palette), POINT_OPACITY);
                     pen.fill(Path::diamond(transform.apply(point), 1.15 * radius), color);
                 }
             }

@@ -20,12 +20,12 @@ const MARK_PT: f32 = 3.0;
 /// Width of a scale of colours.
 const SCALE_PT: f32 = 80.0;
 
-/// The colour of a point; `own` is that of queries, or that of keys.
-pub fn ink(tint: Tint, own: Rgba, palette: &Palette) -> Rgba {
-    match tint {
-        Tint::Type => own,
-        Tint::Step(step) => palette.position(Tint::fraction(step)),
-        Tint::Group(group) => palette.head(usize::from(group)),
+/// The colour of the point at `idx`; `own` is that of queries, or that of keys.
+pub fn ink(tints: &[Tint], idx: usize, own: Rgba, palette: &Palette) -> Rgba {
+    match tints.get(idx) {
+        Some(Tint::Type) | None => own,
+        Some(Tint::Step(step)) => palette.position(Tint::fraction(*step)),
+        Some(Tint::Group(group)) => palette.head(usize::from(*group)),
     }
 }
 

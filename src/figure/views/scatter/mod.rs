@@ -7,12 +7,12 @@ use emath::{Rect, pos2, vec2};
 use super::{Pinned, joined, matrix::layout::CellTransform};
 use crate::{
     analysis::{
-        projection::{HeadProjection, Tint, Tints},
+        projection::{HeadProjection, Tints},
         reading::ReadPattern,
     },
     figure::{
         font::Align,
-        list::{Line, Rgba, faded},
+        list::{Line, faded},
         measure::text_size::{BODY, SMALL},
         page::{Captions, Scene},
         path::Path,
@@ -74,20 +74,15 @@ impl ScatterScene {
         [format!("First component ({x:.0} % of the variance)"), format!("Second component ({y:.0} %)")]
     }
 
-    /// The colour of a query or key.
-    fn ink(&self, tints: &[Tint], idx: usize, own: Rgba, pen: &Pen<'_>) -> Rgba {
-        legend::ink(tints.get(idx).copied().unwrap_or(Tint::Type), own, &pen.palette)
-    }
-
     fn points(&self, transform: CellTransform, pen: &mut Pen<'_>) {
         // Taking turns, so that neither kind always covers the other.
         for idx in 0..self.plane.queries.len().max(self.plane.keys.len()) {
             if let Some(&point) = self.plane.queries.get(idx) {
-                let ink = self.ink(&self.tints.queries, idx, pen.palette.query, pen);
+                let ink = legend::ink(&self.tints.queries, idx, pen.palette.query, &pen.palette);
                 pen.fill(Path::circle(transform.apply(point), POINT_PT), faded(ink, 0.85));
             }
             if let Some(&point) = self.plane.keys.get(idx) {
-                let ink = self.ink(&self.tints.keys, idx, pen.palette.key, pen);
+                let ink = legend::ink(&self.tints.keys, idx, pen.palette.key, &pen.palette);
                 pen.fill(Path::diamond(transform.apply(point), 1.2 * POINT_PT), faded(ink, 0.85));
             }
         }

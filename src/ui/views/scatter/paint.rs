@@ -71,7 +71,9 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         Meaning::Groups(groups) => {
             for (group, name) in groups {
                 let color = cx.theme.tint(Tint::Group(group), cx.theme.text);
-                mark_ui(ui, cx, &name, |painter, at| drop(painter.circle_filled(at, 4.0, color)));
+                mark_ui(ui, cx, &name, |painter, at| {
+                    painter.circle_filled(at, 4.0, color);
+                });
             }
         }
     }
