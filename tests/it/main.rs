@@ -47,15 +47,6 @@ mod laws;
 mod layouts;
 /// The joint space, neighbours, and what a layout keeps: numpy's numbers.
 mod measures;
-<<<<<<< HEAD
-/// Layouts of points: PCA, t-SNE, UMAP, the joint space, and what is kept of neighbours.
-mod layouts;
-/// t-SNE and UMAP of the joint space, step by step.
-mod refining;
-=======
-/// Layouts of points: PCA, t-SNE, UMAP, the joint space, and what is kept of neighbours.
-mod layouts;
->>>>>>> 77d7204 (Points under the pointer are found by a grid; layouts that were stopped go on from where they were)
 /// Memory of a run: the estimate against what a process takes, and what is refused.
 mod memory;
 /// Final outputs against candle-transformers.
