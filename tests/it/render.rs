@@ -293,3 +293,22 @@ fn a_figure_that_fails_leaves_the_old_file() {
     assert_eq!(fs::read_to_string(&out).unwrap(), "old");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn planes_are_laid_out_and_coloured_as_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("plane.svg");
+    let one = ["--model", "demo:gpt", "--text", STORY, "--layer", "2", "--head", "1"];
+    let of = |more: &[&str]| render(&[&["scatter"], &one[..], more].concat(), &out);
+    let tsne = of(&["--method", "tsne", "--iterations", "100", "--caption", "full"]);
+    let text = texts(&tsne).join(" ");
+    assert!(text.contains("t-SNE of perplexity 5 after 100 of 100 iterations"), "{text}");
+    assert_eq!(of(&["--method", "tsne", "--iterations", "100", "--caption", "full"]), tsne, "twice the same");
+    assert_ne!(of(&["--method", "umap", "--iterations", "100", "--caption", "full"]), tsne);
+    let kinds = texts(&of(&["--color-by", "kind"]));
+    assert!(kinds.iter().any(|text| text == "capitalised") && kinds.iter().any(|text| text == "word"), "{kinds:?}");
+    let norms = texts(&of(&["--color-by", "norm"]));
+    assert!(norms.iter().filter(|text| text.parse::<f32>().is_ok()).count() >= 2, "the ends of the scale: {norms:?}");
+    let unknown = attnscope(&[&["render", "scatter"], &one[..], &["--color-by", "mood", "--out", "x.svg"]].concat());
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("choose one of type, position, modulo"));
+}

@@ -3,7 +3,7 @@
 mod clouds;
 mod files;
 mod lay_out;
-mod options;
+pub mod options;
 
 use std::{path::Path, time::Instant};
 

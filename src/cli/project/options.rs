@@ -262,7 +262,8 @@ impl MetricName {
         }
     }
 
-    const fn metric(self) -> Metric {
+    /// What it names.
+    pub const fn metric(self) -> Metric {
         match self {
             Self::Euclidean => Metric::Euclidean,
             Self::Cosine => Metric::Cosine,

@@ -1,5 +1,6 @@
 //! `attnscope render`: the figures of the window, and the numbers behind them, without a window.
 
+mod layout;
 mod options;
 mod output;
 mod source;

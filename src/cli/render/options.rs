@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::layout::LayoutFlags;
 use crate::{
     analysis::{
         edges::EdgeFilter,
@@ -108,6 +109,8 @@ pub struct RenderOptions {
     /// What colours of points tell: type (query or key), position, modulo, kind, length, frequency, norm
     #[arg(long, value_parser = parse_color_by, default_value = "type", value_name = "WHAT")]
     pub color_by: ColorBy,
+    #[command(flatten)]
+    pub layout: LayoutFlags,
     /// Many figures on one page, such as 4x3: four side by side, three below each other
     #[arg(long, value_parser = parse_sheet, value_name = "COLSxROWS")]
     pub sheet: Option<[usize; 2]>,
@@ -171,7 +174,7 @@ impl RenderOptions {
             together: self.aggregate,
             minus: self.minus.map(minus),
             filter: self.filter(),
-            projection: ProjectionOptions::default(),
+            projection: ProjectionOptions { layout: self.layout.options(), ..ProjectionOptions::default() },
             color_map: self.colormap,
             log: self.log,
             values: self.values,
