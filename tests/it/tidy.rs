@@ -21,7 +21,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("hub", &[]),
     ("model", &["capture", "analysis", "hub"]),
     ("export", &["capture", "analysis", "raster", "figure"]),
-    ("worker", &["capture", "analysis", "corpus", "raster", "figure", "hub", "model", "export"]),
+    ("worker", &["capture", "projection", "analysis", "corpus", "raster", "figure", "hub", "model", "export"]),
     ("session", &["capture", "analysis", "corpus", "raster", "figure", "export", "worker"]),
     (
         "cli",
@@ -39,11 +39,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
             "session",
         ],
     ),
-    ("ui", &["capture", "analysis", "corpus", "raster", "figure", "export", "worker", "session", "cli"]),
-    ("worker", &["capture", "projection", "analysis", "raster", "figure", "hub", "model", "export"]),
-    ("session", &["capture", "analysis", "raster", "figure", "export", "worker"]),
-    ("cli", &["capture", "projection", "analysis", "raster", "figure", "hub", "model", "export", "worker", "session"]),
-    ("ui", &["capture", "projection", "analysis", "raster", "figure", "export", "worker", "session", "cli"]),
+    ("ui", &["capture", "projection", "analysis", "corpus", "raster", "figure", "export", "worker", "session", "cli"]),
 ];
 
 /// Each wing of `model/` and those it may name; `api`, where they meet, may name all.
