@@ -302,7 +302,7 @@ fn planes_are_laid_out_and_coloured_as_asked() {
     let of = |more: &[&str]| render(&[&["scatter"], &one[..], more].concat(), &out);
     let tsne = of(&["--method", "tsne", "--iterations", "100", "--caption", "full"]);
     let text = texts(&tsne).join(" ");
-    assert!(text.contains("t-SNE of perplexity 5 after 100 of 100 iterations"), "{text}");
+    assert!(text.contains("t-SNE of perplexity 6 after 100 of 100 iterations"), "{text}");
     assert_eq!(of(&["--method", "tsne", "--iterations", "100", "--caption", "full"]), tsne, "twice the same");
     assert_ne!(of(&["--method", "umap", "--iterations", "100", "--caption", "full"]), tsne);
     let kinds = texts(&of(&["--color-by", "kind"]));
