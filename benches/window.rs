@@ -51,17 +51,29 @@ fn main() {
     report("while a run, a projection and an export go on", &window.under_load());
 }
 
-fn report(what: &str, frames: &[Duration]) {
-    let mut sorted = frames.to_vec();
-    sorted.sort_unstable();
-    let ms = |at: usize| sorted[at.min(sorted.len() - 1)].as_secs_f64() * 1e3;
-    let n = sorted.len();
-    println!(
-        "{what}: {n} frames, median {:.1} ms, p95 {:.1} ms, slowest {:.1} ms",
-        ms(n / 2),
-        ms(n * 95 / 100),
-        ms(n - 1)
-    );
+fn report(what: &str, frames: &[Frame]) {
+    println!("{what}: {} frames", frames.len());
+    let of = |name: &str, time: fn(&Frame) -> Duration| {
+        let mut sorted: Vec<Duration> = frames.iter().map(time).collect();
+        sorted.sort_unstable();
+        let ms = |part: f64| sorted[((sorted.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3;
+        println!("  {name}: median {:.1} ms, p95 {:.1} ms, slowest {:.1} ms", ms(0.5), ms(0.95), ms(1.0));
+    };
+    of("from start to end", |frame| frame.wall);
+    of("of that on a processor", |frame| frame.cpu);
+}
+
+/// How long a frame took, and how much of that its thread ran: the rest it waited for a free processor.
+#[derive(Clone, Copy)]
+struct Frame {
+    wall: Duration,
+    cpu: Duration,
+}
+
+/// How long this thread has run; nothing where the system does not tell (anything but Linux).
+fn thread_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))
 }
 
 /// Nobody chooses files; whatever is saved goes here.
@@ -105,31 +117,35 @@ impl Window {
     }
 
     /// One frame with the pointer somewhere else than before, to triangles; how long it took.
-    fn frame(&mut self) -> Duration {
+    fn frame(&mut self) -> Frame {
         self.n_frames += 1;
         let at = self.n_frames as f32;
         self.harness.event(Event::PointerMoved(pos2(300.0 + at * 7.0 % 1000.0, 120.0 + at * 3.0 % 800.0)));
-        let started = Instant::now();
+        let (started, ran) = (Instant::now(), thread_time());
         self.harness.step();
         let output = self.harness.output();
         std::hint::black_box(self.harness.ctx.tessellate(output.shapes.clone(), output.pixels_per_point));
-        started.elapsed()
+        Frame { wall: started.elapsed(), cpu: thread_time().saturating_sub(ran) }
+    }
+
+    /// One frame, and what is left of its time on the screen.
+    fn paced_frame(&mut self) -> Frame {
+        let frame = self.frame();
+        std::thread::sleep(FRAME.saturating_sub(frame.wall));
+        frame
     }
 
     fn wait(&mut self, done: impl Fn(&App) -> bool) {
         while !done(self.harness.state()) {
-            let spent = self.frame();
-            std::thread::sleep(FRAME.saturating_sub(spent));
+            self.paced_frame();
         }
     }
 
-    fn frames(&mut self, n: usize, between: impl Fn(&Self, usize)) -> Vec<Duration> {
+    fn frames(&mut self, n: usize, between: impl Fn(&Self, usize)) -> Vec<Frame> {
         let mut frames = Vec::with_capacity(n);
         for at in 0..n {
             between(self, at);
-            let spent = self.frame();
-            std::thread::sleep(FRAME.saturating_sub(spent));
-            frames.push(spent);
+            frames.push(self.paced_frame());
         }
         frames
     }
@@ -155,7 +171,7 @@ impl Window {
     }
 
     /// Frames from the start of all work to the end of the last, with steps through layers between.
-    fn under_load(&mut self) -> Vec<Duration> {
+    fn under_load(&mut self) -> Vec<Frame> {
         let figures = FigureOptions { kind: FileKind::Pdf, ..FigureOptions::default() };
         self.ask(Command::Figure(FigureCommand::Set(figures)));
         let mut frames = Vec::new();
@@ -172,8 +188,7 @@ impl Window {
                 }
             }));
             while self.harness.state().session().is_busy() {
-                frames.push(self.frame());
-                std::thread::sleep(FRAME.saturating_sub(*frames.last().unwrap()));
+                frames.push(self.paced_frame());
             }
         }
         frames
