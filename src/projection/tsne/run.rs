@@ -8,11 +8,12 @@ use super::{
 };
 use crate::projection::{Affinities, dispatch::dispatch, spread};
 
-/// After so many iterations the groups are decided anew.
-const REGROUP: usize = 10;
-
-/// After so many it is decided anew which groups act as one: their shapes change little in between.
+/// After so many iterations points are grouped anew, and it is decided anew which groups act as one: little changes
+/// in between.
 const RECHOOSE: usize = 5;
+
+/// In so many first iterations the points change places so fast that it is done each time.
+const EAGER: usize = 20;
 
 /// No point goes further in one step, as in openTSNE.
 const LONGEST_STEP: f32 = 5.0;
@@ -61,12 +62,12 @@ impl<const D: usize> Run<D> {
     }
 
     pub fn step(&mut self, iteration: usize, options: &TsneOptions) {
-        if iteration.is_multiple_of(REGROUP) {
+        let rechoose = iteration < EAGER || iteration.is_multiple_of(RECHOOSE);
+        if rechoose {
             center(&mut self.points);
             self.tree.sort(&self.points);
         }
         self.tree.refit(&self.points);
-        let rechoose = iteration.is_multiple_of(RECHOOSE);
         let (tree, points, n) = (&self.tree, &self.points[..], self.points.len());
         spread(&mut self.parts, n, |at, part| {
             if rechoose {
