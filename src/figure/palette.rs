@@ -69,9 +69,9 @@ const HEADS: [[Rgba; N_HEAD_COLORS]; 2] = [
     ],
 ];
 
-/// Opacity of a line of weight 0 and what weight 1 adds, on light ground and on dark: faint ink is lost sooner on
+/// Strength of a line of weight 0 and what weight 1 adds, on light ground and on dark: faint ink is lost sooner on
 /// white than on black.
-const LINE_OPACITY: [(f32, f32); 2] = [(0.12, 0.83), (0.07, 0.88)];
+const LINE_STRENGTH: [(f32, f32); 2] = [(0.12, 0.83), (0.07, 0.88)];
 /// Width of a line of weight 0 and what weight 1 adds, in points.
 const LINE_PT: (f32, f32) = (0.8, 1.6);
 
@@ -159,10 +159,19 @@ impl Palette {
         head >= 4 * N_HEAD_COLORS
     }
 
-    /// Opacity of a line of `weight`.
-    pub fn line_opacity(&self, weight: f32) -> f32 {
-        let (least, more) = LINE_OPACITY[usize::from(self.dark)];
-        more.mul_add(weight.clamp(0.0, 1.0), least)
+    /// The colour of a line of `weight` whose full colour is `color`: the weaker, the nearer to the ground.
+    ///
+    /// Opaque, so that thousands of weak lines stay a pale ground for the strong ones, which are drawn last, and so
+    /// that painters which round to whole bytes agree: each blend with opacity `a` may cost half a step, which on
+    /// top of each other comes to `0.5 / a`.
+    pub fn line(&self, color: Rgba, weight: f32) -> Rgba {
+        let (least, more) = LINE_STRENGTH[usize::from(self.dark)];
+        let strength = more.mul_add(weight.clamp(0.0, 1.0), least);
+        let mix = |channel: usize| {
+            let [ground, full] = [self.canvas[channel], color[channel]].map(f32::from);
+            (full - ground).mul_add(strength, ground).round() as u8
+        };
+        [mix(0), mix(1), mix(2), color[3]]
     }
 
     /// Width of a line of `weight` in points.

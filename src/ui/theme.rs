@@ -129,6 +129,7 @@ impl Theme {
     }
 }
 
-const fn opaque([red, green, blue, _]: Rgba) -> Color32 {
+/// A colour of a figure on screen.
+pub const fn opaque([red, green, blue, _]: Rgba) -> Color32 {
     Color32::from_rgb(red, green, blue)
 }

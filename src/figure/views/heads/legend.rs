@@ -1,4 +1,4 @@
-//! What colours, opacity and width mean, below the columns.
+//! What colours, their strength and width mean, below the columns.
 
 use emath::{Rect, Vec2, pos2, vec2};
 
@@ -7,7 +7,7 @@ use crate::{
     capture::RgbaBuffer,
     figure::{
         font::Align,
-        list::{Rgba, Sampling, faded},
+        list::{Rgba, Sampling},
         measure::text_size::SMALL,
         path::Path,
         pen::{Pen, tick_text},
@@ -73,7 +73,7 @@ impl HeadsScene {
             [only] if !self.signed() => pen.palette.head(only.head),
             _ => pen.palette.text_weak,
         };
-        let pixels = (0..64).flat_map(|step| faded(color, pen.palette.line_opacity(step as f32 / 63.0))).collect();
+        let pixels = (0..64).flat_map(|step| pen.palette.line(color, step as f32 / 63.0)).collect();
         let picture = RgbaBuffer { width: 64, height: 1, pixels };
         let wedge = Rect::from_center_size(pos2(x - WEDGE_PT.x / 2.0, middle), WEDGE_PT);
         pen.picture(wedge, &picture, Sampling::Crisp);

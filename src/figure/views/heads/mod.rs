@@ -1,5 +1,5 @@
 //! Bipartite attention lines of one layer: queries at the left, keys at the right, one colour per head,
-//! opacity and width by weight.
+//! strength and width by weight.
 
 use std::sync::Arc;
 
@@ -173,8 +173,8 @@ impl HeadsScene {
             let head = self.heads.get(line.head as usize)?;
             let value = head.read.value(line.query as usize, line.key as usize)?;
             let weight = (line.weight / unit).abs();
-            let (width, opacity) = (Palette::line_width(weight), pen.palette.line_opacity(weight));
-            let color = faded(self.ink(head.head, value, pen), opacity);
+            let width = Palette::line_width(weight);
+            let color = pen.palette.line(self.ink(head.head, value, pen), weight);
             let [from, to] = layout.line(line.query as usize, line.key as usize).map(|end| end + origin);
             let length = from.distance(to);
             let dash = if self.signed() { Dash::Solid } else { Palette::dash(head.head) };
@@ -311,7 +311,7 @@ impl Scene for HeadsScene {
         };
         let colors = if self.signed() { "Colour tells the sign" } else { "Colour tells the head" };
         let how = format!("Lines join each query (left) to its keys (right); drawn are {which}");
-        let look = format!("{colors}, opacity and width the size");
+        let look = format!("{colors}, strength and width the size");
         let held = self.pinned_text().unwrap_or_default();
         let subject = format!("Attention of {}: {lines}", self.subject);
         Captions { short, full: joined([subject.as_str(), &hidden, &how, &look, &held, &self.origin]) }

@@ -1,5 +1,5 @@
 //! Bipartite attention lines of one layer: queries at the left, keys at the right, one colour per
-//! head, opacity by weight.
+//! head, strength by weight.
 
 use std::{ops::Range, sync::Arc};
 

@@ -7,6 +7,7 @@ use crate::{
     figure::palette::{Dash, Palette},
     ui::{
         ViewCtx,
+        theme::opaque,
         views::{controls, source, texture},
     },
 };
@@ -52,7 +53,7 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         }
     });
     controls::heading_ui(ui, cx.theme, "Legend");
-    opacity_legend_ui(ui, cx);
+    strength_legend_ui(ui, cx);
     let n_heads = cx.document.latest_capture().map_or(0, |it| source::n_heads(it, cx.pane.selection.head));
     controls::caption_ui(ui, cx.theme, heads_legend(n_heads));
 }
@@ -68,10 +69,11 @@ const fn heads_legend(n_heads: usize) -> &'static str {
 }
 
 /// A wedge from weight 0 to weight 1.
-fn opacity_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let color = cx.theme.head_color(cx.pane.selection.head.head);
+fn strength_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let head = cx.pane.selection.head.head;
     let response = texture::gradient_ui(ui, cx.theme, ["0", "weight", "1"], |weight| {
-        color.gamma_multiply(cx.theme.palette.line_opacity(weight))
+        opaque(cx.theme.palette.line(cx.theme.palette.head(head), weight))
     });
-    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Opacity tells the weight, from 0 to 1"));
+    response
+        .widget_info(|| WidgetInfo::labeled(Role::Image, true, "Strength of the colour tells the weight, from 0 to 1"));
 }

@@ -24,8 +24,7 @@ const LEFT_OUT_OPACITY: f32 = 0.4;
 pub fn strokes(layout: &HeadsLayout, lines: &[Line], theme: &Theme) -> Arc<[LineStroke]> {
     let pieces = |line: &Line| {
         let head = line.head as usize;
-        let opacity = theme.palette.line_opacity(line.weight);
-        let color = theme.palette.head(head).map(|channel| f32::from(channel) / 255.0 * opacity);
+        let color = theme.palette.line(theme.palette.head(head), line.weight).map(|channel| f32::from(channel) / 255.0);
         let width = Palette::line_width(line.weight);
         let [from, to] = layout.line(line.query as usize, line.key as usize);
         let length = from.distance(to);
