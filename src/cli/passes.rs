@@ -6,6 +6,7 @@ use super::{CliError, show_progress};
 use crate::{
     capture::Capture,
     model::{Encoded, Input, Model, RunPlan, uninterrupted},
+    text::{bytes_text, counted},
     worker::corpus::{CorpusOptions, packs, run_pack},
 };
 
@@ -27,20 +28,28 @@ pub fn run(model: &Model, inputs: &[Input], is_corpus: bool, plan: &RunPlan, rep
     for (idx, input) in inputs.iter().enumerate() {
         match model.encode(input) {
             Ok(input) => encoded.push(Some(input)),
-            Err(error) if is_corpus => leave_out(idx, &error.into()),
+            Err(error) if is_corpus => {
+                leave_out(idx, &error.into());
+                encoded.push(None);
+            }
             Err(error) => return Err(error.into()),
         }
     }
     let encode_ms = millis(started);
-    let n_tokens = |input: &Option<Encoded>| input.iter().flat_map(|input| input.tokens.values()).map(Vec::len).sum();
+    let n_tokens = |input: &Encoded| input.tokens.values().map(Vec::len).sum();
+    let there: Vec<usize> = (0..encoded.len()).filter(|input| encoded[*input].is_some()).collect();
     let passes = if is_corpus {
-        packs(&encoded.iter().map(n_tokens).collect::<Vec<_>>(), CorpusOptions::default().pack_tokens)
+        let lengths: Vec<usize> = encoded.iter().flatten().map(n_tokens).collect();
+        packs(&lengths, CorpusOptions::default().pack_tokens)
     } else {
-        (0..encoded.len()).map(|input| vec![input]).collect()
+        (0..there.len()).map(|input| vec![input]).collect()
     };
     let mut captures: Vec<Option<Capture>> = (0..encoded.len()).map(|_| None).collect();
     let mut forward_ms = Vec::new();
+    let n_inputs = there.len();
+    let (mut n_run, mut kept) = (0, 0u64);
     for pass in passes {
+        let pass: Vec<usize> = pass.into_iter().map(|input| there[input]).collect();
         let inputs: Vec<Encoded> = pass.iter().filter_map(|input| encoded[*input].take()).collect();
         let mut answers = Vec::new();
         for round in 1..=repeat {
@@ -51,18 +60,35 @@ pub fn run(model: &Model, inputs: &[Input], is_corpus: bool, plan: &RunPlan, rep
             forward_ms.push(millis(started));
         }
         for (input, answer) in pass.into_iter().zip(answers) {
+            n_run += 1;
             match answer {
-                Ok(capture) => captures[input] = Some(capture),
+                Ok(capture) => {
+                    kept += capture.size_bytes();
+                    captures[input] = Some(capture);
+                }
                 Err(error) if is_corpus => leave_out(input, &error.into()),
                 Err(error) => return Err(error.into()),
             }
         }
+        check_memory(model, kept / n_run as u64 * (n_inputs - n_run) as u64, n_inputs)?;
     }
     let captures: Vec<Capture> = captures.into_iter().flatten().collect();
     if captures.is_empty() {
         return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));
     }
     Ok(Passes { captures, encode_ms, forward_ms })
+}
+
+/// Stops early when the captures that are still to come, judged by those that are there, would not fit.
+fn check_memory(model: &Model, needed: u64, n_inputs: usize) -> Result<(), CliError> {
+    let Some(available) = model.engine().memory_for_a_run().filter(|available| needed > *available) else {
+        return Ok(());
+    };
+    let (needed, available, inputs) = (bytes_text(needed), bytes_text(available), counted(n_inputs, "input"));
+    Err(CliError::Failed(format!(
+        "{inputs} are too many at once: the captures would take {needed} more, and {available} are free. Give fewer, \
+         or record fewer --sites or --layers"
+    )))
 }
 
 fn leave_out(idx: usize, error: &CliError) {

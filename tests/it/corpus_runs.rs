@@ -220,6 +220,33 @@ fn the_command_line_runs_a_corpus() {
     let result: serde_json::Value = serde_json::from_slice(&heads.stdout).unwrap();
     assert_eq!(result["tokens"].as_array().unwrap().len(), 2);
 
+    // What the model cannot read is named and left out; the others keep their order.
+    let pictures = folder.path().join("pictures");
+    fs::create_dir(&pictures).unwrap();
+    fs::write(pictures.join("a.png"), b"no picture").unwrap();
+    for name in ["circle-1.png", "wave-4.png"] {
+        fs::copy(bundled_picture(name), pictures.join(name)).unwrap();
+    }
+    let run = attnscope(&[
+        "capture",
+        "--model",
+        "demo:vit",
+        "--sites",
+        "q",
+        "--out",
+        &out,
+        "--corpus",
+        pictures.to_str().unwrap(),
+    ]);
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(run.status.success() && said.contains("input 1 is left out"), "{said}");
+    let bytes = fs::read(&out).unwrap();
+    let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
+    let metadata = header.metadata().clone().unwrap();
+    for (prefix, name) in [("input0/", "circle-1.png"), ("input1/", "wave-4.png")] {
+        assert!(metadata[&format!("{prefix}input")].contains(name), "{metadata:?}");
+    }
+
     let wrong = attnscope(&[&common[..], &["--corpus", &path("texts.csv"), "--text-column", "text"]].concat());
     let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert_eq!(wrong.status.code(), Some(1));
