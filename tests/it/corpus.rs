@@ -75,12 +75,13 @@ fn plain_text_has_an_input_a_line_or_a_sentence() {
 
 #[test]
 fn lists_that_cannot_be_read_say_why() {
-    let cases: [(&[u8], Kind, Option<&str>, &str); 14] = [
+    let cases: [(&[u8], Kind, Option<&str>, &str); 15] = [
         (b"", Kind::Text, None, "the file is empty"),
         (b" \n\t\n", Kind::Table, None, "the file is empty"),
         (b"text,label\n", Kind::Table, None, "a header and no rows"),
         (b"text\n\"\"\n", Kind::Table, None, "all of its texts are empty"),
         (b"a,b\n1,2\n", Kind::Table, Some("text"), "no column “text”; there are a, b"),
+        (b"one line\n", Kind::Text, Some("review"), "without columns, so none is called “review”"),
         (b"a,b\n1,2\n1,2,3\n", Kind::Table, None, "row 2 has 3 fields, but the header has 2"),
         (b"a,b\n1,2\n\"1,2\n3,4\n", Kind::Table, None, "row 2 begins a quotation that never ends"),
         (b"\x89PNG\xFF\0\0", Kind::Text, None, "byte 0 cannot be read"),

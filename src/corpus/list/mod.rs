@@ -102,6 +102,9 @@ pub enum ListError {
         /// The names there are.
         columns: Vec<String>,
     },
+    /// A column was asked for, and the file is no table.
+    #[error("it is a plain text without columns, so none is called “{0}”")]
+    NoColumns(String),
     /// One row cannot be read.
     #[error("{what} {number} {problem}")]
     Row {
@@ -144,7 +147,10 @@ impl InputList {
     pub fn parse(bytes: &[u8], kind: Kind, options: &ListOptions) -> Result<Self, ListError> {
         let text = decoded(bytes)?;
         let list = match kind {
-            Kind::Text => text::parse(text, options.split),
+            Kind::Text => match &options.text_column {
+                None => text::parse(text, options.split),
+                Some(wanted) => Err(ListError::NoColumns(wanted.clone())),
+            },
             Kind::Table => table::parse(text, options.text_column.as_deref()),
             Kind::Json => json::parse(text, options.text_column.as_deref()),
             Kind::JsonLines => json::parse_lines(text, options.text_column.as_deref()),
@@ -186,7 +192,8 @@ fn text_column(
     }
     let named = |wanted: &&str| columns.iter().position(|name| name.eq_ignore_ascii_case(wanted));
     if let Some(found) = TEXT_COLUMNS.iter().find_map(named) {
-        return Ok((found, columns.len() > 1));
+        // What is called so needs no mention.
+        return Ok((found, columns.len() > 1 && !columns[found].eq_ignore_ascii_case(TEXT_COLUMNS[0])));
     }
     // The first of the longest.
     let longest = (0..columns.len()).rev().max_by_key(|column| length(*column)).unwrap_or(0);
