@@ -6,6 +6,7 @@ mod analyze;
 mod capture;
 mod check;
 mod inputs;
+mod layout;
 mod models;
 pub mod open;
 mod panics;

@@ -309,6 +309,15 @@ fn planes_are_laid_out_and_coloured_as_asked() {
     assert!(kinds.iter().any(|text| text == "capitalised") && kinds.iter().any(|text| text == "word"), "{kinds:?}");
     let norms = texts(&of(&["--color-by", "norm"]));
     assert!(norms.iter().filter(|text| text.parse::<f32>().is_ok()).count() >= 2, "the ends of the scale: {norms:?}");
+    for (view, flags, expected) in [
+        ("scatter", &["--method", "umap", "--perplexity", "9"][..], "--perplexity changes nothing with --method umap"),
+        ("heads", &["--method", "tsne"], "heads has no points to lay out"),
+        ("scatter", &["--method", "tsne", "--perplexity", "0.1"], "perplexity is 0.1"),
+    ] {
+        let refused = attnscope(&[&["render", view], &one[..], flags, &["--out", "x.svg"]].concat());
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && said.contains(expected), "{said}");
+    }
     let unknown = attnscope(&[&["render", "scatter"], &one[..], &["--color-by", "mood", "--out", "x.svg"]].concat());
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("choose one of type, position, modulo"));
 }

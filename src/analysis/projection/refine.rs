@@ -45,6 +45,8 @@ pub struct LayoutOptions {
     pub neighbors: usize,
     /// Of UMAP: how near to each other points may come.
     pub min_dist: f32,
+    /// Of UMAP: how many epochs; by the number of points where none are given.
+    pub epochs: Option<usize>,
     /// Equal seeds give equal layouts.
     pub seed: u64,
 }
@@ -59,6 +61,7 @@ impl Default for LayoutOptions {
             iterations: tsne.iterations,
             neighbors: umap.neighbors,
             min_dist: umap.min_dist,
+            epochs: umap.epochs,
             seed: tsne.seed,
         }
     }
@@ -108,9 +111,9 @@ enum Layout {
 
 impl Layout {
     fn prepare(points: Points<'_>, options: LayoutOptions, go_on: Progress<'_>) -> Result<Self, ProjectionError> {
-        let LayoutOptions { metric, perplexity, iterations, neighbors, min_dist, seed, .. } = options;
+        let LayoutOptions { method: _, metric, perplexity, iterations, neighbors, min_dist, epochs, seed } = options;
         if options.method == LayoutMethod::Umap {
-            let options = UmapOptions { metric, neighbors, min_dist, seed, ..UmapOptions::default() };
+            let options = UmapOptions { metric, neighbors, min_dist, epochs, seed, ..UmapOptions::default() };
             return Ok(Self::Umap(Box::new(Umap::prepare(points, &options, go_on)?)));
         }
         let options = TsneOptions { metric, perplexity, iterations, seed, ..TsneOptions::default() };

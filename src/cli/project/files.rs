@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 use super::{
     clouds::{Clouds, Row},
     lay_out::HeadLayout,
-    options::{Format, Method, ProjectOptions},
+    options::{Format, ProjectOptions},
 };
 use crate::{
+    cli::layout::Method,
     figure::data::{self, Array, Column, DataFormat, Table, Values},
     projection::correlation::Correlation,
 };
@@ -68,7 +69,7 @@ impl Results<'_> {
         let two_sides = self.clouds.two_sides();
         let table = |rows: Vec<Row<'_>>| rows.iter().map(token).collect::<Vec<Value>>();
         Document {
-            method: self.options.method.name(),
+            method: self.options.layout.method.name(),
             parameters: self.parameters(),
             model: self.model(),
             caveat: self.caveat(),
@@ -123,7 +124,7 @@ impl Results<'_> {
             }
         }
         let mut parameters = Map::from_iter([
-            ("method".to_owned(), json!(self.options.method.name())),
+            ("method".to_owned(), json!(self.options.layout.method.name())),
             ("model".to_owned(), self.model()),
         ]);
         parameters.extend(self.parameters());

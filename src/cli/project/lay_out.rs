@@ -5,9 +5,10 @@ use std::time::Instant;
 use super::{
     clouds::Clouds,
     milliseconds,
-    options::{Method, ProjectOptions, Translation},
+    options::{ProjectOptions, Translation},
 };
 use crate::{
+    cli::layout::Method,
     ids::HeadId,
     projection::{
         Neighbors, Pca, Points, ProjectionError, correlation::Correlations, space::Transform, to_the_end, tsne::Tsne,

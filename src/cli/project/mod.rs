@@ -3,7 +3,7 @@
 mod clouds;
 mod files;
 mod lay_out;
-pub mod options;
+mod options;
 
 use std::{path::Path, time::Instant};
 
@@ -19,6 +19,7 @@ use self::{
 use super::{CliError, inputs::read_captures, passes, show_progress};
 use crate::{
     capture::Capture,
+    cli::layout::Method,
     export,
     ids::HeadId,
     model::{Engine, Logits, Model, Progress, RunPlan, Site, Sites, Stage, locate},
@@ -26,7 +27,7 @@ use crate::{
 
 pub fn run(options: &ProjectOptions) -> Result<(), CliError> {
     let format = options.format()?;
-    let method = options.method()?;
+    let method = options.layout.method(usize::from(options.dims))?;
     // The window is not there: all cores.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = options.threads.map_or(cores, usize::from);
@@ -71,7 +72,7 @@ fn captures(options: &ProjectOptions, engine: &Engine) -> Result<Vec<Capture>, C
 fn all(
     clouds: &Clouds<'_>,
     options: &ProjectOptions,
-    method: &options::Method,
+    method: &Method,
     threads: usize,
 ) -> Result<Vec<HeadLayout>, CliError> {
     let total = clouds.heads().len();

@@ -5,9 +5,13 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    cli::{CliError, inputs::InputOptions},
+    cli::{
+        CliError,
+        inputs::InputOptions,
+        layout::{LayoutFlags, Method},
+    },
     ids::StackKind,
-    projection::{Metric, ProjectionError, space::Scale, tsne::TsneOptions, umap::UmapOptions},
+    projection::space::Scale,
 };
 
 /// Options of `attnscope project`.
@@ -24,15 +28,9 @@ pub struct ProjectOptions {
     /// Where to write the coordinates, ending in .json, .npz or .csv
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// How points are laid out
-    #[arg(long, value_enum, default_value_t = MethodName::Pca)]
-    pub method: MethodName,
     /// A plane or a space
     #[arg(long, default_value_t = 2, value_name = "2|3", value_parser = clap::value_parser!(u8).range(2..=3))]
     pub dims: u8,
-    /// How t-SNE and UMAP measure distances
-    #[arg(long, value_enum, default_value_t = MetricName::Euclidean)]
-    pub metric: MetricName,
     /// Queries are divided by it and keys multiplied: auto (equal norms), none, search (where distance stands best for
     /// the dot product) or a number above 0
     #[arg(long, default_value = "auto", value_name = "auto|none|search|C", value_parser = parse_scale)]
@@ -40,21 +38,8 @@ pub struct ProjectOptions {
     /// What is moved so that the clouds share their mean; softmax does not notice
     #[arg(long, value_enum, default_value_t = Translation::Keys)]
     pub translate: Translation,
-    /// The same seed gives the same bytes, whatever the number of threads
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub seed: u64,
-    /// t-SNE: about how many neighbours each point keeps close [default: 30]
-    #[arg(long, value_name = "P")]
-    pub perplexity: Option<f32>,
-    /// UMAP: neighbours that a point is compared with, itself counted [default: 15]
-    #[arg(long, value_name = "K")]
-    pub neighbors: Option<usize>,
-    /// UMAP: how near to each other points may come [default: 0.1]
-    #[arg(long, value_name = "D")]
-    pub min_dist: Option<f32>,
-    /// Iterations of t-SNE [default: 750] or epochs of UMAP [default: 500 up to 10,000 points, 200 above]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub iterations: Option<u32>,
+    #[command(flatten)]
+    pub layout: LayoutFlags,
     /// Attention stack: self, encoder, decoder, cross, vision, text
     #[arg(long, value_parser = parse_stack)]
     pub stack: Option<StackKind>,
@@ -67,26 +52,6 @@ pub struct ProjectOptions {
     /// Compute threads
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-}
-
-/// Names of methods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum MethodName {
-    /// Principal components: exact
-    Pca,
-    /// t-SNE by Barnes–Hut
-    Tsne,
-    /// UMAP from the principal components
-    Umap,
-}
-
-/// Names of metrics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum MetricName {
-    /// ‖x − y‖
-    Euclidean,
-    /// 1 − cos(x, y)
-    Cosine,
 }
 
 /// What is moved.
@@ -105,14 +70,6 @@ pub enum Heads {
     All,
     /// Layers and heads.
     These(Vec<(usize, usize)>),
-}
-
-/// A method with all its settings.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Method {
-    Pca,
-    Tsne(TsneOptions),
-    Umap(UmapOptions),
 }
 
 /// A kind of file.
@@ -135,64 +92,6 @@ impl ProjectOptions {
         }
     }
 
-    /// The method with its settings; a setting of another method is refused.
-    pub fn method(&self) -> Result<Method, CliError> {
-        let of_others = match self.method {
-            MethodName::Pca => [
-                ("--perplexity", self.perplexity.is_some()),
-                ("--neighbors", self.neighbors.is_some()),
-                ("--min-dist", self.min_dist.is_some()),
-                ("--iterations", self.iterations.is_some()),
-                ("--metric", self.metric != MetricName::Euclidean),
-            ],
-            MethodName::Tsne => [
-                ("--neighbors", self.neighbors.is_some()),
-                ("--min-dist", self.min_dist.is_some()),
-                ("", false),
-                ("", false),
-                ("", false),
-            ],
-            MethodName::Umap => {
-                [("--perplexity", self.perplexity.is_some()), ("", false), ("", false), ("", false), ("", false)]
-            }
-        };
-        if let Some((name, _)) = of_others.into_iter().find(|(_, given)| *given) {
-            let method = self.method.name();
-            return Err(CliError::Usage(format!("{name} changes nothing with --method {method}: leave it out")));
-        }
-        let dims = usize::from(self.dims);
-        let iterations = self.iterations.map(|n| n as usize);
-        let method = match self.method {
-            MethodName::Pca => Ok(Method::Pca),
-            MethodName::Tsne => {
-                let defaults = TsneOptions::default();
-                let options = TsneOptions {
-                    dims,
-                    metric: self.metric.metric(),
-                    perplexity: self.perplexity.unwrap_or(defaults.perplexity),
-                    iterations: iterations.unwrap_or(defaults.iterations),
-                    seed: self.seed,
-                    ..defaults
-                };
-                options.check().map(|()| Method::Tsne(options))
-            }
-            MethodName::Umap => {
-                let defaults = UmapOptions::default();
-                let options = UmapOptions {
-                    dims,
-                    metric: self.metric.metric(),
-                    neighbors: self.neighbors.unwrap_or(defaults.neighbors),
-                    min_dist: self.min_dist.unwrap_or(defaults.min_dist),
-                    epochs: iterations,
-                    seed: self.seed,
-                    ..defaults
-                };
-                options.check().map(|()| Method::Umap(options))
-            }
-        };
-        method.map_err(|error: ProjectionError| CliError::Usage(error.to_string()))
-    }
-
     /// Everything that decides about the coordinates, defaults included; `n` is the number of points.
     pub fn parameters(&self, method: &Method, n: usize) -> Map<String, Value> {
         let scale = match self.scale {
@@ -209,7 +108,7 @@ impl ProjectOptions {
         let of_method = match method {
             Method::Pca => json!({}),
             Method::Tsne(tsne) => json!({
-                "metric": self.metric.name(),
+                "metric": self.layout.metric.name(),
                 "seed": tsne.seed,
                 "perplexity": single(tsne.perplexity),
                 "perplexity_used": single(tsne.perplexity_for(n)),
@@ -221,7 +120,7 @@ impl ProjectOptions {
                 "theta": single(tsne.theta),
             }),
             Method::Umap(umap) => json!({
-                "metric": self.metric.name(),
+                "metric": self.layout.metric.name(),
                 "seed": umap.seed,
                 "neighbors": umap.neighbors,
                 "neighbors_used": umap.neighbors_of(n) + 1,
@@ -242,33 +141,6 @@ impl ProjectOptions {
 /// The shortest decimal number that is this one in single precision.
 fn single(x: f32) -> Value {
     x.to_string().parse::<f64>().map_or(Value::Null, Value::from)
-}
-
-impl MethodName {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pca => "pca",
-            Self::Tsne => "tsne",
-            Self::Umap => "umap",
-        }
-    }
-}
-
-impl MetricName {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Euclidean => "euclidean",
-            Self::Cosine => "cosine",
-        }
-    }
-
-    /// What it names.
-    pub const fn metric(self) -> Metric {
-        match self {
-            Self::Euclidean => Metric::Euclidean,
-            Self::Cosine => Metric::Cosine,
-        }
-    }
 }
 
 fn parse_scale(text: &str) -> Result<Scale, String> {

@@ -1,6 +1,5 @@
 //! `attnscope render`: the figures of the window, and the numbers behind them, without a window.
 
-mod layout;
 mod options;
 mod output;
 mod source;
@@ -16,7 +15,7 @@ use crate::{
 
 pub fn run(options: &RenderOptions) -> Result<(), CliError> {
     let target = Target::new(options)?;
-    let order = options.order();
+    let order = options.order()?;
     // A size that makes no figure is told before anything is computed.
     order.paper.page()?;
     let capture = source::capture(options)?;

@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 
-use super::layout::LayoutFlags;
 use crate::{
     analysis::{
         edges::EdgeFilter,
         projection::{ColorBy, ProjectionOptions},
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Whose},
     },
-    cli::inputs::{InputOptions, parse_position},
+    cli::{
+        CliError,
+        inputs::{InputOptions, parse_position},
+        layout::LayoutFlags,
+    },
     figure::{
         CaptionKind, FontSource, ViewKind,
         order::{Each, Order, Paper, Subtrahend},
@@ -155,10 +158,13 @@ pub enum Theme {
 
 impl RenderOptions {
     /// What is asked for, apart from where it comes from and where it goes.
-    pub fn order(&self) -> Order {
+    ///
+    /// # Errors
+    /// Settings of a layout that change nothing, or are outside their range.
+    pub fn order(&self) -> Result<Order, CliError> {
         let flat = |lists: &[Numbers]| -> Vec<usize> { lists.iter().flat_map(|list| list.0.iter().copied()).collect() };
         let minus = |(layer, head)| Subtrahend { stack: None, layer, head, of: Whose::This };
-        Order {
+        Ok(Order {
             view: self.view,
             stack: self.stack,
             layers: flat(&self.layer),
@@ -174,7 +180,7 @@ impl RenderOptions {
             together: self.aggregate,
             minus: self.minus.map(minus),
             filter: self.filter(),
-            projection: ProjectionOptions { layout: self.layout.options(), ..ProjectionOptions::default() },
+            projection: ProjectionOptions { layout: self.layout.of_view(self.view)?, ..ProjectionOptions::default() },
             color_map: self.colormap,
             log: self.log,
             values: self.values,
@@ -194,7 +200,7 @@ impl RenderOptions {
                 svg_text: self.svg_text,
                 fonts: self.fonts,
             },
-        }
+        })
     }
 
     /// Whether the file's name asks for one file per layer or head.
