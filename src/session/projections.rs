@@ -7,7 +7,7 @@ use crate::{
     analysis::projection::{Projection, ProjectionOptions},
     capture::Capture,
     ids::{CaptureId, HeadId, PaneId, StackKind},
-    worker::Request,
+    worker::{Lane, Request},
 };
 
 /// Finished projections that are kept, so that going back to one takes no time.
@@ -74,6 +74,13 @@ impl Session {
     }
 
     fn project(&mut self, id: PaneId) -> Option<Effect> {
+        if self.is_outdated(id) {
+            let pane = self.panes.get_mut(id)?;
+            pane.projection.cancel();
+            pane.projecting = None;
+            // What is wanted instead takes its place in the lane.
+            return Some(self.project(id).unwrap_or(Effect::Cancel(Lane::Project(id))));
+        }
         let (capture, asked) = self.wanted(id)?;
         let pane = self.panes.get(id)?;
         let latest = pane.projection.latest().filter(|it| ProjectionKey::of(it) == asked.key);
@@ -98,6 +105,18 @@ impl Session {
         pane.projection.start(job);
         let ProjectionKey { stack, options, .. } = asked.key;
         Some(Effect::Submit(job, Request::Project { pane: id, capture, stack, options, known, first: asked.first }))
+    }
+
+    /// Whether a projection is on its way that the pane would not show any more: of another capture, or with
+    /// other options.
+    fn is_outdated(&self, id: PaneId) -> bool {
+        let running = self.panes.get(id).filter(|pane| pane.projection.is_pending());
+        running.is_some_and(|pane| {
+            let shown = self.document_of(pane).latest_capture().map(|capture| capture.id());
+            let wanted =
+                |key: ProjectionKey| shown == Some(key.capture) && key.options == pane.options.scatter.projection;
+            !pane.projecting.is_some_and(|asked| wanted(asked.key))
+        })
     }
 
     /// What a pane shows planes of, if it shows any.

@@ -154,7 +154,15 @@ fn the_session_shows_each_step_stops_on_request_and_goes_on() {
     play.does(Command::SetViewOptions(views));
     let (fourth, request) = play.asked.pop().unwrap();
     play.hears(fourth, EventKind::Projected(scripted::projection(&request)));
-    play.does(Command::SetViewOptions(tsne));
+    play.does(Command::SetViewOptions(tsne.clone()));
     assert!(play.asked.is_empty());
     assert!(Arc::ptr_eq(play.session.pane().projection.latest().unwrap(), &done));
+
+    // What nobody would show any more is not computed to its end.
+    let mut other = tsne.clone();
+    other.scatter.projection.layout.seed = 7;
+    play.does(Command::SetViewOptions(other));
+    assert!(matches!(play.asked.pop().unwrap().1, Request::Project { .. }));
+    assert_eq!(play.does(Command::SetViewOptions(tsne)), ["Cancel(Project(PaneId(1)))"]);
+    assert!(Arc::ptr_eq(play.session.pane().projection.latest().unwrap(), &done) && play.asked.is_empty());
 }

@@ -111,6 +111,12 @@ pub fn tints(capture: &Capture, head: HeadId, by: ColorBy) -> Tints {
     let both = |tint: &dyn Fn(&[Token], usize) -> Tint| {
         tokens.map(|side| (0..side.len()).map(|at| tint(side, at)).collect::<Vec<_>>())
     };
+    let sides = [head.stack.query_side(), head.stack.key_side()];
+    let patches = sides.map(|side| capture.picture_side() == Some(side));
+    // Patches have neither letters nor a vocabulary.
+    let of_words = |number: &dyn Fn(&[Token]) -> Vec<f32>| {
+        [0, 1].map(|side| if patches[side] { vec![f32::NAN; tokens[side].len()] } else { number(tokens[side]) })
+    };
     let scale = |ends: [&str; 2]| Meaning::Scale(ends.map(ToOwned::to_owned));
     let ([queries, keys], meaning) = match by {
         ColorBy::Type => (both(&|_, _| Tint::Type), Meaning::Type),
@@ -123,20 +129,17 @@ pub fn tints(capture: &Capture, head: HeadId, by: ColorBy) -> Tints {
             (both(&|_, at| Tint::Group((at % MODULUS) as u8)), Meaning::Groups(names.collect()))
         }
         ColorBy::Kind => {
-            let sides = [head.stack.query_side(), head.stack.key_side()];
-            let tints = [0, 1].map(|which| {
-                let patches = capture.picture_side() == Some(sides[which]);
-                kinds(tokens[which], patches).into_iter().map(Tint::Group).collect::<Vec<_>>()
-            });
+            let tints = [0, 1]
+                .map(|which| kinds(tokens[which], patches[which]).into_iter().map(Tint::Group).collect::<Vec<_>>());
             let occurs = |group: u8| tints.iter().flatten().any(|tint| *tint == Tint::Group(group));
             let names = (0u8..).zip(KINDS).filter(|(group, _)| occurs(*group));
             let names = names.map(|(group, name)| (group, name.to_owned())).collect();
             (tints, Meaning::Groups(names))
         }
         ColorBy::Length => {
-            numbers(tokens.map(|side| side.iter().map(|token| length(token) as f32).collect()), "letters")
+            numbers(of_words(&|side| side.iter().map(|token| length(token) as f32).collect()), "letters")
         }
-        ColorBy::Frequency => numbers(tokens.map(frequencies), "times"),
+        ColorBy::Frequency => numbers(of_words(&frequencies), "times"),
         ColorBy::Norm => {
             let norms =
                 |matrix: Option<Matrix>| matrix.map_or_else(Vec::new, |matrix| matrix.rows().map(norm).collect());
@@ -150,6 +153,9 @@ pub fn tints(capture: &Capture, head: HeadId, by: ColorBy) -> Tints {
 fn numbers(values: [Vec<f32>; 2], unit: &str) -> ([Vec<Tint>; 2], Meaning) {
     let finite = || values.iter().flatten().copied().filter(|value| value.is_finite());
     let (low, high) = (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
+    if low > high {
+        return (values.map(|side| vec![Tint::Type; side.len()]), Meaning::Type);
+    }
     let span = if high > low { high - low } else { 1.0 };
     let text = |value: f32| {
         let number = if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.2}") };
@@ -239,6 +245,7 @@ mod tests {
         assert_eq!((queries[0], queries[1]), (Tint::at(0.0), Tint::at(1.0)));
         assert_eq!((keys[0], keys[1]), (Tint::at(0.5), Tint::Type), "what is not a number has no place on the scale");
         assert_eq!(meaning, Meaning::Scale(["1 times".to_owned(), "3 times".to_owned()]));
+        assert_eq!(numbers([vec![f32::NAN], Vec::new()], "letters").1, Meaning::Type, "no scale without a number");
         let ([equal, none], _) = numbers([vec![2.0; 3], Vec::new()], "");
         assert!(equal.iter().all(|tint| *tint == Tint::at(0.0)) && none.is_empty());
     }

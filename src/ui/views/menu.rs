@@ -46,10 +46,9 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus) {
     };
     if !cx.pane.view.is_projected() {
         let patterns = patterns(cx, capture);
-        for (name, table) in of_focus(&patterns, capture, focus) {
-            if ui.button(&name).clicked() {
-                let what = name.trim_start_matches("Copy ").to_owned();
-                cx.send(Command::Copy { what, text: tab_separated(&table) });
+        for (part, what) in Part::of_focus(&patterns, focus) {
+            if ui.button(format!("Copy {what}")).clicked() {
+                cx.send(Command::Copy { what, text: tab_separated(&part.table(&patterns, capture)) });
             }
         }
     }
@@ -80,33 +79,42 @@ fn patterns(cx: &ViewCtx<'_>, capture: &Capture) -> Vec<Arc<ReadPattern>> {
     source::shown_pattern(cx).and_then(Result::ok).into_iter().collect()
 }
 
-/// What can be copied of a pair, a query or a key.
-fn of_focus(patterns: &[Arc<ReadPattern>], capture: &Capture, focus: Focus) -> Vec<(String, Table)> {
-    let Some(first) = patterns.first() else { return Vec::new() };
-    let row = focus.query.and_then(|query| first.rows.group_of(query));
-    let col = focus.key.and_then(|key| first.cols.group_of(key));
-    let of_all = |table: &dyn Fn(&ReadPattern) -> Table| {
+/// What can be copied of what was under the pointer: rows and columns of the patterns.
+#[derive(Clone, Copy)]
+enum Part {
+    Pair(usize, usize),
+    Query(usize),
+    Key(usize),
+}
+
+impl Part {
+    /// Those that some pattern shows a weight of, with what the menu calls them.
+    fn of_focus(patterns: &[Arc<ReadPattern>], focus: Focus) -> Vec<(Self, String)> {
+        let Some(first) = patterns.first() else { return Vec::new() };
+        let row = focus.query.and_then(|query| first.rows.group_of(query));
+        let col = focus.key.and_then(|key| first.cols.group_of(key));
+        let shown = |(row, col): &(usize, usize)| patterns.iter().any(|pattern| pattern.blank(*row, *col).is_none());
+        let pair = row
+            .zip(col)
+            .filter(shown)
+            .map(|(row, col)| (Self::Pair(row, col), format!("{} › {}", first.rows.text(row), first.cols.text(col))));
+        let query = row.map(|row| (Self::Query(row), format!("what {} attends to", first.rows.text(row))));
+        let key = col.map(|col| (Self::Key(col), format!("what attends to {}", first.cols.text(col))));
+        [pair, query, key].into_iter().flatten().collect()
+    }
+
+    /// Its numbers, of every pattern.
+    fn table(self, patterns: &[Arc<ReadPattern>], capture: &Capture) -> Table {
         let mut all = Table::default();
         for pattern in patterns {
-            all.append(table(pattern));
+            all.append(match self {
+                Self::Pair(row, col) => data::pair(pattern, capture, (row, col)),
+                Self::Query(row) => data::of_query(pattern, row),
+                Self::Key(col) => data::of_key(pattern, col),
+            });
         }
         all
-    };
-    let mut copies = Vec::new();
-    if let (Some(row), Some(col)) = (row, col) {
-        let name = format!("Copy {} › {}", first.rows.text(row), first.cols.text(col));
-        copies.push((name, of_all(&|pattern| data::pair(pattern, capture, (row, col)))));
     }
-    if let Some(row) = row {
-        let name = format!("Copy what {} attends to", first.rows.text(row));
-        copies.push((name, of_all(&|pattern| data::of_query(pattern, row))));
-    }
-    if let Some(col) = col {
-        let name = format!("Copy what attends to {}", first.cols.text(col));
-        copies.push((name, of_all(&|pattern| data::of_key(pattern, col))));
-    }
-    copies.retain(|(_, table)| !table.is_empty());
-    copies
 }
 
 /// Gives a row of numbers the right button: one click more puts `text` on the clipboard.

@@ -41,6 +41,7 @@ pub struct MatrixView {
     camera_of: Option<(CaptureId, StackKind)>,
     bounds: Memo<Same<Projection>, Arc<[Rect]>>,
     points: Memo<(Same<Projection>, MatrixLayout, ColorBy, bool), Arc<Mesh>>,
+    legend: scatter::Legend,
     /// Of the head under the pointer.
     hits: Memo<Same<HeadProjection>, Arc<HitGrid>>,
     hover: HoverSender,
@@ -74,9 +75,8 @@ impl MatrixView {
     }
 
     /// Draws the options and the legend.
-    #[expect(clippy::unused_self, reason = "every view has the same two methods")]
-    pub fn options_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        scatter::options_ui(ui, cx);
+    pub fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        scatter::options_ui(ui, cx, &mut self.legend);
     }
 
     fn canvas_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, projection: &Arc<Projection>) {

@@ -15,11 +15,11 @@ use super::{
 };
 use crate::{
     analysis::{
-        projection::{self, ColorBy, HeadProjection, LayoutMethod, LayoutOptions, ScaleChoice, Tint, Tints},
+        projection::{self, ColorBy, HeadProjection, LayoutMethod, LayoutOptions, Meaning, ScaleChoice, Tint, Tints},
         reading::{ReadPattern, store::Subject},
     },
     capture::Capture,
-    ids::HeadId,
+    ids::{CaptureId, HeadId},
     projection::Metric,
     session::{Command, Focus, ViewKind},
     ui::{
@@ -41,10 +41,14 @@ const N_LINES: usize = 12;
 /// Zooming out of a plane this much larger than its points leads back to all planes.
 const LEAVE_ZOOM: f64 = 2.5;
 
+/// What colours mean, for a head of a capture.
+pub type Legend = Memo<(CaptureId, HeadId, ColorBy), Arc<Meaning>>;
+
 /// The Scatter view with what it remembers between frames.
 #[derive(Default)]
 pub struct ScatterView {
     points: Memo<(Same<HeadProjection>, ColorBy), Arc<PlanePoints>>,
+    legend: Legend,
     hover: HoverSender,
 }
 
@@ -125,9 +129,8 @@ impl ScatterView {
     }
 
     /// Draws the options and the legend.
-    #[expect(clippy::unused_self, reason = "every view has the same two methods")]
-    pub fn options_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        options_ui(ui, cx);
+    pub fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        options_ui(ui, cx, &mut self.legend);
     }
 
     fn plot_ui(
@@ -236,7 +239,7 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGroups) {
 }
 
 /// Options and legend, shared with the Matrix view.
-pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend) {
     controls::edit_options(cx, |options| {
         controls::heading_ui(ui, cx.theme, "Joint space");
         let scatter = &mut options.scatter;
@@ -273,7 +276,10 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         layout_ui(ui, cx, &mut scatter.projection.layout);
     });
     controls::heading_ui(ui, cx.theme, "Legend");
-    paint::legend_ui(ui, cx);
+    let Some(capture) = cx.document.latest_capture() else { return };
+    let (head, by) = (cx.pane.selection.head, cx.pane.options.scatter.color);
+    let meaning = || Arc::new(projection::tints(capture, head, by).meaning);
+    paint::legend_ui(ui, cx, &legend.get_or_update((capture.id(), head, by), meaning));
 }
 
 /// How the points come into the plane, and what that depends on.

@@ -3,7 +3,7 @@
 use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Sense, Shape, Stroke, Ui, Vec2, vec2};
 
 use crate::{
-    analysis::projection::{self, Meaning, Tint},
+    analysis::projection::{Meaning, Tint},
     ids::StackKind,
     session::Focus,
     ui::{
@@ -45,16 +45,13 @@ pub fn diamond(painter: &Painter, at: Pos2, radius: f32, color: Color32) {
 }
 
 /// What marks and colours mean.
-pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let Some(capture) = cx.document.latest_capture() else { return };
-    let by = cx.pane.options.scatter.color;
-    let meaning = projection::tints(capture, cx.pane.selection.head, by).meaning;
+pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, meaning: &Meaning) {
     let [queries, keys] = match cx.pane.selection.stack() {
         StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
         _ => ["Queries", "Keys"],
     };
     for (text, is_query, color) in [(queries, true, cx.theme.query), (keys, false, cx.theme.key)] {
-        let color = if meaning == Meaning::Type { color } else { cx.theme.text_weak };
+        let color = if *meaning == Meaning::Type { color } else { cx.theme.text_weak };
         mark_ui(ui, cx, text, |painter, at| {
             if is_query {
                 painter.circle_filled(at, 4.0, color);
@@ -66,12 +63,12 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     match meaning {
         Meaning::Type => {}
         Meaning::Scale([low, high]) => {
-            texture::gradient_ui(ui, cx.theme, [&low, "", &high], |fraction| cx.theme.position_color(fraction));
+            texture::gradient_ui(ui, cx.theme, [low, "", high], |fraction| cx.theme.position_color(fraction));
         }
         Meaning::Groups(groups) => {
             for (group, name) in groups {
-                let color = cx.theme.tint(Tint::Group(group), cx.theme.text);
-                mark_ui(ui, cx, &name, |painter, at| {
+                let color = cx.theme.tint(Tint::Group(*group), cx.theme.text);
+                mark_ui(ui, cx, name, |painter, at| {
                     painter.circle_filled(at, 4.0, color);
                 });
             }
