@@ -16,6 +16,7 @@ use rayon::prelude::*;
 
 pub mod affinities;
 pub mod correlation;
+mod dims;
 mod dispatch;
 mod eigen;
 mod error;

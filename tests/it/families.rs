@@ -21,11 +21,13 @@ const PATTERN: f32 = 1e-5;
 /// Largest difference of other sites, relative to the largest value of the tensor.
 const RELATIVE: f32 = 2e-5;
 
-fn folder() -> PathBuf {
+/// Where the checkpoints of all families lie.
+pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families")
 }
 
-fn families() -> Vec<String> {
+/// Their names, in order.
+pub fn families() -> Vec<String> {
     let entries = fs::read_dir(folder()).unwrap().map(Result::unwrap);
     let with_reference = entries.filter(|entry| entry.path().join("reference.safetensors").is_file());
     let mut names: Vec<_> = with_reference.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

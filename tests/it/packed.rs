@@ -1,10 +1,6 @@
 //! Several inputs in one pass: the numbers of single runs, at every site, for every family.
 
-use std::{
-    fs,
-    path::PathBuf,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use attnscope::{
     capture::{Capture, LayerCapture, Matrix, PerHead},
@@ -14,22 +10,13 @@ use attnscope::{
     },
 };
 
-use crate::parity::Reference;
+use crate::{
+    families::{families, folder},
+    parity::Reference,
+};
 
 /// Largest difference, relative to the largest value of the tensor and to 1.
 const TOLERANCE: f32 = 1e-5;
-
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families")
-}
-
-fn families() -> Vec<String> {
-    let entries = fs::read_dir(folder()).unwrap().map(Result::unwrap);
-    let with_reference = entries.filter(|entry| entry.path().join("reference.safetensors").is_file());
-    let mut names: Vec<_> = with_reference.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
-}
 
 /// An input, its end, and all of it in another order with the same end: three lengths and contents.
 fn variants(input: &Input) -> Vec<Input> {

@@ -13,31 +13,20 @@ pub use options::TsneOptions;
 
 use self::run::Run;
 use super::{
-    Affinities, Neighbors, Pca, Points, Progress, ProjectionError, check_dims, quality, random::SplitMix, to_the_end,
+    Affinities, Neighbors, Pca, Points, Progress, ProjectionError, check_dims,
+    dims::{InDims, in_dims},
+    quality,
+    random::SplitMix,
+    to_the_end,
 };
 
 /// A t-SNE layout that is being made.
 #[derive(Clone, Debug)]
 pub struct Tsne {
-    run: Either,
+    run: InDims<Run<2>, Run<3>>,
     options: TsneOptions,
     perplexity: f32,
     iteration: usize,
-}
-
-#[derive(Clone, Debug)]
-enum Either {
-    Plane(Run<2>),
-    Space(Run<3>),
-}
-
-macro_rules! either {
-    ($run:expr, $name:ident => $what:expr) => {
-        match $run {
-            Either::Plane($name) => $what,
-            Either::Space($name) => $what,
-        }
-    };
 }
 
 impl Tsne {
@@ -76,8 +65,8 @@ impl Tsne {
         let start = small(start, options.seed);
         let rate = options.learning_rate_for(neighbors.n());
         let run = match options.dims {
-            2 => Either::Plane(Run::new(affinities, start.as_chunks().0, rate)),
-            _ => Either::Space(Run::new(affinities, start.as_chunks().0, rate)),
+            2 => InDims::Plane(Run::new(affinities, start.as_chunks().0, rate)),
+            _ => InDims::Space(Run::new(affinities, start.as_chunks().0, rate)),
         };
         Ok(Self { run, options, perplexity, iteration: 0 })
     }
@@ -85,7 +74,7 @@ impl Tsne {
     /// One iteration; nothing once it is [finished](Self::finished).
     pub fn step(&mut self) {
         if !self.finished() {
-            either!(&mut self.run, run => run.step(self.iteration, &self.options));
+            in_dims!(&mut self.run, run => run.step(self.iteration, &self.options));
             self.iteration += 1;
         }
     }
@@ -102,7 +91,7 @@ impl Tsne {
 
     /// Where the points are now: `[n, dims]`, in the order in which they were given.
     pub fn layout(&self) -> &[f32] {
-        either!(&self.run, run => run.layout().as_flattened())
+        in_dims!(&self.run, run => run.layout().as_flattened())
     }
 
     /// The perplexity that was used: the one that was asked for, or a third of the other points where that is
@@ -119,7 +108,7 @@ impl Tsne {
     /// What the layout loses: the Kullback–Leibler divergence of the layout's similarities from the affinities,
     /// in nats. Exact, in O(n²) time and O(n) memory.
     pub fn divergence(&self) -> f64 {
-        let affinities = either!(&self.run, run => run.affinities());
+        let affinities = in_dims!(&self.run, run => run.affinities());
         let layout = Points::new(self.layout(), affinities.n(), self.options.dims);
         // A layout is finite and has as many points as went in.
         layout.and_then(|layout| quality::divergence(affinities, layout)).unwrap_or(f64::NAN)

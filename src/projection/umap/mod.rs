@@ -14,29 +14,19 @@ pub use curve::Curve;
 pub use options::UmapOptions;
 
 use self::optimise::Run;
-use super::{Neighbors, Pca, Points, Progress, ProjectionError, check_dims, random::SplitMix, to_the_end};
+use super::{
+    Neighbors, Pca, Points, Progress, ProjectionError, check_dims,
+    dims::{InDims, in_dims},
+    random::SplitMix,
+    to_the_end,
+};
 
 /// A UMAP layout that is being made.
 #[derive(Clone, Debug)]
 pub struct Umap {
-    run: Either,
+    run: InDims<Run<2>, Run<3>>,
     epoch: usize,
     epochs: usize,
-}
-
-#[derive(Clone, Debug)]
-enum Either {
-    Plane(Run<2>),
-    Space(Run<3>),
-}
-
-macro_rules! either {
-    ($run:expr, $name:ident => $what:expr) => {
-        match $run {
-            Either::Plane($name) => $what,
-            Either::Space($name) => $what,
-        }
-    };
 }
 
 impl Umap {
@@ -76,8 +66,8 @@ impl Umap {
         let graph = graph::fuzzy(neighbors);
         let epochs = options.epochs_for(neighbors.n());
         let run = match options.dims {
-            2 => Either::Plane(Run::new(&graph, start.as_chunks().0, epochs, options)?),
-            _ => Either::Space(Run::new(&graph, start.as_chunks().0, epochs, options)?),
+            2 => InDims::Plane(Run::new(&graph, start.as_chunks().0, epochs, options)?),
+            _ => InDims::Space(Run::new(&graph, start.as_chunks().0, epochs, options)?),
         };
         Ok(Self { run, epoch: 0, epochs })
     }
@@ -85,7 +75,7 @@ impl Umap {
     /// One epoch; nothing once it is [finished](Self::finished).
     pub fn step(&mut self) {
         if !self.finished() {
-            either!(&mut self.run, run => run.step(self.epoch, self.epochs));
+            in_dims!(&mut self.run, run => run.step(self.epoch, self.epochs));
             self.epoch += 1;
         }
     }
@@ -107,7 +97,7 @@ impl Umap {
 
     /// Where the points are now: `[n, dims]`, in the order in which they were given.
     pub fn layout(&self) -> &[f32] {
-        either!(&self.run, run => run.layout().as_flattened())
+        in_dims!(&self.run, run => run.layout().as_flattened())
     }
 }
 
