@@ -6,9 +6,11 @@
 #[expect(dead_code, reason = "the tests use more of it")]
 mod synthetic;
 
+use std::sync::Arc;
+
 use attnscope::{
     analysis::{
-        attention,
+        Cloud, attention,
         edges::{self, EdgeFilter},
         projection::{self, ProjectionOptions},
         stats,
@@ -78,7 +80,7 @@ fn overlay_14x14_on_896(bencher: Bencher<'_, '_>) {
 /// Every head of a 12 × 12 model at 512 tokens, width 32 here against 64 in bert-base.
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn projection_144_heads_512(bencher: Bencher<'_, '_>) {
-    let capture = synthetic::text_capture(512, 12, 12);
+    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(512, 12, 12)));
     let options = ProjectionOptions::default();
-    bencher.bench(|| projection::project(&capture, StackKind::SelfAttention, options, &mut |_, _| true));
+    bencher.bench(|| projection::project(&cloud, StackKind::SelfAttention, options, &mut |_, _| true));
 }

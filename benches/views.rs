@@ -11,6 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use attnscope::{
     analysis::{
+        Cloud,
         projection::{Projection, ProjectionOptions, project},
         reading::store::PatternStore,
     },
@@ -23,7 +24,10 @@ use eframe::egui::{Context, Event, RawInput, Rect, pos2, vec2};
 
 static CAPTURE: LazyLock<Arc<Capture>> = LazyLock::new(|| Arc::new(synthetic::causal_text_capture(512, 12, 12)));
 static PROJECTION: LazyLock<Option<Arc<Projection>>> = LazyLock::new(|| {
-    project(&CAPTURE, StackKind::SelfAttention, ProjectionOptions::default(), &mut |_, _| true).map(Arc::new)
+    project(&Cloud::Input(Arc::clone(&CAPTURE)), StackKind::SelfAttention, ProjectionOptions::default(), &mut |_, _| {
+        true
+    })
+    .map(Arc::new)
 });
 
 const VIEWS: [ViewKind; 3] = [ViewKind::Heads, ViewKind::Heatmap, ViewKind::Matrix];

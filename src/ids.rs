@@ -138,6 +138,15 @@ impl fmt::Display for HeadId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CaptureId(pub u64);
 
+/// What a joint space is made of: changes whenever its points do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CloudId {
+    /// One input.
+    Input(CaptureId),
+    /// Inputs of a corpus, by a number of their own.
+    Inputs(u64),
+}
+
 /// Tells the answer to one request from the answer to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);

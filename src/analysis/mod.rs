@@ -2,9 +2,12 @@
 //! rayon splits work whose result does not depend on them.
 
 pub mod attention;
+mod cloud;
 pub mod detect;
 pub mod edges;
 pub mod laws;
 pub mod projection;
 pub mod reading;
 pub mod stats;
+
+pub use cloud::{Cloud, CloudToken};

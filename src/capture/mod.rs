@@ -9,6 +9,7 @@ mod edit;
 pub mod file;
 mod matrix;
 mod tokens;
+pub mod words;
 
 pub use capture_data::{
     Capture, CaptureParts, Generated, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow, StackCapture,

@@ -13,8 +13,10 @@ pub mod list;
 mod select;
 mod store;
 mod tokens;
+mod view;
 
 pub use error::CorpusError;
 pub use select::{Filter, Selection, SortBy};
 pub use store::{Corpus, HeadSpace, InputRow, Label};
 pub use tokens::TokenRow;
+pub use view::CorpusView;

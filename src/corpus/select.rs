@@ -58,6 +58,10 @@ impl Selection {
         Self(inputs.into_iter().collect())
     }
 
+    pub(super) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        self.0.retain(|input| keep(*input));
+    }
+
     /// The inputs.
     pub fn inputs(&self) -> &[usize] {
         &self.0

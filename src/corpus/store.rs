@@ -58,6 +58,13 @@ pub struct InputRow {
 }
 
 impl InputRow {
+    /// Whose tokens are the patches of its picture, with the tokens before them.
+    pub fn picture_side(&self) -> Option<Side> {
+        let image = self.image.as_ref()?;
+        let n = image.n_prefix + image.grid.0 * image.grid.1;
+        [Side::Vision, Side::Encoder, Side::Only].into_iter().find(|&side| self.tokens(side).len() == n)
+    }
+
     /// Its rows in the token table of a side, which are those of its queries and keys.
     pub fn tokens(&self, side: Side) -> Range<usize> {
         self.tokens.get(&side).cloned().unwrap_or_default()

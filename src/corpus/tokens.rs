@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
-use crate::capture::Token;
+use crate::capture::{Token, words};
 
 /// Stands for "none" among numbers of strings and ids.
 pub(super) const NONE: u32 = u32::MAX;
@@ -59,6 +59,8 @@ pub struct TokenRow<'a> {
     pub text_number: u32,
     /// Added by the tokenizer or the model.
     pub special: bool,
+    /// Goes on with the word of the token before it.
+    pub continues: bool,
 }
 
 /// The tokens of one side of all inputs, one row each.
@@ -69,11 +71,12 @@ pub(super) struct TokenTable {
     ids: Vec<u32>,
     texts: Vec<u32>,
     special: Vec<bool>,
+    continues: Vec<bool>,
 }
 
 impl TokenTable {
     /// Bytes of one row.
-    pub const ROW_BYTES: u64 = (4 * size_of::<u32>() + size_of::<bool>()) as u64;
+    pub const ROW_BYTES: u64 = (4 * size_of::<u32>() + 2 * size_of::<bool>()) as u64;
 
     pub const fn len(&self) -> usize {
         self.inputs.len()
@@ -85,6 +88,7 @@ impl TokenTable {
         self.ids.reserve_exact(n);
         self.texts.reserve_exact(n);
         self.special.reserve_exact(n);
+        self.continues.reserve_exact(n);
     }
 
     /// Adds an input's tokens; their rows.
@@ -97,6 +101,8 @@ impl TokenTable {
             self.texts.push(texts.number(&token.text));
             self.special.push(token.special);
         }
+        let pieces = words::words(tokens).into_iter().flat_map(|word| word.clone().map(move |at| at > word.start));
+        self.continues.extend(pieces);
         start..self.len()
     }
 
@@ -109,6 +115,7 @@ impl TokenTable {
             text: texts.get(text_number).unwrap_or_default(),
             text_number,
             special: self.special[row],
+            continues: self.continues[row],
         })
     }
 
@@ -125,21 +132,24 @@ impl TokenTable {
 
     /// Keeps the rows of these ranges, in this order: those of the first are input 0 from now on, and so on.
     pub fn arrange(&mut self, rows: &[Range<usize>]) {
-        let numbers =
-            |old: &[u32]| -> Vec<u32> { rows.iter().flat_map(|rows| old[rows.clone()].iter().copied()).collect() };
+        fn of<T: Copy>(old: &[T], rows: &[Range<usize>]) -> Vec<T> {
+            rows.iter().flat_map(|rows| old[rows.clone()].iter().copied()).collect()
+        }
         let inputs = rows.iter().enumerate().flat_map(|(input, rows)| rows.clone().map(move |_| input as u32));
         let arranged = Self {
             inputs: inputs.collect(),
-            positions: numbers(&self.positions),
-            ids: numbers(&self.ids),
-            texts: numbers(&self.texts),
-            special: rows.iter().flat_map(|rows| self.special[rows.clone()].iter().copied()).collect(),
+            positions: of(&self.positions, rows),
+            ids: of(&self.ids, rows),
+            texts: of(&self.texts, rows),
+            special: of(&self.special, rows),
+            continues: of(&self.continues, rows),
         };
         *self = arranged;
     }
 
     pub const fn size_bytes(&self) -> u64 {
         let numbers = self.inputs.capacity() + self.positions.capacity() + self.ids.capacity() + self.texts.capacity();
-        (numbers * size_of::<u32>() + self.special.capacity() * size_of::<bool>()) as u64
+        let flags = self.special.capacity() + self.continues.capacity();
+        (numbers * size_of::<u32>() + flags * size_of::<bool>()) as u64
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use super::{ExportError, atomic_write};
 use crate::{
-    analysis::reading::Captures,
+    analysis::{Cloud, reading::Captures},
     capture::{Capture, RgbaBuffer},
     figure::{
         Typesetter,
@@ -24,6 +24,8 @@ pub struct FigureRequest {
     pub order: Arc<Order>,
     /// Of what.
     pub capture: Arc<Capture>,
+    /// What joint spaces are made of.
+    pub cloud: Cloud,
     /// What may be subtracted from it.
     pub other: Option<Arc<Capture>>,
 }
@@ -47,7 +49,7 @@ impl FigureRequest {
     }
 
     fn draw(&self, type_: &mut Typesetter) -> Result<Vec<Drawing>, OrderError> {
-        order::draw(order::all(&self.order, self.captures())?, &self.order, &self.capture, type_)
+        order::draw(order::all(&self.order, self.captures(), &self.cloud)?, &self.order, &self.capture, type_)
     }
 
     /// The first figure, at most `max_px` wide and high.
@@ -94,7 +96,7 @@ impl FigureRequest {
     }
 
     fn table(&self) -> Result<Table, OrderError> {
-        let drawn = order::all(&self.order, self.captures())?;
+        let drawn = order::all(&self.order, self.captures(), &self.cloud)?;
         order::table(&drawn, &self.order, self.captures())
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Experiment, Loadable, ViewKind, experiment::Undo};
 use crate::{
+    analysis::Cloud,
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
     worker::{CaptureFile, LoadedModel},
@@ -60,6 +61,19 @@ impl Document {
     /// The newest capture, even while another is on its way.
     pub const fn latest_capture(&self) -> Option<&Arc<Capture>> {
         self.capture.latest()
+    }
+
+    /// What joint spaces can be made of here.
+    pub fn clouds(&self) -> impl Iterator<Item = Cloud> {
+        self.latest_capture().cloned().map(Cloud::Input).into_iter()
+    }
+
+    /// Whether no newer one is on its way.
+    pub(super) const fn is_settled(&self, cloud: &Cloud) -> bool {
+        match cloud {
+            Cloud::Input(_) => !self.capture.is_pending(),
+            Cloud::Inputs(_) => true,
+        }
     }
 
     /// Why `view` cannot show `stack` of the current capture, in words; `None` when it can.

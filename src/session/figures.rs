@@ -201,7 +201,8 @@ impl Session {
         let minus = pane.minus.and_then(|minus| self.find_document(minus.document));
         let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).cloned();
         let order = Arc::new(order(pane, document, &capture, self.settings.figures));
-        Some(FigureRequest { order, capture, other })
+        let cloud = pane.cloud(document)?;
+        Some(FigureRequest { order, capture, cloud, other })
     }
 
     fn save_figure(&mut self) -> Vec<Effect> {

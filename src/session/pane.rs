@@ -6,7 +6,7 @@ use super::{
     Document, Focus, HeadRef, HeadSet, HeadStep, Loadable, QueryStep, Selection, ViewKind, ViewOptions, place::Places,
 };
 use crate::{
-    analysis::{attention, projection::Projection},
+    analysis::{Cloud, attention, projection::Projection},
     capture::Capture,
     ids::{DocumentId, HeadId, PaneId, StackKind},
 };
@@ -121,9 +121,14 @@ impl Pane {
 
     /// The newest projection of what is shown, even while another is on its way.
     pub fn shown_projection(&self, document: &Document) -> Option<&Arc<Projection>> {
-        let (projection, capture) = (self.projection.latest()?, document.latest_capture()?);
-        let fits = projection.stack == self.selection.stack() && projection.capture == capture.id();
+        let (projection, cloud) = (self.projection.latest()?, self.cloud(document)?);
+        let fits = projection.stack == self.selection.stack() && projection.cloud.id() == cloud.id();
         fits.then_some(projection)
+    }
+
+    /// What the joint spaces of this pane are made of.
+    pub fn cloud(&self, document: &Document) -> Option<Cloud> {
+        document.latest_capture().cloned().map(Cloud::Input)
     }
 
     /// Shows another view, if it can be shown.

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::{Document, Effect, Loadable, Pane, Session};
 use crate::{
-    analysis::projection::{Projection, ProjectionOptions},
-    capture::Capture,
-    ids::{CaptureId, HeadId, PaneId, StackKind},
+    analysis::{
+        Cloud,
+        projection::{Projection, ProjectionOptions},
+    },
+    ids::{CloudId, HeadId, PaneId, StackKind},
     worker::{Lane, Request},
 };
 
@@ -16,14 +18,14 @@ const MAX_KEPT: usize = 8;
 /// What a projection depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ProjectionKey {
-    capture: CaptureId,
+    cloud: CloudId,
     stack: StackKind,
     options: ProjectionOptions,
 }
 
 impl ProjectionKey {
-    const fn of(projection: &Projection) -> Self {
-        Self { capture: projection.capture, stack: projection.stack, options: projection.options }
+    fn of(projection: &Projection) -> Self {
+        Self { cloud: projection.cloud.id(), stack: projection.stack, options: projection.options }
     }
 }
 
@@ -66,9 +68,8 @@ impl Session {
 
     /// Keeps a finished projection for whoever shows it next.
     pub(super) fn keep_projection(&mut self, projection: Arc<Projection>) {
-        let shown = |kept: &Arc<Projection>| {
-            self.documents.iter().filter_map(Document::latest_capture).any(|it| it.id() == kept.capture)
-        };
+        let clouds: Vec<CloudId> = self.documents.iter().flat_map(Document::clouds).map(|cloud| cloud.id()).collect();
+        let shown = |kept: &Arc<Projection>| clouds.contains(&kept.cloud.id());
         self.kept_projections.0.retain(shown);
         self.kept_projections.insert(projection);
     }
@@ -81,7 +82,7 @@ impl Session {
             // What is wanted instead takes its place in the lane.
             return Some(self.project(id).unwrap_or(Effect::Cancel(Lane::Project(id))));
         }
-        let (capture, asked) = self.wanted(id)?;
+        let (cloud, asked) = self.wanted(id)?;
         let pane = self.panes.get(id)?;
         let latest = pane.projection.latest().filter(|it| ProjectionKey::of(it) == asked.key);
         let known = match pane.projecting.filter(|before| before.key == asked.key) {
@@ -104,7 +105,7 @@ impl Session {
         }
         pane.projection.start(job);
         let ProjectionKey { stack, options, .. } = asked.key;
-        Some(Effect::Submit(job, Request::Project { pane: id, capture, stack, options, known, first: asked.first }))
+        Some(Effect::Submit(job, Request::Project { pane: id, cloud, stack, options, known, first: asked.first }))
     }
 
     /// Whether a projection is on its way that the pane would not show any more: of another capture, or with
@@ -112,24 +113,24 @@ impl Session {
     fn is_outdated(&self, id: PaneId) -> bool {
         let running = self.panes.get(id).filter(|pane| pane.projection.is_pending());
         running.is_some_and(|pane| {
-            let shown = self.document_of(pane).latest_capture().map(|capture| capture.id());
+            let shown = pane.cloud(self.document_of(pane)).map(|cloud| cloud.id());
             let wanted =
-                |key: ProjectionKey| shown == Some(key.capture) && key.options == pane.options.scatter.projection;
+                |key: ProjectionKey| shown == Some(key.cloud) && key.options == pane.options.scatter.projection;
             !pane.projecting.is_some_and(|asked| wanted(asked.key))
         })
     }
 
     /// What a pane shows planes of, if it shows any.
-    fn wanted(&self, id: PaneId) -> Option<(Arc<Capture>, Asked)> {
+    fn wanted(&self, id: PaneId) -> Option<(Cloud, Asked)> {
         let pane = self.panes.get(id)?;
         let document = self.document_of(pane);
         if !pane.view.is_projected() || pane.view_unavailable(document, pane.view).is_some() {
             return None;
         }
-        let Loadable::Ready(capture) = &document.capture else { return None };
+        let cloud = pane.cloud(document).filter(|cloud| document.is_settled(cloud))?;
         let (stack, options) = (pane.selection.stack(), pane.options.scatter.projection);
-        let key = ProjectionKey { capture: capture.id(), stack, options };
-        Some((Arc::clone(capture), Asked { key, first: pane.selection.head }))
+        let key = ProjectionKey { cloud: cloud.id(), stack, options };
+        Some((cloud, Asked { key, first: pane.selection.head }))
     }
 }
 

@@ -134,8 +134,8 @@ impl Engine for ModelEngine {
             Request::Run { model, input, generation, .. } => self.run(model, &input, generation, control),
             Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),
             // Whoever has only this thread gets the same answers.
-            Request::Project { capture, stack, options, known, first, .. } => {
-                let wanted = projector::Wanted { capture, stack, options, known, first };
+            Request::Project { cloud, stack, options, known, first, .. } => {
+                let wanted = projector::Wanted { cloud, stack, options, known, first };
                 self.engine.install(|| projector::project(&wanted, control))
             }
             Request::Read(_) => AnalysisEngine::default().answer(request, control),

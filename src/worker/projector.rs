@@ -10,8 +10,10 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{EventKind, Failure, JobControl, Progress, Request, Stage, Stop, thread::Engine};
 use crate::{
-    analysis::projection::{self, Projection, ProjectionOptions, Refiner},
-    capture::Capture,
+    analysis::{
+        Cloud,
+        projection::{self, Projection, ProjectionOptions, Refiner},
+    },
     ids::{HeadId, StackKind},
     model::step_back,
     projection::{Progress as GoOn, ProjectionError},
@@ -21,7 +23,7 @@ use crate::{
 /// How often a layout that is being refined is shown.
 const SHOW_EVERY: Duration = Duration::from_millis(40);
 
-/// Projects captures on compute threads of its own.
+/// Projects queries and keys on compute threads of its own.
 #[derive(Debug)]
 pub struct ProjectionEngine {
     pool: ThreadPool,
@@ -48,18 +50,18 @@ impl Engine for ProjectionEngine {
     const THREAD: &'static str = "projection-worker";
 
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
-        let Request::Project { capture, stack, options, known, first, .. } = request else {
+        let Request::Project { cloud, stack, options, known, first, .. } = request else {
             let details = format!("Please report this: {:?}", request.lane());
             return Err(Stop::Failed(Failure { summary: "This is nothing to project".to_owned(), details }));
         };
-        let wanted = Wanted { capture, stack, options, known, first };
+        let wanted = Wanted { cloud, stack, options, known, first };
         self.pool.install(|| project(&wanted, control))
     }
 }
 
 /// A projection as it was asked for.
 pub(super) struct Wanted {
-    pub capture: Arc<Capture>,
+    pub cloud: Cloud,
     pub stack: StackKind,
     pub options: ProjectionOptions,
     pub known: Option<Arc<Projection>>,
@@ -69,15 +71,15 @@ pub(super) struct Wanted {
 /// Projects on the compute threads of the caller: principal components at once, then what was asked for, head by
 /// head, shown while it is refined.
 pub(super) fn project(wanted: &Wanted, control: &JobControl) -> Result<EventKind, Stop> {
-    let Wanted { capture, stack, options, known, first } = wanted;
+    let Wanted { cloud, stack, options, known, first } = wanted;
     let planes = if let Some(known) = known {
         Projection::clone(known)
     } else {
         let mut go_on = |done, total| control.report(Progress { stage: Stage::Project, done, total }).is_ok();
-        let planes = projection::project(capture, *stack, *options, &mut go_on);
+        let planes = projection::project(cloud, *stack, *options, &mut go_on);
         control.check()?;
         planes.ok_or_else(|| Failure {
-            summary: "This capture holds no queries and keys to project".to_owned(),
+            summary: "There are no queries and keys to project".to_owned(),
             details: String::new(),
         })?
     };
@@ -85,7 +87,7 @@ pub(super) fn project(wanted: &Wanted, control: &JobControl) -> Result<EventKind
         return Ok(EventKind::Projected(Arc::new(planes)));
     }
     control.tell(EventKind::Refined(Arc::new(planes.clone())));
-    let mut refiner = Refiner::new(capture, planes, *first);
+    let mut refiner = Refiner::new(planes, *first);
     let mut shown = None::<Instant>;
     let go_on = |_, _| control.check().is_ok();
     while step(&mut refiner, &go_on)? {
@@ -100,7 +102,7 @@ pub(super) fn project(wanted: &Wanted, control: &JobControl) -> Result<EventKind
     Ok(EventKind::Projected(Arc::new(refiner.planes())))
 }
 
-fn step(refiner: &mut Refiner<'_>, go_on: GoOn<'_>) -> Result<bool, Stop> {
+fn step(refiner: &mut Refiner, go_on: GoOn<'_>) -> Result<bool, Stop> {
     refiner.step(go_on).map_err(|error| match error {
         ProjectionError::Stopped => Stop::Cancelled,
         error => Stop::Failed(Failure { summary: sentence(&error.to_string()), details: String::new() }),

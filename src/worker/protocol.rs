@@ -4,6 +4,7 @@ use std::{borrow::Cow, path::PathBuf, sync::Arc};
 
 use crate::{
     analysis::{
+        Cloud,
         projection::{Projection, ProjectionOptions},
         reading::store::{Answer, Key, Want},
     },
@@ -52,7 +53,7 @@ pub enum Request {
         /// Who shows it.
         pane: PaneId,
         /// What to project.
-        capture: Arc<Capture>,
+        cloud: Cloud,
         /// Which stack.
         stack: StackKind,
         /// How.

@@ -178,7 +178,7 @@ fn the_tooltip_of_lines_and_the_inspector_show_one_number() {
 fn exported(session: &Session) -> Table {
     let figure = session.figure().unwrap();
     let captures = Captures { this: &figure.capture, other: figure.other.as_deref() };
-    order::table(&order::all(&figure.order, captures).unwrap(), &figure.order, captures).unwrap()
+    order::table(&order::all(&figure.order, captures, &figure.cloud).unwrap(), &figure.order, captures).unwrap()
 }
 
 /// Head, query, key and the bits of the weight of each row; and those of the same rows read back from a file.

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use attnscope::{
+    analysis::Cloud,
     capture::Capture,
     corpus::{
-        Corpus, CorpusError, Filter, Label, Selection, SortBy,
+        Corpus, CorpusError, CorpusView, Filter, Label, Selection, SortBy,
         list::{Content, InputList, Kind, ListError, ListOptions, Split},
     },
     ids::{HeadId, Side, StackKind},
     model::{Engine, Input, Logits, Model, ModelFiles, RunPlan, Site, Sites, locate, uninterrupted},
 };
+
+use crate::support::synthetic;
 
 fn parse(text: impl AsRef<[u8]>, kind: Kind, column: Option<&str>) -> Result<InputList, ListError> {
     let options = ListOptions { text_column: column.map(str::to_owned), split: Split::Lines };
@@ -196,7 +199,7 @@ fn keys_that_heads_share_are_kept_once() {
     // The estimate counts shared keys once, and is what the columns take.
     let estimate = Corpus::estimate_bytes(model.spec(), None, |side| if side == Side::Only { 8 } else { 0 });
     let per_row = (layer.n_heads + layer.n_kv_heads) * (layer.d_head + 1) * model.spec().stacks[0].layers.len();
-    assert_eq!(estimate, (8 * (4 * per_row + 17)) as u64);
+    assert_eq!(estimate, (8 * (4 * per_row + 18)) as u64);
     assert!(corpus.size_bytes() >= estimate);
 }
 
@@ -291,4 +294,38 @@ fn captures_that_do_not_belong_together_are_refused() {
         assert!(said.contains(expected), "{expected}: {said}");
     }
     assert_eq!((corpus.inputs().len(), corpus.size_bytes()), (captures.len(), size));
+}
+
+#[test]
+fn inputs_of_a_corpus_and_one_input_are_clouds_alike() {
+    let captures = [3, 4, 5].map(|n| Arc::new(synthetic::text_capture(n, 2, 2)));
+    let corpus = Arc::new(Corpus::from_captures(&captures, u64::MAX).unwrap());
+    // The last input, then the first.
+    let view = Arc::new(CorpusView::new(corpus, Selection::of([2, 0, 9])));
+    let (side, stack) = (Side::Only, StackKind::SelfAttention);
+    let cloud = Cloud::Inputs(Arc::clone(&view));
+    assert_eq!((cloud.n_inputs(), cloud.n(side), view.input_of(side, 8)), (2, 8, None));
+    assert_eq!(cloud.segments(stack).iter().map(|it| it.keys.clone()).collect::<Vec<_>>(), [0..5, 5..8]);
+    let one = [&captures[2], &captures[0]].map(|capture| Cloud::Input(Arc::clone(capture)));
+    let at =
+        |cloud: &Cloud, point| cloud.token(side, point).map(|it| (it.position, it.n_positions, it.text.to_owned()));
+    for point in 0..8 {
+        let (input, position) = if point < 5 { (0, point) } else { (1, point - 5) };
+        assert_eq!(at(&cloud, point), at(&one[input], position));
+        assert_eq!(cloud.token(side, point).unwrap().input, input);
+        assert_eq!(cloud.point(side, input, position), Some(point));
+    }
+    assert_eq!((cloud.point(side, 0, 5), cloud.point(side, 2, 0)), (None, None), "beyond an input, beyond the inputs");
+    let words = one
+        .iter()
+        .zip([0, 5])
+        .flat_map(|(one, start)| one.words(side).into_iter().map(move |word| word.start + start..word.end + start));
+    assert_eq!(cloud.words(side), words.collect::<Vec<_>>());
+    for head in cloud.heads(stack) {
+        let joint = cloud.queries_and_keys(head).unwrap();
+        let each = one.each_ref().map(|one| one.queries_and_keys(head).unwrap());
+        for which in [0, 1] {
+            assert_eq!(joint[which].as_slice(), [each[0][which].as_slice(), each[1][which].as_slice()].concat());
+        }
+    }
 }

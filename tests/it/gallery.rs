@@ -1,9 +1,11 @@
 //! Every example of the gallery on its bundled model: what its hint claims is measured, so that a model
 //! that is trained anew cannot make the gallery tell stories.
 
+use std::sync::Arc;
+
 use attnscope::{
     analysis::{
-        attention,
+        Cloud, attention,
         detect::{Detector, Probe},
         projection::{self, ProjectionOptions},
     },
@@ -139,7 +141,7 @@ fn largest(row: &[f32]) -> usize {
 }
 
 /// How far a capture goes along with a claim, and how far it has to; larger is more.
-fn measured(claim: &Claim, capture: &Capture, example: &Example) -> (f32, f32) {
+fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f32) {
     let stack = example.stack.unwrap_or_else(|| capture.model().stacks[0].kind);
     let (layer, head) = example.head.unwrap_or_default();
     let head = HeadId { stack, layer, head };
@@ -196,8 +198,13 @@ fn measured(claim: &Claim, capture: &Capture, example: &Example) -> (f32, f32) {
             (if best.label.trim_start_matches(['␣', '▁', ' ']) == *label { best.probability } else { 0.0 }, *least)
         }
         Claim::Near => {
-            let projection =
-                projection::project(capture, stack, ProjectionOptions::default(), &mut |_, _| true).unwrap();
+            let projection = projection::project(
+                &Cloud::Input(Arc::clone(capture)),
+                stack,
+                ProjectionOptions::default(),
+                &mut |_, _| true,
+            )
+            .unwrap();
             (-mean(projection.heads.iter().map(|head| head.correlation_after)), 0.3)
         }
         Claim::Focuses(area, least) => {
@@ -222,7 +229,7 @@ fn measured(claim: &Claim, capture: &Capture, example: &Example) -> (f32, f32) {
 fn every_example_shows_what_it_says() {
     let mut untrue = Vec::new();
     for example in EXAMPLES {
-        let capture = capture(example);
+        let capture = Arc::new(capture(example));
         for claim in claims(example) {
             let (value, least) = measured(&claim, &capture, example);
             if value < least {

@@ -1,15 +1,25 @@
 //! The joint query–key space: worked numbers, invariances, cancellation.
 
+use std::sync::Arc;
+
 use attnscope::{
-    analysis::projection::{self, HeadProjection, ProjectionOptions, ScaleChoice},
+    analysis::{
+        Cloud,
+        projection::{self, HeadProjection, ProjectionOptions, ScaleChoice},
+    },
     capture::Matrix,
     ids::{HeadId, StackKind},
+    projection::correlation::Segment,
 };
 
 use crate::support::synthetic::{self, Random};
 
 fn matrix(rows: &[[f32; 2]]) -> Matrix {
     Matrix::new(rows.concat(), [rows.len(), 2]).unwrap()
+}
+
+fn project_one([q, k]: [&Matrix; 2], options: ProjectionOptions) -> Option<HeadProjection> {
+    projection::project_points([q, k], &Segment::whole(q.n_rows(), k.n_rows()), HeadId::single(0, 0), options)
 }
 
 fn untranslated() -> ProjectionOptions {
@@ -19,7 +29,7 @@ fn untranslated() -> ProjectionOptions {
 fn worked_example(options: ProjectionOptions) -> HeadProjection {
     let q = matrix(&[[2.0, 1.0], [1.5, -0.5], [3.0, 0.5]]);
     let k = matrix(&[[-0.5, 0.2], [0.1, -0.3], [0.4, 0.6], [-0.2, -0.4]]);
-    projection::project_cloud(&q, &k, HeadId::single(0, 0), options).unwrap()
+    project_one([&q, &k], options).unwrap()
 }
 
 fn near(actual: f32, expected: f32) {
@@ -48,11 +58,10 @@ fn worked_numbers_of_scale_and_correlation() {
 
 #[test]
 fn translated_keys_share_the_mean_of_the_queries() {
-    let capture = synthetic::text_capture(20, 2, 5);
+    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(20, 2, 5)));
     let projection =
-        projection::project(&capture, StackKind::SelfAttention, ProjectionOptions::default(), &mut |_, _| true)
-            .unwrap();
-    let mean = |points: &[[f32; 2]], axis: usize| points.iter().map(|p| p[axis]).sum::<f32>() / points.len() as f32;
+        projection::project(&cloud, StackKind::SelfAttention, ProjectionOptions::default(), &mut |_, _| true).unwrap();
+    let mean = |points: &[[f32; 3]], axis: usize| points.iter().map(|p| p[axis]).sum::<f32>() / points.len() as f32;
     assert_eq!(projection.heads.len(), 10);
     for head in &projection.heads {
         assert_eq!((head.queries.len(), head.keys.len()), (20, 20));
@@ -67,7 +76,7 @@ fn translated_keys_share_the_mean_of_the_queries() {
 fn two_dimensions_lose_nothing_and_distances_stay() {
     let head = worked_example(ProjectionOptions { scale: ScaleChoice::None, ..untranslated() });
     near(head.explained.iter().sum(), 1.0);
-    let distance = |a: [f32; 2], b: [f32; 2]| (a[0] - b[0]).hypot(a[1] - b[1]);
+    let distance = |a: [f32; 3], b: [f32; 3]| (a[0] - b[0]).hypot(a[1] - b[1]);
     near(distance(head.queries[0], head.keys[0]), 2.5f32.hypot(0.8));
     near(distance(head.queries[1], head.queries[2]), 1.5f32.hypot(1.0));
 }
@@ -92,9 +101,7 @@ fn rotating_the_space_leaves_the_plane_alone() {
         }
         Matrix::new(points, [n, d]).unwrap()
     };
-    let project = |q: &Matrix, k: &Matrix| {
-        projection::project_cloud(q, k, HeadId::single(0, 0), ProjectionOptions::default()).unwrap()
-    };
+    let project = |q: &Matrix, k: &Matrix| project_one([q, k], ProjectionOptions::default()).unwrap();
     let as_is = project(&Matrix::new(q.clone(), [n, d]).unwrap(), &Matrix::new(k.clone(), [n, d]).unwrap());
     let turned = project(&turn(&q), &turn(&k));
     assert!((as_is.c - turned.c).abs() < 1e-4);
@@ -109,24 +116,24 @@ fn rotating_the_space_leaves_the_plane_alone() {
 
 #[test]
 fn a_refused_step_cancels_the_projection() {
-    let capture = synthetic::text_capture(8, 3, 5);
+    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(8, 3, 5)));
     let mut calls = Vec::new();
     let cancelled =
-        projection::project(&capture, StackKind::SelfAttention, ProjectionOptions::default(), &mut |done, total| {
+        projection::project(&cloud, StackKind::SelfAttention, ProjectionOptions::default(), &mut |done, total| {
             calls.push((done, total));
             done == 0
         });
     assert!(cancelled.is_none());
     assert!(calls[0] == (0, 15) && calls[1].0 > 0 && calls.len() == 2, "{calls:?}");
-    assert!(projection::project(&capture, StackKind::Cross, ProjectionOptions::default(), &mut |_, _| true).is_none());
+    assert!(projection::project(&cloud, StackKind::Cross, ProjectionOptions::default(), &mut |_, _| true).is_none());
 }
 
 #[test]
 fn odd_clouds_do_not_break_the_projection() {
-    let project = |q: &Matrix, k: &Matrix, options| projection::project_cloud(q, k, HeadId::single(0, 0), options);
+    let project = |q: &Matrix, k: &Matrix, options| project_one([q, k], options);
     let point = matrix(&[[0.0, 0.0]]);
     let head = project(&point, &point, ProjectionOptions::default()).unwrap();
-    assert_eq!((head.c, head.explained, head.queries[0]), (1.0, [0.0, 0.0], [0.0, 0.0]));
+    assert_eq!((head.c, head.explained, head.queries[0]), (1.0, [0.0; 3], [0.0; 3]));
     assert!(head.correlation_after.is_nan(), "one key has no correlation");
     let line = Matrix::new(vec![1.0, 2.0, 3.0], [3, 1]).unwrap();
     assert_eq!(project(&line, &line, ProjectionOptions::default()).unwrap().queries[0][1], 0.0);

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use attnscope::{
-    analysis::projection::{self, LayoutMethod, LayoutOptions, Projection, ProjectionOptions, Refined, Refiner},
-    capture::Capture,
+    analysis::{
+        Cloud,
+        projection::{self, LayoutMethod, LayoutOptions, Projection, ProjectionOptions, Refined, Refiner},
+    },
     ids::{HeadId, JobId, PaneId, StackKind},
     projection::{ProjectionError, to_the_end},
     session::{Command, HeadStep, ViewKind},
@@ -18,36 +20,36 @@ fn options(method: LayoutMethod) -> ProjectionOptions {
     ProjectionOptions { layout, ..ProjectionOptions::default() }
 }
 
-fn start(capture: &Capture, options: ProjectionOptions) -> Projection {
-    projection::project(capture, StackKind::SelfAttention, options, &mut |_, _| true).unwrap()
+fn start(cloud: &Cloud, options: ProjectionOptions) -> Projection {
+    projection::project(cloud, StackKind::SelfAttention, options, &mut |_, _| true).unwrap()
 }
 
-fn points(planes: &Projection) -> Vec<[f32; 2]> {
+fn points(planes: &Projection) -> Vec<[f32; 3]> {
     planes.heads.iter().flat_map(|plane| plane.queries.iter().chain(&plane.keys)).copied().collect()
 }
 
 #[test]
 fn every_head_is_refined_to_the_end_and_equally_on_one_thread_and_on_two() {
-    let capture = synthetic::text_capture(40, 2, 2);
+    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(40, 2, 2)));
     for method in [LayoutMethod::Tsne, LayoutMethod::Umap] {
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let planes = start(&capture, options(method));
-            pool.install(|| Refiner::new(&capture, planes, HeadId::single(0, 0)).finish(&to_the_end)).unwrap()
+            let planes = start(&cloud, options(method));
+            pool.install(|| Refiner::new(planes, HeadId::single(0, 0)).finish(&to_the_end)).unwrap()
         };
         let one = on(1);
         assert!(one.is_complete() && points(&one).iter().flatten().all(|x| x.is_finite()));
         assert!(one.heads.iter().all(|plane| plane.queries.len() == 40 && plane.keys.len() == 40));
-        assert_ne!(points(&one), points(&start(&capture, options(method))), "it is another layout");
+        assert_ne!(points(&one), points(&start(&cloud, options(method))), "it is another layout");
         assert_eq!(points(&one), points(&on(2)));
     }
 }
 
 #[test]
 fn the_head_that_is_looked_at_comes_first_and_what_is_done_is_not_done_again() {
-    let capture = synthetic::text_capture(12, 3, 2);
+    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(12, 3, 2)));
     let first = HeadId::single(1, 1);
-    let mut refiner = Refiner::new(&capture, start(&capture, options(LayoutMethod::Tsne)), first);
+    let mut refiner = Refiner::new(start(&cloud, options(LayoutMethod::Tsne)), first);
     while !refiner.planes().is_finished(first) {
         assert!(refiner.step(&to_the_end).unwrap());
     }
@@ -57,21 +59,21 @@ fn the_head_that_is_looked_at_comes_first_and_what_is_done_is_not_done_again() {
     assert_eq!(refiner.progress(), (1, 6));
     // From there another one goes on.
     let kept = Arc::clone(planes.heads.iter().find(|plane| plane.head == first).unwrap());
-    let all = Refiner::new(&capture, planes, HeadId::single(0, 0)).finish(&to_the_end).unwrap();
+    let all = Refiner::new(planes, HeadId::single(0, 0)).finish(&to_the_end).unwrap();
     assert!(all.heads.iter().any(|plane| Arc::ptr_eq(plane, &kept)));
 }
 
 #[test]
 fn a_layout_stops_where_it_is_told_to_and_odd_inputs_are_laid_out_too() {
-    let capture = synthetic::text_capture(30, 1, 1);
-    let mut refiner = Refiner::new(&capture, start(&capture, options(LayoutMethod::Umap)), HeadId::single(0, 0));
+    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(30, 1, 1)));
+    let mut refiner = Refiner::new(start(&cloud, options(LayoutMethod::Umap)), HeadId::single(0, 0));
     assert_eq!(refiner.step(&|_, _| false), Err(ProjectionError::Stopped));
     // One token, two, three: fewer than any neighbourhood.
     for n in 1..=3 {
-        let capture = synthetic::text_capture(n, 1, 1);
+        let cloud = Cloud::Input(Arc::new(synthetic::text_capture(n, 1, 1)));
         for method in [LayoutMethod::Tsne, LayoutMethod::Umap] {
-            let planes = start(&capture, options(method));
-            let planes = Refiner::new(&capture, planes, HeadId::single(0, 0)).finish(&to_the_end).unwrap();
+            let planes = start(&cloud, options(method));
+            let planes = Refiner::new(planes, HeadId::single(0, 0)).finish(&to_the_end).unwrap();
             assert!(points(&planes).iter().flatten().all(|x| x.is_finite()), "{n} tokens, {method:?}");
         }
     }
@@ -82,7 +84,7 @@ fn the_thread_shows_principal_components_at_once_and_then_every_head_on_its_way(
     let mut worker = Worker::spawn(ProjectionEngine::new().unwrap(), Arc::new(|| ())).unwrap();
     let request = Request::Project {
         pane: PaneId(1),
-        capture: Arc::new(synthetic::text_capture(60, 2, 2)),
+        cloud: Cloud::Input(Arc::new(synthetic::text_capture(60, 2, 2))),
         stack: StackKind::SelfAttention,
         options: options(LayoutMethod::Tsne),
         known: None,

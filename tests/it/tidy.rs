@@ -14,8 +14,8 @@ const WITH_SOURCES: [&str; 3] = ["src", "tests", "benches"];
 const LAYERS: [(&str, &[&str]); 13] = [
     ("projection", &[]),
     ("capture", &[]),
-    ("analysis", &["capture", "projection"]),
-    ("corpus", &["capture", "analysis"]),
+    ("corpus", &["capture"]),
+    ("analysis", &["capture", "projection", "corpus"]),
     ("raster", &["capture", "analysis"]),
     ("figure", &["capture", "projection", "analysis", "raster"]),
     ("hub", &[]),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use attnscope::{
     analysis::{
+        Cloud,
         projection::project,
         reading::{SentenceFilter, store::PatternStore},
     },
@@ -38,7 +39,8 @@ impl Stage {
     pub fn projected(mut self) -> Self {
         let capture = Arc::clone(self.session.document().latest_capture().unwrap());
         let options = self.session.pane().options.scatter.projection;
-        let projection = project(&capture, self.session.pane().selection.stack(), options, &mut |_, _| true).unwrap();
+        let projection =
+            project(&Cloud::Input(capture), self.session.pane().selection.stack(), options, &mut |_, _| true).unwrap();
         self.session.panes.active_mut().projection = Loadable::Ready(Arc::new(projection));
         self
     }

@@ -10,13 +10,13 @@ use std::{
 };
 
 use attnscope::{
-    analysis::projection::ProjectionOptions,
+    analysis::{Cloud, projection::ProjectionOptions},
     capture::{
         Capture, RgbaBuffer,
         file::{self, FileSite},
     },
     export::ExportRequest,
-    ids::{DocumentId, HeadId, JobId, ModelId, PaneId, StackKind},
+    ids::{CloudId, DocumentId, HeadId, JobId, ModelId, PaneId, StackKind},
     model, session as state,
     worker::{
         Engine, EventKind, Failure, Input, JobControl, Lane, ModelEngine, ModelSource, Request, Stage, Stop, TextInput,
@@ -139,7 +139,7 @@ fn a_model_is_loaded_run_and_projected() {
 
     let request = Request::Project {
         pane: PaneId(1),
-        capture: Arc::clone(&capture),
+        cloud: Cloud::Input(Arc::clone(&capture)),
         stack: StackKind::SelfAttention,
         options: ProjectionOptions::default(),
         known: None,
@@ -147,7 +147,7 @@ fn a_model_is_loaded_run_and_projected() {
     };
     let (answer, stages) = session.ask(request);
     let EventKind::Projected(projection) = answer else { panic!("{answer:?}") };
-    assert_eq!(projection.capture, capture.id());
+    assert_eq!(projection.cloud.id(), CloudId::Input(capture.id()));
     assert_eq!(stages, [Stage::Project]);
 }
 
@@ -299,7 +299,7 @@ fn a_projection_does_not_wait_for_a_run() {
     workers.submit(JobId(1), run(1));
     let request = Request::Project {
         pane: PaneId(1),
-        capture: Arc::new(synthetic::text_capture(5, 2, 2)),
+        cloud: Cloud::Input(Arc::new(synthetic::text_capture(5, 2, 2))),
         stack: StackKind::SelfAttention,
         options: ProjectionOptions::default(),
         known: None,

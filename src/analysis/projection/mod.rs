@@ -1,4 +1,4 @@
-//! The joint query–key space of the heads of a capture, by its principal components in the plane.
+//! The joint query–key space of the heads of one input or of many, by its principal components.
 //!
 //! After `AttentionViz` (Yeh et al., 2023); the mathematics is in [`crate::projection`].
 
@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 mod refine;
 mod tint;
 
-pub use refine::{LayoutMethod, LayoutOptions, Refined, Refiner};
+pub use refine::{Dims, LayoutMethod, LayoutOptions, Refined, Refiner};
 pub use tint::{ColorBy, Meaning, Tint, Tints, tints};
 
 use crate::{
-    capture::{Capture, Matrix},
-    ids::{CaptureId, HeadId, StackKind},
+    analysis::Cloud,
+    capture::Matrix,
+    ids::{HeadId, StackKind},
     projection::{
         Pca, Points,
         correlation::{Correlation, Correlations, Segment},
@@ -53,11 +54,11 @@ pub enum ScaleChoice {
     Fixed(f32),
 }
 
-/// Every head of one stack in its joint query–key plane.
+/// Every head of one stack in its joint query–key space.
 #[derive(Clone, Debug)]
 pub struct Projection {
     /// What was projected.
-    pub capture: CaptureId,
+    pub cloud: Cloud,
     /// Which stack.
     pub stack: StackKind,
     /// How.
@@ -79,19 +80,19 @@ impl Projection {
     }
 }
 
-/// One head's queries and keys in the plane.
+/// One head's queries and keys in the plane, or in space.
 #[derive(Clone, Debug)]
 pub struct HeadProjection {
     /// Which head.
     pub head: HeadId,
-    /// One point per query, in token order.
-    pub queries: Vec<[f32; 2]>,
-    /// One point per key, in token order.
-    pub keys: Vec<[f32; 2]>,
+    /// One point per query, in the order of the cloud; the third coordinate is 0 in the plane.
+    pub queries: Vec<[f32; 3]>,
+    /// One point per key.
+    pub keys: Vec<[f32; 3]>,
     /// The scale that was used.
     pub c: f32,
-    /// Fraction of variance along each of the principal axes.
-    pub explained: [f32; 2],
+    /// Fraction of variance along each of the principal axes; 0 for one that is not there.
+    pub explained: [f32; 3],
     /// How far the layout is, where it is more than principal components.
     pub refined: Option<Refined>,
     /// Mean over queries of the Pearson correlation of dot product and distance over all keys, as given.
@@ -106,21 +107,15 @@ pub struct HeadProjection {
 /// [`Refiner`] goes on.
 ///
 /// `progress(done, total)` is called between groups of heads and answers whether to go on. `None` when it
-/// said no, or when the capture has no q and k of this stack; layers without them are left out. The same
-/// capture gives the same values whatever the number of threads.
+/// said no, or when there are no q and k of this stack; layers without them are left out. The same
+/// cloud gives the same values whatever the number of threads.
 pub fn project(
-    capture: &Capture,
+    cloud: &Cloud,
     stack: StackKind,
     options: ProjectionOptions,
     progress: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Option<Projection> {
-    let layers = &capture.stack(stack)?.layers;
-    let ids: Vec<HeadId> = layers
-        .iter()
-        .enumerate()
-        .filter_map(|(layer, data)| Some((layer, data.q.as_ref()?.shape()[0])))
-        .flat_map(|(layer, n_heads)| (0..n_heads).map(move |head| HeadId { stack, layer, head }))
-        .collect();
+    let (ids, segments) = (cloud.heads(stack), cloud.segments(stack));
     let total = ids.len();
     let mut heads = Vec::with_capacity(total);
     // Small groups, so that a cancelled projection stops within a few heads.
@@ -128,25 +123,39 @@ pub fn project(
         if !progress(heads.len().min(total), total) {
             return None;
         }
-        let done: Vec<_> = group.par_iter().filter_map(|&head| project_head(capture, head, options)).collect();
+        let done: Vec<_> = group.par_iter().filter_map(|&head| of_segments(cloud, head, &segments, options)).collect();
         heads.extend(done.into_iter().map(Arc::new));
     }
     if heads.is_empty() || !progress(total, total) {
         return None;
     }
-    Some(Projection { capture: capture.id(), stack, options, heads })
+    Some(Projection { cloud: cloud.clone(), stack, options, heads })
 }
 
-/// Projects one head. `None` when the capture has no q and k for it.
-pub fn project_head(capture: &Capture, head: HeadId, options: ProjectionOptions) -> Option<HeadProjection> {
-    let (q, k) = (capture.q(head)?, capture.k(head)?);
-    project_cloud(&q, &k, head, options)
+/// Projects one head. `None` when there are no q and k of it.
+pub fn project_head(cloud: &Cloud, head: HeadId, options: ProjectionOptions) -> Option<HeadProjection> {
+    of_segments(cloud, head, &cloud.segments(head.stack), options)
 }
 
-/// Projects queries `[query, d_head]` and keys `[key, d_head]` of one head.
+fn of_segments(
+    cloud: &Cloud,
+    head: HeadId,
+    segments: &[Segment],
+    options: ProjectionOptions,
+) -> Option<HeadProjection> {
+    let [q, k] = cloud.queries_and_keys(head)?;
+    project_points([&q, &k], segments, head, options)
+}
+
+/// Projects queries `[query, d_head]` and keys `[key, d_head]` of one head; `segments` says which meet which.
 ///
 /// `None` when their widths differ, or when a value is not finite.
-pub fn project_cloud(q: &Matrix, k: &Matrix, head: HeadId, options: ProjectionOptions) -> Option<HeadProjection> {
+pub fn project_points(
+    [q, k]: [&Matrix; 2],
+    segments: &[Segment],
+    head: HeadId,
+    options: ProjectionOptions,
+) -> Option<HeadProjection> {
     let (queries, keys) = (points(q)?, points(k)?);
     let scale = match options.scale {
         ScaleChoice::Auto => Scale::Auto,
@@ -154,21 +163,21 @@ pub fn project_cloud(q: &Matrix, k: &Matrix, head: HeadId, options: ProjectionOp
         ScaleChoice::Fixed(c) if c.is_finite() && c > 0.0 => Scale::Fixed(f64::from(c)),
         ScaleChoice::Fixed(_) | ScaleChoice::None => Scale::None,
     };
-    let segments = Segment::whole(queries.n(), keys.n());
-    let transform = Transform::choose(queries, keys, &segments, scale, options.translate_keys).ok()?;
+    let transform = Transform::choose(queries, keys, segments, scale, options.translate_keys).ok()?;
     let joint = transform.apply(queries, keys).ok()?;
     let joint = Points::new(&joint, queries.n() + keys.n(), queries.width()).ok()?;
-    let pca = Pca::fit(joint, 2).ok()?;
-    let layout = pca.layout(joint);
-    let (layout_q, layout_k) = layout.as_chunks::<2>().0.split_at(queries.n());
-    let correlations = Correlations::of(queries, keys, &segments, &transform, false, &to_the_end).ok()?;
+    let dims = options.layout.dims;
+    let pca = Pca::fit(joint, dims.n()).ok()?;
+    let layout = dims.points(&pca.layout(joint));
+    let (layout_q, layout_k) = layout.split_at(queries.n());
+    let correlations = Correlations::of(queries, keys, segments, &transform, false, &to_the_end).ok()?;
     let per_query = |correlation: Correlation| correlation.per_query.pearson.map_or(f32::NAN, |r| r as f32);
     Some(HeadProjection {
         head,
         queries: layout_q.to_vec(),
         keys: layout_k.to_vec(),
         c: transform.c as f32,
-        explained: [0, 1].map(|axis| pca.explained()[axis] as f32),
+        explained: [0, 1, 2].map(|axis| pca.explained().get(axis).map_or(0.0, |part| *part as f32)),
         refined: None,
         correlation_before: per_query(correlations.before),
         correlation_after: per_query(correlations.after),

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{HeadProjection, Projection};
 use crate::{
-    capture::Capture,
     ids::HeadId,
     projection::{
         Metric, Points, Progress, ProjectionError,
@@ -29,12 +28,42 @@ pub enum LayoutMethod {
     Umap,
 }
 
+/// How many dimensions a layout has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Dims {
+    /// Two.
+    #[default]
+    Plane,
+    /// Three.
+    Space,
+}
+
+impl Dims {
+    /// Two or three.
+    pub const fn n(self) -> usize {
+        match self {
+            Self::Plane => 2,
+            Self::Space => 3,
+        }
+    }
+
+    /// Rows of so many coordinates as points; in the plane the third one is 0.
+    pub(super) fn points(self, layout: &[f32]) -> Vec<[f32; 3]> {
+        match self {
+            Self::Plane => layout.as_chunks().0.iter().map(|&[x, y]| [x, y, 0.0]).collect(),
+            Self::Space => layout.as_chunks().0.to_vec(),
+        }
+    }
+}
+
 /// Everything about the layout that can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LayoutOptions {
     /// How.
     pub method: LayoutMethod,
+    /// In the plane, or in space.
+    pub dims: Dims,
     /// How distances between points are measured; principal components know only the Euclidean one.
     pub metric: Metric,
     /// Of t-SNE: about how many neighbours each point keeps close.
@@ -56,6 +85,7 @@ impl Default for LayoutOptions {
         let (tsne, umap) = (TsneOptions::default(), UmapOptions::default());
         Self {
             method: LayoutMethod::default(),
+            dims: Dims::default(),
             metric: Metric::default(),
             perplexity: tsne.perplexity,
             iterations: tsne.iterations,
@@ -111,12 +141,14 @@ enum Layout {
 
 impl Layout {
     fn prepare(points: Points<'_>, options: LayoutOptions, go_on: Progress<'_>) -> Result<Self, ProjectionError> {
-        let LayoutOptions { method: _, metric, perplexity, iterations, neighbors, min_dist, epochs, seed } = options;
+        let LayoutOptions { method: _, dims, metric, perplexity, iterations, neighbors, min_dist, epochs, seed } =
+            options;
+        let dims = dims.n();
         if options.method == LayoutMethod::Umap {
-            let options = UmapOptions { metric, neighbors, min_dist, epochs, seed, ..UmapOptions::default() };
+            let options = UmapOptions { dims, metric, neighbors, min_dist, epochs, seed, ..UmapOptions::default() };
             return Ok(Self::Umap(Box::new(Umap::prepare(points, &options, go_on)?)));
         }
-        let options = TsneOptions { metric, perplexity, iterations, seed, ..TsneOptions::default() };
+        let options = TsneOptions { dims, metric, perplexity, iterations, seed, ..TsneOptions::default() };
         Ok(Self::Tsne(Box::new(Tsne::prepare(points, options, go_on)?)))
     }
 
@@ -146,28 +178,28 @@ impl Layout {
     }
 
     /// The plane of `head` with the points where they are now: queries, then keys.
-    fn plane(&self, head: &HeadProjection) -> HeadProjection {
+    fn plane(&self, head: &HeadProjection, dims: Dims) -> HeadProjection {
         let points = match self {
             Self::Tsne(tsne) => tsne.layout(),
             Self::Umap(umap) => umap.layout(),
         };
-        let (queries, keys) = points.as_chunks::<2>().0.split_at(head.queries.len());
+        let points = dims.points(points);
+        let (queries, keys) = points.split_at(head.queries.len());
         HeadProjection { queries: queries.to_vec(), keys: keys.to_vec(), refined: Some(self.refined()), ..head.clone() }
     }
 }
 
 /// Refines the planes of a projection, one head after the other.
-pub struct Refiner<'a> {
-    capture: &'a Capture,
+pub struct Refiner {
     planes: Projection,
     /// Heads that are still to be refined, the last one first.
     waiting: Vec<usize>,
     current: Option<(usize, Layout)>,
 }
 
-impl<'a> Refiner<'a> {
+impl Refiner {
     /// Goes on where `planes` are: what is finished stays. `first` comes first, then its layer, then all others.
-    pub fn new(capture: &'a Capture, planes: Projection, first: HeadId) -> Self {
+    pub fn new(planes: Projection, first: HeadId) -> Self {
         let mut waiting: Vec<usize> =
             (0..planes.heads.len()).filter(|&idx| !planes.is_finished(planes.heads[idx].head)).collect();
         waiting.sort_by_key(|&idx| {
@@ -175,7 +207,7 @@ impl<'a> Refiner<'a> {
             (head != first, head.layer != first.layer, idx)
         });
         waiting.reverse();
-        Self { capture, planes, waiting, current: None }
+        Self { planes, waiting, current: None }
     }
 
     /// One iteration of one head; false when there is nothing left to do. `go_on` is asked while neighbours are
@@ -187,7 +219,7 @@ impl<'a> Refiner<'a> {
         if let Some((idx, layout)) = &mut self.current {
             layout.step();
             if layout.is_finished() {
-                let plane = layout.plane(&self.planes.heads[*idx]);
+                let plane = layout.plane(&self.planes.heads[*idx], self.planes.options.layout.dims);
                 self.planes.heads[*idx] = Arc::new(plane);
                 self.current = None;
             }
@@ -214,7 +246,7 @@ impl<'a> Refiner<'a> {
     pub fn planes(&self) -> Projection {
         let mut planes = self.planes.clone();
         if let Some((idx, layout)) = &self.current {
-            planes.heads[*idx] = Arc::new(layout.plane(&planes.heads[*idx]));
+            planes.heads[*idx] = Arc::new(layout.plane(&planes.heads[*idx], planes.options.layout.dims));
         }
         planes
     }
@@ -227,7 +259,7 @@ impl<'a> Refiner<'a> {
 
     /// Queries, then keys, in the joint space: values, points, width.
     fn joint(&self, plane: &HeadProjection) -> Result<(Vec<f32>, usize, usize), ProjectionError> {
-        let (Some(q), Some(k)) = (self.capture.q(plane.head), self.capture.k(plane.head)) else {
+        let Some([q, k]) = self.planes.cloud.queries_and_keys(plane.head) else {
             return Err(ProjectionError::NoPoints);
         };
         let queries = Points::new(q.as_slice(), q.n_rows(), q.n_cols())?;

@@ -1,13 +1,13 @@
 //! What the colours of points tell: of queries and keys alike, so that places in the plane can be read.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    analysis::reading::words::{self, is_punctuation},
-    capture::{Capture, Matrix, Token},
-    ids::HeadId,
+    analysis::{Cloud, CloudToken},
+    capture::{Matrix, words},
+    ids::{HeadId, Side},
 };
 
 /// Steps of a scale of colours.
@@ -106,44 +106,48 @@ pub struct Tints {
 const KINDS: [&str; 7] = ["special", "punctuation", "number", "capitalised", "word", "part of a word", "patch"];
 
 /// The tints of one head's queries and keys.
-pub fn tints(capture: &Capture, head: HeadId, by: ColorBy) -> Tints {
-    let tokens = [capture.query_tokens(head.stack), capture.key_tokens(head.stack)];
-    let both = |tint: &dyn Fn(&[Token], usize) -> Tint| {
-        tokens.map(|side| (0..side.len()).map(|at| tint(side, at)).collect::<Vec<_>>())
-    };
+pub fn tints(cloud: &Cloud, head: HeadId, by: ColorBy) -> Tints {
     let sides = [head.stack.query_side(), head.stack.key_side()];
-    let patches = sides.map(|side| capture.picture_side() == Some(side));
+    let both =
+        |tint: &dyn Fn(CloudToken<'_>) -> Tint| sides.map(|side| cloud.tokens(side).map(tint).collect::<Vec<_>>());
     // Patches have neither letters nor a vocabulary.
-    let of_words = |number: &dyn Fn(&[Token]) -> Vec<f32>| {
-        [0, 1].map(|side| if patches[side] { vec![f32::NAN; tokens[side].len()] } else { number(tokens[side]) })
+    let of_words = |number: &dyn Fn(Side) -> Vec<f32>| {
+        sides.map(|side| if cloud.has_patches(side) { vec![f32::NAN; cloud.n(side)] } else { number(side) })
     };
     let scale = |ends: [&str; 2]| Meaning::Scale(ends.map(ToOwned::to_owned));
     let ([queries, keys], meaning) = match by {
-        ColorBy::Type => (both(&|_, _| Tint::Type), Meaning::Type),
+        ColorBy::Type => (both(&|_| Tint::Type), Meaning::Type),
         ColorBy::Position => {
-            let tint = |side: &[Token], at| Tint::at(at as f32 / side.len().saturating_sub(1).max(1) as f32);
+            let tint = |token: CloudToken<'_>| {
+                Tint::at(token.position as f32 / token.n_positions.saturating_sub(1).max(1) as f32)
+            };
             (both(&tint), scale(["first", "last"]))
         }
         ColorBy::PositionModulo => {
-            let names = (0..MODULUS.min(tokens[0].len().max(tokens[1].len())) as u8).map(|at| (at, at.to_string()));
-            (both(&|_, at| Tint::Group((at % MODULUS) as u8)), Meaning::Groups(names.collect()))
+            let longest = sides.into_iter().flat_map(|side| cloud.tokens(side)).map(|token| token.n_positions).max();
+            let names = (0..MODULUS.min(longest.unwrap_or(0)) as u8).map(|at| (at, at.to_string()));
+            (both(&|token| Tint::Group((token.position % MODULUS) as u8)), Meaning::Groups(names.collect()))
         }
         ColorBy::Kind => {
-            let tints = [0, 1]
-                .map(|which| kinds(tokens[which], patches[which]).into_iter().map(Tint::Group).collect::<Vec<_>>());
+            let tints = sides.map(|side| {
+                let tokens = cloud.tokens(side).map(|token| (token.text, token.special));
+                let kinds = kinds(tokens, &cloud.words(side), cloud.has_patches(side));
+                kinds.into_iter().map(Tint::Group).collect::<Vec<_>>()
+            });
             let occurs = |group: u8| tints.iter().flatten().any(|tint| *tint == Tint::Group(group));
             let names = (0u8..).zip(KINDS).filter(|(group, _)| occurs(*group));
             let names = names.map(|(group, name)| (group, name.to_owned())).collect();
             (tints, Meaning::Groups(names))
         }
         ColorBy::Length => {
-            numbers(of_words(&|side| side.iter().map(|token| length(token) as f32).collect()), "letters")
+            let lengths = |side| cloud.tokens(side).map(|token| length(token.text)).collect();
+            numbers(of_words(&lengths), "letters")
         }
-        ColorBy::Frequency => numbers(of_words(&frequencies), "times"),
+        ColorBy::Frequency => numbers(of_words(&|side| frequencies(cloud, side)), "times"),
         ColorBy::Norm => {
-            let norms =
-                |matrix: Option<Matrix>| matrix.map_or_else(Vec::new, |matrix| matrix.rows().map(norm).collect());
-            numbers([norms(capture.q(head)), norms(capture.k(head))], "")
+            let norms = |matrix: &Matrix| matrix.rows().map(norm).collect();
+            let norms = cloud.queries_and_keys(head).map(|both| both.each_ref().map(norms));
+            numbers(norms.unwrap_or_default(), "")
         }
     };
     Tints { queries, keys, meaning }
@@ -171,29 +175,29 @@ fn norm(row: &[f32]) -> f32 {
 }
 
 /// The text without the marks of a tokenizer for spaces and continued words.
-fn bare(token: &Token) -> &str {
-    let text = token.text.trim_start_matches("##");
+fn bare(text: &str) -> &str {
+    let text = text.trim_start_matches("##");
     text.trim_matches(|c: char| c.is_whitespace() || matches!(c, 'Ġ' | '▁' | '␣' | '⎵' | '_'))
 }
 
-fn length(token: &Token) -> usize {
-    bare(token).chars().count()
+fn length(text: &str) -> f32 {
+    bare(text).chars().count() as f32
 }
 
-fn frequencies(tokens: &[Token]) -> Vec<f32> {
+fn frequencies(cloud: &Cloud, side: Side) -> Vec<f32> {
     let mut counts: HashMap<&str, f32> = HashMap::new();
-    for token in tokens {
-        *counts.entry(&token.text).or_default() += 1.0;
+    for token in cloud.tokens(side) {
+        *counts.entry(token.text).or_default() += 1.0;
     }
-    tokens.iter().map(|token| counts[token.text.as_str()]).collect()
+    cloud.tokens(side).map(|token| counts[token.text]).collect()
 }
 
-/// Which of [`KINDS`] each token is.
-fn kinds(tokens: &[Token], patches: bool) -> Vec<u8> {
-    let mut kinds: Vec<u8> =
-        tokens.iter().map(|token| if patches && !token.special { 6 } else { kind(token) }).collect();
-    for word in words::words(tokens) {
-        for part in kinds[word].iter_mut().skip(1).filter(|kind| matches!(kind, 3 | 4)) {
+/// Which of [`KINDS`] each token is, from its text and whether it is special.
+fn kinds<'a>(tokens: impl Iterator<Item = (&'a str, bool)>, words: &[Range<usize>], patches: bool) -> Vec<u8> {
+    let of = |(text, special): (&str, bool)| if patches && !special { 6 } else { kind(text, special) };
+    let mut kinds: Vec<u8> = tokens.map(of).collect();
+    for word in words {
+        for part in kinds[word.clone()].iter_mut().skip(1).filter(|kind| matches!(kind, 3 | 4)) {
             *part = 5;
         }
     }
@@ -201,15 +205,15 @@ fn kinds(tokens: &[Token], patches: bool) -> Vec<u8> {
 }
 
 /// The same of a token alone.
-fn kind(token: &Token) -> u8 {
-    let text = bare(token);
-    if token.special {
+fn kind(text: &str, special: bool) -> u8 {
+    let bare = bare(text);
+    if special {
         0
-    } else if is_punctuation(token) {
+    } else if words::punctuation_alone(words::bare(text)) {
         1
-    } else if text.chars().any(char::is_numeric) {
+    } else if bare.chars().any(char::is_numeric) {
         2
-    } else if text.chars().next().is_some_and(char::is_uppercase) {
+    } else if bare.chars().next().is_some_and(char::is_uppercase) {
         3
     } else {
         4
@@ -219,6 +223,7 @@ fn kind(token: &Token) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capture::Token;
 
     fn token(text: &str, special: bool) -> Token {
         Token { text: text.to_owned(), special, ..Token::default() }
@@ -234,9 +239,11 @@ mod tests {
             token("1889", false),
             token(",", false),
         ];
-        let names: Vec<&str> = kinds(&tokens, false).into_iter().map(|kind| KINDS[usize::from(kind)]).collect();
+        let texts = || tokens.iter().map(|token| (token.text.as_str(), token.special));
+        let kinds = kinds(texts(), &words::words(&tokens), false);
+        let names: Vec<&str> = kinds.into_iter().map(|kind| KINDS[usize::from(kind)]).collect();
         assert_eq!(names, ["special", "capitalised", "part of a word", "word", "number", "punctuation"]);
-        assert_eq!(tokens.iter().map(length).collect::<Vec<_>>(), [5, 5, 3, 4, 4, 1]);
+        assert_eq!(texts().map(|(text, _)| length(text)).collect::<Vec<_>>(), [5.0, 5.0, 3.0, 4.0, 4.0, 1.0]);
     }
 
     #[test]

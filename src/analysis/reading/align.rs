@@ -7,9 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use super::words;
 use crate::{
-    capture::{Capture, ImageInfo, Token},
+    capture::{Capture, ImageInfo, Token, words},
     ids::Side,
 };
 

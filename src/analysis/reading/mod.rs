@@ -27,7 +27,6 @@ mod rows;
 mod sentences;
 pub mod store;
 mod subtract;
-pub mod words;
 
 pub use choice::{Over, ReadingOptions, Together};
 pub use options::{
@@ -38,7 +37,7 @@ pub use refusal::Refusal;
 pub use rows::{axes, writes};
 pub use sentences::{is_pair, sentences};
 
-use crate::capture::Capture;
+use crate::capture::{Capture, words};
 
 /// The captures that a reading is about.
 #[derive(Clone, Copy, Debug)]

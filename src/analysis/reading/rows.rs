@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::{
     Axis, Group, LeftOut, Policy, ReadPattern, Reading, Refusal, RowLabels, RowMass, aggregate, left_out_keys,
-    sentences, words,
+    sentences,
 };
 use crate::{
-    capture::{Capture, Matrix, Token},
+    capture::{Capture, Matrix, Token, words},
     ids::{HeadId, StackKind},
     spec::HeadKind,
 };

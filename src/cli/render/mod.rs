@@ -6,10 +6,12 @@ mod source;
 
 pub use options::RenderOptions;
 
+use std::sync::Arc;
+
 use self::output::Target;
 use super::CliError;
 use crate::{
-    analysis::reading::Captures,
+    analysis::{Cloud, reading::Captures},
     figure::{Typesetter, order},
 };
 
@@ -18,12 +20,12 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
     let order = options.order()?;
     // A size that makes no figure is told before anything is computed.
     order.paper.page()?;
-    let capture = source::capture(options)?;
+    let capture = Arc::new(source::capture(options)?);
     for note in capture.notes() {
         log::warn!("{note}");
     }
     let captures = Captures::one(&capture);
-    let drawn = order::all(&order, captures)?;
+    let drawn = order::all(&order, captures, &Cloud::Input(Arc::clone(&capture)))?;
     if order.sheet.is_none() {
         target.check(&drawn)?;
     }

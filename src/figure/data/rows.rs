@@ -191,11 +191,11 @@ pub fn image(scene: &ImageScene) -> Table {
 pub fn planes<'a>(planes: impl IntoIterator<Item = &'a HeadProjection>, names: &[Vec<String>; 2]) -> Table {
     let (mut stack, mut layer, mut head) = (Vec::new(), Vec::new(), Vec::new());
     let (mut kind, mut position, mut text) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut x, mut y) = (Vec::new(), Vec::new());
+    let (mut x, mut y, mut z) = (Vec::new(), Vec::new(), Vec::new());
     for plane in planes {
         let HeadId { stack: of, layer: l, head: h } = plane.head;
         for (name, points, texts) in [("query", &plane.queries, &names[0]), ("key", &plane.keys, &names[1])] {
-            for (at, &[px, py]) in points.iter().enumerate() {
+            for (at, &[px, py, pz]) in points.iter().enumerate() {
                 stack.push(of.name().to_owned());
                 layer.push(l as u32);
                 head.push(h as u32);
@@ -204,6 +204,7 @@ pub fn planes<'a>(planes: impl IntoIterator<Item = &'a HeadProjection>, names: &
                 text.push(texts.get(at).cloned().unwrap_or_default());
                 x.push(px);
                 y.push(py);
+                z.push(pz);
             }
         }
     }
@@ -218,5 +219,7 @@ pub fn planes<'a>(planes: impl IntoIterator<Item = &'a HeadProjection>, names: &
         column("x", Values::Number(x)),
         column("y", Values::Number(y)),
     ];
-    Table { provenance: String::new(), columns }
+    // In the plane there is no third coordinate.
+    let depth = z.iter().any(|z| *z != 0.0).then(|| column("z", Values::Number(z)));
+    Table { provenance: String::new(), columns: columns.into_iter().chain(depth).collect() }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Order, OrderError, Subtrahend};
 use crate::{
     analysis::{
-        attention,
+        Cloud, attention,
         reading::{self, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, Which, Whose},
     },
     capture::{Capture, Token},
@@ -28,6 +28,8 @@ pub struct Choice<'a> {
     pub order: &'a Order,
     /// Where it comes from.
     pub capture: &'a Capture,
+    /// What joint spaces are made of.
+    pub cloud: &'a Cloud,
     /// What may be subtracted.
     pub other: Option<&'a Capture>,
     /// Of which stack.
@@ -42,7 +44,7 @@ pub struct Choice<'a> {
 
 impl<'a> Choice<'a> {
     /// Checks layers, heads and tokens.
-    pub fn new(order: &'a Order, captures: Captures<'a>) -> Result<Self, OrderError> {
+    pub fn new(order: &'a Order, captures: Captures<'a>, cloud: &'a Cloud) -> Result<Self, OrderError> {
         let Captures { this: capture, other } = captures;
         let stack = stack(order, capture)?;
         let mut layers = order.layers.clone();
@@ -65,7 +67,7 @@ impl<'a> Choice<'a> {
             true => Some(vec![0]),
             false => Some(chosen),
         };
-        let choice = Self { order, other, capture, stack, layers, heads, origin: origin(capture) };
+        let choice = Self { order, other, capture, cloud, stack, layers, heads, origin: origin(capture) };
         choice.check()?;
         Ok(choice)
     }

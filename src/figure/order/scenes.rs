@@ -8,9 +8,11 @@ use super::{
 };
 use crate::{
     analysis::{
+        Cloud,
         projection::{self, HeadProjection, Projection, Refiner, Tints},
         reading::{self, Aggregate, Captures, Heads, RowLabels},
     },
+    capture::words,
     figure::{
         Scene, ViewKind,
         data::{self, Table},
@@ -52,8 +54,8 @@ pub struct Drawn {
 }
 
 /// Every figure that was asked for.
-pub fn all(order: &Order, captures: Captures<'_>) -> Result<Vec<Drawn>, OrderError> {
-    let choice = Choice::new(order, captures)?;
+pub fn all(order: &Order, captures: Captures<'_>, cloud: &Cloud) -> Result<Vec<Drawn>, OrderError> {
+    let choice = Choice::new(order, captures, cloud)?;
     match order.view {
         ViewKind::Heads => choice.heads(),
         ViewKind::Heatmap => choice.heatmaps(),
@@ -190,34 +192,28 @@ impl Choice<'_> {
     }
 
     fn names(&self) -> [Vec<String>; 2] {
-        [self.capture.query_tokens(self.stack), self.capture.key_tokens(self.stack)].map(names_of)
+        [self.stack.query_side(), self.stack.key_side()]
+            .map(|side| self.cloud.tokens(side).map(|token| words::shown(token.text, token.position)).collect())
     }
 
     fn plane(&self, id: HeadId) -> Result<HeadProjection, OrderError> {
-        let plane = projection::project_head(self.capture, id, self.order.projection).ok_or_else(|| {
+        let plane = projection::project_head(self.cloud, id, self.order.projection).ok_or_else(|| {
             OrderError::Failed(format!("the queries and keys of {} {id} were not recorded", id.stack))
         })?;
         let one = Projection {
-            capture: self.capture.id(),
+            cloud: self.cloud.clone(),
             stack: self.stack,
             options: self.order.projection,
             heads: vec![Arc::new(plane)],
         };
-        let refined = self.refined(one)?.heads;
+        let refined = refined(one)?.heads;
         refined.first().map(|plane| HeadProjection::clone(plane)).ok_or_else(|| OrderError::Failed(String::new()))
-    }
-
-    /// With the layout that was asked for, to its end.
-    fn refined(&self, planes: Projection) -> Result<Projection, OrderError> {
-        let first = planes.heads.first().map(|plane| plane.head).unwrap_or_default();
-        let refiner = Refiner::new(self.capture, planes, first);
-        refiner.finish(&to_the_end).map_err(|error| OrderError::Failed(error.to_string()))
     }
 
     /// The tints of each head; the same ones where heads make no difference.
     fn tints(&self, heads: &[HeadId]) -> Vec<Arc<Tints>> {
         let by = self.order.color_by;
-        let of = |head: HeadId| Arc::new(projection::tints(self.capture, head, by));
+        let of = |head: HeadId| Arc::new(projection::tints(self.cloud, head, by));
         match heads.first() {
             Some(&first) if !by.depends_on_head() => vec![of(first); heads.len()],
             _ => heads.iter().map(|&head| of(head)).collect(),
@@ -244,7 +240,7 @@ impl Choice<'_> {
                 read: self.read(Heads::One(id)).ok(),
                 names: names.clone(),
                 stack: self.stack,
-                tints: projection::tints(self.capture, id, self.order.color_by),
+                tints: projection::tints(self.cloud, id, self.order.color_by),
                 pinned: self.pinned(),
                 subject: heads_text(&[id]),
                 origin: self.origin.clone(),
@@ -258,12 +254,12 @@ impl Choice<'_> {
     fn matrix(&self) -> Result<Vec<Drawn>, OrderError> {
         self.not_of_planes()?;
         let Some(spec) = self.capture.model().stack(self.stack) else { return Ok(Vec::new()) };
-        let projected = projection::project(self.capture, self.stack, self.order.projection, &mut |_, _| true);
+        let projected = projection::project(self.cloud, self.stack, self.order.projection, &mut |_, _| true);
         let Some(projection) = projected else {
             let message = format!("the queries and keys of the {} stack were not recorded", self.stack);
             return Err(OrderError::Failed(message));
         };
-        let projection = self.refined(projection)?;
+        let projection = refined(projection)?;
         let (planes, names) = (projection.heads.clone(), self.names());
         let heads: Vec<HeadId> = planes.iter().map(|plane| plane.head).collect();
         let subject = match self.stack {
@@ -285,6 +281,13 @@ impl Choice<'_> {
         let table = Box::new(move || data::planes(planes.iter().map(|plane| &**plane), &names));
         Ok(vec![self.drawn(Box::new(scene), table, capitalised(&subject), None)])
     }
+}
+
+/// With the layout that was asked for, to its end.
+fn refined(planes: Projection) -> Result<Projection, OrderError> {
+    let first = planes.heads.first().map(|plane| plane.head).unwrap_or_default();
+    let refiner = Refiner::new(planes, first);
+    refiner.finish(&to_the_end).map_err(|error| OrderError::Failed(error.to_string()))
 }
 
 /// What the legend calls several heads taken together.

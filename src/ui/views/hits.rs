@@ -29,7 +29,7 @@ impl HitGrid {
         let bounds = planes::bounds(plane);
         let mut grid =
             Self { bounds, side, starts: Vec::new(), points: Vec::new(), n_queries: plane.queries.len() as u32 };
-        let all = plane.queries.iter().chain(&plane.keys).map(|&[x, y]| pos2(x, y)).zip(0u32..);
+        let all = plane.queries.iter().chain(&plane.keys).map(|&[x, y, _]| pos2(x, y)).zip(0u32..);
         let mut placed: Vec<(usize, (Pos2, u32))> = all
             .filter(|(point, _)| point.is_finite())
             .map(|(point, idx)| (grid.cell_of(point), (point, idx)))
@@ -81,13 +81,13 @@ mod tests {
     use super::*;
     use crate::ids::HeadId;
 
-    fn plane(queries: Vec<[f32; 2]>, keys: Vec<[f32; 2]>) -> HeadProjection {
+    fn plane(queries: Vec<[f32; 3]>, keys: Vec<[f32; 3]>) -> HeadProjection {
         HeadProjection {
             head: HeadId::single(0, 0),
             queries,
             keys,
             c: 1.0,
-            explained: [0.0; 2],
+            explained: [0.0; 3],
             refined: None,
             correlation_before: 0.0,
             correlation_after: 0.0,
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_nearest_point_in_reach_is_meant() {
-        let grid = HitGrid::new(&plane(vec![[0.0, 0.0]], vec![[10.0, 0.0], [50.0, 0.0], [f32::NAN, 0.0]]));
+        let grid = HitGrid::new(&plane(vec![[0.0; 3]], vec![[10.0, 0.0, 0.0], [50.0, 0.0, 0.0], [f32::NAN, 0.0, 0.0]]));
         assert_eq!(grid.nearest(pos2(7.0, 1.0), 12.0), Focus::key(0));
         assert_eq!(grid.nearest(pos2(2.0, 1.0), 12.0), Focus::query(0));
         assert_eq!(grid.nearest(pos2(30.0, 1.0), 12.0), Focus::NONE);
@@ -111,12 +111,12 @@ mod tests {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 8) as f32 / (1 << 24) as f32
         };
-        let points: Vec<[f32; 2]> = (0..3000).map(|_| [random() * 3.0, random() - 5.0]).collect();
+        let points: Vec<[f32; 3]> = (0..3000).map(|_| [random() * 3.0, random() - 5.0, 0.0]).collect();
         let (queries, keys) = points.split_at(1000);
         let grid = HitGrid::new(&plane(queries.to_vec(), keys.to_vec()));
         for _ in 0..500 {
             let at = pos2(random() * 3.2 - 0.1, random() * 1.2 - 5.1);
-            let distances = points.iter().map(|&[x, y]| pos2(x, y).distance_sq(at));
+            let distances = points.iter().map(|&[x, y, _]| pos2(x, y).distance_sq(at));
             let (idx, distance) = distances.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
             let expected = match idx {
                 _ if distance > 0.02 * 0.02 => Focus::NONE,
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn no_points_and_equal_points_are_no_problem() {
         assert_eq!(HitGrid::new(&plane(Vec::new(), Vec::new())).nearest(pos2(0.0, 0.0), 1.0), Focus::NONE);
-        let equal = HitGrid::new(&plane(vec![[2.0, 2.0]; 9], vec![[2.0, 2.0]; 9]));
+        let equal = HitGrid::new(&plane(vec![[2.0, 2.0, 0.0]; 9], vec![[2.0, 2.0, 0.0]; 9]));
         assert_eq!(equal.nearest(pos2(2.0, 2.0), 0.5), Focus::query(0));
     }
 }

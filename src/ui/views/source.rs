@@ -18,7 +18,7 @@ pub fn n_heads(capture: &Capture, head: HeadId) -> usize {
 
 /// What a person reads for a token; its position where it has no text.
 pub fn token_text(tokens: &[Token], position: usize) -> String {
-    crate::analysis::reading::words::token_text(tokens, position)
+    crate::capture::words::token_text(tokens, position)
 }
 
 /// The captures that the patterns of a pane come from.

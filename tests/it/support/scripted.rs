@@ -196,24 +196,24 @@ fn layer_capture(layer: usize, n: usize, causal: bool) -> LayerCapture {
 
 /// Every head of the only stack with its points on a circle.
 pub fn projection(request: &Request) -> Arc<Projection> {
-    let Request::Project { capture, stack, options, .. } = request else { panic!("not a projection") };
-    let n = capture.query_tokens(*stack).len();
-    let circle = |radius: f32| -> Vec<[f32; 2]> {
+    let Request::Project { cloud, stack, options, .. } = request else { panic!("not a projection") };
+    let n = cloud.n(stack.query_side());
+    let circle = |radius: f32| -> Vec<[f32; 3]> {
         let angle = |i: usize| i as f32 / n as f32 * std::f32::consts::TAU;
-        (0..n).map(|i| [radius * angle(i).cos(), radius * angle(i).sin()]).collect()
+        (0..n).map(|i| [radius * angle(i).cos(), radius * angle(i).sin(), 0.0]).collect()
     };
     let head = |at: usize| HeadProjection {
         head: HeadId { stack: *stack, layer: at / N_HEADS, head: at % N_HEADS },
         queries: circle(1.0),
         keys: circle(1.5),
         c: 1.0,
-        explained: [0.4, 0.2],
+        explained: [0.4, 0.2, 0.0],
         refined: None,
         correlation_before: -0.3,
         correlation_after: -0.8,
     };
     let heads = (0..N_LAYERS * N_HEADS).map(head).map(Arc::new).collect();
-    Arc::new(Projection { capture: capture.id(), stack: *stack, options: *options, heads })
+    Arc::new(Projection { cloud: cloud.clone(), stack: *stack, options: *options, heads })
 }
 
 /// A failure with this sentence.

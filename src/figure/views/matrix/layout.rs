@@ -91,7 +91,7 @@ impl CellTransform {
     }
 
     /// A point of the plane on screen.
-    pub fn apply(&self, [x, y]: [f32; 2]) -> Pos2 {
+    pub fn apply(&self, [x, y, _]: [f32; 3]) -> Pos2 {
         self.to + vec2(x - self.from.x, self.from.y - y) * self.scale
     }
 }
@@ -135,7 +135,7 @@ mod tests {
         let bounds = Rect::from_min_max(pos2(-1.0, -2.0), pos2(3.0, 0.0));
         let cell = Rect::from_min_size(pos2(100.0, 100.0), vec2(80.0, 60.0));
         let transform = CellTransform::new(bounds, cell);
-        let (low, high) = (transform.apply([-1.0, -2.0]), transform.apply([3.0, 0.0]));
+        let (low, high) = (transform.apply([-1.0, -2.0, 0.0]), transform.apply([3.0, 0.0, 0.0]));
         assert!(cell.contains(low) && cell.contains(high));
         assert!(low.y > high.y, "larger y is further up");
         assert!(((high.x - low.x) / (low.y - high.y) - 2.0).abs() < 1e-4);

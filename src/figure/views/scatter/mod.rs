@@ -70,7 +70,7 @@ impl ScatterScene {
         if let Some(refined) = self.plane.refined {
             return [format!("{}: only who is near whom has a meaning", refined.name()), String::new()];
         }
-        let [x, y] = self.plane.explained.map(|part| 100.0 * part);
+        let [x, y, _] = self.plane.explained.map(|part| 100.0 * part);
         [format!("First component ({x:.0} % of the variance)"), format!("Second component ({y:.0} %)")]
     }
 
@@ -152,7 +152,7 @@ impl ScatterScene {
     /// Names of what is held, and where they stand: above, to the right of the ring.
     fn held_labels(&self, transform: CellTransform, pen: &mut Pen<'_>) -> Vec<(Rect, String)> {
         let ends = [(self.pinned.query, &self.plane.queries, 0), (self.pinned.key, &self.plane.keys, 1)];
-        let mut label = |(held, points, which): (Option<usize>, &Vec<[f32; 2]>, usize)| {
+        let mut label = |(held, points, which): (Option<usize>, &Vec<[f32; 3]>, usize)| {
             let from = transform.apply(*points.get(held?)?);
             let name = self.names[which].get(held?)?.clone();
             let at = from + vec2(RING_PT + 4.0, -RING_PT - 4.0);
@@ -250,14 +250,14 @@ impl Scene for ScatterScene {
 pub fn laid_out(plane: &HeadProjection) -> String {
     match plane.refined {
         Some(refined) => format!("laid out by {}", refined.text()),
-        None => "projected on their two principal components".to_owned(),
+        None => "projected on their principal components".to_owned(),
     }
 }
 
 /// The smallest rectangle around all points of a head; never empty.
 pub fn bounds(plane: &HeadProjection) -> Rect {
-    let points = plane.queries.iter().chain(&plane.keys).filter(|[x, y]| x.is_finite() && y.is_finite());
-    let bounds = Rect::from_points(&points.map(|&[x, y]| pos2(x, y)).collect::<Vec<_>>());
+    let points = plane.queries.iter().chain(&plane.keys).filter(|[x, y, _]| x.is_finite() && y.is_finite());
+    let bounds = Rect::from_points(&points.map(|&[x, y, _]| pos2(x, y)).collect::<Vec<_>>());
     if bounds.is_finite() && bounds.size().max_elem() > 0.0 {
         bounds
     } else {

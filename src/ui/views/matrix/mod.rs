@@ -100,7 +100,7 @@ impl MatrixView {
         let bounds = self.bounds.get_or_update(key.clone(), all_bounds);
         let color = cx.pane.options.scatter.color;
         let mesh = self.points.get_or_update((key, layout, color, cx.theme.dark), || {
-            Arc::new(points_mesh(capture, projection, &bounds, &layout, cx))
+            Arc::new(points_mesh(projection, &bounds, &layout, cx))
         });
         let painter = ui.painter().with_clip_rect(viewport.expand(1.0).intersect(ui.clip_rect()));
         painter.add(Shape::Mesh(mesh));
@@ -153,20 +153,14 @@ fn common_groups(capture: &Capture, stack: StackKind) -> Option<HeadGroups> {
 }
 
 /// The points of all cells in sight.
-fn points_mesh(
-    capture: &Capture,
-    projection: &Projection,
-    bounds: &[Rect],
-    layout: &MatrixLayout,
-    cx: &ViewCtx<'_>,
-) -> Mesh {
+fn points_mesh(projection: &Projection, bounds: &[Rect], layout: &MatrixLayout, cx: &ViewCtx<'_>) -> Mesh {
     let mut mesh = Mesh::default();
     let [rows, cols] = layout.visible();
     let cell_size = layout.cell(0, 0).size();
     let side = cell_size.x.min(cell_size.y);
     let radius = layout::point_radius(side);
     let by = cx.pane.options.scatter.color;
-    let tints_of = |head| projection::tints(capture, head, by);
+    let tints_of = |head| projection::tints(&projection.cloud, head, by);
     let shared = projection.heads.first().filter(|_| !by.depends_on_head()).map(|plane| tints_of(plane.head));
     for (plane, bounds) in projection.heads.iter().zip(bounds) {
         let (layer, head) = (plane.head.layer, plane.head.head);
@@ -178,7 +172,7 @@ fn points_mesh(
         let stride = layout::stride(rows.len() * cols.len(), n_points, side);
         let own_tints = shared.is_none().then(|| tints_of(plane.head));
         let Some(Tints { queries, keys, .. }) = shared.as_ref().or(own_tints.as_ref()) else { continue };
-        let mut add = |position: usize, points: &[[f32; 2]], tints: &[Tint], mark, own| {
+        let mut add = |position: usize, points: &[[f32; 3]], tints: &[Tint], mark, own| {
             let Some(&point) = points.get(position) else { return };
             let tint = tints.get(position).copied().unwrap_or(Tint::Type);
             paint::point(&mut mesh, transform.apply(point), radius, mark, cx.theme.tint(tint, own));

@@ -19,7 +19,7 @@ use crate::{
         reading::{ReadPattern, store::Subject},
     },
     capture::Capture,
-    ids::{CaptureId, HeadId},
+    ids::{CloudId, HeadId},
     projection::Metric,
     session::{Command, Focus, ViewKind},
     ui::{
@@ -41,8 +41,8 @@ const N_LINES: usize = 12;
 /// Zooming out of a plane this much larger than its points leads back to all planes.
 const LEAVE_ZOOM: f64 = 2.5;
 
-/// What colours mean, for a head of a capture.
-pub type Legend = Memo<(CaptureId, HeadId, ColorBy), Arc<Meaning>>;
+/// What colours mean, for a head of a cloud.
+pub type Legend = Memo<(CloudId, HeadId, ColorBy), Arc<Meaning>>;
 
 /// The Scatter view with what it remembers between frames.
 #[derive(Default)]
@@ -65,8 +65,8 @@ struct PlanePoints {
 
 impl PlanePoints {
     fn new(plane: &HeadProjection, tints: &Tints) -> Self {
-        let convert = |points: &[[f32; 2]]| -> Vec<PlotPoint> {
-            points.iter().map(|&[x, y]| PlotPoint::new(f64::from(x), f64::from(y))).collect()
+        let convert = |points: &[[f32; 3]]| -> Vec<PlotPoint> {
+            points.iter().map(|&[x, y, _]| PlotPoint::new(f64::from(x), f64::from(y))).collect()
         };
         let bounds = planes::bounds(plane);
         let (queries, keys) = (convert(&plane.queries), convert(&plane.keys));
@@ -120,7 +120,7 @@ impl ScatterView {
         planes::state_ui(ui, cx, &projection);
         let color = cx.pane.options.scatter.color;
         let points = self.points.get_or_update((Same(Arc::clone(plane)), color), || {
-            Arc::new(PlanePoints::new(plane, &projection::tints(capture, head, color)))
+            Arc::new(PlanePoints::new(plane, &projection::tints(&projection.cloud, head, color)))
         });
         // The points are one head's, whatever else is taken together.
         let subject = Subject::one(Arc::clone(capture));
@@ -276,10 +276,10 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend) {
         layout_ui(ui, cx, &mut scatter.projection.layout);
     });
     controls::heading_ui(ui, cx.theme, "Legend");
-    let Some(capture) = cx.document.latest_capture() else { return };
+    let Some(cloud) = cx.pane.cloud(cx.document) else { return };
     let (head, by) = (cx.pane.selection.head, cx.pane.options.scatter.color);
-    let meaning = || Arc::new(projection::tints(capture, head, by).meaning);
-    paint::legend_ui(ui, cx, &legend.get_or_update((capture.id(), head, by), meaning));
+    let meaning = || Arc::new(projection::tints(&cloud, head, by).meaning);
+    paint::legend_ui(ui, cx, &legend.get_or_update((cloud.id(), head, by), meaning));
 }
 
 /// How the points come into the plane, and what that depends on.
@@ -355,8 +355,9 @@ fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Rea
 fn caption(plane: &HeadProjection) -> String {
     let how = plane.refined.map_or_else(
         || {
-            let [x, y] = plane.explained.map(|part| 100.0 * part);
-            format!("the axes explain {x:.0} % and {y:.0} % of the variance")
+            let [x, y, z] = plane.explained.map(|part| 100.0 * part);
+            let depth = if z > 0.0 { format!(", {z:.0} %") } else { String::new() };
+            format!("the axes explain {x:.0} %, {y:.0} %{depth} of the variance")
         },
         |refined| refined.text(),
     );

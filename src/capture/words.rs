@@ -19,7 +19,7 @@
 
 use std::ops::Range;
 
-use crate::capture::Token;
+use super::Token;
 
 /// Marks of a leading space or line end: as we show them, and as vocabularies write them.
 const SPACES: [char; 8] = ['␣', '▁', ' ', '⏎', '\n', '⇥', '\t', '\u{a0}'];
@@ -70,10 +70,12 @@ pub fn word_text(tokens: &[Token], word: Range<usize>) -> String {
 
 /// What a person reads for a token; its position where it has no text.
 pub fn token_text(tokens: &[Token], position: usize) -> String {
-    match tokens.get(position) {
-        Some(token) if !token.text.is_empty() => token.text.clone(),
-        _ => format!("#{position}"),
-    }
+    shown(tokens.get(position).map_or("", |token| &token.text), position)
+}
+
+/// A token's text, or its position where it has none.
+pub fn shown(text: &str, position: usize) -> String {
+    if text.is_empty() { format!("#{position}") } else { text.to_owned() }
 }
 
 /// A label without the marks of its vocabulary: `the` of `␣the`, `ing` of `##ing`, `photo` of `photo</w>`.
@@ -89,8 +91,12 @@ pub fn bare(text: &str) -> &str {
 /// Whether a token consists of punctuation alone, by the rule of BERT's tokenizer: what ASCII prints that
 /// is neither letter nor digit nor space, and what Unicode calls punctuation.
 pub fn is_punctuation(token: &Token) -> bool {
-    let text = bare(&token.text);
-    !token.special && !text.is_empty() && text.chars().all(punctuates)
+    !token.special && punctuation_alone(bare(&token.text))
+}
+
+/// The same of a text without marks.
+pub fn punctuation_alone(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(punctuates)
 }
 
 fn punctuates(c: char) -> bool {
