@@ -6,6 +6,7 @@ mod cloud;
 pub mod detect;
 pub mod edges;
 pub mod laws;
+pub mod point_set;
 pub mod projection;
 pub mod reading;
 pub mod stats;

@@ -1,4 +1,4 @@
-//! Pure pixels: colour maps, heatmaps, overlays and lines, shared by the window and by files.
+//! Pure pixels: colour maps, heatmaps, overlays, lines and points, shared by the window and by files.
 //!
 //! No window, no files. Pixels are eight-bit RGBA, not premultiplied, row by row from the top.
 
@@ -8,6 +8,7 @@ mod diverging;
 pub mod heatmap;
 pub mod lines;
 pub mod overlay;
+pub mod points;
 pub mod reduce;
 
 pub use colormap::{ColorMap, ColorRange};
