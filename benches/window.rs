@@ -106,7 +106,7 @@ impl Window {
         };
         let desktop = Box::new(Folder(model.to_owned()));
         let harness = Harness::builder().with_size([1600.0, 1000.0]).build_eframe(move |cc| {
-            let jobs = |wake| Workers::spawn(ModelEngine::new()?, wake);
+            let jobs = |wake| Workers::spawn(ModelEngine::new()?, None, wake);
             Startup::new(jobs, desktop, options, Instant::now()).unwrap().attach(cc).unwrap()
         });
         Self { harness, n_frames: 0 }

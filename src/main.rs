@@ -5,7 +5,7 @@ use std::{process::ExitCode, time::Instant};
 use attnscope::{
     cli,
     ui::app::open_window,
-    worker::{ModelEngine, Workers},
+    worker::{ModelEngine, Workers, scratch::Scratch},
 };
 
 /// The forward pass allocates and frees large buffers in every layer; the system allocator would
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     cli::run(|options| {
         let start_worker = |wake| {
             let engine = ModelEngine::new()?;
-            Workers::spawn(engine, wake)
+            Workers::spawn(engine, Scratch::of_user(), wake)
         };
         open_window(start_worker, &options, started).map_err(|error| error.to_string())
     })

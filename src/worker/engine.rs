@@ -7,6 +7,7 @@ use super::{
     Progress, Request, Stage, Stop, capture_file, projector, thread::Engine,
 };
 use crate::{
+    analysis::projection::NoShelf,
     ids::ModelId,
     model::{self, LoadError, Model, ModelFiles, RunPlan, locate},
     text::sentence,
@@ -136,7 +137,7 @@ impl Engine for ModelEngine {
             // Whoever has only this thread gets the same answers.
             Request::Project { cloud, stack, options, known, first, .. } => {
                 let wanted = projector::Wanted { cloud, stack, options, known, first };
-                self.engine.install(|| projector::project(&wanted, control))
+                self.engine.install(|| projector::project(&wanted, &NoShelf, control))
             }
             Request::Read(_) => AnalysisEngine::default().answer(request, control),
             Request::PlanDownload(_) | Request::Download(_) => HubEngine::default().answer(request, control),

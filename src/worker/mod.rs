@@ -10,9 +10,11 @@ pub mod corpus;
 mod engine;
 mod files;
 mod hub;
+mod layouts;
 mod projector;
 mod protocol;
 mod queue;
+pub mod scratch;
 mod thread;
 mod workers;
 

@@ -8,11 +8,11 @@ use std::{
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::{EventKind, Failure, JobControl, Progress, Request, Stage, Stop, thread::Engine};
+use super::{EventKind, Failure, JobControl, Progress, Request, Stage, Stop, scratch::Scratch, thread::Engine};
 use crate::{
     analysis::{
         Cloud,
-        projection::{self, Projection, ProjectionOptions, Refiner},
+        projection::{self, NoShelf, Projection, ProjectionOptions, Refiner, Shelf},
     },
     ids::{HeadId, StackKind},
     model::step_back,
@@ -27,14 +27,15 @@ const SHOW_EVERY: Duration = Duration::from_millis(40);
 #[derive(Debug)]
 pub struct ProjectionEngine {
     pool: ThreadPool,
+    scratch: Option<Scratch>,
 }
 
 impl ProjectionEngine {
-    /// As many threads as the model has: one core is left to the window.
+    /// As many threads as the model has: one core is left to the window. Finished layouts are kept in `scratch`.
     ///
     /// # Errors
     /// When the system refuses to start the threads.
-    pub fn new() -> io::Result<Self> {
+    pub fn new(scratch: Option<Scratch>) -> io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let pool = ThreadPoolBuilder::new()
             .num_threads(cores.saturating_sub(1).max(1))
@@ -42,7 +43,7 @@ impl ProjectionEngine {
             .start_handler(|_| step_back())
             .build()
             .map_err(io::Error::other)?;
-        Ok(Self { pool })
+        Ok(Self { pool, scratch })
     }
 }
 
@@ -55,7 +56,8 @@ impl Engine for ProjectionEngine {
             return Err(Stop::Failed(Failure { summary: "This is nothing to project".to_owned(), details }));
         };
         let wanted = Wanted { cloud, stack, options, known, first };
-        self.pool.install(|| project(&wanted, control))
+        let shelf: &(dyn Shelf + Sync) = self.scratch.as_ref().map_or(&NoShelf, |scratch| scratch);
+        self.pool.install(|| project(&wanted, shelf, control))
     }
 }
 
@@ -70,7 +72,7 @@ pub(super) struct Wanted {
 
 /// Projects on the compute threads of the caller: principal components at once, then what was asked for, head by
 /// head, shown while it is refined.
-pub(super) fn project(wanted: &Wanted, control: &JobControl) -> Result<EventKind, Stop> {
+pub(super) fn project(wanted: &Wanted, shelf: &dyn Shelf, control: &JobControl) -> Result<EventKind, Stop> {
     let Wanted { cloud, stack, options, known, first } = wanted;
     let planes = if let Some(known) = known {
         Projection::clone(known)
@@ -87,7 +89,7 @@ pub(super) fn project(wanted: &Wanted, control: &JobControl) -> Result<EventKind
         return Ok(EventKind::Projected(Arc::new(planes)));
     }
     control.tell(EventKind::Refined(Arc::new(planes.clone())));
-    let mut refiner = Refiner::new(planes, *first);
+    let mut refiner = Refiner::new(planes, *first, shelf);
     let mut shown = None::<Instant>;
     let go_on = |_, _| control.check().is_ok();
     while step(&mut refiner, &go_on)? {
@@ -102,7 +104,7 @@ pub(super) fn project(wanted: &Wanted, control: &JobControl) -> Result<EventKind
     Ok(EventKind::Projected(Arc::new(refiner.planes())))
 }
 
-fn step(refiner: &mut Refiner, go_on: GoOn<'_>) -> Result<bool, Stop> {
+fn step(refiner: &mut Refiner<'_>, go_on: GoOn<'_>) -> Result<bool, Stop> {
     refiner.step(go_on).map_err(|error| match error {
         ProjectionError::Stopped => Stop::Cancelled,
         error => Stop::Failed(Failure { summary: sentence(&error.to_string()), details: String::new() }),

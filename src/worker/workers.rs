@@ -2,7 +2,9 @@
 
 use std::{io, sync::Arc};
 
-use super::{Event, FileEngine, HubEngine, Lane, ProjectionEngine, Request, Wake, Worker, thread::Engine};
+use super::{
+    Event, FileEngine, HubEngine, Lane, ProjectionEngine, Request, Wake, Worker, scratch::Scratch, thread::Engine,
+};
 use crate::ids::JobId;
 
 /// The model's thread and those for projections, downloads and files; a request goes to the thread that its lane
@@ -16,12 +18,12 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Starts the threads.
+    /// Starts the threads. What can be computed again is kept in `scratch`.
     ///
     /// # Errors
     /// When the system refuses to start a thread.
-    pub fn spawn(engine: impl Engine + Send + 'static, wake: Wake) -> io::Result<Self> {
-        let projection = Worker::spawn(ProjectionEngine::new()?, Arc::clone(&wake))?;
+    pub fn spawn(engine: impl Engine + Send + 'static, scratch: Option<Scratch>, wake: Wake) -> io::Result<Self> {
+        let projection = Worker::spawn(ProjectionEngine::new(scratch)?, Arc::clone(&wake))?;
         let hub = Worker::spawn(HubEngine::default(), Arc::clone(&wake))?;
         let files = Worker::spawn(FileEngine, Arc::clone(&wake))?;
         Ok(Self { model: Worker::spawn(engine, wake)?, projection, hub, files })

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use attnscope::{
     analysis::{
         Cloud,
-        projection::{self, LayoutMethod, LayoutOptions, Projection, ProjectionOptions, Refined, Refiner},
+        projection::{
+            self, Dims, LayoutMethod, LayoutOptions, NoShelf, Projection, ProjectionOptions, Refined, Refiner,
+        },
     },
     ids::{HeadId, JobId, PaneId, StackKind},
     projection::{ProjectionError, to_the_end},
     session::{Command, HeadStep, ViewKind},
-    worker::{EventKind, ProjectionEngine, Request, Worker},
+    worker::{EventKind, ProjectionEngine, Request, Worker, scratch::Scratch},
 };
 
 use crate::support::{play::Play, scripted, synthetic};
@@ -35,7 +37,7 @@ fn every_head_is_refined_to_the_end_and_equally_on_one_thread_and_on_two() {
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let planes = start(&cloud, options(method));
-            pool.install(|| Refiner::new(planes, HeadId::single(0, 0)).finish(&to_the_end)).unwrap()
+            pool.install(|| Refiner::new(planes, HeadId::single(0, 0), &NoShelf).finish(&to_the_end)).unwrap()
         };
         let one = on(1);
         assert!(one.is_complete() && points(&one).iter().flatten().all(|x| x.is_finite()));
@@ -49,7 +51,7 @@ fn every_head_is_refined_to_the_end_and_equally_on_one_thread_and_on_two() {
 fn the_head_that_is_looked_at_comes_first_and_what_is_done_is_not_done_again() {
     let cloud = Cloud::Input(Arc::new(synthetic::text_capture(12, 3, 2)));
     let first = HeadId::single(1, 1);
-    let mut refiner = Refiner::new(start(&cloud, options(LayoutMethod::Tsne)), first);
+    let mut refiner = Refiner::new(start(&cloud, options(LayoutMethod::Tsne)), first, &NoShelf);
     while !refiner.planes().is_finished(first) {
         assert!(refiner.step(&to_the_end).unwrap());
     }
@@ -59,29 +61,58 @@ fn the_head_that_is_looked_at_comes_first_and_what_is_done_is_not_done_again() {
     assert_eq!(refiner.progress(), (1, 6));
     // From there another one goes on.
     let kept = Arc::clone(planes.heads.iter().find(|plane| plane.head == first).unwrap());
-    let all = Refiner::new(planes, HeadId::single(0, 0)).finish(&to_the_end).unwrap();
+    let all = Refiner::new(planes, HeadId::single(0, 0), &NoShelf).finish(&to_the_end).unwrap();
     assert!(all.heads.iter().any(|plane| Arc::ptr_eq(plane, &kept)));
 }
 
 #[test]
 fn a_layout_stops_where_it_is_told_to_and_odd_inputs_are_laid_out_too() {
     let cloud = Cloud::Input(Arc::new(synthetic::text_capture(30, 1, 1)));
-    let mut refiner = Refiner::new(start(&cloud, options(LayoutMethod::Umap)), HeadId::single(0, 0));
+    let mut refiner = Refiner::new(start(&cloud, options(LayoutMethod::Umap)), HeadId::single(0, 0), &NoShelf);
     assert_eq!(refiner.step(&|_, _| false), Err(ProjectionError::Stopped));
     // One token, two, three: fewer than any neighbourhood.
     for n in 1..=3 {
         let cloud = Cloud::Input(Arc::new(synthetic::text_capture(n, 1, 1)));
         for method in [LayoutMethod::Tsne, LayoutMethod::Umap] {
             let planes = start(&cloud, options(method));
-            let planes = Refiner::new(planes, HeadId::single(0, 0)).finish(&to_the_end).unwrap();
+            let planes = Refiner::new(planes, HeadId::single(0, 0), &NoShelf).finish(&to_the_end).unwrap();
             assert!(points(&planes).iter().flatten().all(|x| x.is_finite()), "{n} tokens, {method:?}");
         }
     }
 }
 
 #[test]
+fn a_finished_layout_is_kept_on_disk_for_the_same_points_and_options_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let scratch = Scratch::at(folder.path().to_owned(), 1 << 20);
+    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(30, 1, 2)));
+    let steps = |cloud: &Cloud, options| {
+        let mut refiner = Refiner::new(start(cloud, options), HeadId::single(0, 0), &scratch);
+        let n = std::iter::from_fn(|| refiner.step(&to_the_end).unwrap().then_some(())).count();
+        (n, points(&refiner.planes()))
+    };
+    let mut options = options(LayoutMethod::Tsne);
+    let first = steps(&cloud, options);
+    assert_eq!(first.0, 2 * 301);
+    assert_eq!(steps(&cloud, options), (2, first.1.clone()), "one step a head, and the same points");
+    options.layout.seed = 3;
+    assert!(steps(&cloud, options).0 > 2);
+    options.layout.seed = LayoutOptions::default().seed;
+    options.translate_keys = false;
+    assert!(steps(&cloud, options).0 > 2, "other points");
+    let other = Cloud::Input(Arc::new(synthetic::text_capture(31, 1, 2)));
+    options.translate_keys = true;
+    assert!(steps(&other, options).0 > 2);
+    // Space is another layout than the plane.
+    options.layout.dims = Dims::Space;
+    let (n, points) = steps(&cloud, options);
+    assert!(n > 2 && points.iter().any(|point| point[2] != 0.0));
+    assert!(first.1.iter().all(|point| point[2] == 0.0));
+}
+
+#[test]
 fn the_thread_shows_principal_components_at_once_and_then_every_head_on_its_way() {
-    let mut worker = Worker::spawn(ProjectionEngine::new().unwrap(), Arc::new(|| ())).unwrap();
+    let mut worker = Worker::spawn(ProjectionEngine::new(None).unwrap(), Arc::new(|| ())).unwrap();
     let request = Request::Project {
         pane: PaneId(1),
         cloud: Cloud::Input(Arc::new(synthetic::text_capture(60, 2, 2))),

@@ -69,10 +69,11 @@ const WITHOUT_CIRCLES: [&str; 8] = [
 ];
 
 /// Words that only one part of the tree may use, where, and why.
-const RESERVED: [(&[&str], &[&str], &str); 6] = [
+const RESERVED: [(&[&str], &[&str], &str); 7] = [
     (&["candle_core", "candle_nn", "candle_transformers"], &["src/model/"], "the engine stays in model/"),
     (&["pulp"], &["src/projection/"], "vectors in safe code stay in projection/"),
-    (&["ureq", "ring::digest"], &["src/hub/"], "the network stays in hub/"),
+    (&["ureq"], &["src/hub/"], "the network stays in hub/"),
+    (&["ring::digest"], &["src/hub/", "src/worker/scratch.rs"], "checksums of downloads and of what is kept on disk"),
     (&["egui::", "eframe", "egui_plot", "rfd::"], &["src/ui/", "src/main.rs"], "the window stays in ui/"),
     // `emath` is free for all: points and rectangles, the same for the window and for files.
     (&["krilla", "vello_cpu", "harfrust", "epaint::text"], &["src/figure/", "src/ui/"], "writers stay in figure/"),

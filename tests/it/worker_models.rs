@@ -295,7 +295,7 @@ impl Engine for Endless {
 
 #[test]
 fn a_projection_does_not_wait_for_a_run() {
-    let mut workers = Workers::spawn(Endless, Arc::new(|| ())).unwrap();
+    let mut workers = Workers::spawn(Endless, None, Arc::new(|| ())).unwrap();
     workers.submit(JobId(1), run(1));
     let request = Request::Project {
         pane: PaneId(1),

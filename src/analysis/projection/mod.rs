@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 mod refine;
 mod tint;
 
-pub use refine::{Dims, LayoutMethod, LayoutOptions, Refined, Refiner};
+pub use refine::{Dims, LayoutMethod, LayoutOptions, NoShelf, Refined, Refiner, Shelf};
 pub use tint::{ColorBy, Meaning, Tint, Tints, tints};
 
 use crate::{

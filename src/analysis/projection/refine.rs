@@ -177,29 +177,63 @@ impl Layout {
         iteration >= iterations
     }
 
-    /// The plane of `head` with the points where they are now: queries, then keys.
-    fn plane(&self, head: &HeadProjection, dims: Dims) -> HeadProjection {
-        let points = match self {
+    /// Where the points are now: queries, then keys.
+    fn points(&self) -> &[f32] {
+        match self {
             Self::Tsne(tsne) => tsne.layout(),
             Self::Umap(umap) => umap.layout(),
-        };
-        let points = dims.points(points);
-        let (queries, keys) = points.split_at(head.queries.len());
-        HeadProjection { queries: queries.to_vec(), keys: keys.to_vec(), refined: Some(self.refined()), ..head.clone() }
+        }
     }
 }
 
+/// A head with its points where a layout has them: queries, then keys.
+fn laid_out(head: &HeadProjection, dims: Dims, layout: &[f32], refined: Refined) -> HeadProjection {
+    let points = dims.points(layout);
+    let (queries, keys) = points.split_at(head.queries.len());
+    HeadProjection { queries: queries.to_vec(), keys: keys.to_vec(), refined: Some(refined), ..head.clone() }
+}
+
+/// Where finished layouts are kept for the next time, by everything that they depend on: points and options.
+pub trait Shelf {
+    /// The layout of these points `[n, width]`, `[n, dims]`, with how it was made.
+    fn find(&self, points: Points<'_>, options: &LayoutOptions) -> Option<(Vec<f32>, Refined)>;
+    /// Keeps it.
+    fn keep(&self, points: Points<'_>, options: &LayoutOptions, layout: &[f32], refined: Refined);
+}
+
+/// Keeps nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct NoShelf;
+
+impl Shelf for NoShelf {
+    fn find(&self, _: Points<'_>, _: &LayoutOptions) -> Option<(Vec<f32>, Refined)> {
+        None
+    }
+
+    fn keep(&self, _: Points<'_>, _: &LayoutOptions, _: &[f32], _: Refined) {}
+}
+
+/// One head on its way.
+struct Current {
+    /// Which, in the list of planes.
+    idx: usize,
+    layout: Layout,
+    /// Its points in the joint space, and their width.
+    joint: (Vec<f32>, usize, usize),
+}
+
 /// Refines the planes of a projection, one head after the other.
-pub struct Refiner {
+pub struct Refiner<'a> {
+    shelf: &'a dyn Shelf,
     planes: Projection,
     /// Heads that are still to be refined, the last one first.
     waiting: Vec<usize>,
-    current: Option<(usize, Layout)>,
+    current: Option<Current>,
 }
 
-impl Refiner {
+impl<'a> Refiner<'a> {
     /// Goes on where `planes` are: what is finished stays. `first` comes first, then its layer, then all others.
-    pub fn new(planes: Projection, first: HeadId) -> Self {
+    pub fn new(planes: Projection, first: HeadId, shelf: &'a dyn Shelf) -> Self {
         let mut waiting: Vec<usize> =
             (0..planes.heads.len()).filter(|&idx| !planes.is_finished(planes.heads[idx].head)).collect();
         waiting.sort_by_key(|&idx| {
@@ -207,7 +241,7 @@ impl Refiner {
             (head != first, head.layer != first.layer, idx)
         });
         waiting.reverse();
-        Self { planes, waiting, current: None }
+        Self { shelf, planes, waiting, current: None }
     }
 
     /// One iteration of one head; false when there is nothing left to do. `go_on` is asked while neighbours are
@@ -216,10 +250,13 @@ impl Refiner {
     /// # Errors
     /// Options outside their range, points that are not finite, or that `go_on` said no.
     pub fn step(&mut self, go_on: Progress<'_>) -> Result<bool, ProjectionError> {
-        if let Some((idx, layout)) = &mut self.current {
+        let options = self.planes.options.layout;
+        if let Some(Current { idx, layout, joint: (values, n, width) }) = &mut self.current {
             layout.step();
             if layout.is_finished() {
-                let plane = layout.plane(&self.planes.heads[*idx], self.planes.options.layout.dims);
+                let (points, refined) = (layout.points(), layout.refined());
+                self.shelf.keep(Points::new(values, *n, *width)?, &options, points, refined);
+                let plane = laid_out(&self.planes.heads[*idx], options.dims, points, refined);
                 self.planes.heads[*idx] = Arc::new(plane);
                 self.current = None;
             }
@@ -227,9 +264,17 @@ impl Refiner {
         }
         let Some(idx) = self.waiting.pop() else { return Ok(false) };
         let joint = self.joint(&self.planes.heads[idx])?;
-        let (values, n, width) = joint;
-        let layout = Layout::prepare(Points::new(&values, n, width)?, self.planes.options.layout, go_on)?;
-        self.current = Some((idx, layout));
+        let points = Points::new(&joint.0, joint.1, joint.2)?;
+        match self.shelf.find(points, &options).filter(|(layout, _)| layout.len() == joint.1 * options.dims.n()) {
+            Some((layout, refined)) => {
+                let plane = laid_out(&self.planes.heads[idx], options.dims, &layout, refined);
+                self.planes.heads[idx] = Arc::new(plane);
+            }
+            None => {
+                let layout = Layout::prepare(points, options, go_on)?;
+                self.current = Some(Current { idx, layout, joint });
+            }
+        }
         Ok(true)
     }
 
@@ -245,8 +290,9 @@ impl Refiner {
     /// The planes as they are now.
     pub fn planes(&self) -> Projection {
         let mut planes = self.planes.clone();
-        if let Some((idx, layout)) = &self.current {
-            planes.heads[*idx] = Arc::new(layout.plane(&planes.heads[*idx], planes.options.layout.dims));
+        if let Some(Current { idx, layout, .. }) = &self.current {
+            let dims = planes.options.layout.dims;
+            planes.heads[*idx] = Arc::new(laid_out(&planes.heads[*idx], dims, layout.points(), layout.refined()));
         }
         planes
     }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     analysis::{
         Cloud,
-        projection::{self, HeadProjection, Projection, Refiner, Tints},
+        projection::{self, HeadProjection, NoShelf, Projection, Refiner, Tints},
         reading::{self, Aggregate, Captures, Heads, RowLabels},
     },
     capture::words,
@@ -286,7 +286,7 @@ impl Choice<'_> {
 /// With the layout that was asked for, to its end.
 fn refined(planes: Projection) -> Result<Projection, OrderError> {
     let first = planes.heads.first().map(|plane| plane.head).unwrap_or_default();
-    let refiner = Refiner::new(planes, first);
+    let refiner = Refiner::new(planes, first, &NoShelf);
     refiner.finish(&to_the_end).map_err(|error| OrderError::Failed(error.to_string()))
 }
 
