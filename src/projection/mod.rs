@@ -9,12 +9,14 @@
 //! space ──► points ──► neighbors ──► affinities ──► tsne
 //!   │          │           └───────► umap::graph ──► umap
 //!   │          └──► pca (also where the others start)
-//!   └──► correlation            quality measures any layout
+//!   ├──► correlation            quality measures any layout
+//!   └──► clustering: how marked points lie together
 //! ```
 
 use rayon::prelude::*;
 
 pub mod affinities;
+pub mod clustering;
 pub mod correlation;
 mod dims;
 mod dispatch;

@@ -64,6 +64,11 @@ impl<'a> Points<'a> {
         (0..self.n).map(move |i| &values[i * width..(i + 1) * width])
     }
 
+    /// One point; empty behind the last.
+    pub fn row(&self, point: usize) -> &'a [f32] {
+        self.values.get(point * self.width..(point + 1) * self.width).unwrap_or_default()
+    }
+
     /// The mean of all points.
     pub fn mean(&self) -> Vec<f64> {
         let mut mean = vec![0.0f64; self.width];

@@ -6,7 +6,7 @@
 
 use super::{
     Points, ProjectionError,
-    correlation::{self, Segment},
+    correlation::{ScaleProbe, Segment},
 };
 
 /// How the query–key scale `c` is chosen.
@@ -62,7 +62,7 @@ impl Transform {
             Scale::Fixed(c) => {
                 return Err(ProjectionError::option("scale", c, "auto, none, search or a number above 0"));
             }
-            Scale::Search => correlation::best_scale(queries, keys, segments, norm_ratio(queries, keys)),
+            Scale::Search => ScaleProbe::new(queries, keys, segments, false)?.best(norm_ratio(queries, keys)),
         };
         let mut translation = vec![0.0; queries.width()];
         if translate_keys {
@@ -99,10 +99,35 @@ fn norm_ratio(queries: Points<'_>, keys: Points<'_>) -> f64 {
     if ratio.is_finite() && ratio > 0.0 { ratio } else { 1.0 }
 }
 
+/// Mean lengths of one head's queries and keys as they are: unequal ones make distance a poor proxy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Norms {
+    /// `mean ‖q‖`.
+    pub queries: f64,
+    /// `mean ‖k‖`.
+    pub keys: f64,
+}
+
+impl Norms {
+    /// Of queries and keys.
+    pub fn of(queries: Points<'_>, keys: Points<'_>) -> Self {
+        let mean = |points: Points<'_>| points.rows().map(norm).sum::<f64>() / points.n() as f64;
+        Self { queries: mean(queries), keys: mean(keys) }
+    }
+
+    /// `mean ‖q‖ / mean ‖k‖`, the norm disparity of `AttentionViz`; none where there is nothing to divide by.
+    pub fn disparity(self) -> Option<f64> {
+        Some(self.queries / self.keys).filter(|ratio| ratio.is_finite())
+    }
+}
+
+fn norm(row: &[f32]) -> f64 {
+    row.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt()
+}
+
 /// The median length; between the two in the middle where the number is even.
 pub fn median_norm(points: Points<'_>) -> f64 {
-    let square = |x: &f32| f64::from(*x) * f64::from(*x);
-    let mut norms: Vec<f64> = points.rows().map(|row| row.iter().map(square).sum::<f64>().sqrt()).collect();
+    let mut norms: Vec<f64> = points.rows().map(norm).collect();
     norms.sort_unstable_by(f64::total_cmp);
     let n = norms.len();
     if n % 2 == 1 { norms[n / 2] } else { f64::midpoint(norms[n / 2 - 1], norms[n / 2]) }

@@ -4,14 +4,15 @@ use std::{fs, path::Path};
 
 use attnscope::projection::{
     Affinities, Metric, Neighbors, Pca,
-    correlation::{Correlation, Correlations, Segment},
+    clustering::{Clustering, Marked},
+    correlation::{self, Correlation, Correlations, ScaleProbe, Segment},
     quality::{self, Gathering},
-    space::{Scale, Transform},
+    space::{Norms, Scale, Transform},
     to_the_end,
 };
 use serde_json::Value;
 
-use crate::support::clouds::{Random, near, points};
+use crate::support::clouds::{Random, blobs, near, points};
 
 fn reference() -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/projection/reference.json");
@@ -201,4 +202,117 @@ fn gathering_is_measured_against_chance() {
     near(together.hit, 19.0 / 20.0, 1e-12);
     let spread: Vec<bool> = (0..40).map(|i| i % 4 == 0).collect();
     assert!(Gathering::of_marked(layout, &spread, 2, &to_the_end).unwrap().score() < 0.0);
+}
+
+/// A probe at any scale, with and without translation, is what all pairs give after that transform.
+#[test]
+fn correlations_at_a_scale_are_those_of_the_transform() {
+    let mut random = Random(3);
+    let (q, k) = (random.cloud(30, 8), random.cloud(24, 8));
+    let q: Vec<f32> = q.into_iter().map(|x| x * 3.0 + 1.0).collect();
+    let (queries, keys) = (points(&q, 8), points(&k, 8));
+    let segments = [Segment { queries: 0..12, keys: 0..10 }, Segment { queries: 12..30, keys: 10..24 }];
+    for translate in [false, true] {
+        let probe = ScaleProbe::new(queries, keys, &segments, translate).unwrap();
+        assert_eq!(probe.n_pairs(), 12 * 10 + 18 * 14);
+        for c in [0.2, 1.0, 1.7, 5.0] {
+            let transform = Transform::choose(queries, keys, &segments, Scale::Fixed(c), translate).unwrap();
+            let all = Correlations::of(queries, keys, &segments, &transform, false, &to_the_end).unwrap().after;
+            let step = probe.at(c);
+            near(step.pooled.unwrap(), all.pooled.pearson.unwrap(), 1e-6);
+            near(step.per_query.unwrap(), all.per_query.pearson.unwrap(), 1e-6);
+        }
+    }
+    // The naive measure always wants the smallest scale.
+    let probe = ScaleProbe::new(queries, keys, &segments, false).unwrap();
+    let naive: Vec<f64> = [0.05, 0.2, 1.0, 5.0].map(|c| probe.at(c).per_query.unwrap()).to_vec();
+    assert!(naive.is_sorted() && naive[0] < -0.999, "{naive:?}");
+    let best = probe.best(1.0);
+    assert!(probe.at(best).pooled < probe.at(0.2).pooled && probe.at(best).pooled < probe.at(5.0).pooled);
+    // The toy of the definition: mean Pearson per query for scales, numpy's numbers.
+    let (q, k) = ([2.0, 1.0, 1.5, -0.5, 3.0, 0.5], [-0.5, 0.2, 0.1, -0.3, 0.4, 0.6, -0.2, -0.4]);
+    let toy = ScaleProbe::new(points(&q, 2), points(&k, 2), &Segment::whole(3, 4), false).unwrap();
+    let expected = [(0.2, -0.999_993), (0.8, -0.997_723), (1.0, -0.993_821), (2.5, -0.804_219), (5.0, 0.001_710)];
+    for (c, expected) in expected {
+        near(toy.at(c).per_query.unwrap(), expected, 1e-6);
+    }
+}
+
+#[test]
+fn sampled_pairs_are_pairs_and_spread_over_all_inputs() {
+    let mut random = Random(11);
+    let (q, k) = (random.cloud(50, 4), random.cloud(60, 4));
+    let (queries, keys) = (points(&q, 4), points(&k, 4));
+    let segments = [Segment { queries: 0..20, keys: 0..30 }, Segment { queries: 20..50, keys: 30..60 }];
+    let transform = Transform::choose(queries, keys, &segments, Scale::Auto, true).unwrap();
+    let joint = transform.apply(queries, keys).unwrap();
+    let all = correlation::sample(queries, keys, &segments, &transform, usize::MAX).unwrap();
+    assert_eq!(all.len(), 20 * 30 + 30 * 30);
+    let some = correlation::sample(queries, keys, &segments, &transform, 100).unwrap();
+    assert_eq!(some.len(), 100);
+    assert_eq!(some.iter().filter(|pair| pair.query < 20).count(), 40, "as many as the input has pairs");
+    assert!(some.windows(2).all(|two| (two[0].query, two[0].key) < (two[1].query, two[1].key)), "no pair twice");
+    let columns: std::collections::BTreeSet<u32> = some.iter().map(|pair| pair.key).collect();
+    assert!(columns.len() > 40, "not the same keys in every row: {}", columns.len());
+    for pair in some.iter().chain(&all) {
+        let segment = &segments[usize::from(pair.query >= 20)];
+        assert!(segment.queries.contains(&(pair.query as usize)) && segment.keys.contains(&(pair.key as usize)));
+        let (x, y) = (queries.row(pair.query as usize), keys.row(pair.key as usize));
+        let (i, j) = (pair.query as usize, queries.n() + pair.key as usize);
+        let distance = |x: &[f32], y: &[f32]| x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum::<f32>().sqrt();
+        near(f64::from(pair.dot), x.iter().zip(y).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum(), 1e-5);
+        near(f64::from(pair.before), f64::from(distance(x, y)), 1e-5);
+        let after = distance(&joint[4 * i..4 * (i + 1)], &joint[4 * j..4 * (j + 1)]);
+        near(f64::from(pair.after), f64::from(after), 1e-5);
+    }
+    let norms = Norms::of(points(&[3.0, 4.0, 0.0, 1.0], 2), points(&[0.0, 2.0], 2));
+    assert_eq!((norms.queries, norms.keys, norms.disparity()), (3.0, 2.0, Some(1.5)));
+}
+
+/// Marked points of a planted cluster against shuffled marks, whatever the number of points.
+#[test]
+fn a_planted_cluster_stands_out_and_shuffled_marks_do_not() {
+    for n in [400, 40_000] {
+        let (values, labels) = blobs(n, 8, 8);
+        let cloud = points(&values, 8);
+        let owners: Vec<u32> = (0..n as u32).collect();
+        let kinds: Vec<u32> = (0..n as u32).map(|i| i / 8 % 5).collect();
+        let score = |marked: &[bool]| {
+            Clustering::of(Marked { points: cloud, owners: &owners, kinds: &kinds, marked }, 10, &to_the_end).unwrap()
+        };
+        let planted = score(&labels.iter().map(|&label| label == 3).collect::<Vec<_>>());
+        let (any, across) = (planted.any.unwrap(), planted.across.unwrap());
+        assert!(any.score() > 0.98 && across.score() > 0.98, "{planted:?}");
+        assert_eq!((planted.n_looked, planted.n_among), ((n / 8).min(256), n.min(1 << 15)));
+        let mut random = Random(5);
+        let shuffled = score(&(0..n).map(|_| random.symmetric() > 0.75).collect::<Vec<_>>());
+        assert!(shuffled.score().unwrap().abs() < 0.05, "{shuffled:?}");
+        near(shuffled.any.unwrap().chance, 0.125, 0.03);
+    }
+}
+
+/// Against every distance sorted: owners and kinds are left out, and few marked points can still reach 1.
+#[test]
+fn clustering_counts_what_is_nearest() {
+    // Two words, three tokens of the first and one of the second; a token has a query and a key at the same place.
+    let line = [0.0, 1.0, 2.0, 3.0, 9.0, 10.0];
+    let values: Vec<f32> = line.iter().chain(&line).copied().collect();
+    let owners: Vec<u32> = (0..6).chain(0..6).collect();
+    let kinds: Vec<u32> = [0, 0, 0, 1, 2, 3].repeat(2);
+    let marked: Vec<bool> = [true, true, true, true, false, false].repeat(2);
+    let cloud = Marked { points: points(&values, 1), owners: &owners, kinds: &kinds, marked: &marked };
+    let found = Clustering::of(cloud, 10, &to_the_end).unwrap();
+    // Six marked points can be found by each, and are the nearest.
+    assert_eq!((found.any.unwrap().hit, found.n_looked, found.n_among), (1.0, 8, 12));
+    near(found.any.unwrap().chance, 0.6, 1e-12);
+    // Of the first word's tokens the two points of the other are the nearest of other kinds; the other way round six.
+    near(found.across.unwrap().hit, 1.0, 1e-12);
+    near(found.across.unwrap().chance, (6.0 * 2.0 / 6.0 + 2.0 * 6.0 / 10.0) / 8.0, 1e-12);
+    let far: Vec<bool> = [true, false, false, false, false, true].repeat(2);
+    let found = Clustering::of(Marked { marked: &far, ..cloud }, 10, &to_the_end).unwrap();
+    assert_eq!(found.any.unwrap().hit, 0.0);
+    let none = Clustering::of(Marked { marked: &[false; 12], ..cloud }, 10, &to_the_end).unwrap();
+    assert_eq!((none.any, none.across, none.score()), (None, None, None));
+    assert!(Clustering::of(Marked { marked: &[true], ..cloud }, 10, &to_the_end).is_err());
+    assert!(Clustering::of(cloud, 10, &|_, _| false).is_err());
 }

@@ -1,7 +1,7 @@
 //! Exact nearest neighbours: every distance is computed, a block of points against all, none is stored.
 
 mod block;
-mod nearest;
+pub(super) mod nearest;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

@@ -1,14 +1,14 @@
 //! The smallest of many values that pass by.
 
 /// Values that are shown together.
-pub(super) const SHOWN: usize = 16;
+pub(in crate::projection) const SHOWN: usize = 16;
 
 /// Keeps the `k` smallest values that it is shown, with their indices.
 ///
 /// Candidates are gathered in a buffer that is cut down to the `k` smallest whenever it is full: cheaper than a
 /// heap, because few values pass the threshold.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Nearest {
+pub(in crate::projection) struct Nearest {
     /// [Keys](key) of candidates, and room for more.
     kept: Vec<u64>,
     n_kept: usize,

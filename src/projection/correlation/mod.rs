@@ -12,12 +12,21 @@ use std::{
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+mod pairs;
+mod sample;
+mod scale;
+
+use self::pairs::{Distances, Dots, Pairs};
+pub use self::{
+    sample::{Pair, sample},
+    scale::{ScaleProbe, ScaleStep},
+};
 use super::{
     Points, Progress, ProjectionError,
     dispatch::dispatch,
     moments::{Moments, ranks},
-    products::{Pack, Panels, ROWS, interleave, products},
-    space::{Transform, check_widths},
+    products::ROWS,
+    space::Transform,
 };
 
 /// Queries that meet keys: those of one input.
@@ -70,9 +79,6 @@ pub struct Correlations {
 
 /// Most pairs whose pooled ranks are computed.
 const MOST_RANKED: usize = 1 << 21;
-
-/// Most pairs from which a scale is searched.
-const MOST_SEARCHED: usize = 1 << 18;
 
 /// Queries of one piece of work.
 const BLOCK: usize = 5 * ROWS;
@@ -140,155 +146,6 @@ impl Correlations {
         before.pooled.spearman = pooled_ranks([&dots, &all(&|piece| &piece.ways[0].distances)]);
         after.pooled.spearman = pooled_ranks([&dots, &all(&|piece| &piece.ways[1].distances)]);
         Ok(Self { before, after, n_pairs: pairs.n(), n_ranked: dots.len() })
-    }
-}
-
-/// The scale above 0 where the pooled Pearson correlation is lowest, searched on a grid around `near` and refined
-/// by golden section; from evenly spaced queries where there are many pairs.
-pub(super) fn best_scale(queries: Points<'_>, keys: Points<'_>, segments: &[Segment], near: f64) -> f64 {
-    /// Halves of powers of two on both sides of the norm ratio.
-    const STEPS: i32 = 10;
-    let Ok(pairs) = Pairs::new(queries, keys, segments) else { return near };
-    let stride = pairs.stride(MOST_SEARCHED);
-    let (mut dots, mut norms) = (Vec::new(), Vec::new());
-    for segment in segments {
-        for i in segment.queries.clone().filter(|i| i % stride == 0) {
-            let rows = dispatch(Dots { pairs: &pairs, queries: i..i + 1, keys: segment.keys.clone() });
-            dots.extend_from_slice(&rows);
-            norms.extend(segment.keys.clone().map(|j| (pairs.query_squares[i], pairs.key_squares[j])));
-        }
-    }
-    let mut distances = vec![0.0; dots.len()];
-    let mut pooled = |step: f64| {
-        let square = (near * step.exp2()).powi(2);
-        for ((distance, dot), (q, k)) in distances.iter_mut().zip(&dots).zip(&norms) {
-            *distance = (q / square + k * square - 2.0 * dot).max(0.0).sqrt();
-        }
-        Moments::of(&dots, &distances).correlation().unwrap_or(f64::INFINITY)
-    };
-    let mut best = (0.0, f64::INFINITY);
-    for step in -STEPS..=STEPS {
-        let step = f64::from(step) * 0.5;
-        let value = pooled(step);
-        if value < best.1 {
-            best = (step, value);
-        }
-    }
-    // The minimum lies between the neighbours on the grid.
-    let golden = (5.0f64.sqrt() - 1.0) / 2.0;
-    let (mut low, mut high) = (best.0 - 0.5, best.0 + 0.5);
-    for _ in 0..40 {
-        let (left, right) = (high - golden * (high - low), low + golden * (high - low));
-        if pooled(left) < pooled(right) {
-            high = right;
-        } else {
-            low = left;
-        }
-    }
-    if best.1.is_finite() { near * f64::midpoint(low, high).exp2() } else { near }
-}
-
-/// Queries and keys that meet.
-struct Pairs<'a> {
-    queries: Points<'a>,
-    keys: Points<'a>,
-    segments: &'a [Segment],
-    query_squares: Vec<f64>,
-    key_squares: Vec<f64>,
-    panels: Panels,
-}
-
-impl<'a> Pairs<'a> {
-    fn new(queries: Points<'a>, keys: Points<'a>, segments: &'a [Segment]) -> Result<Self, ProjectionError> {
-        check_widths(queries, keys)?;
-        for segment in segments {
-            for (rows, n) in [(&segment.queries, queries.n()), (&segment.keys, keys.n())] {
-                if rows.start > rows.end || rows.end > n {
-                    let value = format!("{}..{}", rows.start, rows.end);
-                    return Err(ProjectionError::option("segment", value, "within the rows of queries and keys"));
-                }
-            }
-        }
-        let squares = |points: Points<'_>| points.rows().map(|row| inner(row, row)).collect();
-        let panels = dispatch(Pack { values: keys.values(), n: keys.n(), width: keys.width() });
-        Ok(Self { queries, keys, segments, query_squares: squares(queries), key_squares: squares(keys), panels })
-    }
-
-    fn n(&self) -> usize {
-        self.segments.iter().map(|segment| segment.queries.len() * segment.keys.len()).sum()
-    }
-
-    /// Every so many queries give at most about `most` pairs.
-    fn stride(&self, most: usize) -> usize {
-        self.n().div_ceil(most).max(1)
-    }
-
-    /// Some queries of each segment.
-    fn pieces(&self) -> Vec<(&'a Segment, Range<usize>)> {
-        let blocks = |segment: &'a Segment| {
-            let Range { start, end } = segment.queries;
-            (start..end).step_by(BLOCK).map(move |first| (segment, first..(first + BLOCK).min(end)))
-        };
-        self.segments.iter().flat_map(blocks).collect()
-    }
-}
-
-/// Dot products of some queries with some keys: `[queries, keys]`.
-struct Dots<'a> {
-    pairs: &'a Pairs<'a>,
-    queries: Range<usize>,
-    keys: Range<usize>,
-}
-
-impl WithSimd for Dots<'_> {
-    type Output = Vec<f64>;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> Vec<f64> {
-        let Self { pairs, queries, keys } = self;
-        let (width, wide) = (pairs.queries.width(), pairs.panels.wide());
-        let mut six = Vec::new();
-        let rows = &pairs.queries.values()[queries.start * width..queries.end * width];
-        interleave(rows, queries.len(), width, &mut six);
-        let mut dots = vec![0.0; queries.len() * keys.len()];
-        for panel in keys.start / wide..keys.end.div_ceil(wide) {
-            let first = panel * wide;
-            // Those of the panel's keys that are asked for.
-            let (from, to) = (keys.start.max(first), keys.end.min(first + wide));
-            for group in 0..queries.len().div_ceil(ROWS) {
-                let sums = products(simd, &six[group * width..(group + 1) * width], pairs.panels.panel(panel));
-                for r in group * ROWS..(group * ROWS + ROWS).min(queries.len()) {
-                    let sums: &[f32] = bytemuck::cast_slice(&sums[r % ROWS]);
-                    let row = &mut dots[r * keys.len()..(r + 1) * keys.len()];
-                    let row = &mut row[from - keys.start..to - keys.start];
-                    for (dot, &sum) in row.iter_mut().zip(&sums[from - first..to - first]) {
-                        *dot = f64::from(sum);
-                    }
-                }
-            }
-        }
-        dots
-    }
-}
-
-/// What makes a distance of a dot product: `‖q/c − ck − t‖² = A_q + B_k − 2 q·k`.
-struct Distances {
-    /// `‖q‖²/c² − 2 q·t/c`.
-    of_query: Vec<f64>,
-    /// `‖ck + t‖²`.
-    of_key: Vec<f64>,
-}
-
-impl Distances {
-    fn new(pairs: &Pairs<'_>, transform: &Transform) -> Self {
-        let Transform { c, translation } = transform;
-        let along = |row: &[f32]| row.iter().zip(translation).map(|(&x, t)| f64::from(x) * t).sum::<f64>();
-        let of_query = pairs.queries.rows().zip(&pairs.query_squares);
-        let moved = |row: &[f32]| row.iter().zip(translation).map(|(&x, t)| (f64::from(x) * c + t).powi(2)).sum();
-        Self {
-            of_query: of_query.map(|(row, square)| square / (c * c) - 2.0 * along(row) / c).collect(),
-            of_key: pairs.keys.rows().map(moved).collect(),
-        }
     }
 }
 
@@ -369,16 +226,4 @@ fn count((sum, n): &mut (f64, usize), correlation: Option<f64>) {
         *sum += correlation;
         *n += 1;
     }
-}
-
-fn inner(x: &[f32], y: &[f32]) -> f64 {
-    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<4>(), y.as_chunks::<4>());
-    let mut sums = [0.0f64; 4];
-    for (x, y) in x.iter().zip(y) {
-        for lane in 0..4 {
-            sums[lane] += f64::from(x[lane]) * f64::from(y[lane]);
-        }
-    }
-    let rest = x_rest.iter().zip(y_rest).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum::<f64>();
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }

@@ -1,0 +1,214 @@
+//! How marked points, such as the hits of a search, lie together among all others: exact neighbours of some of
+//! them, against chance.
+
+#![expect(clippy::inline_always, reason = "compiled for an instruction set only where it is inlined")]
+#![expect(clippy::needless_range_loop, reason = "several arrays are walked together")]
+
+use pulp::{Simd, WithSimd};
+
+use super::{
+    Metric, Points, Progress, ProjectionError,
+    dispatch::dispatch,
+    neighbors::nearest::{Nearest, SHOWN},
+    points::Prepared,
+    products::{Pack, Panels, ROWS, VECTORS, interleave, products},
+    quality::Gathering,
+};
+
+/// Marked points whose neighbours are looked for, evenly spaced where there are more.
+pub const MOST_LOOKED: usize = 256;
+/// Points among which they are looked for; where there are more, marked and unmarked ones are thinned out evenly,
+/// the marked ones to no less than half of it.
+pub const MOST_AMONG: usize = 1 << 15;
+
+/// Points of which some are marked.
+#[derive(Clone, Copy, Debug)]
+pub struct Marked<'a> {
+    /// All points.
+    pub points: Points<'a>,
+    /// Whose point each is: those of one owner, as query and key of a token, are no neighbours of each other.
+    pub owners: &'a [u32],
+    /// What each is: the number of its text.
+    pub kinds: &'a [u32],
+    /// Those that are marked.
+    pub marked: &'a [bool],
+}
+
+/// How much the marked points are together.
+///
+/// Of each marked point that is looked at, the nearest `k` points that are not its owner's are found; the hit is the
+/// fraction of them that are marked, the chance the fraction among all that could have been found. `k` is at most the
+/// number of marked ones that could have been found, so that 1 can always be reached. Both are means over the points
+/// looked at. (The neighbourhood hit of Paulovich et al., 2008, in the space itself instead of a layout.)
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clustering {
+    /// Among all points; `None` when nothing is marked but one owner's points.
+    pub any: Option<Gathering>,
+    /// Among points of another kind than the one that is looked at: whether different words are together, and not
+    /// only the copies of one. `None` when the marked points are all of one kind.
+    pub across: Option<Gathering>,
+    /// Marked points whose neighbours were looked for.
+    pub n_looked: usize,
+    /// Points among which they were looked for.
+    pub n_among: usize,
+}
+
+impl Clustering {
+    /// What heads are ranked by: the score across kinds where there are several, else among all points.
+    pub fn score(&self) -> Option<f64> {
+        self.across.or(self.any).map(Gathering::score)
+    }
+
+    /// Looks for the `k` nearest neighbours of marked points; `progress` is asked after every few of them.
+    ///
+    /// # Errors
+    /// When owners, kinds or marks are not as many as points, when `k` is 0, or [`ProjectionError::Stopped`].
+    pub fn of(cloud: Marked<'_>, k: usize, progress: Progress<'_>) -> Result<Self, ProjectionError> {
+        let n = cloud.points.n();
+        if [cloud.owners.len(), cloud.kinds.len(), cloud.marked.len()].iter().any(|len| *len != n) {
+            let must_be = "as many as there are points";
+            return Err(ProjectionError::option("owners, kinds or marks", cloud.marked.len(), must_be));
+        }
+        if k == 0 {
+            return Err(ProjectionError::option("neighbours", k, "at least 1"));
+        }
+        let of = |marked: bool| (0..n).filter(|&i| cloud.marked[i] == marked).collect::<Vec<usize>>();
+        let (marked, others) = (of(true), of(false));
+        let fewest = MOST_AMONG / 2;
+        let among = if n > MOST_AMONG {
+            let mut among = evenly(&marked, fewest.max(MOST_AMONG.saturating_sub(others.len())));
+            let others = evenly(&others, MOST_AMONG - among.len());
+            among.extend(others);
+            among
+        } else {
+            [marked, others].concat()
+        };
+        let n_marked = among.iter().filter(|&&i| cloud.marked[i]).count();
+        let width = cloud.points.width();
+        let values: Vec<f32> = among.iter().flat_map(|&i| cloud.points.row(i)).copied().collect();
+        let points = Prepared::new(Points::new(&values, among.len(), width)?, Metric::Euclidean);
+        let picked = |of: &[u32]| among.iter().map(|&i| of[i]).collect::<Vec<u32>>();
+        let search = Search::new(points, picked(cloud.owners), picked(cloud.kinds), n_marked, k);
+        let looked: Vec<usize> = evenly(&(0..n_marked).collect::<Vec<_>>(), MOST_LOOKED);
+        let mut sums = [Sum::default(); 2];
+        for (at, rows) in looked.chunks(ROWS).enumerate() {
+            dispatch(Group { search: &search, rows, sums: &mut sums });
+            if !progress(at * ROWS + rows.len(), looked.len()) {
+                return Err(ProjectionError::Stopped);
+            }
+        }
+        let [any, across] = sums.map(Sum::mean);
+        Ok(Self { any, across, n_looked: looked.len(), n_among: among.len() })
+    }
+}
+
+/// At most `most` of a list, evenly spaced.
+fn evenly(all: &[usize], most: usize) -> Vec<usize> {
+    let n = all.len().min(most);
+    (0..n).map(|at| all[at * all.len() / n]).collect()
+}
+
+/// Hits and chances of several points.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    hit: f64,
+    chance: f64,
+    n: usize,
+}
+
+impl Sum {
+    fn mean(self) -> Option<Gathering> {
+        let n = self.n as f64;
+        (self.n > 0).then(|| Gathering { hit: self.hit / n, chance: self.chance / n })
+    }
+}
+
+/// Points, the marked ones first.
+struct Search {
+    points: Prepared,
+    panels: Panels,
+    /// `‖x‖²`, infinite where there is no point.
+    squares: Vec<f32>,
+    owners: Vec<u32>,
+    kinds: Vec<u32>,
+    n_marked: usize,
+    k: usize,
+    several_kinds: bool,
+}
+
+impl Search {
+    fn new(points: Prepared, owners: Vec<u32>, kinds: Vec<u32>, n_marked: usize, k: usize) -> Self {
+        let Prepared { values, n, width, .. } = &points;
+        let panels = dispatch(Pack { values, n: *n, width: *width });
+        let mut squares = vec![f32::INFINITY; panels.n_panels() * panels.wide()];
+        for (i, square) in squares.iter_mut().enumerate().take(*n) {
+            *square = values[i * width..(i + 1) * width].iter().map(|x| x * x).sum();
+        }
+        let several_kinds = kinds[..n_marked].iter().any(|kind| *kind != kinds[0]);
+        Self { panels, squares, owners, kinds, n_marked, k, several_kinds, points }
+    }
+}
+
+/// Neighbours of up to [`ROWS`] marked points.
+struct Group<'a> {
+    search: &'a Search,
+    rows: &'a [usize],
+    sums: &'a mut [Sum; 2],
+}
+
+impl WithSimd for Group<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { search, rows, sums } = self;
+        let Search { points, panels, squares, owners, kinds, n_marked, k, several_kinds } = search;
+        let (width, wide, n) = (points.width, panels.wide(), points.n);
+        let mut gathered = Vec::with_capacity(ROWS * width);
+        for &row in rows {
+            gathered.extend_from_slice(&points.values[row * width..(row + 1) * width]);
+        }
+        let mut six = Vec::new();
+        interleave(&gathered, rows.len(), width, &mut six);
+        // What orders like the distance from each row: ‖y‖² − 2 x·y.
+        let mut distances = vec![vec![0.0f32; squares.len()]; rows.len()];
+        for panel in 0..panels.n_panels() {
+            let dots = products(simd, &six[..width], panels.panel(panel));
+            let of_panel = S::as_simd_f32s(&squares[panel * wide..(panel + 1) * wide]).0;
+            for (r, distances) in distances.iter_mut().enumerate() {
+                let out = S::as_mut_simd_f32s(&mut distances[panel * wide..(panel + 1) * wide]).0;
+                for v in 0..VECTORS {
+                    out[v] = simd.mul_add_e_f32s(dots[r][v], simd.splat_f32s(-2.0), of_panel[v]);
+                }
+            }
+        }
+        let mut nearest = Nearest::default();
+        for (&row, distances) in rows.iter().zip(&mut distances) {
+            for (across, sum) in sums.iter_mut().enumerate().take(1 + usize::from(*several_kinds)) {
+                let (owner, kind) = (owners[row], kinds[row]);
+                let (mut n_could, mut marked_could) = (0usize, 0usize);
+                for j in 0..n {
+                    let is_out = (owners[j] == owner) | ((across == 1) & (kinds[j] == kind));
+                    distances[j] = if is_out { f32::INFINITY } else { distances[j] };
+                    n_could += usize::from(!is_out);
+                    marked_could += usize::from(!is_out & (j < *n_marked));
+                }
+                let k = (*k).min(marked_could);
+                if k == 0 {
+                    continue;
+                }
+                nearest.restart(k);
+                for (at, some) in distances.chunks(SHOWN).enumerate() {
+                    nearest.show(some, at * SHOWN);
+                }
+                let mut hits = 0;
+                for &kept in nearest.finish() {
+                    hits += usize::from((kept as u32 as usize) < *n_marked);
+                }
+                sum.hit += hits as f64 / k as f64;
+                sum.chance += marked_could as f64 / n_could as f64;
+                sum.n += 1;
+            }
+        }
+    }
+}
