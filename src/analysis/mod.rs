@@ -5,10 +5,13 @@ pub mod attention;
 mod cloud;
 pub mod detect;
 pub mod edges;
+mod joint;
 pub mod laws;
 pub mod point_set;
 pub mod projection;
+pub mod proxy;
 pub mod reading;
+pub mod search;
 pub mod stats;
 
 pub use cloud::{Cloud, CloudToken};

@@ -2,7 +2,6 @@
 //! them, against chance.
 
 #![expect(clippy::inline_always, reason = "compiled for an instruction set only where it is inlined")]
-#![expect(clippy::needless_range_loop, reason = "several arrays are walked together")]
 
 use pulp::{Simd, WithSimd};
 
@@ -125,7 +124,6 @@ impl Sum {
 
 /// Points, the marked ones first.
 struct Search {
-    points: Prepared,
     panels: Panels,
     /// `‖x‖²`, infinite where there is no point.
     squares: Vec<f32>,
@@ -134,6 +132,7 @@ struct Search {
     n_marked: usize,
     k: usize,
     several_kinds: bool,
+    points: Prepared,
 }
 
 impl Search {
@@ -188,10 +187,11 @@ impl WithSimd for Group<'_> {
                 let (owner, kind) = (owners[row], kinds[row]);
                 let (mut n_could, mut marked_could) = (0usize, 0usize);
                 for j in 0..n {
-                    let is_out = (owners[j] == owner) | ((across == 1) & (kinds[j] == kind));
-                    distances[j] = if is_out { f32::INFINITY } else { distances[j] };
-                    n_could += usize::from(!is_out);
-                    marked_could += usize::from(!is_out & (j < *n_marked));
+                    // Numbers instead of conditions: a loop without branches.
+                    let out = u8::from(owners[j] == owner) | (across as u8 & u8::from(kinds[j] == kind));
+                    distances[j] = if out == 1 { f32::INFINITY } else { distances[j] };
+                    n_could += usize::from(1 - out);
+                    marked_could += usize::from((1 - out) & u8::from(j < *n_marked));
                 }
                 let k = (*k).min(marked_could);
                 if k == 0 {

@@ -94,7 +94,7 @@ pub(super) fn check_widths(queries: Points<'_>, keys: Points<'_>) -> Result<(), 
 }
 
 /// `√(median‖q‖ / median‖k‖)`, or 1.
-fn norm_ratio(queries: Points<'_>, keys: Points<'_>) -> f64 {
+pub fn norm_ratio(queries: Points<'_>, keys: Points<'_>) -> f64 {
     let ratio = (median_norm(queries) / median_norm(keys)).sqrt();
     if ratio.is_finite() && ratio > 0.0 { ratio } else { 1.0 }
 }

@@ -77,6 +77,8 @@ mod reading_difference;
 mod refining;
 /// Figures and their numbers from the command line.
 mod render;
+/// Searches in a joint space, heads ranked by their hits, and distance as a proxy of the dot product.
+mod search;
 /// Commands and events in, effects and state out.
 mod session;
 /// Capture files in a session.

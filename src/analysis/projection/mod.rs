@@ -52,6 +52,21 @@ pub enum ScaleChoice {
     None,
     /// A given value.
     Fixed(f32),
+    /// Where dot product and distance over all pairs correlate most: see [`Scale::Search`].
+    Search,
+}
+
+impl ScaleChoice {
+    /// What it means for a transform. A scale of zero, or one that is not a number, would throw every point away,
+    /// so it is none.
+    pub fn scale(self) -> Scale {
+        match self {
+            Self::Auto => Scale::Auto,
+            Self::Fixed(c) if c.is_finite() && c > 0.0 => Scale::Fixed(f64::from(c)),
+            Self::Fixed(_) | Self::None => Scale::None,
+            Self::Search => Scale::Search,
+        }
+    }
 }
 
 /// Every head of one stack in its joint query–key space.
@@ -157,13 +172,7 @@ pub fn project_points(
     options: ProjectionOptions,
 ) -> Option<HeadProjection> {
     let (queries, keys) = (points(q)?, points(k)?);
-    let scale = match options.scale {
-        ScaleChoice::Auto => Scale::Auto,
-        // A scale of zero, or one that is not a number, would throw every point away.
-        ScaleChoice::Fixed(c) if c.is_finite() && c > 0.0 => Scale::Fixed(f64::from(c)),
-        ScaleChoice::Fixed(_) | ScaleChoice::None => Scale::None,
-    };
-    let transform = Transform::choose(queries, keys, segments, scale, options.translate_keys).ok()?;
+    let transform = Transform::choose(queries, keys, segments, options.scale.scale(), options.translate_keys).ok()?;
     let joint = transform.apply(queries, keys).ok()?;
     let joint = Points::new(&joint, queries.n() + keys.n(), queries.width()).ok()?;
     let dims = options.layout.dims;

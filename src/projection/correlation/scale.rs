@@ -96,23 +96,27 @@ impl ScaleProbe {
     /// The scale above 0 where the pooled correlation is lowest, searched on a grid around `near` and refined by
     /// golden section; `near` where there is no correlation.
     pub fn best(&self, near: f64) -> f64 {
-        /// Halves of powers of two on both sides of the norm ratio.
-        const STEPS: i32 = 10;
+        /// Quarters of powers of two on both sides of `near`.
+        const STEPS: i32 = 20;
+        const STEP: f64 = 0.25;
         let pooled = |step: f64| {
             Moments::of(&self.dots, &self.distances(near * step.exp2())).correlation().unwrap_or(f64::INFINITY)
         };
         let mut best = (0.0, f64::INFINITY);
         for step in -STEPS..=STEPS {
-            let step = f64::from(step) * 0.5;
+            let step = f64::from(step) * STEP;
             let value = pooled(step);
             if value < best.1 {
                 best = (step, value);
             }
         }
+        if best.1.is_infinite() {
+            return near;
+        }
         // The minimum lies between the neighbours on the grid.
         let golden = (5.0f64.sqrt() - 1.0) / 2.0;
-        let (mut low, mut high) = (best.0 - 0.5, best.0 + 0.5);
-        for _ in 0..40 {
+        let (mut low, mut high) = (best.0 - STEP, best.0 + STEP);
+        for _ in 0..25 {
             let (left, right) = (high - golden * (high - low), low + golden * (high - low));
             if pooled(left) < pooled(right) {
                 high = right;
@@ -120,7 +124,9 @@ impl ScaleProbe {
                 low = left;
             }
         }
-        if best.1.is_finite() { near * f64::midpoint(low, high).exp2() } else { near }
+        let refined = f64::midpoint(low, high);
+        // Where there are several minima, the refined one may be the shallower.
+        near * if pooled(refined) <= best.1 { refined } else { best.0 }.exp2()
     }
 
     fn distances(&self, c: f64) -> Vec<f64> {

@@ -252,12 +252,14 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend) {
                 ScaleChoice::Auto => 0,
                 ScaleChoice::None => 1,
                 ScaleChoice::Fixed(_) => 2,
+                ScaleChoice::Search => 3,
             };
-            let choices = [(0, "Equal norms"), (1, "As given"), (2, "Fixed")];
+            let choices = [(0, "Equal norms"), (3, "Best correlation"), (1, "As given"), (2, "Fixed")];
             if controls::choice_ui(ui, "Scale of queries and keys", &mut fixed, &choices) {
                 scatter.projection.scale = match fixed {
                     0 => ScaleChoice::Auto,
                     1 => ScaleChoice::None,
+                    3 => ScaleChoice::Search,
                     _ => ScaleChoice::Fixed(1.0),
                 };
             }
