@@ -233,6 +233,11 @@ impl Corpus {
         self.model.as_ref()
     }
 
+    /// From now on it may grow to so many bytes.
+    pub const fn set_budget(&mut self, bytes: u64) {
+        self.budget_bytes = bytes;
+    }
+
     /// Bytes it may take.
     pub const fn budget_bytes(&self) -> u64 {
         self.budget_bytes

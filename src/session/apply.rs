@@ -189,6 +189,7 @@ impl Session {
                     document.capture.cancel();
                 }
             }
+            Lane::Corpus(_) => {}
             Lane::Project(id) => {
                 if let Some(pane) = self.panes.get_mut(id) {
                     pane.projection.cancel();

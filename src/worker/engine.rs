@@ -3,8 +3,8 @@
 use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
-    AnalysisEngine, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel, ModelSource,
-    Progress, Request, Stage, Stop, capture_file, projector, thread::Engine,
+    AnalysisEngine, CorpusOrder, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel,
+    ModelSource, Progress, Request, Stage, Stop, capture_file, corpus, projector, thread::Engine,
 };
 use crate::{
     analysis::projection::NoShelf,
@@ -105,6 +105,10 @@ impl ModelEngine {
         answer
     }
 
+    fn corpus(&self, order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {
+        corpus::run(self.models.get(&order.model).map(|held| &held.model), order, control)
+    }
+
     fn run(
         &self,
         model: ModelId,
@@ -133,6 +137,7 @@ impl Engine for ModelEngine {
                 Ok(EventKind::Forgotten(id))
             }
             Request::Run { model, input, generation, .. } => self.run(model, &input, generation, control),
+            Request::Corpus(order) => self.corpus(*order, control),
             Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),
             // Whoever has only this thread gets the same answers.
             Request::Project { cloud, stack, options, known, first, .. } => {

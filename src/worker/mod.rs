@@ -24,8 +24,9 @@ pub use files::FileEngine;
 pub use hub::HubEngine;
 pub use projector::ProjectionEngine;
 pub use protocol::{
-    CaptureFile, Choice, DrawFor, Drawn, Event, EventKind, Failure, Generation, ImageSource, Input, KnownModel, Lane,
-    LoadedModel, ModelSource, Plan, PlannedFile, Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,
+    CaptureFile, Choice, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, DrawFor, Drawn, Event,
+    EventKind, Failure, Generation, ImageSource, Input, KnownModel, Lane, LoadedModel, ModelSource, Plan, PlannedFile,
+    Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,
 };
 pub use thread::{Engine, JobControl, Stop, Wake, Worker};
 pub use workers::Workers;

@@ -15,6 +15,7 @@ use crate::{
     spec::ModelSpec,
 };
 
+pub use super::corpus::{CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
 pub use crate::{
     hub::{Plan, PlannedFile, RepoId, Retry, Transfer},
     model::{Choice, Generation, ImageSource, Input, Progress, Stage, TextInput, locate::KnownModel},
@@ -48,6 +49,8 @@ pub enum Request {
         /// as it is told, or else as it would by itself.
         generation: Option<Generation>,
     },
+    /// Run a model on many inputs. Gives way to everything else between two passes.
+    Corpus(Box<CorpusOrder>),
     /// Project the joint query–key space of every head of one stack.
     Project {
         /// Who shows it.
@@ -89,6 +92,8 @@ pub enum Lane {
     Load(DocumentId),
     /// Running a model for a document.
     Run(DocumentId),
+    /// Running a model on many inputs for a document.
+    Corpus(DocumentId),
     /// Projecting for a pane.
     Project(PaneId),
     /// Reading captures.
@@ -118,6 +123,7 @@ impl Request {
         match self {
             Self::Load { document, .. } => Lane::Load(*document),
             Self::Run { document, .. } => Lane::Run(*document),
+            Self::Corpus(order) => Lane::Corpus(order.document),
             Self::Project { pane, .. } => Lane::Project(*pane),
             Self::Forget(_) => Lane::Forget,
             Self::Read(_) => Lane::Analysis,
@@ -162,6 +168,12 @@ pub enum EventKind {
     Captured(Arc<Capture>),
     /// A capture file was read.
     Opened(CaptureFile),
+    /// What a corpus will take, before anything was run.
+    CorpusPlanned(Arc<CorpusPlan>),
+    /// How far a corpus is.
+    CorpusProgress(CorpusProgress),
+    /// A corpus as far as it was run: now and then in between, and as the answer in the end.
+    Corpus(Box<CorpusSoFar>),
     /// A projection is better than before, and goes on to be refined.
     Refined(Arc<Projection>),
     /// A projection is ready.
@@ -219,13 +231,20 @@ pub enum Drawn {
     Numbers(String),
 }
 
-/// A capture file that was read.
+/// A capture file that was read. Reading it again gives another one.
 #[derive(Clone, Debug)]
 pub struct CaptureFile {
     /// Where it lies.
     pub path: PathBuf,
     /// One per input, in the file's order; never empty.
     pub captures: Vec<Arc<Capture>>,
+}
+
+impl PartialEq for CaptureFile {
+    fn eq(&self, other: &Self) -> bool {
+        let ids = |file: &Self| file.captures.iter().map(|capture| capture.id()).collect::<Vec<_>>();
+        self.path == other.path && ids(self) == ids(other)
+    }
 }
 
 impl CaptureFile {

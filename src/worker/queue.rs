@@ -45,6 +45,21 @@ impl Queue {
         replaced
     }
 
+    /// Puts a job that gave way behind everything that waits; whether it is still wanted.
+    pub fn put_back(&self, job: Job) -> bool {
+        let mut waiting = self.lock();
+        let wanted = !waiting.closed && waiting.generation(job.lane) == job.generation;
+        if wanted {
+            waiting.jobs.push_back(job);
+        }
+        wanted
+    }
+
+    /// Whether anything waits that goes before a corpus.
+    pub fn is_awaited(&self) -> bool {
+        self.lock().jobs.iter().any(|job| !matches!(job.lane, Lane::Corpus(_)))
+    }
+
     /// Tells what runs in `lane` to stop, and gives back what waited there.
     pub fn cancel(&self, lane: Lane) -> Vec<JobId> {
         self.lock().clear(lane)

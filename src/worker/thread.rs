@@ -39,10 +39,12 @@ pub trait Engine {
 }
 
 /// Why a job ended without an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Stop {
     /// It was told to stop.
     Cancelled,
+    /// It gives way to what waits, and goes on with this when that is done.
+    Later(Box<Request>),
     /// It failed.
     Failed(Failure),
 }
@@ -147,6 +149,12 @@ fn run(mut engine: impl Engine, queue: &Arc<Queue>, events: &SyncSender<Event>, 
         let kind = match answer {
             Ok(Ok(kind)) => kind,
             Ok(Err(Stop::Cancelled)) => EventKind::Cancelled,
+            Ok(Err(Stop::Later(request))) => {
+                if queue.put_back(Job { id, request: *request, lane, generation }) {
+                    continue;
+                }
+                EventKind::Cancelled
+            }
             Ok(Err(Stop::Failed(failure))) => EventKind::Failed(failure),
             Err(panic) => EventKind::Failed(panic_failure(panic.as_ref())),
         };
@@ -212,6 +220,11 @@ impl JobControl {
     /// When the job was told to stop.
     pub fn check(&self) -> Result<(), Cancelled> {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// Whether something waits that a long job gives way to.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.queue.is_awaited()
     }
 
     fn is_cancelled(&self) -> bool {

@@ -82,7 +82,7 @@ fn a_stopped_run_goes_on_where_it_was() {
     let model = demo("demo:bert");
     let sentences = list("demo:sentences");
     let list = InputList { items: sentences.items[..40].to_vec(), ..sentences };
-    let options = CorpusOptions { layers: Some(vec![0, 2]), pack_tokens: 100 };
+    let options = CorpusOptions { layers: Some(vec![0, 2]), pack_tokens: 100, ..CorpusOptions::default() };
     let mut corpus = Corpus::new(1 << 30);
     let n_layers = AtomicUsize::new(0);
     let stopping = |progress: attnscope::model::Progress| {
@@ -187,7 +187,7 @@ fn files_that_are_no_corpus_say_what_to_do() {
     }
     for (path, expected) in [
         (folder.path().join("empty"), "no pictures in this folder"),
-        (folder.path().join("missing.txt"), "no such file"),
+        (folder.path().join("missing.txt"), "there is no such file, check the spelling"),
         (PathBuf::from("demo:words"), "no bundled corpus “demo:words”; there are demo:sentences, demo:pictures"),
     ] {
         let said = read(&path, &options).unwrap_err().to_string().to_lowercase();

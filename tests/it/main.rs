@@ -16,6 +16,8 @@ mod copy;
 mod corpus;
 /// Corpora from files, run by a model, in the program and on the command line.
 mod corpus_runs;
+/// A corpus behind the window: first results, giving way, stopping, what is refused.
+mod corpus_worker;
 /// The download dialog: its states, and what a person can do with it.
 mod download;
 /// Changes of the forward pass, and gradients of the patterns.

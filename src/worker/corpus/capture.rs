@@ -1,16 +1,13 @@
 //! A model's queries and keys of all inputs of a list.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::input_of;
+use super::passes::{Order, Passes};
 use crate::{
     capture::Capture,
     corpus::{
-        Corpus, CorpusError, Label, SortBy,
+        Corpus, CorpusError,
         list::{Content, InputList},
     },
-    ids::Side,
-    model::{Cancelled, Control, Encoded, Logits, Model, ModelError, Progress, RunPlan, Site, Sites, Stage},
+    model::{Cancelled, Control, Encoded, Model, ModelError, RunPlan},
 };
 
 /// Tokens of a pack, unless something else is asked for: enough for the matrix products to be efficient,
@@ -24,13 +21,15 @@ const SHOWN: usize = 60;
 pub struct CorpusOptions {
     /// Layers whose queries and keys are kept; `None` is all of them.
     pub layers: Option<Vec<usize>>,
+    /// Only the first so many inputs of the list; `None` is all of them.
+    pub first: Option<usize>,
     /// About so many tokens go through the model at once.
     pub pack_tokens: usize,
 }
 
 impl Default for CorpusOptions {
     fn default() -> Self {
-        Self { layers: None, pack_tokens: PACK_TOKENS }
+        Self { layers: None, first: None, pack_tokens: PACK_TOKENS }
     }
 }
 
@@ -56,24 +55,8 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// An input made ready.
-struct Ready {
-    source: usize,
-    encoded: Encoded,
-}
-
-impl Ready {
-    fn n_tokens(&self) -> usize {
-        self.encoded.tokens.values().map(Vec::len).sum()
-    }
-
-    fn n_on(&self, side: Side) -> usize {
-        self.encoded.tokens.get(&side).map_or(0, Vec::len)
-    }
-}
-
-/// Runs `model` on every input that is not in the corpus yet, and adds their queries and keys: short ones
-/// first, several at once. `on_pack` sees the corpus after each pass, first after the shortest inputs.
+/// Runs `model` on every input that is not in the corpus yet, and adds their queries and keys, several inputs
+/// at once. `on_pack` sees the corpus after each pass, first after the shortest of the first inputs.
 ///
 /// In the end inputs stand in the order of the list. Unreadable inputs are left out one by one, and a corpus
 /// that is full keeps what it has.
@@ -88,100 +71,19 @@ pub fn capture(
     control: &Control<'_>,
     on_pack: &mut dyn FnMut(&Corpus),
 ) -> Result<CorpusRun, Cancelled> {
-    let mut run = CorpusRun::default();
-    let ready = encode(model, list, corpus, options, control, &mut run)?;
-    let lengths: Vec<usize> = ready.iter().map(Ready::n_tokens).collect();
-    // What the corpus will have in the end, so that its columns grow once.
-    let whole: BTreeMap<Side, usize> = Side::ALL
-        .map(|side| (side, corpus.n_tokens(side) + ready.iter().map(|ready| ready.n_on(side)).sum::<usize>()))
-        .into();
-    let packs = packs(&lengths, options.pack_tokens);
-    let sites = Sites::of(&[Site::Q, Site::K]);
-    let plan = RunPlan { sites, layers: options.layers.clone(), logits: Logits::Skip, ..RunPlan::default() };
-    let mut ready: Vec<Option<Ready>> = ready.into_iter().map(Some).collect();
-    for (idx, pack) in packs.iter().enumerate() {
-        let inputs: Vec<Ready> = pack.iter().filter_map(|at| ready.get_mut(*at)?.take()).collect();
-        let (sources, encoded): (Vec<usize>, Vec<Encoded>) =
-            inputs.into_iter().map(|ready| (ready.source, ready.encoded)).unzip();
-        let of_all = |progress: Progress| {
-            // Layers of every pass together.
-            let Progress { stage, done, total } = progress;
-            control(Progress { stage, done: idx * total + done, total: packs.len() * total })
-        };
-        let captures = run_pack(model, &encoded, &plan, &of_all)?;
-        // What `encode` found not to fit is said unless the corpus was full even before.
-        let mut is_full = false;
-        for (source, capture) in sources.into_iter().zip(captures) {
-            let name = list.items[source].name.clone();
-            match capture {
-                Ok(capture) => {
-                    let label = Label { source, name, annotations: list.annotations(&list.items[source]) };
-                    match corpus.append(&capture, &label) {
-                        Ok(_) => run.n_added += 1,
-                        Err(full @ CorpusError::Full { .. }) => {
-                            run.full = Some(full);
-                            is_full = true;
-                        }
-                        Err(error) => run.left_out.push(left_out(list, source, &error.to_string())),
-                    }
-                }
-                Err(error) => run.left_out.push(left_out(list, source, &sentence(&error))),
-            }
-            if is_full {
-                break;
-            }
+    let order = Order { model, list, options };
+    let mut passes = Passes::new(list, std::mem::replace(corpus, Corpus::new(0)), Vec::new());
+    let mut all = || {
+        while passes.prepare(order, control)? {
+            passes.run_next(order, control)?;
+            on_pack(passes.corpus());
         }
-        if idx == 0 {
-            let there: BTreeMap<Side, usize> = Side::ALL.map(|side| (side, corpus.n_tokens(side))).into();
-            corpus.reserve(|side| whole[&side].saturating_sub(there[&side]));
-        }
-        on_pack(corpus);
-        if is_full {
-            break;
-        }
-    }
-    let sorted = corpus.sorted(&corpus.all(), &SortBy::Source, false);
-    if sorted != corpus.all() {
-        corpus.keep(&sorted);
-    }
-    run.left_out.sort_by_key(|left_out| left_out.source);
-    Ok(run)
-}
-
-/// What is not in the corpus yet, made ready, as far as there can be room for it.
-fn encode(
-    model: &Model,
-    list: &InputList,
-    corpus: &Corpus,
-    options: &CorpusOptions,
-    control: &Control<'_>,
-    run: &mut CorpusRun,
-) -> Result<Vec<Ready>, Cancelled> {
-    let there: BTreeSet<usize> = corpus.inputs().iter().map(|input| input.source).collect();
-    let mut ready: Vec<Ready> = Vec::new();
-    let mut n_tokens: BTreeMap<Side, usize> = Side::ALL.map(|side| (side, corpus.n_tokens(side))).into();
-    for (source, item) in list.items.iter().enumerate().filter(|(source, _)| !there.contains(source)) {
-        control(Progress { stage: Stage::Encode, done: source, total: list.items.len() })?;
-        match model.encode(&input_of(&item.content)) {
-            Ok(encoded) => {
-                let input = Ready { source, encoded };
-                for (side, n) in &mut n_tokens {
-                    *n += input.n_on(*side);
-                }
-                let layers = options.layers.as_deref();
-                let needed = Corpus::estimate_bytes(model.spec(), layers, |side| n_tokens[&side]);
-                if needed > corpus.budget_bytes() {
-                    // What comes later would not fit in any case; millions of texts need not be read to know it.
-                    let n_inputs = there.len() + ready.len();
-                    run.full = Some(CorpusError::Full { needed, budget: corpus.budget_bytes(), n_inputs });
-                    break;
-                }
-                ready.push(input);
-            }
-            Err(error) => run.left_out.push(left_out(list, source, &sentence(&error))),
-        }
-    }
-    Ok(ready)
+        Ok(())
+    };
+    let stopped = all();
+    let (whole, run) = passes.finish();
+    *corpus = whole;
+    stopped.map(|()| run)
 }
 
 /// Several inputs in one pass; when that fails each by itself, so that only those fail that have to.
@@ -206,20 +108,18 @@ pub fn run_pack(
     }
 }
 
-fn left_out(list: &InputList, source: usize, reason: &str) -> LeftOut {
-    let item = &list.items[source];
-    let name = item.name.clone().unwrap_or_else(|| match &item.content {
-        Content::Text(text) if text.chars().count() > SHOWN => text.chars().take(SHOWN).chain(['…']).collect(),
-        Content::Text(text) => text.clone(),
-        Content::Picture(path) => path.display().to_string(),
-        Content::BundledPicture(name) => name.clone(),
-    });
-    LeftOut { source, name, reason: reason.to_owned() }
-}
-
-fn sentence(error: &ModelError) -> String {
-    let details = error.details();
-    if details.is_empty() { error.to_string() } else { format!("{error}. {details}") }
+impl LeftOut {
+    /// An input of a list, and why.
+    pub(super) fn of(list: &InputList, source: usize, reason: String) -> Self {
+        let item = &list.items[source];
+        let name = item.name.clone().unwrap_or_else(|| match &item.content {
+            Content::Text(text) if text.chars().count() > SHOWN => text.chars().take(SHOWN).chain(['…']).collect(),
+            Content::Text(text) => text.clone(),
+            Content::Picture(path) => path.display().to_string(),
+            Content::BundledPicture(name) => name.clone(),
+        });
+        Self { source, name, reason }
+    }
 }
 
 /// Groups of inputs for one pass each: short ones first, inputs of about the same length together, about

@@ -1,9 +1,15 @@
 //! Corpora from files, and runs of a model on all of their inputs.
 
 mod capture;
+mod job;
+mod order;
+mod passes;
 mod read;
 
 pub use capture::{CorpusOptions, CorpusRun, LeftOut, capture, packs, run_pack};
+pub(super) use job::run;
+pub use order::{CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
+pub use passes::{Order, Passes};
 pub use read::{CorpusFileError, read};
 
 use crate::{

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     corpus::list::{Content, InputList, Item, Kind, ListError, ListOptions, MAX_INPUTS},
     model::bundled,
-    text::{bytes_text, counted},
+    text::{bytes_text, counted, unreadable},
 };
 
 /// Larger files are refused before they are read.
@@ -28,7 +28,7 @@ const BUNDLED: &str = "demo:";
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusFileError {
     /// The system does not let us read it.
-    #[error("the corpus cannot be read: {reason}: {}", path.display())]
+    #[error("the corpus cannot be read: {}: {}", unreadable(reason), path.display())]
     Io {
         /// What the system says.
         reason: io::Error,

@@ -91,6 +91,7 @@ impl Play {
                 Request::Load { .. } => "load",
                 Request::Forget(_) => "forget",
                 Request::Run { .. } => "run",
+                Request::Corpus(_) => "corpus",
                 Request::Project { .. } => "project",
                 Request::Export(_) => "export",
                 Request::Draw { .. } => "draw",

@@ -291,8 +291,8 @@ impl Jobs for ScriptedJobs {
                 Request::Forget(id) => EventKind::Forgotten(*id),
                 Request::Read(_) => EventKind::FoundAll,
                 Request::ListCached => EventKind::CachedModels(script.cached.clone()),
-                Request::PlanDownload(_) | Request::Download(_) => {
-                    // The test says what the hub answers.
+                Request::PlanDownload(_) | Request::Download(_) | Request::Corpus(_) => {
+                    // The test says what the hub answers, and how far a corpus is.
                     script.submitted.push((job, request));
                     return;
                 }

@@ -1,0 +1,110 @@
+//! What a document asks for when it opens a corpus, and what it is told.
+
+use std::{path::PathBuf, sync::Arc};
+
+use super::{CorpusOptions, LeftOut, job::Begun};
+use crate::{
+    corpus::{
+        Corpus, CorpusError,
+        list::{InputList, ListOptions},
+    },
+    ids::{DocumentId, ModelId},
+    worker::CaptureFile,
+};
+
+/// A corpus to run for a document.
+#[derive(Clone, Debug)]
+pub struct CorpusOrder {
+    /// Who wants it.
+    pub document: DocumentId,
+    /// By which model; captures need none.
+    pub model: ModelId,
+    /// The inputs.
+    pub source: CorpusSource,
+    /// How.
+    pub options: CorpusOptions,
+    /// What is there already of the same inputs, to go on from there.
+    pub known: Option<CorpusSoFar>,
+    /// Where it was when it gave way.
+    pub(super) begun: Option<Box<Begun>>,
+}
+
+impl CorpusOrder {
+    /// From the beginning.
+    pub fn new(document: DocumentId, model: ModelId, source: CorpusSource, options: CorpusOptions) -> Self {
+        Self { document, model, source, options, known: None, begun: None }
+    }
+}
+
+/// Where inputs come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CorpusSource {
+    /// A text, table or JSON file, a folder of pictures, a capture file, or a corpus inside the program.
+    Path {
+        /// Which, such as `demo:sentences`.
+        path: PathBuf,
+        /// How a text or table is read.
+        list: ListOptions,
+    },
+    /// One text a line.
+    Lines(Arc<str>),
+    /// The inputs of a capture file, which were run already.
+    Captures(CaptureFile),
+}
+
+impl CorpusSource {
+    /// A file, a folder or a corpus inside the program, read in the usual way.
+    pub fn path(path: impl Into<PathBuf>) -> Self {
+        Self::Path { path: path.into(), list: ListOptions::default() }
+    }
+
+    /// What to call it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Path { path, .. } => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            Self::Lines(_) => "Pasted lines".to_owned(),
+            Self::Captures(file) => file.name().into_owned(),
+        }
+    }
+}
+
+/// What a corpus will take, told before the first pass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CorpusPlan {
+    /// Inputs in the list.
+    pub n_inputs: usize,
+    /// Tokens of all of them, judged by the first ones.
+    pub n_tokens: usize,
+    /// Bytes that queries and keys will take.
+    pub n_bytes: u64,
+    /// Sentences about how the list was read.
+    pub notes: Vec<String>,
+}
+
+/// How far a corpus is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CorpusProgress {
+    /// Inputs that were run or left out.
+    pub n_done: usize,
+    /// Inputs in the list.
+    pub n_inputs: usize,
+    /// Seconds that are left, judged by the passes so far.
+    pub secs_left: Option<f64>,
+}
+
+/// A corpus as far as it was run.
+#[derive(Clone, Debug)]
+pub struct CorpusSoFar {
+    /// All inputs, run or not.
+    pub list: Arc<InputList>,
+    /// What came of those that were run.
+    pub corpus: Arc<Corpus>,
+    /// Inputs that cannot be read, in their order.
+    pub left_out: Vec<LeftOut>,
+    /// Why not everything is in it that could be.
+    pub full: Option<CorpusError>,
+    /// The file with the captures, where the inputs were run already.
+    pub file: Option<CaptureFile>,
+    /// Whether this is all there will be.
+    pub is_whole: bool,
+}
