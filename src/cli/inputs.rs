@@ -88,6 +88,18 @@ impl InputOptions {
         Ok(Some(list))
     }
 
+    /// Whether nothing else was given besides a corpus.
+    pub const fn only_corpus(&self) -> bool {
+        self.corpus.is_some()
+            && self.text.is_empty()
+            && self.texts_file.is_none()
+            && self.image.is_empty()
+            && self.ids.is_empty()
+            && self.pixels.is_none()
+            && self.target.is_none()
+            && self.target_ids.is_empty()
+    }
+
     /// Whether nothing was given to run on.
     pub const fn is_empty(&self) -> bool {
         self.text.is_empty()

@@ -12,7 +12,7 @@ use crate::{
     figure::{
         Typesetter,
         data::{self, DataFormat, Table},
-        order::{self, Drawing, Order, OrderError},
+        order::{self, Drawing, Order, OrderError, Subject},
         write::{FigureFormat, PixelOptions, pixels, svg},
     },
 };
@@ -44,12 +44,14 @@ pub struct Preview {
 }
 
 impl FigureRequest {
-    fn captures(&self) -> Captures<'_> {
-        Captures { this: &self.capture, other: self.other.as_deref() }
+    /// What is drawn.
+    pub fn subject(&self) -> Subject<'_> {
+        let captures = Captures { this: &self.capture, other: self.other.as_deref() };
+        Subject { captures, cloud: &self.cloud }
     }
 
     fn draw(&self, type_: &mut Typesetter) -> Result<Vec<Drawing>, OrderError> {
-        order::draw(order::all(&self.order, self.captures(), &self.cloud)?, &self.order, &self.capture, type_)
+        order::draw(order::all(&self.order, self.subject())?, &self.order, self.subject(), type_)
     }
 
     /// The first figure, at most `max_px` wide and high.
@@ -96,8 +98,8 @@ impl FigureRequest {
     }
 
     fn table(&self) -> Result<Table, OrderError> {
-        let drawn = order::all(&self.order, self.captures(), &self.cloud)?;
-        order::table(&drawn, &self.order, self.captures())
+        let drawn = order::all(&self.order, self.subject())?;
+        order::table(&drawn, &self.order, self.subject())
     }
 
     /// Writes figures, or the numbers behind them, as the ending of `path` says. Several figures get a file

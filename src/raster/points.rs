@@ -132,7 +132,7 @@ impl Canvas {
         let [width, height] = self.size_px;
         let columns = from[0].min(width)..to[0].min(width);
         for row in from[1].min(height)..to[1].min(height) {
-            for pixel in self.pixels[row * width..][columns.clone()].iter_mut() {
+            for pixel in &mut self.pixels[row * width..][columns.clone()] {
                 let rest = 1.0 - ink[3];
                 for (channel, ink) in pixel.iter_mut().zip(ink) {
                     *channel = *channel * rest + ink;

@@ -56,7 +56,9 @@ impl Fingerprint {
 
     /// The key of all of it.
     pub fn key(self) -> Key {
-        Key(self.0.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+        let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+        let digest = self.0.finish();
+        Key(digest.as_ref().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect())
     }
 }
 
@@ -90,7 +92,7 @@ impl Scratch {
 
     /// What was kept under a key; `None` when there is nothing, or when it is damaged.
     pub fn read(&self, key: &Key) -> Option<Vec<u8>> {
-        self.read_at(&self.file(key))
+        read_at(&self.file(key))
     }
 
     /// Keeps `bytes` under a key, and makes room for them.
@@ -101,7 +103,7 @@ impl Scratch {
     /// The parts that were kept under a key, in their order, up to the first that is missing or damaged.
     pub fn parts(&self, key: &Key) -> impl Iterator<Item = Vec<u8>> {
         let folder = self.folder(key);
-        (0..).map_while(move |nth| self.read_at(&part(&folder, nth)))
+        (0..).map_while(move |nth| read_at(&part(&folder, nth)))
     }
 
     /// Keeps the nth part of a result that grows; those before it stay.
@@ -120,22 +122,6 @@ impl Scratch {
 
     fn folder(&self, key: &Key) -> PathBuf {
         self.file(key).with_extension("parts")
-    }
-
-    fn read_at(&self, path: &Path) -> Option<Vec<u8>> {
-        let mut bytes = fs::read(path).ok()?;
-        let content = bytes.len().checked_sub(CHECKSUM)?;
-        if checksum(&bytes[..content]).as_ref() != &bytes[content..] {
-            log::warn!("what was kept is damaged and is computed again: {}", path.display());
-            fs::remove_file(path).ok();
-            return None;
-        }
-        bytes.truncate(content);
-        // What was used last goes last.
-        if let Ok(file) = fs::File::options().append(true).open(path) {
-            file.set_modified(SystemTime::now()).ok();
-        }
-        Some(bytes)
     }
 
     fn write_at(&self, path: &Path, bytes: &[u8]) {
@@ -164,6 +150,23 @@ impl Scratch {
         }
         Ok(())
     }
+}
+
+/// The content of a file; one that is damaged is removed.
+fn read_at(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = fs::read(path).ok()?;
+    let content = bytes.len().checked_sub(CHECKSUM)?;
+    if checksum(&bytes[..content]).as_ref() != &bytes[content..] {
+        log::warn!("what was kept is damaged and is computed again: {}", path.display());
+        fs::remove_file(path).ok();
+        return None;
+    }
+    bytes.truncate(content);
+    // What was used last goes last.
+    if let Ok(file) = fs::File::options().append(true).open(path) {
+        file.set_modified(SystemTime::now()).ok();
+    }
+    Some(bytes)
 }
 
 fn checksum(bytes: &[u8]) -> ring::digest::Digest {

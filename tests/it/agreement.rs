@@ -177,8 +177,7 @@ fn the_tooltip_of_lines_and_the_inspector_show_one_number() {
 /// The numbers that are written for what a session shows, in the window's export and by `render --data`.
 fn exported(session: &Session) -> Table {
     let figure = session.figure().unwrap();
-    let captures = Captures { this: &figure.capture, other: figure.other.as_deref() };
-    order::table(&order::all(&figure.order, captures, &figure.cloud).unwrap(), &figure.order, captures).unwrap()
+    order::table(&order::all(&figure.order, figure.subject()).unwrap(), &figure.order, figure.subject()).unwrap()
 }
 
 /// Head, query, key and the bits of the weight of each row; and those of the same rows read back from a file.

@@ -186,3 +186,30 @@ fn what_makes_no_sense_is_refused_in_one_line() {
     refused(&["--capture", &missing, "--text", "a", "--out", &json], 2, "has its input already");
     assert!(!Path::new(&json).exists(), "nothing was written");
 }
+
+/// A figure of a corpus has the points of all of its inputs, and its numbers say whose they are.
+#[test]
+fn the_space_of_a_corpus_is_drawn_with_its_inputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [list, figure, data] = ["list.txt", "figure.svg", "data.json"].map(at);
+    fs::write(&list, "Once upon a time\nThe dog ran home.\n").unwrap();
+    let render = |more: &[&str]| {
+        let fixed = ["render", "scatter", "--model", "demo:gpt", "--layer", "1", "--head", "0", "--caption", "full"];
+        attnscope(&[&fixed, &["--corpus", &list, "--out", &figure][..], more].concat())
+    };
+    let output = render(&["--data", &data]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(fs::read_to_string(&figure).unwrap().contains("2 inputs"), "the caption says what it is of");
+    let data = read_json(Path::new(&data));
+    let rows = data["rows"].as_array().unwrap();
+    let of = |input: u64, text: &str| {
+        rows.iter().filter(|row| row["input"] == input && row["text"].as_str().unwrap().ends_with(text)).count()
+    };
+    // As a query and as a key.
+    assert_eq!((of(0, "Once"), of(1, "Once"), of(1, "dog")), (2, 0, 2), "{rows:?}");
+    assert!(data.to_string().contains("The dog ran home."), "{}", data["provenance"]);
+
+    let refused = render(&["--target", "x"]);
+    assert!(refused.status.code() == Some(2) && String::from_utf8_lossy(&refused.stderr).contains("leave out --text"));
+}

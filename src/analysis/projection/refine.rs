@@ -265,15 +265,13 @@ impl<'a> Refiner<'a> {
         let Some(idx) = self.waiting.pop() else { return Ok(false) };
         let joint = self.joint(&self.planes.heads[idx])?;
         let points = Points::new(&joint.0, joint.1, joint.2)?;
-        match self.shelf.find(points, &options).filter(|(layout, _)| layout.len() == joint.1 * options.dims.n()) {
-            Some((layout, refined)) => {
-                let plane = laid_out(&self.planes.heads[idx], options.dims, &layout, refined);
-                self.planes.heads[idx] = Arc::new(plane);
-            }
-            None => {
-                let layout = Layout::prepare(points, options, go_on)?;
-                self.current = Some(Current { idx, layout, joint });
-            }
+        let kept = self.shelf.find(points, &options).filter(|(layout, _)| layout.len() == joint.1 * options.dims.n());
+        if let Some((layout, refined)) = kept {
+            let plane = laid_out(&self.planes.heads[idx], options.dims, &layout, refined);
+            self.planes.heads[idx] = Arc::new(plane);
+        } else {
+            let layout = Layout::prepare(points, options, go_on)?;
+            self.current = Some(Current { idx, layout, joint });
         }
         Ok(true)
     }

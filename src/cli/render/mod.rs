@@ -6,13 +6,14 @@ mod source;
 
 pub use options::RenderOptions;
 
-use std::sync::Arc;
-
-use self::output::Target;
+use self::{output::Target, source::Source};
 use super::CliError;
 use crate::{
-    analysis::{Cloud, reading::Captures},
-    figure::{Typesetter, order},
+    analysis::reading::Captures,
+    figure::{
+        Typesetter,
+        order::{self, Subject},
+    },
 };
 
 pub fn run(options: &RenderOptions) -> Result<(), CliError> {
@@ -20,19 +21,19 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
     let order = options.order()?;
     // A size that makes no figure is told before anything is computed.
     order.paper.page()?;
-    let capture = Arc::new(source::capture(options)?);
+    let Source { capture, cloud } = source::read(options)?;
     for note in capture.notes() {
         log::warn!("{note}");
     }
-    let captures = Captures::one(&capture);
-    let drawn = order::all(&order, captures, &Cloud::Input(Arc::clone(&capture)))?;
+    let subject = Subject { captures: Captures::one(&capture), cloud: &cloud };
+    let drawn = order::all(&order, subject)?;
     if order.sheet.is_none() {
         target.check(&drawn)?;
     }
-    let table = options.data.is_some().then(|| order::table(&drawn, &order, captures)).transpose()?;
+    let table = options.data.is_some().then(|| order::table(&drawn, &order, subject)).transpose()?;
     if options.out.is_some() {
         let mut type_ = Typesetter::new(order.paper.fonts);
-        for drawing in order::draw(drawn, &order, &capture, &mut type_)? {
+        for drawing in order::draw(drawn, &order, subject, &mut type_)? {
             output::write(&target.path(drawing.layer, drawing.head), &drawing.figure, &order)?;
         }
         let missing: Vec<&str> = type_.missing().collect();

@@ -1,23 +1,58 @@
-//! Where the numbers come from: one run of a model, or a capture file.
+//! Where the numbers come from: one run of a model, many, or a capture file.
+
+use std::sync::Arc;
 
 use super::RenderOptions;
 use crate::{
+    analysis::Cloud,
     capture::Capture,
     cli::{CliError, inputs::read_captures, show_progress},
+    corpus::{Corpus, CorpusView, list::InputList},
     model::{Engine, Generation, Logits, Model, RunPlan, Site, Sites, locate},
     session::ViewKind,
+    worker::corpus::{self, CorpusOptions},
 };
 
-/// The capture to draw.
-pub fn capture(options: &RenderOptions) -> Result<Capture, CliError> {
+/// What is drawn.
+pub struct Source {
+    /// The input whose patterns are shown.
+    pub capture: Arc<Capture>,
+    /// What joint spaces are made of: the same, or a corpus that it is the first input of.
+    pub cloud: Cloud,
+}
+
+impl Source {
+    fn one(capture: Capture) -> Self {
+        let capture = Arc::new(capture);
+        Self { cloud: Cloud::Input(Arc::clone(&capture)), capture }
+    }
+}
+
+/// Runs or reads what is to be drawn.
+pub fn read(options: &RenderOptions) -> Result<Source, CliError> {
     match (&options.capture, &options.model) {
         (Some(_), _) if !options.input.is_empty() => {
             Err(CliError::Usage("a capture has its input already: leave out --text and --image".to_owned()))
         }
-        (Some(path), _) => only_one(read_captures(path)?, "the file holds"),
+        (Some(path), _) => of_file(read_captures(path)?, options),
         (None, Some(model)) => run(model, options),
         (None, None) => Err(CliError::Usage("name a --model or a --capture".to_owned())),
     }
+}
+
+const fn shows_spaces(options: &RenderOptions) -> bool {
+    matches!(options.view, ViewKind::Scatter | ViewKind::Matrix)
+}
+
+fn of_file(captures: Vec<Capture>, options: &RenderOptions) -> Result<Source, CliError> {
+    if captures.len() < 2 || !shows_spaces(options) {
+        return Ok(Source::one(only_one(captures, "the file holds")?));
+    }
+    let captures: Vec<Arc<Capture>> = captures.into_iter().map(Arc::new).collect();
+    let corpus = Corpus::from_captures(&captures, u64::MAX).map_err(|error| CliError::Failed(error.to_string()))?;
+    let cloud = Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
+    let first = captures.into_iter().next().ok_or_else(|| CliError::Failed("the file is empty".to_owned()))?;
+    Ok(Source { capture: first, cloud })
 }
 
 fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
@@ -31,18 +66,53 @@ fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
     }
 }
 
-fn run(name: &str, options: &RenderOptions) -> Result<Capture, CliError> {
-    let input = only_one(options.input.read()?, "the command line gives")?;
+fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
+    let corpus = if shows_spaces(options) { options.input.corpus()? } else { None };
+    let inputs = if corpus.is_some() { Vec::new() } else { options.input.read()? };
     let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
     let (files, name) = locate::model(name)?;
     let model = Model::load(&files, &name, &engine, &show_progress)?;
-    let planes = matches!(options.view, ViewKind::Scatter | ViewKind::Matrix);
-    let sites: &[Site] = if planes { &[Site::Q, Site::K, Site::Pattern] } else { &[Site::Pattern] };
+    if let Some(list) = corpus {
+        return run_corpus(&model, &list, options);
+    }
+    let input = only_one(inputs, "the command line gives")?;
+    let sites: &[Site] = if shows_spaces(options) { &[Site::Q, Site::K, Site::Pattern] } else { &[Site::Pattern] };
     // Recorded patterns, not recomputed ones: their numbers are those of `capture` to the last digit.
     let mut plan =
         RunPlan { sites: Sites::of(sites), logits: Logits::Skip, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };
     if let Some(n) = options.generate {
         plan.generate = Some(Generation { max_new_tokens: n as usize, ..Generation::default() });
     }
-    Ok(model.forward(&model.encode(&input)?, &plan, &show_progress)?)
+    Ok(Source::one(model.forward(&model.encode(&input)?, &plan, &show_progress)?))
+}
+
+/// Queries and keys of every input, and the first of them whole.
+fn run_corpus(model: &Model, list: &InputList, options: &RenderOptions) -> Result<Source, CliError> {
+    if !options.input.only_corpus() || options.generate.is_some() {
+        let message = "a corpus is drawn as it is: leave out --text, --image, --target and --generate";
+        return Err(CliError::Usage(message.to_owned()));
+    }
+    let budget = model.engine().memory_for_a_run().unwrap_or(u64::MAX);
+    let mut corpus = Corpus::new(budget);
+    let run = corpus::capture(model, list, &mut corpus, &CorpusOptions::default(), &show_progress, &mut |_| ())
+        .map_err(|stop| CliError::Failed(stop.to_string()))?;
+    for left_out in &run.left_out {
+        log::warn!("left out: {}: {}", left_out.name, left_out.reason);
+    }
+    if let Some(full) = run.full {
+        return Err(CliError::Failed(full.to_string()));
+    }
+    let first = corpus.inputs().first().and_then(|input| list.items.get(input.source));
+    let Some(first) = first else {
+        return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));
+    };
+    let plan = RunPlan {
+        sites: Sites::of(&[Site::Q, Site::K]),
+        logits: Logits::Skip,
+        pattern_budget_bytes: 0,
+        ..RunPlan::default()
+    };
+    let capture = model.forward(&model.encode(&corpus::input_of(&first.content))?, &plan, &show_progress)?;
+    let cloud = Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
+    Ok(Source { capture: Arc::new(capture), cloud })
 }

@@ -6,7 +6,7 @@ mod files;
 mod rows;
 
 pub use files::{Array, DataFormat, tab_separated, write, write_arrays};
-pub use rows::{heads, heatmap, image, links, of_key, of_query, pair, planes};
+pub use rows::{heads, heatmap, image, links, of_key, of_query, pair, points};
 
 /// A table: columns of one length.
 #[derive(Clone, Debug, Default, PartialEq)]

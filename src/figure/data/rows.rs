@@ -3,15 +3,16 @@
 use super::{Column, Table, Values};
 use crate::{
     analysis::{
+        Cloud,
         projection::HeadProjection,
         reading::{
             ReadPattern,
             pairs::{Link, Links},
         },
     },
-    capture::Capture,
+    capture::{Capture, words},
     figure::views::{heads::HeadLines, image::ImageScene, image::weights::Role},
-    ids::HeadId,
+    ids::{HeadId, StackKind},
 };
 
 /// Which heads the weights of a pattern come from.
@@ -187,21 +188,23 @@ pub fn image(scene: &ImageScene) -> Table {
     Table { provenance: String::new(), columns }
 }
 
-/// One row per point: of each plane the queries, then the keys.
-pub fn planes<'a>(planes: impl IntoIterator<Item = &'a HeadProjection>, names: &[Vec<String>; 2]) -> Table {
+/// One row per point: of each plane the queries, then the keys, with the tokens that they stand for.
+pub fn points<'a>(planes: impl IntoIterator<Item = &'a HeadProjection>, cloud: &Cloud, stack: StackKind) -> Table {
+    let tokens = [stack.query_side(), stack.key_side()].map(|side| cloud.tokens(side).collect::<Vec<_>>());
     let (mut stack, mut layer, mut head) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut kind, mut position, mut text) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut kind, mut input, mut position, mut text) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut x, mut y, mut z) = (Vec::new(), Vec::new(), Vec::new());
     for plane in planes {
         let HeadId { stack: of, layer: l, head: h } = plane.head;
-        for (name, points, texts) in [("query", &plane.queries, &names[0]), ("key", &plane.keys, &names[1])] {
-            for (at, &[px, py, pz]) in points.iter().enumerate() {
+        for (name, points, tokens) in [("query", &plane.queries, &tokens[0]), ("key", &plane.keys, &tokens[1])] {
+            for (&[px, py, pz], token) in points.iter().zip(tokens) {
                 stack.push(of.name().to_owned());
                 layer.push(l as u32);
                 head.push(h as u32);
                 kind.push(name.to_owned());
-                position.push(at as u32);
-                text.push(texts.get(at).cloned().unwrap_or_default());
+                input.push(token.input as u32);
+                position.push(token.position as u32);
+                text.push(words::shown(token.text, token.position));
                 x.push(px);
                 y.push(py);
                 z.push(pz);
@@ -219,7 +222,8 @@ pub fn planes<'a>(planes: impl IntoIterator<Item = &'a HeadProjection>, names: &
         column("x", Values::Number(x)),
         column("y", Values::Number(y)),
     ];
-    // In the plane there is no third coordinate.
+    // In the plane there is no third coordinate, and one input needs no number.
     let depth = z.iter().any(|z| *z != 0.0).then(|| column("z", Values::Number(z)));
-    Table { provenance: String::new(), columns: columns.into_iter().chain(depth).collect() }
+    let input = (cloud.n_inputs() > 1).then(|| column("input", Values::Index(input)));
+    Table { provenance: String::new(), columns: columns.into_iter().chain(depth).chain(input).collect() }
 }

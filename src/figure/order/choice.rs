@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Order, OrderError, Subtrahend};
+use super::{Order, OrderError, Subject, Subtrahend};
 use crate::{
     analysis::{
         Cloud, attention,
@@ -14,6 +14,7 @@ use crate::{
         views::{Pinned, heads_text},
     },
     ids::{HeadId, StackKind},
+    text::counted,
 };
 
 /// Characters of the input that a caption quotes.
@@ -44,8 +45,8 @@ pub struct Choice<'a> {
 
 impl<'a> Choice<'a> {
     /// Checks layers, heads and tokens.
-    pub fn new(order: &'a Order, captures: Captures<'a>, cloud: &'a Cloud) -> Result<Self, OrderError> {
-        let Captures { this: capture, other } = captures;
+    pub fn new(order: &'a Order, subject: Subject<'a>) -> Result<Self, OrderError> {
+        let Subject { captures: Captures { this: capture, other }, cloud } = subject;
         let stack = stack(order, capture)?;
         let mut layers = order.layers.clone();
         let many = order.sheet.is_some() || order.each.layer;
@@ -67,7 +68,7 @@ impl<'a> Choice<'a> {
             true => Some(vec![0]),
             false => Some(chosen),
         };
-        let choice = Self { order, other, capture, cloud, stack, layers, heads, origin: origin(capture) };
+        let choice = Self { order, other, capture, cloud, stack, layers, heads, origin: origin(capture, cloud) };
         choice.check()?;
         Ok(choice)
     }
@@ -80,11 +81,11 @@ impl<'a> Choice<'a> {
                 reading::read(Captures::one(self.capture), &Reading::of(id)).map_err(refused)?;
             }
         }
-        let (queries, keys) = (self.capture.query_tokens(self.stack), self.capture.key_tokens(self.stack));
-        for (name, chosen, tokens) in [("query", self.order.query, queries), ("key", self.order.key, keys)] {
-            if let Some(chosen) = chosen.filter(|chosen| *chosen >= tokens.len()) {
-                let there =
-                    if tokens.len() == 1 { "there is 1".to_owned() } else { format!("there are {}", tokens.len()) };
+        // Of many inputs a token is held by its point.
+        let [queries, keys] = [self.stack.query_side(), self.stack.key_side()].map(|side| self.cloud.n(side));
+        for (name, chosen, n) in [("query", self.order.query, queries), ("key", self.order.key, keys)] {
+            if let Some(chosen) = chosen.filter(|chosen| *chosen >= n) {
+                let there = if n == 1 { "there is 1".to_owned() } else { format!("there are {n}") };
                 return Err(OrderError::Failed(format!("there is no {name} {chosen}: {there}, counted from 0")));
             }
         }
@@ -216,7 +217,10 @@ pub fn names_of(tokens: &[Token]) -> Vec<String> {
 }
 
 /// Model and input, in words.
-fn origin(capture: &Capture) -> String {
+fn origin(capture: &Capture, cloud: &Cloud) -> String {
+    if let Cloud::Inputs(_) = cloud {
+        return format!("Model: {}; {}", capture.model().name, counted(cloud.n_inputs(), "input"));
+    }
     let (model, input) = (capture.model(), capture.input());
     let quoted = |text: &String| {
         let short: String = text.chars().take(MAX_QUOTED).collect();

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Captions, Drawn, Order, OrderError, Page, Sheet, Typesetter};
+use super::{Captions, Drawn, Order, OrderError, Page, Sheet, Subject, Typesetter};
 use crate::{
     analysis::{
+        Cloud,
         edges::EdgeFilter,
         reading::{LeaveOut, Policy, RowLabels},
     },
-    capture::Capture,
     figure::{self, Figure, Item, Scene},
 };
 
@@ -31,13 +31,13 @@ pub struct Drawing {
 pub fn draw(
     mut drawn: Vec<Drawn>,
     order: &Order,
-    capture: &Capture,
+    subject: Subject<'_>,
     type_: &mut Typesetter,
 ) -> Result<Vec<Drawing>, OrderError> {
     let page = order.paper.page()?;
     let Some([n_cols, n_rows]) = order.sheet else {
         let one = |it: &Drawn| Drawing {
-            figure: finished(&*it.scene, &page, std::slice::from_ref(&it.label), order, capture, type_),
+            figure: finished(&*it.scene, &page, std::slice::from_ref(&it.label), order, subject, type_),
             layer: it.layer,
             head: it.head,
         };
@@ -54,7 +54,7 @@ pub fn draw(
     let heads: Vec<String> = drawn.iter().map(|it| it.label.clone()).collect();
     let scenes = drawn.drain(..).map(|it| (it.label, it.scene)).collect();
     let sheet = Sheet { scenes, n_cols, captions };
-    Ok(vec![Drawing { figure: finished(&sheet, &page, &heads, order, capture, type_), layer: None, head: None }])
+    Ok(vec![Drawing { figure: finished(&sheet, &page, &heads, order, subject, type_), layer: None, head: None }])
 }
 
 fn finished(
@@ -62,12 +62,12 @@ fn finished(
     page: &Page,
     heads: &[String],
     order: &Order,
-    capture: &Capture,
+    subject: Subject<'_>,
     type_: &mut Typesetter,
 ) -> Figure {
-    let title = format!("{} of {}, {}", order.view.label(), heads.join(", "), capture.model().name);
+    let title = format!("{} of {}, {}", order.view.label(), heads.join(", "), subject.captures.this.model().name);
     let mut figure = figure::figure(&Page { title, ..page.clone() }, scene, type_);
-    figure.provenance = provenance(order, capture, heads, Some((&figure, type_))).to_string();
+    figure.provenance = provenance(order, subject, heads, Some((&figure, type_))).to_string();
     figure
 }
 
@@ -83,18 +83,31 @@ fn sheet_captions(drawn: &[Drawn]) -> Captions {
 }
 
 /// Where a file came from.
-pub fn provenance(order: &Order, capture: &Capture, heads: &[String], figure: Option<(&Figure, &Typesetter)>) -> Value {
+pub fn provenance(
+    order: &Order,
+    subject: Subject<'_>,
+    heads: &[String],
+    figure: Option<(&Figure, &Typesetter)>,
+) -> Value {
+    let capture = subject.captures.this;
     let (model, input) = (capture.model(), capture.input());
     let lines = match order.filter {
         EdgeFilter::TopP(p) => json!({ "top_p": short(p) }),
         EdgeFilter::TopK(k) => json!({ "top_k": k }),
         EdgeFilter::Threshold(least) => json!({ "threshold": short(least) }),
     };
+    let input = match subject.cloud {
+        Cloud::Inputs(view) if view.selection().inputs().len() != 1 => {
+            let names: Vec<&str> = (0..subject.cloud.n_inputs()).map(|nth| subject.cloud.input_name(nth)).collect();
+            json!({ "corpus": names })
+        }
+        _ => json!({ "text": input.text, "text_b": input.text_b, "image": input.image, "target": input.target }),
+    };
     let mut value = json!({
         "program": concat!("AttnScope ", env!("CARGO_PKG_VERSION")),
         "view": order.view.name(),
         "model": { "name": model.name, "family": model.family },
-        "input": { "text": input.text, "text_b": input.text_b, "image": input.image, "target": input.target },
+        "input": input,
         "heads": heads,
         "options": {
             "lines": lines,

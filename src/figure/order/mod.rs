@@ -6,6 +6,7 @@ mod scenes;
 
 use crate::{
     analysis::{
+        Cloud,
         edges::EdgeFilter,
         projection::{ColorBy, ProjectionOptions},
         reading::{Aggregate, Captures, Reading, Whose},
@@ -175,17 +176,26 @@ impl From<WriteError> for OrderError {
     }
 }
 
+/// What is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The captures whose patterns are read.
+    pub captures: Captures<'a>,
+    /// What joint spaces are made of.
+    pub cloud: &'a Cloud,
+}
+
 /// The numbers of all figures, one after the other.
 ///
 /// # Errors
 /// When nothing is drawn.
-pub fn table(drawn: &[Drawn], order: &Order, captures: Captures<'_>) -> Result<Table, OrderError> {
+pub fn table(drawn: &[Drawn], order: &Order, subject: Subject<'_>) -> Result<Table, OrderError> {
     let mut table = Table::default();
     for it in drawn {
         table.append((it.table)());
     }
     let heads: Vec<String> = drawn.iter().map(|it| it.label.clone()).collect();
-    table.provenance = provenance(order, captures.this, &heads, None).to_string();
+    table.provenance = provenance(order, subject, &heads, None).to_string();
     if table.is_empty() {
         return Err(OrderError::Failed("nothing is drawn, so there are no numbers to write".to_owned()));
     }

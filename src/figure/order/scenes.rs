@@ -8,9 +8,8 @@ use super::{
 };
 use crate::{
     analysis::{
-        Cloud,
         projection::{self, HeadProjection, NoShelf, Projection, Refiner, Tints},
-        reading::{self, Aggregate, Captures, Heads, RowLabels},
+        reading::{self, Aggregate, Heads, RowLabels},
     },
     capture::words,
     figure::{
@@ -54,8 +53,8 @@ pub struct Drawn {
 }
 
 /// Every figure that was asked for.
-pub fn all(order: &Order, captures: Captures<'_>, cloud: &Cloud) -> Result<Vec<Drawn>, OrderError> {
-    let choice = Choice::new(order, captures, cloud)?;
+pub fn all(order: &Order, subject: super::Subject<'_>) -> Result<Vec<Drawn>, OrderError> {
+    let choice = Choice::new(order, subject)?;
     match order.view {
         ViewKind::Heads => choice.heads(),
         ViewKind::Heatmap => choice.heatmaps(),
@@ -234,18 +233,20 @@ impl Choice<'_> {
     fn scatters(&self) -> Result<Vec<Drawn>, OrderError> {
         self.not_of_planes()?;
         let figure = |id: HeadId| {
-            let (plane, names) = (self.plane(id)?, self.names());
+            let plane = self.plane(id)?;
             let scene = ScatterScene {
                 plane: plane.clone(),
-                read: self.read(Heads::One(id)).ok(),
-                names: names.clone(),
+                // Of many inputs nobody has the patterns.
+                read: if self.cloud.n_inputs() == 1 { self.read(Heads::One(id)).ok() } else { None },
+                names: self.names(),
                 stack: self.stack,
                 tints: projection::tints(self.cloud, id, self.order.color_by),
                 pinned: self.pinned(),
                 subject: heads_text(&[id]),
                 origin: self.origin.clone(),
             };
-            let table = Box::new(move || data::planes([&plane], &names));
+            let (cloud, stack) = (self.cloud.clone(), self.stack);
+            let table = Box::new(move || data::points([&plane], &cloud, stack));
             Ok(self.drawn(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))
         };
         self.ids()?.into_iter().map(figure).collect()
@@ -260,7 +261,7 @@ impl Choice<'_> {
             return Err(OrderError::Failed(message));
         };
         let projection = refined(projection)?;
-        let (planes, names) = (projection.heads.clone(), self.names());
+        let planes = projection.heads.clone();
         let heads: Vec<HeadId> = planes.iter().map(|plane| plane.head).collect();
         let subject = match self.stack {
             StackKind::SelfAttention => "all heads".to_owned(),
@@ -278,7 +279,8 @@ impl Choice<'_> {
             subject: subject.clone(),
             origin: self.origin.clone(),
         };
-        let table = Box::new(move || data::planes(planes.iter().map(|plane| &**plane), &names));
+        let (cloud, stack) = (self.cloud.clone(), self.stack);
+        let table = Box::new(move || data::points(planes.iter().map(|plane| &**plane), &cloud, stack));
         Ok(vec![self.drawn(Box::new(scene), table, capitalised(&subject), None)])
     }
 }
