@@ -13,5 +13,6 @@ pub mod proxy;
 pub mod reading;
 pub mod search;
 pub mod stats;
+pub mod survey;
 
 pub use cloud::{Cloud, CloudToken};

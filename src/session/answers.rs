@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Document, Effect, Loadable, NoticeKind, Pane, Session};
 use crate::{
+    analysis::survey::QuestionKind,
     capture::Capture,
     ids::{DocumentId, JobId, PaneId},
     worker::{Event, EventKind, ImageSource, LoadedModel},
@@ -22,6 +23,7 @@ enum Waiting {
     Load(DocumentId),
     Run(DocumentId),
     Project(PaneId),
+    Survey(PaneId, QuestionKind),
 }
 
 impl Session {
@@ -43,6 +45,10 @@ impl Session {
             }
             Some(Waiting::Project(pane)) => {
                 self.on_projection_event(pane, kind);
+                Vec::new()
+            }
+            Some(Waiting::Survey(pane, question)) => {
+                self.on_survey_event((pane, question), kind);
                 Vec::new()
             }
             None => self.on_late_event(job, kind),
@@ -67,6 +73,8 @@ impl Session {
             Some(Waiting::Load(id))
         } else if let Some(id) = document(|document| document.capture.job()) {
             Some(Waiting::Run(id))
+        } else if let Some((pane, question)) = self.surveying(job) {
+            Some(Waiting::Survey(pane, question))
         } else {
             let shows = |pane: &&Pane| pane.projection.job() == Some(job);
             self.panes.iter().find(shows).map(|pane| Waiting::Project(pane.id))

@@ -1,8 +1,9 @@
 //! The transitions: what each command does to the session. What the worker's answers do is in
 //! `answers.rs`.
 
-use super::{Command, Effect, Focus, HeadSet, Place, Session, ViewOptions, travel::Way};
+use super::{Command, Effect, Focus, HeadSet, Pane, Place, Session, ViewOptions, travel::Way};
 use crate::{
+    analysis::survey::QuestionKind,
     ids::{HeadId, PaneId},
     worker::Lane,
 };
@@ -21,6 +22,9 @@ impl Session {
         if let Command::Hover(focus) = command {
             self.set_focus(pane, |selection| &mut selection.hover, focus);
             return Vec::new();
+        }
+        if let Command::Survey(question) = command {
+            return self.survey(pane, question);
         }
         if command == Command::ClosePane {
             return if self.panes.close(pane) { vec![Effect::Cancel(Lane::Project(pane))] } else { Vec::new() };
@@ -73,7 +77,10 @@ impl Session {
                 self.document_mut().experiment.continued = command == Command::Continue;
                 return self.run();
             }
-            Command::Project => self.project_again(),
+            Command::Project => {
+                self.project_again();
+                self.survey_again(self.panes.active_id());
+            }
             Command::Undo => return self.undo(true),
             Command::Redo => return self.undo(false),
             Command::Cancel(lane) => return self.cancel(lane),
@@ -195,6 +202,7 @@ impl Session {
                     pane.projection.cancel();
                 }
             }
+            Lane::Survey(id, kind) => self.stop_survey(id, kind),
             Lane::Export => self.exports_pending.clear(),
             Lane::Draw => self.figures.preview.cancel(),
         }
@@ -206,6 +214,8 @@ impl Session {
         let mut lanes: Vec<Lane> = self.documents.iter().map(|document| Lane::Load(document.id)).collect();
         lanes.extend(self.documents.iter().map(|document| Lane::Run(document.id)));
         lanes.extend(self.panes.iter().map(|pane| Lane::Project(pane.id)));
+        let kinds = |pane: &Pane| QuestionKind::ALL.map(|kind| Lane::Survey(pane.id, kind));
+        lanes.extend(self.panes.iter().filter(|pane| pane.surveys.is_pending()).flat_map(kinds));
         lanes.extend([Lane::Export, Lane::Download]);
         lanes.into_iter().flat_map(|lane| self.cancel(lane)).collect()
     }

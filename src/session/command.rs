@@ -4,6 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::{Appearance, DownloadCommand, FigureCommand, Focus, HeadRef, Split, ViewKind, ViewOptions, WritingOptions};
 use crate::{
+    analysis::survey::Question,
     capture::RgbaBuffer,
     export::FigureRequest,
     ids::{DocumentId, HeadId, JobId, StackKind},
@@ -44,6 +45,8 @@ pub enum Command {
     Cancel(Lane),
     /// Stop everything that runs.
     CancelAll,
+    /// Ask something about the whole cloud of a pane, unless that is known or on its way.
+    Survey(Question),
     /// Go on with a projection that was stopped.
     Project,
     /// Back to the experiment that was run before: input, target, model, how it writes.

@@ -24,6 +24,7 @@ mod projections;
 mod selection;
 mod settings;
 mod state;
+mod surveys;
 mod travel;
 mod undo;
 mod writing;
@@ -45,4 +46,5 @@ pub use settings::{
     Settings, Smoothing, ViewOptions,
 };
 pub use state::{Notice, NoticeKind, Session};
+pub use surveys::Surveys;
 pub use writing::{WritingOptions, can_continue};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Document, Focus, HeadRef, HeadSet, HeadStep, Loadable, QueryStep, Selection, ViewKind, ViewOptions, place::Places,
+    Document, Focus, HeadRef, HeadSet, HeadStep, Loadable, QueryStep, Selection, Surveys, ViewKind, ViewOptions,
+    place::Places,
 };
 use crate::{
     analysis::{Cloud, attention, projection::Projection},
@@ -32,6 +33,8 @@ pub struct Pane {
     pub projection: Loadable<Arc<Projection>>,
     /// What the last projection job was asked for, so that one that failed or was stopped is not asked for again.
     pub(super) projecting: Option<super::projections::Asked>,
+    /// What was asked about its whole cloud.
+    pub surveys: Surveys,
     pub(super) places: Places,
     /// What to select once the capture of an example or an `open` request has arrived.
     pub(super) pending: Option<PendingSelection>,
@@ -81,6 +84,7 @@ impl Pane {
             linked: true,
             projection: Loadable::Empty,
             projecting: None,
+            surveys: Surveys::default(),
             places: Places::default(),
             pending: None,
             own_options: None,

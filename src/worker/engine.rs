@@ -4,7 +4,7 @@ use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
     AnalysisEngine, CorpusOrder, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel,
-    ModelSource, Progress, Request, Stage, Stop, capture_file, corpus, projector, thread::Engine,
+    ModelSource, Progress, Request, Stage, Stop, capture_file, corpus, projector, surveyor, thread::Engine,
 };
 use crate::{
     analysis::projection::NoShelf,
@@ -144,6 +144,7 @@ impl Engine for ModelEngine {
                 let wanted = projector::Wanted { cloud, stack, options, known, first };
                 self.engine.install(|| projector::project(&wanted, &NoShelf, control))
             }
+            Request::Survey { survey, .. } => self.engine.install(|| surveyor::answer(&survey, control)),
             Request::Read(_) => AnalysisEngine::default().answer(request, control),
             Request::PlanDownload(_) | Request::Download(_) => HubEngine::default().answer(request, control),
             Request::Export(_) | Request::Draw { .. } => FileEngine.answer(request, control),

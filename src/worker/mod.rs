@@ -15,6 +15,7 @@ mod projector;
 mod protocol;
 mod queue;
 pub mod scratch;
+mod surveyor;
 mod thread;
 mod workers;
 
@@ -28,5 +29,6 @@ pub use protocol::{
     EventKind, Failure, Generation, ImageSource, Input, KnownModel, Lane, LoadedModel, ModelSource, Plan, PlannedFile,
     Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,
 };
+pub use surveyor::SurveyEngine;
 pub use thread::{Engine, JobControl, Stop, Wake, Worker};
 pub use workers::Workers;

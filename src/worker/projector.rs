@@ -36,15 +36,19 @@ impl ProjectionEngine {
     /// # Errors
     /// When the system refuses to start the threads.
     pub fn new(scratch: Option<Scratch>) -> io::Result<Self> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(cores.saturating_sub(1).max(1))
-            .thread_name(|idx| format!("project-{idx}"))
-            .start_handler(|_| step_back())
-            .build()
-            .map_err(io::Error::other)?;
-        Ok(Self { pool, scratch })
+        Ok(Self { pool: pool("project")?, scratch })
     }
+}
+
+/// Threads that compute behind the window, called `name-0` and so on.
+pub(super) fn pool(name: &'static str) -> io::Result<ThreadPool> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    ThreadPoolBuilder::new()
+        .num_threads(cores.saturating_sub(1).max(1))
+        .thread_name(move |idx| format!("{name}-{idx}"))
+        .start_handler(|_| step_back())
+        .build()
+        .map_err(io::Error::other)
 }
 
 impl Engine for ProjectionEngine {

@@ -7,6 +7,7 @@ use crate::{
         Cloud,
         projection::{Projection, ProjectionOptions},
         reading::store::{Answer, Key, Want},
+        survey::{Finding, QuestionKind, Survey},
     },
     capture::{Capture, RgbaBuffer},
     export::{ExportRequest, FigureRequest, Preview},
@@ -66,6 +67,13 @@ pub enum Request {
         /// The head that is looked at comes first.
         first: HeadId,
     },
+    /// Measure a whole cloud.
+    Survey {
+        /// Who wants to know.
+        pane: PaneId,
+        /// What.
+        survey: Arc<Survey>,
+    },
     /// Read patterns and what follows from them; each answer is told when it is there.
     Read(Vec<Want>),
     /// Write a file.
@@ -96,6 +104,8 @@ pub enum Lane {
     Corpus(DocumentId),
     /// Projecting for a pane.
     Project(PaneId),
+    /// Measuring for a pane.
+    Survey(PaneId, QuestionKind),
     /// Reading captures.
     Analysis,
     /// Writing files.
@@ -119,12 +129,13 @@ impl Lane {
 
 impl Request {
     /// The lane this request supersedes others in.
-    pub const fn lane(&self) -> Lane {
+    pub fn lane(&self) -> Lane {
         match self {
             Self::Load { document, .. } => Lane::Load(*document),
             Self::Run { document, .. } => Lane::Run(*document),
             Self::Corpus(order) => Lane::Corpus(order.document),
             Self::Project { pane, .. } => Lane::Project(*pane),
+            Self::Survey { pane, survey } => Lane::Survey(*pane, survey.question.kind()),
             Self::Forget(_) => Lane::Forget,
             Self::Read(_) => Lane::Analysis,
             Self::Export(_) => Lane::Export,
@@ -178,6 +189,8 @@ pub enum EventKind {
     Refined(Arc<Projection>),
     /// A projection is ready.
     Projected(Arc<Projection>),
+    /// A cloud was measured.
+    Surveyed(Arc<Finding>),
     /// One of the answers to [`Request::Read`].
     Found(Box<Key>, Answer),
     /// That was the last one.

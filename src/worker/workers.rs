@@ -3,16 +3,18 @@
 use std::{io, sync::Arc};
 
 use super::{
-    Event, FileEngine, HubEngine, Lane, ProjectionEngine, Request, Wake, Worker, scratch::Scratch, thread::Engine,
+    Event, FileEngine, HubEngine, Lane, ProjectionEngine, Request, SurveyEngine, Wake, Worker, scratch::Scratch,
+    thread::Engine,
 };
 use crate::ids::JobId;
 
-/// The model's thread and those for projections, downloads and files; a request goes to the thread that its lane
+/// The model's thread and those for projections, surveys, downloads and files; a request goes to the thread that its lane
 /// belongs to.
 #[derive(Debug)]
 pub struct Workers {
     model: Worker,
     projection: Worker,
+    survey: Worker,
     hub: Worker,
     files: Worker,
 }
@@ -24,9 +26,10 @@ impl Workers {
     /// When the system refuses to start a thread.
     pub fn spawn(engine: impl Engine + Send + 'static, scratch: Option<Scratch>, wake: Wake) -> io::Result<Self> {
         let projection = Worker::spawn(ProjectionEngine::new(scratch)?, Arc::clone(&wake))?;
+        let survey = Worker::spawn(SurveyEngine::new()?, Arc::clone(&wake))?;
         let hub = Worker::spawn(HubEngine::default(), Arc::clone(&wake))?;
         let files = Worker::spawn(FileEngine, Arc::clone(&wake))?;
-        Ok(Self { model: Worker::spawn(engine, wake)?, projection, hub, files })
+        Ok(Self { model: Worker::spawn(engine, wake)?, projection, survey, hub, files })
     }
 
     /// Asks for something; never blocks.
@@ -41,12 +44,15 @@ impl Workers {
 
     /// Everything that was said since the last call; never blocks.
     pub fn drain(&mut self) -> Vec<Event> {
-        [&mut self.model, &mut self.projection, &mut self.hub, &mut self.files].map(Worker::drain).concat()
+        [&mut self.model, &mut self.projection, &mut self.survey, &mut self.hub, &mut self.files]
+            .map(Worker::drain)
+            .concat()
     }
 
     const fn thread_of(&mut self, lane: Lane) -> &mut Worker {
         match lane {
             Lane::Project(_) => &mut self.projection,
+            Lane::Survey(..) => &mut self.survey,
             Lane::Download => &mut self.hub,
             Lane::Export | Lane::Draw => &mut self.files,
             _ => &mut self.model,

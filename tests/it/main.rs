@@ -92,6 +92,7 @@ mod session_stacks;
 /// Made-up captures, a scripted worker and a scripted desktop for other modules.
 mod support;
 /// What newcomers want to do first.
+mod surveys;
 mod tasks;
 /// Layers, file sizes and the single copy of gemm: what the architecture promises.
 mod tidy;

@@ -28,6 +28,8 @@ pub enum Stage {
     Generate,
     /// Projecting; steps are heads.
     Project,
+    /// Measuring; steps are heads.
+    Measure,
     /// Writing a file.
     Write,
 }
@@ -42,6 +44,7 @@ impl Stage {
             Self::Forward => "Running layer",
             Self::Generate => "Writing token",
             Self::Project => "Projecting head",
+            Self::Measure => "Measuring head",
             Self::Write => "Writing file",
         }
     }

@@ -93,6 +93,7 @@ impl Play {
                 Request::Run { .. } => "run",
                 Request::Corpus(_) => "corpus",
                 Request::Project { .. } => "project",
+                Request::Survey { .. } => "survey",
                 Request::Export(_) => "export",
                 Request::Draw { .. } => "draw",
                 Request::ListCached => "list",

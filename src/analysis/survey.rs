@@ -1,0 +1,127 @@
+//! Questions about a whole cloud that take a while: numbers of every head, what was searched for in all of them.
+
+use super::{
+    Cloud,
+    projection::{LayoutOptions, ProjectionOptions},
+    proxy::{self, HeadPlot, HeadProxy},
+    search::{self, Hits, RankedHead, Search},
+};
+use crate::ids::{CloudId, HeadId, StackKind};
+
+/// Pairs of query and key that a plot shows.
+const PLOTTED_PAIRS: usize = 4000;
+
+/// A question about a cloud.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// About what.
+    pub cloud: Cloud,
+    /// About which of its stacks.
+    pub stack: StackKind,
+    /// How queries and keys are scaled and moved; the layout has no part in it.
+    pub options: ProjectionOptions,
+    /// What is asked.
+    pub question: Question,
+}
+
+/// What can be asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// How distance stands for the dot product, in every head.
+    Proxies,
+    /// The same in one head, with pairs to be drawn.
+    Plot(HeadId),
+    /// Which tokens are meant, and in which heads they lie together.
+    Search(Search),
+}
+
+/// Questions of one kind take each other's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QuestionKind {
+    /// [`Question::Proxies`].
+    Proxies,
+    /// [`Question::Plot`].
+    Plot,
+    /// [`Question::Search`].
+    Search,
+}
+
+/// Everything that an answer depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SurveyKey {
+    cloud: CloudId,
+    stack: StackKind,
+    options: ProjectionOptions,
+    question: Question,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub enum Finding {
+    /// By layer, then head.
+    Proxies(Vec<HeadProxy>),
+    /// Of one head.
+    Plot(Box<HeadPlot>),
+    /// What was searched for.
+    Search {
+        /// Where it is.
+        hits: Hits,
+        /// Heads in which hits lie together come first.
+        ranked: Vec<RankedHead>,
+    },
+}
+
+impl Question {
+    /// Its kind.
+    pub const fn kind(&self) -> QuestionKind {
+        match self {
+            Self::Proxies => QuestionKind::Proxies,
+            Self::Plot(_) => QuestionKind::Plot,
+            Self::Search(_) => QuestionKind::Search,
+        }
+    }
+}
+
+impl QuestionKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Proxies, Self::Plot, Self::Search];
+}
+
+impl Survey {
+    /// Everything that the answer depends on.
+    pub fn key(&self) -> SurveyKey {
+        let options = ProjectionOptions { layout: LayoutOptions::default(), ..self.options };
+        SurveyKey { cloud: self.cloud.id(), stack: self.stack, options, question: self.question.clone() }
+    }
+
+    /// Finds out. `progress(done, total)` is called between heads and answers whether to go on; `None` when it said
+    /// no.
+    ///
+    /// # Errors
+    /// One sentence: what is wrong with the question, or that there are no queries and keys.
+    pub fn answer(&self, progress: &mut dyn FnMut(usize, usize) -> bool) -> Option<Result<Finding, String>> {
+        let Self { cloud, stack, options, question } = self;
+        if cloud.heads(*stack).is_empty() {
+            return Some(Err("There are no queries and keys to measure".to_owned()));
+        }
+        match question {
+            Question::Proxies => proxy::proxies(cloud, *stack, *options, true, progress).map(Finding::Proxies).map(Ok),
+            Question::Plot(head) => {
+                let plot = proxy::plot(cloud, *head, *options, PLOTTED_PAIRS);
+                Some(plot.map(|plot| Finding::Plot(Box::new(plot))).ok_or_else(|| {
+                    format!(
+                        "The queries and keys of {head} cannot be compared: they were not recorded, or are not finite"
+                    )
+                }))
+            }
+            Question::Search(search) => match search.find(cloud, *stack) {
+                Err(error) => Some(Err(error.to_string())),
+                Ok(hits) if hits.is_empty() => Some(Ok(Finding::Search { hits, ranked: Vec::new() })),
+                Ok(hits) => {
+                    let ranked = search::rank(cloud, *stack, &hits, *options, progress)?;
+                    Some(Ok(Finding::Search { hits, ranked }))
+                }
+            },
+        }
+    }
+}

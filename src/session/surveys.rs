@@ -1,0 +1,126 @@
+//! What a pane asked about its whole cloud, and what was found.
+
+use std::sync::Arc;
+
+use super::{Document, Effect, Loadable, Pane, Session};
+use crate::{
+    analysis::survey::{Finding, Question, QuestionKind, Survey, SurveyKey},
+    ids::{JobId, PaneId},
+    worker::{EventKind, Lane, Request},
+};
+
+/// Answers that are kept, so that going back to one takes no time.
+const MAX_KEPT: usize = 12;
+
+/// The questions of a pane, one of each kind.
+#[derive(Clone, Debug, Default)]
+pub struct Surveys {
+    asked: Vec<Asked>,
+    kept: Vec<(SurveyKey, Arc<Finding>)>,
+}
+
+/// A question with what is known about it.
+#[derive(Clone, Debug)]
+struct Asked {
+    kind: QuestionKind,
+    key: SurveyKey,
+    answer: Loadable<Arc<Finding>>,
+}
+
+impl Surveys {
+    /// The answer to a question that is there, on its way, or failed; `None` when it was not asked, or another one
+    /// took its place. What is there before the answer is the answer to the question before.
+    pub fn find(&self, survey: &Survey) -> Option<&Loadable<Arc<Finding>>> {
+        let asked = self.asked.iter().find(|asked| asked.kind == survey.question.kind())?;
+        (asked.key == survey.key()).then_some(&asked.answer)
+    }
+
+    /// Whether an answer is on its way.
+    pub fn is_pending(&self) -> bool {
+        self.asked.iter().any(|asked| asked.answer.is_pending())
+    }
+
+    fn slot(&mut self, kind: QuestionKind) -> Option<&mut Asked> {
+        self.asked.iter_mut().find(|asked| asked.kind == kind)
+    }
+}
+
+impl Pane {
+    /// A question about what the joint spaces of this pane are made of.
+    pub fn survey(&self, document: &Document, question: Question) -> Option<Survey> {
+        let (cloud, stack) = (self.cloud(document)?, self.selection.stack());
+        Some(Survey { cloud, stack, options: self.options.scatter.projection, question })
+    }
+}
+
+impl Session {
+    /// Asks, unless the answer is there or on its way.
+    pub(super) fn survey(&mut self, id: PaneId, question: Question) -> Vec<Effect> {
+        let job = self.new_job();
+        let Some(pane) = self.panes.get(id) else { return Vec::new() };
+        let Some(survey) = pane.survey(self.document_of(pane), question) else { return Vec::new() };
+        let Some(pane) = self.panes.get_mut(id) else { return Vec::new() };
+        let (kind, key) = (survey.question.kind(), survey.key());
+        let surveys = &mut pane.surveys;
+        if surveys.slot(kind).is_some_and(|asked| asked.key == key) {
+            return Vec::new();
+        }
+        let known = surveys.kept.iter().find(|(known, _)| *known == key).map(|(_, finding)| Arc::clone(finding));
+        let before = surveys.slot(kind).map(|asked| std::mem::take(&mut asked.answer)).unwrap_or_default();
+        let was_pending = before.is_pending();
+        let mut answer = before;
+        let effect = match known {
+            Some(finding) => {
+                answer = Loadable::Ready(finding);
+                was_pending.then_some(Effect::Cancel(Lane::Survey(id, kind)))
+            }
+            None => {
+                answer.start(job);
+                Some(Effect::Submit(job, Request::Survey { pane: id, survey: Arc::new(survey) }))
+            }
+        };
+        surveys.asked.retain(|asked| asked.kind != kind);
+        surveys.asked.push(Asked { kind, key, answer });
+        effect.into_iter().collect()
+    }
+
+    /// The pane whose question a job answers.
+    pub(super) fn surveying(&self, job: JobId) -> Option<(PaneId, QuestionKind)> {
+        self.panes.iter().find_map(|pane| {
+            let asked = pane.surveys.asked.iter().find(|asked| asked.answer.job() == Some(job))?;
+            Some((pane.id, asked.kind))
+        })
+    }
+
+    pub(super) fn on_survey_event(&mut self, (id, kind): (PaneId, QuestionKind), event: EventKind) {
+        let Some(surveys) = self.panes.get_mut(id).map(|pane| &mut pane.surveys) else { return };
+        let Some(asked) = surveys.asked.iter_mut().find(|asked| asked.kind == kind) else { return };
+        match event {
+            EventKind::Progress(progress) => asked.answer.report(progress),
+            EventKind::Surveyed(finding) => {
+                asked.answer = Loadable::Ready(Arc::clone(&finding));
+                surveys.kept.push((asked.key.clone(), finding));
+                let surplus = surveys.kept.len().saturating_sub(MAX_KEPT);
+                surveys.kept.drain(..surplus);
+            }
+            EventKind::Cancelled => asked.answer.cancel(),
+            // Said where the answer would be: a half-typed expression is no reason for a message.
+            EventKind::Failed(failure) => asked.answer.fail(failure),
+            _ => {}
+        }
+    }
+
+    /// Stops a question; it is not asked again by itself.
+    pub(super) fn stop_survey(&mut self, id: PaneId, kind: QuestionKind) {
+        if let Some(asked) = self.panes.get_mut(id).and_then(|pane| pane.surveys.slot(kind)) {
+            asked.answer.cancel();
+        }
+    }
+
+    /// Asks what was stopped once more.
+    pub(super) fn survey_again(&mut self, id: PaneId) {
+        if let Some(pane) = self.panes.get_mut(id) {
+            pane.surveys.asked.retain(|asked| !matches!(asked.answer, Loadable::Empty));
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The thread that measures whole clouds, so that a search waits for no layout and a pattern for no search.
+
+use std::io;
+
+use rayon::ThreadPool;
+
+use super::{EventKind, Failure, JobControl, Progress, Request, Stage, Stop, projector, thread::Engine};
+use crate::{analysis::survey::Survey, text::sentence};
+
+/// Answers surveys on compute threads of its own.
+#[derive(Debug)]
+pub struct SurveyEngine {
+    pool: ThreadPool,
+}
+
+impl SurveyEngine {
+    /// One core is left to the window.
+    ///
+    /// # Errors
+    /// When the system refuses to start the threads.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { pool: projector::pool("survey")? })
+    }
+}
+
+impl Engine for SurveyEngine {
+    const THREAD: &'static str = "survey-worker";
+
+    fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
+        let Request::Survey { survey, .. } = request else {
+            let details = format!("Please report this: {:?}", request.lane());
+            return Err(Stop::Failed(Failure { summary: "This is nothing to measure".to_owned(), details }));
+        };
+        self.pool.install(|| answer(&survey, control))
+    }
+}
+
+/// Answers on the compute threads of the caller.
+pub(super) fn answer(survey: &Survey, control: &JobControl) -> Result<EventKind, Stop> {
+    let mut go_on = |done, total| control.report(Progress { stage: Stage::Measure, done, total }).is_ok();
+    match survey.answer(&mut go_on) {
+        Some(Ok(finding)) => Ok(EventKind::Surveyed(finding.into())),
+        Some(Err(problem)) => Err(Stop::Failed(Failure { summary: sentence(&problem), details: String::new() })),
+        None => Err(Stop::Cancelled),
+    }
+}

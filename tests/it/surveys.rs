@@ -1,0 +1,114 @@
+//! Questions about whole clouds: asked once, superseded by newer ones, stopped, kept.
+
+use std::sync::Arc;
+
+use attnscope::{
+    analysis::{
+        Cloud,
+        projection::{LayoutMethod, ProjectionOptions, ScaleChoice},
+        search::{Search, SearchKind},
+        survey::{Finding, Question, Survey},
+    },
+    ids::{HeadId, JobId, PaneId, StackKind},
+    session::Command,
+    worker::{EventKind, Request, SurveyEngine, Worker},
+};
+
+use crate::support::{play::Play, synthetic};
+
+fn looking_for(text: &str) -> Question {
+    Question::Search(Search { text: text.to_owned(), ..Search::default() })
+}
+
+fn found(play: &Play, question: Question) -> Option<Arc<Finding>> {
+    let (pane, document) = (play.session.pane(), play.session.document());
+    let survey = pane.survey(document, question).unwrap();
+    pane.surveys.find(&survey).and_then(|answer| answer.latest().cloned())
+}
+
+/// What the real thread says to a request.
+fn answer(request: Request) -> EventKind {
+    let mut worker = Worker::spawn(SurveyEngine::new().unwrap(), Arc::new(|| ())).unwrap();
+    worker.submit(JobId(1), request);
+    std::iter::from_fn(|| worker.wait())
+        .map(|event| event.kind)
+        .find(|kind| !matches!(kind, EventKind::Progress(_)))
+        .unwrap()
+}
+
+#[test]
+fn a_question_is_asked_once_and_its_answer_is_kept() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::Survey(looking_for("two")));
+    let (job, request) = play.asked.pop().unwrap();
+    play.does(Command::Survey(looking_for("two")));
+    assert!(play.asked.is_empty(), "it is on its way");
+    play.hears(job, answer(request));
+    let Some(Finding::Search { hits, .. }) = found(&play, looking_for("two")).as_deref().cloned() else { panic!() };
+    assert_eq!(hits.queries, [1]);
+    assert!(found(&play, looking_for("three")).is_none(), "another question has no answer yet");
+
+    // A newer question takes the place of one that is on its way; its late answer is nobody's.
+    play.does(Command::Survey(looking_for("three")));
+    let (late, late_request) = play.asked.pop().unwrap();
+    play.does(Command::Survey(looking_for("one")));
+    let (job, request) = play.asked.pop().unwrap();
+    play.hears(late, answer(late_request));
+    assert!(found(&play, looking_for("three")).is_none());
+    play.hears(job, answer(request));
+    assert!(found(&play, looking_for("one")).is_some());
+    // Back to what is known.
+    play.does(Command::Survey(looking_for("two")));
+    assert!(play.asked.is_empty() && found(&play, looking_for("two")).is_some());
+
+    // The layout has no part in it, the scale has.
+    let mut options = play.session.pane().options.clone();
+    options.scatter.projection.layout.method = LayoutMethod::Umap;
+    play.does(Command::SetViewOptions(options.clone()));
+    assert!(found(&play, looking_for("two")).is_some());
+    options.scatter.projection.scale = ScaleChoice::Fixed(3.0);
+    play.does(Command::SetViewOptions(options));
+    assert!(found(&play, looking_for("two")).is_none());
+}
+
+#[test]
+fn what_is_stopped_is_not_asked_again_until_it_is_wanted() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::Survey(Question::Proxies));
+    let (job, request) = play.asked.pop().unwrap();
+    let lane = request.lane();
+    play.does(Command::Cancel(lane));
+    play.does(Command::Survey(Question::Proxies));
+    assert!(play.asked.is_empty(), "stopped is stopped");
+    play.hears(job, EventKind::Cancelled);
+    play.does(Command::Project);
+    play.does(Command::Survey(Question::Proxies));
+    assert_eq!(play.asked.pop().unwrap().1.lane(), lane);
+}
+
+#[test]
+fn the_thread_measures_every_head_and_says_what_is_wrong_with_a_question() {
+    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(30, 2, 3)));
+    let ask = |question| {
+        let (stack, options) = (StackKind::SelfAttention, ProjectionOptions::default());
+        answer(Request::Survey {
+            pane: PaneId(1),
+            survey: Arc::new(Survey { cloud: cloud.clone(), stack, options, question }),
+        })
+    };
+    let EventKind::Surveyed(found) = ask(Question::Proxies) else { panic!() };
+    let Finding::Proxies(proxies) = &*found else { panic!() };
+    assert_eq!(proxies.len(), 6);
+    let EventKind::Surveyed(found) = ask(Question::Plot(HeadId::single(1, 2))) else { panic!() };
+    let Finding::Plot(plot) = &*found else { panic!() };
+    assert_eq!(plot.proxy, proxies[5], "one head's numbers are those among all");
+    assert!(plot.pairs.len() == 900 && plot.curve.windows(2).all(|steps| steps[0].c < steps[1].c));
+    let EventKind::Failed(failure) =
+        ask(Question::Search(Search { text: "(".to_owned(), kind: SearchKind::Regex, case: false }))
+    else {
+        panic!()
+    };
+    assert!(failure.summary.starts_with("This is no regular expression"), "{}", failure.summary);
+    let EventKind::Failed(failure) = ask(Question::Plot(HeadId::single(7, 0))) else { panic!() };
+    assert!(failure.summary.contains("L7H0"), "{}", failure.summary);
+}
