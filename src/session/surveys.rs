@@ -69,15 +69,12 @@ impl Session {
         let before = surveys.slot(kind).map(|asked| std::mem::take(&mut asked.answer)).unwrap_or_default();
         let was_pending = before.is_pending();
         let mut answer = before;
-        let effect = match known {
-            Some(finding) => {
-                answer = Loadable::Ready(finding);
-                was_pending.then_some(Effect::Cancel(Lane::Survey(id, kind)))
-            }
-            None => {
-                answer.start(job);
-                Some(Effect::Submit(job, Request::Survey { pane: id, survey: Arc::new(survey) }))
-            }
+        let effect = if let Some(finding) = known {
+            answer = Loadable::Ready(finding);
+            was_pending.then_some(Effect::Cancel(Lane::Survey(id, kind)))
+        } else {
+            answer.start(job);
+            Some(Effect::Submit(job, Request::Survey { pane: id, survey: Arc::new(survey) }))
         };
         surveys.asked.retain(|asked| asked.kind != kind);
         surveys.asked.push(Asked { kind, key, answer });
