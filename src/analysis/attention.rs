@@ -27,13 +27,7 @@ pub fn scores(capture: &Capture, head: HeadId) -> Option<Matrix> {
 
 /// [`scores`] computed from q and k even where they are stored.
 pub(crate) fn scores_from(capture: &Capture, head: HeadId) -> Option<Matrix> {
-    let scoring = Scoring::of(capture, head)?;
-    let n_key = scoring.k.n_rows();
-    let mut scores = dots(&scoring.q, &scoring.k)?;
-    for (query, row) in scores.chunks_exact_mut(n_key.max(1)).enumerate() {
-        scoring.finish(query, row)?;
-    }
-    Matrix::new(scores, [scoring.q.n_rows(), n_key]).ok()
+    Scoring::of(capture, head)?.scores()
 }
 
 /// One row of [`scores`], without computing the others.
@@ -76,6 +70,15 @@ impl<'a> Scoring<'a> {
         let edits = &capture.computation().edits;
         let (q, k, mask) = (capture.q(head)?, capture.k(head)?, capture.model().mask_of(head)?);
         edits_are_known(edits).then_some(Self { q, k, layer, mask, bias, head, edits })
+    }
+
+    fn scores(&self) -> Option<Matrix> {
+        let n_key = self.k.n_rows();
+        let mut scores = dots(&self.q, &self.k)?;
+        for (query, row) in scores.chunks_exact_mut(n_key.max(1)).enumerate() {
+            self.finish(query, row)?;
+        }
+        Matrix::new(scores, [self.q.n_rows(), n_key]).ok()
     }
 
     /// Products of one query with every key into scores.
@@ -140,6 +143,11 @@ fn apply_edits(edits: &[AppliedEdit], site: Site, head: HeadId, query: usize, ro
 /// `None` when the capture has neither, or the pattern cannot be told from them.
 pub fn pattern(capture: &Capture, head: HeadId) -> Option<Matrix> {
     capture.stored_pattern(head).or_else(|| pattern_from(capture, head, &scores(capture, head)?))
+}
+
+/// The pattern that queries and keys of one input have in a layer without a bias.
+pub(crate) fn pattern_of(q: Matrix, k: Matrix, layer: LayerSpec, mask: Mask) -> Option<Matrix> {
+    softmax(&Scoring { q, k, layer, mask, bias: None, head: HeadId::default(), edits: &[] }.scores()?)
 }
 
 /// The pattern that one head has with these scores.

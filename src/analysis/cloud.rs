@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use crate::{
-    capture::{Capture, Matrix, words},
+    capture::{Capture, ImageInfo, Matrix, PatchLook, words},
     corpus::CorpusView,
     ids::{CloudId, HeadId, Side, StackKind},
     projection::correlation::Segment,
@@ -74,6 +74,24 @@ impl Cloud {
         match self {
             Self::Input(capture) => Some([capture.q(head)?, capture.k(head)?]),
             Self::Inputs(view) => view.space(head).map(|space| [space.queries, space.keys]),
+        }
+    }
+
+    /// One head's values, `[point, d_head]`, by key; a corpus has none.
+    pub fn values(&self, head: HeadId) -> Option<Matrix> {
+        match self {
+            Self::Input(capture) => capture.v(head),
+            Self::Inputs(_) => None,
+        }
+    }
+
+    /// Whether some head of a stack has values.
+    pub fn has_values(&self, stack: StackKind) -> bool {
+        match self {
+            Self::Input(capture) => {
+                capture.stack(stack).is_some_and(|stack| stack.layers.iter().any(|layer| layer.v.is_some()))
+            }
+            Self::Inputs(_) => false,
         }
     }
 
@@ -178,6 +196,33 @@ impl Cloud {
             Self::Input(_) => None,
             Self::Inputs(view) => view.corpus().annotation(*view.selection().inputs().get(nth)?, name),
         }
+    }
+
+    /// Names of the annotations that inputs have.
+    pub fn annotations(&self) -> &[String] {
+        match self {
+            Self::Input(_) => &[],
+            Self::Inputs(view) => view.corpus().annotations(),
+        }
+    }
+
+    /// The picture that a point is a patch of, with its row and column there; `None` of other points.
+    pub fn place(&self, side: Side, point: usize) -> Option<(&ImageInfo, (usize, usize))> {
+        let (image, position) = match self {
+            Self::Input(capture) => (capture.image().filter(|_| capture.picture_side() == Some(side))?, point),
+            Self::Inputs(view) => {
+                let nth = view.input_of(side, point)?;
+                let input = view.input(nth).filter(|input| input.picture_side() == Some(side))?;
+                (input.image.as_ref()?, point - view.points(side, nth).start)
+            }
+        };
+        Some((image, image.place(position)?))
+    }
+
+    /// What the patch looks like that a point stands for; `None` of other points, and without the picture.
+    pub fn patch(&self, side: Side, point: usize) -> Option<PatchLook> {
+        let (image, place) = self.place(side, point)?;
+        image.look(place)
     }
 
     /// Whether the tokens of a side are patches of pictures, apart from special ones.

@@ -1,10 +1,12 @@
 //! Pure functions on captures: `f32` in, `f32` out. No engine, no window, no files; threads only where
 //! rayon splits work whose result does not depend on them.
 
+pub mod aggregate;
 pub mod attention;
 mod cloud;
 pub mod detect;
 pub mod edges;
+pub mod filter;
 mod joint;
 pub mod laws;
 pub mod point_set;

@@ -86,6 +86,17 @@ pub struct Hits {
 }
 
 impl Hits {
+    /// These points of a stack.
+    pub fn of(cloud: &Cloud, stack: StackKind, queries: Vec<u32>, keys: Vec<u32>) -> Self {
+        let inputs = |side: Side, points: &[u32]| -> Vec<usize> {
+            points.iter().filter_map(|point| cloud.token(side, *point as usize)).map(|token| token.input).collect()
+        };
+        let mut inputs = [inputs(stack.query_side(), &queries), inputs(stack.key_side(), &keys)].concat();
+        inputs.sort_unstable();
+        inputs.dedup();
+        Self { queries, keys, n_inputs: inputs.len() }
+    }
+
     /// Whether nothing was found.
     pub const fn is_empty(&self) -> bool {
         self.queries.is_empty() && self.keys.is_empty()
@@ -148,13 +159,7 @@ impl Search {
             side if side == stack.query_side() => queries.clone(),
             side => matcher.points(cloud, side),
         };
-        let of = |side: Side, points: &[u32]| -> Vec<usize> {
-            points.iter().filter_map(|point| cloud.token(side, *point as usize)).map(|token| token.input).collect()
-        };
-        let mut inputs = [of(stack.query_side(), &queries), of(stack.key_side(), &keys)].concat();
-        inputs.sort_unstable();
-        inputs.dedup();
-        Ok(Hits { queries, keys, n_inputs: inputs.len() })
+        Ok(Hits::of(cloud, stack, queries, keys))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Row-major `f32` storage shared by `Arc`: one matrix, or one matrix per head.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// Data whose length does not fit the shape it claims to have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -101,6 +101,17 @@ impl Matrix {
         (row < self.n_rows).then(|| {
             let start = self.offset + row * self.n_cols;
             &self.data[start..start + self.n_cols]
+        })
+    }
+
+    /// Some rows, sharing this storage.
+    pub fn window(&self, rows: Range<usize>) -> Option<Self> {
+        let inside = rows.start <= rows.end && rows.end <= self.n_rows;
+        inside.then(|| Self {
+            data: Arc::clone(&self.data),
+            offset: self.offset + rows.start * self.n_cols,
+            n_rows: rows.len(),
+            n_cols: self.n_cols,
         })
     }
 

@@ -8,6 +8,7 @@ mod capture_data;
 mod edit;
 pub mod file;
 mod matrix;
+mod patches;
 mod tokens;
 pub mod words;
 
@@ -17,4 +18,5 @@ pub use capture_data::{
 pub(crate) use edit::stack_prefix;
 pub use edit::{AppliedEdit, Computation, Edit, Normalizer, RowMass, Site};
 pub use matrix::{Matrix, PerHead, ShapeError};
+pub use patches::{PatchLook, THUMBNAIL_PX};
 pub use tokens::{CropRect, ImageInfo, RgbaBuffer, Token};

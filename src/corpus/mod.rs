@@ -10,6 +10,7 @@
 mod column;
 mod error;
 pub mod list;
+mod patches;
 mod select;
 mod store;
 mod tokens;

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 use super::{
     CorpusError, Selection,
     column::LayerColumns,
+    patches::{small, small_bytes},
     tokens::{NONE, Texts, TokenRow, TokenTable},
 };
 use crate::{
@@ -47,7 +48,7 @@ pub struct InputRow {
     pub name: String,
     /// What was fed in, to run it again.
     pub info: InputInfo,
-    /// How patches lie on the picture, without the picture.
+    /// How patches lie on a small copy of the picture.
     pub image: Option<ImageInfo>,
     /// Sentences the user must see, such as truncation.
     pub notes: Vec<String>,
@@ -167,7 +168,7 @@ impl Corpus {
         let growth = |slack| {
             let columns = self.layers.iter().chain(&empty);
             let n_tokens: usize = Side::ALL.iter().map(|side| capture.tokens(*side).len()).sum();
-            let table = n_tokens as u64 * TokenTable::ROW_BYTES;
+            let table = n_tokens as u64 * TokenTable::ROW_BYTES + small_bytes(capture.image());
             table + columns.map(|((stack, _), columns)| columns.growth_bytes(n_rows(*stack), slack)).sum::<u64>()
         };
         let slack = size + growth(true) <= self.budget_bytes;
@@ -209,7 +210,7 @@ impl Corpus {
             });
             annotations[column] = self.texts.number(value);
         }
-        let image = capture.image().map(|image| ImageInfo { source: None, ..image.clone() });
+        let image = capture.image().map(small);
         let notes = capture.notes().to_vec();
         let info = capture.input().clone();
         self.inputs.push(InputRow { source: label.source, name, info, image, notes, tokens, annotations });
@@ -238,6 +239,11 @@ impl Corpus {
         self.budget_bytes = bytes;
     }
 
+    /// How its inputs were run: all in the same way.
+    pub const fn computation(&self) -> &Computation {
+        &self.computation
+    }
+
     /// Bytes it may take.
     pub const fn budget_bytes(&self) -> u64 {
         self.budget_bytes
@@ -250,9 +256,10 @@ impl Corpus {
         let row = |input: &InputRow| {
             let texts = [&input.info.text, &input.info.text_b, &input.info.image, &input.info.target];
             let texts: usize = texts.into_iter().flatten().map(String::len).sum();
-            size_of::<InputRow>() + input.name.len() + texts + 4 * input.annotations.len()
+            let besides = size_of::<InputRow>() + input.name.len() + texts + 4 * input.annotations.len();
+            besides as u64 + small_bytes(input.image.as_ref())
         };
-        columns + tokens + self.texts.size_bytes() + self.inputs.iter().map(row).sum::<usize>() as u64
+        columns + tokens + self.texts.size_bytes() + self.inputs.iter().map(row).sum::<u64>()
     }
 
     /// All inputs.

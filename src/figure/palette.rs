@@ -1,6 +1,7 @@
 //! Every colour that means something, in light and dark. The window's theme takes its colours from here.
 
 use super::list::Rgba;
+use crate::analysis::projection::Tint;
 
 /// Colours of one appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +178,30 @@ impl Palette {
     /// Width of a line of `weight` in points.
     pub fn line_width(weight: f32) -> f32 {
         LINE_PT.1.mul_add(weight.clamp(0.0, 1.0), LINE_PT.0)
+    }
+
+    /// The colour of a point; `own` is that of queries, or that of keys.
+    pub fn tint(&self, tint: Tint, own: Rgba) -> Rgba {
+        match tint {
+            Tint::Type => own,
+            Tint::Step(step) => self.position(Tint::fraction(step)),
+            Tint::Group(group) => self.head(usize::from(group)),
+            Tint::Hue(step) => self.hue(Tint::fraction(step)),
+            Tint::Rest => self.text_weak,
+        }
+    }
+
+    /// The colour that stands for a hue, in turns from red over green and blue: as light or as dark as the ground
+    /// allows.
+    pub fn hue(&self, turns: f32) -> Rgba {
+        let value = if self.dark { 235.0 } else { 205.0 };
+        let channel = |offset: f32| {
+            let sixth = (turns * 6.0 + offset).rem_euclid(6.0);
+            // HSV's wave at a saturation of 0.85.
+            let wave = 0.85f32.mul_add(-sixth.min(4.0 - sixth).clamp(0.0, 1.0), 1.0);
+            (value * wave).round() as u8
+        };
+        rgb(channel(5.0), channel(3.0), channel(1.0))
     }
 
     /// The colour of position `t` of a sequence, `0..=1` from first to last.

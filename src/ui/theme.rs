@@ -79,13 +79,14 @@ impl Theme {
         opaque(self.palette.position(t))
     }
 
+    /// The colour that stands for a hue in turns; see [`Palette::hue`].
+    pub fn hue_color(&self, turns: f32) -> Color32 {
+        opaque(self.palette.hue(turns))
+    }
+
     /// The colour of a point; `own` is that of queries, or that of keys.
     pub fn tint(&self, tint: Tint, own: Color32) -> Color32 {
-        match tint {
-            Tint::Type => own,
-            Tint::Step(step) => self.position_color(Tint::fraction(step)),
-            Tint::Group(group) => opaque(self.palette.head(usize::from(group))),
-        }
+        if tint == Tint::Type { own } else { opaque(self.palette.tint(tint, self.palette.text_weak)) }
     }
 
     /// The egui style of this appearance.

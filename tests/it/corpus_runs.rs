@@ -150,7 +150,9 @@ fn a_folder_of_pictures_has_labels_and_leaves_out_what_is_damaged() {
     assert!(run.left_out[0].reason.contains("picture"), "{}", run.left_out[0].reason);
     let labels: Vec<_> = (0..3).map(|input| corpus.annotation(input, "label").unwrap()).collect();
     assert_eq!(labels, ["round", "round", "straight"]);
-    assert!(corpus.inputs()[0].image.as_ref().unwrap().source.is_none(), "pictures are not kept");
+    let image = corpus.inputs()[0].image.as_ref().unwrap();
+    let (small, (rows, columns)) = (image.source.as_ref().unwrap(), image.grid);
+    assert_eq!((small.width, small.height), (8 * columns, 8 * rows), "of a picture only a small copy is kept");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::f32::consts::TAU;
 
 use crate::{
-    capture::{Capture, ImageInfo, Matrix, RgbaBuffer},
+    capture::{Capture, Matrix},
     ids::StackKind,
 };
 
@@ -24,7 +24,9 @@ impl Patches {
     pub fn of(capture: &Capture, stack: StackKind) -> Option<Self> {
         let places = Self::without_colours(capture, stack)?;
         let image = capture.image()?;
-        Some(Self { colours: image.source.as_ref().map(|source| colours(image, source)), ..places })
+        let (rows, columns) = image.grid;
+        let colours = (0..rows * columns).map(|patch| image.hsv((patch / columns, patch % columns))).collect();
+        Some(Self { colours, ..places })
     }
 
     /// Only where they are, which is known at once.
@@ -119,50 +121,6 @@ impl Patches {
     }
 }
 
-/// The mean colour of each patch in the picture as it is.
-fn colours(image: &ImageInfo, source: &RgbaBuffer) -> Vec<[f32; 3]> {
-    let (rows, columns) = image.grid;
-    let crop = image.crop;
-    let edge = |start: f32, size: f32, idx: usize, n: usize, limit: usize| {
-        ((start + size * idx as f32 / n as f32).round().max(0.0) as usize).min(limit)
-    };
-    (0..rows * columns)
-        .map(|patch| {
-            let (row, column) = (patch / columns, patch % columns);
-            let y = edge(crop.y, crop.height, row, rows, source.height)
-                ..edge(crop.y, crop.height, row + 1, rows, source.height);
-            let x = edge(crop.x, crop.width, column, columns, source.width)
-                ..edge(crop.x, crop.width, column + 1, columns, source.width);
-            let (mut sum, mut n) = ([0.0f64; 3], 0usize);
-            for line in y {
-                let line = &source.pixels[4 * source.width * line..4 * source.width * (line + 1)];
-                for pixel in line[4 * x.start..4 * x.end].chunks_exact(4) {
-                    sum.iter_mut().zip(pixel).for_each(|(sum, value)| *sum += f64::from(*value));
-                    n += 1;
-                }
-            }
-            hsv(sum.map(|sum| (sum / n.max(1) as f64 / 255.0) as f32))
-        })
-        .collect()
-}
-
-/// Hue in turns, saturation and value of red, green and blue, all `0..=1`.
-fn hsv([r, g, b]: [f32; 3]) -> [f32; 3] {
-    let (max, min) = (r.max(g).max(b), r.min(g).min(b));
-    let range = max - min;
-    if range <= 0.0 {
-        return [0.0, 0.0, max];
-    }
-    let sixth = if max == r {
-        ((g - b) / range).rem_euclid(6.0)
-    } else if max == g {
-        (b - r) / range + 2.0
-    } else {
-        (r - g) / range + 4.0
-    };
-    [sixth / 6.0, range / max, max]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,11 +156,16 @@ mod tests {
         assert!(patches.hue(&bright).unwrap().abs() < 1e-6);
     }
 
+    /// Two bright patches and two dark ones that look at each other: a weighted correlation by hand.
     #[test]
-    fn hues_are_turns_from_red_over_green_and_blue() {
-        assert_eq!(hsv([1.0, 0.0, 0.0]), [0.0, 1.0, 1.0]);
-        assert!((hsv([0.0, 0.5, 0.0])[0] - 1.0 / 3.0).abs() < 1e-6);
-        assert!((hsv([0.0, 0.0, 0.5])[0] - 2.0 / 3.0).abs() < 1e-6);
-        assert_eq!(hsv([0.3; 3])[1], 0.0, "grey has no colour");
+    fn brightness_of_the_worked_example() {
+        let patches = patches(&[0.9, 0.8, 0.2, 0.1].map(|value| [0.0, 0.0, value]));
+        let weight = |query: usize, key: usize| match (query == key, query / 2 == key / 2) {
+            (true, _) => 0.5,
+            (_, true) => 0.4,
+            _ => 0.05,
+        };
+        assert!((patches.brightness(&pattern(weight)).unwrap() - 0.786).abs() < 1e-6);
+        assert_eq!(patches.hue(&pattern(weight)), None, "grey has no hue");
     }
 }

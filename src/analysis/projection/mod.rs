@@ -11,7 +11,7 @@ mod refine;
 mod tint;
 
 pub use refine::{Dims, LayoutMethod, LayoutOptions, NoShelf, Refined, Refiner, Shelf};
-pub use tint::{ColorBy, Meaning, Tint, Tints, tints};
+pub use tint::{AnnotationKey, ColorBy, Groups, Meaning, Numbers, Tint, Tints, Values, tints, values};
 
 use crate::{
     analysis::Cloud,

@@ -22,19 +22,15 @@ const SCALE_PT: f32 = 80.0;
 
 /// The colour of the point at `idx`; `own` is that of queries, or that of keys.
 pub fn ink(tints: &[Tint], idx: usize, own: Rgba, palette: &Palette) -> Rgba {
-    match tints.get(idx) {
-        Some(Tint::Type) | None => own,
-        Some(Tint::Step(step)) => palette.position(Tint::fraction(*step)),
-        Some(Tint::Group(group)) => palette.head(usize::from(*group)),
-    }
+    palette.tint(tints.get(idx).copied().unwrap_or(Tint::Type), own)
 }
 
 /// Draws the marks of queries and keys at the left of a line, what colours mean at its right.
 pub fn legend(kinds: [&str; 2], meaning: &Meaning, at: Pos2, right: f32, pen: &mut Pen<'_>) {
     let weak = pen.palette.text_weak;
     let [query, key] = match meaning {
-        Meaning::Type => [pen.palette.query, pen.palette.key],
-        Meaning::Scale(_) | Meaning::Groups(_) => [weak; 2],
+        Meaning::Type | Meaning::Missing(_) => [pen.palette.query, pen.palette.key],
+        Meaning::Scale(_) | Meaning::Hues | Meaning::Groups(_) => [weak; 2],
     };
     let mut x = at.x + MARK_PT;
     pen.fill(Path::circle(pos2(x, at.y), MARK_PT), query);
@@ -43,30 +39,38 @@ pub fn legend(kinds: [&str; 2], meaning: &Meaning, at: Pos2, right: f32, pen: &m
     pen.text(kinds[1], SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left);
     match meaning {
         Meaning::Type => {}
-        Meaning::Scale([low, high]) => {
-            let width = pen.text(high, SMALL, weak, pos2(right, at.y), Align::Right);
-            let middle = pos2(right - width - GRID - SCALE_PT / 2.0, at.y);
-            let bar = Rect::from_center_size(middle, [SCALE_PT, 8.0].into());
-            let pixels = (0..64).flat_map(|step| pen.palette.position(step as f32 / 63.0)).collect();
-            pen.picture(bar, &RgbaBuffer { width: 64, height: 1, pixels }, Sampling::Crisp);
-            pen.text(low, SMALL, weak, pos2(bar.left() - GRID, at.y), Align::Right);
+        Meaning::Missing(reason) => {
+            pen.text(reason, SMALL, weak, pos2(right, at.y), Align::Right);
         }
+        Meaning::Scale([low, high]) => scale([low, high], Palette::position, at.y, right, pen),
+        Meaning::Hues => scale(["red", "red"], Palette::hue, at.y, right, pen),
         Meaning::Groups(groups) => {
             let mut x = right;
             for (group, name) in groups.iter().rev() {
                 x -= pen.text(name, SMALL, weak, pos2(x, at.y), Align::Right) + 2.0 * GRID;
-                pen.fill(Path::circle(pos2(x, at.y), MARK_PT), pen.palette.head(usize::from(*group)));
+                pen.fill(Path::circle(pos2(x, at.y), MARK_PT), pen.palette.tint(*group, weak));
                 x -= 3.0 * GRID;
             }
         }
     }
 }
 
+/// Draws a bar of colours with its ends in words.
+fn scale([low, high]: [&str; 2], color: fn(&Palette, f32) -> Rgba, y: f32, right: f32, pen: &mut Pen<'_>) {
+    let weak = pen.palette.text_weak;
+    let width = pen.text(high, SMALL, weak, pos2(right, y), Align::Right);
+    let middle = pos2(right - width - GRID - SCALE_PT / 2.0, y);
+    let bar = Rect::from_center_size(middle, [SCALE_PT, 8.0].into());
+    let pixels = (0..64).flat_map(|step| color(&pen.palette, step as f32 / 63.0)).collect();
+    pen.picture(bar, &RgbaBuffer { width: 64, height: 1, pixels }, Sampling::Crisp);
+    pen.text(low, SMALL, weak, pos2(bar.left() - GRID, y), Align::Right);
+}
+
 /// Room that the legend needs beside the plane, in points.
 pub const fn width(meaning: &Meaning) -> f32 {
     match meaning {
         Meaning::Type => 240.0,
-        Meaning::Scale(_) => 330.0,
-        Meaning::Groups(_) => 460.0,
+        Meaning::Scale(_) | Meaning::Hues => 330.0,
+        Meaning::Groups(_) | Meaning::Missing(_) => 460.0,
     }
 }

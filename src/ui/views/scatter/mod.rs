@@ -244,7 +244,9 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend) {
         controls::heading_ui(ui, cx.theme, "Joint space");
         let scatter = &mut options.scatter;
         controls::row_ui(ui, cx.theme, "Colour", |ui| {
-            let choices = ColorBy::ALL.map(|(by, _, text, _)| (by, text));
+            let cloud = cx.pane.cloud(cx.document);
+            let named = cloud.map_or_else(Vec::new, |cloud| ColorBy::choices(&cloud, cx.pane.selection.stack()));
+            let choices: Vec<_> = named.iter().map(|(by, text)| (*by, text.as_str())).collect();
             controls::choice_ui(ui, "Colour of points", &mut scatter.color, &choices);
         });
         controls::row_ui(ui, cx.theme, "Scale c", |ui| {

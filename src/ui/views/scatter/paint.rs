@@ -3,7 +3,7 @@
 use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Sense, Shape, Stroke, Ui, Vec2, vec2};
 
 use crate::{
-    analysis::projection::{Meaning, Tint},
+    analysis::projection::Meaning,
     ids::StackKind,
     session::Focus,
     ui::{
@@ -51,7 +51,7 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, meaning: &Meaning) {
         _ => ["Queries", "Keys"],
     };
     for (text, is_query, color) in [(queries, true, cx.theme.query), (keys, false, cx.theme.key)] {
-        let color = if *meaning == Meaning::Type { color } else { cx.theme.text_weak };
+        let color = if matches!(meaning, Meaning::Type | Meaning::Missing(_)) { color } else { cx.theme.text_weak };
         mark_ui(ui, cx, text, |painter, at| {
             if is_query {
                 painter.circle_filled(at, 4.0, color);
@@ -62,12 +62,18 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, meaning: &Meaning) {
     }
     match meaning {
         Meaning::Type => {}
+        Meaning::Missing(reason) => {
+            controls::caption_ui(ui, cx.theme, reason);
+        }
+        Meaning::Hues => {
+            texture::gradient_ui(ui, cx.theme, ["red", "", "red"], |turns| cx.theme.hue_color(turns));
+        }
         Meaning::Scale([low, high]) => {
             texture::gradient_ui(ui, cx.theme, [low, "", high], |fraction| cx.theme.position_color(fraction));
         }
         Meaning::Groups(groups) => {
             for (group, name) in groups {
-                let color = cx.theme.tint(Tint::Group(*group), cx.theme.text);
+                let color = cx.theme.tint(*group, cx.theme.text);
                 mark_ui(ui, cx, name, |painter, at| {
                     painter.circle_filled(at, 4.0, color);
                 });

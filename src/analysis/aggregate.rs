@@ -1,0 +1,224 @@
+//! Attention of one head over many inputs: by position, by distance, by annotation, and what each key receives.
+//!
+//! A corpus keeps no patterns. They are made of queries and keys again, one input after the other, with the scale,
+//! the cap and the mask of the layer; where those do not decide the pattern, there is a sentence instead.
+
+use std::collections::BTreeMap;
+
+use super::{Cloud, attention};
+use crate::{
+    capture::{Computation, Matrix, Normalizer},
+    ids::HeadId,
+    projection::correlation::Segment,
+};
+
+/// Positions beyond this are left out of a mean by position: its matrix would be larger than what it is made of.
+pub const MOST_POSITIONS: usize = 2048;
+
+/// Why there is no attention to add up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AggregateError {
+    /// The head has neither a pattern nor queries and keys.
+    #[error("queries and keys of {0} were not recorded")]
+    NotRecorded(HeadId),
+    /// Scores have a bias that nothing remembers.
+    #[error(
+        "the scores of {0} have a bias that depends on positions, which queries and keys do not show: open one input \
+         to see its attention"
+    )]
+    Biased(HeadId),
+    /// The run was changed.
+    #[error("the inputs were run with changes that queries and keys do not show: open one input to see its attention")]
+    Changed,
+    /// The caller said stop.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// Calls `each` with the place of every input in the cloud, its points, and its pattern `[query, key]`; that answers
+/// whether to go on.
+///
+/// # Errors
+/// When patterns are not decided by what is there, or `each` said no.
+pub fn patterns(
+    cloud: &Cloud,
+    head: HeadId,
+    each: &mut dyn FnMut(usize, &Segment, &Matrix) -> bool,
+) -> Result<(), AggregateError> {
+    let segments = cloud.segments(head.stack);
+    let missing = AggregateError::NotRecorded(head);
+    let spec = cloud.model().and_then(|model| Some((*model.layer_of(head)?, model.mask_of(head)?)));
+    let (layer, mask) = spec.ok_or(missing.clone())?;
+    let view = match cloud {
+        Cloud::Input(capture) => {
+            let pattern = attention::pattern(capture, head).ok_or(if layer.biased && capture.q(head).is_some() {
+                AggregateError::Biased(head)
+            } else {
+                missing
+            })?;
+            let told = segments.first().is_none_or(|segment| each(0, segment, &pattern));
+            return if told { Ok(()) } else { Err(AggregateError::Stopped) };
+        }
+        Cloud::Inputs(view) => view,
+    };
+    let [q, k] = cloud.queries_and_keys(head).ok_or(missing.clone())?;
+    let Computation { edits, normalizer, .. } = view.corpus().computation();
+    if layer.biased {
+        return Err(AggregateError::Biased(head));
+    }
+    if !edits.is_empty() || *normalizer != Normalizer::Softmax {
+        return Err(AggregateError::Changed);
+    }
+    for (nth, segment) in segments.iter().enumerate() {
+        let rows = q.window(segment.queries.clone()).zip(k.window(segment.keys.clone()));
+        let pattern = rows.and_then(|(q, k)| attention::pattern_of(q, k, layer, mask)).ok_or(missing.clone())?;
+        if !each(nth, segment, &pattern) {
+            return Err(AggregateError::Stopped);
+        }
+    }
+    Ok(())
+}
+
+/// What each key receives: the sum of its column, by point.
+///
+/// Keys that few queries see, as the last ones of a causal model, receive less for that reason alone.
+///
+/// # Errors
+/// As [`patterns`].
+pub fn received(cloud: &Cloud, head: HeadId) -> Result<Vec<f32>, AggregateError> {
+    let mut sums = vec![0.0f64; cloud.n(head.stack.key_side())];
+    patterns(cloud, head, &mut |_, segment, pattern| {
+        for row in pattern.rows() {
+            sums[segment.keys.clone()].iter_mut().zip(row).for_each(|(sum, weight)| *sum += f64::from(*weight));
+        }
+        true
+    })?;
+    Ok(sums.into_iter().map(|sum| sum as f32).collect())
+}
+
+/// Mean attention between positions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PositionMean {
+    /// `[query, key]`: the mean over the inputs that have both, rows brought back to a sum of one where they have
+    /// any weight (after `AttentionViz`).
+    pub pattern: Matrix,
+    /// Inputs that have a query at each position.
+    pub n_inputs: Vec<u32>,
+}
+
+/// Mean attention by position, counted from the first token of an input, for the inputs that `wanted` picks;
+/// positions from [`MOST_POSITIONS`] on are left out.
+///
+/// # Errors
+/// As [`patterns`].
+pub fn by_position(
+    cloud: &Cloud,
+    head: HeadId,
+    wanted: &dyn Fn(usize) -> bool,
+    go_on: &mut dyn FnMut(usize) -> bool,
+) -> Result<PositionMean, AggregateError> {
+    let longest = |of: &dyn Fn(&Segment) -> usize| {
+        cloud.segments(head.stack).iter().map(of).max().unwrap_or(0).min(MOST_POSITIONS)
+    };
+    let (n_query, n_key) = (longest(&|segment| segment.queries.len()), longest(&|segment| segment.keys.len()));
+    let mut sums = vec![0.0f64; n_query * n_key];
+    let mut counts = vec![0u32; n_query * n_key];
+    let mut n_inputs = vec![0u32; n_query];
+    patterns(cloud, head, &mut |nth, _, pattern| {
+        if wanted(nth) {
+            for (query, row) in pattern.rows().enumerate().take(n_query) {
+                n_inputs[query] += 1;
+                for (at, weight) in (query * n_key..(query + 1) * n_key).zip(row) {
+                    sums[at] += f64::from(*weight);
+                    counts[at] += 1;
+                }
+            }
+        }
+        go_on(nth)
+    })?;
+    let mut values: Vec<f32> = Vec::with_capacity(sums.len());
+    for (sums, counts) in sums.chunks(n_key.max(1)).zip(counts.chunks(n_key.max(1))) {
+        let means: Vec<f64> = sums.iter().zip(counts).map(|(sum, n)| sum / f64::from((*n).max(1))).collect();
+        let mass: f64 = means.iter().sum();
+        values.extend(means.iter().map(|mean| if mass > 0.0 { (mean / mass) as f32 } else { 0.0 }));
+    }
+    let pattern = Matrix::new(values, [n_query, n_key]).map_err(|_| AggregateError::NotRecorded(head))?;
+    Ok(PositionMean { pattern, n_inputs })
+}
+
+/// Mean attention by how far keys are from queries.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OffsetMean {
+    /// Key minus query position, upwards; −1 is the token before.
+    pub offsets: Vec<i32>,
+    /// Mean weight over the pairs with each offset.
+    pub weights: Vec<f32>,
+    /// Pairs with each offset; those behind a causal mask are no pairs.
+    pub n_pairs: Vec<u64>,
+    /// Mean weight that queries give to special tokens.
+    pub special: f32,
+    /// Queries.
+    pub n_queries: u64,
+    /// Inputs.
+    pub n_inputs: usize,
+}
+
+/// Sums on the way to an [`OffsetMean`].
+#[derive(Default)]
+struct OffsetSums {
+    by_offset: BTreeMap<i32, (f64, u64)>,
+    special: f64,
+    n_queries: u64,
+    n_inputs: usize,
+}
+
+impl OffsetSums {
+    fn mean(self) -> OffsetMean {
+        let Self { by_offset, special, n_queries, n_inputs } = self;
+        OffsetMean {
+            offsets: by_offset.keys().copied().collect(),
+            weights: by_offset.values().map(|(sum, n)| (sum / (*n).max(1) as f64) as f32).collect(),
+            n_pairs: by_offset.values().map(|(_, n)| *n).collect(),
+            special: (special / n_queries.max(1) as f64) as f32,
+            n_queries,
+            n_inputs,
+        }
+    }
+}
+
+/// Mean attention by offset for all inputs, and for those of each value of an annotation where one is named; inputs
+/// without a value have none. Values are in the order of the alphabet.
+///
+/// # Errors
+/// As [`patterns`].
+pub fn by_offset(
+    cloud: &Cloud,
+    head: HeadId,
+    annotation: Option<&str>,
+    go_on: &mut dyn FnMut(usize) -> bool,
+) -> Result<(OffsetMean, Vec<(String, OffsetMean)>), AggregateError> {
+    let side = head.stack.key_side();
+    let mask = cloud.model().and_then(|model| model.mask_of(head)).unwrap_or_default();
+    let mut all = OffsetSums::default();
+    let mut groups: BTreeMap<String, OffsetSums> = BTreeMap::new();
+    patterns(cloud, head, &mut |nth, segment, pattern| {
+        let special: Vec<bool> =
+            segment.keys.clone().map(|point| cloud.token(side, point).is_some_and(|token| token.special)).collect();
+        let value = annotation.and_then(|name| cloud.annotation(nth, name));
+        let group = value.map(|value| groups.entry(value.to_owned()).or_default());
+        for sums in [Some(&mut all), group].into_iter().flatten() {
+            sums.n_inputs += 1;
+            for (query, row) in pattern.rows().enumerate() {
+                sums.n_queries += 1;
+                for key in mask.visible(query, pattern.n_rows(), pattern.n_cols()) {
+                    let weight = f64::from(row[key]);
+                    let at = sums.by_offset.entry(key as i32 - query as i32).or_default();
+                    *at = (at.0 + weight, at.1 + 1);
+                    sums.special += if special[key] { weight } else { 0.0 };
+                }
+            }
+        }
+        go_on(nth)
+    })?;
+    Ok((all.mean(), groups.into_iter().map(|(value, sums)| (value, sums.mean())).collect()))
+}

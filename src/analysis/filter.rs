@@ -1,0 +1,50 @@
+//! Points of which something holds: what colours can tell, filters can ask for.
+
+use super::{
+    Cloud,
+    projection::{ColorBy, Values, values},
+    search::Hits,
+};
+use crate::ids::HeadId;
+
+/// What must hold of a point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// What is asked.
+    pub by: ColorBy,
+    /// The answer.
+    pub is: Is,
+}
+
+/// The answer that is wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Is {
+    /// A number from here to there, both included. On the circle of hues the way may lead over its end.
+    Between(f32, f32),
+    /// One of these groups, by name.
+    OneOf(Vec<String>),
+}
+
+/// The points of a head of which a condition holds; none where there is nothing to ask, or the answer is of another
+/// kind than the question.
+pub fn filter(cloud: &Cloud, head: HeadId, condition: &Condition) -> Hits {
+    let wanted = match (values(cloud, head, condition.by), &condition.is) {
+        (Values::Numbers(numbers), &Is::Between(from, to)) => {
+            let wraps = numbers.cyclic && from > to;
+            let inside = |x: f32| if wraps { x >= from || x <= to } else { (from..=to).contains(&x) };
+            numbers.of.map(|side| indices(side.into_iter().map(inside)))
+        }
+        (Values::Groups(groups), Is::OneOf(names)) => {
+            let wanted: Vec<bool> = groups.names.iter().map(|name| names.contains(name)).collect();
+            let inside = |group: Option<u32>| group.is_some_and(|group| wanted.get(group as usize) == Some(&true));
+            groups.of.map(|side| indices(side.into_iter().map(inside)))
+        }
+        _ => Default::default(),
+    };
+    let [queries, keys] = wanted;
+    Hits::of(cloud, head.stack, queries, keys)
+}
+
+fn indices(wanted: impl Iterator<Item = bool>) -> Vec<u32> {
+    (0u32..).zip(wanted).filter_map(|(point, wanted)| wanted.then_some(point)).collect()
+}

@@ -1,0 +1,134 @@
+//! What the colour of a point can mean.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{analysis::Cloud, ids::StackKind};
+
+/// What the colour of a point means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ColorBy {
+    /// Query or key.
+    #[default]
+    Type,
+    /// Position in the sequence, from first to last.
+    Position,
+    /// Position modulo five: neighbours differ, rhythms show.
+    PositionModulo,
+    /// What kind of token it is.
+    Kind,
+    /// Characters of the token.
+    Length,
+    /// How often the token occurs in the input.
+    Frequency,
+    /// Length of the query or key vector in this head.
+    Norm,
+    /// Length of the value vector in this head.
+    ValueNorm,
+    /// What a key receives from all queries of this head.
+    Received,
+    /// Tokens of the input.
+    InputLength,
+    /// Which input it belongs to.
+    Input,
+    /// Row of the patch.
+    Row,
+    /// Column of the patch.
+    Column,
+    /// How far the patch is from the centre of the picture.
+    Radius,
+    /// Hue of the patch.
+    Hue,
+    /// Saturation of the patch.
+    Saturation,
+    /// Brightness of the patch.
+    Brightness,
+    /// What is known about the input.
+    Annotation(AnnotationKey),
+}
+
+/// Stands for the name of an annotation: the same name gives the same key everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct AnnotationKey(u64);
+
+impl AnnotationKey {
+    /// The key of a name (FNV-1a).
+    pub const fn of(name: &str) -> Self {
+        let (bytes, mut hash, mut at) = (name.as_bytes(), 0xCBF2_9CE4_8422_2325u64, 0);
+        while at < bytes.len() {
+            hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0000_0100_0000_01B3);
+            at += 1;
+        }
+        Self(hash)
+    }
+
+    /// The annotation of this name that the inputs of a cloud have.
+    pub fn name(self, cloud: &Cloud) -> Option<&str> {
+        cloud.annotations().iter().map(String::as_str).find(|name| Self::of(name) == self)
+    }
+}
+
+/// What comes before the name of an annotation on the command line.
+const ANNOTATION: &str = "annotation:";
+
+impl ColorBy {
+    /// Every choice but annotations, with its name on the command line, its name on screen, and what it tells.
+    pub const ALL: [(Self, &str, &str, &str); 17] = [
+        (Self::Type, "type", "Query or key", "Queries green, keys pink"),
+        (Self::Position, "position", "Position", "From the first token to the last"),
+        (Self::PositionModulo, "modulo", "Position modulo 5", "Neighbours differ, and rhythms show"),
+        (Self::Kind, "kind", "Kind of token", "Special, punctuation, number, capitalised, word, part of a word, patch"),
+        (Self::Length, "length", "Length of token", "In characters"),
+        (Self::Frequency, "frequency", "Frequency", "How often the token occurs in all inputs"),
+        (Self::Norm, "norm", "Norm", "How long the query or key vector is in this head"),
+        (Self::ValueNorm, "value-norm", "Norm of the value", "How long the value vector of a key is in this head"),
+        (Self::Received, "received", "Attention received", "What a key is given by all queries of its input"),
+        (Self::InputLength, "input-length", "Length of input", "In tokens"),
+        (Self::Input, "input", "Input", "Which input it belongs to"),
+        (Self::Row, "row", "Row of the patch", "From the top"),
+        (Self::Column, "column", "Column of the patch", "From the left"),
+        (Self::Radius, "radius", "Distance from the centre", "Of the patch, in patches"),
+        (Self::Hue, "hue", "Hue of the patch", "Its mean colour; grey where there is none"),
+        (Self::Saturation, "saturation", "Saturation of the patch", "From grey to full colour"),
+        (Self::Brightness, "brightness", "Brightness of the patch", "From black to the brightest"),
+    ];
+
+    /// The choice of this name: one of [`Self::ALL`], or `annotation:NAME`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        if let Some(annotation) = name.strip_prefix(ANNOTATION).filter(|name| !name.is_empty()) {
+            return Some(Self::Annotation(AnnotationKey::of(annotation)));
+        }
+        Self::ALL.into_iter().find(|(_, known, ..)| *known == name).map(|(by, ..)| by)
+    }
+
+    /// What can tell points of a cloud apart, with names for the screen; annotations come last.
+    pub fn choices(cloud: &Cloud, stack: StackKind) -> Vec<(Self, String)> {
+        let of_all = Self::ALL.into_iter().filter(|(by, ..)| by.tells(cloud, stack));
+        let annotations = cloud.annotations().iter();
+        of_all
+            .map(|(by, _, text, _)| (by, text.to_owned()))
+            .chain(annotations.map(|name| (Self::Annotation(AnnotationKey::of(name)), name.clone())))
+            .collect()
+    }
+
+    /// Whether there can be something to tell.
+    fn tells(self, cloud: &Cloud, stack: StackKind) -> bool {
+        let sides = [stack.query_side(), stack.key_side()];
+        let patches = sides.map(|side| cloud.has_patches(side));
+        match self {
+            Self::Length | Self::Frequency => patches.contains(&false),
+            Self::ValueNorm => cloud.has_values(stack),
+            Self::InputLength | Self::Input => cloud.n_inputs() > 1,
+            Self::Row | Self::Column | Self::Radius => patches.contains(&true),
+            Self::Hue | Self::Saturation | Self::Brightness => sides.into_iter().any(|side| {
+                let first = (0..cloud.n(side)).find_map(|point| cloud.place(side, point));
+                first.is_some_and(|(image, _)| image.source.is_some())
+            }),
+            _ => true,
+        }
+    }
+
+    /// Whether the same token has other colours in other heads.
+    pub const fn depends_on_head(self) -> bool {
+        matches!(self, Self::Norm | Self::ValueNorm | Self::Received)
+    }
+}

@@ -1,0 +1,197 @@
+//! What is known about every point, before it is given a colour: for colours, filters and files alike.
+
+use super::{
+    AnnotationKey, ColorBy,
+    words::{KINDS, frequencies, kinds, length},
+};
+use crate::{
+    analysis::{Cloud, CloudToken, aggregate},
+    capture::Matrix,
+    ids::{HeadId, Side},
+};
+
+/// Tokens after which colours by position repeat.
+const MODULUS: usize = 5;
+/// Patches of less saturation have no hue to speak of.
+const GREY: f32 = 0.05;
+
+/// One value per query and per key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Query or key.
+    Type,
+    /// Numbers; NaN where a point has none.
+    Numbers(Numbers),
+    /// Groups.
+    Groups(Groups),
+    /// Nothing, and why.
+    Missing(String),
+}
+
+/// One number per query and per key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Numbers {
+    /// Of queries and of keys, by point; NaN where there is none.
+    pub of: [Vec<f32>; 2],
+    /// What they count; empty for plain numbers.
+    pub unit: &'static str,
+    /// The ends of the scale in words and numbers; those of the numbers where it has none of its own.
+    pub ends: Option<[(&'static str, f32); 2]>,
+    /// Whether the ends are the same, as of hues.
+    pub cyclic: bool,
+}
+
+/// One group per query and per key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Groups {
+    /// Of queries and of keys, by point; a place in `names`, `None` where a point has no group.
+    pub of: [Vec<Option<u32>>; 2],
+    /// What the groups are called.
+    pub names: Vec<String>,
+}
+
+/// What is known about the points of one head.
+pub fn values(cloud: &Cloud, head: HeadId, by: ColorBy) -> Values {
+    let sides = [head.stack.query_side(), head.stack.key_side()];
+    let numbers = |of: [Vec<f32>; 2], unit: &'static str, nothing: &str| {
+        if of.iter().flatten().any(|value| value.is_finite()) {
+            Values::Numbers(Numbers { of, unit, ends: None, cyclic: false })
+        } else {
+            Values::Missing(nothing.to_owned())
+        }
+    };
+    let each = |number: &dyn Fn(CloudToken<'_>) -> f32| sides.map(|side| cloud.tokens(side).map(number).collect());
+    // Patches have neither letters nor a vocabulary.
+    let of_words = |number: &dyn Fn(Side) -> Vec<f32>| {
+        sides.map(|side| if cloud.has_patches(side) { vec![f32::NAN; cloud.n(side)] } else { number(side) })
+    };
+    let of_patches = |number: &dyn Fn(Side, usize) -> Option<f32>| {
+        sides.map(|side| (0..cloud.n(side)).map(|point| number(side, point).unwrap_or(f32::NAN)).collect())
+    };
+    let hsv = |channel: usize| {
+        of_patches(&|side, point| {
+            let (image, place) = cloud.place(side, point)?;
+            let hsv = image.hsv(place)?;
+            Some(hsv[channel]).filter(|_| channel > 0 || hsv[1] >= GREY)
+        })
+    };
+    let nothing = |values: Values| match values {
+        Values::Missing(_) => Values::Missing("there is no picture".to_owned()),
+        values => values,
+    };
+    match by {
+        ColorBy::Type => Values::Type,
+        ColorBy::Position => {
+            let of = each(&|token| token.position as f32 / token.n_positions.saturating_sub(1).max(1) as f32);
+            Values::Numbers(Numbers { of, unit: "", ends: Some([("first", 0.0), ("last", 1.0)]), cyclic: false })
+        }
+        ColorBy::PositionModulo => {
+            let longest = sides.into_iter().flat_map(|side| cloud.tokens(side)).map(|token| token.n_positions).max();
+            let names = (0..MODULUS.min(longest.unwrap_or(0))).map(|at| at.to_string()).collect();
+            let group = |token: CloudToken<'_>| Some((token.position % MODULUS) as u32);
+            Values::Groups(Groups { of: sides.map(|side| cloud.tokens(side).map(group).collect()), names })
+        }
+        ColorBy::Kind => {
+            let of = sides.map(|side| {
+                let tokens = cloud.tokens(side).map(|token| (token.text, token.special));
+                let kinds = kinds(tokens, &cloud.words(side), cloud.has_patches(side));
+                kinds.into_iter().map(|kind| Some(u32::from(kind))).collect()
+            });
+            Values::Groups(Groups { of, names: KINDS.map(ToOwned::to_owned).to_vec() })
+        }
+        ColorBy::Length => {
+            let lengths = |side| cloud.tokens(side).map(|token| length(token.text)).collect();
+            numbers(of_words(&lengths), "letters", "patches have no letters")
+        }
+        ColorBy::Frequency => numbers(of_words(&|side| frequencies(cloud, side)), "times", "patches have no words"),
+        ColorBy::Norm => {
+            let norms = |matrix: &Matrix| matrix.rows().map(norm).collect();
+            let norms = cloud.queries_and_keys(head).map(|both| both.each_ref().map(norms));
+            numbers(norms.unwrap_or_default(), "", "there are no queries and keys")
+        }
+        ColorBy::ValueNorm => {
+            let norms = cloud.values(head).map(|values| values.rows().map(norm).collect());
+            let of = [vec![f32::NAN; cloud.n(sides[0])], norms.unwrap_or_default()];
+            numbers(of, "", "values are not kept of many inputs: open one of them")
+        }
+        ColorBy::Received => match aggregate::received(cloud, head) {
+            Ok(received) => numbers([vec![f32::NAN; cloud.n(sides[0])], received], "", "there are no keys"),
+            Err(reason) => Values::Missing(reason.to_string()),
+        },
+        ColorBy::InputLength => numbers(each(&|token| token.n_positions as f32), "tokens", "there are no tokens"),
+        ColorBy::Input => inputs(cloud, sides),
+        ColorBy::Annotation(key) => annotation(cloud, sides, key),
+        ColorBy::Row => nothing(numbers(of_patches(&|side, point| Some(cloud.place(side, point)?.1.0 as f32)), "", "")),
+        ColorBy::Column => {
+            nothing(numbers(of_patches(&|side, point| Some(cloud.place(side, point)?.1.1 as f32)), "", ""))
+        }
+        ColorBy::Radius => nothing(numbers(of_patches(&|side, point| radius(cloud, side, point)), "patches", "")),
+        ColorBy::Hue => {
+            let of: [Vec<f32>; 2] = hsv(0);
+            if sides.into_iter().all(|side| (0..cloud.n(side)).all(|point| cloud.place(side, point).is_none())) {
+                return Values::Missing("there is no picture".to_owned());
+            }
+            let ends = Some([("red", 0.0), ("red", 1.0)]);
+            Values::Numbers(Numbers { of, unit: "", ends, cyclic: true })
+        }
+        ColorBy::Saturation => nothing(numbers(hsv(1), "", "")),
+        ColorBy::Brightness => nothing(numbers(hsv(2), "", "")),
+    }
+}
+
+fn norm(row: &[f32]) -> f32 {
+    row.iter().map(|x| x * x).sum::<f32>().sqrt()
+}
+
+/// How far a patch is from the centre of its picture, in patches.
+fn radius(cloud: &Cloud, side: Side, point: usize) -> Option<f32> {
+    let (image, (row, column)) = cloud.place(side, point)?;
+    let off = |at: usize, n: usize| at as f32 - (n as f32 - 1.0) / 2.0;
+    Some(off(row, image.grid.0).hypot(off(column, image.grid.1)))
+}
+
+/// Few inputs by name, many by their order.
+fn inputs(cloud: &Cloud, sides: [Side; 2]) -> Values {
+    let n = cloud.n_inputs();
+    if n <= super::MOST_GROUPS {
+        let names = (0..n).map(|nth| cloud.input_name(nth).to_owned()).collect();
+        let group = |token: CloudToken<'_>| Some(token.input as u32);
+        return Values::Groups(Groups { of: sides.map(|side| cloud.tokens(side).map(group).collect()), names });
+    }
+    let of = sides.map(|side| cloud.tokens(side).map(|token| token.input as f32).collect());
+    let ends = Some([("first input", 0.0), ("last input", (n - 1) as f32)]);
+    Values::Numbers(Numbers { of, unit: "", ends, cyclic: false })
+}
+
+/// Numbers where all values are numbers, else groups in the order in which they come.
+fn annotation(cloud: &Cloud, sides: [Side; 2], key: AnnotationKey) -> Values {
+    let missing = || Values::Missing("the inputs have no such annotation".to_owned());
+    let Some(name) = key.name(cloud) else { return missing() };
+    let of_inputs: Vec<Option<&str>> = (0..cloud.n_inputs()).map(|nth| cloud.annotation(nth, name)).collect();
+    if of_inputs.iter().all(Option::is_none) {
+        return missing();
+    }
+    let number = |text: &&str| text.trim().parse().ok().filter(|number: &f32| number.is_finite());
+    if of_inputs.iter().flatten().all(|text| number(text).is_some()) {
+        let numbers: Vec<f32> =
+            of_inputs.iter().map(|text| text.as_ref().and_then(number).unwrap_or(f32::NAN)).collect();
+        let of = sides.map(|side| cloud.tokens(side).map(|token| numbers[token.input]).collect());
+        return Values::Numbers(Numbers { of, unit: "", ends: None, cyclic: false });
+    }
+    let mut names: Vec<String> = Vec::new();
+    let groups: Vec<Option<u32>> = of_inputs
+        .into_iter()
+        .map(|text| {
+            let text = text?;
+            let known = names.iter().position(|name| name == text);
+            Some(known.unwrap_or_else(|| {
+                names.push(text.to_owned());
+                names.len() - 1
+            }) as u32)
+        })
+        .collect();
+    Values::Groups(Groups {
+        of: sides.map(|side| cloud.tokens(side).map(|token| groups[token.input]).collect()),
+        names,
+    })
+}
