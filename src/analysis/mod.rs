@@ -4,6 +4,7 @@
 pub mod aggregate;
 pub mod attention;
 mod cloud;
+pub mod cluster;
 pub mod detect;
 pub mod edges;
 pub mod filter;

@@ -1,24 +1,15 @@
-//! Tokens that are looked for, and the heads in whose joint space they lie together.
+//! Tokens that are looked for in a cloud.
 
 use std::collections::HashMap;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Cloud, joint::Joint, projection::ProjectionOptions};
+use super::Cloud;
+pub use super::cluster::{RankedHead, rank};
 use crate::{
     capture::{Token, words},
-    ids::{HeadId, Side, StackKind},
-    projection::{
-        Points,
-        clustering::{Clustering, Marked},
-        correlation::Segment,
-        to_the_end,
-    },
+    ids::{Side, StackKind},
 };
-
-/// Neighbours of each hit that are looked at.
-pub const NEIGHBORS: usize = 10;
 
 /// How a search is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -42,6 +33,11 @@ impl SearchKind {
         (Self::Regex, "regex", "Regular expression", "Words in which the expression is found; all their pieces"),
         (Self::Id, "id", "Token id", "Numbers in the model's vocabulary, with commas between them"),
     ];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
 
     /// The kind of this name.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -106,15 +102,6 @@ impl Hits {
     pub fn n_tokens(&self) -> usize {
         if self.queries == self.keys { self.queries.len() } else { self.queries.len() + self.keys.len() }
     }
-}
-
-/// A head, and how much hits are together in it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RankedHead {
-    /// The head.
-    pub head: HeadId,
-    /// Its clustering of the hits, among the [`NEIGHBORS`] nearest of each.
-    pub found: Clustering,
 }
 
 /// A search that is ready to look at tokens.
@@ -221,78 +208,4 @@ fn reason(error: &regex::Error) -> String {
     let text = error.to_string();
     let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
-}
-
-/// How much the hits are together in every head of a stack, most first; heads that say nothing come last.
-///
-/// Neighbours are looked for in the joint space itself, scaled and translated as `options` say, so no layout is
-/// needed: see [`Clustering`] for what is measured and for its chance level. `progress(done, total)` is called
-/// between groups of heads and answers whether to go on; `None` when it said no.
-pub fn rank(
-    cloud: &Cloud,
-    stack: StackKind,
-    hits: &Hits,
-    options: ProjectionOptions,
-    progress: &mut dyn FnMut(usize, usize) -> bool,
-) -> Option<Vec<RankedHead>> {
-    let (heads, segments) = (cloud.heads(stack), cloud.segments(stack));
-    let points = Labels::of(cloud, stack, hits);
-    let mut ranked: Vec<RankedHead> = Vec::with_capacity(heads.len());
-    for group in heads.chunks(2 * rayon::current_num_threads().max(1)) {
-        if !progress(ranked.len(), heads.len()) {
-            return None;
-        }
-        let of = |head: &HeadId| {
-            let found = points.clustering(cloud, *head, &segments, options)?;
-            Some(RankedHead { head: *head, found })
-        };
-        ranked.extend(group.par_iter().filter_map(of).collect::<Vec<_>>());
-    }
-    let score = |head: &RankedHead| head.found.score().unwrap_or(f64::NEG_INFINITY);
-    ranked.sort_by(|a, b| score(b).total_cmp(&score(a)).then(a.head.cmp(&b.head)));
-    progress(heads.len(), heads.len()).then_some(ranked)
-}
-
-/// What the points of a joint space are, queries before keys.
-struct Labels {
-    owners: Vec<u32>,
-    kinds: Vec<u32>,
-    marked: Vec<bool>,
-}
-
-impl Labels {
-    fn of(cloud: &Cloud, stack: StackKind, hits: &Hits) -> Self {
-        let sides = [stack.query_side(), stack.key_side()];
-        let n = sides.map(|side| cloud.n(side));
-        let first_key = if sides[0] == sides[1] { 0 } else { n[0] };
-        let mut numbers: HashMap<String, u32> = HashMap::new();
-        let mut kinds = Vec::with_capacity(n[0] + n[1]);
-        for token in sides.into_iter().flat_map(|side| cloud.tokens(side)) {
-            // Copies of a word at the start and in the middle of a text are the same word.
-            let next = numbers.len() as u32;
-            kinds.push(*numbers.entry(words::bare(token.text).to_lowercase()).or_insert(next));
-        }
-        let mut marked = vec![false; n[0] + n[1]];
-        for point in hits.queries.iter().copied().chain(hits.keys.iter().map(|key| key + n[0] as u32)) {
-            if let Some(marked) = marked.get_mut(point as usize) {
-                *marked = true;
-            }
-        }
-        Self { owners: (0..n[0]).chain(first_key..first_key + n[1]).map(|owner| owner as u32).collect(), kinds, marked }
-    }
-
-    fn clustering(
-        &self,
-        cloud: &Cloud,
-        head: HeadId,
-        segments: &[Segment],
-        options: ProjectionOptions,
-    ) -> Option<Clustering> {
-        let joint = Joint::of(cloud, head, segments, options)?;
-        let (queries, keys) = (joint.queries().ok()?, joint.keys().ok()?);
-        let values = joint.transform.apply(queries, keys).ok()?;
-        let points = Points::new(&values, queries.n() + keys.n(), queries.width()).ok()?;
-        let Self { owners, kinds, marked } = self;
-        Clustering::of(Marked { points, owners, kinds, marked }, NEIGHBORS, &to_the_end).ok()
-    }
 }

@@ -98,6 +98,8 @@ impl InputOptions {
             && self.pixels.is_none()
             && self.target.is_none()
             && self.target_ids.is_empty()
+            && !self.no_special
+            && self.max_tokens.is_none()
     }
 
     /// Whether nothing was given to run on.

@@ -65,7 +65,8 @@ enum Subcommands {
     /// Lay out the queries and keys of heads in the plane or in space, and write the coordinates
     #[command(
         after_help = "Examples:\n  attnscope project --model demo:gpt --text \"Once upon a time\" --method tsne --out space.json\n  \
-                      attnscope project --capture story.safetensors --method umap --dims 3 --heads L2H3,L3H0 --out space.csv"
+                      attnscope project --capture story.safetensors --method umap --dims 3 --heads L2H3,L3H0 --out space.csv\n  \
+                      attnscope project --model demo:bert --corpus demo:sentences --search \"cat,dog\" --search-as word --shared position,text --out space.json"
     )]
     Project(Box<project::ProjectOptions>),
     /// Open a model, show what was understood, and test that its numbers obey the laws of attention

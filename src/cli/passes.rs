@@ -5,9 +5,10 @@ use std::time::Instant;
 use super::{CliError, show_progress};
 use crate::{
     capture::Capture,
+    corpus::{Corpus, list::InputList},
     model::{Encoded, Input, Model, RunPlan, uninterrupted},
     text::{bytes_text, counted},
-    worker::corpus::{CorpusOptions, packs, run_pack},
+    worker::corpus::{self, CorpusOptions, packs, run_pack},
 };
 
 /// What came of all passes.
@@ -77,6 +78,26 @@ pub fn run(model: &Model, inputs: &[Input], is_corpus: bool, plan: &RunPlan, rep
         return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));
     }
     Ok(Passes { captures, encode_ms, forward_ms })
+}
+
+/// Queries and keys of a list of inputs; those that cannot be run are left out with a warning.
+///
+/// # Errors
+/// When none can be run, or when they do not fit into memory.
+pub fn corpus(model: &Model, list: &InputList) -> Result<Corpus, CliError> {
+    let mut corpus = Corpus::new(model.engine().memory_for_a_run().unwrap_or(u64::MAX));
+    let run = corpus::capture(model, list, &mut corpus, &CorpusOptions::default(), &show_progress, &mut |_| ())
+        .map_err(|stop| CliError::Failed(stop.to_string()))?;
+    for left_out in &run.left_out {
+        log::warn!("left out: {}: {}", left_out.name, left_out.reason);
+    }
+    if let Some(full) = run.full {
+        return Err(CliError::Failed(full.to_string()));
+    }
+    if corpus.inputs().is_empty() {
+        return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));
+    }
+    Ok(corpus)
 }
 
 /// Stops early when the captures that are still to come, judged by those that are there, would not fit.

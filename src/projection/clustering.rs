@@ -33,6 +33,19 @@ pub struct Marked<'a> {
     pub marked: &'a [bool],
 }
 
+/// Points that each have a label, such as their position.
+#[derive(Clone, Copy, Debug)]
+pub struct Labelled<'a> {
+    /// All points.
+    pub points: Points<'a>,
+    /// As of [`Marked`].
+    pub owners: &'a [u32],
+    /// Labels; points without one are left out.
+    pub labels: &'a [Option<u32>],
+    /// Labels that differ by no more than this count as the same.
+    pub within: u32,
+}
+
 /// How much the marked points are together.
 ///
 /// Of each marked point that is looked at, the nearest `k` points that are not its owner's are found; the hit is the
@@ -64,13 +77,7 @@ impl Clustering {
     /// When owners, kinds or marks are not as many as points, when `k` is 0, or [`ProjectionError::Stopped`].
     pub fn of(cloud: Marked<'_>, k: usize, progress: Progress<'_>) -> Result<Self, ProjectionError> {
         let n = cloud.points.n();
-        if [cloud.owners.len(), cloud.kinds.len(), cloud.marked.len()].iter().any(|len| *len != n) {
-            let must_be = "as many as there are points";
-            return Err(ProjectionError::option("owners, kinds or marks", cloud.marked.len(), must_be));
-        }
-        if k == 0 {
-            return Err(ProjectionError::option("neighbours", k, "at least 1"));
-        }
+        check(n, &[cloud.owners.len(), cloud.kinds.len(), cloud.marked.len()], k)?;
         let of = |marked: bool| (0..n).filter(|&i| cloud.marked[i] == marked).collect::<Vec<usize>>();
         let (marked, others) = (of(true), of(false));
         let fewest = MOST_AMONG / 2;
@@ -83,12 +90,45 @@ impl Clustering {
             [marked, others].concat()
         };
         let n_marked = among.iter().filter(|&&i| cloud.marked[i]).count();
-        let width = cloud.points.width();
-        let values: Vec<f32> = among.iter().flat_map(|&i| cloud.points.row(i)).copied().collect();
-        let points = Prepared::new(Points::new(&values, among.len(), width)?, Metric::Euclidean);
-        let picked = |of: &[u32]| among.iter().map(|&i| of[i]).collect::<Vec<u32>>();
-        let search = Search::new(points, picked(cloud.owners), picked(cloud.kinds), n_marked, k);
-        let looked: Vec<usize> = evenly(&(0..n_marked).collect::<Vec<_>>(), MOST_LOOKED);
+        let kinds = picked(&among, cloud.kinds);
+        let several_kinds = kinds[..n_marked].iter().any(|kind| *kind != kinds[0]);
+        let same = Same::Marked { n: n_marked, kinds, several_kinds };
+        let looked = evenly(&(0..n_marked).collect::<Vec<_>>(), MOST_LOOKED);
+        Self::among(cloud.points, &among, &looked, picked(&among, cloud.owners), same, k, progress)
+    }
+
+    /// How much points are near those of the same label: of each point that is looked at, the neighbours that share
+    /// its label are the hits; chance is the fraction that shares it among all. There is nothing across kinds.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub fn of_labels(cloud: Labelled<'_>, k: usize, progress: Progress<'_>) -> Result<Self, ProjectionError> {
+        let n = cloud.points.n();
+        check(n, &[cloud.owners.len(), cloud.labels.len()], k)?;
+        let with_label: Vec<usize> = (0..n).filter(|&i| cloud.labels[i].is_some()).collect();
+        let among = evenly(&with_label, MOST_AMONG);
+        if among.is_empty() {
+            return Ok(Self { any: None, across: None, n_looked: 0, n_among: 0 });
+        }
+        let labels = among.iter().filter_map(|&i| cloud.labels[i]).collect();
+        let looked = evenly(&(0..among.len()).collect::<Vec<_>>(), MOST_LOOKED);
+        let same = Same::Labels { labels, within: cloud.within };
+        Self::among(cloud.points, &among, &looked, picked(&among, cloud.owners), same, k, progress)
+    }
+
+    /// `looked` are places in `among`, as are the owners.
+    fn among(
+        points: Points<'_>,
+        among: &[usize],
+        looked: &[usize],
+        owners: Vec<u32>,
+        same: Same,
+        k: usize,
+        progress: Progress<'_>,
+    ) -> Result<Self, ProjectionError> {
+        let values: Vec<f32> = among.iter().flat_map(|&i| points.row(i)).copied().collect();
+        let points = Points::new(&values, among.len(), points.width())?;
+        let search = Search::new(Prepared::new(points, Metric::Euclidean), owners, same, k);
         let mut sums = [Sum::default(); 2];
         for (at, rows) in looked.chunks(ROWS).enumerate() {
             dispatch(Group { search: &search, rows, sums: &mut sums });
@@ -99,6 +139,17 @@ impl Clustering {
         let [any, across] = sums.map(Sum::mean);
         Ok(Self { any, across, n_looked: looked.len(), n_among: among.len() })
     }
+}
+
+fn check(n: usize, lengths: &[usize], k: usize) -> Result<(), ProjectionError> {
+    if let Some(other) = lengths.iter().find(|len| **len != n) {
+        return Err(ProjectionError::option("owners, kinds, marks or labels", other, "as many as there are points"));
+    }
+    if k == 0 { Err(ProjectionError::option("neighbours", k, "at least 1")) } else { Ok(()) }
+}
+
+fn picked(among: &[usize], of: &[u32]) -> Vec<u32> {
+    among.iter().map(|&i| of[i]).collect()
 }
 
 /// At most `most` of a list, evenly spaced.
@@ -122,33 +173,60 @@ impl Sum {
     }
 }
 
-/// Points, the marked ones first.
+/// Which neighbours are hits.
+enum Same {
+    /// The first `n` points, for each other; across kinds only those of another kind count.
+    Marked { n: usize, kinds: Vec<u32>, several_kinds: bool },
+    /// Those of the same label, up to a difference.
+    Labels { labels: Vec<u32>, within: u32 },
+}
+
 struct Search {
     panels: Panels,
     /// `‖x‖²`, infinite where there is no point.
     squares: Vec<f32>,
     owners: Vec<u32>,
-    kinds: Vec<u32>,
-    n_marked: usize,
+    same: Same,
     k: usize,
-    several_kinds: bool,
     points: Prepared,
 }
 
 impl Search {
-    fn new(points: Prepared, owners: Vec<u32>, kinds: Vec<u32>, n_marked: usize, k: usize) -> Self {
+    fn new(points: Prepared, owners: Vec<u32>, same: Same, k: usize) -> Self {
         let Prepared { values, n, width, .. } = &points;
         let panels = dispatch(Pack { values, n: *n, width: *width });
         let mut squares = vec![f32::INFINITY; panels.n_panels() * panels.wide()];
         for (i, square) in squares.iter_mut().enumerate().take(*n) {
             *square = values[i * width..(i + 1) * width].iter().map(|x| x * x).sum();
         }
-        let several_kinds = kinds[..n_marked].iter().any(|kind| *kind != kinds[0]);
-        Self { panels, squares, owners, kinds, n_marked, k, several_kinds, points }
+        Self { panels, squares, owners, same, k, points }
+    }
+
+    /// Marks what is a hit for `row` and, by 1, what is no neighbour of it, `across` kinds or not.
+    fn judge(&self, row: usize, across: bool, hits: &mut [u8], out: &mut [u8]) {
+        for (out, owner) in out.iter_mut().zip(&self.owners) {
+            *out = u8::from(*owner == self.owners[row]);
+        }
+        match &self.same {
+            Same::Marked { n, kinds, .. } => {
+                hits.fill(0);
+                hits[..*n].fill(1);
+                if across {
+                    for (out, kind) in out.iter_mut().zip(kinds) {
+                        *out |= u8::from(*kind == kinds[row]);
+                    }
+                }
+            }
+            Same::Labels { labels, within } => {
+                for (hit, label) in hits.iter_mut().zip(labels) {
+                    *hit = u8::from(label.abs_diff(labels[row]) <= *within);
+                }
+            }
+        }
     }
 }
 
-/// Neighbours of up to [`ROWS`] marked points.
+/// Neighbours of up to [`ROWS`] points.
 struct Group<'a> {
     search: &'a Search,
     rows: &'a [usize],
@@ -161,7 +239,7 @@ impl WithSimd for Group<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { search, rows, sums } = self;
-        let Search { points, panels, squares, owners, kinds, n_marked, k, several_kinds } = search;
+        let Search { points, panels, squares, k, same, .. } = search;
         let (width, wide, n) = (points.width, panels.wide(), points.n);
         let mut gathered = Vec::with_capacity(ROWS * width);
         for &row in rows {
@@ -182,18 +260,18 @@ impl WithSimd for Group<'_> {
             }
         }
         let mut nearest = Nearest::default();
+        let (mut hits, mut out) = (vec![0u8; n], vec![0u8; n]);
+        let ways = 1 + usize::from(matches!(same, Same::Marked { several_kinds: true, .. }));
         for (&row, distances) in rows.iter().zip(&mut distances) {
-            for (across, sum) in sums.iter_mut().enumerate().take(1 + usize::from(*several_kinds)) {
-                let (owner, kind) = (owners[row], kinds[row]);
-                let (mut n_could, mut marked_could) = (0usize, 0usize);
+            for (across, sum) in sums.iter_mut().enumerate().take(ways) {
+                search.judge(row, across == 1, &mut hits, &mut out);
+                let (mut n_could, mut hits_could) = (0usize, 0usize);
                 for j in 0..n {
-                    // Numbers instead of conditions: a loop without branches.
-                    let out = u8::from(owners[j] == owner) | (across as u8 & u8::from(kinds[j] == kind));
-                    distances[j] = if out == 1 { f32::INFINITY } else { distances[j] };
-                    n_could += usize::from(1 - out);
-                    marked_could += usize::from((1 - out) & u8::from(j < *n_marked));
+                    distances[j] = if out[j] == 1 { f32::INFINITY } else { distances[j] };
+                    n_could += usize::from(1 - out[j]);
+                    hits_could += usize::from((1 - out[j]) & hits[j]);
                 }
-                let k = (*k).min(marked_could);
+                let k = (*k).min(hits_could);
                 if k == 0 {
                     continue;
                 }
@@ -201,12 +279,12 @@ impl WithSimd for Group<'_> {
                 for (at, some) in distances.chunks(SHOWN).enumerate() {
                     nearest.show(some, at * SHOWN);
                 }
-                let mut hits = 0;
+                let mut n_hits = 0;
                 for &kept in nearest.finish() {
-                    hits += usize::from((kept as u32 as usize) < *n_marked);
+                    n_hits += usize::from(hits[kept as u32 as usize]);
                 }
-                sum.hit += hits as f64 / k as f64;
-                sum.chance += marked_could as f64 / n_could as f64;
+                sum.hit += n_hits as f64 / k as f64;
+                sum.chance += hits_could as f64 / n_could as f64;
                 sum.n += 1;
             }
         }

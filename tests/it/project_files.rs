@@ -213,3 +213,52 @@ fn the_space_of_a_corpus_is_drawn_with_its_inputs() {
     let refused = render(&["--target", "x"]);
     assert!(refused.status.code() == Some(2) && String::from_utf8_lossy(&refused.stderr).contains("leave out --text"));
 }
+
+#[test]
+fn a_corpus_is_searched_and_measured_and_keeps_its_annotations() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table.csv");
+    fs::write(&table, "text,who\nThe dog ran.,dog\nA cat saw the dog.,cat\nThe cat was happy.,cat\n").unwrap();
+    let table = table.to_str().unwrap();
+    let run = |name: &str, arguments: &[&str]| {
+        let out = folder.path().join(name);
+        let fixed = ["project", "--model", "demo:bert", "--corpus", table, "--out", out.to_str().unwrap()];
+        (attnscope(&[&fixed[..], arguments].concat()), out)
+    };
+    let options = ["--search", "dog,cat", "--search-as", "word", "--shared", "position,annotation:who"];
+    let (output, out) = run("space.json", &options);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document = read_json(&out);
+    let tokens = document["tokens"].as_array().unwrap();
+    let hits: Vec<u64> = serde_json::from_value(document["search"]["queries"].clone()).unwrap();
+    let texts: Vec<&str> = hits.iter().map(|hit| tokens[*hit as usize]["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["dog", "cat", "dog", "cat"]);
+    assert_eq!((&document["search"]["inputs"], &document["search"]["as"]), (&3.into(), &"word".into()));
+    assert_eq!(tokens[hits[3] as usize]["annotations"]["who"], "cat");
+    let heads = document["heads"].as_array().unwrap();
+    let ranked: Vec<String> = serde_json::from_value(document["search"]["ranked"].clone()).unwrap();
+    assert_eq!(ranked.len(), heads.len());
+    let score = |name: &String| {
+        let head = heads.iter().find(|head| format!("L{}H{}", head["layer"], head["head"]) == *name).unwrap();
+        head["search"]["score"].as_f64().unwrap()
+    };
+    assert!(ranked.is_sorted_by(|a, b| score(a) >= score(b)));
+    for head in heads {
+        assert!(head["shared"]["annotation:who"]["any"]["chance"].as_f64().unwrap() > 0.4, "{}", head["shared"]);
+        assert!(head["shared"]["position"]["among"] == 2 * tokens.len() && head["search"]["across_texts"].is_object());
+        let norms = &head["norms"];
+        let ratio = norms["queries"].as_f64().unwrap() / norms["keys"].as_f64().unwrap();
+        assert!((norms["disparity"].as_f64().unwrap() - ratio).abs() < 1e-9);
+    }
+    let csv = fs::read_to_string(run("space.csv", &["--heads", "L0H0"]).1).unwrap();
+    assert!(csv.starts_with("layer,head,side,input,position,id,text,special,who,x,y\n"), "{csv}");
+    for (arguments, expected) in [
+        (["--search", "(", "--search-as", "regex"], "this is no regular expression: unclosed group"),
+        (["--shared", "hue", "--dims", "2"], "hue cannot be shared: there is no picture"),
+        (["--shared", "mood", "--dims", "2"], "choose from text, position"),
+    ] {
+        let output = run("no.json", &arguments).0;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(expected), "{said}");
+    }
+}

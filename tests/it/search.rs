@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use attnscope::{
     analysis::{
         Cloud,
+        cluster::{self, Shared},
         projection::{self, ProjectionOptions, ScaleChoice},
         proxy,
         search::{self, Hits, Search, SearchError, SearchKind},
@@ -157,6 +158,33 @@ fn the_head_with_the_planted_cluster_comes_first() {
     let shuffled = rank(&Hits { queries: shuffled.clone(), keys: shuffled, n_inputs: 40 });
     assert!(shuffled.iter().all(|head| head.found.score().unwrap().abs() < 0.15), "{shuffled:?}");
     assert_eq!(search::rank(&cloud, SELF, &hits, ProjectionOptions::default(), &mut |done, _| done == 0), None);
+}
+
+/// Sharing is measured without a search: the planted head holds texts together that share a length of five letters,
+/// and a head whose queries and keys are positions holds those together.
+#[test]
+fn heads_are_ranked_by_what_neighbours_share() {
+    let all = ProjectionOptions::default();
+    let cloud = planted();
+    let rank = |cloud: &Cloud, name: &str| {
+        let shared = Shared::from_name(name).unwrap();
+        cluster::rank_shared(cloud, SELF, shared, all, &mut |_, _| true).unwrap()
+    };
+    // Royal words are all at position 2, so there the planted head holds positions together.
+    let ranked = rank(&cloud, "position").unwrap();
+    assert_eq!(ranked[0].head, PLANTED);
+    assert!(ranked[1].found.score().unwrap() < 0.1, "{ranked:?}");
+    let (texts, inputs) = (rank(&cloud, "text").unwrap(), rank(&cloud, "input").unwrap());
+    assert_eq!((texts[0].head, texts[0].found.n_looked), (PLANTED, 256));
+    assert!(inputs.iter().all(|head| head.found.score().unwrap().abs() < 0.1), "{inputs:?}");
+    assert_eq!(rank(&cloud, "hue").unwrap_err(), "there is no picture");
+    assert_eq!(Shared::from_name("type"), None, "a side is nothing that tokens share");
+    // Heads that look at themselves, the one before and a little of everything: their keys are positions.
+    let several: Vec<Arc<Capture>> = (0..6).map(|_| Arc::new(synthetic::text_capture(24, 1, 5))).collect();
+    let corpus = Corpus::from_captures(&several, u64::MAX).unwrap();
+    let positions = rank(&Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))), "position").unwrap();
+    assert!([0, 2].contains(&positions[0].head.head), "{positions:?}");
+    assert!(positions[0].found.score().unwrap() > 0.9);
 }
 
 #[test]

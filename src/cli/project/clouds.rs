@@ -1,47 +1,50 @@
 //! Queries and keys of each head over all inputs, and the tokens that they belong to.
 
+use std::sync::Arc;
+
 use super::options::Heads;
 use crate::{
-    capture::{Capture, Matrix, Token},
+    analysis::{Cloud, CloudToken},
+    capture::{Capture, Matrix},
     cli::CliError,
-    ids::{HeadId, StackKind},
+    corpus::{Corpus, CorpusView},
+    ids::{HeadId, Side, StackKind},
     projection::correlation::Segment,
+    spec::ModelSpec,
 };
 
-/// Several inputs of one model.
-pub struct Clouds<'a> {
-    captures: &'a [Capture],
+/// One stack of a cloud, and which of its heads are wanted.
+pub struct Clouds {
+    cloud: Cloud,
+    model: Arc<ModelSpec>,
     stack: StackKind,
     heads: Vec<HeadId>,
     segments: Vec<Segment>,
 }
 
-/// One row of the token table.
-pub struct Row<'a> {
-    /// Which input.
-    pub input: usize,
-    /// Position within it.
-    pub position: usize,
-    /// `None` where a capture names no tokens.
-    pub token: Option<&'a Token>,
+/// What captures have together: one alone, or several as a corpus.
+///
+/// # Errors
+/// When there is none, or when they do not go together.
+pub fn of_captures(mut captures: Vec<Capture>) -> Result<Cloud, CliError> {
+    match (captures.pop(), captures.is_empty()) {
+        (None, _) => Err(CliError::Failed("there is nothing to project: no input was given".to_owned())),
+        (Some(only), true) => Ok(Cloud::Input(Arc::new(only))),
+        (Some(last), false) => {
+            let captures: Vec<Arc<Capture>> = captures.into_iter().chain([last]).map(Arc::new).collect();
+            let corpus = Corpus::from_captures(&captures, u64::MAX);
+            let corpus = corpus.map_err(|error| CliError::Failed(error.to_string()))?;
+            Ok(Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))))
+        }
+    }
 }
 
-/// Queries and keys of one head, one input after the other.
-pub struct HeadCloud {
-    pub queries: Vec<f32>,
-    pub keys: Vec<f32>,
-    pub n_queries: usize,
-    pub n_keys: usize,
-    pub width: usize,
-}
-
-impl<'a> Clouds<'a> {
+impl Clouds {
     /// Finds the heads that all inputs have queries and keys of.
-    pub fn new(captures: &'a [Capture], stack: Option<StackKind>, heads: &Heads) -> Result<Self, CliError> {
-        let Some(first) = captures.first() else {
-            return Err(CliError::Failed("there is nothing to project: no input was given".to_owned()));
-        };
-        let kinds: Vec<StackKind> = first.model().stacks.iter().map(|stack| stack.kind).collect();
+    pub fn new(cloud: Cloud, stack: Option<StackKind>, heads: &Heads) -> Result<Self, CliError> {
+        let model = cloud.model().ok_or_else(|| CliError::Failed("there is nothing to project".to_owned()))?;
+        let model = Arc::clone(model);
+        let kinds: Vec<StackKind> = model.stacks.iter().map(|stack| stack.kind).collect();
         let stack = match stack {
             Some(stack) if kinds.contains(&stack) => stack,
             Some(stack) => {
@@ -51,13 +54,7 @@ impl<'a> Clouds<'a> {
             }
             None => *kinds.first().ok_or_else(|| CliError::Failed("the model has no attention stack".to_owned()))?,
         };
-        let has = |head: HeadId| captures.iter().all(|capture| capture.q(head).is_some() && capture.k(head).is_some());
-        let layers = first.stack(stack).map_or(&[][..], |stack| &stack.layers);
-        let all = layers.iter().enumerate().flat_map(|(layer, data)| {
-            let n_heads = data.q.as_ref().map_or(0, |q| q.shape()[0]);
-            (0..n_heads).map(move |head| HeadId { stack, layer, head })
-        });
-        let all: Vec<HeadId> = all.filter(|head| has(*head)).collect();
+        let all = cloud.heads(stack);
         if all.is_empty() {
             let message = "there are no queries and keys to project: capture them with --sites q,k";
             return Err(CliError::Failed(message.to_owned()));
@@ -75,15 +72,18 @@ impl<'a> Clouds<'a> {
                 asked
             }
         };
-        let mut clouds = Self { captures, stack, heads, segments: Vec::new() };
-        let (mut queries, mut keys) = (0, 0);
-        for capture in captures {
-            let rows = |matrix: Option<Matrix>| matrix.map_or(0, |matrix| matrix.n_rows());
-            let (n_queries, n_keys) = (rows(capture.q(clouds.heads[0])), rows(capture.k(clouds.heads[0])));
-            clouds.segments.push(Segment { queries: queries..queries + n_queries, keys: keys..keys + n_keys });
-            (queries, keys) = (queries + n_queries, keys + n_keys);
-        }
-        Ok(clouds)
+        let segments = cloud.segments(stack);
+        Ok(Self { cloud, model, stack, heads, segments })
+    }
+
+    /// What the points are of.
+    pub const fn cloud(&self) -> &Cloud {
+        &self.cloud
+    }
+
+    /// The stack.
+    pub const fn stack(&self) -> StackKind {
+        self.stack
     }
 
     /// The heads to project.
@@ -96,60 +96,37 @@ impl<'a> Clouds<'a> {
         &self.segments
     }
 
-    /// The capture of the first input: all are of the same model.
-    pub const fn first(&self) -> &Capture {
-        &self.captures[0]
+    /// The model of all inputs.
+    pub fn model(&self) -> &ModelSpec {
+        &self.model
     }
 
     /// Queries and keys of one head.
-    pub fn cloud(&self, head: HeadId) -> Option<HeadCloud> {
-        let mut cloud = HeadCloud { queries: Vec::new(), keys: Vec::new(), n_queries: 0, n_keys: 0, width: 0 };
-        for capture in self.captures {
-            let (q, k) = (capture.q(head)?, capture.k(head)?);
-            cloud.width = q.n_cols();
-            cloud.n_queries += q.n_rows();
-            cloud.n_keys += k.n_rows();
-            cloud.queries.extend_from_slice(q.as_slice());
-            cloud.keys.extend_from_slice(k.as_slice());
-        }
-        Some(cloud)
+    pub fn queries_and_keys(&self, head: HeadId) -> Option<[Matrix; 2]> {
+        self.cloud.queries_and_keys(head)
     }
 
     /// The tokens of all queries, in the order of the points.
-    pub fn query_rows(&self) -> Vec<Row<'a>> {
-        let sizes = self.segments.iter().map(|segment| segment.queries.len());
-        self.captures
-            .iter()
-            .zip(sizes)
-            .enumerate()
-            .flat_map(|(i, (c, n))| rows(i, c.query_tokens(self.stack), n))
-            .collect()
+    pub fn query_rows(&self) -> Vec<CloudToken<'_>> {
+        self.rows(self.stack.query_side())
     }
 
     /// The tokens of all keys.
-    pub fn key_rows(&self) -> Vec<Row<'a>> {
-        let sizes = self.segments.iter().map(|segment| segment.keys.len());
-        self.captures
-            .iter()
-            .zip(sizes)
-            .enumerate()
-            .flat_map(|(i, (c, n))| rows(i, c.key_tokens(self.stack), n))
-            .collect()
+    pub fn key_rows(&self) -> Vec<CloudToken<'_>> {
+        self.rows(self.stack.key_side())
+    }
+
+    fn rows(&self, side: Side) -> Vec<CloudToken<'_>> {
+        self.cloud.tokens(side).collect()
     }
 
     /// Whether queries and keys are of two sequences.
     pub fn two_sides(&self) -> bool {
-        let capture = self.first();
-        self.segments.iter().any(|segment| segment.queries != segment.keys)
-            || capture.query_tokens(self.stack) != capture.key_tokens(self.stack)
+        self.stack.query_side() != self.stack.key_side()
     }
 
     /// Whether scores of these heads have a part that q and k do not show.
     pub fn has_bias(&self) -> bool {
-        self.heads.iter().any(|head| self.first().layer(*head).is_some_and(|layer| layer.bias.is_some()))
+        self.heads.iter().any(|head| self.model.layer_of(*head).is_some_and(|layer| layer.biased))
     }
-}
-
-fn rows(input: usize, tokens: &[Token], n: usize) -> impl Iterator<Item = Row<'_>> {
-    (0..n).map(move |position| Row { input, position, token: tokens.get(position) })
 }

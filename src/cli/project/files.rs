@@ -6,22 +6,25 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    clouds::{Clouds, Row},
+    clouds::Clouds,
     lay_out::HeadLayout,
+    measured::Measured,
     options::{Format, ProjectOptions},
 };
 use crate::{
+    analysis::CloudToken,
     cli::layout::Method,
     figure::data::{self, Array, Column, DataFormat, Table, Values},
-    projection::correlation::Correlation,
+    projection::{correlation::Correlation, space::Norms},
 };
 
 /// What goes to a file.
 pub struct Results<'a> {
     pub options: &'a ProjectOptions,
     pub method: &'a Method,
-    pub clouds: &'a Clouds<'a>,
+    pub clouds: &'a Clouds,
     pub heads: &'a [HeadLayout],
+    pub measured: &'a Measured,
 }
 
 /// The whole file, coordinates in single precision and as short as they can be written.
@@ -32,6 +35,9 @@ struct Document<'a> {
     model: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     caveat: Option<&'static str>,
+    /// What was searched for, and what neighbours share.
+    #[serde(flatten)]
+    measured: Map<String, Value>,
     tokens: Vec<Value>,
     /// Where keys are of another sequence than queries.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,12 +73,13 @@ impl Results<'_> {
 
     fn document(&self) -> Document<'_> {
         let two_sides = self.clouds.two_sides();
-        let table = |rows: Vec<Row<'_>>| rows.iter().map(token).collect::<Vec<Value>>();
+        let table = |rows: Vec<CloudToken<'_>>| rows.iter().map(|row| self.token(row)).collect::<Vec<Value>>();
         Document {
             method: self.options.layout.method.name(),
             parameters: self.parameters(),
             model: self.model(),
             caveat: self.caveat(),
+            measured: self.measured.summary(),
             tokens: table(self.clouds.query_rows()),
             key_tokens: two_sides.then(|| table(self.clouds.key_rows())),
             heads: self
@@ -85,7 +92,7 @@ impl Results<'_> {
                         head: head.head.head,
                         queries: queries.chunks(self.dims()).collect(),
                         keys: keys.chunks(self.dims()).collect(),
-                        facts: facts(head),
+                        facts: self.facts(head),
                     }
                 })
                 .collect(),
@@ -102,7 +109,7 @@ impl Results<'_> {
     }
 
     fn model(&self) -> Value {
-        let spec = self.clouds.first().model();
+        let spec = self.clouds.model();
         json!({ "name": spec.name, "family": spec.family })
     }
 
@@ -111,6 +118,29 @@ impl Results<'_> {
         let text = "The scores of this model also have a bias that depends on positions; q and k do not show it, so \
                     distance stands for less of the attention.";
         self.clouds.has_bias().then_some(text)
+    }
+
+    fn token(&self, row: &CloudToken<'_>) -> Value {
+        let mut token = json!({
+            "input": row.input,
+            "position": row.position,
+            "text": text(row),
+            "id": row.id,
+            "special": row.special,
+        });
+        let cloud = self.clouds.cloud();
+        let known = cloud.annotations().iter().map(|name| (name.clone(), json!(cloud.annotation(row.input, name))));
+        if let (Some(token), false) = (token.as_object_mut(), cloud.annotations().is_empty()) {
+            token.insert("annotations".to_owned(), Value::Object(known.collect()));
+        }
+        token
+    }
+
+    /// Numbers about one head.
+    fn facts(&self, head: &HeadLayout) -> Map<String, Value> {
+        let mut facts = facts(head);
+        facts.extend(self.measured.of_head(head.head));
+        facts
     }
 
     /// Coordinates per head; everything else as JSON.
@@ -129,14 +159,16 @@ impl Results<'_> {
         ]);
         parameters.extend(self.parameters());
         parameters.extend(self.caveat().map(|caveat| ("caveat".to_owned(), json!(caveat))));
-        let heads = self.heads.iter().map(|head| (head.head.to_string(), Value::Object(facts(head))));
+        parameters.extend(self.measured.summary());
+        let heads = self.heads.iter().map(|head| (head.head.to_string(), Value::Object(self.facts(head))));
         parameters.insert("heads".to_owned(), Value::Object(heads.collect()));
         arrays.push(Array::text("parameters".to_owned(), &Value::Object(parameters).to_string()));
         for (prefix, rows) in [("", self.clouds.query_rows()), ("key_", self.clouds.key_rows())] {
             if !prefix.is_empty() && !self.clouds.two_sides() {
                 continue;
             }
-            let index = |of: &dyn Fn(&Row<'_>) -> usize| rows.iter().map(|row| of(row) as u32).collect::<Vec<u32>>();
+            let index =
+                |of: &dyn Fn(&CloudToken<'_>) -> usize| rows.iter().map(|row| of(row) as u32).collect::<Vec<u32>>();
             arrays.push(Array::indices(format!("{prefix}input"), &index(&|row| row.input)));
             arrays.push(Array::indices(format!("{prefix}position"), &index(&|row| row.position)));
             arrays.push(Array::texts(format!("{prefix}text"), &rows.iter().map(text).collect::<Vec<_>>()));
@@ -148,49 +180,39 @@ impl Results<'_> {
     fn table(&self) -> Table {
         let (queries, keys) = (self.clouds.query_rows(), self.clouds.key_rows());
         let sides = || [("query", &queries), ("key", &keys)];
-        let each = |of: &dyn Fn(&HeadLayout, &'static str, &Row<'_>) -> String| {
+        let each = |of: &dyn Fn(&HeadLayout, &'static str, &CloudToken<'_>) -> String| {
             let of_head =
                 |head| sides().into_iter().flat_map(move |(side, rows)| rows.iter().map(move |row| (head, side, row)));
             Values::Text(self.heads.iter().flat_map(of_head).map(|(head, side, row)| of(head, side, row)).collect())
         };
         let mut columns = vec![
-            Column { name: "layer", values: each(&|head, _, _| head.head.layer.to_string()) },
-            Column { name: "head", values: each(&|head, _, _| head.head.head.to_string()) },
-            Column { name: "side", values: each(&|_, side, _| side.to_owned()) },
-            Column { name: "input", values: each(&|_, _, row| row.input.to_string()) },
-            Column { name: "position", values: each(&|_, _, row| row.position.to_string()) },
-            Column { name: "id", values: each(&|_, _, row| id(row).map_or_else(String::new, |id| id.to_string())) },
-            Column { name: "text", values: each(&|_, _, row| text(row)) },
-            Column { name: "special", values: each(&|_, _, row| u8::from(special(row)).to_string()) },
+            Column { name: "layer".into(), values: each(&|head, _, _| head.head.layer.to_string()) },
+            Column { name: "head".into(), values: each(&|head, _, _| head.head.head.to_string()) },
+            Column { name: "side".into(), values: each(&|_, side, _| side.to_owned()) },
+            Column { name: "input".into(), values: each(&|_, _, row| row.input.to_string()) },
+            Column { name: "position".into(), values: each(&|_, _, row| row.position.to_string()) },
+            Column {
+                name: "id".into(),
+                values: each(&|_, _, row| row.id.map_or_else(String::new, |id| id.to_string())),
+            },
+            Column { name: "text".into(), values: each(&|_, _, row| text(row)) },
+            Column { name: "special".into(), values: each(&|_, _, row| u8::from(row.special).to_string()) },
         ];
+        let cloud = self.clouds.cloud();
+        for name in cloud.annotations() {
+            let values = each(&|_, _, row| cloud.annotation(row.input, name).unwrap_or_default().to_owned());
+            columns.push(Column { name: name.clone().into(), values });
+        }
         for (axis, name) in ["x", "y", "z"].into_iter().take(self.dims()).enumerate() {
             let values = self.heads.iter().flat_map(|head| head.layout.iter().skip(axis).step_by(self.dims()).copied());
-            columns.push(Column { name, values: Values::Number(values.collect()) });
+            columns.push(Column { name: name.into(), values: Values::Number(values.collect()) });
         }
         Table { provenance: String::new(), columns }
     }
 }
 
-fn text(row: &Row<'_>) -> String {
-    row.token.map_or_else(|| row.position.to_string(), |token| token.text.clone())
-}
-
-fn id(row: &Row<'_>) -> Option<u32> {
-    row.token.and_then(|token| token.id)
-}
-
-fn special(row: &Row<'_>) -> bool {
-    row.token.is_some_and(|token| token.special)
-}
-
-fn token(row: &Row<'_>) -> Value {
-    json!({
-        "input": row.input,
-        "position": row.position,
-        "text": text(row),
-        "id": id(row),
-        "special": special(row),
-    })
+fn text(row: &CloudToken<'_>) -> String {
+    if row.text.is_empty() { row.position.to_string() } else { row.text.to_owned() }
 }
 
 /// Numbers about one head.
@@ -214,6 +236,9 @@ fn facts(head: &HeadLayout) -> Map<String, Value> {
             }),
         ),
     ]);
+    let Norms { queries, keys } = head.norms;
+    let norms = json!({ "queries": queries, "keys": keys, "disparity": head.norms.disparity() });
+    facts.insert("norms".to_owned(), norms);
     facts.extend(head.explained.as_ref().map(|explained| ("explained".to_owned(), json!(explained))));
     facts.extend(head.kl.map(|kl| ("kl".to_owned(), json!(kl))));
     facts

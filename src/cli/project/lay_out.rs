@@ -11,7 +11,11 @@ use crate::{
     cli::layout::Method,
     ids::HeadId,
     projection::{
-        Neighbors, Pca, Points, ProjectionError, correlation::Correlations, space::Transform, to_the_end, tsne::Tsne,
+        Neighbors, Pca, Points, ProjectionError,
+        correlation::Correlations,
+        space::{Norms, Transform},
+        to_the_end,
+        tsne::Tsne,
         umap::Umap,
     },
 };
@@ -25,6 +29,7 @@ pub struct HeadLayout {
     pub n_points: usize,
     pub transform: Transform,
     pub correlations: Correlations,
+    pub norms: Norms,
     /// Fractions of variance, of PCA.
     pub explained: Option<Vec<f64>>,
     /// Kullback–Leibler divergence, of t-SNE.
@@ -36,20 +41,20 @@ pub struct HeadLayout {
 }
 
 pub fn lay_out(
-    clouds: &Clouds<'_>,
+    clouds: &Clouds,
     head: HeadId,
     options: &ProjectOptions,
     method: &Method,
 ) -> Result<HeadLayout, ProjectionError> {
-    let cloud = clouds.cloud(head).ok_or(ProjectionError::NoPoints)?;
-    let queries = Points::new(&cloud.queries, cloud.n_queries, cloud.width)?;
-    let keys = Points::new(&cloud.keys, cloud.n_keys, cloud.width)?;
+    let [q, k] = clouds.queries_and_keys(head).ok_or(ProjectionError::NoPoints)?;
+    let queries = Points::new(q.as_slice(), q.n_rows(), q.n_cols())?;
+    let keys = Points::new(k.as_slice(), k.n_rows(), k.n_cols())?;
     let segments = clouds.segments();
     let translate = options.translate == Translation::Keys;
     let transform = Transform::choose(queries, keys, segments, options.scale, translate)?;
     let correlations = Correlations::of(queries, keys, segments, &transform, true, &to_the_end)?;
     let joint = transform.apply(queries, keys)?;
-    let points = Points::new(&joint, queries.n() + keys.n(), cloud.width)?;
+    let points = Points::new(&joint, queries.n() + keys.n(), queries.width())?;
     let start = Instant::now();
     let pca = Pca::fit(points, usize::from(options.dims))?;
     let mut found = HeadLayout {
@@ -59,6 +64,7 @@ pub fn lay_out(
         n_points: points.n(),
         transform,
         correlations,
+        norms: Norms::of(queries, keys),
         explained: None,
         kl: None,
         note: None,

@@ -3,9 +3,10 @@
 mod clouds;
 mod files;
 mod lay_out;
+mod measured;
 mod options;
 
-use std::{path::Path, time::Instant};
+use std::{path::Path, sync::Arc, time::Instant};
 
 pub use options::ProjectOptions;
 use rayon::prelude::*;
@@ -15,11 +16,13 @@ use self::{
     clouds::Clouds,
     files::Results,
     lay_out::{HeadLayout, lay_out},
+    measured::Measured,
 };
 use super::{CliError, inputs::read_captures, passes, show_progress};
 use crate::{
-    capture::Capture,
+    analysis::Cloud,
     cli::layout::Method,
+    corpus::CorpusView,
     export,
     ids::HeadId,
     model::{Engine, Logits, Model, Progress, RunPlan, Site, Sites, Stage, locate},
@@ -32,15 +35,15 @@ pub fn run(options: &ProjectOptions) -> Result<(), CliError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = options.threads.map_or(cores, usize::from);
     let engine = Engine::cpu(Some(threads)).map_err(|error| CliError::Failed(error.to_string()))?;
-    let captures = captures(options, &engine)?;
-    let clouds = Clouds::new(&captures, options.stack, &options.heads)?;
+    let clouds = Clouds::new(cloud(options, &engine)?, options.stack, &options.heads)?;
     let start = Instant::now();
     let heads = engine.install(|| all(&clouds, options, &method, threads))?;
     let total_ms = milliseconds(start);
+    let measured = engine.install(|| Measured::of(&clouds, options))?;
     for note in notes(&heads) {
         super::note(&note);
     }
-    let results = Results { options, method: &method, clouds: &clouds, heads: &heads };
+    let results = Results { options, method: &method, clouds: &clouds, heads: &heads, measured: &measured };
     export::atomic_write(&options.out, |writer| results.write(format, writer))
         .map_err(|error| CliError::Failed(error.to_string()))?;
     match &options.timings {
@@ -49,20 +52,26 @@ pub fn run(options: &ProjectOptions) -> Result<(), CliError> {
     }
 }
 
-/// What is projected: all inputs of a capture file, or of one run each.
-fn captures(options: &ProjectOptions, engine: &Engine) -> Result<Vec<Capture>, CliError> {
+/// What is projected: all inputs of a capture file, of one run each, or of a corpus.
+fn cloud(options: &ProjectOptions, engine: &Engine) -> Result<Cloud, CliError> {
     match (&options.capture, &options.model) {
         (Some(_), _) if !options.input.is_empty() => {
             Err(CliError::Usage("a capture has its input already: leave out --text and --image".to_owned()))
         }
-        (Some(path), _) => read_captures(path),
+        (Some(path), _) => clouds::of_captures(read_captures(path)?),
         (None, Some(name)) => {
-            let (inputs, is_corpus) = (options.input.read()?, options.input.is_corpus());
+            let list = if options.input.only_corpus() { options.input.corpus()? } else { None };
+            let inputs = if list.is_some() { Vec::new() } else { options.input.read()? };
             let (files, name) = locate::model(name)?;
             let model = Model::load(&files, &name, engine, &show_progress)?;
+            if let Some(list) = list {
+                let corpus = passes::corpus(&model, &list)?;
+                return Ok(Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))));
+            }
+            let is_corpus = options.input.is_corpus();
             let sites = Sites::of(&[Site::Q, Site::K]);
             let plan = RunPlan { sites, logits: Logits::Skip, pattern_budget_bytes: 0, ..RunPlan::default() };
-            Ok(passes::run(&model, &inputs, is_corpus, &plan, 1)?.captures)
+            clouds::of_captures(passes::run(&model, &inputs, is_corpus, &plan, 1)?.captures)
         }
         (None, None) => Err(CliError::Usage("name a --model or a --capture".to_owned())),
     }
@@ -70,7 +79,7 @@ fn captures(options: &ProjectOptions, engine: &Engine) -> Result<Vec<Capture>, C
 
 /// Many heads side by side, few with all threads inside: the same bytes either way.
 fn all(
-    clouds: &Clouds<'_>,
+    clouds: &Clouds,
     options: &ProjectOptions,
     method: &Method,
     threads: usize,

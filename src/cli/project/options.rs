@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    analysis::{cluster::Shared, projection::ColorBy, search::SearchKind},
     cli::{
         CliError,
         inputs::InputOptions,
@@ -46,6 +47,20 @@ pub struct ProjectOptions {
     /// Heads such as L3H5,L0H2, counted from 0, or all
     #[arg(long, default_value = "all", value_parser = parse_heads)]
     pub heads: Heads,
+    /// Look for tokens, mark them, and say in which heads they lie together
+    #[arg(long, value_name = "TEXT")]
+    pub search: Option<String>,
+    /// How the search is meant: text (part of a token), word (whole words, several with commas), regex (in words) or
+    /// id (numbers in the vocabulary)
+    #[arg(long, requires = "search", default_value = "text", value_name = "KIND", value_parser = parse_search)]
+    pub search_as: SearchKind,
+    /// Upper and lower case differ in the search
+    #[arg(long, requires = "search")]
+    pub match_case: bool,
+    /// Say in which heads neighbours share something: text, position, or what colours can tell (kind, input, hue,
+    /// brightness, annotation:NAME, …), separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "WHAT", value_parser = parse_shared)]
+    pub shared: Vec<(String, Shared)>,
     /// Write how long each head took
     #[arg(long, value_name = "FILE.json")]
     pub timings: Option<PathBuf>,
@@ -153,6 +168,19 @@ fn parse_scale(text: &str) -> Result<Scale, String> {
             _ => Err("give auto, none, search or a number above 0".to_owned()),
         },
     }
+}
+
+fn parse_search(name: &str) -> Result<SearchKind, String> {
+    SearchKind::from_name(name)
+        .ok_or_else(|| format!("choose one of {}", SearchKind::ALL.map(|(_, name, ..)| name).join(", ")))
+}
+
+fn parse_shared(name: &str) -> Result<(String, Shared), String> {
+    let shared = Shared::from_name(name).ok_or_else(|| {
+        let told = ColorBy::ALL.map(|(_, name, ..)| name);
+        format!("choose from text, {}, annotation:NAME", told[1..].join(", "))
+    })?;
+    Ok((name.to_owned(), shared))
 }
 
 fn parse_stack(name: &str) -> Result<StackKind, String> {

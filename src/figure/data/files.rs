@@ -61,7 +61,7 @@ pub fn tab_separated(table: &Table) -> String {
 }
 
 fn separated(table: &Table, separator: char, out: &mut dyn Write) -> io::Result<()> {
-    let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
     writeln!(out, "{}", names.join(&separator.to_string()))?;
     for row in 0..table.len() {
         for (nth, column) in table.columns.iter().enumerate() {
@@ -128,9 +128,9 @@ fn npz(table: &Table, out: &mut dyn Write) -> io::Result<()> {
         .columns
         .iter()
         .map(|Column { name, values }| match values {
-            Values::Index(values) => Array::indices((*name).to_owned(), values),
-            Values::Number(values) => Array::numbers((*name).to_owned(), &[values.len()], values),
-            Values::Text(values) => Array::texts((*name).to_owned(), values),
+            Values::Index(values) => Array::indices(name.to_string(), values),
+            Values::Number(values) => Array::numbers(name.to_string(), &[values.len()], values),
+            Values::Text(values) => Array::texts(name.to_string(), values),
         })
         .collect();
     arrays.push(Array::text("provenance".to_owned(), &table.provenance));
@@ -209,18 +209,18 @@ fn tensors(table: &Table, out: &mut dyn Write) -> io::Result<()> {
             Values::Text(_) => continue,
         };
         let view = TensorView::new(kind, vec![column.values.len()], bytes);
-        views.push((column.name, view.map_err(|error| io::Error::other(error.to_string()))?));
+        views.push((&*column.name, view.map_err(|error| io::Error::other(error.to_string()))?));
     }
     // One entry in the metadata, because a map of several would be written in any order.
     let texts: serde_json::Map<String, serde_json::Value> = table
         .columns
         .iter()
         .filter_map(|column| match &column.values {
-            Values::Text(values) => Some((column.name.to_owned(), values.clone().into())),
+            Values::Text(values) => Some((column.name.to_string(), values.clone().into())),
             _ => None,
         })
         .collect();
-    let order: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    let order: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
     let provenance: serde_json::Value = serde_json::from_str(&table.provenance).unwrap_or_default();
     let described =
         serde_json::json!({ "format": "attnscope-table", "columns": order, "texts": texts, "figure": provenance });

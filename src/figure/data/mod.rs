@@ -5,6 +5,8 @@
 mod files;
 mod rows;
 
+use std::borrow::Cow;
+
 pub use files::{Array, DataFormat, tab_separated, write, write_arrays};
 pub use rows::{heads, heatmap, image, links, of_key, of_query, pair, points};
 
@@ -21,7 +23,7 @@ pub struct Table {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// What it is called.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// One value per row.
     pub values: Values,
 }

@@ -56,7 +56,7 @@ impl Cells {
     }
 
     fn table(self) -> Table {
-        let column = |name, values| Column { name, values };
+        let column = |name: &'static str, values| Column { name: name.into(), values };
         let columns = vec![
             column("stack", Values::Text(self.stack)),
             column("layer", numbers_or_text(self.layer)),
@@ -133,11 +133,11 @@ pub fn pair(read: &ReadPattern, capture: &Capture, (row, col): (usize, usize)) -
     }
     if read.heads.len() == 1 && !read.signed {
         let score = read.score(capture, (row, col)).unwrap_or(f32::NAN);
-        table.columns.push(Column { name: "score", values: Values::Number(vec![score]) });
+        table.columns.push(Column { name: "score".into(), values: Values::Number(vec![score]) });
     }
     if let Some((rank, n)) = read.rank(row, col) {
-        table.columns.push(Column { name: "rank", values: Values::Index(vec![rank as u32]) });
-        table.columns.push(Column { name: "of", values: Values::Index(vec![n as u32]) });
+        table.columns.push(Column { name: "rank".into(), values: Values::Index(vec![rank as u32]) });
+        table.columns.push(Column { name: "of".into(), values: Values::Index(vec![n as u32]) });
     }
     table
 }
@@ -145,7 +145,7 @@ pub fn pair(read: &ReadPattern, capture: &Capture, (row, col): (usize, usize)) -
 /// Every head by what it gives to a pair, strongest first.
 pub fn links(links: &Links) -> Table {
     let of = |number: fn(&Link) -> usize| Values::Index(links.heads.iter().map(|link| number(link) as u32).collect());
-    let column = |name, values| Column { name, values };
+    let column = |name: &'static str, values| Column { name: name.into(), values };
     let columns = vec![
         column("layer", of(|link| link.head.layer)),
         column("head", of(|link| link.head.head)),
@@ -173,7 +173,7 @@ pub fn image(scene: &ImageScene) -> Table {
     };
     let (rows, cols): (Vec<_>, Vec<_>) = (0..n).map(place).unzip();
     let role = if scene.picked.1 == Role::Query { "key" } else { "query" };
-    let column = |name, values| Column { name, values };
+    let column = |name: &'static str, values| Column { name: name.into(), values };
     let columns = vec![
         column("stack", Values::Text(vec![scene.read.stack.name().to_owned(); n])),
         column("layer", numbers_or_text(vec![layer; n])),
@@ -211,7 +211,7 @@ pub fn points<'a>(planes: impl IntoIterator<Item = &'a HeadProjection>, cloud: &
             }
         }
     }
-    let column = |name, values| Column { name, values };
+    let column = |name: &'static str, values| Column { name: name.into(), values };
     let columns = vec![
         column("stack", Values::Text(stack)),
         column("layer", Values::Index(layer)),
