@@ -18,11 +18,13 @@ pub enum ViewKind {
     Scatter,
     /// Every head's joint query–key plane.
     Matrix,
+    /// How well distance there stands for the dot product.
+    Distance,
 }
 
 impl ViewKind {
     /// Every view, in tab order.
-    pub const ALL: [Self; 5] = [Self::Heads, Self::Heatmap, Self::Image, Self::Scatter, Self::Matrix];
+    pub const ALL: [Self; 6] = [Self::Heads, Self::Heatmap, Self::Image, Self::Scatter, Self::Matrix, Self::Distance];
 
     /// Tab label.
     pub const fn label(self) -> &'static str {
@@ -32,6 +34,7 @@ impl ViewKind {
             Self::Image => "Image",
             Self::Scatter => "Scatter",
             Self::Matrix => "Matrix",
+            Self::Distance => "Distance",
         }
     }
 
@@ -43,6 +46,7 @@ impl ViewKind {
             Self::Image => "image",
             Self::Scatter => "scatter",
             Self::Matrix => "matrix",
+            Self::Distance => "distance",
         }
     }
 
@@ -56,13 +60,18 @@ impl ViewKind {
         matches!(self, Self::Scatter | Self::Matrix)
     }
 
+    /// Whether the view is about queries and keys, not about patterns.
+    pub const fn shows_space(self) -> bool {
+        matches!(self, Self::Scatter | Self::Matrix | Self::Distance)
+    }
+
     /// Why the view cannot show `stack` of `capture`, in words; `None` when it can.
     pub fn unavailable(self, capture: &Capture, stack: StackKind) -> Option<&'static str> {
         let recorded = capture.stack(stack)?;
         match self {
             Self::Heads | Self::Heatmap => None,
             Self::Image => image_unavailable(capture, stack),
-            Self::Scatter | Self::Matrix => recorded
+            Self::Scatter | Self::Matrix | Self::Distance => recorded
                 .layers
                 .iter()
                 .all(|layer| layer.q.is_none() || layer.k.is_none())

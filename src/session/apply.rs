@@ -183,7 +183,7 @@ impl Session {
         match lane {
             Lane::Download => return self.stop_download(),
             // Whoever still shows a pattern asks for it again.
-            Lane::Catalog | Lane::Forget | Lane::Analysis => {}
+            Lane::Catalog | Lane::Forget | Lane::Analysis | Lane::Corpus(_) => {}
             Lane::Load(id) => {
                 if let Some(document) = self.find_document_mut(id) {
                     document.model.cancel();
@@ -196,7 +196,6 @@ impl Session {
                     document.capture.cancel();
                 }
             }
-            Lane::Corpus(_) => {}
             Lane::Project(id) => {
                 if let Some(pane) = self.panes.get_mut(id) {
                     pane.projection.cancel();

@@ -322,6 +322,7 @@ fn order(pane: &Pane, document: &Document, capture: &Capture, options: FigureOpt
         opacity: views.image.opacity,
         contour: views.image.contour,
         color_by: views.scatter.color,
+        distance: views.distance,
         sheet,
         each: Each { layer: files, head: files },
         paper: Paper {

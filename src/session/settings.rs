@@ -12,6 +12,7 @@ use crate::{
         projection::{ColorBy, ProjectionOptions},
         reading::ReadingOptions,
     },
+    figure::views::distance::Shown,
     worker::ModelSource,
 };
 
@@ -129,6 +130,8 @@ pub struct ViewOptions {
     pub image: ImageOptions,
     /// Scatter and matrix views.
     pub scatter: ScatterOptions,
+    /// Distance view.
+    pub distance: Shown,
 }
 
 /// Heads view.

@@ -95,12 +95,13 @@ pub enum UiCommand {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 46] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
         Self::Show(ViewKind::Scatter),
         Self::Show(ViewKind::Matrix),
+        Self::Show(ViewKind::Distance),
         Self::PreviousHead,
         Self::NextHead,
         Self::PreviousLayer,
@@ -198,6 +199,7 @@ impl UiCommand {
             Self::Show(ViewKind::Image) => "Attention on the picture",
             Self::Show(ViewKind::Scatter) => "One head’s queries and keys in one plane",
             Self::Show(ViewKind::Matrix) => "Every head’s queries and keys in one plane each",
+            Self::Show(ViewKind::Distance) => "How well distance stands for the dot product, head by head",
             Self::OpenModel => "Choose a folder with config.json and the weights",
             Self::DownloadModel => "Fetch a model from the Hugging Face hub, or open one of its cache",
             Self::OpenFile => "Choose a picture, a text, a checkpoint or a capture",

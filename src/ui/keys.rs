@@ -38,6 +38,7 @@ impl UiCommand {
             Self::Show(ViewKind::Image) => plain(Key::Num3),
             Self::Show(ViewKind::Scatter) => plain(Key::Num4),
             Self::Show(ViewKind::Matrix) => plain(Key::Num5),
+            Self::Show(ViewKind::Distance) => plain(Key::Num6),
             Self::OpenModel => command(Key::O),
             Self::DownloadModel => command(Key::D),
             Self::OpenFile => command_shift(Key::O),

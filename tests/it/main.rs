@@ -110,6 +110,7 @@ mod ui_layout;
 mod ui_opening;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
+mod views_distance;
 /// The views of pictures and planes.
 mod views_planes;
 /// Vision models: grids, names, prefix tokens, two towers, refusals.

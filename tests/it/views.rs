@@ -10,10 +10,13 @@ use attnscope::{
     },
     capture::Capture,
     ids::{HeadId, StackKind},
-    session::{Command, Focus, Loadable, Session, Settings, ViewKind},
+    session::{Command, Effect, Focus, Loadable, Session, Settings, ViewKind},
     ui::{Asked, CommandQueue, PanelCtx, theme::Theme, views::Views},
+    worker::{Event, EventKind, Request},
 };
-use eframe::egui::{Event, Modifiers, MouseWheelSource, MouseWheelUnit, TouchPhase, Vec2, accesskit::Role, vec2};
+use eframe::egui::{
+    Event as Input, Modifiers, MouseWheelSource, MouseWheelUnit, TouchPhase, Vec2, accesskit::Role, vec2,
+};
 use egui_kittest::{Harness, kittest::Queryable as _};
 
 use crate::support::{stacks, synthetic};
@@ -63,11 +66,23 @@ impl Stage {
                 }
                 for Asked { command, .. } in commands.take() {
                     stage.asked.push(command.clone());
-                    let _ = stage.session.apply(command);
+                    let effects = stage.session.apply(command);
+                    stage.measure(effects);
                 }
             },
             self,
         )
+    }
+
+    /// Answers questions about the whole cloud at once; everything else waits for ever.
+    fn measure(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            if let Effect::Submit(job, Request::Survey { survey, .. }) = effect {
+                let found = survey.answer(&mut |_, _| true).unwrap().unwrap();
+                let kind = EventKind::Surveyed(Arc::new(found));
+                let _ = self.session.on_event(Event { job, kind });
+            }
+        }
     }
 
     /// Shows the options of the view instead of the view.
@@ -194,8 +209,8 @@ fn the_wheel_zooms_the_heatmap_about_the_pointer() {
     assert!(hover.query.unwrap() > 2 && hover.key.unwrap() > 2, "the last cells fill the plot now: {hover:?}");
 }
 
-pub fn wheel(y: f32) -> Event {
-    Event::MouseWheel {
+pub fn wheel(y: f32) -> Input {
+    Input::MouseWheel {
         unit: MouseWheelUnit::Point,
         delta: vec2(0.0, y),
         phase: TouchPhase::Move,

@@ -16,6 +16,7 @@ use crate::{
     figure::{
         CaptionKind, FontSource, ViewKind,
         order::{Each, Order, Paper, Subtrahend},
+        views::distance::Shown,
         write::SvgText,
     },
     ids::StackKind,
@@ -189,6 +190,7 @@ impl RenderOptions {
             opacity: self.opacity,
             contour: self.contour,
             color_by: self.color_by,
+            distance: Shown::default(),
             sheet: self.sheet,
             each: Each { layer: self.names("{layer}"), head: self.names("{head}") },
             paper: Paper {

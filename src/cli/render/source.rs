@@ -9,7 +9,6 @@ use crate::{
     cli::{CliError, inputs::read_captures, show_progress},
     corpus::{Corpus, CorpusView, list::InputList},
     model::{Engine, Generation, Logits, Model, RunPlan, Site, Sites, locate},
-    session::ViewKind,
     worker::corpus::{self, CorpusOptions},
 };
 
@@ -40,12 +39,8 @@ pub fn read(options: &RenderOptions) -> Result<Source, CliError> {
     }
 }
 
-const fn shows_spaces(options: &RenderOptions) -> bool {
-    matches!(options.view, ViewKind::Scatter | ViewKind::Matrix)
-}
-
 fn of_file(captures: Vec<Capture>, options: &RenderOptions) -> Result<Source, CliError> {
-    if captures.len() < 2 || !shows_spaces(options) {
+    if captures.len() < 2 || !options.view.shows_space() {
         return Ok(Source::one(only_one(captures, "the file holds")?));
     }
     let captures: Vec<Arc<Capture>> = captures.into_iter().map(Arc::new).collect();
@@ -67,7 +62,7 @@ fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
 }
 
 fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
-    let corpus = if shows_spaces(options) { options.input.corpus()? } else { None };
+    let corpus = if options.view.shows_space() { options.input.corpus()? } else { None };
     let inputs = if corpus.is_some() { Vec::new() } else { options.input.read()? };
     let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
     let (files, name) = locate::model(name)?;
@@ -76,7 +71,7 @@ fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
         return run_corpus(&model, &list, options);
     }
     let input = only_one(inputs, "the command line gives")?;
-    let sites: &[Site] = if shows_spaces(options) { &[Site::Q, Site::K, Site::Pattern] } else { &[Site::Pattern] };
+    let sites: &[Site] = if options.view.shows_space() { &[Site::Q, Site::K, Site::Pattern] } else { &[Site::Pattern] };
     // Recorded patterns, not recomputed ones: their numbers are those of `capture` to the last digit.
     let mut plan =
         RunPlan { sites: Sites::of(sites), logits: Logits::Skip, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };

@@ -1,6 +1,7 @@
 //! From what a person asks for to figures and numbers: the same for the window and for the command line.
 
 mod choice;
+mod distances;
 mod files;
 mod scenes;
 
@@ -20,6 +21,7 @@ use super::{
     data::Table,
     page::SIDE_PT,
     palette::Palette,
+    views::distance::Shown,
     write::{SvgText, WriteError},
 };
 
@@ -68,6 +70,8 @@ pub struct Order {
     pub contour: Option<f32>,
     /// What the colour of a point means.
     pub color_by: ColorBy,
+    /// Of the Distance view: which correlation its mosaic shows.
+    pub distance: Shown,
     /// Columns and rows of a sheet that holds all figures.
     pub sheet: Option<[usize; 2]>,
     /// Of what there is a figure each.

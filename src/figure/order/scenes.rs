@@ -61,16 +61,25 @@ pub fn all(order: &Order, subject: super::Subject<'_>) -> Result<Vec<Drawn>, Ord
         ViewKind::Image => choice.images(),
         ViewKind::Scatter => choice.scatters(),
         ViewKind::Matrix => choice.matrix(),
+        ViewKind::Distance => choice.distances(),
     }
 }
 
 impl Choice<'_> {
-    fn drawn(&self, scene: Box<dyn Scene>, table: Box<dyn Fn() -> Table>, label: String, id: Option<HeadId>) -> Drawn {
+    /// A scene with what it is called.
+    pub fn drawn(
+        &self,
+        scene: Box<dyn Scene>,
+        table: Box<dyn Fn() -> Table>,
+        label: String,
+        id: Option<HeadId>,
+    ) -> Drawn {
         let view_text = match self.order.view {
             ViewKind::Heads => "Attention lines",
             ViewKind::Heatmap => "Attention patterns (rows: queries, columns: keys)",
             ViewKind::Image => "Attention on the picture",
             ViewKind::Scatter | ViewKind::Matrix => "Joint query–key spaces",
+            ViewKind::Distance => "Distance and dot product",
         };
         let origin = self.origin.clone();
         Drawn { scene, table, layer: id.map(|id| id.layer), head: id.map(|id| id.head), label, view_text, origin }
@@ -219,7 +228,8 @@ impl Choice<'_> {
         }
     }
 
-    fn not_of_planes(&self) -> Result<(), OrderError> {
+    /// Refuses what is about patterns.
+    pub fn not_of_planes(&self) -> Result<(), OrderError> {
         let order = self.order;
         if order.together.is_some() || order.minus.is_some() || order.reading.words {
             let view = order.view.name();

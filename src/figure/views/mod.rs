@@ -1,8 +1,9 @@
-//! The five views as figures: plain data in, a [`Scene`](super::Scene) out.
+//! The views as figures: plain data in, a [`Scene`](super::Scene) out.
 //!
 //! The layouts in here are the window's too.
 
 pub mod cells;
+pub mod distance;
 pub mod heads;
 pub mod heatmap;
 pub mod image;

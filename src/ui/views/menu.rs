@@ -44,7 +44,7 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus) {
         ui.label("Nothing to copy yet");
         return;
     };
-    if !cx.pane.view.is_projected() {
+    if !cx.pane.view.shows_space() {
         let patterns = patterns(cx, capture);
         for (part, what) in Part::of_focus(&patterns, focus) {
             if ui.button(format!("Copy {what}")).clicked() {

@@ -13,6 +13,8 @@ mod aids;
 mod camera;
 mod choosers;
 mod controls;
+mod display_list;
+mod distance;
 mod empty;
 mod groups;
 mod heads;
@@ -48,6 +50,7 @@ pub struct Views {
     image: image::ImageView,
     scatter: scatter::ScatterView,
     matrix: matrix::MatrixView,
+    distance: distance::DistanceView,
 }
 
 impl Views {
@@ -67,6 +70,7 @@ impl Views {
                 ViewKind::Image => self.image.ui(ui, cx),
                 ViewKind::Scatter => self.scatter.ui(ui, cx),
                 ViewKind::Matrix => self.matrix.ui(ui, cx),
+                ViewKind::Distance => self.distance.ui(ui, cx),
             }
         });
         ui.advance_cursor_after_rect(area);
@@ -83,6 +87,7 @@ impl Views {
             ViewKind::Image => self.image.options_ui(ui, cx),
             ViewKind::Scatter => self.scatter.options_ui(ui, cx),
             ViewKind::Matrix => self.matrix.options_ui(ui, cx),
+            ViewKind::Distance => self.distance.options_ui(ui, cx),
         }
     }
 }

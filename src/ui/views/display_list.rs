@@ -1,0 +1,174 @@
+//! Paints a figure's display list in the window: for views whose figure is all there is to see.
+
+use eframe::egui::{
+    Color32, ColorImage, Context, CornerRadius, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, StrokeKind,
+    TextureHandle, TextureOptions, Vec2,
+    epaint::{RectShape, TextShape, Vertex, WHITE_UV},
+};
+
+use super::texture::FULL_UV;
+use crate::figure::{
+    list::{Cells, Item, Line, Rgba, Sampling, Text},
+    path::{Path, Segment},
+};
+
+/// Straight pieces of a curve.
+const CURVE_STEPS: usize = 4;
+
+/// A display list as the window paints it, and the textures that it needs.
+#[derive(Clone, Default)]
+pub struct Painted {
+    shapes: Vec<(Rect, Shape)>,
+    /// Kept for as long as the shapes are.
+    textures: Vec<TextureHandle>,
+}
+
+impl Painted {
+    /// Prepares items for a window; what lies outside `clip` is not seen.
+    pub fn new(ctx: &Context, items: &[Item], clip: Rect) -> Self {
+        let mut painted = Self::default();
+        painted.add(ctx, items, clip);
+        painted
+    }
+
+    /// Paints it, as opaque as `painter` is.
+    pub fn paint(&self, painter: &Painter) {
+        for (clip, shape) in &self.shapes {
+            painter.with_clip_rect(clip.intersect(painter.clip_rect())).add(shape.clone());
+        }
+    }
+
+    fn add(&mut self, ctx: &Context, items: &[Item], clip: Rect) {
+        let mut mesh = Mesh::default();
+        for item in items {
+            match item {
+                Item::Fill(path, color) => match edge(path, *color) {
+                    Some(shape) => {
+                        self.flush(&mut mesh, clip);
+                        self.shapes.push((clip, shape));
+                    }
+                    None => fill(&mut mesh, path, *color),
+                },
+                Item::Lines(lines) => {
+                    let is_mark = |line: &Line| line.from.distance(line.to) < 2.0 * line.width;
+                    lines.iter().filter(|line| is_mark(line)).for_each(|line| fill_line(&mut mesh, line));
+                    self.flush(&mut mesh, clip);
+                    let long = lines.iter().filter(|line| !is_mark(line));
+                    self.shapes.extend(long.map(|line| (clip, line_shape(line))));
+                }
+                Item::Text(text) => {
+                    self.flush(&mut mesh, clip);
+                    self.shapes.push((clip, text_shape(ctx, text)));
+                }
+                Item::Cells(cells) => {
+                    self.flush(&mut mesh, clip);
+                    self.cells(ctx, cells, clip);
+                }
+                Item::Clip(rect, items) => {
+                    self.flush(&mut mesh, clip);
+                    self.add(ctx, items, rect.intersect(clip));
+                }
+            }
+        }
+        self.flush(&mut mesh, clip);
+    }
+
+    /// What was filled so far comes before what follows.
+    fn flush(&mut self, mesh: &mut Mesh, clip: Rect) {
+        if !mesh.is_empty() {
+            self.shapes.push((clip, Shape::mesh(std::mem::take(mesh))));
+        }
+    }
+
+    fn cells(&mut self, ctx: &Context, cells: &Cells, clip: Rect) {
+        let options = match cells.sampling {
+            Sampling::Crisp => TextureOptions::NEAREST,
+            Sampling::Smooth => TextureOptions::LINEAR,
+        };
+        let size = cells.size.map(|side| side as usize);
+        let texture = ctx.load_texture("figure cells", ColorImage::from_rgba_unmultiplied(size, &cells.rgba), options);
+        let mut mesh = Mesh::with_texture(texture.id());
+        mesh.add_rect_with_uv(cells.rect, FULL_UV, Color32::WHITE);
+        self.shapes.push((clip, Shape::mesh(mesh)));
+        self.textures.push(texture);
+    }
+}
+
+fn color32([red, green, blue, alpha]: Rgba) -> Color32 {
+    Color32::from_rgba_unmultiplied(red, green, blue, alpha)
+}
+
+/// The edge of a rectangle, if that is all a path is: the window softens thin lines, which a mesh would lose.
+fn edge(path: &Path, color: Rgba) -> Option<Shape> {
+    let [outer, inner] = &outlines(path)[..] else { return None };
+    if outer.len() != 4 || inner.len() != 4 {
+        return None;
+    }
+    let (outer, inner) = (Rect::from_points(outer), Rect::from_points(inner));
+    let stroke = Stroke::new((outer.width() - inner.width()) / 2.0, color32(color));
+    Some(Shape::Rect(RectShape::stroke(outer, CornerRadius::ZERO, stroke, StrokeKind::Inside)))
+}
+
+/// A convex outline becomes a fan of triangles.
+fn fill(mesh: &mut Mesh, path: &Path, color: Rgba) {
+    for outline in outlines(path) {
+        polygon(mesh, &outline, color32(color));
+    }
+}
+
+fn line_shape(line: &Line) -> Shape {
+    Shape::line_segment([line.from, line.to], Stroke::new(line.width, color32(line.color)))
+}
+
+/// Marks that are as long as they are wide.
+fn fill_line(mesh: &mut Mesh, line: &Line) {
+    let across = (line.to - line.from).normalized().rot90() * (line.width / 2.0);
+    let corners = [line.from + across, line.to + across, line.to - across, line.from - across];
+    polygon(mesh, &corners, color32(line.color));
+}
+
+fn polygon(mesh: &mut Mesh, corners: &[Pos2], color: Color32) {
+    let first = mesh.vertices.len() as u32;
+    mesh.vertices.extend(corners.iter().map(|&pos| Vertex { pos, uv: WHITE_UV, color }));
+    for corner in first + 2..mesh.vertices.len() as u32 {
+        mesh.add_triangle(first, corner - 1, corner);
+    }
+}
+
+/// The corners of each closed outline.
+fn outlines(path: &Path) -> Vec<Vec<Pos2>> {
+    let mut all: Vec<Vec<Pos2>> = Vec::new();
+    for segment in path.segments() {
+        match *segment {
+            Segment::Move(to) => all.push(vec![to]),
+            Segment::Line(to) => all.iter_mut().next_back().into_iter().for_each(|outline| outline.push(to)),
+            Segment::Cubic(a, b, to) => {
+                let Some(outline) = all.last_mut() else { continue };
+                let from = outline.last().copied().unwrap_or(to);
+                let at = |t: f32| {
+                    let s = 1.0 - t;
+                    let weights = [s * s * s, 3.0 * s * s * t, 3.0 * s * t * t, t * t * t];
+                    let sum =
+                        [from, a, b, to].iter().zip(weights).fold(Vec2::ZERO, |sum, (p, w)| sum + p.to_vec2() * w);
+                    sum.to_pos2()
+                };
+                outline.extend((1..=CURVE_STEPS).map(|step| at(step as f32 / CURVE_STEPS as f32)));
+            }
+            Segment::Close => {}
+        }
+    }
+    all
+}
+
+/// The window's own typesetting, on the same baseline from the same start.
+fn text_shape(ctx: &Context, text: &Text) -> Shape {
+    let color = color32(text.color);
+    let galley = ctx.fonts_mut(|fonts| fonts.layout_no_wrap(text.text.clone(), FontId::proportional(text.size), color));
+    let ascent = galley.rows.first().and_then(|row| row.row.glyphs.first()).map_or(text.size, |glyph| glyph.pos.y);
+    // Along the line and up from it, on a screen whose y grows downwards.
+    let up = Vec2::angled(text.angle - std::f32::consts::FRAC_PI_2);
+    // Where the window's glyphs are a little wider or narrower, the middle stays.
+    let along = Vec2::angled(text.angle) * ((text.width - galley.size().x) / 2.0);
+    let shape = TextShape::new(text.at + along + up * ascent, galley, color);
+    Shape::Text(shape.with_angle(text.angle))
+}

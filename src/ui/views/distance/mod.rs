@@ -1,0 +1,253 @@
+//! How well distance stands for the dot product: mosaics of all heads, the pairs of one, and the scale.
+
+use std::sync::Arc;
+
+use eframe::egui::{CornerRadius, CursorIcon, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+
+use super::{choosers, controls, display_list::Painted, empty, tooltip};
+use crate::{
+    analysis::{
+        projection::ScaleChoice,
+        proxy::{self, HeadProxy},
+        survey::{Finding, Question},
+    },
+    figure::{
+        FontSource, Scene as _, Typesetter,
+        pen::Pen,
+        views::distance::{DistanceScene, Shown, distance, layout::DistanceLayout, number},
+    },
+    ids::HeadId,
+    projection::correlation::Pair,
+    session::{Command, Loadable, ViewKind},
+    ui::{ViewCtx, memo::Memo, theme::GRID},
+};
+
+/// How near the pointer must be to a pair.
+const REACH_PT: f32 = 8.0;
+/// Smaller than this nothing can be told apart.
+const LEAST_PT: (f32, f32) = (480.0, 320.0);
+
+/// What a picture depends on.
+#[derive(Clone, PartialEq)]
+struct PictureKey {
+    found: [Option<usize>; 2],
+    head: HeadId,
+    shown: Shown,
+    area: Rect,
+    dark: bool,
+    scale: f32,
+}
+
+/// The Distance view with what it remembers between frames.
+#[derive(Default)]
+pub struct DistanceView {
+    type_: Option<Typesetter>,
+    picture: Memo<PictureKey, Arc<Painted>>,
+    legend: super::scatter::Legend,
+}
+
+impl DistanceView {
+    /// Draws the view over all the space that is left in `ui`.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        ui.horizontal_wrapped(|ui| choosers::stack_and_layer_ui(ui, cx));
+        let Some(proxies) = asked(ui, cx, Question::Proxies) else { return };
+        let head = cx.pane.selection.head;
+        let plot = ask(cx, Question::Plot(head)).and_then(Loadable::latest).cloned();
+        let Some((cloud, spec)) = cx.pane.cloud(cx.document).and_then(|cloud| {
+            let spec = cloud.model()?.stack(head.stack)?.clone();
+            Some((cloud, spec))
+        }) else {
+            return;
+        };
+        let scene = DistanceScene {
+            proxies,
+            plot,
+            grid: (spec.layers.len(), spec.max_heads()),
+            head,
+            shown: cx.pane.options.distance,
+            caveat: proxy::caveat(&cloud, head),
+            origin: String::new(),
+        };
+        controls::caption_ui(ui, cx.theme, caption(&scene));
+        let area = ui.available_rect_before_wrap();
+        let (response, painter) = ui.allocate_painter(area.size(), Sense::click_and_drag());
+        if area.width() < LEAST_PT.0 || area.height() < LEAST_PT.1 {
+            empty::sentence_ui(ui, cx.theme, "There is too little room here: close a pane or make the window larger");
+            return;
+        }
+        response.widget_info(|| {
+            let label = format!("Distance and dot product of all heads and of {head}");
+            WidgetInfo::labeled(Role::Image, true, label)
+        });
+        self.picture(ui, cx, &scene, area).paint(&painter);
+        let layout = scene.layout(area);
+        if let Some(at) = response.interact_pointer_pos().filter(|_| response.dragged() || response.clicked()) {
+            turn_scale(cx, &scene, &layout, at);
+        }
+        let Some(at) = response.hover_pos() else { return };
+        if let Some((layer, number)) = layout.head_at(at) {
+            let under = HeadId { layer, head: number, ..head };
+            if let Some(proxy) = scene.all().iter().find(|proxy| proxy.head == under) {
+                for mosaic in [0, 1] {
+                    let cell = layout.cell(mosaic, layer, number);
+                    let stroke = Stroke::new(1.0, cx.theme.text_weak);
+                    painter.rect_stroke(cell, CornerRadius::ZERO, stroke, StrokeKind::Inside);
+                }
+                head_readout_ui(ui, cx, proxy);
+                ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
+                if response.double_clicked() {
+                    cx.send(Command::SelectHead(under));
+                    cx.send(Command::ShowView(ViewKind::Scatter));
+                } else if response.clicked() {
+                    cx.send(Command::SelectHead(under));
+                }
+            }
+        } else if layout.curve.contains(at) {
+            ui.ctx().set_cursor_icon(CursorIcon::ResizeHorizontal);
+        } else if let Some((which, pair)) = pair_at(&scene, &layout, at) {
+            let axes = scene.axes(which, &layout);
+            let place = axes.at(f64::from(distance(which, &pair)), f64::from(pair.dot));
+            painter.circle_stroke(place, 4.0, Stroke::new(1.5, cx.theme.text));
+            pair_readout_ui(ui, cx, &pair);
+        }
+    }
+
+    /// Draws the options.
+    pub fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        controls::edit_options(cx, |options| {
+            controls::heading_ui(ui, cx.theme, "First mosaic");
+            let shown = &mut options.distance;
+            controls::row_ui(ui, cx.theme, "Space", |ui| {
+                let choices = [(false, "After scaling"), (true, "As given")];
+                controls::choice_ui(ui, "Before or after scaling", &mut shown.before, &choices);
+            });
+            controls::row_ui(ui, cx.theme, "Over", |ui| {
+                let choices = [(false, "All pairs"), (true, "Mean of queries")];
+                controls::choice_ui(ui, "What is correlated", &mut shown.per_query, &choices);
+            });
+            controls::row_ui(ui, cx.theme, "Of", |ui| {
+                let choices = [(false, "Values (Pearson)"), (true, "Ranks (Spearman)")];
+                controls::choice_ui(ui, "Kind of correlation", &mut shown.ranks, &choices);
+            });
+        });
+        super::scatter::options_ui(ui, cx, &mut self.legend);
+    }
+
+    fn picture(&mut self, ui: &Ui, cx: &ViewCtx<'_>, scene: &DistanceScene, area: Rect) -> Arc<Painted> {
+        let address = |finding: &Arc<Finding>| Arc::as_ptr(finding) as usize;
+        let key = PictureKey {
+            found: [Some(address(&scene.proxies)), scene.plot.as_ref().map(address)],
+            head: scene.head,
+            shown: scene.shown,
+            area,
+            dark: cx.theme.dark,
+            scale: ui.pixels_per_point(),
+        };
+        let type_ = self.type_.get_or_insert_with(|| Typesetter::new(FontSource::Bundled));
+        self.picture.get_or_update(key, || {
+            let mut pen = Pen::new(type_, cx.theme.palette);
+            scene.draw(area, &mut pen);
+            Arc::new(Painted::new(ui.ctx(), &pen.items, area))
+        })
+    }
+}
+
+/// What is known of a question; asks it if nothing is.
+fn ask<'a>(cx: &ViewCtx<'a>, question: Question) -> Option<&'a Loadable<Arc<Finding>>> {
+    let survey = cx.pane.survey(cx.document, question)?;
+    let known = cx.pane.surveys.find(&survey);
+    if known.is_none() {
+        cx.send(Command::Survey(survey.question));
+    }
+    known
+}
+
+/// The newest answer; what stands in its place where there is none.
+fn asked(ui: &mut Ui, cx: &ViewCtx<'_>, question: Question) -> Option<Arc<Finding>> {
+    let known = ask(cx, question);
+    if let Some(progress) = known.and_then(Loadable::progress) {
+        let done = progress.done as f32 / progress.total.max(1) as f32;
+        ui.add(eframe::egui::ProgressBar::new(done).desired_height(GRID).fill(cx.theme.accent))
+            .accessible_name("Progress of the measurement");
+    }
+    if let Some(found) = known.and_then(Loadable::latest) {
+        return Some(Arc::clone(found));
+    }
+    match known {
+        Some(Loadable::Failed { failure, .. }) => empty::sentence_ui(ui, cx.theme, &failure.summary),
+        Some(Loadable::Empty) => {
+            ui.horizontal(|ui| {
+                ui.label("The measurement was stopped");
+                if ui.small_button("Go on").clicked() {
+                    cx.send(Command::Project);
+                }
+            });
+        }
+        _ => empty::sentence_ui(ui, cx.theme, "Measuring the queries and keys of every head"),
+    }
+    None
+}
+
+/// Dragging over the curve chooses the scale.
+fn turn_scale(cx: &ViewCtx<'_>, scene: &DistanceScene, layout: &DistanceLayout, at: Pos2) {
+    if !layout.curve.contains(at) || scene.of_head().is_none() {
+        return;
+    }
+    let power = scene.curve_axes(layout).x.value(at.x);
+    // Three digits are enough, and a still pointer asks for nothing new.
+    let c = ((power * 20.0).round() / 20.0).exp2() as f32;
+    controls::edit_options(cx, |options| options.scatter.projection.scale = ScaleChoice::Fixed(c));
+}
+
+/// The pair nearest to a place in one of the plots.
+fn pair_at(scene: &DistanceScene, layout: &DistanceLayout, at: Pos2) -> Option<(usize, Pair)> {
+    let which = layout.plots.iter().position(|plot| plot.contains(at))?;
+    let axes = scene.axes(which, layout);
+    let place = |pair: &Pair| axes.at(f64::from(distance(which, pair)), f64::from(pair.dot));
+    let pairs = scene.of_head()?.pairs.iter().map(|pair| (place(pair).distance_sq(at), pair));
+    let (reach, pair) = pairs.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    (reach <= REACH_PT * REACH_PT).then_some((which, *pair))
+}
+
+fn head_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, proxy: &HeadProxy) {
+    tooltip::at_pointer(ui, |ui| {
+        ui.strong(proxy.head.to_string());
+        let (before, after) = (proxy.correlations.before, proxy.correlations.after);
+        for (name, before, after) in [
+            ("all pairs", before.pooled.pearson, after.pooled.pearson),
+            ("all pairs, ranks", before.pooled.spearman, after.pooled.spearman),
+            ("mean of queries", before.per_query.pearson, after.per_query.pearson),
+            ("mean of queries, ranks", before.per_query.spearman, after.per_query.spearman),
+        ] {
+            controls::caption_ui(ui, cx.theme, format!("{name}: {} as given, {} after", number(before), number(after)));
+        }
+        let norms =
+            format!("mean ‖q‖ {:.2}, mean ‖k‖ {:.2}; c = {:.2}", proxy.norms.queries, proxy.norms.keys, proxy.c);
+        controls::caption_ui(ui, cx.theme, norms);
+    });
+}
+
+fn pair_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, pair: &Pair) {
+    let Some(cloud) = cx.pane.cloud(cx.document) else { return };
+    let stack = cx.pane.selection.stack();
+    let text = |side, point: u32| {
+        cloud
+            .token(side, point as usize)
+            .map_or_else(String::new, |token| crate::capture::words::shown(token.text, token.position))
+    };
+    tooltip::at_pointer(ui, |ui| {
+        ui.horizontal(|ui| {
+            ui.colored_label(cx.theme.query, text(stack.query_side(), pair.query));
+            ui.weak("→");
+            ui.colored_label(cx.theme.key, text(stack.key_side(), pair.key));
+        });
+        let numbers = format!("q·k {:.2}; distance {:.2} as given, {:.2} after", pair.dot, pair.before, pair.after);
+        controls::caption_ui(ui, cx.theme, numbers);
+    });
+}
+
+fn caption(scene: &DistanceScene) -> String {
+    let how = "the nearer to −1, the better distance stands for attention";
+    let caveat = scene.caveat.map_or_else(String::new, |caveat| format!(". {caveat}"));
+    format!("{}: {how}; click a head, drag over the curve to choose c{caveat}", scene.head)
+}
