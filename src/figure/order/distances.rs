@@ -52,19 +52,19 @@ impl Choice<'_> {
 /// One row per head.
 fn table(found: &Finding) -> Table {
     let Finding::Proxies(proxies) = found else { return Table::default() };
-    let index = |name, of: &dyn Fn(usize) -> usize| Column {
-        name,
+    let index = |name: &'static str, of: &dyn Fn(usize) -> usize| Column {
+        name: name.into(),
         values: Values::Index((0..proxies.len()).map(|row| of(row) as u32).collect()),
     };
-    let number = |name, of: &dyn Fn(usize) -> Option<f64>| Column {
-        name,
+    let number = |name: &'static str, of: &dyn Fn(usize) -> Option<f64>| Column {
+        name: name.into(),
         values: Values::Number((0..proxies.len()).map(|row| of(row).map_or(f32::NAN, |x| x as f32)).collect()),
     };
     let before = |row: usize| -> &Correlation { &proxies[row].correlations.before };
     let after = |row: usize| -> &Correlation { &proxies[row].correlations.after };
     let stacks = proxies.iter().map(|proxy| proxy.head.stack.name().to_owned()).collect();
     let columns = vec![
-        Column { name: "stack", values: Values::Text(stacks) },
+        Column { name: "stack".into(), values: Values::Text(stacks) },
         index("layer", &|row| proxies[row].head.layer),
         index("head", &|row| proxies[row].head.head),
         number("c", &|row| Some(proxies[row].c)),
