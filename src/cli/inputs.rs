@@ -65,8 +65,8 @@ pub struct InputOptions {
 }
 
 /// What one input of a plain text is; a line unless it is said.
-#[derive(Clone, Copy, Debug, Default)]
-struct SplitBy(Split);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SplitBy(pub Split);
 
 impl InputOptions {
     /// Whether the inputs are those of a corpus.
@@ -170,7 +170,8 @@ fn sources(options: &InputOptions) -> Result<Vec<Input>, CliError> {
     Err(CliError::Usage(message.to_owned()))
 }
 
-fn parse_split(text: &str) -> Result<SplitBy, String> {
+/// How a plain text is cut.
+pub fn parse_split(text: &str) -> Result<SplitBy, String> {
     match text {
         "lines" => Ok(SplitBy(Split::Lines)),
         "sentences" => Ok(SplitBy(Split::Sentences)),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::inputs::{SplitBy, parse_split};
 use crate::{
     ids::StackKind,
     session::{Appearance, ViewKind, gallery::EXAMPLES},
@@ -36,8 +37,21 @@ pub struct OpenOptions {
     /// Text that an encoder-decoder is made to write; without it the model writes its own
     #[arg(long, value_name = "TEXT")]
     pub target: Option<String>,
+    /// Many inputs: a text file, a table (CSV), JSON or JSON lines, a folder of pictures, a capture file, or
+    /// demo:sentences or demo:pictures
+    #[arg(long, value_name = "PATH")]
+    pub corpus: Option<PathBuf>,
+    /// The column of a corpus that holds the text; without it the likeliest is taken
+    #[arg(long, value_name = "NAME", requires = "corpus")]
+    pub text_column: Option<String>,
+    /// What one input of a corpus in plain text is: lines or sentences
+    #[arg(long, value_name = "WHAT", requires = "corpus", default_value = "lines", value_parser = parse_split)]
+    pub split: SplitBy,
     /// Example to open, by its title
-    #[arg(long, value_parser = parse_example, value_name = "TITLE", conflicts_with_all = ["paths", "model", "text"])]
+    #[arg(
+        long, value_parser = parse_example, value_name = "TITLE",
+        conflicts_with_all = ["paths", "model", "text", "corpus"]
+    )]
     pub example: Option<usize>,
     /// View to show: heads, heatmap, image, scatter, matrix
     #[arg(long, value_parser = parse_view)]

@@ -22,6 +22,7 @@ enum Waiting {
     Figure,
     Load(DocumentId),
     Run(DocumentId),
+    Corpus(DocumentId),
     Project(PaneId),
     Survey(PaneId, QuestionKind),
 }
@@ -41,6 +42,10 @@ impl Session {
             Some(Waiting::Load(document)) => self.on_load_event(document, job, kind),
             Some(Waiting::Run(document)) => {
                 self.on_run_event(document, kind);
+                Vec::new()
+            }
+            Some(Waiting::Corpus(document)) => {
+                self.on_corpus_event(document, kind);
                 Vec::new()
             }
             Some(Waiting::Project(pane)) => {
@@ -75,6 +80,8 @@ impl Session {
             Some(Waiting::Run(id))
         } else if let Some((pane, question)) = self.surveying(job) {
             Some(Waiting::Survey(pane, question))
+        } else if let Some(id) = document(|document| document.corpus.as_ref()?.data.job()) {
+            Some(Waiting::Corpus(id))
         } else {
             let shows = |pane: &&Pane| pane.projection.job() == Some(job);
             self.panes.iter().find(shows).map(|pane| Waiting::Project(pane.id))
@@ -94,7 +101,9 @@ impl Session {
                 if let Some(document) = self.find_document_mut(id) {
                     document.model = Loadable::Ready(model);
                 }
-                return self.run_document(id);
+                let mut effects = self.model_changed(id);
+                effects.extend(self.run_document(id));
+                return effects;
             }
             // A capture file was opened where a model was expected: the model stays.
             EventKind::Opened(file) => {
@@ -102,6 +111,13 @@ impl Session {
                 document.keep_model();
                 document.run_owed = false;
                 return self.open_file(id, file);
+            }
+            EventKind::IsCorpus { path, has_pictures } => {
+                document.model.cancel();
+                document.keep_model();
+                let mut effects = self.run_if_owed(id);
+                effects.extend(self.open_listed(id, path, has_pictures));
+                return effects;
             }
             EventKind::Cancelled => {
                 document.model.cancel();
@@ -142,7 +158,9 @@ impl Session {
             document.experiment.model = Some(model.source.clone());
             document.model = Loadable::Ready(model);
         }
-        self.run_document(load.document)
+        let mut effects = self.model_changed(load.document);
+        effects.extend(self.run_document(load.document));
+        effects
     }
 
     /// The worker holds `model` now, and no longer what it replaces.

@@ -46,10 +46,14 @@ impl Session {
             Command::OpenModel(source) => {
                 self.leave_example();
                 self.document_mut().experiment.continued = false;
+                self.owe_corpus();
                 return self.load(source);
             }
             Command::OpenPaths(paths) => return self.open_paths(&paths),
             Command::OpenText(text) => return self.open_text(text),
+            Command::OpenTextFile { path, text } => return self.open_text_file(path, text),
+            Command::Corpus(command) => return self.on_corpus_command(command),
+            Command::OpenPoint { is_key, point } => return self.open_point(is_key, point),
             Command::OpenExample(idx) => return self.open_example(idx),
             Command::PreviousExample => return self.step_example(false),
             Command::NextExample => return self.step_example(true),
@@ -182,7 +186,7 @@ impl Session {
         let mut effects = vec![Effect::Cancel(lane)];
         match lane {
             Lane::Download => return self.stop_download(),
-            // Whoever still shows a pattern asks for it again.
+            // Whoever still shows a pattern asks for it again; a corpus hands over what it has before it ends.
             Lane::Catalog | Lane::Forget | Lane::Analysis | Lane::Corpus(_) => {}
             Lane::Load(id) => {
                 if let Some(document) = self.find_document_mut(id) {
@@ -212,6 +216,7 @@ impl Session {
     fn cancel_all(&mut self) -> Vec<Effect> {
         let mut lanes: Vec<Lane> = self.documents.iter().map(|document| Lane::Load(document.id)).collect();
         lanes.extend(self.documents.iter().map(|document| Lane::Run(document.id)));
+        lanes.extend(self.documents.iter().map(|document| Lane::Corpus(document.id)));
         lanes.extend(self.panes.iter().map(|pane| Lane::Project(pane.id)));
         let kinds = |pane: &Pane| QuestionKind::ALL.map(|kind| Lane::Survey(pane.id, kind));
         lanes.extend(self.panes.iter().filter(|pane| pane.surveys.is_pending()).flat_map(kinds));

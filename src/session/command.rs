@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use super::{Appearance, DownloadCommand, FigureCommand, Focus, HeadRef, Split, ViewKind, ViewOptions, WritingOptions};
+use super::{
+    Appearance, CorpusCommand, DownloadCommand, FigureCommand, Focus, HeadRef, Split, ViewKind, ViewOptions,
+    WritingOptions,
+};
 use crate::{
     analysis::survey::Question,
     capture::RgbaBuffer,
@@ -27,6 +30,22 @@ pub enum Command {
     PreviousExample,
     /// Open the next example of the gallery; after the last comes the first.
     NextExample,
+    /// Read this text from a file, or ask whether it is one input or many.
+    OpenTextFile {
+        /// Its file.
+        path: PathBuf,
+        /// What is in it.
+        text: String,
+    },
+    /// Open a corpus in the active document, or something to do with the one that is open.
+    Corpus(CorpusCommand),
+    /// Open the input that a point of the pane's joint space belongs to, and hold its token.
+    OpenPoint {
+        /// Whether it is a key.
+        is_key: bool,
+        /// Which point of the cloud.
+        point: usize,
+    },
     /// Change the text; [`Command::Run`] follows after a pause.
     SetText(String),
     /// Change the second sentence; `None` removes it.
@@ -165,6 +184,10 @@ pub enum FilePurpose {
     ModelFolder,
     /// A picture, text or capture.
     InputFile,
+    /// A corpus in a file.
+    CorpusFile,
+    /// A folder of pictures.
+    CorpusFolder,
 }
 
 /// What the outside world is asked to do.
@@ -174,7 +197,7 @@ pub enum Effect {
     Submit(JobId, Request),
     /// Stop a lane.
     Cancel(Lane),
-    /// Show a file dialog; the choice comes back as [`Command::OpenPaths`].
+    /// Show a file dialog; the choice comes back as [`Command::OpenPaths`], or as a corpus to open.
     Pick(FilePurpose),
     /// Take a picture of the window and ask where to save it.
     Screenshot,
@@ -191,6 +214,6 @@ pub enum Effect {
     CopyPicture(Arc<RgbaBuffer>),
     /// Put a text on the clipboard.
     CopyText(String),
-    /// Read a text file; it comes back as [`Command::OpenText`] or [`Command::Notify`].
+    /// Read a text file; it comes back as [`Command::OpenTextFile`] or [`Command::Notify`].
     ReadText(PathBuf),
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Experiment, Loadable, ViewKind, experiment::Undo};
+use super::{Experiment, Loadable, OpenCorpus, ViewKind, experiment::Undo};
 use crate::{
     analysis::Cloud,
     capture::Capture,
@@ -23,6 +23,10 @@ pub struct Document {
     pub capture: Loadable<Arc<Capture>>,
     /// The capture file that is shown, until a model runs again.
     pub opened: Option<CaptureFile>,
+    /// Many inputs beside the one that is shown.
+    pub corpus: Option<Box<OpenCorpus>>,
+    /// The input of the corpus that is shown, by its place in the list, until the input is changed.
+    pub corpus_input: Option<usize>,
     /// The example that is shown, by its index, until the input or the model changes.
     pub example: Option<usize>,
     pub(super) undo: Undo,
@@ -47,6 +51,8 @@ impl Document {
             model: self.model.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
             capture: self.capture.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
             opened: self.opened.clone(),
+            corpus: self.corpus.as_ref().map(|corpus| Box::new(corpus.copy())),
+            corpus_input: self.corpus_input,
             example: self.example,
             undo,
             run_owed: false,
@@ -65,7 +71,8 @@ impl Document {
 
     /// What joint spaces can be made of here.
     pub fn clouds(&self) -> impl Iterator<Item = Cloud> {
-        self.latest_capture().cloned().map(Cloud::Input).into_iter()
+        let corpus = self.corpus.as_ref().and_then(|corpus| corpus.view()).cloned().map(Cloud::Inputs);
+        self.latest_capture().cloned().map(Cloud::Input).into_iter().chain(corpus)
     }
 
     /// Whether no newer one is on its way.

@@ -61,7 +61,7 @@ impl Session {
             self.with_pane(pane, |pane: &mut Pane, _| pane.document = heir);
             self.with_pane(pane, |pane, document| pane.adopt(document, had_picture));
         }
-        vec![Effect::Cancel(Lane::Load(id)), Effect::Cancel(Lane::Run(id))]
+        [Lane::Load(id), Lane::Run(id), Lane::Corpus(id)].map(Effect::Cancel).into()
     }
 
     /// Tells the worker which models nobody needs any more.

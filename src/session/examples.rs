@@ -22,6 +22,7 @@ impl Session {
 
     pub(super) fn open_example(&mut self, idx: usize) -> Vec<Effect> {
         let Some(example) = EXAMPLES.get(idx) else { return Vec::new() };
+        let without_corpus = self.document().corpus.is_none();
         let pane = self.panes.active_mut();
         // What was held in another input means nothing in this one.
         pane.selection.pinned = Focus::NONE;
@@ -36,9 +37,14 @@ impl Session {
             layer: example.head.map(|(layer, _)| layer),
             head: example.head.map(|(_, head)| head),
             query: example.query,
+            key: None,
         });
+
+        // It is about its own input.
+        pane.options.scatter.corpus = without_corpus;
         let document = self.document_mut();
         document.example = Some(idx);
+        document.corpus_input = None;
         let experiment = &mut document.experiment;
         experiment.continued = false;
         example.target.unwrap_or_default().clone_into(&mut experiment.target);

@@ -9,7 +9,10 @@ use super::{Document, Effect, Experiment, Loadable, Session, gallery::EXAMPLES, 
 use crate::{
     ids::{DocumentId, JobId},
     spec::Modality,
-    worker::{Failure, ImageSource, Input, Lane, LoadedModel, ModelSource, Request, TextInput},
+    worker::{
+        CorpusSource, Failure, ImageSource, Input, Lane, LoadedModel, ModelSource, Request, TextInput,
+        corpus::CorpusOptions,
+    },
 };
 
 impl Session {
@@ -21,6 +24,7 @@ impl Session {
             let mut effects = self.cancel_load(document);
             self.document_mut().experiment.model = Some(source);
             self.document_mut().model = Loadable::Ready(model);
+            effects.extend(self.model_changed(document));
             effects.extend(self.run());
             return effects;
         }
@@ -52,14 +56,14 @@ impl Session {
     pub(super) fn open_paths(&mut self, paths: &[PathBuf]) -> Vec<Effect> {
         self.leave_example();
         let mut effects = Vec::new();
-        for kind in [PathKind::Model, PathKind::Image, PathKind::Text] {
+        for kind in [PathKind::Model, PathKind::Image, PathKind::Text, PathKind::Corpus] {
             let mut of_kind = paths.iter().filter(|path| PathKind::of(path) == kind);
             if let Some(path) = of_kind.next() {
                 effects.extend(self.open_path(path, kind));
             }
             let left_out = of_kind.count();
             if left_out > 0 {
-                let details = "One model, one picture and one text are open at a time".to_owned();
+                let details = "One model, one picture, one text and one corpus are open at a time".to_owned();
                 let summary = format!("{left_out} more {} left out", kind.plural(left_out));
                 self.inform(summary, details);
             }
@@ -72,6 +76,9 @@ impl Session {
             PathKind::Model => self.load(ModelSource::Path(path.to_owned())),
             PathKind::Image => self.open_image(ImageSource::Path(path.to_owned())),
             PathKind::Text => vec![Effect::ReadText(path.to_owned())],
+            PathKind::Corpus => {
+                self.open_corpus(self.document().id, CorpusSource::path(path), CorpusOptions::default())
+            }
         }
     }
 
@@ -135,12 +142,15 @@ impl Session {
     /// Runs what was asked for while a model was on its way that did not come.
     pub(super) fn run_if_owed(&mut self, id: DocumentId) -> Vec<Effect> {
         let owed = self.find_document(id).is_some_and(|document| document.run_owed);
-        if owed { self.run_document(id) } else { Vec::new() }
+        let mut effects = if owed { self.run_document(id) } else { Vec::new() };
+        effects.extend(self.start_owed_corpus(id));
+        effects
     }
 
-    /// What is shown in the active document is no longer the example.
+    /// What is shown in the active document is no longer the example, nor an input of the corpus.
     pub(super) fn leave_example(&mut self) {
         let id = self.document().id;
+        self.document_mut().corpus_input = None;
         if let Some(example) = self.document_mut().example.take().and_then(|idx| EXAMPLES.get(idx)) {
             // What the example made the model write would be forced on another text as well.
             let target = &mut self.document_mut().experiment.target;
@@ -210,12 +220,14 @@ impl Document {
 /// What a dropped or chosen path is taken for, judged by its name alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
-    /// A model folder, a weights file or a capture file: the worker finds out which.
+    /// A model folder, a weights file, a capture file or a folder of pictures: the worker finds out which.
     Model,
     /// A picture.
     Image,
     /// A text.
     Text,
+    /// Many inputs.
+    Corpus,
 }
 
 impl PathKind {
@@ -224,7 +236,8 @@ impl PathKind {
         let extension = path.extension().and_then(|ext| ext.to_str()).unwrap_or_default().to_ascii_lowercase();
         match extension.as_str() {
             "png" | "jpg" | "jpeg" | "webp" | "bmp" | "gif" | "tif" | "tiff" => Self::Image,
-            "txt" | "md" | "text" | "csv" | "tsv" => Self::Text,
+            "txt" | "md" | "text" => Self::Text,
+            "csv" | "tsv" | "jsonl" | "ndjson" => Self::Corpus,
             _ => Self::Model,
         }
     }
@@ -237,6 +250,8 @@ impl PathKind {
             (Self::Image, _) => "pictures were",
             (Self::Text, 1) => "text was",
             (Self::Text, _) => "texts were",
+            (Self::Corpus, 1) => "corpus was",
+            (Self::Corpus, _) => "corpora were",
         }
     }
 }

@@ -55,6 +55,8 @@ pub struct PendingSelection {
     pub head: Option<usize>,
     /// Query token to pin.
     pub query: Option<usize>,
+    /// Key token to pin.
+    pub key: Option<usize>,
 }
 
 impl PendingSelection {
@@ -67,6 +69,7 @@ impl PendingSelection {
             layer: self.layer.or(other.layer),
             head: self.head.or(other.head),
             query: self.query.or(other.query),
+            key: self.key.or(other.key),
         }
     }
 }
@@ -130,9 +133,13 @@ impl Pane {
         fits.then_some(projection)
     }
 
-    /// What the joint spaces of this pane are made of.
+    /// What the joint spaces of this pane are made of: the corpus where there is one and it is wanted, else the
+    /// input.
     pub fn cloud(&self, document: &Document) -> Option<Cloud> {
-        document.latest_capture().cloned().map(Cloud::Input)
+        let wanted = self.options.scatter.corpus;
+        let corpus = document.corpus.as_ref().filter(|_| wanted).and_then(|corpus| corpus.view());
+        let inputs = corpus.filter(|view| !view.selection().inputs().is_empty()).cloned().map(Cloud::Inputs);
+        inputs.or_else(|| document.latest_capture().cloned().map(Cloud::Input))
     }
 
     /// Shows another view, if it can be shown.
@@ -276,7 +283,9 @@ impl Pane {
         };
         self.selection.heads_on = pending.head.map_or(self.selection.heads_on, HeadSet::only);
         self.select(document, head);
-        self.selection.pinned = pending.query.map_or(self.selection.pinned, Focus::query);
+        if pending.query.is_some() || pending.key.is_some() {
+            self.selection.pinned = Focus { query: pending.query, key: pending.key };
+        }
         self.clamp_focus(document);
         if pending.layer.is_none() {
             self.leave_empty_layer(document);

@@ -239,11 +239,19 @@ impl Smoothing {
 }
 
 /// Scatter and matrix views.
-#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScatterOptions {
     /// Normalisation of the joint space.
     pub projection: ProjectionOptions,
     /// What colour means.
     pub color: ColorBy,
+    /// Whether the corpus is shown, where there is one, or the input alone.
+    pub corpus: bool,
+}
+
+impl Default for ScatterOptions {
+    fn default() -> Self {
+        Self { projection: ProjectionOptions::default(), color: ColorBy::default(), corpus: true }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Document, Download, Experiment, FigureDialog, Pane, Panes, PendingSelection, Settings};
+use super::{CorpusDialog, Document, Download, Experiment, FigureDialog, Pane, Panes, PendingSelection, Settings};
 use crate::{
     ids::{DocumentId, JobId, ModelId, PaneId},
     worker::Failure,
@@ -22,6 +22,8 @@ pub struct Session {
     pub download: Download,
     /// The export dialog.
     pub figures: FigureDialog,
+    /// What is asked before a corpus is opened.
+    pub corpus_dialog: Option<CorpusDialog>,
     /// Files being written.
     pub exports_pending: Vec<JobId>,
     /// What is remembered between runs.
@@ -83,6 +85,7 @@ impl Session {
             panes: Panes::new(id, settings.views.clone()),
             download: Download::default(),
             figures: FigureDialog::default(),
+            corpus_dialog: None,
             exports_pending: Vec::new(),
             settings,
             notices: Vec::new(),
@@ -132,6 +135,7 @@ impl Session {
     pub fn is_busy(&self) -> bool {
         self.documents.iter().any(Document::is_busy)
             || self.panes.iter().any(|pane| pane.projection.is_pending())
+            || self.documents.iter().filter_map(|document| document.corpus.as_ref()).any(|it| it.data.is_pending())
             || !self.exports_pending.is_empty()
     }
 

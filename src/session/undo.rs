@@ -9,6 +9,7 @@ impl Session {
         let Some(experiment) = document.undo.travel(backwards) else { return Vec::new() };
         let loaded = document.model.latest().map(|model| model.source.clone());
         document.example = None;
+        document.corpus_input = None;
         document.experiment = experiment;
         match document.experiment.model.clone() {
             Some(source) if loaded.as_ref() != Some(&source) || document.model.is_pending() => self.load(source),

@@ -26,6 +26,8 @@ use crate::{session::FilePurpose, worker::Failure};
 pub const MAX_TEXT_BYTES: u64 = 4_000_000;
 /// Answers that may wait for the next frame; more would mean that frames have stopped.
 const MAX_WAITING: usize = 64;
+/// Endings of files with many inputs.
+const CORPUS_FILES: [&str; 9] = ["txt", "md", "csv", "tsv", "json", "jsonl", "ndjson", "safetensors", "npz"];
 /// Nobody closes a file dialog this fast: an answer within this time means that none was shown.
 const NO_DIALOG_SECS: f64 = 0.15;
 
@@ -58,6 +60,18 @@ impl Desktop for NativeDesktop {
                 let answer = dialog.set_title("Open a model folder").pick_folder();
                 Box::pin(async { answer.await.map(|folder| vec![folder.path().to_owned()]) })
             }
+            FilePurpose::CorpusFolder => {
+                let answer = dialog.set_title("Open a folder of pictures as a corpus").pick_folder();
+                Box::pin(async { answer.await.map(|folder| vec![folder.path().to_owned()]) })
+            }
+            FilePurpose::CorpusFile => {
+                let answer = dialog
+                    .set_title("Open a text, a table or a capture with many inputs")
+                    .add_filter("Texts, tables and captures", &CORPUS_FILES)
+                    .add_filter("All files", &["*"])
+                    .pick_file();
+                Box::pin(async { answer.await.map(|file| vec![file.path().to_owned()]) })
+            }
             FilePurpose::InputFile => {
                 let answer = dialog
                     .set_title("Open a picture, a text, a checkpoint or a capture")
@@ -88,14 +102,14 @@ impl Desktop for NativeDesktop {
 /// An answer of the desktop.
 #[derive(Debug)]
 pub enum ShellEvent {
-    /// The user chose these.
-    Chosen(Vec<PathBuf>),
+    /// The user chose these for this.
+    Chosen(FilePurpose, Vec<PathBuf>),
     /// The user chose where to save the picture that was asked for under this number.
     SaveTo(u64, PathBuf),
     /// The user closed the dialog; a picture waiting under this number is not needed any more.
     Dismissed(Option<u64>),
     /// A text file was read.
-    Text(String),
+    Text(PathBuf, String),
     /// Something did not work.
     Failed(Failure, Option<u64>),
     /// The picture of the window.
@@ -121,7 +135,7 @@ impl Shell {
     /// Everything that was answered since the last frame.
     pub fn drain(&mut self) -> Vec<ShellEvent> {
         let events: Vec<_> = self.receiver.try_iter().collect();
-        if events.iter().any(|event| !matches!(event, ShellEvent::Text(_) | ShellEvent::Screenshot(_))) {
+        if events.iter().any(|event| !matches!(event, ShellEvent::Text(..) | ShellEvent::Screenshot(_))) {
             self.dialog_open = false;
         }
         events
@@ -135,7 +149,7 @@ impl Shell {
         let choice = self.desktop.pick(purpose);
         let advice = "Drop the folder or file on the window instead";
         self.spawn("file-dialog", move || match wait_for(choice) {
-            Answer::Chosen(paths) => ShellEvent::Chosen(paths),
+            Answer::Chosen(paths) => ShellEvent::Chosen(purpose, paths),
             Answer::Closed => ShellEvent::Dismissed(None),
             Answer::NotShown => ShellEvent::Failed(no_dialog(advice), None),
         });
@@ -160,7 +174,7 @@ impl Shell {
     /// Reads a text file.
     pub fn read_text(&self, path: PathBuf) {
         self.spawn("read-text", move || match read_text(&path) {
-            Ok(text) => ShellEvent::Text(text),
+            Ok(text) => ShellEvent::Text(path, text),
             Err(failure) => ShellEvent::Failed(failure, None),
         });
     }
@@ -243,7 +257,10 @@ fn read_text(path: &Path) -> Result<String, Failure> {
     // One byte more than allowed tells a file that is too long, whatever its metadata claims.
     File::open(path).map_err(unreadable)?.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_TEXT_BYTES {
-        return Err(failure("This text file is longer than 4 MB", "Cut out the passage that you want to look at"));
+        return Err(failure(
+            "This text file is longer than 4 MB",
+            "Cut out the passage that you want to look at, or open it as a corpus",
+        ));
     }
     let text = String::from_utf8(bytes)
         .map_err(|_| failure("This file is not UTF-8 text", "Save it as UTF-8 in a text editor and drop it again"))?;

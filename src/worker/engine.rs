@@ -51,10 +51,16 @@ impl ModelEngine {
 
     fn load(&mut self, wanted: Wanted, control: &JobControl) -> Result<EventKind, Stop> {
         let Wanted { id, source, replaces } = wanted;
-        if let ModelSource::Path(path) = &source
-            && let Some(format) = capture_file::format(path)
-        {
-            return capture_file::open(path, format, control);
+        if let ModelSource::Path(path) = &source {
+            let opened = capture_file::format(path).map(|format| capture_file::open(path, format, control));
+            if opened.as_ref().is_none_or(|opened| matches!(opened, Err(Stop::Failed(_))))
+                && let Some((path, has_pictures)) = corpus::listed_in(path)
+            {
+                return Ok(EventKind::IsCorpus { path, has_pictures });
+            }
+            if let Some(opened) = opened {
+                return opened;
+            }
         }
         let started = Instant::now();
         let model = match read(&source, &self.engine, &|progress| control.report(progress)) {

@@ -185,6 +185,13 @@ pub enum EventKind {
     CorpusProgress(CorpusProgress),
     /// A corpus as far as it was run: now and then in between, and as the answer in the end.
     Corpus(Box<CorpusSoFar>),
+    /// What was to be opened as a model is a list of inputs.
+    IsCorpus {
+        /// Where it lies.
+        path: PathBuf,
+        /// Whether they are pictures.
+        has_pictures: bool,
+    },
     /// A projection is better than before, and goes on to be refined.
     Refined(Arc<Projection>),
     /// A projection is ready.

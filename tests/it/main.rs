@@ -85,6 +85,8 @@ mod render;
 mod search;
 /// Commands and events in, effects and state out.
 mod session;
+/// Corpora in a session: what is listed and taken out, from a point to its input and back.
+mod session_corpora;
 /// Capture files in a session.
 mod session_files;
 /// What is remembered between runs.

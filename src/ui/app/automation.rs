@@ -5,12 +5,13 @@ use std::{path::PathBuf, sync::Arc};
 use super::{OpenError, Outcome};
 use crate::{
     cli::open::OpenOptions,
+    corpus::list::ListOptions,
     ids::JobId,
     session::{
-        Command, Loadable, PendingSelection, Session, ViewKind,
+        Command, CorpusCommand, Loadable, PendingSelection, Session, ViewKind,
         gallery::{EXAMPLES, Example},
     },
-    worker::{Event, EventKind, Failure, ModelSource},
+    worker::{CorpusSource, Event, EventKind, Failure, ModelSource},
 };
 
 /// Frames that nothing may change in before the picture is taken.
@@ -22,6 +23,10 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
     let mut commands = Vec::new();
     if let Some(example) = options.example {
         commands.push(Command::OpenExample(example));
+    } else if let (Some(corpus), true) = (&options.corpus, paths.is_empty() && model.is_none()) {
+        let sees = corpus.is_dir() || corpus.as_os_str() == "demo:pictures";
+        let name = if sees { "demo:vit" } else { "demo:bert" };
+        commands.push(Command::OpenModel(ModelSource::Bundled(name.to_owned())));
     } else if paths.is_empty() && model.is_none() && text.is_none() {
         // A view that the first example cannot show opens with one that can.
         let shows_image = |example: &Example| options.view == Some(ViewKind::Image) && example.view == ViewKind::Image;
@@ -46,6 +51,10 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
     if !paths.is_empty() {
         commands.push(Command::OpenPaths(paths.clone()));
     }
+    if let Some(path) = options.corpus.clone() {
+        let list = ListOptions { text_column: options.text_column.clone(), split: options.split.0 };
+        commands.push(Command::Corpus(CorpusCommand::Open(CorpusSource::Path { path, list })));
+    }
     commands
 }
 
@@ -57,6 +66,7 @@ pub const fn pending_selection(options: &OpenOptions) -> PendingSelection {
         layer: options.layer,
         head: options.head,
         query: options.query,
+        key: None,
     }
 }
 
@@ -149,7 +159,9 @@ impl Automation {
 
 fn first_failure(session: &Session) -> Option<&Failure> {
     let (pane, document) = (session.pane(), session.document());
-    document.model.failure().or_else(|| document.capture.failure()).or_else(|| pane.projection.failure())
+    let corpus = || document.corpus.as_ref().and_then(|corpus| corpus.data.failure());
+    let run = document.model.failure().or_else(|| document.capture.failure());
+    run.or_else(corpus).or_else(|| pane.projection.failure())
 }
 
 #[cfg(test)]

@@ -11,16 +11,22 @@ use super::{
 use crate::{
     capture::RgbaBuffer,
     export::ExportRequest,
-    session::Command,
+    session::{Command, CorpusCommand, FilePurpose},
     ui::shell::ShellEvent,
-    worker::{Failure, ImageSource, Request},
+    worker::{CorpusSource, Failure, ImageSource, Request},
 };
 
 impl App {
     pub(super) fn on_shell_event(&mut self, event: ShellEvent) {
         match event {
-            ShellEvent::Chosen(paths) => self.commands.push(Command::OpenPaths(paths)),
-            ShellEvent::Text(text) => self.commands.push(Command::OpenText(text)),
+            ShellEvent::Chosen(FilePurpose::CorpusFile | FilePurpose::CorpusFolder, paths) => {
+                let source = paths.into_iter().next().map(CorpusSource::path);
+                self.commands.push(source.map_or(Command::Corpus(CorpusCommand::Ask(None)), |source| {
+                    Command::Corpus(CorpusCommand::Open(source))
+                }));
+            }
+            ShellEvent::Chosen(_, paths) => self.commands.push(Command::OpenPaths(paths)),
+            ShellEvent::Text(path, text) => self.commands.push(Command::OpenTextFile { path, text }),
             ShellEvent::Screenshot(image) => self.on_screenshot(&image),
             ShellEvent::SaveTo(number, path) => {
                 if let Some(unplaced) = self.pictures.take(number) {

@@ -10,7 +10,7 @@ use super::{
     sides::Side,
 };
 use crate::{
-    session::{Appearance, Command, DownloadCommand, Effect, FigureCommand, FileKind, Focus},
+    session::{Appearance, Command, CorpusCommand, DownloadCommand, Effect, FigureCommand, FileKind, Focus},
     ui::{
         Asked,
         commands::{UiCommand, other_appearance},
@@ -213,6 +213,9 @@ impl App {
             }
             UiCommand::Release if self.session.figures.is_open => {
                 self.commands.push(Command::Figure(FigureCommand::Close));
+            }
+            UiCommand::Release if self.session.corpus_dialog.is_some() => {
+                self.commands.push(Command::Corpus(CorpusCommand::Ask(None)));
             }
             UiCommand::Release if self.sheet.is_some() => self.sheet = None,
             UiCommand::Gallery => self.toggle(Sheet::Gallery),

@@ -33,7 +33,7 @@ use self::{automation::Automation, pictures::Pictures, sides::Sides, timing::Fra
 use super::{
     CommandQueue, glyphs,
     painting::Painting,
-    panels::{DownloadDialog, FigureSheet, LeftPanel, Notices},
+    panels::{CorpusDialog, DownloadDialog, FigureSheet, LeftPanel, Notices},
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
     views::Views,
@@ -116,6 +116,7 @@ pub struct App {
     notices: Notices,
     download: DownloadDialog,
     figures: FigureSheet,
+    corpus: CorpusDialog,
     /// Every pattern that was read, and who reads what is missing.
     patterns: PatternStore,
     analyst: Analyst,
@@ -302,6 +303,7 @@ impl Startup {
             notices: Notices::default(),
             download: DownloadDialog::default(),
             figures: FigureSheet::default(),
+            corpus: CorpusDialog::default(),
             patterns: PatternStore::default(),
             analyst,
             pictures: Pictures::default(),

@@ -10,8 +10,8 @@ use super::{
 use crate::ui::{
     PanelCtx,
     panels::{
-        StatusFacts, WindowRequests, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui, shortcuts_ui,
-        status_bar_ui, subtract_ui, top_bar_ui,
+        StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui,
+        shortcuts_ui, status_bar_ui, subtract_ui, top_bar_ui,
     },
     theme::{GRID, Theme},
     views::shown_pattern,
@@ -56,6 +56,9 @@ impl App {
                     ui.add_space(2.0 * GRID);
                     subtract_ui(ui, &cx);
                     ui.separator();
+                    if cx.pane.view.is_projected() {
+                        cloud_choice_ui(ui, &view_cx);
+                    }
                     views.entry(cx.pane.id).or_default().options_ui(cx.pane.view, ui, &view_cx);
                     ui.add_space(2.0 * GRID);
                 });
@@ -71,6 +74,7 @@ impl App {
         }
         self.download.ui(ui.ctx(), &cx);
         self.figures.ui(ui.ctx(), &cx);
+        self.corpus.ui(ui.ctx(), &cx);
         let stays = match self.sheet {
             None => true,
             Some(Sheet::Gallery) => gallery_ui(ui.ctx(), &cx),

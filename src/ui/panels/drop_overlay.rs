@@ -55,7 +55,8 @@ pub fn consequence(cx: &ViewCtx<'_>, path: &Path) -> String {
     let sees = model.is_some_and(|model| model.spec.modality.image().is_some());
     let current = model.map_or("the model", |model| model.spec.name.as_str());
     match PathKind::of(path) {
-        PathKind::Model => format!("Open {name} as a model or capture"),
+        PathKind::Corpus => format!("Run {current} on every row of {name}"),
+        PathKind::Model => format!("Open {name} as a model, a capture or a corpus"),
         PathKind::Image if sees => format!("Show {name} to {current}"),
         PathKind::Image => format!("Show {name} to demo:vit, because {current} reads text"),
         PathKind::Text if sees => format!("Let demo:gpt read {name}, because {current} sees pictures"),

@@ -3,6 +3,7 @@
 //! Panels read a [`ViewCtx`] and push commands, as views do; each keeps only its own widget state.
 
 mod compare;
+mod corpus;
 mod download;
 mod drop_overlay;
 mod examples;
@@ -30,6 +31,7 @@ use crate::{
     worker::Failure,
 };
 
+pub use corpus::{CorpusDialog, cloud_choice_ui};
 pub use download::DownloadDialog;
 pub use drop_overlay::drop_overlay_ui;
 pub use examples::{examples_ui, gallery_ui};
@@ -45,12 +47,14 @@ pub use top_bar::top_bar_ui;
 #[derive(Default)]
 pub struct LeftPanel {
     input: input_panel::InputPanel,
+    corpus: corpus::CorpusPanel,
 }
 
 impl LeftPanel {
     /// Draws the panel.
     pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&ReadPattern>) {
         failures_ui(ui, cx);
+        self.corpus.ui(ui, cx);
         egui::ScrollArea::vertical().id_salt("left panel").auto_shrink([false, false]).show(ui, |ui| {
             model_panel::model_panel_ui(ui, cx);
             self.input.ui(ui, cx, pattern);

@@ -2,6 +2,7 @@
 
 use eframe::egui::{self, CollapsingHeader, RichText, Ui};
 
+use super::corpus::corpus_menu_ui;
 use crate::{
     session::{Command, gallery::EXAMPLES},
     spec::{ImageSpec, ModelSpec, StackSpec, TextSpec},
@@ -46,12 +47,13 @@ fn open_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         }
         let bundled = bundled_models().map(|name| ModelSource::Bundled(name.to_owned()));
         ui.menu_button("Bundled models", |ui| sources_ui(ui, cx, bundled));
+        ui.menu_button("Corpus", |ui| corpus_menu_ui(ui, cx)).response.on_hover_text("Many inputs at once");
         let recent = &cx.session.settings.recent_models;
         ui.add_enabled_ui(!recent.is_empty(), |ui| {
             ui.menu_button("Recent models", |ui| sources_ui(ui, cx, recent.iter().cloned()));
         });
     });
-    menu.response.on_hover_text("Open a model, a picture, a text or a capture; what is typed stays");
+    menu.response.on_hover_text("Open a model, a picture, a text, a corpus or a capture; what is typed stays");
 }
 
 /// Models that the examples run on, each once.

@@ -4,7 +4,8 @@ use eframe::egui::{self, Align, Layout, Popup, ProgressBar, RichText, Role, Ui, 
 
 use super::notices::history_ui;
 use crate::{
-    session::{Command, NoticeKind, Session},
+    ids::DocumentId,
+    session::{Command, NoticeKind, OpenCorpus, Session},
     text::counted,
     ui::{
         PanelCtx,
@@ -12,7 +13,7 @@ use crate::{
         theme::GRID,
         widgets::{bytes_text, duration_text},
     },
-    worker::{Lane, Progress, Transfer},
+    worker::{CorpusProgress, Lane, Progress, Transfer},
 };
 
 /// What only the window knows.
@@ -78,6 +79,11 @@ fn running(session: &Session) -> Option<Running> {
         steps(Lane::Load(document.id), "Loading", document.model.progress())
     } else if let Some(document) = documents().find(|document| document.capture.is_pending()) {
         steps(Lane::Run(document.id), "Running", document.capture.progress())
+    } else if let Some((id, corpus)) = documents()
+        .filter_map(|document| Some((document.id, document.corpus.as_deref()?)))
+        .find(|(_, corpus)| corpus.data.is_pending())
+    {
+        Some(corpus_running(id, corpus))
     } else if let Some(pane) = panes().find(|pane| pane.projection.is_pending()) {
         steps(Lane::Project(pane.id), "Projecting", pane.projection.progress())
     } else if !session.exports_pending.is_empty() {
@@ -88,6 +94,14 @@ fn running(session: &Session) -> Option<Running> {
         let fraction = transfer.map_or(0.0, Transfer::fraction);
         Some(Running { lane: Lane::Download, text: format!("Downloading {}{how_far}", plan.id), fraction })
     }
+}
+
+fn corpus_running(id: DocumentId, corpus: &OpenCorpus) -> Running {
+    let Some(CorpusProgress { n_done, n_inputs, .. }) = corpus.progress else {
+        return Running { lane: Lane::Corpus(id), text: "Reading inputs".to_owned(), fraction: 0.0 };
+    };
+    let text = format!("Running input {n_done} of {n_inputs}");
+    Running { lane: Lane::Corpus(id), text, fraction: n_done as f32 / n_inputs.max(1) as f32 }
 }
 
 fn running_ui(ui: &mut Ui, cx: &PanelCtx<'_>, running: &Running) {

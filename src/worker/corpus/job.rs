@@ -127,13 +127,13 @@ fn begin(model: &Model, mut list: InputList, order: &mut CorpusOrder, control: &
     passes.set_budget(budget);
     let n_expected = |side| passes.n_expected(&list, side);
     let n_bytes = Corpus::estimate_bytes(model.spec(), order.options.layers.as_deref(), n_expected);
-    if let Some(free) = free.filter(|_| n_bytes > budget) {
-        let part = budget as f64 / n_bytes as f64;
-        return Err(Stop::Failed(too_large(list.items.len(), n_bytes, free, part)));
-    }
-    let n_tokens = Side::ALL.into_iter().map(n_expected).sum();
-    let plan = CorpusPlan { n_inputs: list.items.len(), n_tokens, n_bytes, notes: list.notes.clone() };
+    let (n_inputs, n_tokens) = (list.items.len(), Side::ALL.into_iter().map(n_expected).sum());
+    let n_fit = (n_bytes > budget).then(|| (n_inputs as f64 * budget as f64 / n_bytes as f64) as usize);
+    let plan = CorpusPlan { n_inputs, n_tokens, n_bytes, n_fit, notes: list.notes.clone() };
     control.tell(EventKind::CorpusPlanned(Arc::new(plan)));
+    if let Some((n_fit, free)) = n_fit.zip(free) {
+        return Err(Stop::Failed(too_large(n_inputs, n_bytes, free, n_fit)));
+    }
     Ok(Begun { list: Arc::new(list), passes, pace: Pace::default(), n_shown: 0 })
 }
 
@@ -234,9 +234,8 @@ fn check_kind(model: &ModelSpec, list: &InputList) -> Result<(), Stop> {
     }
 }
 
-fn too_large(n_inputs: usize, needed: u64, free: u64, part: f64) -> Failure {
+fn too_large(n_inputs: usize, needed: u64, free: u64, n_fit: usize) -> Failure {
     let summary = format!("This corpus would take about {}, and {} are free", bytes_text(needed), bytes_text(free));
-    let n_fit = (n_inputs as f64 * part) as usize;
     let details = format!(
         "The first {} of its {} inputs would fit, with room for their layouts; or keep the queries and keys of fewer \
          layers",

@@ -6,6 +6,8 @@ mod order;
 mod passes;
 mod read;
 
+use std::path::{Path, PathBuf};
+
 pub use capture::{CorpusOptions, CorpusRun, LeftOut, capture, packs, run_pack};
 pub(super) use job::run;
 pub use order::{CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
@@ -13,9 +15,23 @@ pub use passes::{Order, Passes};
 pub use read::{CorpusFileError, read};
 
 use crate::{
-    corpus::list::Content,
-    model::{ImageSource, Input},
+    corpus::list::{Content, Kind, ListOptions},
+    model::{ImageSource, Input, ModelFiles},
 };
+
+/// Whether a path that was taken for a model or a capture is a list of inputs, and whether of pictures: a JSON file
+/// with texts, or a folder with pictures and no checkpoint.
+pub(super) fn listed_in(path: &Path) -> Option<(PathBuf, bool)> {
+    let is_json = path.is_file() && Kind::of_name(&path.to_string_lossy()) == Kind::Json;
+    let files = ModelFiles::folder(path);
+    let is_folder = path.is_dir() && !path.join("config.json").exists() && !files.has_weights();
+    if !is_json && !is_folder {
+        return None;
+    }
+    let list = read(path, &ListOptions::default()).ok()?;
+    let has_pictures = list.items.iter().any(|item| matches!(item.content, Content::Picture(_)));
+    Some((path.to_owned(), has_pictures))
+}
 
 /// What the model is given of an item.
 pub fn input_of(content: &Content) -> Input {

@@ -77,6 +77,8 @@ pub struct CorpusPlan {
     pub n_tokens: usize,
     /// Bytes that queries and keys will take.
     pub n_bytes: u64,
+    /// How many of the first inputs there is room for, where there is none for all of them.
+    pub n_fit: Option<usize>,
     /// Sentences about how the list was read.
     pub notes: Vec<String>,
 }

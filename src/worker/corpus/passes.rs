@@ -147,7 +147,9 @@ impl Passes {
                     let input = Ready { source, encoded };
                     seen.add(&list.items[source], &input);
                     if !self.settled[source] {
-                        n_tokens.iter_mut().for_each(|(side, n)| *n += input.n_on(*side));
+                        for (side, n) in &mut n_tokens {
+                            *n += input.n_on(*side);
+                        }
                         let layers = options.layers.as_deref();
                         let needed = Corpus::estimate_bytes(model.spec(), layers, |side| n_tokens[&side]);
                         if needed > self.corpus.budget_bytes() {

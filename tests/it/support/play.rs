@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use attnscope::{
     ids::{DocumentId, JobId, ModelId},
     session::{Command, Effect, Loadable, Session, Settings},
-    worker::{Event, EventKind, LoadedModel, ModelSource, Request},
+    worker::{CorpusOrder, Event, EventKind, LoadedModel, ModelSource, Request},
 };
 
 use super::scripted::{capture, model, projection};
@@ -58,10 +58,11 @@ impl Play {
         others
     }
 
-    /// Answers everything that was asked, as a working model would, until nothing is asked any more.
+    /// Answers everything that was asked, as a working model would, until nothing is asked any more. What comes of
+    /// a corpus is for the test to say.
     pub fn answers(&mut self) {
-        while !self.asked.is_empty() {
-            let (job, request) = self.asked.remove(0);
+        while let Some(next) = self.asked.iter().position(|(_, request)| !matches!(request, Request::Corpus(_))) {
+            let (job, request) = self.asked.remove(next);
             let kind = match &request {
                 Request::Load { id, source, .. } => {
                     let new = LoadedModel { id: *id, ..LoadedModel::clone(&model(source)) };
@@ -82,6 +83,15 @@ impl Play {
 
     pub fn last_job(&self) -> JobId {
         self.asked.last().unwrap().0
+    }
+
+    /// The newest corpus that was asked for.
+    pub fn last_corpus(&self) -> (JobId, CorpusOrder) {
+        let corpora = self.asked.iter().rev().filter_map(|(job, request)| match request {
+            Request::Corpus(order) => Some((*job, CorpusOrder::clone(order))),
+            _ => None,
+        });
+        corpora.take(1).next().unwrap()
     }
 
     pub fn asked_names(&self) -> Vec<&'static str> {

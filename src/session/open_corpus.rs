@@ -1,0 +1,195 @@
+//! A corpus of a document: what is there of it, and which of its inputs are listed, selected and taken out.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{CorpusCommand, Loadable};
+use crate::{
+    corpus::{Corpus, CorpusView, Filter, Selection, SortBy},
+    worker::{CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, corpus::CorpusOptions},
+};
+
+/// A corpus of a document. Inputs go by their place in the list, which stays when others are removed.
+#[derive(Clone, Debug)]
+pub struct OpenCorpus {
+    /// Where its inputs come from.
+    pub source: CorpusSource,
+    /// How it is run.
+    pub options: CorpusOptions,
+    /// What it will take, as soon as that is known.
+    pub plan: Option<Arc<CorpusPlan>>,
+    /// How far it is.
+    pub progress: Option<CorpusProgress>,
+    /// What is there of it.
+    pub data: Loadable<Arc<CorpusSoFar>>,
+    /// What the list is narrowed to: a part of a text, or `annotation=value`.
+    pub filter: String,
+    /// What the list is sorted by, and whether from the largest.
+    pub sort: (SortBy, bool),
+    /// Inputs that something is done with next.
+    pub selected: BTreeSet<usize>,
+    /// Inputs that were taken out.
+    removed: BTreeSet<usize>,
+    /// What was taken out, step by step.
+    removals: Vec<Vec<usize>>,
+    /// It is run as soon as there is a model.
+    pub(super) is_owed: bool,
+    /// Those that were not taken out, as joint spaces show them.
+    view: Option<Arc<CorpusView>>,
+    /// Those of them that the list shows, by their number in the corpus.
+    rows: Arc<[usize]>,
+}
+
+impl OpenCorpus {
+    pub(super) fn new(source: CorpusSource, options: CorpusOptions) -> Self {
+        Self {
+            source,
+            options,
+            plan: None,
+            progress: None,
+            data: Loadable::Empty,
+            filter: String::new(),
+            sort: (SortBy::Source, false),
+            selected: BTreeSet::new(),
+            removed: BTreeSet::new(),
+            removals: Vec::new(),
+            is_owed: false,
+            view: None,
+            rows: Arc::default(),
+        }
+    }
+
+    /// The same for another document, without what is on its way.
+    pub(super) fn copy(&self) -> Self {
+        let data = self.data.latest().cloned().map_or(Loadable::Empty, Loadable::Ready);
+        Self { data, progress: None, is_owed: false, ..self.clone() }
+    }
+
+    /// What was run so far.
+    pub fn corpus(&self) -> Option<&Arc<Corpus>> {
+        self.data.latest().map(|so_far| &so_far.corpus)
+    }
+
+    /// Inputs that were not taken out, as joint spaces show them.
+    pub const fn view(&self) -> Option<&Arc<CorpusView>> {
+        self.view.as_ref()
+    }
+
+    /// Inputs that the list shows, in its order, by their number in the corpus.
+    pub const fn rows(&self) -> &Arc<[usize]> {
+        &self.rows
+    }
+
+    /// How many inputs were taken out, and in how many steps.
+    pub fn n_removed(&self) -> (usize, usize) {
+        (self.removed.len(), self.removals.len())
+    }
+
+    /// Whether there is more to run that nothing is running.
+    pub fn can_go_on(&self) -> bool {
+        !self.data.is_pending() && self.data.latest().is_none_or(|so_far| !so_far.is_whole)
+    }
+
+    /// How many of the first inputs there is room for, where there is none for all of them.
+    pub fn first_that_fit(&self) -> Option<usize> {
+        self.plan.as_ref()?.n_fit.filter(|n_fit| *n_fit > 0)
+    }
+
+    /// Whether it waits for a model.
+    pub const fn is_waiting(&self) -> bool {
+        self.is_owed
+    }
+
+    fn select_rows(&mut self) {
+        let Some(corpus) = self.corpus().cloned() else {
+            self.rows = Arc::default();
+            return;
+        };
+        let there = self.there(&corpus);
+        let filtered = match self.filter.trim() {
+            "" => there,
+            text => corpus.filtered(&there, &filter_of(&corpus, text)),
+        };
+        let (by, descending) = &self.sort;
+        self.rows = corpus.sorted(&filtered, by, *descending).inputs().into();
+    }
+
+    fn there(&self, corpus: &Corpus) -> Selection {
+        let inputs = corpus.inputs().iter().enumerate();
+        Selection::of(inputs.filter(|(_, row)| !self.removed.contains(&row.source)).map(|(input, _)| input))
+    }
+
+    /// After what there is has changed.
+    pub(super) fn update(&mut self) {
+        self.view = self.corpus().cloned().map(|corpus| {
+            let there = self.there(&corpus);
+            Arc::new(CorpusView::new(corpus, there))
+        });
+        self.select_rows();
+    }
+
+    /// Sources of the rows of the list.
+    fn listed(&self) -> Vec<usize> {
+        let Some(corpus) = self.corpus() else { return Vec::new() };
+        self.rows.iter().filter_map(|input| corpus.inputs().get(*input)).map(|row| row.source).collect()
+    }
+
+    /// Takes those out, or all but those, that are selected, or else listed.
+    fn take_out(&mut self, others: bool) {
+        let Some(corpus) = self.corpus().cloned() else { return };
+        let meant: BTreeSet<usize> =
+            if self.selected.is_empty() { self.listed().into_iter().collect() } else { self.selected.clone() };
+        let sources = corpus.inputs().iter().map(|row| row.source);
+        let taken: Vec<usize> =
+            sources.filter(|source| meant.contains(source) != others && !self.removed.contains(source)).collect();
+        if taken.is_empty() || taken.len() + self.removed.len() >= corpus.inputs().len() {
+            return;
+        }
+        self.removed.extend(&taken);
+        self.removals.push(taken);
+        self.selected.clear();
+        self.update();
+    }
+
+    fn put_back(&mut self) {
+        for source in self.removals.pop().unwrap_or_default() {
+            self.removed.remove(&source);
+        }
+        self.update();
+    }
+}
+
+impl OpenCorpus {
+    /// Does what concerns the list alone.
+    pub(super) fn change(&mut self, command: CorpusCommand) {
+        match command {
+            CorpusCommand::Filter(filter) => {
+                self.filter = filter;
+                self.select_rows();
+            }
+            CorpusCommand::Sort(by, descending) => {
+                self.sort = (by, descending);
+                self.select_rows();
+            }
+            CorpusCommand::Select(selected) => self.selected = selected,
+            CorpusCommand::Remove => self.take_out(false),
+            CorpusCommand::Keep => self.take_out(true),
+            CorpusCommand::Restore => self.put_back(),
+            CorpusCommand::RestoreAll => {
+                self.removed.clear();
+                self.removals.clear();
+                self.update();
+            }
+            // Everything else is done by the session.
+            _ => {}
+        }
+    }
+}
+
+/// `annotation=value` where there is such an annotation, else a part of the text.
+fn filter_of(corpus: &Corpus, text: &str) -> Filter {
+    let equal = text.split_once('=').and_then(|(name, value)| {
+        let known = corpus.annotations().iter().find(|known| known.eq_ignore_ascii_case(name.trim()))?;
+        Some(Filter::Equal { annotation: known.clone(), value: value.trim().to_owned() })
+    });
+    equal.unwrap_or_else(|| Filter::Text(text.to_owned()))
+}

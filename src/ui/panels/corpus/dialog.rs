@@ -1,0 +1,114 @@
+//! What is asked before a corpus is opened: lines to paste, or whether a text is one input or many.
+
+use eframe::egui::{self, Button, Id, Modal, RichText, ScrollArea, TextEdit, Ui};
+
+use crate::{
+    session::{Command, CorpusCommand, CorpusDialog as Question},
+    text::{counted, grouped},
+    ui::{PanelCtx, theme::GRID},
+    worker::CorpusSource,
+};
+
+const WIDTH: f32 = 128.0 * GRID;
+const EDITOR_ROWS: usize = 10;
+const MAX_EDITOR_HEIGHT: f32 = 80.0 * GRID;
+/// Longer lines are shown in part.
+const SHOWN_CHARS: usize = 72;
+/// Lines of a text that are shown.
+const SHOWN_LINES: usize = 4;
+
+/// What the dialog remembers of its own.
+#[derive(Debug, Default)]
+pub struct CorpusDialog {
+    lines: String,
+    was_open: bool,
+}
+
+impl CorpusDialog {
+    /// Draws the dialog over everything while something is asked.
+    pub fn ui(&mut self, ctx: &egui::Context, cx: &PanelCtx<'_>) {
+        let question = cx.session.corpus_dialog.as_ref();
+        let just_opened = question.is_some() && !self.was_open;
+        self.was_open = question.is_some();
+        let Some(question) = question else { return };
+        let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
+        let modal = Modal::new(Id::unique("corpus dialog")).frame(frame).show(ctx, |ui| {
+            ui.set_width(WIDTH);
+            match question {
+                Question::Paste => self.paste_ui(ui, cx, just_opened),
+                Question::Lines { path, text, n_lines } => {
+                    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+                    choice_ui(ui, cx, &name, (text, *n_lines), path);
+                }
+            }
+        });
+        if modal.should_close() {
+            close(cx);
+        }
+    }
+
+    fn paste_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, just_opened: bool) {
+        ui.heading("Paste a corpus");
+        ui.label(RichText::new("One text a line").color(cx.theme.text_weak));
+        ui.add_space(GRID);
+        ScrollArea::vertical().max_height(MAX_EDITOR_HEIGHT).auto_shrink([false, true]).show(ui, |ui| {
+            let editor = TextEdit::multiline(&mut self.lines)
+                .hint_text("The cat sat on the mat.\nThe dog ran to the garden.")
+                .desired_rows(EDITOR_ROWS)
+                .desired_width(f32::INFINITY);
+            let editor = ui.add(editor).accessible_name("Lines");
+            if just_opened {
+                editor.request_focus();
+            }
+        });
+        let n_lines = self.lines.lines().filter(|line| !line.trim().is_empty()).count();
+        ui.add_space(2.0 * GRID);
+        ui.horizontal(|ui| {
+            let text = format!("Open {}", counted(n_lines, "line"));
+            if ui.add_enabled(n_lines > 0, Button::new(RichText::new(text).strong())).clicked() {
+                open(cx, CorpusSource::Lines(std::mem::take(&mut self.lines).into()));
+            }
+            if ui.button("Cancel").clicked() {
+                close(cx);
+            }
+        });
+    }
+}
+
+/// One input or many.
+fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, name: &str, (text, n_lines): (&str, usize), path: &std::path::Path) {
+    ui.heading(format!("{name} has {} lines", grouped(n_lines)));
+    ui.add_space(GRID);
+    for line in text.lines().filter(|line| !line.trim().is_empty()).take(SHOWN_LINES) {
+        let start: String = line.chars().take(SHOWN_CHARS).collect();
+        let more = if line.chars().nth(SHOWN_CHARS).is_some() { "…" } else { "" };
+        let line = RichText::new(format!("{start}{more}")).color(cx.theme.text_weak);
+        ui.add(egui::Label::new(line).truncate());
+    }
+    ui.add_space(2.0 * GRID);
+    ui.horizontal(|ui| {
+        let lines = ui.button(RichText::new(format!("A corpus of {} inputs", grouped(n_lines))).strong());
+        if lines.on_hover_text("Each line is an input of its own").clicked() {
+            open(cx, CorpusSource::path(path));
+        }
+        if ui
+            .button("One text")
+            .on_hover_text("All of it is one input, cut off where the model’s context ends")
+            .clicked()
+        {
+            close(cx);
+            cx.send(Command::OpenText(text.to_owned()));
+        }
+        if ui.button("Cancel").clicked() {
+            close(cx);
+        }
+    });
+}
+
+fn open(cx: &PanelCtx<'_>, source: CorpusSource) {
+    cx.send(Command::Corpus(CorpusCommand::Open(source)));
+}
+
+fn close(cx: &PanelCtx<'_>) {
+    cx.send(Command::Corpus(CorpusCommand::Ask(None)));
+}

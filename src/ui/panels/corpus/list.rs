@@ -1,0 +1,191 @@
+//! The inputs of a corpus as a list that scrolls however long it is.
+
+use std::collections::BTreeSet;
+
+use eframe::egui::{
+    self, Align2, FontId, Id, Key, Modifiers, Rect, Response, Role, ScrollArea, Ui, WidgetInfo, pos2, vec2,
+};
+
+use crate::{
+    corpus::{Corpus, InputRow, SortBy},
+    ids::Side,
+    session::{Command, CorpusCommand, OpenCorpus},
+    text::counted,
+    ui::{
+        ViewCtx,
+        theme::{GRID, text_size},
+        widgets::{Along, Roving},
+    },
+};
+
+const ROW_PT: f32 = 5.5 * GRID;
+/// Room for one digit of the number of an input.
+const DIGIT_PT: f32 = 1.75 * GRID;
+/// Longest part of a name that is laid out; no list is so wide that it shows more.
+const MAX_CHARS: usize = 160;
+/// Longest text in a tooltip.
+const MAX_TOOLTIP_CHARS: usize = 600;
+
+/// What the list remembers between frames.
+#[derive(Debug, Default)]
+pub struct InputList {
+    /// The row that was clicked last, from which a range reaches.
+    anchor: usize,
+}
+
+impl InputList {
+    /// Draws the list over the space that is left.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, corpus: &Corpus) {
+        let rows = open.rows();
+        let list = Id::unique("corpus list");
+        ui.spacing_mut().item_spacing.y = 0.0;
+        let area = ScrollArea::vertical().id_salt(list).auto_shrink([false, false]);
+        let area = match revealed(ui, list, cx, open, corpus) {
+            Some(row) => {
+                // In the middle, where it is seen among its neighbours.
+                let top = (row as f32 + 0.5) * ROW_PT - ui.available_height() / 2.0;
+                area.vertical_scroll_offset(top.max(0.0))
+            }
+            None => area,
+        };
+        let last = corpus.inputs().last().map_or(0, |input| input.source + 1);
+        let number_pt = GRID + DIGIT_PT * last.to_string().len() as f32;
+        area.show_rows(ui, ROW_PT, rows.len(), |ui, visible| {
+            let roving = Roving::new(ui, list, &visible);
+            for at in visible {
+                let Some(input) = rows.get(at).and_then(|input| corpus.inputs().get(*input)) else { continue };
+                let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_PT), roving.sense(at));
+                let is_shown = cx.document.corpus_input == Some(input.source);
+                let is_selected = open.selected.contains(&input.source);
+                response.widget_info(|| {
+                    WidgetInfo::selected(Role::Button, true, is_selected, format!("Input {}", input.name))
+                });
+                row_ui(
+                    ui,
+                    cx,
+                    (rect, number_pt, &response),
+                    input,
+                    &value_text(open, corpus, rows[at]),
+                    (is_shown, is_selected),
+                );
+                roving.keys(ui, &response, at, rows.len(), Along::Column);
+                if response.clicked() {
+                    self.on_click(ui, cx, open, corpus, at);
+                }
+                response.on_hover_ui(|ui| tooltip_ui(ui, cx, corpus, rows[at], input));
+            }
+        });
+    }
+
+    /// A click shows an input; with Ctrl it is selected or not, with Shift all between are.
+    fn on_click(&mut self, ui: &Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, corpus: &Corpus, at: usize) {
+        let source = |row: usize| corpus.inputs()[open.rows()[row]].source;
+        let modifiers = ui.input(|input| input.modifiers);
+        let mut selected = open.selected.clone();
+        if modifiers.shift {
+            let anchor = self.anchor.min(open.rows().len() - 1);
+            selected = (anchor.min(at)..=anchor.max(at)).map(source).collect();
+        } else if modifiers.command {
+            if !selected.remove(&source(at)) {
+                selected.insert(source(at));
+            }
+            self.anchor = at;
+        } else {
+            self.anchor = at;
+            selected = BTreeSet::new();
+            cx.send(Command::Corpus(CorpusCommand::Show(source(at))));
+        }
+        if selected != open.selected {
+            cx.send(Command::Corpus(CorpusCommand::Select(selected)));
+        }
+    }
+}
+
+/// The row of the input that is shown, when that has just become another one from somewhere else than the list.
+fn revealed(ui: &Ui, list: Id, cx: &ViewCtx<'_>, open: &OpenCorpus, corpus: &Corpus) -> Option<usize> {
+    let shown = cx.document.corpus_input;
+    let before = ui.ctx().data_mut(|data| {
+        let known = data.get_temp_mut_or_insert_with(list.with("shown"), || None::<usize>);
+        std::mem::replace(known, shown)
+    });
+    let here = ui.ctx().pointer_latest_pos().is_some_and(|at| ui.max_rect().contains(at));
+    if before == shown || here {
+        return None;
+    }
+    open.rows().iter().position(|input| Some(corpus.inputs()[*input].source) == shown)
+}
+
+fn row_ui(
+    ui: &Ui,
+    cx: &ViewCtx<'_>,
+    (rect, number_pt, response): (Rect, f32, &Response),
+    input: &InputRow,
+    value: &str,
+    (is_shown, is_selected): (bool, bool),
+) {
+    if !ui.is_rect_visible(rect) {
+        return;
+    }
+    let painter = ui.painter();
+    if is_selected {
+        painter.rect_filled(rect, 2, ui.visuals().selection.bg_fill);
+    } else if response.hovered() || response.has_focus() {
+        painter.rect_filled(rect, 2, ui.visuals().widgets.hovered.weak_bg_fill);
+    }
+    if response.has_focus() {
+        painter.rect_stroke(rect, 2, egui::Stroke::new(1.0, cx.theme.accent), egui::StrokeKind::Inside);
+    }
+    if is_shown {
+        let bar = Rect::from_min_max(rect.min, pos2(rect.left() + GRID / 2.0, rect.bottom()));
+        painter.rect_filled(bar, 0, cx.theme.accent);
+    }
+    let middle = rect.center().y;
+    let small = FontId::monospace(text_size::SMALL);
+    let number = format!("{}", input.source + 1);
+    let number_at = pos2(rect.left() + number_pt, middle);
+    painter.text(number_at, Align2::RIGHT_CENTER, number, small.clone(), cx.theme.text_weak);
+    let value = painter.layout_no_wrap(value.to_owned(), small, cx.theme.text_weak);
+    let value_at = pos2(rect.right() - value.size().x - 2.0 * GRID, middle - value.size().y / 2.0);
+    let name_at = pos2(number_at.x + 2.0 * GRID, middle);
+    let clip = Rect::from_min_max(pos2(name_at.x, rect.top()), pos2(value_at.x - GRID, rect.bottom()));
+    let name: String = input.name.chars().take(MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let color = if is_shown { cx.theme.accent } else { cx.theme.text };
+    painter.with_clip_rect(clip.intersect(ui.clip_rect())).text(
+        name_at,
+        Align2::LEFT_CENTER,
+        name,
+        FontId::proportional(text_size::BODY),
+        color,
+    );
+    painter.galley(value_at, value, cx.theme.text_weak);
+}
+
+/// What stands at the end of a row: what the list is sorted by, else the number of tokens.
+fn value_text(open: &OpenCorpus, corpus: &Corpus, input: usize) -> String {
+    match &open.sort.0 {
+        SortBy::Annotation(name) => corpus.annotation(input, name).unwrap_or_default().chars().take(16).collect(),
+        _ => n_tokens(&corpus.inputs()[input]).to_string(),
+    }
+}
+
+fn n_tokens(input: &InputRow) -> usize {
+    Side::ALL.into_iter().map(|side| input.tokens(side).len()).sum()
+}
+
+fn tooltip_ui(ui: &mut Ui, cx: &ViewCtx<'_>, corpus: &Corpus, at: usize, input: &InputRow) {
+    ui.set_max_width(90.0 * GRID);
+    ui.label(input.name.chars().take(MAX_TOOLTIP_CHARS).collect::<String>());
+    let mut facts = vec![counted(n_tokens(input), "token")];
+    let annotations = corpus.annotations().iter();
+    facts.extend(annotations.filter_map(|name| Some(format!("{name}: {}", corpus.annotation(at, name)?))));
+    facts.extend(input.notes.iter().cloned());
+    for fact in facts {
+        ui.label(egui::RichText::new(fact).small().color(cx.theme.text_weak));
+    }
+}
+
+/// Whether the keyboard asks to take the selected inputs out.
+pub fn removes(ui: &Ui, open: &OpenCorpus) -> bool {
+    let in_list = ui.memory(|memory| memory.focused().is_some()) && !ui.ctx().text_edit_focused();
+    in_list && !open.selected.is_empty() && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Delete))
+}

@@ -1,0 +1,44 @@
+//! Where a corpus comes from.
+
+use eframe::egui::Ui;
+
+use crate::{
+    session::{BUNDLED_CORPORA, Command, CorpusCommand, CorpusDialog, FilePurpose},
+    ui::{ViewCtx, theme::GRID},
+    worker::CorpusSource,
+};
+
+/// Draws the entries of a menu.
+pub fn corpus_menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    ui.set_min_width(56.0 * GRID);
+    let open = |source| Command::Corpus(CorpusCommand::Open(source));
+    let entries = [
+        ("Text, table or capture…", "A line, a row or an input each; CSV, TSV, JSON and JSON lines have columns", {
+            Command::Pick(FilePurpose::CorpusFile)
+        }),
+        ("Folder of pictures…", "The names of the folders in it become labels", {
+            Command::Pick(FilePurpose::CorpusFolder)
+        }),
+        ("Pasted lines…", "One text a line", Command::Corpus(CorpusCommand::Ask(Some(CorpusDialog::Paste)))),
+    ];
+    for (text, tooltip, command) in entries {
+        if ui.button(text).on_hover_text(tooltip).clicked() {
+            cx.send(command);
+            ui.close();
+        }
+    }
+    ui.separator();
+    for (name, title) in BUNDLED_CORPORA {
+        if ui.button(title).on_hover_text(format!("{name}, bundled with AttnScope")).clicked() {
+            cx.send(open(CorpusSource::path(name)));
+            ui.close();
+        }
+    }
+    if let Some(file) = cx.document.opened.as_ref().filter(|file| file.captures.len() > 1) {
+        let text = format!("{} inputs of {}", file.captures.len(), file.name());
+        if ui.button(text).on_hover_text("All inputs of the capture file that is open").clicked() {
+            cx.send(open(CorpusSource::Captures(file.clone())));
+            ui.close();
+        }
+    }
+}

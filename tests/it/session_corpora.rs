@@ -1,0 +1,240 @@
+//! Corpora in a session: opening, what is listed and taken out, and from a point to its input and back.
+
+use std::sync::Arc;
+
+use attnscope::{
+    analysis::Cloud,
+    corpus::{
+        Corpus, Label, SortBy,
+        list::{InputList, Item},
+    },
+    ids::{Side, StackKind},
+    session::{Command, CorpusCommand, CorpusDialog, Focus, OpenCorpus, Session, ViewKind},
+    worker::{
+        CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, EventKind, Input, Lane, LoadedModel,
+        TextInput,
+    },
+};
+
+use crate::support::{
+    play::{Play, bundled, state},
+    scripted::{capture, failure},
+};
+
+const TEXTS: [(&str, &str); 4] = [
+    ("the cat sat on the mat", "animal"),
+    ("a dog ran", "animal"),
+    ("rain fell all day", "weather"),
+    ("snow lay on the hill", "weather"),
+];
+
+/// What the worker answers of the first `n` texts.
+fn so_far(model: &LoadedModel, n: usize) -> EventKind {
+    let item = |(text, kind): &(&str, &str)| Item { values: vec![Some((*kind).to_owned())], ..Item::text(*text) };
+    let list =
+        InputList { items: TEXTS.iter().map(item).collect(), columns: vec!["kind".to_owned()], ..Default::default() };
+    let mut corpus = Corpus::new(1 << 30);
+    for (source, (text, kind)) in TEXTS.iter().take(n).enumerate() {
+        let annotations = vec![("kind".to_owned(), (*kind).to_owned())];
+        let input = Input::Text(TextInput { text: (*text).to_owned(), ..TextInput::default() });
+        corpus.append(&capture(model, &input), &Label { source, name: None, annotations }).unwrap();
+    }
+    EventKind::Corpus(Box::new(CorpusSoFar {
+        list: Arc::new(list),
+        corpus: Arc::new(corpus),
+        left_out: Vec::new(),
+        full: None,
+        file: None,
+        is_whole: n == TEXTS.len(),
+    }))
+}
+
+fn with_model() -> Play {
+    let mut play = Play::new();
+    play.does(Command::OpenModel(bundled("demo:gpt")));
+    play.answers();
+    play
+}
+
+/// Opened, and run as a whole.
+fn with_corpus() -> Play {
+    let mut play = with_model();
+    play.does(open());
+    let model = loaded(&play);
+    play.hears(play.last_corpus().0, so_far(&model, TEXTS.len()));
+    play.answers();
+    play
+}
+
+fn open() -> Command {
+    Command::Corpus(CorpusCommand::Open(CorpusSource::path("texts.csv")))
+}
+
+fn loaded(play: &Play) -> Arc<LoadedModel> {
+    Arc::clone(play.session.document().model.latest().unwrap())
+}
+
+fn corpus(session: &Session) -> &OpenCorpus {
+    session.document().corpus.as_deref().unwrap()
+}
+
+fn cloud(session: &Session) -> Cloud {
+    session.pane().cloud(session.document()).unwrap()
+}
+
+fn order(play: &Play) -> CorpusOrder {
+    play.last_corpus().1
+}
+
+#[test]
+fn a_corpus_is_shown_as_it_grows_and_stopped_ones_go_on() {
+    let mut play = with_model();
+    play.does(open());
+    assert_eq!(play.session.pane().view, ViewKind::Scatter, "whoever opens one wants to see it");
+    let job = play.last_corpus().0;
+    let plan = CorpusPlan { n_inputs: 4, n_tokens: 20, n_bytes: 1000, n_fit: None, notes: Vec::new() };
+    play.hears(job, EventKind::CorpusPlanned(Arc::new(plan)));
+    play.hears(job, EventKind::CorpusProgress(CorpusProgress { n_done: 1, n_inputs: 4, secs_left: Some(1.0) }));
+    assert!(play.session.is_busy() && !play.session.document().is_busy(), "its input is not dimmed");
+    assert!(matches!(cloud(&play.session), Cloud::Input(_)), "nothing of it yet");
+    let model = loaded(&play);
+    play.hears(job, so_far(&model, 1));
+    let first = cloud(&play.session);
+    assert_eq!((first.n_inputs(), first.n(Side::Only)), (1, 6));
+    // Stopped: what it has comes before it ends.
+    play.does(Command::Cancel(Lane::Corpus(play.session.document().id)));
+    play.hears(job, so_far(&model, 2));
+    play.hears(job, EventKind::Cancelled);
+    let open = corpus(&play.session);
+    assert_eq!((state(&open.data), open.can_go_on(), open.rows().len()), ("ready", true, 2));
+    play.does(Command::Corpus(CorpusCommand::GoOn));
+    assert_eq!(order(&play).known.unwrap().corpus.inputs().len(), 2);
+    play.hears(play.last_corpus().0, so_far(&model, 4));
+    assert!(!corpus(&play.session).can_go_on());
+    assert_ne!(cloud(&play.session).id(), first.id());
+    // One that fails leaves what is there.
+    play.does(Command::Corpus(CorpusCommand::GoOn));
+    play.hears(play.last_corpus().0, EventKind::Failed(failure("No room")));
+    assert_eq!((state(&corpus(&play.session).data), play.last_notice()), ("failed over previous", "No room"));
+    assert_eq!(cloud(&play.session).n_inputs(), 4);
+}
+
+#[test]
+fn inputs_are_narrowed_sorted_taken_out_and_put_back() {
+    let mut play = with_corpus();
+    let listed = |play: &Play| corpus(&play.session).rows().to_vec();
+    let does = |play: &mut Play, command| play.does(Command::Corpus(command));
+    does(&mut play, CorpusCommand::Filter("ON THE".to_owned()));
+    assert_eq!(listed(&play), [0, 3]);
+    does(&mut play, CorpusCommand::Filter("Kind=weather".to_owned()));
+    assert_eq!(listed(&play), [2, 3]);
+    does(&mut play, CorpusCommand::Sort(SortBy::Tokens, true));
+    assert_eq!(listed(&play), [3, 2]);
+    let whole = cloud(&play.session);
+    assert_eq!(whole.n_inputs(), 4, "the list is narrowed, the joint space is not");
+    // Without a selection it is about what is listed.
+    does(&mut play, CorpusCommand::Remove);
+    let fewer = cloud(&play.session);
+    assert_eq!((fewer.n_inputs(), fewer.input_name(1), listed(&play).len()), (2, TEXTS[1].0, 0));
+    assert_ne!(fewer.id(), whole.id());
+    does(&mut play, CorpusCommand::Filter(String::new()));
+    does(&mut play, CorpusCommand::Select([1].into()));
+    does(&mut play, CorpusCommand::Keep);
+    assert_eq!((cloud(&play.session).n_inputs(), corpus(&play.session).n_removed()), (1, (3, 2)));
+    does(&mut play, CorpusCommand::Select([1].into()));
+    does(&mut play, CorpusCommand::Remove);
+    assert_eq!(cloud(&play.session).n_inputs(), 1, "the last one stays");
+    does(&mut play, CorpusCommand::Restore);
+    assert_eq!(cloud(&play.session).n_inputs(), 2);
+    does(&mut play, CorpusCommand::RestoreAll);
+    assert_eq!((cloud(&play.session).n_inputs(), corpus(&play.session).n_removed()), (4, (0, 0)));
+    does(&mut play, CorpusCommand::Close);
+    assert!(matches!(cloud(&play.session), Cloud::Input(_)));
+}
+
+#[test]
+fn a_point_opens_its_input_beside_the_joint_space() {
+    let mut play = with_corpus();
+    let scatter = play.session.panes.active_id();
+    let Cloud::Inputs(view) = cloud(&play.session) else { panic!("the corpus is shown") };
+    let point = view.points(Side::Only, 2).start + 1;
+    play.does(Command::OpenPoint { is_key: true, point });
+    play.answers();
+    let session = &play.session;
+    assert_eq!(session.document().experiment.text, TEXTS[2].0);
+    assert_eq!((session.document().corpus_input, session.panes.len()), (Some(2), 2));
+    assert_eq!((session.panes.active_id(), session.pane().view), (scatter, ViewKind::Scatter));
+    assert_eq!(cloud(session).id(), view.id(), "the joint space stays as it is");
+    let beside = session.panes.iter().find(|pane| pane.id != scatter).unwrap();
+    assert_eq!((beside.view, beside.selection.pinned), (ViewKind::Heads, Focus::key(1)));
+    // Another token of the same input needs no run.
+    let n_asked = play.asked.len();
+    play.does(Command::OpenPoint { is_key: false, point: point + 1 });
+    let beside = play.session.panes.iter().find(|pane| pane.id != scatter).unwrap();
+    assert_eq!((play.asked.len(), beside.selection.pinned), (n_asked, Focus::query(2)));
+    // A row of the list goes there as well, and editing the text leaves the corpus's input.
+    play.does(Command::Corpus(CorpusCommand::Show(0)));
+    play.answers();
+    assert_eq!((play.session.document().corpus_input, play.session.panes.len()), (Some(0), 2));
+    play.does(Command::SetText("something else".to_owned()));
+    assert_eq!(play.session.document().corpus_input, None);
+    assert_eq!(cloud(&play.session).id(), view.id());
+    // A pane may show the input alone.
+    let mut options = play.session.pane().options.clone();
+    options.scatter.corpus = false;
+    play.does(Command::SetViewOptions(options));
+    assert!(matches!(cloud(&play.session), Cloud::Input(_)));
+    play.does(Command::OpenPoint { is_key: false, point: 0 });
+    assert_eq!(play.session.pane().selection.pinned, Focus::query(0));
+}
+
+#[test]
+fn another_model_runs_the_corpus_again_and_an_example_does_not() {
+    let mut play = with_corpus();
+    play.does(Command::OpenModel(bundled("demo:bert")));
+    play.answers();
+    let open = corpus(&play.session);
+    assert!(open.data.is_pending() && open.view().is_none(), "what another model made does not compare");
+    assert_eq!(order(&play).model, loaded(&play).id);
+    assert!(order(&play).known.is_none());
+    let model = loaded(&play);
+    play.hears(play.last_corpus().0, so_far(&model, 4));
+    play.does(Command::OpenExample(0));
+    play.answers();
+    assert!(!corpus(&play.session).data.is_pending());
+    assert!(matches!(cloud(&play.session), Cloud::Input(_)), "an example is about its own input");
+}
+
+#[test]
+fn a_corpus_waits_for_its_model_and_a_text_of_many_lines_is_asked_about() {
+    let mut play = Play::new();
+    play.does(Command::OpenModel(bundled("demo:gpt")));
+    play.does(open());
+    assert!(corpus(&play.session).is_waiting());
+    play.answers();
+    assert!(corpus(&play.session).data.is_pending() && !corpus(&play.session).is_waiting());
+    assert_eq!(order(&play).model, loaded(&play).id);
+
+    let path = std::path::PathBuf::from("a.txt");
+    play.does(Command::OpenTextFile { path: path.clone(), text: "one\ntwo".to_owned() });
+    assert_eq!(play.session.document().experiment.text, "one\ntwo");
+    let text = "a line\n\n".repeat(30);
+    play.does(Command::OpenTextFile { path: path.clone(), text: text.clone() });
+    assert_eq!(play.session.document().experiment.text, "one\ntwo", "nothing before it is decided");
+    assert_eq!(play.session.corpus_dialog, Some(CorpusDialog::Lines { path, text, n_lines: 30 }));
+    play.does(Command::OpenPaths(vec!["rows.csv".into()]));
+    assert_eq!(play.session.corpus_dialog, None);
+    assert_eq!(order(&play).source, CorpusSource::path("rows.csv"));
+}
+
+#[test]
+fn what_was_taken_for_a_model_may_be_a_corpus() {
+    let mut play = with_model();
+    let before = loaded(&play).id;
+    play.does(Command::OpenPaths(vec!["pets".into()]));
+    let kind = EventKind::IsCorpus { path: "pets".into(), has_pictures: true };
+    play.hears(play.last_job(), kind);
+    assert_eq!((loaded(&play).id, corpus(&play.session).source.name()), (before, "pets".to_owned()));
+    assert!(corpus(&play.session).data.is_pending());
+    assert_eq!(play.session.pane().selection.stack(), StackKind::SelfAttention);
+}
