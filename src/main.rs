@@ -23,8 +23,9 @@ fn main() -> ExitCode {
         .init();
     cli::run(|options| {
         let start_worker = |wake| {
-            let engine = ModelEngine::new()?;
-            Workers::spawn(engine, Scratch::of_user(), wake)
+            let scratch = Scratch::of_user();
+            let engine = ModelEngine::new()?.with_scratch(scratch.clone());
+            Workers::spawn(engine, scratch, wake)
         };
         open_window(start_worker, &options, started).map_err(|error| error.to_string())
     })

@@ -17,6 +17,7 @@ mod tokens;
 mod view;
 
 pub use error::CorpusError;
+pub use patches::small as small_picture;
 pub use select::{Filter, Selection, SortBy};
 pub use store::{Corpus, HeadSpace, InputRow, Label};
 pub use tokens::TokenRow;

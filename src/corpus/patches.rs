@@ -6,7 +6,7 @@ use crate::capture::{CropRect, ImageInfo, RgbaBuffer, THUMBNAIL_PX};
 
 /// How patches lie on a small copy of the picture: what they cover of it, [`THUMBNAIL_PX`] pixels a patch each way.
 /// Mean colours of patches are those of the picture up to a 255th.
-pub(super) fn small(image: &ImageInfo) -> ImageInfo {
+pub fn small(image: &ImageInfo) -> ImageInfo {
     let (rows, columns) = image.grid;
     let (width, height) = (columns * THUMBNAIL_PX, rows * THUMBNAIL_PX);
     let mut pixels = vec![255; 4 * width * height];

@@ -4,7 +4,10 @@ use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
     AnalysisEngine, CorpusOrder, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel,
-    ModelSource, Progress, Request, Stage, Stop, capture_file, corpus, projector, surveyor, thread::Engine,
+    ModelSource, Progress, Request, Stage, Stop, capture_file, corpus, projector,
+    scratch::{Fingerprint, Scratch},
+    surveyor,
+    thread::Engine,
 };
 use crate::{
     analysis::projection::NoShelf,
@@ -18,6 +21,7 @@ use crate::{
 pub struct ModelEngine {
     engine: model::Engine,
     models: HashMap<ModelId, Held>,
+    scratch: Option<Scratch>,
 }
 
 /// A model with where it came from.
@@ -25,6 +29,7 @@ pub struct ModelEngine {
 struct Held {
     source: ModelSource,
     model: Model,
+    identity: Fingerprint,
 }
 
 /// A load as it was asked for.
@@ -46,7 +51,13 @@ impl ModelEngine {
 
     /// No model yet; it will be computed by `engine`.
     pub fn with_engine(engine: model::Engine) -> Self {
-        Self { engine, models: HashMap::new() }
+        Self { engine, models: HashMap::new(), scratch: None }
+    }
+
+    /// Keeps in `scratch` what can be computed again.
+    #[must_use]
+    pub fn with_scratch(self, scratch: Option<Scratch>) -> Self {
+        Self { scratch, ..self }
     }
 
     fn load(&mut self, wanted: Wanted, control: &JobControl) -> Result<EventKind, Stop> {
@@ -63,7 +74,7 @@ impl ModelEngine {
             }
         }
         let started = Instant::now();
-        let model = match read(&source, &self.engine, &|progress| control.report(progress)) {
+        let (model, identity) = match read(&source, &self.engine, &|progress| control.report(progress)) {
             Err(LoadError::TooLarge { needed, available, .. }) if needed <= available + self.held_bytes(replaces) => {
                 self.read_instead(&source, replaces, needed, control)
             }
@@ -81,7 +92,7 @@ impl ModelEngine {
             control.check()?;
         }
         replaces.map(|replaces| self.models.remove(&replaces));
-        self.models.insert(id, Held { source, model });
+        self.models.insert(id, Held { source, model, identity });
         Ok(EventKind::Loaded(Arc::new(loaded)))
     }
 
@@ -98,21 +109,23 @@ impl ModelEngine {
         replaces: Option<ModelId>,
         needed: u64,
         control: &JobControl,
-    ) -> Result<Model, LoadError> {
+    ) -> Result<(Model, Fingerprint), LoadError> {
         let previous = replaces.and_then(|id| Some((id, self.models.remove(&id)?.source)));
         let engine = self.engine.clone().with_memory_limit(needed);
         let answer = read(source, &engine, &|progress| control.report(progress));
         if answer.is_err()
             && let Some((id, source)) = previous
-            && let Ok(model) = read(&source, &self.engine, &model::uninterrupted)
+            && let Ok((model, identity)) = read(&source, &self.engine, &model::uninterrupted)
         {
-            self.models.insert(id, Held { source, model });
+            self.models.insert(id, Held { source, model, identity });
         }
         answer
     }
 
     fn corpus(&self, order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {
-        corpus::run(self.models.get(&order.model).map(|held| &held.model), order, control)
+        let Some(held) = self.models.get(&order.model) else { return corpus::run(None, order, control) };
+        let shelf = self.scratch.as_ref().map(|scratch| (scratch, &held.identity));
+        corpus::run(Some((&held.model, shelf)), order, control)
     }
 
     fn run(
@@ -158,9 +171,18 @@ impl Engine for ModelEngine {
     }
 }
 
-fn read(source: &ModelSource, engine: &model::Engine, control: &model::Control<'_>) -> Result<Model, LoadError> {
+/// The model, and what it is known by.
+fn read(
+    source: &ModelSource,
+    engine: &model::Engine,
+    control: &model::Control<'_>,
+) -> Result<(Model, Fingerprint), LoadError> {
     let (files, name) = files(source)?;
-    Model::load(&files, &name, engine, control)
+    // Before it is read: a file that changes meanwhile is another one the next time.
+    let mut identity = Some(Fingerprint::new("corpus"));
+    files.identify(&mut |part| identity = identity.take().map(|identity| identity.and(part)));
+    let model = Model::load(&files, &name, engine, control)?;
+    Ok((model, identity.unwrap_or_else(|| Fingerprint::new("corpus"))))
 }
 
 /// The files of a model, and what to call it.

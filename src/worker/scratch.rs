@@ -106,6 +106,11 @@ impl Scratch {
         (0..).map_while(move |nth| read_at(&part(&folder, nth)))
     }
 
+    /// The nth part that was kept under a key; `None` when it is missing or damaged.
+    pub fn read_part(&self, key: &Key, nth: usize) -> Option<Vec<u8>> {
+        read_at(&part(&self.folder(key), nth))
+    }
+
     /// Keeps the nth part of a result that grows; those before it stay.
     pub fn write_part(&self, key: &Key, nth: usize, bytes: &[u8]) {
         self.write_at(&part(&self.folder(key), nth), bytes);

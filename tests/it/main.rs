@@ -16,6 +16,8 @@ mod compare;
 mod copy;
 /// Lists of inputs from files, and queries and keys of many inputs by column.
 mod corpus;
+/// What is kept of a corpus on disk: killed jobs, damage, keys.
+mod corpus_disk;
 /// Corpora from files, run by a model, in the program and on the command line.
 mod corpus_runs;
 /// A corpus behind the window: first results, giving way, stopping, what is refused.

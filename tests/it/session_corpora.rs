@@ -94,7 +94,10 @@ fn a_corpus_is_shown_as_it_grows_and_stopped_ones_go_on() {
     let job = play.last_corpus().0;
     let plan = CorpusPlan { n_inputs: 4, n_tokens: 20, n_bytes: 1000, n_fit: None, notes: Vec::new() };
     play.hears(job, EventKind::CorpusPlanned(Arc::new(plan)));
-    play.hears(job, EventKind::CorpusProgress(CorpusProgress { n_done: 1, n_inputs: 4, secs_left: Some(1.0) }));
+    play.hears(
+        job,
+        EventKind::CorpusProgress(CorpusProgress { n_done: 1, n_inputs: 4, n_recalled: 0, secs_left: Some(1.0) }),
+    );
     assert!(play.session.is_busy() && !play.session.document().is_busy(), "its input is not dimmed");
     assert!(matches!(cloud(&play.session), Cloud::Input(_)), "nothing of it yet");
     let model = loaded(&play);

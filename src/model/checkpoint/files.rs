@@ -7,6 +7,7 @@ use std::{
     fs::{self, File},
     io::{self, Cursor, Read, Seek},
     path::{Path, PathBuf},
+    time::UNIX_EPOCH,
 };
 
 use crate::{model::LoadError, text::checkpoint_name};
@@ -19,6 +20,8 @@ pub(super) const FORMATS: [Format; 2] =
     [("model.safetensors", "model.safetensors.index.json"), ("pytorch_model.bin", "pytorch_model.bin.index.json")];
 /// Configuration and vocabulary files above this size are refused: no real one comes near.
 const MAX_TEXT_BYTES: u64 = 256 << 20;
+/// Bytes at the beginning and at the end of a file that tell it from others.
+const END_BYTES: u64 = 1 << 20;
 /// What weights files are called, the last two by people who save them themselves.
 const WEIGHTS_EXTENSIONS: [&str; 4] = ["safetensors", "bin", "pt", "pth"];
 
@@ -145,6 +148,32 @@ impl ModelFiles {
         }
     }
 
+    /// Tells everything by which this checkpoint can be known again: of files inside the program their name, of
+    /// those in a folder name, size, time of the last change, and what stands at the beginning and the end, which
+    /// is all of a configuration or vocabulary.
+    pub fn identify(&self, tell: &mut dyn FnMut(&[u8])) {
+        let (root, chosen) = match &self.place {
+            Place::Folder { root, weights } => (root, weights.as_deref().unwrap_or_default()),
+            Place::Embedded { name, .. } => return tell(name.as_bytes()),
+        };
+        tell(fs::canonicalize(root).unwrap_or_else(|_| root.clone()).as_os_str().as_encoded_bytes());
+        tell(chosen.as_bytes());
+        let entries = fs::read_dir(root).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+        paths.sort();
+        for path in paths {
+            tell(path.as_os_str().as_encoded_bytes());
+            // What cannot be read was not read when the model was loaded, either.
+            let Ok(metadata) = fs::metadata(&path) else { continue };
+            let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            tell(&metadata.len().to_le_bytes());
+            tell(&changed.unwrap_or_default().as_nanos().to_le_bytes());
+            for part in ends(&path, metadata.len()).unwrap_or_default() {
+                tell(&part);
+            }
+        }
+    }
+
     /// Whether there is a file of this name.
     pub fn contains(&self, name: &str) -> bool {
         match &self.place {
@@ -185,6 +214,16 @@ impl ModelFiles {
             }
         }
     }
+}
+
+/// The first and the last bytes of a file.
+fn ends(path: &Path, len: u64) -> io::Result<[Vec<u8>; 2]> {
+    let mut file = File::open(path)?;
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    file.by_ref().take(END_BYTES).read_to_end(&mut first)?;
+    file.seek(io::SeekFrom::Start(len.saturating_sub(END_BYTES).max(END_BYTES)))?;
+    file.take(END_BYTES).read_to_end(&mut last)?;
+    Ok([first, last])
 }
 
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {

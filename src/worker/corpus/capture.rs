@@ -75,7 +75,7 @@ pub fn capture(
     let mut passes = Passes::new(list, std::mem::replace(corpus, Corpus::new(0)), Vec::new());
     let mut all = || {
         while passes.prepare(order, control)? {
-            passes.run_next(order, control)?;
+            passes.run_next(order, None, control)?;
             on_pack(passes.corpus());
         }
         Ok(())

@@ -4,7 +4,8 @@
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    CorpusOrder, CorpusPlan, CorpusProgress, CorpusRun, CorpusSoFar, CorpusSource, LeftOut, Order, Passes, read,
+    CorpusOrder, CorpusPlan, CorpusProgress, CorpusRun, CorpusSoFar, CorpusSource, LeftOut, Order, Passes,
+    parts::Parts, read,
 };
 use crate::{
     capture::Capture,
@@ -16,7 +17,10 @@ use crate::{
     model::Model,
     spec::ModelSpec,
     text::{bytes_text, counted, grouped, sentence},
-    worker::{CaptureFile, EventKind, Failure, JobControl, Request, Stop, capture_file},
+    worker::{
+        CaptureFile, EventKind, Failure, JobControl, Request, Stop, capture_file,
+        scratch::{Fingerprint, Scratch},
+    },
 };
 
 /// A corpus that gave way.
@@ -27,6 +31,9 @@ pub(super) struct Begun {
     pace: Pace,
     /// Inputs in the copy that was shown last.
     n_shown: usize,
+    /// What is kept on disk, if anything is.
+    parts: Option<Parts>,
+    n_recalled: usize,
 }
 
 /// How fast passes have been so far.
@@ -36,8 +43,11 @@ struct Pace {
     n_tokens: usize,
 }
 
+/// A model, where passes are kept, and what the model is known by there.
+type Known<'a> = (&'a Model, Option<(&'a Scratch, &'a Fingerprint)>);
+
 /// Runs a corpus, or goes on with one.
-pub fn run(model: Option<&Model>, mut order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {
+pub fn run(model: Option<Known<'_>>, mut order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {
     let begun = match order.begun.take() {
         Some(begun) => *begun,
         None => match listed(&order.source, control)? {
@@ -45,10 +55,10 @@ pub fn run(model: Option<&Model>, mut order: CorpusOrder, control: &JobControl) 
             Listed::ToRun(list) => begin(needed(model)?, list, &mut order, control)?,
         },
     };
-    go_on(needed(model)?, begun, order, control)
+    go_on(needed(model)?.0, begun, order, control)
 }
 
-fn needed(model: Option<&Model>) -> Result<&Model, Stop> {
+fn needed(model: Option<Known<'_>>) -> Result<Known<'_>, Stop> {
     let details = "Open a model, then the corpus".to_owned();
     model.ok_or_else(|| Stop::Failed(Failure { summary: "There is no model".to_owned(), details }))
 }
@@ -106,7 +116,12 @@ fn of_captures(file: CaptureFile) -> CorpusSoFar {
 }
 
 /// Makes the first inputs ready, says what all will take, and refuses what there is no room for.
-fn begin(model: &Model, mut list: InputList, order: &mut CorpusOrder, control: &JobControl) -> Result<Begun, Stop> {
+fn begin(
+    (model, shelf): Known<'_>,
+    mut list: InputList,
+    order: &mut CorpusOrder,
+    control: &JobControl,
+) -> Result<Begun, Stop> {
     check_kind(model.spec(), &list)?;
     if let Some(first) = order.options.first {
         list.items.truncate(first);
@@ -134,7 +149,10 @@ fn begin(model: &Model, mut list: InputList, order: &mut CorpusOrder, control: &
     if let Some((n_fit, free)) = n_fit.zip(free) {
         return Err(Stop::Failed(too_large(n_inputs, n_bytes, free, n_fit)));
     }
-    Ok(Begun { list: Arc::new(list), passes, pace: Pace::default(), n_shown: 0 })
+    let parts = shelf.map(|(scratch, identity)| Parts::new(scratch, identity, model, &list, &order.options));
+    let mut begun = Begun { list: Arc::new(list), passes, pace: Pace::default(), n_shown: 0, parts, n_recalled: 0 };
+    begun.recall(model, control)?;
+    Ok(begun)
 }
 
 fn go_on(model: &Model, mut begun: Begun, mut order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {
@@ -161,6 +179,21 @@ fn go_on(model: &Model, mut begun: Begun, mut order: CorpusOrder, control: &JobC
 }
 
 impl Begun {
+    /// Takes in what an earlier run has kept, up to the first pass that is missing.
+    fn recall(&mut self, model: &Model, control: &JobControl) -> Result<(), Stop> {
+        let before = self.passes.n_settled();
+        while self.passes.run().full.is_none()
+            && let Some(pass) = self.parts.as_mut().and_then(|parts| parts.recall(model))
+        {
+            control.check()?;
+            self.passes.recall(&self.list, pass);
+            self.n_recalled = self.passes.n_settled() - before;
+            control.send_sign_of_life(EventKind::CorpusProgress(self.progress()));
+            self.show(control);
+        }
+        Ok(())
+    }
+
     /// Runs one pass and tells how far it is; whether there was anything left to run.
     fn pass(&mut self, asked: Order<'_>, control: &JobControl) -> Result<bool, Stop> {
         let go_on = |_| control.check();
@@ -168,7 +201,7 @@ impl Begun {
             return Ok(false);
         }
         let (started, before) = (Instant::now(), self.n_tokens());
-        self.passes.run_next(asked, &go_on)?;
+        self.passes.run_next(asked, self.parts.as_mut(), &go_on)?;
         self.pace.secs += started.elapsed().as_secs_f64();
         self.pace.n_tokens += self.n_tokens() - before;
         control.send_sign_of_life(EventKind::CorpusProgress(self.progress()));
@@ -194,7 +227,8 @@ impl Begun {
         let expected: usize = Side::ALL.iter().map(|side| self.passes.n_expected(&self.list, *side)).sum();
         let left = expected.saturating_sub(self.n_tokens());
         let secs_left = (self.pace.n_tokens > 0).then(|| self.pace.secs / self.pace.n_tokens as f64 * left as f64);
-        CorpusProgress { n_done: self.passes.n_settled(), n_inputs: self.list.items.len(), secs_left }
+        let (n_done, n_inputs) = (self.passes.n_settled(), self.list.items.len());
+        CorpusProgress { n_done, n_inputs, n_recalled: self.n_recalled, secs_left }
     }
 }
 

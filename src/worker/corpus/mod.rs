@@ -3,6 +3,7 @@
 mod capture;
 mod job;
 mod order;
+mod parts;
 mod passes;
 mod read;
 

@@ -90,6 +90,8 @@ pub struct CorpusProgress {
     pub n_done: usize,
     /// Inputs in the list.
     pub n_inputs: usize,
+    /// Those of them that an earlier run had kept.
+    pub n_recalled: usize,
     /// Seconds that are left, judged by the passes so far.
     pub secs_left: Option<f64>,
 }

@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{CorpusOptions, CorpusRun, LeftOut, input_of, packs, run_pack};
+use super::{
+    CorpusOptions, CorpusRun, LeftOut, input_of, packs,
+    parts::{Failed, Parts, Pass},
+    run_pack,
+};
 use crate::{
     capture::Capture,
     corpus::{
@@ -45,6 +49,8 @@ pub struct Passes {
     next: usize,
     waiting: VecDeque<Vec<Ready>>,
     seen: Seen,
+    /// What could not be made ready since the last pass.
+    unready: Vec<Failed>,
 }
 
 /// An input made ready.
@@ -82,7 +88,7 @@ impl Passes {
             }
         }
         let run = CorpusRun { left_out, ..CorpusRun::default() };
-        Self { corpus, run, settled, next: 0, waiting: VecDeque::new(), seen: Seen::default() }
+        Self { corpus, run, settled, next: 0, waiting: VecDeque::new(), seen: Seen::default(), unready: Vec::new() }
     }
 
     /// What the corpus may take from now on; gives back what it was.
@@ -127,6 +133,13 @@ impl Passes {
         Ok(!self.waiting.is_empty())
     }
 
+    /// Adds what came of a pass of an earlier run.
+    pub fn recall(&mut self, list: &InputList, pass: Pass) {
+        self.take_in(list, pass);
+        let Self { waiting, settled, .. } = self;
+        waiting.retain(|pack| !pack.iter().all(|ready| settled[ready.source]));
+    }
+
     /// Makes a chunk ready as far as there can be room for it. Inputs that are there already are made ready as
     /// well: they decide which inputs share a pass.
     fn encode(
@@ -162,14 +175,15 @@ impl Passes {
                     ready.push(input);
                 }
                 Err(_) if self.settled[source] => {}
-                Err(error) => left_out.push(LeftOut::of(list, source, sentence(&error))),
+                Err(error) => left_out.push((source, sentence(&error))),
             }
         }
         // Only now, so that a chunk that was stopped is made ready again as a whole.
         self.seen = seen;
         self.run.full = full;
-        for left_out in left_out {
-            self.leave_out(left_out);
+        for (source, reason) in left_out {
+            self.unready.push(Failed { source, reason: String::clone(&reason), was_run: false });
+            self.leave_out(LeftOut::of(list, source, reason));
         }
         let lengths: Vec<usize> = ready.iter().map(Ready::n_tokens).collect();
         let mut ready: Vec<Option<Ready>> = ready.into_iter().map(Some).collect();
@@ -182,29 +196,61 @@ impl Passes {
         Ok(())
     }
 
-    /// Runs the inputs of the next pass and adds them.
+    /// Runs the inputs of the next pass, unless an earlier run kept it in `parts`, and adds them.
     ///
     /// # Errors
     /// When `control` says stop; the next call runs them again.
-    pub fn run_next(&mut self, order: Order<'_>, control: &Control<'_>) -> Result<(), Cancelled> {
+    pub fn run_next(
+        &mut self,
+        order: Order<'_>,
+        parts: Option<&mut Parts>,
+        control: &Control<'_>,
+    ) -> Result<(), Cancelled> {
         let Some(pack) = self.waiting.pop_front() else { return Ok(()) };
         let Order { model, list, options } = order;
         let (sources, encoded): (Vec<usize>, Vec<Encoded>) =
             pack.into_iter().map(|ready| (ready.source, ready.encoded)).unzip();
-        let sites = Sites::of(&[Site::Q, Site::K]);
-        let plan = RunPlan { sites, layers: options.layers.clone(), logits: Logits::Skip, ..RunPlan::default() };
-        let captures = match run_pack(model, &encoded, &plan, control) {
-            Ok(captures) => captures,
-            Err(stop) => {
-                let pack = sources.into_iter().zip(encoded);
-                self.waiting.push_front(pack.map(|(source, encoded)| Ready { source, encoded }).collect());
-                return Err(stop);
+        // What is cut off where the room ends is another pass when there is more room.
+        let mut parts = parts.filter(|_| self.run.full.is_none());
+        let pass = if let Some(pass) = parts.as_deref_mut().and_then(|parts| parts.recall_of(&sources, model)) {
+            pass
+        } else {
+            let sites = Sites::of(&[Site::Q, Site::K]);
+            let plan = RunPlan { sites, layers: options.layers.clone(), logits: Logits::Skip, ..RunPlan::default() };
+            let captures = match run_pack(model, &encoded, &plan, control) {
+                Ok(captures) => captures,
+                Err(stop) => {
+                    let pack = sources.into_iter().zip(encoded);
+                    self.waiting.push_front(pack.map(|(source, encoded)| Ready { source, encoded }).collect());
+                    return Err(stop);
+                }
+            };
+            let mut pass = Pass { left_out: std::mem::take(&mut self.unready), ..Pass::default() };
+            for (source, capture) in sources.into_iter().zip(captures) {
+                match capture {
+                    Ok(capture) => pass.inputs.push((source, capture)),
+                    Err(error) => pass.left_out.push(Failed { source, reason: sentence(&error), was_run: true }),
+                }
             }
+            if let Some(parts) = parts {
+                parts.keep(&pass);
+            }
+            pass
         };
+        self.take_in(list, pass);
+        Ok(())
+    }
+
+    fn take_in(&mut self, list: &InputList, pass: Pass) {
         let is_first = self.corpus.inputs().is_empty();
-        for (source, capture) in sources.into_iter().zip(captures) {
-            let capture = capture.map_err(|error| sentence(&error));
-            if !self.settled[source] && !self.add(list, source, capture) {
+        let n = list.items.len();
+        for Failed { source, reason, .. } in pass.left_out.into_iter().filter(|failed| failed.source < n) {
+            if !self.settled[source] {
+                self.leave_out(LeftOut::of(list, source, reason));
+            }
+        }
+        for (source, capture) in pass.inputs.into_iter().filter(|(source, _)| *source < n) {
+            if !self.settled[source] && !self.add(list, source, &capture) {
                 self.waiting.clear();
                 break;
             }
@@ -214,25 +260,22 @@ impl Passes {
             let expected: BTreeMap<Side, usize> = Side::ALL.map(|side| (side, self.n_expected(list, side))).into();
             self.corpus.reserve(|side| expected[&side].saturating_sub(there[&side]));
         }
-        Ok(())
     }
 
     /// Adds what came of an input; whether there was room.
-    fn add(&mut self, list: &InputList, source: usize, capture: Result<Capture, String>) -> bool {
+    fn add(&mut self, list: &InputList, source: usize, capture: &Capture) -> bool {
         let item = &list.items[source];
         let label = Label { source, name: item.name.clone(), annotations: list.annotations(item) };
-        let added = capture.map(|capture| self.corpus.append(&capture, &label));
-        match added {
-            Ok(Ok(_)) => {
+        match self.corpus.append(capture, &label) {
+            Ok(_) => {
                 self.run.n_added += 1;
                 self.settled[source] = true;
             }
-            Ok(Err(full @ CorpusError::Full { .. })) => {
+            Err(full @ CorpusError::Full { .. }) => {
                 self.run.full = Some(full);
                 return false;
             }
-            Ok(Err(error)) => self.leave_out(LeftOut::of(list, source, error.to_string())),
-            Err(reason) => self.leave_out(LeftOut::of(list, source, reason)),
+            Err(error) => self.leave_out(LeftOut::of(list, source, error.to_string())),
         }
         true
     }

@@ -199,7 +199,7 @@ fn search_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, corpus: &Corpus) 
                 send(cx, CorpusCommand::Sort(by.clone(), !descending));
             }
             let combo =
-                ComboBox::from_id_salt("sort corpus").selected_text(sort_text(by)).width(22.0 * GRID).truncate();
+                ComboBox::from_id_salt("sort corpus").selected_text(sort_text(by)).width(19.0 * GRID).truncate();
             let combo = combo.show_ui(ui, |ui| {
                 let annotations = corpus.annotations().iter().cloned().map(SortBy::Annotation);
                 for choice in [SortBy::Source, SortBy::Name, SortBy::Tokens].into_iter().chain(annotations) {
@@ -246,12 +246,14 @@ fn footer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, so_far: &CorpusSo
         ui.spacing_mut().item_spacing = egui::vec2(GRID, GRID);
         // The places of these do not depend on what is selected.
         let can = n > 0 && n < n_there;
-        let remove = ui.add_enabled(can, egui::Button::new(format!("Remove {}", grouped(n))).small());
+        let text = if can { format!("Remove {}", grouped(n)) } else { "Remove".to_owned() };
+        let remove = ui.add_enabled(can, egui::Button::new(text).small());
         let remove = remove.on_hover_text(format!("Take the {what} inputs out of the joint space (Delete)"));
         if remove.on_disabled_hover_text("Filter the list, or select with Ctrl or Shift and a click").clicked() {
             send(cx, CorpusCommand::Remove);
         }
-        let keep = ui.add_enabled(can, egui::Button::new("Keep only").small());
+        let text = if can { format!("Keep only {}", grouped(n)) } else { "Keep only".to_owned() };
+        let keep = ui.add_enabled(can, egui::Button::new(text).small());
         let keep = keep.on_hover_text(format!("Take all but the {what} inputs out of the joint space"));
         if keep.on_disabled_hover_text("Filter the list, or select with Ctrl or Shift and a click").clicked() {
             send(cx, CorpusCommand::Keep);

@@ -1,0 +1,279 @@
+//! Passes of a corpus on disk, so that a job that was stopped or killed goes on where it was.
+//!
+//! A part is one pass: what was read, its tokens, queries and keys, and the inputs that were left out. Parts stand
+//! under a key of everything that decides about their numbers; annotations come from the list.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    sync::Arc,
+    time::UNIX_EPOCH,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    capture::{
+        Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, RgbaBuffer,
+        StackCapture, Token,
+    },
+    corpus::{
+        list::{Content, InputList},
+        small_picture,
+    },
+    ids::{Side, StackKind},
+    model::{Model, kernels::Way, next_capture_id},
+    worker::scratch::{Fingerprint, Key, Scratch},
+};
+
+use super::CorpusOptions;
+
+/// How parts are written; another number makes all old ones unknown.
+const FORMAT: u32 = 1;
+
+/// Where the passes of one corpus are kept.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    scratch: Scratch,
+    key: Key,
+    /// The number of the next one.
+    next: usize,
+}
+
+/// What came of one pass.
+#[derive(Debug, Default)]
+pub struct Pass {
+    /// Places in the list, with what came of them.
+    pub inputs: Vec<(usize, Capture)>,
+    /// Those of which nothing came.
+    pub left_out: Vec<Failed>,
+}
+
+/// An input of which nothing came.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Failed {
+    /// Its place in the list.
+    pub source: usize,
+    /// Why.
+    pub reason: String,
+    /// Whether it was run, or could not even be made ready.
+    pub was_run: bool,
+}
+
+impl Parts {
+    /// Of a list that goes through a model known as `identity`.
+    pub fn new(
+        scratch: &Scratch,
+        identity: &Fingerprint,
+        model: &Model,
+        list: &InputList,
+        how: &CorpusOptions,
+    ) -> Self {
+        let CorpusOptions { layers, first: _, pack_tokens } = how;
+        let number = |n: usize| (n as u64).to_le_bytes();
+        let mut key = identity.clone().and(&FORMAT.to_le_bytes()).and(&program());
+        key = key.and(model.engine().device_name().as_bytes()).and(&number(model.engine().n_threads()));
+        key = key.and(format!("{:?} {layers:?}", Way::supported()).as_bytes()).and(&number(*pack_tokens));
+        for item in &list.items {
+            key = match &item.content {
+                Content::Text(text) => key.and(b"text").and(text.as_bytes()),
+                Content::BundledPicture(name) => key.and(b"bundled").and(name.as_bytes()),
+                Content::Picture(path) => {
+                    key.and(b"picture").and(path.as_os_str().as_encoded_bytes()).and(&stamp(fs::metadata(path)))
+                }
+            };
+        }
+        Self { scratch: scratch.clone(), key: key.key(), next: 0 }
+    }
+
+    /// The next pass, if it is there already.
+    pub fn recall(&mut self, model: &Model) -> Option<Pass> {
+        let pass = decode(&self.scratch.read_part(&self.key, self.next)?, model)?;
+        self.next += 1;
+        Some(pass)
+    }
+
+    /// The next pass, if it is there already and one of just these inputs.
+    pub fn recall_of(&mut self, sources: &[usize], model: &Model) -> Option<Pass> {
+        let before = self.next;
+        let pass = self.recall(model)?;
+        let same = pass.sources().eq(sources.iter().copied().collect::<BTreeSet<_>>());
+        if !same {
+            self.next = before;
+        }
+        Some(pass).filter(|_| same)
+    }
+
+    /// Keeps a pass behind those that are there.
+    pub fn keep(&mut self, pass: &Pass) {
+        if let Some(bytes) = encode(pass) {
+            self.scratch.write_part(&self.key, self.next, &bytes);
+            self.next += 1;
+        }
+    }
+}
+
+impl Pass {
+    /// The inputs that were run, in the order of the list.
+    fn sources(&self) -> impl Iterator<Item = usize> {
+        let failed = self.left_out.iter().filter(|left_out| left_out.was_run).map(|left_out| left_out.source);
+        self.inputs.iter().map(|(source, _)| *source).chain(failed).collect::<BTreeSet<_>>().into_iter()
+    }
+}
+
+/// This program: its version, and which build of it.
+fn program() -> Vec<u8> {
+    let build = env::current_exe().and_then(fs::metadata);
+    [env!("CARGO_PKG_VERSION").as_bytes(), &stamp(build)].concat()
+}
+
+/// Size and time of the last change.
+fn stamp(metadata: std::io::Result<fs::Metadata>) -> Vec<u8> {
+    let Ok(metadata) = metadata else { return Vec::new() };
+    let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    [&metadata.len().to_le_bytes()[..], &changed.unwrap_or_default().as_nanos().to_le_bytes()].concat()
+}
+
+/// What stands before the numbers.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    inputs: Vec<Entry>,
+    left_out: Vec<Failed>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    source: usize,
+    /// Text, second text, picture and target.
+    info: [Option<String>; 4],
+    image: Option<Picture>,
+    notes: Vec<String>,
+    tokens: Vec<(usize, Vec<Piece>)>,
+    /// By stack, and by layer.
+    stacks: Vec<(StackKind, Vec<Shapes>)>,
+}
+
+/// Of a layer's queries and keys, where they were recorded.
+type Shapes = Option<[[usize; 3]; 2]>;
+/// Grid, tokens before it, size of a patch, crop; width and height of the small copy, where there is one.
+type Picture = ((usize, usize), usize, (usize, usize), [f32; 4], Option<(usize, usize)>);
+/// Text, id, special, begin, end, segment.
+type Piece = (String, Option<u32>, bool, usize, usize, u8);
+
+fn encode(pass: &Pass) -> Option<Vec<u8>> {
+    let inputs = pass.inputs.iter().map(|(source, capture)| entry(*source, capture)).collect();
+    let header = serde_json::to_vec(&Header { inputs, left_out: pass.left_out.clone() }).ok()?;
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header);
+    for (_, capture) in &pass.inputs {
+        if let Some(picture) = capture.image().and_then(|image| small_picture(image).source) {
+            bytes.extend_from_slice(&picture.pixels);
+        }
+        for (q, k) in capture.stacks().iter().flat_map(|stack| &stack.layers).filter_map(queries_and_keys) {
+            bytes.extend_from_slice(bytemuck::cast_slice(q.as_slice()));
+            bytes.extend_from_slice(bytemuck::cast_slice(k.as_slice()));
+        }
+    }
+    Some(bytes)
+}
+
+fn queries_and_keys(layer: &LayerCapture) -> Option<(&PerHead, &PerHead)> {
+    layer.q.as_ref().zip(layer.k.as_ref())
+}
+
+fn entry(source: usize, capture: &Capture) -> Entry {
+    let InputInfo { text, text_b, image, target } = capture.input().clone();
+    let piece = |token: &Token| {
+        let Token { text, id, special, span, segment } = token.clone();
+        (text, id, special, span.start, span.end, segment)
+    };
+    let tokens = Side::ALL.into_iter().enumerate().map(|(nth, side)| (nth, capture.tokens(side)));
+    let tokens = tokens.filter(|(_, tokens)| !tokens.is_empty());
+    let shapes = |layer: &LayerCapture| queries_and_keys(layer).map(|(q, k)| [q.shape(), k.shape()]);
+    let stacks = capture.stacks().iter();
+    Entry {
+        source,
+        info: [text, text_b, image, target],
+        image: capture.image().map(small_picture).map(|info| {
+            let CropRect { x, y, width, height } = info.crop;
+            let size = info.source.map(|picture| (picture.width, picture.height));
+            (info.grid, info.n_prefix, info.patch_px, [x, y, width, height], size)
+        }),
+        notes: capture.notes().to_vec(),
+        tokens: tokens.map(|(nth, tokens)| (nth, tokens.iter().map(piece).collect())).collect(),
+        stacks: stacks.map(|stack| (stack.kind, stack.layers.iter().map(shapes).collect())).collect(),
+    }
+}
+
+/// `None` when it is not what [`encode`] writes of this model.
+fn decode(bytes: &[u8], model: &Model) -> Option<Pass> {
+    let (len, rest) = bytes.split_first_chunk::<8>()?;
+    let len = usize::try_from(u64::from_le_bytes(*len)).ok().filter(|len| *len <= rest.len())?;
+    let (header, mut values) = rest.split_at(len);
+    let Header { inputs, left_out } = serde_json::from_slice(header).ok()?;
+    let inputs: Option<Vec<_>> =
+        inputs.into_iter().map(|entry| Some((entry.source, capture(entry, &mut values, model)?))).collect();
+    Some(Pass { inputs: inputs?, left_out })
+}
+
+fn image(picture: Picture, values: &mut &[u8]) -> Option<ImageInfo> {
+    let (grid, n_prefix, patch_px, [x, y, width, height], size) = picture;
+    let source = match size {
+        Some((width, height)) => {
+            let n_bytes = width.checked_mul(height)?.checked_mul(4)?;
+            let (pixels, rest) = values.split_at_checked(n_bytes)?;
+            *values = rest;
+            Some(Arc::new(RgbaBuffer { width, height, pixels: pixels.to_vec() }))
+        }
+        None => None,
+    };
+    Some(ImageInfo { grid, n_prefix, patch_px, crop: CropRect { x, y, width, height }, source })
+}
+
+fn capture(entry: Entry, values: &mut &[u8], model: &Model) -> Option<Capture> {
+    let [text, text_b, name, target] = entry.info;
+    let token =
+        |(text, id, special, start, end, segment): Piece| Token { text, id, special, span: start..end, segment };
+    let tokens: Option<BTreeMap<Side, Vec<Token>>> = entry
+        .tokens
+        .into_iter()
+        .map(|(nth, pieces)| Some((*Side::ALL.get(nth)?, pieces.into_iter().map(token).collect())))
+        .collect();
+    let image = match entry.image {
+        Some(picture) => Some(image(picture, values)?),
+        None => None,
+    };
+    let mut per_head = |shape: [usize; 3]| {
+        let n_bytes = shape.iter().try_fold(4usize, |n, size| n.checked_mul(*size))?;
+        let (mine, rest) = values.split_at_checked(n_bytes)?;
+        *values = rest;
+        let numbers: Vec<f32> = mine.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect();
+        PerHead::new(numbers, shape).ok()
+    };
+    let mut layer = |shapes: Shapes| {
+        let Some([q, k]) = shapes else { return Some(LayerCapture::default()) };
+        Some(LayerCapture { q: Some(per_head(q)?), k: Some(per_head(k)?), ..LayerCapture::default() })
+    };
+    let stacks: Option<Vec<StackCapture>> = entry
+        .stacks
+        .into_iter()
+        .map(|(kind, layers)| {
+            let layers: Option<Vec<LayerCapture>> = layers.into_iter().map(&mut layer).collect();
+            Some(StackCapture { kind, layers: layers?, resid_final: None })
+        })
+        .collect();
+    Capture::new(CaptureParts {
+        id: next_capture_id(),
+        model: Arc::clone(model.spec()),
+        input: InputInfo { text, text_b, image: name, target },
+        tokens: tokens?,
+        stacks: stacks?,
+        image,
+        logits: None,
+        prediction: None,
+        generated: None,
+        computation: Computation::default(),
+        notes: entry.notes,
+    })
+    .ok()
+}
