@@ -5,6 +5,7 @@ pub mod aggregate;
 pub mod attention;
 mod cloud;
 pub mod cluster;
+pub mod crowds;
 pub mod detect;
 pub mod edges;
 pub mod filter;

@@ -26,6 +26,10 @@ impl Session {
         if let Command::Survey(question) = command {
             return self.survey(pane, question);
         }
+        if let Command::HoverPoint(spot) = command {
+            self.with_pane(pane, |pane, _| pane.selection.spot = spot);
+            return Vec::new();
+        }
         if command == Command::ClosePane {
             return if self.panes.close(pane) { vec![Effect::Cancel(Lane::Project(pane))] } else { Vec::new() };
         }
@@ -164,10 +168,8 @@ impl Session {
                 let again = self.pane().selection.pinned == focus;
                 self.pin(if again { Focus::NONE } else { focus });
             }
-            Command::Release => {
-                self.pin(Focus::NONE);
-                self.set_focus(self.panes.active_id(), |selection| &mut selection.hover, Focus::NONE);
-            }
+            Command::Release => self.release(),
+            Command::PickPoints(ref points, change) => self.pick_points(points, change),
             Command::ShowView(view) => self.with_active(|pane, document| pane.show_view(document, view)),
             Command::Subtract(minus) => {
                 let open = minus.is_none_or(|minus| self.find_document(minus.document).is_some());
@@ -176,6 +178,11 @@ impl Session {
             // Everything else has been done.
             _ => {}
         }
+    }
+
+    pub(super) fn let_go(&mut self) {
+        self.pin(Focus::NONE);
+        self.set_focus(self.panes.active_id(), |selection| &mut selection.hover, Focus::NONE);
     }
 
     fn pin(&mut self, focus: Focus) {

@@ -3,11 +3,14 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    Appearance, CorpusCommand, DownloadCommand, FigureCommand, Focus, HeadRef, Split, ViewKind, ViewOptions,
-    WritingOptions,
+    Appearance, CorpusCommand, DownloadCommand, FigureCommand, Focus, HeadRef, PickChange, Split, ViewKind,
+    ViewOptions, WritingOptions,
 };
 use crate::{
-    analysis::survey::Question,
+    analysis::{
+        point_set::{PointSet, Spot},
+        survey::Question,
+    },
     capture::RgbaBuffer,
     export::FigureRequest,
     ids::{DocumentId, HeadId, JobId, StackKind},
@@ -120,8 +123,12 @@ pub enum Command {
     Hover(Focus),
     /// Hold what was clicked; the same again lets go.
     Pin(Focus),
-    /// Let go of what is held.
+    /// Let go of what is held, then of what is picked.
     Release,
+    /// The pointer is over a point of a joint space, or over none.
+    HoverPoint(Option<Spot>),
+    /// Pick points out of a joint space; none, to let go of all.
+    PickPoints(PointSet, PickChange),
     /// Back to the place before: view and selection of the active pane.
     Back,
     /// Forward again.

@@ -21,6 +21,7 @@ mod open_corpus;
 mod opening;
 mod pane;
 mod panes;
+mod picks;
 mod place;
 mod projections;
 mod selection;
@@ -43,11 +44,12 @@ pub use open_corpus::OpenCorpus;
 pub use opening::PathKind;
 pub use pane::{Pane, PendingSelection};
 pub use panes::{Panes, Split};
+pub use picks::{PickChange, Picked};
 pub use place::{HeadRef, Place};
 pub use selection::{Focus, HeadSet, Selection};
 pub use settings::{
-    Appearance, ColorMapChoice, ColorScale, HeadsOptions, HeatmapOptions, ImageOptions, PatchRole, ScatterOptions,
-    Settings, Smoothing, ViewOptions,
+    Appearance, ColorMapChoice, ColorScale, HeadOrder, HeadsOptions, HeatmapOptions, ImageOptions, PatchRole,
+    ScatterOptions, Settings, Smoothing, ViewOptions,
 };
 pub use state::{Notice, NoticeKind, Session};
 pub use surveys::Surveys;

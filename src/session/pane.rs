@@ -1,13 +1,13 @@
 //! A pane: a view of a document, with its own selection and options.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Document, Focus, HeadRef, HeadSet, HeadStep, Loadable, QueryStep, Selection, Surveys, ViewKind, ViewOptions,
     place::Places,
 };
 use crate::{
-    analysis::{Cloud, attention, projection::Projection},
+    analysis::{Cloud, attention, point_set::PointSet, projection::Projection},
     capture::Capture,
     ids::{DocumentId, HeadId, PaneId, StackKind},
 };
@@ -35,6 +35,10 @@ pub struct Pane {
     pub(super) projecting: Option<super::projections::Asked>,
     /// What was asked about its whole cloud.
     pub surveys: Surveys,
+    /// Points that a search found; all others are dimmed.
+    pub hits: Option<Arc<PointSet>>,
+    /// A number per head that says how much a search has to do with it: the larger, the sooner it comes.
+    pub ranking: Option<Arc<BTreeMap<HeadId, f32>>>,
     pub(super) places: Places,
     /// What to select once the capture of an example or an `open` request has arrived.
     pub(super) pending: Option<PendingSelection>,
@@ -88,6 +92,8 @@ impl Pane {
             projection: Loadable::Empty,
             projecting: None,
             surveys: Surveys::default(),
+            hits: None,
+            ranking: None,
             places: Places::default(),
             pending: None,
             own_options: None,

@@ -1,6 +1,10 @@
 //! What is looked at: one selection shared by every view of a pane.
 
-use crate::ids::{HeadId, StackKind};
+use super::Picked;
+use crate::{
+    analysis::point_set::Spot,
+    ids::{HeadId, StackKind},
+};
 
 /// The selection that all views of a pane share.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -13,6 +17,10 @@ pub struct Selection {
     pub pinned: Focus,
     /// Under the pointer; gone when the pointer leaves.
     pub hover: Focus,
+    /// The point of a joint space under the pointer, whatever input it belongs to.
+    pub spot: Option<Spot>,
+    /// Points that were picked out of a joint space, until they are let go of.
+    pub picked: Option<Picked>,
 }
 
 impl Selection {

@@ -248,10 +248,42 @@ pub struct ScatterOptions {
     pub color: ColorBy,
     /// Whether the corpus is shown, where there is one, or the input alone.
     pub corpus: bool,
+    /// Counts of points instead of marks.
+    pub density: bool,
+    /// Whether points have the texts of their tokens beside them where there is room.
+    pub labels: bool,
+    /// Whether clusters have names.
+    pub clusters: bool,
+    /// Where heads stand.
+    pub order: HeadOrder,
 }
 
 impl Default for ScatterOptions {
     fn default() -> Self {
-        Self { projection: ProjectionOptions::default(), color: ColorBy::default(), corpus: true }
+        Self {
+            projection: ProjectionOptions::default(),
+            color: ColorBy::default(),
+            corpus: true,
+            density: false,
+            labels: true,
+            clusters: false,
+            order: HeadOrder::default(),
+        }
     }
+}
+
+/// In which order heads stand on their common canvas.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum HeadOrder {
+    /// Layers down, heads across.
+    #[default]
+    Layer,
+    /// Those first where distance stands best for the dot product.
+    Correlation,
+    /// Those first whose axes show most of the variance.
+    Explained,
+    /// Those first whose queries and keys differ most in length.
+    Scale,
+    /// Those first in which the hits of a search lie closest together.
+    Hits,
 }

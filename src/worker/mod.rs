@@ -19,6 +19,7 @@ mod surveyor;
 mod thread;
 mod workers;
 
+pub use crate::model::step_back;
 pub use analyst::{AnalysisEngine, Analyst};
 pub use engine::ModelEngine;
 pub use files::FileEngine;

@@ -3,7 +3,7 @@
 use attnscope::{
     capture::Capture,
     ids::{HeadId, StackKind},
-    session::{Command, Focus, ViewKind},
+    session::{Command, Focus, HeadStep, ViewKind},
 };
 use eframe::egui::{accesskit::Role, vec2};
 use egui_kittest::kittest::Queryable as _;
@@ -43,16 +43,34 @@ fn zooming_into_a_plane_opens_its_head_and_back_again() {
     stage.hover_at(canvas.min + canvas.size() * vec2(1.5 / 4.0, 2.5 / 3.0));
     stage.run();
     assert!(stage.query_by_label("L2H1").is_some(), "the head under the pointer is named");
+    let shown = |stage: &egui_kittest::Harness<'static, Stage>| {
+        let pane = stage.state().session.pane();
+        (pane.view, pane.selection.head)
+    };
+    // One gesture: all heads as long as several are in sight, then the one under the pointer, and back.
+    stage.event(wheel(60.0));
+    stage.run();
+    assert_eq!(shown(&stage).0, ViewKind::Matrix, "a little nearer");
     stage.event(wheel(900.0));
     stage.run();
-    let session = &stage.state().session;
-    assert_eq!(session.pane().view, ViewKind::Scatter);
-    assert_eq!(session.pane().selection.head, HeadId::single(2, 1));
-    stage.get_by_label("Query–key plane of L2H1");
+    assert_eq!(shown(&stage), (ViewKind::Scatter, HeadId::single(2, 1)));
+    let alone = stage.get_by_label("Query–key plane of L2H1").rect();
+    assert!(alone.width() > canvas.width(), "one head does without the names of rows and columns");
+    stage.event(wheel(-2000.0));
+    stage.run();
+    assert_eq!(shown(&stage), (ViewKind::Matrix, HeadId::single(2, 1)));
+    assert_eq!(stage.get_by_label("Query–key planes of all heads").rect(), canvas, "everything is where it was");
+    // Keys, buttons and double clicks lead to the same places.
+    let _ = stage.state_mut().session.apply(Command::ShowView(ViewKind::Scatter));
+    stage.run();
+    assert_eq!(stage.get_by_label("Query–key plane of L2H1").rect(), alone);
+    let _ = stage.state_mut().session.apply(Command::Step(HeadStep::NextHead));
+    stage.run();
+    assert_eq!(stage.get_by_label("Query–key plane of L2H2").rect(), alone);
     stage.get_by_label("‹ All heads").click();
     stage.run();
-    assert_eq!(stage.state().session.pane().view, ViewKind::Matrix);
-    assert!(stage.query_by_label("Show all").is_some(), "the canvas is where it was left");
+    assert_eq!(shown(&stage), (ViewKind::Matrix, HeadId::single(2, 2)));
+    assert_eq!(stage.get_by_label("Query–key planes of all heads").rect(), canvas);
 }
 
 #[test]

@@ -8,6 +8,7 @@ pub mod heads;
 pub mod heatmap;
 pub mod image;
 pub mod matrix;
+pub mod points;
 pub mod scatter;
 
 use crate::{

@@ -19,15 +19,12 @@ mod empty;
 mod groups;
 mod heads;
 mod heatmap;
-mod hits;
 mod hover;
 mod image;
 mod line_painter;
-mod matrix;
 mod menu;
-mod planes;
-mod scatter;
 mod source;
+mod space;
 mod text;
 mod texture;
 mod tooltip;
@@ -48,8 +45,7 @@ pub struct Views {
     heads: heads::HeadsView,
     heatmap: heatmap::HeatmapView,
     image: image::ImageView,
-    scatter: scatter::ScatterView,
-    matrix: matrix::MatrixView,
+    space: space::SpaceView,
     distance: distance::DistanceView,
 }
 
@@ -58,7 +54,9 @@ impl Views {
     pub fn ui(&mut self, kind: ViewKind, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let area = ui.available_rect_before_wrap();
         ui.painter().rect_filled(area, 0, cx.theme.canvas);
-        ui.scope_builder(UiBuilder::new().id_salt(kind.name()).max_rect(inner(area)), |ui| {
+        // One canvas for all heads and for one, so that a drag goes on from the one to the other.
+        let salt = if matches!(kind, ViewKind::Scatter | ViewKind::Matrix) { "space" } else { kind.name() };
+        ui.scope_builder(UiBuilder::new().id_salt(salt).max_rect(inner(area)), |ui| {
             ui.shrink_clip_rect(area);
             if let Some(sentence) = empty::reason(cx, kind) {
                 empty::sentence_ui(ui, cx.theme, &sentence);
@@ -68,8 +66,7 @@ impl Views {
                 ViewKind::Heads => self.heads.ui(ui, cx),
                 ViewKind::Heatmap => self.heatmap.ui(ui, cx),
                 ViewKind::Image => self.image.ui(ui, cx),
-                ViewKind::Scatter => self.scatter.ui(ui, cx),
-                ViewKind::Matrix => self.matrix.ui(ui, cx),
+                ViewKind::Scatter | ViewKind::Matrix => self.space.ui(ui, cx),
                 ViewKind::Distance => self.distance.ui(ui, cx),
             }
         });
@@ -85,8 +82,7 @@ impl Views {
             ViewKind::Heads => self.heads.options_ui(ui, cx),
             ViewKind::Heatmap => self.heatmap.options_ui(ui, cx),
             ViewKind::Image => self.image.options_ui(ui, cx),
-            ViewKind::Scatter => self.scatter.options_ui(ui, cx),
-            ViewKind::Matrix => self.matrix.options_ui(ui, cx),
+            ViewKind::Scatter | ViewKind::Matrix => self.space.options_ui(ui, cx),
             ViewKind::Distance => self.distance.options_ui(ui, cx),
         }
     }

@@ -33,11 +33,16 @@ impl MatrixLayout {
     /// The viewport: all cells fit into it at zoom 1.
     pub fn viewport(area: Rect, (n_layers, n_heads): (usize, usize)) -> Rect {
         let free = Rect::from_min_max(area.min + vec2(ROW_LABEL_PT, COL_LABEL_PT), area.max);
-        let cell = free.size().max(Vec2::splat(1.0)) / vec2(n_heads.max(1) as f32, n_layers.max(1) as f32);
-        let cell = vec2(cell.x.min(cell.y * MAX_ASPECT), cell.y.min(cell.x * MAX_ASPECT));
-        let size = cell * vec2(n_heads.max(1) as f32, n_layers.max(1) as f32);
+        let size = Self::fitted(free.size(), (n_layers, n_heads));
         let left = free.left() + ((free.width() - size.x) / 2.0).max(0.0);
         Rect::from_min_size(pos2(left.round(), free.top()), size)
+    }
+
+    /// The size of all cells when they fit into `free`.
+    pub fn fitted(free: Vec2, (n_rows, n_cols): (usize, usize)) -> Vec2 {
+        let n = vec2(n_cols.max(1) as f32, n_rows.max(1) as f32);
+        let cell = free.max(Vec2::splat(1.0)) / n;
+        vec2(cell.x.min(cell.y * MAX_ASPECT), cell.y.min(cell.x * MAX_ASPECT)) * n
     }
 
     /// Rows and columns of the cells in sight.

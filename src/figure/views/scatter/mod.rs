@@ -257,7 +257,10 @@ pub fn laid_out(plane: &HeadProjection) -> String {
 /// The smallest rectangle around all points of a head; never empty.
 pub fn bounds(plane: &HeadProjection) -> Rect {
     let points = plane.queries.iter().chain(&plane.keys).filter(|[x, y, _]| x.is_finite() && y.is_finite());
-    let bounds = Rect::from_points(&points.map(|&[x, y, _]| pos2(x, y)).collect::<Vec<_>>());
+    let bounds = points.fold(Rect::NOTHING, |mut bounds, &[x, y, _]| {
+        bounds.extend_with(pos2(x, y));
+        bounds
+    });
     if bounds.is_finite() && bounds.size().max_elem() > 0.0 {
         bounds
     } else {

@@ -1,63 +1,23 @@
-//! Draws the planes of all heads: constants on top, no decisions.
+//! Draws what lies around the points of all heads: lines between cells, names of rows, columns and cells.
 
-use eframe::egui::{
-    Align2, Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Stroke, StrokeKind, Vec2, epaint::Vertex, pos2, vec2,
+use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Rangef, Rect, Stroke, StrokeKind, pos2, vec2};
+
+use super::arrangement::Arrangement;
+use crate::{
+    figure::views::matrix::layout::MatrixLayout,
+    ui::{
+        theme::{GRID, Theme, text_size},
+        views::groups::HeadGroups,
+    },
 };
 
-use super::layout::MatrixLayout;
-use crate::ui::{
-    theme::{GRID, Theme, text_size},
-    views::groups::HeadGroups,
-};
-
-/// Corners of the mark of a query when it is large enough to look round.
-const ROUND_CORNERS: usize = 8;
-/// Points from this radius are round; smaller ones are squares.
-const ROUND_FROM_PT: f32 = 2.0;
-/// Opacity of a point, so that dense places are darker.
-const POINT_OPACITY: f32 = 0.75;
+/// Cells from this width on have their name inside, where rows and columns do not name it.
+const NAME_FROM_PT: f32 = 36.0;
 /// Labels closer than this are left out.
 const LABEL_PT: f32 = 22.0;
 
-/// What a mark stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// Round (square where tiny).
-    Query,
-    /// Diamond.
-    Key,
-}
-
-/// Adds one point.
-pub fn point(mesh: &mut Mesh, at: Pos2, radius: f32, mark: Mark, color: Color32) {
-    let color = color.gamma_multiply(POINT_OPACITY);
-    match mark {
-        Mark::Query if radius >= ROUND_FROM_PT => {
-            let corner = |idx: usize| Vec2::angled(std::f32::consts::TAU * idx as f32 / ROUND_CORNERS as f32) * radius;
-            polygon(mesh, (0..ROUND_CORNERS).map(|idx| at + corner(idx)), color);
-        }
-        Mark::Query => {
-            let r = radius * 0.9;
-            polygon(mesh, [vec2(-r, -r), vec2(r, -r), vec2(r, r), vec2(-r, r)].map(|corner| at + corner), color);
-        }
-        Mark::Key => {
-            let r = radius * 1.15;
-            polygon(mesh, [vec2(0.0, -r), vec2(r, 0.0), vec2(0.0, r), vec2(-r, 0.0)].map(|corner| at + corner), color);
-        }
-    }
-}
-
-fn polygon(mesh: &mut Mesh, corners: impl IntoIterator<Item = Pos2>, color: Color32) {
-    let first = mesh.vertices.len() as u32;
-    let vertex = |pos| Vertex { pos, uv: eframe::egui::epaint::WHITE_UV, color };
-    mesh.vertices.extend(corners.into_iter().map(vertex));
-    for corner in first + 2..mesh.vertices.len() as u32 {
-        mesh.add_triangle(first, corner - 1, corner);
-    }
-}
-
 /// Lines between the cells in sight.
-pub fn grid(painter: &Painter, layout: &MatrixLayout, theme: &Theme) {
+pub fn lines(painter: &Painter, layout: &MatrixLayout, theme: &Theme) {
     let [rows, cols] = layout.visible();
     let stroke = Stroke::new(1.0, theme.rule);
     for row in rows.start..=rows.end {
@@ -86,6 +46,19 @@ pub fn groups(painter: &Painter, layout: &MatrixLayout, groups: HeadGroups, them
     for head in cols {
         let x = layout.cell(0, head).x_range();
         groups.bracket(&painter, head, Rangef::new(x.min + 1.0, x.max - 1.0), viewport.top() - 1.0, 2.0, theme);
+    }
+}
+
+/// The names of cells that stand in the order of a number.
+pub fn names(painter: &Painter, layout: &MatrixLayout, arrangement: &Arrangement, theme: &Theme) {
+    if layout.cell(0, 0).width() < NAME_FROM_PT {
+        return;
+    }
+    let [rows, cols] = layout.visible();
+    for (row, col) in rows.flat_map(|row| cols.clone().map(move |col| (row, col))) {
+        let Some(head) = arrangement.head((row, col)) else { continue };
+        let at = layout.cell(row, col).intersect(layout.viewport).min + vec2(GRID, GRID / 2.0);
+        painter.text(at, Align2::LEFT_TOP, head.to_string(), FontId::proportional(text_size::SMALL), theme.text_weak);
     }
 }
 

@@ -1,17 +1,13 @@
-//! What the Scatter and Matrix views share: which projection is shown and what to say without one.
+//! How far the layout is that is shown, and what to say without one.
 
 use std::sync::Arc;
 
 use eframe::egui::{ProgressBar, Ui};
 
-pub use crate::figure::views::scatter::bounds;
-
-use super::empty;
 use crate::{
-    analysis::projection::{HeadProjection, Projection},
-    ids::HeadId,
+    analysis::projection::Projection,
     session::{Command, Loadable},
-    ui::{ViewCtx, theme::GRID},
+    ui::{ViewCtx, theme::GRID, views::empty},
 };
 
 /// Opacity of a projection whose successor is on its way.
@@ -25,11 +21,6 @@ impl<T> PartialEq for Same<T> {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
-}
-
-/// One head of a projection.
-pub fn head(projection: &Projection, head: HeadId) -> Option<&Arc<HeadProjection>> {
-    projection.heads.iter().find(|plane| plane.head == head)
 }
 
 /// How far the projection on its way is.

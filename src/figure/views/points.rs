@@ -1,0 +1,377 @@
+//! The points of one head as pixels: for the window, which draws them beside its thread, and for figures with so
+//! many that a file of shapes would be too large.
+
+use emath::{Pos2, Rect, Vec2, pos2};
+
+use super::{
+    matrix::layout::{self, CellTransform},
+    scatter::{self, legend},
+};
+use crate::{
+    analysis::{
+        point_set::{PointSet, Spot},
+        projection::{HeadProjection, Tints},
+    },
+    capture::RgbaBuffer,
+    figure::{list::Rgba, palette::Palette},
+    raster::{
+        ColorMap,
+        points::{Canvas, Mark, Stamp, counts, opacity},
+    },
+};
+
+/// Opacity of points outside a set, as a part of their own.
+pub const DIMMED: f32 = 0.22;
+/// Sizes of points by their distance from the eye.
+const N_DEPTHS: usize = 8;
+/// Distance of the eye from the middle, in radii of the cloud.
+const EYE: f32 = 4.0;
+/// Side of the squares in which points are counted, in points of the screen.
+const BIN_PT: f32 = 3.0;
+
+/// Where a cloud in space is looked at from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Turn {
+    /// About the vertical axis, in radians.
+    pub yaw: f32,
+    /// Up and down, in radians.
+    pub pitch: f32,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self { yaw: 0.5, pitch: 0.35 }
+    }
+}
+
+impl Turn {
+    /// Turns a vector: right, up, and towards the eye.
+    pub fn apply(self, [x, y, z]: [f32; 3]) -> [f32; 3] {
+        let ((sin_yaw, cos_yaw), (sin_pitch, cos_pitch)) = (self.yaw.sin_cos(), self.pitch.sin_cos());
+        let (x, z) = (x * cos_yaw + z * sin_yaw, z * cos_yaw - x * sin_yaw);
+        [x, y * cos_pitch - z * sin_pitch, y * sin_pitch + z * cos_pitch]
+    }
+}
+
+/// Where one head's points fall before they are fitted into a cell: the plane itself, or what is seen of the space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// What all points lie in.
+    pub bounds: Rect,
+    turn: Option<(Turn, [f32; 3], f32)>,
+}
+
+impl Seen {
+    /// Points in the plane, or in space when they are `turned`.
+    pub fn new(plane: &HeadProjection, turned: Option<Turn>) -> Self {
+        let Some(turn) = turned else { return Self { bounds: scatter::bounds(plane), turn: None } };
+        let (low, high) =
+            plane.queries.iter().chain(&plane.keys).copied().filter(|at| at.iter().all(|x| x.is_finite())).fold(
+                ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]),
+                |(low, high), at| {
+                    ([0, 1, 2].map(|axis| low[axis].min(at[axis])), [0, 1, 2].map(|axis| high[axis].max(at[axis])))
+                },
+            );
+        if low[0] > high[0] {
+            return Self { bounds: scatter::bounds(plane), turn: None };
+        }
+        let center = [0, 1, 2].map(|axis| f32::midpoint(low[axis], high[axis]));
+        let half = [0, 1, 2].map(|axis| (high[axis] - low[axis]) / 2.0);
+        let radius = half.map(|x| x * x).iter().sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+        // Corners of a cloud are rare: a little less than the ball around its box.
+        let shown = Vec2::splat(1.7 * radius);
+        Self { bounds: Rect::from_center_size(pos2(0.0, 0.0), shown), turn: Some((turn, center, radius)) }
+    }
+
+    /// Where a point falls; the third coordinate is how near to the eye it is, from −1 to 1.
+    pub fn place(&self, [x, y, z]: [f32; 3]) -> [f32; 3] {
+        let Some((turn, center, radius)) = self.turn else { return [x, y, 0.0] };
+        let [x, y, z] = turn.apply([x - center[0], y - center[1], z - center[2]]);
+        let depth = z / radius;
+        let larger = EYE / (EYE - depth);
+        [x * larger, y * larger, depth]
+    }
+
+    /// Whether points have a depth.
+    pub const fn is_space(&self) -> bool {
+        self.turn.is_some()
+    }
+}
+
+/// How the points of a cell look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    /// Colours.
+    pub palette: Palette,
+    /// Pixels per point of the screen.
+    pub scale: f32,
+    /// Counts in these colours instead of marks.
+    pub density: Option<ColorMap>,
+}
+
+/// The size and the opacity of marks in a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MarkSize {
+    /// Radius of the disc of a query, in points.
+    pub radius: f32,
+    /// Of each mark.
+    pub opacity: f32,
+}
+
+impl MarkSize {
+    /// The corners of the diamond of a key lie this much further out than the disc of a query reaches.
+    pub const DIAMOND: f32 = 1.15;
+
+    /// For `n` points in a cell of a size in points.
+    pub fn of(n: usize, cell: Vec2) -> Self {
+        let (side, area) = (cell.min_elem(), cell.x * cell.y);
+        let full = layout::point_radius(side);
+        let crowd = n as f32 * Mark::Disc.area(full) / (area / 3.0).max(1.0);
+        // Many points are smaller, too, so that what they form stays sharp.
+        let radius = full * crowd.max(1.0).powf(-0.2).max(0.55);
+        Self { radius: radius.max(0.7), opacity: opacity(n, Mark::Disc.area(radius), area) }
+    }
+}
+
+/// How much larger and more opaque than others a point of this depth is.
+pub fn nearness(depth: f32) -> (f32, f32) {
+    let depth = depth.clamp(-1.0, 1.0);
+    (0.35f32.mul_add(depth, 1.0), 0.35f32.mul_add(depth, 0.65))
+}
+
+/// The points of a head that are drawn into a cell.
+#[derive(Clone, Copy, Debug)]
+pub struct CellPoints<'a> {
+    /// Where they are.
+    pub plane: &'a HeadProjection,
+    /// Where they fall.
+    pub seen: &'a Seen,
+    /// Their colours.
+    pub tints: &'a Tints,
+    /// All others are dimmed.
+    pub marked: Option<&'a PointSet>,
+    /// The cell in pixels of the canvas, of which it may be a part.
+    pub cell: Rect,
+}
+
+/// One mark on its way.
+#[derive(Clone, Copy)]
+struct Placed {
+    at: [f32; 2],
+    layer: u8,
+    spot: Spot,
+}
+
+impl CellPoints<'_> {
+    /// Draws them; with counts instead of marks, answers with the largest.
+    pub fn draw(&self, canvas: &mut Canvas, look: &Look) -> u32 {
+        if let Some(map) = look.density {
+            return self.draw_counts(canvas, map, look.scale);
+        }
+        let size = MarkSize::of(self.plane.queries.len() + self.plane.keys.len(), self.cell.size() / look.scale);
+        let radii: Vec<(f32, f32)> = if self.seen.is_space() {
+            (0..N_DEPTHS).map(|depth| nearness(2.0 * (depth as f32 + 0.5) / N_DEPTHS as f32 - 1.0)).collect()
+        } else {
+            vec![(1.0, 1.0)]
+        };
+        let stamps: Vec<[Stamp; 2]> = radii
+            .iter()
+            .map(|(larger, _)| {
+                let radius = size.radius * look.scale * larger;
+                [Stamp::new(Mark::Disc, radius), Stamp::new(Mark::Diamond, radius * MarkSize::DIAMOND)]
+            })
+            .collect();
+        let inks = Inks::new(self.tints, look.palette);
+        let mut placed = self.placed(canvas.size_px(), stamps.last().map_or(1.0, |[disc, _]| disc.side() as f32));
+        if self.marked.is_some() || self.seen.is_space() {
+            placed.sort_by_key(|mark| mark.layer);
+        }
+        for Placed { at, layer, spot } in placed {
+            let depth = usize::from(layer) % N_DEPTHS;
+            let dimmed = if self.marked.is_some() && usize::from(layer) < N_DEPTHS { DIMMED } else { 1.0 };
+            let lit = if self.marked.is_some() && dimmed == 1.0 { size.opacity.max(0.6) } else { size.opacity };
+            let (color, kind) = match spot {
+                Spot::Query(query) => (inks.query(query), 0),
+                Spot::Key(key) => (inks.key(key), 1),
+            };
+            let opacity = lit * dimmed * radii[depth.min(radii.len() - 1)].1;
+            canvas.stamp(at, &stamps[depth.min(stamps.len() - 1)][kind], color.map(|channel| channel * opacity));
+        }
+        0
+    }
+
+    /// The marks that touch a canvas, queries and keys taking turns so that neither always covers the other.
+    fn placed(&self, size_px: [usize; 2], reach: f32) -> Vec<Placed> {
+        let transform = CellTransform::new(self.seen.bounds, self.cell);
+        let inside = |at: Pos2| {
+            at.x > -reach && at.y > -reach && at.x < size_px[0] as f32 + reach && at.y < size_px[1] as f32 + reach
+        };
+        let (queries, keys) = (&self.plane.queries, &self.plane.keys);
+        let mut placed = Vec::with_capacity(queries.len() + keys.len());
+        let mut add = |point: &[f32; 3], spot: Spot| {
+            let at = self.seen.place(*point);
+            let depth = at[2];
+            let at = transform.apply(at);
+            if inside(at) {
+                let step = (f32::midpoint(depth, 1.0) * N_DEPTHS as f32).max(0.0) as usize;
+                let depth = if self.seen.is_space() { step.min(N_DEPTHS - 1) } else { 0 };
+                let marked = self.marked.is_some_and(|marked| marked.contains(spot));
+                placed.push(Placed { at: at.into(), layer: (depth + if marked { N_DEPTHS } else { 0 }) as u8, spot });
+            }
+        };
+        for idx in 0..queries.len().max(keys.len()) {
+            if let Some(point) = queries.get(idx) {
+                add(point, Spot::Query(idx));
+            }
+            if let Some(point) = keys.get(idx) {
+                add(point, Spot::Key(idx));
+            }
+        }
+        placed
+    }
+
+    fn draw_counts(&self, canvas: &mut Canvas, map: ColorMap, scale: f32) -> u32 {
+        let bin = (BIN_PT * scale).round().max(1.0);
+        let n_bins = [self.cell.width(), self.cell.height()].map(|side| (side / bin).ceil().max(1.0) as usize);
+        let transform = CellTransform::new(self.seen.bounds, self.cell);
+        let shown = |spot: Spot| self.marked.is_none_or(|marked| marked.contains(spot));
+        let queries = self.plane.queries.iter().enumerate().filter(|(idx, _)| shown(Spot::Query(*idx)));
+        let keys = self.plane.keys.iter().enumerate().filter(|(idx, _)| shown(Spot::Key(*idx)));
+        let points = queries.chain(keys).map(|(_, point)| {
+            let at = transform.apply(self.seen.place(*point)) - self.cell.min;
+            [at.x, at.y]
+        });
+        let counts = counts(points, n_bins.map(|n| n as f32 * bin), n_bins);
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let size_px = canvas.size_px().map(|side| side as f32);
+        for (idx, count) in counts.into_iter().enumerate().filter(|(_, count)| *count > 0) {
+            let at = self.cell.min + Vec2::new((idx % n_bins[0]) as f32, (idx / n_bins[0]) as f32) * bin;
+            let (low, high) = ([at.x, at.y].map(|x| x.round().max(0.0)), [at.x + bin, at.y + bin].map(f32::round));
+            if low[0] < size_px[0] && low[1] < size_px[1] && high[0] > 0.0 && high[1] > 0.0 {
+                let color = premultiplied(map.color(count_fraction(count, most)));
+                canvas.fill(low.map(|x| x as usize), high.map(|x| x as usize), color);
+            }
+        }
+        most
+    }
+}
+
+/// Where a count lies on the scale of colours that ends with `most`: by its logarithm, since crowds are very dense.
+pub fn count_fraction(count: u32, most: u32) -> f32 {
+    (count as f32).ln_1p() / (most.max(1) as f32).ln_1p()
+}
+
+/// Premultiplied colours of points.
+struct Inks<'a> {
+    tints: &'a Tints,
+    palette: Palette,
+}
+
+impl<'a> Inks<'a> {
+    const fn new(tints: &'a Tints, palette: Palette) -> Self {
+        Self { tints, palette }
+    }
+
+    fn query(&self, query: usize) -> [f32; 4] {
+        premultiplied(legend::ink(&self.tints.queries, query, self.palette.query, &self.palette))
+    }
+
+    fn key(&self, key: usize) -> [f32; 4] {
+        premultiplied(legend::ink(&self.tints.keys, key, self.palette.key, &self.palette))
+    }
+}
+
+fn premultiplied([red, green, blue, alpha]: Rgba) -> [f32; 4] {
+    let alpha = f32::from(alpha) / 255.0;
+    let [red, green, blue] = [red, green, blue].map(|channel| f32::from(channel) / 255.0 * alpha);
+    [red, green, blue, alpha]
+}
+
+/// A canvas as a picture whose colours are not premultiplied.
+pub fn straight(canvas: &Canvas) -> RgbaBuffer {
+    let [width, height] = canvas.size_px();
+    let straight = |[red, green, blue, alpha]: [u8; 4]| {
+        let of =
+            |channel: u8| ((u32::from(channel) * 255 + u32::from(alpha) / 2) / u32::from(alpha.max(1))).min(255) as u8;
+        [of(red), of(green), of(blue), alpha]
+    };
+    RgbaBuffer { width, height, pixels: canvas.bytes().flat_map(straight).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{analysis::projection::Meaning, ids::HeadId};
+
+    fn plane(n: usize) -> HeadProjection {
+        let at = |idx: usize| {
+            let (turn, out) = (idx as f32 * 2.399_963, (idx as f32 / n as f32).sqrt());
+            [out * turn.cos(), out * turn.sin(), 0.3 * (turn * 0.1).sin()]
+        };
+        HeadProjection {
+            head: HeadId::single(0, 0),
+            queries: (0..n / 2).map(at).collect(),
+            keys: (n / 2..n).map(at).collect(),
+            c: 1.0,
+            explained: [0.0; 3],
+            refined: None,
+            correlation_before: 0.0,
+            correlation_after: 0.0,
+        }
+    }
+
+    fn tints() -> Tints {
+        Tints { queries: Vec::new(), keys: Vec::new(), meaning: Meaning::Type }
+    }
+
+    fn drawn(plane: &HeadProjection, marked: Option<&PointSet>, turned: Option<Turn>, density: bool) -> (Canvas, u32) {
+        let (seen, tints) = (Seen::new(plane, turned), tints());
+        let mut canvas = Canvas::new([120, 100]);
+        let cell = Rect::from_min_size(pos2(0.0, 0.0), Vec2::new(120.0, 100.0));
+        let density = density.then_some(ColorMap::Viridis);
+        let look = Look { palette: Palette::LIGHT, scale: 1.0, density };
+        let most = CellPoints { plane, seen: &seen, tints: &tints, marked, cell }.draw(&mut canvas, &look);
+        (canvas, most)
+    }
+
+    fn ink(canvas: &Canvas) -> f32 {
+        canvas.bytes().map(|[.., alpha]| f32::from(alpha) / 255.0).sum()
+    }
+
+    #[test]
+    fn points_outside_a_set_are_dimmed_and_those_inside_stand_out() {
+        let plane = plane(40);
+        let (all, _) = drawn(&plane, None, None, false);
+        let one: PointSet = [Spot::Query(3)].into_iter().collect();
+        let (lit, _) = drawn(&plane, Some(&one), None, false);
+        assert!(ink(&lit) < 0.4 * ink(&all) && ink(&lit) > 0.1 * ink(&all), "{} {}", ink(&lit), ink(&all));
+        let (none, _) = drawn(&plane, Some(&PointSet::default()), None, false);
+        assert!(ink(&none) < ink(&lit), "an empty set dims all");
+    }
+
+    #[test]
+    fn a_turned_cloud_stays_in_its_cell_and_has_a_depth() {
+        let plane = plane(500);
+        for turn in [Turn::default(), Turn { yaw: 2.0, pitch: -1.0 }] {
+            let seen = Seen::new(&plane, Some(turn));
+            let depths: Vec<f32> = plane.queries.iter().map(|point| seen.place(*point)[2]).collect();
+            let (low, high) = (depths.iter().copied().fold(1.0, f32::min), depths.iter().copied().fold(-1.0, f32::max));
+            assert!(low < -0.3 && high > 0.3, "{low} {high}");
+            let inside = plane
+                .queries
+                .iter()
+                .filter(|point| seen.bounds.contains(Pos2::new(seen.place(**point)[0], seen.place(**point)[1])));
+            assert!(inside.count() >= plane.queries.len() * 98 / 100);
+            assert!(ink(&drawn(&plane, None, Some(turn), false).0) > 0.0);
+        }
+        assert_eq!(Turn { yaw: 0.0, pitch: 0.0 }.apply([1.0, 2.0, 3.0]), [1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn counts_take_the_place_of_marks() {
+        let (canvas, most) = drawn(&plane(4000), None, None, true);
+        assert!(most > 2);
+        assert!(canvas.bytes().all(|[.., alpha]| alpha == 0 || alpha == 255), "a square has a count, or it is empty");
+        assert_eq!((count_fraction(0, 9), count_fraction(9, 9)), (0.0, 1.0));
+    }
+}

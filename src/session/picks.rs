@@ -1,0 +1,113 @@
+//! Points that were picked out of a joint space, and what they mean elsewhere.
+
+use std::sync::Arc;
+
+use super::{Document, Pane, Session};
+use crate::{
+    analysis::{
+        Cloud,
+        point_set::{PointSet, Spot},
+    },
+    ids::{CloudId, Side},
+};
+
+/// Points of one cloud. All heads of a stack lay the same points out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picked {
+    /// Of what.
+    pub cloud: CloudId,
+    /// Whose tokens its queries and its keys are.
+    pub sides: [Side; 2],
+    /// Which.
+    pub points: Arc<PointSet>,
+}
+
+/// What becomes of the points that were picked before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PickChange {
+    /// They are let go of.
+    #[default]
+    Replace,
+    /// They stay.
+    Add,
+    /// They stay but for the new ones.
+    Remove,
+}
+
+impl Pane {
+    /// The picked points of what is shown.
+    pub fn picked(&self, document: &Document) -> Option<&Arc<PointSet>> {
+        let picked = self.selection.picked.as_ref()?;
+        let cloud = self.cloud(document)?.id();
+        (picked.cloud == cloud && picked.sides == self.sides()).then_some(&picked.points)
+    }
+
+    /// The points that stand out: those that were picked among those that a search found, or all of either.
+    pub fn marked(&self, document: &Document) -> Option<Arc<PointSet>> {
+        match (self.picked(document), &self.hits) {
+            (Some(picked), Some(hits)) => Some(Arc::new(picked.intersection(hits))),
+            (picked, hits) => picked.or(hits.as_ref()).cloned(),
+        }
+    }
+
+    /// Whether a query, or a key, of the shown input is one of the picked points.
+    pub fn is_picked(&self, document: &Document, spot: Spot) -> bool {
+        let Some(picked) = self.picked(document) else { return false };
+        let Some(cloud) = self.cloud(document) else { return false };
+        let Some(input) = self.shown_input(document) else { return false };
+        let [queries, keys] = self.sides();
+        let point = match spot {
+            Spot::Query(position) => cloud.point(queries, input, position).map(Spot::Query),
+            Spot::Key(position) => cloud.point(keys, input, position).map(Spot::Key),
+        };
+        point.is_some_and(|point| picked.contains(point))
+    }
+
+    /// Which input of its cloud is the one that other views show; `None` when it is none of them.
+    pub fn shown_input(&self, document: &Document) -> Option<usize> {
+        match self.cloud(document)? {
+            Cloud::Input(_) => Some(0),
+            Cloud::Inputs(_) => None,
+        }
+    }
+
+    fn sides(&self) -> [Side; 2] {
+        let stack = self.selection.stack();
+        [stack.query_side(), stack.key_side()]
+    }
+
+    fn pick(&mut self, document: &Document, points: &PointSet, change: PickChange) {
+        let Some(cloud) = self.cloud(document) else { return };
+        let before = self.picked(document).cloned().unwrap_or_default();
+        let points = match change {
+            PickChange::Replace => points.clone(),
+            PickChange::Add => before.union(points),
+            PickChange::Remove => before.without(points),
+        };
+        let picked = Picked { cloud: cloud.id(), sides: self.sides(), points: Arc::new(points) };
+        self.selection.picked = Some(picked).filter(|picked| !picked.points.is_empty());
+    }
+}
+
+impl Session {
+    /// Picks points in the active pane, and in those linked with it that show the same cloud.
+    pub(super) fn pick_points(&mut self, points: &PointSet, change: PickChange) {
+        let shown = |pane: &Pane| Some((pane.cloud(self.document_of(pane))?.id(), pane.sides()));
+        let here = shown(self.pane());
+        let panes: Vec<_> = self.linked_panes();
+        let panes: Vec<_> =
+            panes.into_iter().filter(|id| self.panes.get(*id).and_then(shown) == here && here.is_some()).collect();
+        for pane in panes {
+            self.with_pane(pane, |pane, document| pane.pick(document, points, change));
+        }
+    }
+
+    /// What is held is let go of; when nothing is, the picked points are.
+    pub(super) fn release(&mut self) {
+        let selection = &self.pane().selection;
+        if selection.pinned.is_empty() && selection.picked.is_some() {
+            self.pick_points(&PointSet::default(), PickChange::Replace);
+        }
+        self.let_go();
+    }
+}

@@ -1,0 +1,220 @@
+//! The points of the cells in sight, and what is written on them.
+
+use std::sync::Arc;
+
+use eframe::egui::{Mesh, Painter, Rect, Vec2};
+
+use super::{
+    Place, SpaceView,
+    drawing::Style,
+    grid,
+    labels::Taken,
+    marks::{self, CellMarks},
+    paint, partners,
+    pictures::Cell,
+    readout,
+    state::Same,
+    texts::TEXT_FROM_PT,
+    turned,
+};
+use crate::{
+    analysis::{Cloud, point_set::Spot, projection::Projection, reading::ReadPattern},
+    figure::views::{matrix::layout, points::Look},
+    raster::ColorMap,
+    session::{Focus, HeadOrder, ViewKind},
+    ui::{ViewCtx, painting::Painting, theme::Theme},
+};
+
+/// Up to so many points in sight are drawn one by one in every frame: without a graphics card, and with one.
+const FEW: (usize, usize) = (3_000, 16_000);
+/// Patches are marks in so many cells at most.
+const PATCH_CELLS: usize = 6;
+/// Lines from the focused token to its strongest partners.
+const N_LINES: usize = 12;
+/// Everything that a mesh of few points depends on.
+pub type FewKey = (Same<Projection>, layout::MatrixLayout, HeadOrder, Style);
+
+/// What a point means in the other views: nothing, when it is of another input than the one that they show.
+pub fn focus_of(cx: &ViewCtx<'_>, projection: &Projection, spot: Spot) -> Focus {
+    let shown = cx.pane.shown_input(cx.document);
+    let Some(token) = readout::token_of(&projection.cloud, projection.stack, spot) else { return Focus::NONE };
+    match spot {
+        _ if Some(token.input) != shown => Focus::NONE,
+        Spot::Query(_) => Focus::query(token.position),
+        Spot::Key(_) => Focus::key(token.position),
+    }
+}
+
+/// The points that a focus means.
+pub fn spots_of(cx: &ViewCtx<'_>, projection: &Projection, focus: Focus) -> [Option<Spot>; 2] {
+    let Some(input) = cx.pane.shown_input(cx.document) else { return [None; 2] };
+    let (cloud, stack) = (&projection.cloud, projection.stack);
+    let query = focus.query.and_then(|at| cloud.point(stack.query_side(), input, at)).map(Spot::Query);
+    [query, focus.key.and_then(|at| cloud.point(stack.key_side(), input, at)).map(Spot::Key)]
+}
+
+impl SpaceView {
+    /// Draws the points of all cells in sight.
+    pub(super) fn points(
+        &mut self,
+        painter: &Painter,
+        cx: &ViewCtx<'_>,
+        projection: &Arc<Projection>,
+        places: &[Place],
+        (viewport, small): (Rect, Vec2),
+    ) {
+        let options = cx.pane.options.scatter;
+        let n: usize = places.iter().map(|place| place.plane.queries.len() + place.plane.keys.len()).sum();
+        let few = if Painting::of(painter.ctx()) == Painting::Software { FEW.0 } else { FEW.1 };
+        let marked = cx.pane.marked(cx.document);
+        let style = Style {
+            cloud: projection.cloud.clone(),
+            color: options.color,
+            look: Look {
+                palette: cx.theme.palette,
+                scale: painter.pixels_per_point(),
+                density: options.density.then_some(density_map(cx.theme)),
+            },
+            turn: turned(projection, self.turn),
+            marked,
+        };
+        if n > few || options.density {
+            let cells: Vec<Cell> =
+                places.iter().map(|place| Cell { plane: Arc::clone(&place.plane), rect: place.cell }).collect();
+            self.pictures.paint(painter, viewport, style, &cells, &projection.heads, small);
+            return;
+        }
+        let tints: Vec<_> = places
+            .iter()
+            .map(|place| self.pictures.tints(&projection.cloud, place.plane.head, options.color))
+            .collect();
+        let cells: Vec<CellMarks<'_>> = places
+            .iter()
+            .zip(&tints)
+            .map(|(place, tints)| CellMarks {
+                plane: &place.plane,
+                seen: &place.seen,
+                tints,
+                marked: style.marked.as_deref(),
+                cell: place.cell,
+            })
+            .collect();
+        if self.patch_points(painter, cx, projection, &cells) {
+            return;
+        }
+        let Some(first) = places.first() else { return };
+        let content = Rect::from_min_size(first.cell.min, first.cell.size());
+        let layout = layout::MatrixLayout { viewport, content, grid: (places.len(), 1) };
+        let (marks, ctx) = (&mut self.marks, painter.ctx());
+        let key = (Same(Arc::clone(projection)), layout, options.order, style.clone());
+        let mesh: Arc<Mesh> = self.few.get_or_update(key, || marks.mesh(ctx, &cells, first.cell.size(), cx.theme));
+        marks::paint(painter, mesh);
+    }
+
+    /// Draws patches of the picture instead of marks, where tokens are patches and there is room for them.
+    fn patch_points(
+        &mut self,
+        painter: &Painter,
+        cx: &ViewCtx<'_>,
+        projection: &Projection,
+        cells: &[CellMarks<'_>],
+    ) -> bool {
+        let Cloud::Input(capture) = &projection.cloud else { return false };
+        let sides = [projection.stack.query_side(), projection.stack.key_side()];
+        let Some(image) = capture.image().filter(|_| sides.iter().any(|side| projection.cloud.has_patches(*side)))
+        else {
+            return false;
+        };
+        let Some(first) = cells.first().filter(|_| cells.len() <= PATCH_CELLS) else { return false };
+        let n = first.plane.queries.len() + first.plane.keys.len();
+        let Some(side) = marks::patch_side(n, first.cell.size()) else { return false };
+        let load = || marks::PatchPicture::load(painter.ctx(), image);
+        let Some(picture) = self.patches.get_or_update(capture.id(), load) else { return false };
+        let patches = sides.map(|side| projection.cloud.has_patches(side));
+        for cell in cells {
+            marks::patches(painter, cell, image, (&picture, patches), side, cx.theme);
+        }
+        true
+    }
+
+    /// Rings, lines and texts, on top of the points.
+    pub(super) fn on_points(
+        &mut self,
+        painter: &Painter,
+        cx: &ViewCtx<'_>,
+        projection: &Arc<Projection>,
+        places: &[Place],
+        pattern: Option<&ReadPattern>,
+    ) {
+        let single = cx.pane.view == ViewKind::Scatter;
+        let selection = &cx.pane.selection;
+        let here = places.iter().find(|place| place.plane.head == selection.head);
+        if !single {
+            let rings = [selection.focus()].into_iter().flat_map(|focus| spots_of(cx, projection, focus));
+            let spots: Vec<Spot> = rings.chain([selection.spot]).flatten().collect();
+            for (place, spot) in places.iter().flat_map(|place| spots.iter().map(move |spot| (place, *spot))) {
+                let Some(at) = place.at(spot) else { continue };
+                let radius = layout::point_radius(place.cell.size().min_elem());
+                let color = if matches!(spot, Spot::Query(_)) { cx.theme.query } else { cx.theme.key };
+                grid::ring(painter, at, radius, color, cx.theme);
+            }
+        }
+        let mut taken = Taken::default();
+        let mut named: Vec<Spot> = Vec::new();
+        if let (true, Some(place)) = (single, here) {
+            named = focused(painter, cx, projection, place, (pattern, &mut taken));
+        }
+        let options = cx.pane.options.scatter;
+        if options.clusters
+            && let Some(place) = here
+        {
+            self.crowd_names(painter, cx, projection, place, &mut taken);
+        }
+        if options.labels && !options.density {
+            for place in places.iter().filter(|place| place.cell.size().min_elem() >= TEXT_FROM_PT) {
+                self.texts(painter, cx, projection, place, (&named, &mut taken));
+            }
+        }
+    }
+}
+
+/// The tokens that are held and under the pointer, with lines to their partners. Answers which points these are.
+fn focused(
+    painter: &Painter,
+    cx: &ViewCtx<'_>,
+    projection: &Projection,
+    place: &Place,
+    (pattern, taken): (Option<&ReadPattern>, &mut Taken),
+) -> Vec<Spot> {
+    let selection = &cx.pane.selection;
+    let mut partners_first = Vec::new();
+    let mut rings: Vec<Spot> = Vec::new();
+    for focus in [selection.pinned, selection.hover] {
+        // Of a cell of a pattern the query speaks.
+        let Some(spot) = spots_of(cx, projection, focus).into_iter().flatten().next() else { continue };
+        let Some(from) = place.at(spot) else { continue };
+        let lines = pattern.map(|pattern| partners::partners(pattern, focus, N_LINES)).unwrap_or_default();
+        for (partner, weight) in lines {
+            let partner = spots_of(cx, projection, partner).into_iter().flatten().next();
+            let Some((partner, to)) = partner.and_then(|spot| Some((spot, place.at(spot)?))) else { continue };
+            paint::line(painter, [from, to], weight, cx.theme);
+            partners_first.push(partner);
+        }
+        rings.push(spot);
+    }
+    rings.extend(selection.spot.filter(|spot| !rings.contains(spot)));
+    for spot in &rings {
+        let (Some(at), Some(token)) = (place.at(*spot), readout::token_of(&projection.cloud, projection.stack, *spot))
+        else {
+            continue;
+        };
+        let is_query = matches!(spot, Spot::Query(_));
+        taken.take(paint::focus(painter, at, &readout::text_of(&token), is_query, cx.theme));
+    }
+    rings.into_iter().chain(partners_first).collect()
+}
+
+/// The colours of counts: light on dark, dark on light.
+pub fn density_map(theme: &Theme) -> ColorMap {
+    if theme.dark { ColorMap::Viridis } else { ColorMap::Magma }
+}

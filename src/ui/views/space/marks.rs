@@ -1,0 +1,242 @@
+//! Few points as squares that carry the picture of a mark: smooth while they move, and as sharp as pictures of
+//! cells. Patches of a picture are marks of their own.
+
+use std::sync::Arc;
+
+use eframe::egui::{
+    Color32, ColorImage, Context, Mesh, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, TextureHandle, TextureOptions,
+    Vec2, pos2, vec2,
+};
+
+use crate::{
+    analysis::{
+        point_set::{PointSet, Spot},
+        projection::{HeadProjection, Tint, Tints},
+    },
+    capture::ImageInfo,
+    figure::views::{
+        matrix::layout::CellTransform,
+        points::{DIMMED, MarkSize, Seen, nearness},
+    },
+    raster::points::{Mark, Stamp},
+    ui::{memo::Memo, theme::Theme, views::texture},
+};
+
+/// Patches are drawn from this size on, and not larger than that.
+const PATCH_PT: (f32, f32) = (9.0, 44.0);
+/// A picture is thinned out to this size.
+const MAX_PICTURE_PX: usize = 1024;
+/// The part of a cell that patches may take.
+const PATCH_PART: f32 = 0.4;
+
+/// Pictures of both marks in one texture, for one radius.
+#[derive(Default)]
+pub struct Marks {
+    stamps: Memo<u32, Stamps>,
+}
+
+#[derive(Clone)]
+struct Stamps {
+    texture: TextureHandle,
+    /// Where disc and diamond are in it.
+    uvs: [Rect; 2],
+    /// How large they are in pixels.
+    sides: [f32; 2],
+}
+
+impl Stamps {
+    fn new(ctx: &Context, radius_px: f32) -> Self {
+        let stamps = [Stamp::new(Mark::Disc, radius_px), Stamp::new(Mark::Diamond, radius_px * MarkSize::DIAMOND)];
+        let sides = stamps.each_ref().map(Stamp::side);
+        let (width, height) = (sides[0] + sides[1], sides[0].max(sides[1]));
+        let mut pixels = vec![Color32::TRANSPARENT; width * height];
+        let mut left = 0;
+        for stamp in &stamps {
+            for (idx, covered) in stamp.pixels().iter().enumerate() {
+                let (x, y) = (left + idx % stamp.side(), idx / stamp.side());
+                pixels[y * width + x] = Color32::WHITE.gamma_multiply(covered.clamp(0.0, 1.0));
+            }
+            left += stamp.side();
+        }
+        let texture = ctx.load_texture("marks", ColorImage::new([width, height], pixels), TextureOptions::LINEAR);
+        let uv = |left: usize, side: usize| {
+            let (width, height) = (width as f32, height as f32);
+            let from = pos2(left as f32 / width, 0.0);
+            Rect::from_min_max(from, pos2((left + side) as f32 / width, side as f32 / height))
+        };
+        let uvs = [uv(0, sides[0]), uv(sides[0], sides[1])];
+        Self { texture, uvs, sides: sides.map(|side| side as f32) }
+    }
+}
+
+/// The points of one cell.
+#[derive(Clone, Copy)]
+pub struct CellMarks<'a> {
+    /// Where they are.
+    pub plane: &'a HeadProjection,
+    /// Where they fall.
+    pub seen: &'a Seen,
+    /// Their colours.
+    pub tints: &'a Tints,
+    /// All others are dimmed.
+    pub marked: Option<&'a PointSet>,
+    /// Where the cell is.
+    pub cell: Rect,
+}
+
+impl CellMarks<'_> {
+    /// Every point on screen, with its nearness: queries and keys taking turns, the near ones and those that stand
+    /// out last.
+    pub fn placed(&self) -> Vec<(Pos2, f32, Spot)> {
+        let transform = CellTransform::new(self.seen.bounds, self.cell);
+        let (queries, keys) = (&self.plane.queries, &self.plane.keys);
+        let mut placed = Vec::with_capacity(queries.len() + keys.len());
+        for idx in 0..queries.len().max(keys.len()) {
+            let query = queries.get(idx).map(|point| (point, Spot::Query(idx)));
+            let key = keys.get(idx).map(|point| (point, Spot::Key(idx)));
+            for (point, spot) in [query, key].into_iter().flatten() {
+                let at = self.seen.place(*point);
+                let on_screen = transform.apply(at);
+                if on_screen.is_finite() {
+                    placed.push((on_screen, at[2], spot));
+                }
+            }
+        }
+        if self.marked.is_some() || self.seen.is_space() {
+            placed.sort_by(|a, b| {
+                (self.is_lit(a.2), a.1).partial_cmp(&(self.is_lit(b.2), b.1)).unwrap_or(std::cmp::Ordering::Equal)
+            });
+        }
+        placed
+    }
+
+    fn is_lit(&self, spot: Spot) -> bool {
+        self.marked.is_none_or(|marked| marked.contains(spot))
+    }
+
+    fn color(&self, spot: Spot, theme: &Theme) -> Color32 {
+        let (tints, idx, own) = match spot {
+            Spot::Query(query) => (&self.tints.queries, query, theme.query),
+            Spot::Key(key) => (&self.tints.keys, key, theme.key),
+        };
+        theme.tint(tints.get(idx).copied().unwrap_or(Tint::Type), own)
+    }
+
+    fn opacity(&self, size: MarkSize, depth: f32, spot: Spot) -> f32 {
+        let lit = match self.marked {
+            Some(_) if self.is_lit(spot) => size.opacity.max(0.6),
+            Some(_) => size.opacity * DIMMED,
+            None => size.opacity,
+        };
+        lit * if self.seen.is_space() { nearness(depth).1 } else { 1.0 }
+    }
+}
+
+impl Marks {
+    /// The points of cells of one size as one mesh.
+    pub fn mesh(&mut self, ctx: &Context, cells: &[CellMarks<'_>], cell: Vec2, theme: &Theme) -> Arc<Mesh> {
+        let n = cells.first().map_or(0, |cell| cell.plane.queries.len() + cell.plane.keys.len());
+        let size = MarkSize::of(n, cell);
+        let scale = ctx.pixels_per_point();
+        // In sixteenths of a pixel: as fine as can be seen.
+        let radius = ((size.radius * scale * 16.0).round() as u32).max(8);
+        let stamps = self.stamps.get_or_update(radius, || Stamps::new(ctx, radius as f32 / 16.0));
+        let mut mesh = Mesh::with_texture(stamps.texture.id());
+        for cell in cells {
+            for (at, depth, spot) in cell.placed() {
+                let kind = usize::from(matches!(spot, Spot::Key(_)));
+                let larger = if cell.seen.is_space() { nearness(depth).0 } else { 1.0 };
+                let rect = Rect::from_center_size(at, Vec2::splat(stamps.sides[kind] / scale * larger));
+                let color = cell.color(spot, theme).gamma_multiply(cell.opacity(size, depth, spot));
+                mesh.add_rect_with_uv(rect, stamps.uvs[kind], color);
+            }
+        }
+        Arc::new(mesh)
+    }
+}
+
+/// Side of the patches that stand for `n` points in a cell, where there is room for them.
+pub fn patch_side(n: usize, cell: Vec2) -> Option<f32> {
+    let side = (PATCH_PART * cell.x * cell.y / n.max(1) as f32).sqrt().min(PATCH_PT.1);
+    (side >= PATCH_PT.0).then_some(side)
+}
+
+/// Draws the patches of a picture at their points, framed in the colour of queries or keys. Points without a patch
+/// are discs.
+pub fn patches(
+    painter: &Painter,
+    cell: &CellMarks<'_>,
+    image: &ImageInfo,
+    (picture, are_patches): (&PatchPicture, [bool; 2]),
+    side: f32,
+    theme: &Theme,
+) {
+    let (rows, cols) = image.grid;
+    for (at, depth, spot) in cell.placed() {
+        let (position, is_patch) = match spot {
+            Spot::Query(position) => (position, are_patches[0]),
+            Spot::Key(position) => (position, are_patches[1]),
+        };
+        let patch = position.checked_sub(image.n_prefix).filter(|patch| is_patch && *patch < rows * cols);
+        let Some(patch) = patch else {
+            let color = cell.color(spot, theme);
+            painter.circle(at, side * 0.3, color, Stroke::new(1.0, theme.canvas));
+            continue;
+        };
+        let lit = cell.is_lit(spot);
+        let larger = if cell.seen.is_space() { nearness(depth).0 } else { 1.0 };
+        let rect = Rect::from_center_size(at, Vec2::splat(side * larger));
+        let faded = if lit { 1.0 } else { DIMMED };
+        painter.image(picture.texture.id(), rect, picture.uv(patch, image.grid), Color32::WHITE.gamma_multiply(faded));
+        let width = (side / 12.0).clamp(1.0, 2.0);
+        painter.rect_stroke(
+            rect,
+            0,
+            Stroke::new(width, cell.color(spot, theme).gamma_multiply(faded)),
+            StrokeKind::Outside,
+        );
+    }
+}
+
+/// A picture that patches are cut out of.
+#[derive(Clone)]
+pub struct PatchPicture {
+    texture: TextureHandle,
+    /// The part that the grid of patches covers.
+    crop: Rect,
+}
+
+impl PatchPicture {
+    /// Of the picture that a model saw; `None` where a capture does not hold it.
+    pub fn load(ctx: &Context, image: &ImageInfo) -> Option<Self> {
+        let source = image.source.as_ref()?;
+        let (width, height) = (source.width, source.height);
+        // Marks are small: a large picture is thinned out.
+        let step = width.max(height).div_ceil(MAX_PICTURE_PX.min(texture::max_side(ctx))).max(1);
+        let size = [width.div_ceil(step), height.div_ceil(step)];
+        let pixel = |idx: usize| {
+            let at = 4 * ((idx / size[0] * step) * width + idx % size[0] * step);
+            source
+                .pixels
+                .get(at..at + 4)
+                .map_or(Color32::TRANSPARENT, |p| Color32::from_rgba_unmultiplied(p[0], p[1], p[2], p[3]))
+        };
+        let pixels = (0..size[0] * size[1]).map(pixel).collect();
+        let texture = ctx.load_texture("patches", ColorImage::new(size, pixels), TextureOptions::LINEAR);
+        let part = |x: f32, y: f32| pos2(x / width.max(1) as f32, y / height.max(1) as f32);
+        let crop = &image.crop;
+        let crop = Rect::from_min_max(part(crop.x, crop.y), part(crop.x + crop.width, crop.y + crop.height));
+        Some(Self { texture, crop })
+    }
+
+    /// Where a patch of a grid of rows and columns is in the texture.
+    fn uv(&self, patch: usize, (rows, cols): (usize, usize)) -> Rect {
+        let size = self.crop.size() / vec2(cols as f32, rows as f32);
+        Rect::from_min_size(self.crop.min + size * vec2((patch % cols) as f32, (patch / cols) as f32), size)
+    }
+}
+
+/// All shapes of few points.
+pub fn paint(painter: &Painter, mesh: Arc<Mesh>) {
+    painter.add(Shape::Mesh(mesh));
+}

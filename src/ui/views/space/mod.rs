@@ -1,0 +1,334 @@
+//! The joint query–key spaces of all heads on one canvas, from all of them down into one and back.
+//!
+//! [`ViewKind::Matrix`] and [`ViewKind::Scatter`] are its two ends: which of them a pane has follows from the camera,
+//! and asking for the other moves the camera there.
+
+use std::{collections::HashMap, sync::Arc};
+
+use eframe::egui::{Button, Pos2, Rect, Role, Ui, Vec2, WidgetInfo, vec2};
+
+use self::{
+    arrangement::Arrangement,
+    camera::{Camera, Flight, Frame},
+    hits::HitGrid,
+    marks::{Marks, PatchPicture},
+    options::Legend,
+    outline::Outline,
+    pictures::Pictures,
+    state::Same,
+};
+use super::{
+    aids, choosers, controls, empty,
+    groups::{GROUP_GAP_PT, HeadGroups},
+    hover::HoverSender,
+    source,
+};
+use crate::{
+    analysis::projection::{Dims, HeadProjection, Projection},
+    figure::views::{
+        matrix::layout::{COL_LABEL_PT, MatrixLayout, ROW_LABEL_PT},
+        points::{Seen, Turn},
+    },
+    ids::{CaptureId, CloudId, HeadId, StackKind},
+    session::{Command, Focus, HeadOrder, PickChange, ViewKind},
+    spec::LayerSpec,
+    ui::{ViewCtx, memo::Memo, theme::GRID},
+};
+
+mod arrangement;
+mod camera;
+mod canvas;
+mod draw;
+mod drawing;
+mod grid;
+mod hits;
+mod labels;
+mod marks;
+mod options;
+mod outline;
+mod paint;
+mod partners;
+mod picking;
+mod pictures;
+mod readout;
+mod state;
+mod texts;
+
+/// How long the camera takes to another head or to all of them, as a part of the animation time of the style.
+const FLIGHT: f32 = 1.4;
+
+/// What dragging does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Tool {
+    /// It moves what is in sight, or turns it.
+    #[default]
+    Move,
+    /// It draws a box around points.
+    Box,
+    /// It draws a line around points.
+    Lasso,
+}
+
+/// What is on the canvas: when it changes, nothing that was seen before has a place on it.
+type Ground = (CloudId, StackKind, HeadOrder);
+
+/// The canvas with what it remembers between frames.
+#[derive(Default)]
+pub struct SpaceView {
+    camera: Camera,
+    flight: Option<Flight>,
+    /// What the camera looked through in the last frame.
+    frame: Option<Frame>,
+    ground: Option<Ground>,
+    /// The view and the head that the camera shows, or flies to.
+    shown: Option<(ViewKind, HeadId)>,
+    arrangement: Memo<ArrangementKey, Arc<Arrangement>>,
+    pictures: Pictures,
+    marks: Marks,
+    seen: HashMap<HeadId, (Same<HeadProjection>, Option<Turn>, Seen)>,
+    /// Of the head under the pointer.
+    hits: Memo<(Same<HeadProjection>, Option<Turn>), Arc<HitGrid>>,
+    few: Memo<draw::FewKey, Arc<eframe::egui::Mesh>>,
+    patches: Memo<CaptureId, Option<PatchPicture>>,
+    repeated: texts::Repeated,
+    clusters: texts::Clusters,
+    turn: Turn,
+    tool: Tool,
+    outline: Option<(HeadId, Outline)>,
+    legend: Legend,
+    hover: HoverSender,
+}
+
+type ArrangementKey = (Same<Projection>, HeadOrder, Option<Same<std::collections::BTreeMap<HeadId, f32>>>);
+
+impl SpaceView {
+    /// Draws the view over all the space that is left in `ui`.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let Some(capture) = cx.document.latest_capture() else { return };
+        let head = cx.pane.selection.head;
+        let single = cx.pane.view == ViewKind::Scatter;
+        ui.horizontal_wrapped(|ui| {
+            let away = single || self.camera.zoom > 1.001;
+            let back = ui.add_enabled(away, Button::new("‹ All heads"));
+            if back.on_hover_text("Back to the planes of all heads").clicked() {
+                if single {
+                    cx.send(Command::ShowView(ViewKind::Matrix));
+                } else {
+                    self.fly(ui, Camera::default());
+                }
+            }
+            ui.add_space(GRID);
+            choosers::stack_and_layer_ui(ui, cx);
+            aids::menu_ui(ui, cx);
+            head_ui(ui, cx, source::n_heads(capture, head), HeadGroups::of(capture, head));
+        });
+        let Some(projection) = cx.pane.shown_projection(cx.document).cloned() else {
+            self.hover.report(cx, Focus::NONE);
+            state::placeholder_ui(ui, cx);
+            return;
+        };
+        let plane = projection.heads.iter().find(|plane| plane.head == head);
+        ui.horizontal(|ui| {
+            self.tools_ui(ui);
+            picking::picked_ui(ui, cx, &projection);
+            let caption = match plane.filter(|_| single) {
+                Some(plane) => readout::head_caption(plane),
+                None => readout::caption(&projection),
+            };
+            controls::caption_ui(ui, cx.theme, caption);
+        });
+        state::state_ui(ui, cx, &projection);
+        if single && plane.is_none() {
+            self.hover.report(cx, Focus::NONE);
+            empty::sentence_ui(ui, cx.theme, "The queries and keys of this layer were not recorded");
+            return;
+        }
+        self.canvas_ui(ui, cx, &projection);
+    }
+
+    /// Draws the options and the legend.
+    pub fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let most = self.pictures.most(cx.pane.selection.head);
+        options::options_ui(ui, cx, &mut self.legend, most);
+    }
+
+    /// What dragging does.
+    fn tools_ui(&mut self, ui: &mut Ui) {
+        ui.spacing_mut().item_spacing.x = 2.0;
+        for (tool, name, meaning) in [
+            (Tool::Move, "Move", "Dragging moves the view, or turns a layout in space"),
+            (Tool::Box, "Box", "Dragging draws a box around points to pick them; Alt and dragging does so at any time"),
+            (
+                Tool::Lasso,
+                "Lasso",
+                "Dragging draws a line around points to pick them; Shift and dragging does so at any time in the plane",
+            ),
+        ] {
+            let response = ui.add(Button::selectable(self.tool == tool, name).small());
+            let chosen = self.tool == tool;
+            response.widget_info(|| WidgetInfo::selected(Role::RadioButton, true, chosen, format!("Drag {name}")));
+            let more = "\nCtrl adds to what is picked, or takes one point";
+            let text = if tool == Tool::Move { meaning.to_owned() } else { format!("{meaning}{more}") };
+            if response.on_hover_text(text).clicked() {
+                self.tool = tool;
+            }
+        }
+        ui.add_space(GRID);
+    }
+
+    /// Which head stands where.
+    fn arrangement(&mut self, cx: &ViewCtx<'_>, projection: &Arc<Projection>) -> Arc<Arrangement> {
+        let spec = projection.cloud.model().and_then(|model| model.stack(projection.stack));
+        let order = cx.pane.options.scatter.order;
+        // While layouts are on their way heads stay where they are.
+        let ranking = cx.pane.ranking.clone();
+        let key = (Same(Arc::clone(projection)), order, ranking.clone().map(Same));
+        self.arrangement.get_or_update(key, || Arc::new(Arrangement::of(projection, order, ranking.as_deref(), spec)))
+    }
+
+    /// Moves the camera in a short while, or at once where nothing is to move by itself.
+    fn fly(&mut self, ui: &Ui, to: Camera) {
+        let seconds = f64::from(FLIGHT * ui.style().animation_time);
+        if seconds <= 0.0 {
+            (self.camera, self.flight) = (to, None);
+        } else {
+            let time = ui.input(|input| input.time);
+            self.flight = Some(Flight::new(self.camera, to, time, seconds));
+        }
+        ui.ctx().request_repaint();
+    }
+
+    /// The camera follows what the pane shows, when something else than the camera has changed that.
+    fn follow(&mut self, ui: &Ui, cx: &ViewCtx<'_>, frame: &Frame, arrangement: &Arrangement, ground: Ground) {
+        let wanted = (cx.pane.view, cx.pane.selection.head);
+        let to = |camera: &Camera| match wanted {
+            (ViewKind::Scatter, head) => {
+                let Some(place) = arrangement.place(head) else { return Camera::default() };
+                let there = Camera::at_cell(frame, place);
+                match (camera.cell, frame.one()) {
+                    // From one head to the next the same part of it stays in sight.
+                    (Some(here), one) if camera.zoom >= one => Camera {
+                        zoom: camera.zoom,
+                        center: there.center + camera.center - Camera::at_cell(frame, here).center,
+                        ..there
+                    },
+                    _ => there,
+                }
+            }
+            _ => Camera::default(),
+        };
+        if self.ground != Some(ground) {
+            let fresh = self.ground.replace(ground).is_none_or(|known| known.2 == ground.2);
+            self.shown = Some(wanted);
+            let camera = to(&Camera::default());
+            if fresh {
+                (self.camera, self.flight) = (camera, None);
+            } else {
+                self.fly(ui, camera);
+            }
+            return;
+        }
+        match self.shown.replace(wanted) {
+            Some(known) if known == wanted => {}
+            // All heads are in sight, or were left somewhere between.
+            Some((ViewKind::Matrix, _)) if wanted.0 == ViewKind::Matrix => {}
+            _ => {
+                let camera = to(&self.camera);
+                self.fly(ui, camera);
+            }
+        }
+    }
+
+    /// What the canvas looks through: less the names of rows and columns, which one head alone does without.
+    fn frame_at(area: Rect, arrangement: &Arrangement, zoom: f32) -> Frame {
+        let grid = arrangement.grid;
+        let held = Frame { viewport: area, grid }.held(zoom);
+        let names = if arrangement.by_layer { vec2(ROW_LABEL_PT, COL_LABEL_PT) } else { Vec2::ZERO };
+        let min = area.min + names * (1.0 - held);
+        Frame { viewport: Rect::from_min_max(min.min(area.max), area.max), grid }
+    }
+
+    /// Where a head's points fall before they are fitted into its cell.
+    fn seen(&mut self, plane: &Arc<HeadProjection>, turn: Option<Turn>) -> Seen {
+        match self.seen.get(&plane.head) {
+            Some((Same(known), of, seen)) if Arc::ptr_eq(known, plane) && *of == turn => *seen,
+            _ => {
+                let seen = Seen::new(plane, turn);
+                self.seen.insert(plane.head, (Same(Arc::clone(plane)), turn, seen));
+                seen
+            }
+        }
+    }
+}
+
+/// Where a layout in space is looked at from; `None` in the plane.
+fn turned(projection: &Projection, turn: Turn) -> Option<Turn> {
+    (projection.options.layout.dims == Dims::Space).then_some(turn)
+}
+
+/// Where all cells are.
+fn layout(camera: &Camera, frame: &Frame) -> MatrixLayout {
+    MatrixLayout { viewport: frame.viewport, content: camera.content_rect(frame), grid: frame.grid }
+}
+
+/// How heads share their keys, where all layers of the stack do it alike.
+fn common_groups(cx: &ViewCtx<'_>, stack: StackKind) -> Option<HeadGroups> {
+    let capture = cx.document.latest_capture()?;
+    let layers = &capture.model().stack(stack)?.layers;
+    let shape = |layer: &LayerSpec| (layer.n_heads, layer.n_kv_heads);
+    let first = layers.first().map(shape)?;
+    let alike = layers.iter().all(|layer| shape(layer) == first);
+    alike.then(|| HeadGroups::of(capture, HeadId { stack, layer: 0, head: 0 }))
+}
+
+/// How a click or a drag changes what is picked.
+fn change(ui: &Ui) -> PickChange {
+    if ui.input(|input| input.modifiers.command) { PickChange::Add } else { PickChange::Replace }
+}
+
+/// One number per head, the selected one marked.
+fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGroups) {
+    let head = cx.pane.selection.head;
+    ui.add_space(GRID);
+    ui.label(eframe::egui::RichText::new("Head").color(cx.theme.text_weak));
+    ui.spacing_mut().item_spacing.x = 2.0;
+    for idx in 0..n_heads {
+        let button = Button::selectable(idx == head.head, idx.to_string()).min_size(vec2(6.0 * GRID, 0.0));
+        if groups.gap_before(idx) {
+            ui.add_space(GROUP_GAP_PT);
+        }
+        let response = ui.add(button).accessible_name(format!("Head {idx}"));
+        groups.bracket(ui.painter(), idx, response.rect.x_range(), response.rect.bottom() + 2.0, 2.0, cx.theme);
+        if response.clicked() {
+            cx.send(Command::SelectHead(HeadId { head: idx, ..head }));
+        }
+        if let Some(note) = groups.note(idx) {
+            response.on_hover_text(note);
+        }
+    }
+}
+
+/// A place on the canvas with what is there.
+#[derive(Clone)]
+struct Place {
+    plane: Arc<HeadProjection>,
+    seen: Seen,
+    cell: Rect,
+}
+
+impl Place {
+    fn transform(&self) -> crate::figure::views::matrix::layout::CellTransform {
+        crate::figure::views::matrix::layout::CellTransform::new(self.seen.bounds, self.cell)
+    }
+
+    /// A query, or a key, on screen.
+    fn at(&self, spot: crate::analysis::point_set::Spot) -> Option<Pos2> {
+        use crate::analysis::point_set::Spot;
+        let point = match spot {
+            Spot::Query(query) => self.plane.queries.get(query),
+            Spot::Key(key) => self.plane.keys.get(key),
+        };
+        let at = self.transform().apply(self.seen.place(*point?));
+        at.is_finite().then_some(at)
+    }
+}

@@ -1,0 +1,151 @@
+//! Options of the joint space, and what its marks and colours mean.
+
+use std::sync::Arc;
+
+use eframe::egui::{DragValue, Ui};
+
+use super::{draw, paint};
+use crate::{
+    analysis::projection::{self, ColorBy, Dims, LayoutMethod, LayoutOptions, Meaning, ScaleChoice},
+    ids::{CloudId, HeadId},
+    projection::Metric,
+    session::HeadOrder,
+    ui::{
+        ViewCtx,
+        memo::Memo,
+        theme::opaque,
+        views::{
+            controls::{self, grouped},
+            texture,
+        },
+    },
+};
+
+/// What colours mean, for a head of a cloud.
+pub type Legend = Memo<(CloudId, HeadId, ColorBy), Arc<Meaning>>;
+
+/// Options and legend, shared with the Matrix view.
+pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend, most: Option<u32>) {
+    controls::edit_options(cx, |options| {
+        controls::heading_ui(ui, cx.theme, "Joint space");
+        let scatter = &mut options.scatter;
+        controls::row_ui(ui, cx.theme, "Colour", |ui| {
+            let cloud = cx.pane.cloud(cx.document);
+            let named = cloud.map_or_else(Vec::new, |cloud| ColorBy::choices(&cloud, cx.pane.selection.stack()));
+            let choices: Vec<_> = named.iter().map(|(by, text)| (*by, text.as_str())).collect();
+            controls::choice_ui(ui, "Colour of points", &mut scatter.color, &choices);
+        });
+        controls::row_ui(ui, cx.theme, "Scale c", |ui| {
+            let mut fixed = match scatter.projection.scale {
+                ScaleChoice::Auto => 0,
+                ScaleChoice::None => 1,
+                ScaleChoice::Fixed(_) => 2,
+                ScaleChoice::Search => 3,
+            };
+            let choices = [(0, "Equal norms"), (3, "Best correlation"), (1, "As given"), (2, "Fixed")];
+            if controls::choice_ui(ui, "Scale of queries and keys", &mut fixed, &choices) {
+                scatter.projection.scale = match fixed {
+                    0 => ScaleChoice::Auto,
+                    1 => ScaleChoice::None,
+                    3 => ScaleChoice::Search,
+                    _ => ScaleChoice::Fixed(1.0),
+                };
+            }
+        });
+        if let ScaleChoice::Fixed(c) = &mut scatter.projection.scale {
+            let mut draft = *c;
+            let slider =
+                eframe::egui::Slider::new(&mut draft, 0.1..=10.0).logarithmic(true).update_while_editing(false);
+            if ui.add(slider).accessible_name("Scale c").drag_stopped()
+                || (draft != *c && !ui.ctx().egui_is_using_pointer())
+            {
+                *c = draft;
+            }
+        }
+        controls::row_ui(ui, cx.theme, "Heads by", |ui| {
+            controls::choice_ui(ui, "Order of heads", &mut scatter.order, &orders(cx));
+        });
+        ui.checkbox(&mut scatter.density, "Density instead of points")
+            .on_hover_text("How many points lie where, for crowds in which single points cannot be told apart");
+        ui.checkbox(&mut scatter.labels, "Texts of tokens, where there is room");
+        ui.checkbox(&mut scatter.clusters, "Names of clusters")
+            .on_hover_text("Crowds in the selected head, by the token that is most frequent there against the whole");
+        ui.checkbox(&mut scatter.projection.translate_keys, "Move the mean key onto the mean query");
+        layout_ui(ui, cx, &mut scatter.projection.layout);
+    });
+    controls::heading_ui(ui, cx.theme, "Legend");
+    if cx.pane.options.scatter.density {
+        let most = most.map_or_else(|| "most".to_owned(), |most| format!("{} points", grouped(most as usize)));
+        let map = draw::density_map(cx.theme);
+        texture::gradient_ui(ui, cx.theme, ["1", "per square of 3 points", &most], |part| opaque(map.color(part)));
+        return;
+    }
+    let Some(cloud) = cx.pane.cloud(cx.document) else { return };
+    let (head, by) = (cx.pane.selection.head, cx.pane.options.scatter.color);
+    let meaning = || Arc::new(projection::tints(&cloud, head, by).meaning);
+    paint::legend_ui(ui, cx, &legend.get_or_update((cloud.id(), head, by), meaning));
+}
+
+/// What heads can be sorted by.
+fn orders(cx: &ViewCtx<'_>) -> Vec<(HeadOrder, &'static str)> {
+    let mut orders = vec![
+        (HeadOrder::Layer, "Layer and head"),
+        (HeadOrder::Correlation, "Correlation"),
+        (HeadOrder::Explained, "Explained variance"),
+        (HeadOrder::Scale, "Difference of norms"),
+    ];
+    if cx.pane.ranking.is_some() {
+        orders.push((HeadOrder::Hits, "Hits of the search"));
+    }
+    orders
+}
+
+/// How the points come into the plane, and what that depends on.
+fn layout_ui(ui: &mut Ui, cx: &ViewCtx<'_>, layout: &mut LayoutOptions) {
+    controls::heading_ui(ui, cx.theme, "Layout");
+    let methods =
+        [(LayoutMethod::Pca, "Principal components"), (LayoutMethod::Tsne, "t-SNE"), (LayoutMethod::Umap, "UMAP")];
+    controls::row_ui(ui, cx.theme, "Method", |ui| {
+        controls::choice_ui(ui, "Method of the layout", &mut layout.method, &methods);
+    });
+    controls::row_ui(ui, cx.theme, "Points lie", |ui| {
+        controls::choice_ui(
+            ui,
+            "Dimensions",
+            &mut layout.dims,
+            &[(Dims::Plane, "In the plane"), (Dims::Space, "In space")],
+        );
+    });
+    if !layout.is_refined() {
+        return;
+    }
+    let metrics = [(Metric::Euclidean, "Euclidean"), (Metric::Cosine, "Cosine")];
+    controls::row_ui(ui, cx.theme, "Distance", |ui| {
+        controls::choice_ui(ui, "Distance of the layout", &mut layout.metric, &metrics);
+    });
+    if layout.method == LayoutMethod::Tsne {
+        let meaning = "About how many neighbours each point keeps close; fewer where there are few points";
+        controls::row_about_ui(ui, cx.theme, "Perplexity", meaning, |ui| {
+            let drag = DragValue::new(&mut layout.perplexity).range(2.0..=500.0).update_while_editing(false);
+            ui.add(drag.fixed_decimals(0)).accessible_name("Perplexity");
+        });
+        controls::row_about_ui(ui, cx.theme, "Iterations", "In all; the layout is shown while it is made", |ui| {
+            let drag = DragValue::new(&mut layout.iterations).range(50..=10_000).update_while_editing(false);
+            ui.add(drag).accessible_name("Iterations");
+        });
+    } else {
+        let meaning = "How many points each one is compared with: few show detail, many the whole";
+        controls::row_about_ui(ui, cx.theme, "Neighbours", meaning, |ui| {
+            let drag = DragValue::new(&mut layout.neighbors).range(2..=500).update_while_editing(false);
+            ui.add(drag).accessible_name("Neighbours");
+        });
+        controls::row_about_ui(ui, cx.theme, "Least distance", "How near to each other points may come", |ui| {
+            let drag = DragValue::new(&mut layout.min_dist).range(0.0..=1.0).speed(0.01).update_while_editing(false);
+            ui.add(drag).accessible_name("Least distance");
+        });
+    }
+    controls::row_about_ui(ui, cx.theme, "Seed", "The same seed gives the same picture", |ui| {
+        let drag = DragValue::new(&mut layout.seed).update_while_editing(false);
+        ui.add(drag).accessible_name("Seed");
+    });
+}

@@ -1,0 +1,65 @@
+//! Points that are picked: what is inside an outline, and what can be done with them.
+
+use eframe::egui::{RichText, Ui};
+
+use super::{Place, outline::Outline, readout};
+use crate::{
+    analysis::{
+        point_set::{PointSet, Spot},
+        projection::Projection,
+    },
+    session::{Command, PickChange},
+    ui::{ViewCtx, theme::text_size, views::controls::grouped},
+};
+
+/// The points of a cell that lie inside an outline.
+pub fn inside(place: &Place, outline: &Outline) -> PointSet {
+    let (bounds, transform) = (outline.bounds(), place.transform());
+    let queries = place.plane.queries.iter().enumerate().map(|(idx, point)| (point, Spot::Query(idx)));
+    let keys = place.plane.keys.iter().enumerate().map(|(idx, point)| (point, Spot::Key(idx)));
+    let at = |point: &[f32; 3]| transform.apply(place.seen.place(*point));
+    let within = queries.chain(keys).filter(|(point, _)| {
+        let at = at(point);
+        bounds.contains(at) && outline.contains(at)
+    });
+    within.map(|(_, spot)| spot).collect()
+}
+
+/// How many points are picked, and what can be done with them.
+pub fn picked_ui(ui: &mut Ui, cx: &ViewCtx<'_>, projection: &Projection) {
+    let Some(picked) = cx.pane.picked(cx.document) else { return };
+    let n = picked.len();
+    let text = if n == 1 { "1 picked".to_owned() } else { format!("{} picked", grouped(n)) };
+    let (n_query, n_key) = (picked.queries().count(), picked.keys().count());
+    let label = ui.label(RichText::new(text).size(text_size::SMALL).color(cx.theme.accent).strong());
+    label.on_hover_text(format!(
+        "{} queries and {} keys; they stand out in every head, and their tokens in every view",
+        grouped(n_query),
+        grouped(n_key)
+    ));
+    if ui.small_button("Copy").on_hover_text("Put their tokens on the clipboard, one per line").clicked() {
+        let what = if n == 1 { "1 point".to_owned() } else { format!("{n} points") };
+        cx.send(Command::Copy { what, text: as_text(picked, projection) });
+    }
+    if ui.small_button("Clear").on_hover_text("Let go of them; so does Esc, or a click beside all points").clicked() {
+        cx.send(Command::PickPoints(PointSet::default(), PickChange::Replace));
+    }
+    ui.add_space(crate::ui::theme::GRID);
+}
+
+/// Side, input, position and text of each point, one per line.
+fn as_text(picked: &PointSet, projection: &Projection) -> String {
+    let cloud = &projection.cloud;
+    let mut lines = vec!["side\tinput\tposition\ttoken".to_owned()];
+    for spot in picked.iter() {
+        let Some(token) = readout::token_of(cloud, projection.stack, spot) else { continue };
+        let side = if matches!(spot, Spot::Query(_)) { "query" } else { "key" };
+        let input = match cloud.n_inputs() {
+            1 => "0".to_owned(),
+            _ => cloud.input_name(token.input).replace(['\t', '\n', '\r'], " "),
+        };
+        let text = token.text.replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r");
+        lines.push(format!("{side}\t{input}\t{}\t{text}", token.position));
+    }
+    lines.join("\n")
+}

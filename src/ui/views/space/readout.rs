@@ -1,0 +1,133 @@
+//! What is said about the canvas and about the point under the pointer.
+
+use eframe::egui::{Grid, RichText, Ui};
+
+use super::partners;
+use crate::{
+    analysis::{
+        Cloud, CloudToken,
+        point_set::Spot,
+        projection::{HeadProjection, Projection},
+        reading::ReadPattern,
+    },
+    ids::{HeadId, Side, StackKind},
+    session::{Focus, ViewKind},
+    ui::{
+        ViewCtx,
+        theme::GRID,
+        views::{
+            controls::{self, grouped},
+            groups::HeadGroups,
+            tooltip,
+        },
+    },
+};
+
+/// What the canvas shows of all heads.
+pub fn caption(projection: &Projection) -> String {
+    let stack = projection.stack;
+    let n = |side: Side| grouped(projection.cloud.n(side));
+    let (n_query, n_key) = (n(stack.query_side()), n(stack.key_side()));
+    let n_heads = projection.heads.len();
+    format!("{n_heads} heads, {n_query} queries and {n_key} keys each; scroll to zoom, double-click a head to open it")
+}
+
+/// What the canvas shows of one head.
+pub fn head_caption(plane: &HeadProjection) -> String {
+    let how = plane.refined.map_or_else(
+        || {
+            let parts: Vec<String> = plane
+                .explained
+                .iter()
+                .filter(|part| **part > 0.0)
+                .map(|part| format!("{:.0} %", 100.0 * part))
+                .collect();
+            match parts.split_last() {
+                Some((last, [])) => format!("the axis explains {last} of the variance"),
+                Some((last, first)) => format!("the axes explain {} and {last} of the variance", first.join(", ")),
+                None => "principal components".to_owned(),
+            }
+        },
+        |refined| refined.text(),
+    );
+    let correlation =
+        |value: f32| if value.is_finite() { format!("{value:.2}").replace('-', "−") } else { "none".to_owned() };
+    format!(
+        "{}: c = {:.2}; {how}; dot product and distance correlate {} as given, {} in the joint space",
+        plane.head,
+        plane.c,
+        correlation(plane.correlation_before),
+        correlation(plane.correlation_after),
+    )
+}
+
+/// The token of a point.
+pub fn token_of(cloud: &Cloud, stack: StackKind, spot: Spot) -> Option<CloudToken<'_>> {
+    match spot {
+        Spot::Query(query) => cloud.token(stack.query_side(), query),
+        Spot::Key(key) => cloud.token(stack.key_side(), key),
+    }
+}
+
+/// What a person reads for a token: its text, or its place where it has none.
+pub fn text_of(token: &CloudToken<'_>) -> String {
+    if token.text.trim().is_empty() { token.position.to_string() } else { token.text.to_owned() }
+}
+
+/// What is under the pointer.
+pub fn under_pointer_ui(
+    ui: &Ui,
+    cx: &ViewCtx<'_>,
+    cloud: &Cloud,
+    (head, exists): (HeadId, bool),
+    spot: Option<Spot>,
+    lines: Option<(&ReadPattern, Focus)>,
+) {
+    let token = spot.and_then(|spot| Some((spot, token_of(cloud, head.stack, spot)?)));
+    let single = cx.pane.view == ViewKind::Scatter;
+    if single && token.is_none() || !exists && token.is_none() {
+        return;
+    }
+    tooltip::at_pointer(ui, |ui| {
+        if !single {
+            ui.label(RichText::new(head.to_string()).strong());
+            if let Some(capture) = cx.document.latest_capture()
+                && let Some(note) = HeadGroups::of(capture, head).note(head.head)
+            {
+                controls::caption_ui(ui, cx.theme, note);
+            }
+        }
+        let Some((spot, token)) = token else {
+            controls::caption_ui(ui, cx.theme, "Double-click to open");
+            return;
+        };
+        let (name, color) = match spot {
+            Spot::Query(_) => ("Query", cx.theme.query),
+            Spot::Key(_) => ("Key", cx.theme.key),
+        };
+        ui.horizontal(|ui| {
+            ui.label(RichText::new(name).color(cx.theme.text_weak));
+            ui.label(RichText::new(text_of(&token)).color(color).strong());
+            let place = format!("{} of {}", token.position, token.n_positions.saturating_sub(1));
+            ui.label(RichText::new(place).color(cx.theme.text_weak));
+        });
+        if cloud.n_inputs() > 1 {
+            let name = cloud.input_name(token.input);
+            let short: String = name.chars().take(80).collect();
+            let more = if short.len() < name.len() { "…" } else { "" };
+            controls::caption_ui(ui, cx.theme, format!("{short}{more}"));
+        }
+        let Some((pattern, focus)) = lines else { return };
+        Grid::new("partners").num_columns(2).spacing([4.0 * GRID, 2.0]).show(ui, |ui| {
+            for (partner, weight) in partners::partners(pattern, focus, 5) {
+                let text = match partner {
+                    Focus { query: Some(query), .. } => pattern.rows.text_at(query),
+                    Focus { key, .. } => pattern.cols.text_at(key.unwrap_or_default()),
+                };
+                ui.label(text);
+                ui.monospace(controls::weight_text(weight));
+                ui.end_row();
+            }
+        });
+    });
+}
