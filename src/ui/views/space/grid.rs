@@ -16,15 +16,20 @@ const NAME_FROM_PT: f32 = 36.0;
 /// Labels closer than this are left out.
 const LABEL_PT: f32 = 22.0;
 
+/// What is in sight of all cells.
+fn shown(layout: &MatrixLayout) -> Rect {
+    layout.content.intersect(layout.viewport)
+}
+
 /// Lines between the cells in sight.
 pub fn lines(painter: &Painter, layout: &MatrixLayout, theme: &Theme) {
     let [rows, cols] = layout.visible();
     let stroke = Stroke::new(1.0, theme.rule);
     for row in rows.start..=rows.end {
-        painter.hline(layout.viewport.x_range(), layout.cell(row, 0).top(), stroke);
+        painter.hline(shown(layout).x_range(), layout.cell(row, 0).top(), stroke);
     }
     for col in cols.start..=cols.end {
-        painter.vline(layout.cell(0, col).left(), layout.viewport.y_range(), stroke);
+        painter.vline(layout.cell(0, col).left(), shown(layout).y_range(), stroke);
     }
 }
 
@@ -41,7 +46,7 @@ pub fn ring(painter: &Painter, at: Pos2, radius: f32, color: Color32, theme: &Th
 /// Brackets over the columns of heads that share their keys.
 pub fn groups(painter: &Painter, layout: &MatrixLayout, groups: HeadGroups, theme: &Theme) {
     let [_, cols] = layout.visible();
-    let viewport = layout.viewport;
+    let viewport = shown(layout);
     let painter = painter.with_clip_rect(viewport.expand2(vec2(1.0, GRID)).intersect(painter.clip_rect()));
     for head in cols {
         let x = layout.cell(0, head).x_range();
@@ -65,7 +70,7 @@ pub fn names(painter: &Painter, layout: &MatrixLayout, arrangement: &Arrangement
 /// Numbers of layers at the left and of heads on top, beside the cells in sight.
 pub fn labels(painter: &Painter, layout: &MatrixLayout, theme: &Theme) {
     let [rows, cols] = layout.visible();
-    let viewport = layout.viewport;
+    let viewport = shown(layout);
     let font = FontId::proportional(text_size::SMALL);
     let cell = layout.cell(0, 0).size();
     let step = |side: f32| (LABEL_PT / side.max(0.1)).ceil().max(1.0) as usize;

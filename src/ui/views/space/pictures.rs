@@ -130,7 +130,7 @@ impl Pictures {
         self.style = Some(Arc::clone(&style));
         self.lay_out(ctx, all.len(), small * style.look.scale);
         self.receive(ctx);
-        let tasks = self.tasks(&style, viewport, cells, all);
+        let tasks = self.tasks(&style, viewport, cells, all, texture::max_side(ctx) as f32);
         let is_settled = tasks.is_empty() && self.asked.is_empty();
         if !is_settled {
             painting::wait_for_picture(ctx);
@@ -207,7 +207,14 @@ impl Pictures {
     }
 
     /// What is missing, the most needed first.
-    fn tasks(&mut self, style: &Arc<Style>, viewport: Rect, cells: &[Cell], all: &[Arc<HeadProjection>]) -> Vec<Task> {
+    fn tasks(
+        &mut self,
+        style: &Arc<Style>,
+        viewport: Rect,
+        cells: &[Cell],
+        all: &[Arc<HeadProjection>],
+        max: f32,
+    ) -> Vec<Task> {
         let scale = style.look.scale;
         let mut tasks = Vec::new();
         let in_sight: HashMap<HeadId, f32> =
@@ -239,14 +246,14 @@ impl Pictures {
                     // The tile of the overview is as sharp.
                     continue;
                 }
-                let seen = in_pixels(cell.rect.intersect(viewport), cell.rect.min, scale);
+                let seen = at_most(in_pixels(cell.rect.intersect(viewport), cell.rect.min, scale), max - 2.0);
                 let good = known.filter(|sharp| {
                     is_near(sharp.made.cell_px, cell_px) && sharp.made.part_px.expand(1.0).contains_rect(seen)
                 });
                 if good.is_some_and(|sharp| sharp.made.is_of(&cell.plane, style)) {
                     continue;
                 }
-                let part_px = part(seen, cell_px);
+                let part_px = part(seen, cell_px, max);
                 let made = Made { plane: Same(Arc::clone(&cell.plane)), style: Arc::clone(style), cell_px, part_px };
                 // The further from the size it has, the sooner; among equals the one in the middle.
                 let off = known.map_or(4.0, |sharp| (sharp.made.cell_px.x / cell_px.x).ln().abs().min(4.0));
@@ -350,12 +357,18 @@ fn in_pixels(rect: Rect, corner: Pos2, scale: f32) -> Rect {
     Rect::from_min_max(((rect.min - corner) * scale).to_pos2(), ((rect.max - corner) * scale).to_pos2())
 }
 
+/// The middle of a rectangle, as large as a texture may be.
+fn at_most(rect: Rect, max: f32) -> Rect {
+    Rect::from_center_size(rect.center(), rect.size().min(Vec2::splat(max)))
+}
+
 /// What of a cell is drawn when `seen` of it is in sight: all, unless it is much larger.
-fn part(seen: Rect, cell_px: Vec2) -> Rect {
+fn part(seen: Rect, cell_px: Vec2, max: f32) -> Rect {
     let whole = Rect::from_min_size(Pos2::ZERO, cell_px);
     let margin = seen.size() * MARGIN;
     let wanted = seen.expand2(margin);
-    let part = if cell_px.x * cell_px.y <= 2.0 * wanted.area() { whole } else { wanted.intersect(whole) };
+    let is_small = cell_px.x * cell_px.y <= 2.0 * wanted.area() && cell_px.max_elem() <= max;
+    let part = if is_small { whole } else { at_most(wanted, max - 1.0).intersect(whole) };
     Rect::from_min_max(part.min.floor(), part.max.ceil())
 }
 
