@@ -50,17 +50,18 @@ impl Pane {
         }
     }
 
-    /// Whether a query, or a key, of the shown input is one of the picked points.
-    pub fn is_picked(&self, document: &Document, spot: Spot) -> bool {
-        let Some(picked) = self.picked(document) else { return false };
-        let Some(cloud) = self.cloud(document) else { return false };
-        let Some(input) = self.shown_input(document) else { return false };
-        let [queries, keys] = self.sides();
-        let point = match spot {
-            Spot::Query(position) => cloud.point(queries, input, position).map(Spot::Query),
-            Spot::Key(position) => cloud.point(keys, input, position).map(Spot::Key),
+    /// Which tokens of the shown input are among the picked points, as queries and as keys, by position; `None` when
+    /// nothing is picked.
+    pub fn picked_tokens(&self, document: &Document) -> Option<[Vec<bool>; 2]> {
+        let (picked, input) = (self.picked(document)?, self.shown_input(document)?);
+        let (cloud, capture) = (self.cloud(document)?, document.latest_capture()?);
+        let of = |side: Side, spot: fn(usize) -> Spot| {
+            let point = |position| cloud.point(side, input, position);
+            let is_picked = |position| point(position).is_some_and(|point| picked.contains(spot(point)));
+            (0..capture.tokens(side).len()).map(is_picked).collect()
         };
-        point.is_some_and(|point| picked.contains(point))
+        let [queries, keys] = self.sides();
+        Some([of(queries, Spot::Query), of(keys, Spot::Key)])
     }
 
     /// Which input of its cloud is the one that other views show; `None` when it is none of them.

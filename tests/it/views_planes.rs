@@ -1,11 +1,12 @@
 //! The views of pictures and planes, and pictures of all views for a person to look at.
 
 use attnscope::{
+    analysis::projection::Dims,
     capture::Capture,
     ids::{HeadId, StackKind},
     session::{Command, Focus, HeadStep, ViewKind},
 };
-use eframe::egui::{accesskit::Role, vec2};
+use eframe::egui::{Event, Modifiers, PointerButton, Pos2, accesskit::Role, vec2};
 use egui_kittest::kittest::Queryable as _;
 
 use crate::{
@@ -71,6 +72,93 @@ fn zooming_into_a_plane_opens_its_head_and_back_again() {
     stage.run();
     assert_eq!(shown(&stage), (ViewKind::Matrix, HeadId::single(2, 2)));
     assert_eq!(stage.get_by_label("Query–key planes of all heads").rect(), canvas);
+}
+
+/// Drags from one place to others with the primary button, under modifiers.
+fn drag(stage: &mut egui_kittest::Harness<'static, Stage>, way: &[Pos2], modifiers: Modifiers) {
+    let button = |pos, pressed| Event::PointerButton { pos, button: PointerButton::Primary, pressed, modifiers };
+    stage.event_modifiers(Event::PointerMoved(way[0]), modifiers);
+    stage.event_modifiers(button(way[0], true), modifiers);
+    stage.run();
+    for at in way {
+        stage.event_modifiers(Event::PointerMoved(*at), modifiers);
+        stage.run();
+    }
+    let end = way[way.len() - 1];
+    stage.event_modifiers(button(end, false), modifiers);
+    stage.run();
+    stage.event(Event::PointerGone);
+    stage.run();
+}
+
+#[test]
+fn points_that_are_picked_stay_picked_in_every_head_and_every_view() {
+    let mut stage = Stage::new(sentence(), ViewKind::Scatter).projected().show(vec2(900.0, 600.0));
+    stage.run();
+    let plane = stage.get_by_label("Query–key plane of L0H0").rect();
+    let picked = |stage: &egui_kittest::Harness<'static, Stage>| {
+        let session = &stage.state().session;
+        session.pane().picked(session.document()).map_or(0, |picked| picked.len())
+    };
+    // A box around the left half, and the same with a line drawn by hand around the right half: together all.
+    let (left, right) = (plane.split_left_right_at_fraction(0.5).0, plane.split_left_right_at_fraction(0.5).1);
+    drag(&mut stage, &[left.min, left.max], Modifiers::ALT);
+    let n_left = picked(&stage);
+    assert!(n_left > 0 && n_left < 18, "{n_left} of 9 queries and 9 keys");
+    let corners = [right.left_top(), right.right_top(), right.right_bottom(), right.left_bottom()];
+    drag(&mut stage, &corners, Modifiers::SHIFT);
+    assert_eq!(picked(&stage), 18 - n_left, "a new outline takes the place of the one before");
+    drag(&mut stage, &[left.min, left.max], Modifiers { alt: true, ..Modifiers::COMMAND });
+    assert_eq!(picked(&stage), 18, "with Ctrl it adds");
+    drag(&mut stage, &[left.min, left.max], Modifiers::ALT);
+    assert!(stage.query_by_label_contains(&format!("{n_left} picked")).is_some(), "their number is told");
+
+    let set = |stage: &egui_kittest::Harness<'static, Stage>| {
+        let session = &stage.state().session;
+        session.pane().picked(session.document()).cloned()
+    };
+    let before = set(&stage);
+    let _ = stage.state_mut().session.apply(Command::Step(HeadStep::NextHead));
+    stage.run();
+    assert_eq!(set(&stage), before, "the same points in the next head");
+    let _ = stage.state_mut().session.apply(Command::ShowView(ViewKind::Heads));
+    stage.run();
+    let named = stage.query_all_by_label_contains(", picked").count();
+    assert_eq!(named, n_left, "their tokens are marked among the lines");
+    for command in [Command::ShowView(ViewKind::Scatter), Command::Release] {
+        let _ = stage.state_mut().session.apply(command);
+        stage.run();
+    }
+    assert_eq!(set(&stage), None, "Esc lets go of them");
+}
+
+#[test]
+fn counts_and_clusters_and_a_space_can_be_drawn_and_turned() {
+    let mut stage = Stage::new(sentence(), ViewKind::Scatter);
+    let mut options = stage.session.pane().options.clone();
+    options.scatter.projection.layout.dims = Dims::Space;
+    options.scatter.clusters = true;
+    let _ = stage.session.apply(Command::SetViewOptions(options.clone()));
+    let mut stage = stage.projected().show(vec2(900.0, 600.0));
+    stage.run();
+    let plane = stage.get_by_label("Query–key plane of L0H0").rect();
+    let hovered = |stage: &mut egui_kittest::Harness<'static, Stage>| {
+        // Wherever the pointer goes, a point under it is named in space as in the plane.
+        (0..40).flat_map(|row| (0..40).map(move |col| (row, col))).find_map(|(row, col)| {
+            stage.hover_at(plane.min + plane.size() * vec2((col as f32 + 0.5) / 40.0, (row as f32 + 0.5) / 40.0));
+            stage.step();
+            stage.step();
+            let hover = stage.state().session.pane().selection.hover;
+            (!hover.is_empty()).then_some((row, col, hover))
+        })
+    };
+    let before = hovered(&mut stage).unwrap();
+    drag(&mut stage, &[plane.center(), plane.center() + vec2(160.0, 40.0)], Modifiers::NONE);
+    assert_ne!(hovered(&mut stage).unwrap(), before, "dragging turns it");
+    options.scatter.density = true;
+    let _ = stage.state_mut().session.apply(Command::SetViewOptions(options));
+    stage.run_steps(8);
+    stage.get_by_label("Query–key plane of L0H0");
 }
 
 #[test]

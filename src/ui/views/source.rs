@@ -1,9 +1,9 @@
 //! What a pane shows of its document: the captures, and how their patterns are read.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use crate::{
-    analysis::reading::{Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, store::Subject},
+    analysis::reading::{Axis, Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, store::Subject},
     capture::{Capture, Token},
     ids::{HeadId, StackKind},
     raster::ColorMap,
@@ -31,6 +31,16 @@ pub fn subject(cx: &ViewCtx<'_>) -> Option<Subject> {
 /// How one head of the shown capture is read, without what is subtracted.
 pub fn of_head(cx: &ViewCtx<'_>, capture: &Capture, head: HeadId) -> Reading {
     cx.pane.options.reading.of_head(capture, head)
+}
+
+/// The rows and the columns of a pattern whose tokens are among the points that were picked in the joint space.
+pub fn picked(cx: &ViewCtx<'_>, pattern: &ReadPattern) -> [Vec<usize>; 2] {
+    let Some([queries, keys]) = cx.pane.picked_tokens(cx.document) else { return [Vec::new(), Vec::new()] };
+    let of = |axis: &Axis, picked: &[bool]| {
+        let any = |positions: Range<usize>| picked.get(positions).is_some_and(|part| part.contains(&true));
+        (0..axis.groups.len()).filter(|idx| any(axis.groups[*idx].positions.clone())).collect()
+    };
+    [of(&pattern.rows, &queries), of(&pattern.cols, &keys)]
 }
 
 /// What views of one pattern show: the selected head, or several together, minus what is subtracted.

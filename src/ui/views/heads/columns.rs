@@ -52,9 +52,15 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
         let cell = scene.layout.token_rect(column, row).translate(scene.origin.to_vec2());
         ui.scroll_to_rect(cell, None);
     }
+    let picked = cx.pane.picked_tokens(cx.document).map(|picked| picked[column as usize].clone()).unwrap_or_default();
     for row in scene.visible[column as usize].clone() {
         let cell = scene.layout.token_rect(column, row).translate(scene.origin.to_vec2());
         let Some(group) = axis.groups.get(row) else { continue };
+        let is_picked = picked.get(group.positions.clone()).is_some_and(|part| part.contains(&true));
+        if is_picked {
+            paint::picked(ui.painter(), cell, column, cx.theme);
+        }
+        let note = if is_picked { ", picked" } else { "" };
         let (text, position) = (&group.text, group.positions.start);
         let (here, name, pinned, focused) = match column {
             Column::Query => (Focus::query(position), "Query", held.query, focus.query),
@@ -63,8 +69,9 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
         let response = ui.interact(cell, token_id(ui, column, row), roving.sense(row));
         roving.keys(ui, &response, row, axis.groups.len(), Along::Column);
         let is_pinned = pinned == Some(row);
-        response
-            .widget_info(|| WidgetInfo::selected(Role::Button, true, is_pinned, format!("{name} {position} {text}")));
+        response.widget_info(|| {
+            WidgetInfo::selected(Role::Button, true, is_pinned, format!("{name} {position} {text}{note}"))
+        });
         let look = paint::TokenLook {
             hovered: focused == Some(row) || response.has_focus(),
             pinned: is_pinned,

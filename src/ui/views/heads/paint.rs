@@ -17,6 +17,8 @@ use crate::{
 
 /// How much of the canvas colour lies over the lines that are not meant while a token is focused.
 pub const VEIL_OPACITY: f32 = 0.86;
+/// The bar at the edge of a picked token.
+const PICKED_PT: f32 = 2.5;
 /// Opacity of a token that is left out of the pattern.
 const LEFT_OUT_OPACITY: f32 = 0.4;
 
@@ -39,6 +41,16 @@ pub fn strokes(layout: &HeadsLayout, lines: &[Line], theme: &Theme) -> Arc<[Line
 /// Dims the lines that are already drawn.
 pub fn veil(painter: &Painter, rect: Rect, theme: &Theme) {
     painter.rect_filled(rect, 0, theme.canvas.gamma_multiply(VEIL_OPACITY));
+}
+
+/// Marks a token that was picked in the joint space: a bar at its outer edge.
+pub fn picked(painter: &Painter, cell: Rect, column: Column, theme: &Theme) {
+    let x = match column {
+        Column::Query => cell.left()..=cell.left() + PICKED_PT,
+        Column::Key => cell.right() - PICKED_PT..=cell.right(),
+    };
+    painter.rect_filled(cell, 2, theme.accent.gamma_multiply(0.12));
+    painter.rect_filled(Rect::from_x_y_ranges(x, cell.y_range()), 0, theme.accent);
 }
 
 /// How a token stands out.

@@ -195,6 +195,7 @@ impl HeatmapView {
             });
         }
         let (focus_row, focus_col) = cell_of(pattern, selection.focus());
+        let [picked_rows, picked_cols] = source::picked(cx, pattern);
         let row_axis = paint::Axis {
             rect: layout.rows,
             content,
@@ -202,9 +203,10 @@ impl HeatmapView {
             visible: rows,
             focus: focus_row,
             labels: &pattern.rows,
+            picked: picked_rows,
             color: cx.theme.query,
         };
-        let clip = Rect::from_x_y_ranges(layout.rows.x_range(), plot.y_range().expand(4.0));
+        let clip = Rect::from_x_y_ranges(layout.rows.x_range().expand(4.0), plot.y_range().expand(4.0));
         row_axis.paint_rows(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
         let col_axis = paint::Axis {
             rect: layout.cols,
@@ -213,9 +215,10 @@ impl HeatmapView {
             visible: cols,
             focus: focus_col,
             labels: &pattern.cols,
+            picked: picked_cols,
             color: cx.theme.key,
         };
-        let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range());
+        let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range().expand(4.0));
         col_axis.paint_cols(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
         let cell = [content.width() / n_key.max(1) as f32, content.height() / n_query.max(1) as f32];
         if let Some(note) = layout::label_note(cell) {

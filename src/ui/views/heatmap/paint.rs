@@ -25,6 +25,10 @@ const LEFT_OUT_OPACITY: f32 = 0.4;
 /// Ground behind the label of the row or column under the pointer.
 const FOCUS_OPACITY: f32 = 0.16;
 
+/// The bar beside a picked token, and how far from its label.
+const PICKED_PT: f32 = 2.5;
+const PICKED_GAP_PT: f32 = 1.0;
+
 /// One axis: where its labels stand and what they say.
 pub struct Axis<'a> {
     /// The labels' area.
@@ -39,6 +43,8 @@ pub struct Axis<'a> {
     pub focus: Option<usize>,
     /// What stands there.
     pub labels: &'a reading::Axis,
+    /// Tokens that were picked in the joint space.
+    pub picked: Vec<usize>,
     /// Colour of the axis' name and of the focus.
     pub color: Color32,
 }
@@ -70,9 +76,18 @@ impl Axis<'_> {
             .chain(focus.filter(move |focus| !focus.is_multiple_of(stride)))
     }
 
+    fn picked_in_sight(&self) -> impl Iterator<Item = usize> {
+        self.picked.iter().copied().filter(|position| self.visible.contains(position))
+    }
+
     /// Labels at the left of the rows.
     pub fn paint_rows(&self, painter: &Painter, theme: &Theme) {
         let cell = self.content.height() / self.n.max(1) as f32;
+        for position in self.picked_in_sight() {
+            let top = self.content.top() + position as f32 * cell;
+            let x = self.rect.right() + PICKED_GAP_PT;
+            painter.rect_filled(Rect::from_x_y_ranges(x..=x + PICKED_PT, top..=top + cell.max(1.0)), 0, theme.accent);
+        }
         for position in self.labelled(cell) {
             let y = self.content.top() + (position as f32 + 0.5) * cell;
             let (job, color) = self.label_job(position, self.rect.width() - 16.0, theme);
@@ -88,6 +103,11 @@ impl Axis<'_> {
     /// Labels above the columns, read from bottom to top.
     pub fn paint_cols(&self, painter: &Painter, theme: &Theme) {
         let cell = self.content.width() / self.n.max(1) as f32;
+        for position in self.picked_in_sight() {
+            let left = self.content.left() + position as f32 * cell;
+            let y = self.rect.bottom() + PICKED_GAP_PT;
+            painter.rect_filled(Rect::from_x_y_ranges(left..=left + cell.max(1.0), y..=y + PICKED_PT), 0, theme.accent);
+        }
         for position in self.labelled(cell) {
             let x = self.content.left() + (position as f32 + 0.5) * cell;
             let (job, color) = self.label_job(position, self.rect.height() - 16.0, theme);

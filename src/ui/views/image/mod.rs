@@ -204,6 +204,16 @@ impl ImageView {
                 clicked = Some(position);
             }
         }
+        if let Some([queries, keys]) = cx.pane.picked_tokens(cx.document) {
+            let of_patches = |position: &usize| {
+                let as_query = picking != Picking::Words && queries.get(*position) == Some(&true);
+                as_query || keys.get(*position) == Some(&true)
+            };
+            for position in (0..overlay.weights.len()).filter(of_patches) {
+                let stroke = Stroke::new(1.5, cx.theme.accent);
+                painter.rect_stroke(layout.token_rect(position).shrink(1.0), 0, stroke, StrokeKind::Inside);
+            }
+        }
         let focus = selection.focus();
         let (picked, partner) = match picking {
             Picking::Patches(PatchRole::Query) => (focus.query, focus.key),
