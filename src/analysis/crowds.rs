@@ -50,7 +50,7 @@ pub fn crowds(points: &[[f32; 2]]) -> Vec<Crowd> {
             *sum += x;
         }
     }
-    for cluster in &mut crowds {
+    for crowd in &mut crowds {
         crowd.center = crowd.center.map(|sum| sum / crowd.members.len().max(1) as f32);
     }
     crowds.retain(|crowd| crowd.members.len() >= least);

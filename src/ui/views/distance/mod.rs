@@ -43,7 +43,7 @@ struct PictureKey {
 pub struct DistanceView {
     type_: Option<Typesetter>,
     picture: Memo<PictureKey, Arc<Painted>>,
-    legend: super::scatter::Legend,
+    legend: super::space::Legend,
 }
 
 impl DistanceView {
@@ -130,7 +130,7 @@ impl DistanceView {
                 controls::choice_ui(ui, "Kind of correlation", &mut shown.ranks, &choices);
             });
         });
-        super::scatter::options_ui(ui, cx, &mut self.legend);
+        super::space::joint_ui(ui, cx, &mut self.legend);
     }
 
     fn picture(&mut self, ui: &Ui, cx: &ViewCtx<'_>, scene: &DistanceScene, area: Rect) -> Arc<Painted> {

@@ -12,11 +12,12 @@ use self::{
     camera::{Camera, Flight, Frame},
     hits::HitGrid,
     marks::{Marks, PatchPicture},
-    options::Legend,
     outline::Outline,
     pictures::Pictures,
     state::Same,
 };
+pub use options::{Legend, joint_ui};
+
 use super::{
     aids, choosers, controls, empty,
     groups::{GROUP_GAP_PT, HeadGroups},

@@ -24,8 +24,32 @@ use crate::{
 /// What colours mean, for a head of a cloud.
 pub type Legend = Memo<(CloudId, HeadId, ColorBy), Arc<Meaning>>;
 
-/// Options and legend, shared with the Matrix view.
+/// What is on the canvas, then [`joint_ui`]; with counts instead of marks, `most` is the largest.
 pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend, most: Option<u32>) {
+    controls::edit_options(cx, |options| {
+        controls::heading_ui(ui, cx.theme, "Canvas");
+        let scatter = &mut options.scatter;
+        controls::row_ui(ui, cx.theme, "Heads by", |ui| {
+            controls::choice_ui(ui, "Order of heads", &mut scatter.order, &orders(cx));
+        });
+        ui.checkbox(&mut scatter.density, "Density instead of points")
+            .on_hover_text("How many points lie where, for crowds in which single points cannot be told apart");
+        ui.checkbox(&mut scatter.labels, "Texts of tokens")
+            .on_hover_text("Beside their points, as many as there is room for");
+        ui.checkbox(&mut scatter.clusters, "Names of clusters")
+            .on_hover_text("Crowds in the selected head, by the token that is most frequent there against the whole");
+    });
+    if cx.pane.options.scatter.density {
+        let most = most.map_or_else(|| "most".to_owned(), |most| format!("{} points", grouped(most as usize)));
+        let map = draw::density_map(cx.theme);
+        texture::gradient_ui(ui, cx.theme, ["1", "", &most], |part| opaque(map.color(part)));
+        controls::caption_ui(ui, cx.theme, "Points per square of 3 × 3, up to the most in each head");
+    }
+    joint_ui(ui, cx, legend);
+}
+
+/// How the joint space is made and laid out, and what its marks mean.
+pub fn joint_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend) {
     controls::edit_options(cx, |options| {
         controls::heading_ui(ui, cx.theme, "Joint space");
         let scatter = &mut options.scatter;
@@ -62,24 +86,10 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend, most: Opti
                 *c = draft;
             }
         }
-        controls::row_ui(ui, cx.theme, "Heads by", |ui| {
-            controls::choice_ui(ui, "Order of heads", &mut scatter.order, &orders(cx));
-        });
-        ui.checkbox(&mut scatter.density, "Density instead of points")
-            .on_hover_text("How many points lie where, for crowds in which single points cannot be told apart");
-        ui.checkbox(&mut scatter.labels, "Texts of tokens, where there is room");
-        ui.checkbox(&mut scatter.clusters, "Names of clusters")
-            .on_hover_text("Crowds in the selected head, by the token that is most frequent there against the whole");
         ui.checkbox(&mut scatter.projection.translate_keys, "Move the mean key onto the mean query");
         layout_ui(ui, cx, &mut scatter.projection.layout);
     });
     controls::heading_ui(ui, cx.theme, "Legend");
-    if cx.pane.options.scatter.density {
-        let most = most.map_or_else(|| "most".to_owned(), |most| format!("{} points", grouped(most as usize)));
-        let map = draw::density_map(cx.theme);
-        texture::gradient_ui(ui, cx.theme, ["1", "per square of 3 points", &most], |part| opaque(map.color(part)));
-        return;
-    }
     let Some(cloud) = cx.pane.cloud(cx.document) else { return };
     let (head, by) = (cx.pane.selection.head, cx.pane.options.scatter.color);
     let meaning = || Arc::new(projection::tints(&cloud, head, by).meaning);
