@@ -12,7 +12,7 @@ use super::{EventKind, Failure, JobControl, Progress, Request, Stage, Stop, scra
 use crate::{
     analysis::{
         Cloud,
-        projection::{self, NoShelf, Projection, ProjectionOptions, Refiner, Shelf},
+        projection::{NoShelf, Projection, ProjectionOptions, Refiner, Shelf, project_heads},
     },
     ids::{HeadId, StackKind},
     model::step_back,
@@ -78,25 +78,48 @@ pub(super) struct Wanted {
 /// head, shown while it is refined.
 pub(super) fn project(wanted: &Wanted, shelf: &dyn Shelf, control: &JobControl) -> Result<EventKind, Stop> {
     let Wanted { cloud, stack, options, known, first } = wanted;
+    let all = cloud.heads(*stack);
+    let Some(first) = all.iter().find(|head| *head == first).or(all.first()).copied() else {
+        return Err(nothing().into());
+    };
+    let mut go_on = |done, total| control.report(Progress { stage: Stage::Project, done, total }).is_ok();
     let planes = if let Some(known) = known {
         Projection::clone(known)
     } else {
-        let mut go_on = |done, total| control.report(Progress { stage: Stage::Project, done, total }).is_ok();
-        let planes = projection::project(cloud, *stack, *options, &mut go_on);
+        let heads = project_heads(cloud, &[first], *options, &mut go_on);
         control.check()?;
-        planes.ok_or_else(|| Failure {
-            summary: "There are no queries and keys to project".to_owned(),
-            details: String::new(),
-        })?
+        Projection { cloud: cloud.clone(), stack: *stack, options: *options, heads: heads.unwrap_or_default() }
     };
-    if planes.is_complete() {
-        return Ok(EventKind::Projected(Arc::new(planes)));
+    let is_missing = |head: &HeadId| planes.heads.iter().all(|plane| plane.head != *head);
+    let missing: Vec<HeadId> = all.into_iter().filter(is_missing).collect();
+    if known.is_none() {
+        control.tell(EventKind::Refined(Arc::new(planes.clone())));
     }
-    control.tell(EventKind::Refined(Arc::new(planes.clone())));
-    let mut refiner = Refiner::new(planes, *first, shelf);
-    let mut shown = None::<Instant>;
+    let mut refiner = Refiner::new(planes, first, shelf);
+    if !missing.is_empty() {
+        // Who looks at one head sees it move before the others are there.
+        refine(&mut refiner, Some(SHOW_EVERY / 2), control)?;
+        let heads = project_heads(cloud, &missing, *options, &mut go_on);
+        control.check()?;
+        refiner.add(heads.unwrap_or_default());
+        if refiner.planes().heads.is_empty() {
+            return Err(nothing().into());
+        }
+        control.tell(EventKind::Refined(Arc::new(refiner.planes())));
+    }
+    refine(&mut refiner, None, control)?;
+    Ok(EventKind::Projected(Arc::new(refiner.planes())))
+}
+
+fn nothing() -> Failure {
+    Failure { summary: "There are no queries and keys to project".to_owned(), details: String::new() }
+}
+
+/// Goes on to the end, or for some time; shows the state every now and then.
+fn refine(refiner: &mut Refiner<'_>, time: Option<Duration>, control: &JobControl) -> Result<(), Stop> {
+    let (started, mut shown) = (Instant::now(), None::<Instant>);
     let go_on = |_, _| control.check().is_ok();
-    while step(&mut refiner, &go_on)? {
+    while step(refiner, &go_on)? {
         control.check()?;
         if shown.is_none_or(|shown| shown.elapsed() >= SHOW_EVERY) {
             shown = Some(Instant::now());
@@ -104,8 +127,12 @@ pub(super) fn project(wanted: &Wanted, shelf: &dyn Shelf, control: &JobControl) 
             control.send_sign_of_life(EventKind::Refined(Arc::new(refiner.planes())));
             control.send_sign_of_life(EventKind::Progress(Progress { stage: Stage::Project, done, total }));
         }
+        if time.is_some_and(|time| started.elapsed() >= time) {
+            control.tell(EventKind::Refined(Arc::new(refiner.planes())));
+            break;
+        }
     }
-    Ok(EventKind::Projected(Arc::new(refiner.planes())))
+    Ok(())
 }
 
 fn step(refiner: &mut Refiner<'_>, go_on: GoOn<'_>) -> Result<bool, Stop> {

@@ -199,3 +199,31 @@ fn the_session_shows_each_step_stops_on_request_and_goes_on() {
     assert_eq!(play.does(Command::SetViewOptions(tsne)), ["Cancel(Project(PaneId(1)))"]);
     assert!(Arc::ptr_eq(play.session.pane().projection.latest().unwrap(), &done) && play.asked.is_empty());
 }
+
+#[test]
+fn heads_that_come_later_are_lined_up_behind_the_one_that_is_on_its_way() {
+    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(20, 2, 2)));
+    let all = start(&cloud, options(LayoutMethod::Umap));
+    let (current, first) = (HeadId::single(1, 1), HeadId::single(0, 1));
+    let alone =
+        Projection { heads: all.heads.iter().filter(|it| it.head == current).cloned().collect(), ..all.clone() };
+    let mut refiner = Refiner::new(alone, first, &NoShelf);
+    assert!(refiner.step(&to_the_end).unwrap() && refiner.step(&to_the_end).unwrap());
+    refiner.add(all.heads.iter().filter(|it| it.head != current).cloned());
+    let order: Vec<HeadId> = std::iter::from_fn(|| {
+        let before: Vec<HeadId> = finished(&refiner.planes());
+        while finished(&refiner.planes()) == before {
+            if !refiner.step(&to_the_end).unwrap() {
+                return None;
+            }
+        }
+        finished(&refiner.planes()).into_iter().find(|head| !before.contains(head))
+    })
+    .collect();
+    assert_eq!(order, [current, first, HeadId::single(0, 0), HeadId::single(1, 0)]);
+    assert_eq!(refiner.planes().heads.iter().map(|it| it.head).collect::<Vec<_>>(), cloud.heads(all.stack));
+}
+
+fn finished(planes: &Projection) -> Vec<HeadId> {
+    planes.heads.iter().map(|it| it.head).filter(|head| planes.is_finished(*head)).collect()
+}

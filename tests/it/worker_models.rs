@@ -54,6 +54,7 @@ impl Session {
             assert_eq!(event.job, JobId(self.n_jobs));
             match event.kind {
                 EventKind::Progress(progress) => stages.push(progress.stage),
+                EventKind::Refined(_) => {}
                 answer => {
                     stages.dedup();
                     return (answer, stages);
@@ -311,7 +312,8 @@ fn a_projection_does_not_wait_for_a_run() {
     workers.submit(JobId(2), request);
     let started = Instant::now();
     let projected = loop {
-        let found = workers.drain().into_iter().find(|event| !matches!(event.kind, EventKind::Progress(_)));
+        let on_the_way = |kind: &EventKind| matches!(kind, EventKind::Progress(_) | EventKind::Refined(_));
+        let found = workers.drain().into_iter().find(|event| !on_the_way(&event.kind));
         if let Some(event) = found {
             break event;
         }

@@ -130,21 +130,28 @@ pub fn project(
     options: ProjectionOptions,
     progress: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Option<Projection> {
-    let (ids, segments) = (cloud.heads(stack), cloud.segments(stack));
-    let total = ids.len();
-    let mut heads = Vec::with_capacity(total);
+    let heads = project_heads(cloud, &cloud.heads(stack), options, progress)?;
+    (!heads.is_empty()).then(|| Projection { cloud: cloud.clone(), stack, options, heads })
+}
+
+/// The same of some heads of one stack, in the order given.
+pub fn project_heads(
+    cloud: &Cloud,
+    ids: &[HeadId],
+    options: ProjectionOptions,
+    progress: &mut dyn FnMut(usize, usize) -> bool,
+) -> Option<Vec<Arc<HeadProjection>>> {
+    let segments = cloud.segments(ids.first()?.stack);
+    let mut heads = Vec::with_capacity(ids.len());
     // Small groups, so that a cancelled projection stops within a few heads.
     for group in ids.chunks(2 * rayon::current_num_threads().max(1)) {
-        if !progress(heads.len().min(total), total) {
+        if !progress(heads.len(), ids.len()) {
             return None;
         }
         let done: Vec<_> = group.par_iter().filter_map(|&head| of_segments(cloud, head, &segments, options)).collect();
         heads.extend(done.into_iter().map(Arc::new));
     }
-    if heads.is_empty() || !progress(total, total) {
-        return None;
-    }
-    Some(Projection { cloud: cloud.clone(), stack, options, heads })
+    progress(ids.len(), ids.len()).then_some(heads)
 }
 
 /// Projects one head. `None` when there are no q and k of it.

@@ -229,19 +229,40 @@ pub struct Refiner<'a> {
     /// Heads that are still to be refined, the last one first.
     waiting: Vec<usize>,
     current: Option<Current>,
+    first: HeadId,
 }
 
 impl<'a> Refiner<'a> {
     /// Goes on where `planes` are: what is finished stays. `first` comes first, then its layer, then all others.
     pub fn new(planes: Projection, first: HeadId, shelf: &'a dyn Shelf) -> Self {
-        let mut waiting: Vec<usize> =
-            (0..planes.heads.len()).filter(|&idx| !planes.is_finished(planes.heads[idx].head)).collect();
+        let mut refiner = Self { shelf, planes, waiting: Vec::new(), current: None, first };
+        refiner.line_up();
+        refiner
+    }
+
+    /// More heads, to be refined after what is being refined.
+    pub fn add(&mut self, heads: impl IntoIterator<Item = Arc<HeadProjection>>) {
+        let current = self.current.as_ref().map(|current| self.planes.heads[current.idx].head);
+        self.planes.heads.extend(heads);
+        self.planes.heads.sort_by_key(|plane| plane.head);
+        let place = |head| self.planes.heads.iter().position(|plane| Some(plane.head) == head);
+        if let (Some(idx), Some(current)) = (place(current), &mut self.current) {
+            current.idx = idx;
+        }
+        self.line_up();
+    }
+
+    fn line_up(&mut self) {
+        let (planes, first) = (&self.planes, self.first);
+        let current = self.current.as_ref().map(|current| current.idx);
+        let is_left = |idx: &usize| Some(*idx) != current && !planes.is_finished(planes.heads[*idx].head);
+        let mut waiting: Vec<usize> = (0..planes.heads.len()).filter(is_left).collect();
         waiting.sort_by_key(|&idx| {
             let head = planes.heads[idx].head;
             (head != first, head.layer != first.layer, idx)
         });
         waiting.reverse();
-        Self { shelf, planes, waiting, current: None }
+        self.waiting = waiting;
     }
 
     /// One iteration of one head; false when there is nothing left to do. `go_on` is asked while neighbours are
