@@ -241,6 +241,7 @@ impl Smoothing {
 /// Scatter and matrix views.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct ScatterOptions {
     /// Normalisation of the joint space.
     pub projection: ProjectionOptions,
