@@ -2,6 +2,7 @@
 
 use super::{
     Cloud,
+    aggregate::{self, AggregateError, OffsetMean, PositionMean},
     projection::{LayoutOptions, ProjectionOptions},
     proxy::{self, HeadPlot, HeadProxy},
     search::{self, Hits, RankedHead, Search},
@@ -33,6 +34,8 @@ pub enum Question {
     Plot(HeadId),
     /// Which tokens are meant, and in which heads they lie together.
     Search(Search),
+    /// A head's mean attention by position and by offset, and for each value of an annotation.
+    Average(HeadId, Option<String>),
 }
 
 /// Questions of one kind take each other's place.
@@ -44,6 +47,8 @@ pub enum QuestionKind {
     Plot,
     /// [`Question::Search`].
     Search,
+    /// [`Question::Average`].
+    Average,
 }
 
 /// Everything that an answer depends on.
@@ -55,6 +60,19 @@ pub struct SurveyKey {
     question: Question,
 }
 
+/// Mean attention of one head.
+#[derive(Clone, Debug)]
+pub struct Average {
+    /// Of which head.
+    pub head: HeadId,
+    /// Between positions.
+    pub positions: PositionMean,
+    /// By how far keys are from queries.
+    pub offsets: OffsetMean,
+    /// The same for each value of the annotation that was named.
+    pub groups: Vec<(String, OffsetMean)>,
+}
+
 /// What was found.
 #[derive(Clone, Debug)]
 pub enum Finding {
@@ -62,6 +80,8 @@ pub enum Finding {
     Proxies(Vec<HeadProxy>),
     /// Of one head.
     Plot(Box<HeadPlot>),
+    /// Of one head.
+    Average(Box<Average>),
     /// What was searched for.
     Search {
         /// Where it is.
@@ -78,13 +98,14 @@ impl Question {
             Self::Proxies => QuestionKind::Proxies,
             Self::Plot(_) => QuestionKind::Plot,
             Self::Search(_) => QuestionKind::Search,
+            Self::Average(..) => QuestionKind::Average,
         }
     }
 }
 
 impl QuestionKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Proxies, Self::Plot, Self::Search];
+    pub const ALL: [Self; 4] = [Self::Proxies, Self::Plot, Self::Search, Self::Average];
 }
 
 impl Survey {
@@ -114,6 +135,7 @@ impl Survey {
                     )
                 }))
             }
+            Question::Average(head, annotation) => average(cloud, *head, annotation.as_deref(), progress),
             Question::Search(search) => match search.find(cloud, *stack) {
                 Err(error) => Some(Err(error.to_string())),
                 Ok(hits) if hits.is_empty() => Some(Ok(Finding::Search { hits, ranked: Vec::new() })),
@@ -123,5 +145,23 @@ impl Survey {
                 }
             },
         }
+    }
+}
+
+fn average(
+    cloud: &Cloud,
+    head: HeadId,
+    annotation: Option<&str>,
+    progress: &mut dyn FnMut(usize, usize) -> bool,
+) -> Option<Result<Finding, String>> {
+    let n = cloud.n_inputs();
+    let mut found = || {
+        let positions = aggregate::by_position(cloud, head, &|_| true, &mut |nth| progress(nth, 2 * n))?;
+        let (offsets, groups) = aggregate::by_offset(cloud, head, annotation, &mut |nth| progress(n + nth, 2 * n))?;
+        Ok(Finding::Average(Box::new(Average { head, positions, offsets, groups })))
+    };
+    match found() {
+        Err(AggregateError::Stopped) => None,
+        answer => Some(answer.map_err(|error| error.to_string())),
     }
 }

@@ -20,11 +20,14 @@ pub enum ViewKind {
     Matrix,
     /// How well distance there stands for the dot product.
     Distance,
+    /// Mean attention over many inputs.
+    Average,
 }
 
 impl ViewKind {
     /// Every view, in tab order.
-    pub const ALL: [Self; 6] = [Self::Heads, Self::Heatmap, Self::Image, Self::Scatter, Self::Matrix, Self::Distance];
+    pub const ALL: [Self; 7] =
+        [Self::Heads, Self::Heatmap, Self::Image, Self::Scatter, Self::Matrix, Self::Distance, Self::Average];
 
     /// Tab label.
     pub const fn label(self) -> &'static str {
@@ -35,6 +38,7 @@ impl ViewKind {
             Self::Scatter => "Scatter",
             Self::Matrix => "Matrix",
             Self::Distance => "Distance",
+            Self::Average => "Average",
         }
     }
 
@@ -47,6 +51,7 @@ impl ViewKind {
             Self::Scatter => "scatter",
             Self::Matrix => "matrix",
             Self::Distance => "distance",
+            Self::Average => "average",
         }
     }
 
@@ -60,16 +65,16 @@ impl ViewKind {
         matches!(self, Self::Scatter | Self::Matrix)
     }
 
-    /// Whether the view is about queries and keys, not about patterns.
+    /// Whether the view is about all inputs of a corpus, not about one pattern.
     pub const fn shows_space(self) -> bool {
-        matches!(self, Self::Scatter | Self::Matrix | Self::Distance)
+        matches!(self, Self::Scatter | Self::Matrix | Self::Distance | Self::Average)
     }
 
     /// Why the view cannot show `stack` of `capture`, in words; `None` when it can.
     pub fn unavailable(self, capture: &Capture, stack: StackKind) -> Option<&'static str> {
         let recorded = capture.stack(stack)?;
         match self {
-            Self::Heads | Self::Heatmap => None,
+            Self::Heads | Self::Heatmap | Self::Average => None,
             Self::Image => image_unavailable(capture, stack),
             Self::Scatter | Self::Matrix | Self::Distance => recorded
                 .layers

@@ -323,6 +323,7 @@ fn order(pane: &Pane, document: &Document, capture: &Capture, options: FigureOpt
         contour: views.image.contour,
         color_by: views.scatter.color,
         distance: views.distance,
+        annotation: views.average.clone(),
         sheet,
         each: Each { layer: files, head: files },
         paper: Paper {

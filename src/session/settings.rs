@@ -132,6 +132,8 @@ pub struct ViewOptions {
     pub scatter: ScatterOptions,
     /// Distance view.
     pub distance: Shown,
+    /// Average view: the annotation whose values are told apart.
+    pub average: Option<String>,
 }
 
 /// Heads view.

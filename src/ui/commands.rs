@@ -95,13 +95,14 @@ pub enum UiCommand {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 47] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
         Self::Show(ViewKind::Scatter),
         Self::Show(ViewKind::Matrix),
         Self::Show(ViewKind::Distance),
+        Self::Show(ViewKind::Average),
         Self::PreviousHead,
         Self::NextHead,
         Self::PreviousLayer,
@@ -199,6 +200,7 @@ impl UiCommand {
             Self::Show(ViewKind::Image) => "Attention on the picture",
             Self::Show(ViewKind::Scatter) => "One head’s queries and keys in one plane",
             Self::Show(ViewKind::Matrix) => "Every head’s queries and keys in one plane each",
+            Self::Show(ViewKind::Average) => "A head’s mean attention over all inputs, by position and by distance",
             Self::Show(ViewKind::Distance) => "How well distance stands for the dot product, head by head",
             Self::OpenModel => "Choose a folder with config.json and the weights",
             Self::DownloadModel => "Fetch a model from the Hugging Face hub, or open one of its cache",

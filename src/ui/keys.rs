@@ -39,6 +39,7 @@ impl UiCommand {
             Self::Show(ViewKind::Scatter) => plain(Key::Num4),
             Self::Show(ViewKind::Matrix) => plain(Key::Num5),
             Self::Show(ViewKind::Distance) => plain(Key::Num6),
+            Self::Show(ViewKind::Average) => plain(Key::Num7),
             Self::OpenModel => command(Key::O),
             Self::DownloadModel => command(Key::D),
             Self::OpenFile => command_shift(Key::O),

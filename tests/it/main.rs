@@ -7,6 +7,7 @@ mod aggregate;
 /// Tooltip, cells and inspector: one number for one thing, however it is read.
 mod agreement;
 /// Capture files: round trips, other programs' files, hostile ones.
+mod average;
 mod capture_file;
 /// The program without a window: files, exit codes, messages.
 mod cli;

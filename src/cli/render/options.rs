@@ -110,6 +110,9 @@ pub struct RenderOptions {
     /// Outline the patches that hold this part of the attention
     #[arg(long, value_parser = parse_fraction, value_name = "P")]
     pub contour: Option<f32>,
+    /// Of average: the annotation of a corpus whose values are compared
+    #[arg(long, value_name = "NAME")]
+    pub annotation: Option<String>,
     /// What colours of points tell: type (query or key), position, modulo, kind, length, frequency, norm
     #[arg(long, value_parser = parse_color_by, default_value = "type", value_name = "WHAT")]
     pub color_by: ColorBy,
@@ -191,6 +194,7 @@ impl RenderOptions {
             contour: self.contour,
             color_by: self.color_by,
             distance: Shown::default(),
+            annotation: self.annotation.clone(),
             sheet: self.sheet,
             each: Each { layer: self.names("{layer}"), head: self.names("{head}") },
             paper: Paper {

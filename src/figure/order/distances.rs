@@ -39,7 +39,8 @@ impl Choice<'_> {
         self.ids()?.into_iter().map(figure).collect()
     }
 
-    fn ask(&self, question: Question) -> Result<Arc<Finding>, OrderError> {
+    /// Measures.
+    pub(super) fn ask(&self, question: Question) -> Result<Arc<Finding>, OrderError> {
         let survey = Survey { cloud: self.cloud.clone(), stack: self.stack, options: self.order.projection, question };
         match survey.answer(&mut |_, _| true) {
             Some(Ok(finding)) => Ok(Arc::new(finding)),

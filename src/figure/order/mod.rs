@@ -1,5 +1,6 @@
 //! From what a person asks for to figures and numbers: the same for the window and for the command line.
 
+mod averages;
 mod choice;
 mod distances;
 mod files;
@@ -70,6 +71,8 @@ pub struct Order {
     pub contour: Option<f32>,
     /// What the colour of a point means.
     pub color_by: ColorBy,
+    /// Of the Average view: the annotation whose values are told apart.
+    pub annotation: Option<String>,
     /// Of the Distance view: which correlation its mosaic shows.
     pub distance: Shown,
     /// Columns and rows of a sheet that holds all figures.

@@ -62,6 +62,7 @@ pub fn all(order: &Order, subject: super::Subject<'_>) -> Result<Vec<Drawn>, Ord
         ViewKind::Scatter => choice.scatters(),
         ViewKind::Matrix => choice.matrix(),
         ViewKind::Distance => choice.distances(),
+        ViewKind::Average => choice.averages(),
     }
 }
 
@@ -80,6 +81,7 @@ impl Choice<'_> {
             ViewKind::Image => "Attention on the picture",
             ViewKind::Scatter | ViewKind::Matrix => "Joint query–key spaces",
             ViewKind::Distance => "Distance and dot product",
+            ViewKind::Average => "Mean attention",
         };
         let origin = self.origin.clone();
         Drawn { scene, table, layer: id.map(|id| id.layer), head: id.map(|id| id.head), label, view_text, origin }

@@ -2,6 +2,8 @@
 //!
 //! The layouts in here are the window's too.
 
+pub mod average;
+pub mod axes;
 pub mod cells;
 pub mod distance;
 pub mod heads;

@@ -1,18 +1,22 @@
 //! Which stack, which layer, which part of a pair: the choices that stand above a view.
 
-use eframe::egui::{Button, ComboBox, Response, RichText, Role, Ui, WidgetInfo};
+use eframe::egui::{Button, ComboBox, Response, RichText, Role, Ui, WidgetInfo, vec2};
 
 use crate::{
     analysis::reading::{SentenceFilter, is_pair},
     capture::Capture,
-    ids::StackKind,
+    ids::{HeadId, StackKind},
     session::{Command, ViewKind},
     spec::LayerSpec,
     ui::{
         ViewCtx,
         commands::UiCommand,
         theme::GRID,
-        views::controls::{self, grouped},
+        views::{
+            controls::{self, grouped},
+            groups::{GROUP_GAP_PT, HeadGroups},
+            source,
+        },
     },
 };
 
@@ -149,5 +153,28 @@ const fn filter_meaning(filter: SentenceFilter) -> &'static str {
             "What the second sentence attends to in the first\nThe rest is left out, not renormalised"
         }
         SentenceFilter::BToB => "What the second sentence attends to in itself\nThe rest is left out, not renormalised",
+    }
+}
+
+/// One number per head, the selected one marked.
+pub fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
+    let head = cx.pane.selection.head;
+    let (n_heads, groups) = (source::n_heads(capture, head), HeadGroups::of(capture, head));
+    ui.add_space(GRID);
+    ui.label(RichText::new("Head").color(cx.theme.text_weak));
+    ui.spacing_mut().item_spacing.x = 2.0;
+    for idx in 0..n_heads {
+        let button = Button::selectable(idx == head.head, idx.to_string()).min_size(vec2(6.0 * GRID, 0.0));
+        if groups.gap_before(idx) {
+            ui.add_space(GROUP_GAP_PT);
+        }
+        let response = ui.add(button).accessible_name(format!("Head {idx}"));
+        groups.bracket(ui.painter(), idx, response.rect.x_range(), response.rect.bottom() + 2.0, 2.0, cx.theme);
+        if response.clicked() {
+            cx.send(Command::SelectHead(HeadId { head: idx, ..head }));
+        }
+        if let Some(note) = groups.note(idx) {
+            response.on_hover_text(note);
+        }
     }
 }

@@ -10,6 +10,8 @@ use super::{ViewCtx, theme::GRID};
 use crate::session::ViewKind;
 
 mod aids;
+mod asking;
+mod average;
 mod camera;
 mod choosers;
 mod controls;
@@ -47,6 +49,7 @@ pub struct Views {
     image: image::ImageView,
     space: space::SpaceView,
     distance: distance::DistanceView,
+    average: average::AverageView,
 }
 
 impl Views {
@@ -68,6 +71,7 @@ impl Views {
                 ViewKind::Image => self.image.ui(ui, cx),
                 ViewKind::Scatter | ViewKind::Matrix => self.space.ui(ui, cx),
                 ViewKind::Distance => self.distance.ui(ui, cx),
+                ViewKind::Average => self.average.ui(ui, cx),
             }
         });
         ui.advance_cursor_after_rect(area);
@@ -84,6 +88,7 @@ impl Views {
             ViewKind::Image => self.image.options_ui(ui, cx),
             ViewKind::Scatter | ViewKind::Matrix => self.space.options_ui(ui, cx),
             ViewKind::Distance => self.distance.options_ui(ui, cx),
+            ViewKind::Average => self.average.options_ui(ui, cx),
         }
     }
 }

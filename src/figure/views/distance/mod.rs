@@ -27,7 +27,8 @@ use crate::{
 
 pub mod layout;
 
-use layout::{Axes, Axis, DistanceLayout, LAYERS_PT};
+use super::axes::{Axes, Axis};
+use layout::{DistanceLayout, LAYERS_PT};
 
 /// Sides of the square of a pair.
 const PAIR_PT: f32 = 2.5;

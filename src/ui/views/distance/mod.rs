@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use eframe::egui::{CornerRadius, CursorIcon, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::{choosers, controls, display_list::Painted, empty, tooltip};
+use super::{asking, choosers, controls, display_list::Painted, empty, tooltip};
 use crate::{
     analysis::{
         projection::ScaleChoice,
@@ -19,7 +19,7 @@ use crate::{
     ids::HeadId,
     projection::correlation::Pair,
     session::{Command, Loadable, ViewKind},
-    ui::{ViewCtx, memo::Memo, theme::GRID},
+    ui::{ViewCtx, memo::Memo},
 };
 
 /// How near the pointer must be to a pair.
@@ -50,9 +50,12 @@ impl DistanceView {
     /// Draws the view over all the space that is left in `ui`.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.horizontal_wrapped(|ui| choosers::stack_and_layer_ui(ui, cx));
-        let Some(proxies) = asked(ui, cx, Question::Proxies) else { return };
+        let Some(proxies) = asking::asked(ui, cx, Question::Proxies, "Measuring the queries and keys of every head")
+        else {
+            return;
+        };
         let head = cx.pane.selection.head;
-        let plot = ask(cx, Question::Plot(head)).and_then(Loadable::latest).cloned();
+        let plot = asking::ask(cx, Question::Plot(head)).and_then(Loadable::latest).cloned();
         let Some((cloud, spec)) = cx.pane.cloud(cx.document).and_then(|cloud| {
             let spec = cloud.model()?.stack(head.stack)?.clone();
             Some((cloud, spec))
@@ -150,42 +153,6 @@ impl DistanceView {
             Arc::new(Painted::new(ui.ctx(), &pen.items, area))
         })
     }
-}
-
-/// What is known of a question; asks it if nothing is.
-fn ask<'a>(cx: &ViewCtx<'a>, question: Question) -> Option<&'a Loadable<Arc<Finding>>> {
-    let survey = cx.pane.survey(cx.document, question)?;
-    let known = cx.pane.surveys.find(&survey);
-    if known.is_none() {
-        cx.send(Command::Survey(survey.question));
-    }
-    known
-}
-
-/// The newest answer; what stands in its place where there is none.
-fn asked(ui: &mut Ui, cx: &ViewCtx<'_>, question: Question) -> Option<Arc<Finding>> {
-    let known = ask(cx, question);
-    if let Some(progress) = known.and_then(Loadable::progress) {
-        let done = progress.done as f32 / progress.total.max(1) as f32;
-        ui.add(eframe::egui::ProgressBar::new(done).desired_height(GRID).fill(cx.theme.accent))
-            .accessible_name("Progress of the measurement");
-    }
-    if let Some(found) = known.and_then(Loadable::latest) {
-        return Some(Arc::clone(found));
-    }
-    match known {
-        Some(Loadable::Failed { failure, .. }) => empty::sentence_ui(ui, cx.theme, &failure.summary),
-        Some(Loadable::Empty) => {
-            ui.horizontal(|ui| {
-                ui.label("The measurement was stopped");
-                if ui.small_button("Go on").clicked() {
-                    cx.send(Command::Project);
-                }
-            });
-        }
-        _ => empty::sentence_ui(ui, cx.theme, "Measuring the queries and keys of every head"),
-    }
-    None
 }
 
 /// Dragging over the curve chooses the scale.

@@ -18,12 +18,7 @@ use self::{
 };
 pub use options::{Legend, joint_ui};
 
-use super::{
-    aids, choosers, controls, empty,
-    groups::{GROUP_GAP_PT, HeadGroups},
-    hover::HoverSender,
-    source,
-};
+use super::{aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender};
 use crate::{
     analysis::projection::{Dims, HeadProjection, Projection},
     figure::views::{
@@ -121,7 +116,7 @@ impl SpaceView {
             ui.add_space(GRID);
             choosers::stack_and_layer_ui(ui, cx);
             aids::menu_ui(ui, cx);
-            head_ui(ui, cx, source::n_heads(capture, head), HeadGroups::of(capture, head));
+            choosers::heads_ui(ui, cx, capture);
         });
         let Some(projection) = cx.pane.shown_projection(cx.document).cloned() else {
             self.hover.report(cx, Focus::NONE);
@@ -285,28 +280,6 @@ fn common_groups(cx: &ViewCtx<'_>, stack: StackKind) -> Option<HeadGroups> {
 /// How a click or a drag changes what is picked.
 fn change(ui: &Ui) -> PickChange {
     if ui.input(|input| input.modifiers.command) { PickChange::Add } else { PickChange::Replace }
-}
-
-/// One number per head, the selected one marked.
-fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGroups) {
-    let head = cx.pane.selection.head;
-    ui.add_space(GRID);
-    ui.label(eframe::egui::RichText::new("Head").color(cx.theme.text_weak));
-    ui.spacing_mut().item_spacing.x = 2.0;
-    for idx in 0..n_heads {
-        let button = Button::selectable(idx == head.head, idx.to_string()).min_size(vec2(6.0 * GRID, 0.0));
-        if groups.gap_before(idx) {
-            ui.add_space(GROUP_GAP_PT);
-        }
-        let response = ui.add(button).accessible_name(format!("Head {idx}"));
-        groups.bracket(ui.painter(), idx, response.rect.x_range(), response.rect.bottom() + 2.0, 2.0, cx.theme);
-        if response.clicked() {
-            cx.send(Command::SelectHead(HeadId { head: idx, ..head }));
-        }
-        if let Some(note) = groups.note(idx) {
-            response.on_hover_text(note);
-        }
-    }
 }
 
 /// A place on the canvas with what is there.

@@ -1,0 +1,80 @@
+//! The Average view of the heads that were chosen.
+
+use std::sync::Arc;
+
+use super::{OrderError, choice::Choice, scenes::Drawn};
+use crate::{
+    analysis::survey::{Average, Finding, Question},
+    figure::{
+        data::{Column, Table, Values},
+        views::{average::AverageScene, heads_text},
+    },
+    ids::HeadId,
+    raster::ColorMap,
+    text::capitalised,
+};
+
+impl Choice<'_> {
+    /// One figure per head.
+    pub fn averages(&self) -> Result<Vec<Drawn>, OrderError> {
+        self.not_of_planes()?;
+        let figure = |id: HeadId| {
+            let found = self.ask(Question::Average(id, self.order.annotation.clone()))?;
+            let scene = AverageScene {
+                found: Arc::clone(&found),
+                n_inputs: self.cloud.n_inputs(),
+                annotation: self.order.annotation.clone(),
+                color_map: self.order.color_map.unwrap_or(ColorMap::Viridis),
+                origin: self.origin.clone(),
+            };
+            let table = Box::new(move || match &*found {
+                Finding::Average(average) => table(average),
+                _ => Table::default(),
+            });
+            Ok(self.drawn(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))
+        };
+        self.ids()?.into_iter().map(figure).collect()
+    }
+}
+
+/// Mean weights between positions, then by offset: of all inputs, and of each value of the annotation.
+fn table(average: &Average) -> Table {
+    let (mut part, mut value, mut query, mut key, mut weight, mut n) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (row, weights) in average.positions.pattern.rows().enumerate() {
+        for (col, mean) in weights.iter().enumerate() {
+            part.push("positions".to_owned());
+            value.push(String::new());
+            query.push(row as f32);
+            key.push(col as f32);
+            weight.push(*mean);
+            n.push(average.positions.n_inputs[row] as f32);
+        }
+    }
+    let groups = average.groups.iter().map(|(value, mean)| (value.as_str(), mean));
+    for (name, mean) in std::iter::once(("", &average.offsets)).chain(groups) {
+        for ((offset, w), pairs) in mean.offsets.iter().zip(&mean.weights).zip(&mean.n_pairs) {
+            part.push("offsets".to_owned());
+            value.push(name.to_owned());
+            query.push(0.0);
+            key.push(*offset as f32);
+            weight.push(*w);
+            n.push(*pairs as f32);
+        }
+    }
+    let head = average.head;
+    let rows = part.len();
+    let column = |name: &'static str, values| Column { name: name.into(), values };
+    let columns = vec![
+        column("stack", Values::Text(vec![head.stack.name().to_owned(); rows])),
+        column("layer", Values::Index(vec![head.layer as u32; rows])),
+        column("head", Values::Index(vec![head.head as u32; rows])),
+        column("part", Values::Text(part)),
+        column("value", Values::Text(value)),
+        column("query", Values::Number(query)),
+        column("key", Values::Number(key)),
+        column("weight", Values::Number(weight)),
+        column("n", Values::Number(n)),
+    ];
+    Table { provenance: String::new(), columns }
+}

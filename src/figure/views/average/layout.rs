@@ -1,0 +1,80 @@
+//! Where the parts of the Average view stand.
+
+use emath::{Pos2, Rect, vec2};
+
+use crate::figure::{
+    measure::{BAR_AND_TICKS_PT, GRID},
+    views::cells,
+};
+
+/// Room for a title above each part.
+const TITLE_PT: f32 = 6.0 * GRID;
+/// Room for the numbers of positions.
+const NUMBERS_PT: f32 = 8.0 * GRID;
+/// Between parts.
+const GAP_PT: f32 = 8.0 * GRID;
+/// From this proportion on the parts stand side by side.
+const BESIDE: f32 = 1.15;
+/// Cells are at most this wide and high.
+const MAX_CELL_PT: f32 = 36.0;
+
+/// The parts of the view: rectangles without titles and numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AverageLayout {
+    /// Query positions down, key positions across.
+    pub cells: Rect,
+    /// Mean weight by offset.
+    pub plot: Rect,
+    /// Positions of queries and keys.
+    pub grid: (usize, usize),
+}
+
+impl AverageLayout {
+    /// Shares out an area: side by side, or one above the other where it is higher than wide.
+    pub fn of(area: Rect, grid: (usize, usize)) -> Self {
+        let (first, second) = if area.width() > BESIDE * area.height() {
+            area.split_left_right_at_fraction(0.52)
+        } else {
+            area.split_top_bottom_at_fraction(0.56)
+        };
+        let free = Rect::from_min_max(
+            first.min + vec2(NUMBERS_PT, TITLE_PT + 5.0 * GRID),
+            first.max - vec2(BAR_AND_TICKS_PT + GAP_PT / 2.0, GRID),
+        );
+        let n = vec2(grid.1.max(1) as f32, grid.0.max(1) as f32);
+        let side = (free.size().max(vec2(1.0, 1.0)) / n).min_elem().min(MAX_CELL_PT);
+        let cells = Rect::from_min_size(free.min, n * side);
+        let plot = Rect::from_min_max(
+            second.min + vec2(2.0 * NUMBERS_PT, TITLE_PT + 5.0 * GRID),
+            second.max - vec2(2.0 * GRID, NUMBERS_PT),
+        );
+        Self { cells, plot, grid }
+    }
+
+    /// Query and key position at a place.
+    pub fn cell_at(&self, at: Pos2) -> Option<(usize, usize)> {
+        self.cells.contains(at).then(|| cells::cell_at(self.cells, self.grid, at))?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emath::pos2;
+
+    use super::*;
+
+    #[test]
+    fn parts_keep_apart_and_cells_are_squares() {
+        for (size, grid) in
+            [(vec2(900.0, 600.0), (30, 30)), (vec2(480.0, 900.0), (7, 30)), (vec2(640.0, 300.0), (1, 1))]
+        {
+            let area = Rect::from_min_size(pos2(5.0, 5.0), size);
+            let layout = AverageLayout::of(area, grid);
+            assert!(area.contains_rect(layout.cells) && area.contains_rect(layout.plot), "{size:?} {grid:?}");
+            assert!(!layout.cells.intersects(layout.plot) && layout.plot.is_positive());
+            let cell = cells::cell_rect(layout.cells, grid, grid.0 - 1, 0);
+            assert!((cell.width() - cell.height()).abs() < 1e-3);
+            assert_eq!(layout.cell_at(cell.center()), Some((grid.0 - 1, 0)));
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Mean attention of one head over all inputs: between positions, by how far keys are, and for each value of an
+//! annotation.
+
+use std::sync::Arc;
+
+use emath::{Rect, pos2, vec2};
+
+use super::{
+    axes::{Axes, Axis},
+    joined,
+};
+use crate::{
+    analysis::{
+        aggregate::OffsetMean,
+        survey::{Average, Finding},
+    },
+    capture::RgbaBuffer,
+    figure::{
+        font::Align,
+        list::{Line, Rgba, Sampling},
+        measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
+        page::{Captions, Scene},
+        pen::{Pen, tick_text},
+    },
+    raster::ColorMap,
+    text::counted,
+};
+
+pub mod layout;
+
+use layout::AverageLayout;
+
+/// Offsets beyond this are not plotted.
+const MAX_OFFSET: i32 = 24;
+/// More values of an annotation than this are not told apart.
+const MAX_GROUPS: usize = 8;
+/// Numbers closer than this are left out.
+const LABEL_PT: f32 = 22.0;
+
+/// The Average view of one head.
+#[derive(Clone, Debug)]
+pub struct AverageScene {
+    /// [`Finding::Average`].
+    pub found: Arc<Finding>,
+    /// How many inputs it is the mean of.
+    pub n_inputs: usize,
+    /// The annotation whose values are told apart.
+    pub annotation: Option<String>,
+    /// Colours of weights.
+    pub color_map: ColorMap,
+    /// Model and input, in words.
+    pub origin: String,
+}
+
+impl AverageScene {
+    /// What was found.
+    pub fn average(&self) -> Option<&Average> {
+        match &*self.found {
+            Finding::Average(average) => Some(average),
+            _ => None,
+        }
+    }
+
+    /// Where everything stands in an area.
+    pub fn layout(&self, area: Rect) -> AverageLayout {
+        let shape = self.average().map_or([1, 1], |average| average.positions.pattern.shape());
+        AverageLayout::of(area, (shape[0].max(1), shape[1].max(1)))
+    }
+
+    /// The largest weight between two positions.
+    fn high(&self) -> f32 {
+        let values = self.average().map_or(&[][..], |average| average.positions.pattern.as_slice());
+        values.iter().copied().fold(f32::MIN_POSITIVE, f32::max)
+    }
+
+    /// The curves: all inputs, then each value of the annotation.
+    pub fn curves<'a>(&self, average: &'a Average) -> Vec<(&'a str, &'a OffsetMean)> {
+        let all = ("all inputs", &average.offsets);
+        let groups = average.groups.iter().take(MAX_GROUPS).map(|(value, mean)| (value.as_str(), mean));
+        std::iter::once(all).chain(groups).collect()
+    }
+
+    /// Axes of the curves: offset along, mean weight up.
+    pub fn axes(&self, layout: &AverageLayout) -> Axes {
+        let curves = self.average().map(|average| self.curves(average)).unwrap_or_default();
+        let points: Vec<(i32, f32)> = curves.iter().flat_map(|(_, mean)| near(mean)).collect();
+        let points = points.iter().map(|(offset, weight)| (f64::from(*offset), f64::from(*weight)));
+        let mut axes = Axes::over(points, layout.plot);
+        axes.y.from = 0.0;
+        axes
+    }
+
+    fn draw_positions(&self, average: &Average, layout: &AverageLayout, pen: &mut Pen<'_>) {
+        let (rect, high) = (layout.cells, self.high());
+        let [n_query, n_key] = average.positions.pattern.shape();
+        let title = rect.left_top() - vec2(0.0, 8.0 * GRID);
+        pen.text("Mean weight by position (row: query, column: key)", SMALL, pen.palette.text, title, Align::Left);
+        let pixels = average.positions.pattern.as_slice().iter().flat_map(|weight| self.color_map.color(weight / high));
+        let picture = RgbaBuffer { width: n_key, height: n_query, pixels: pixels.collect() };
+        pen.picture(rect, &picture, Sampling::Crisp);
+        pen.frame(rect, 0.75, pen.palette.rule);
+        let side = rect.height() / n_query.max(1) as f32;
+        let step = (LABEL_PT / side.max(0.01)).ceil().max(1.0) as usize;
+        for row in (0..n_query).step_by(step) {
+            let at = pos2(rect.left() - 1.5 * GRID, rect.top() + (row as f32 + 0.5) * side);
+            pen.text(&row.to_string(), SMALL, pen.palette.query, at, Align::Right);
+        }
+        for col in (0..n_key).step_by(step) {
+            let at = pos2(rect.left() + (col as f32 + 0.5) * side, rect.top() - 2.5 * GRID);
+            pen.text(&col.to_string(), SMALL, pen.palette.key, at, Align::Center);
+        }
+        let size = vec2(BAR_AND_TICKS_PT, rect.height().max(60.0));
+        let bar = Rect::from_min_size(rect.right_top() + vec2(3.0 * GRID, 0.0), size);
+        let map = self.color_map;
+        pen.color_bar(bar, |fraction| map.color(fraction), |fraction| tick_text(fraction * high));
+    }
+
+    fn draw_offsets(&self, average: &Average, layout: &AverageLayout, pen: &mut Pen<'_>) {
+        let (rect, axes) = (layout.plot, self.axes(layout));
+        let title = rect.left_top() - vec2(0.0, 8.0 * GRID);
+        pen.text("Mean weight by offset (key − query)", SMALL, pen.palette.text, title, Align::Left);
+        pen.frame(rect, 0.75, pen.palette.rule);
+        let zero = axes.x.at(0.0);
+        pen.line(pos2(zero, rect.top()), pos2(zero, rect.bottom()), 0.75, pen.palette.rule);
+        let curves = self.curves(average);
+        let mut x = rect.left();
+        for (nth, (name, mean)) in curves.iter().enumerate() {
+            let color: Rgba = if nth == 0 { pen.palette.text } else { pen.palette.head(nth - 1) };
+            let points: Vec<_> =
+                near(mean).map(|(offset, w)| (offset, axes.at(f64::from(offset), f64::from(w)))).collect();
+            let width = if nth == 0 { 2.0 } else { 1.25 };
+            // A gap where no pair has an offset.
+            let joined = points.windows(2).filter(|pair| pair[1].0 == pair[0].0 + 1);
+            pen.lines(joined.map(|pair| Line { from: pair[0].1, to: pair[1].1, width, color }).collect());
+            if curves.len() > 1 {
+                let name = pen.type_.fit(name, SMALL, 110.0).into_owned();
+                if x + 20.0 < rect.right() {
+                    x += pen.text(&name, SMALL, color, pos2(x, rect.top() - 2.5 * GRID), Align::Left) + 3.0 * GRID;
+                }
+            }
+        }
+        let weak = pen.palette.text_weak;
+        for value in axes.x.ticks(8).into_iter().filter(|value| value.fract() == 0.0) {
+            let text = if value < 0.0 { format!("−{:.0}", -value) } else { format!("{value:.0}") };
+            let at = pos2(axes.x.at(value), rect.bottom() + 2.5 * GRID);
+            pen.text(&text, SMALL, weak, at, Align::Center);
+        }
+        let digits = decimals(&axes.y);
+        for value in axes.y.ticks(5) {
+            let at = pos2(rect.left() - GRID, axes.y.at(value));
+            pen.text(&format!("{value:.digits$}"), SMALL, weak, at, Align::Right);
+        }
+        let words = format!("{:.0} % of the weight goes to special tokens", 100.0 * average.offsets.special,);
+        pen.text(&words, SMALL, weak, rect.left_bottom() + vec2(0.0, 6.5 * GRID), Align::Left);
+    }
+}
+
+/// The offsets that are plotted, with their mean weights.
+pub fn near(mean: &OffsetMean) -> impl Iterator<Item = (i32, f32)> {
+    let all = mean.offsets.iter().copied().zip(mean.weights.iter().copied());
+    all.filter(|(offset, _)| offset.abs() <= MAX_OFFSET)
+}
+
+/// Digits that tell neighbouring numbers apart.
+fn decimals(axis: &Axis) -> usize {
+    let span = axis.to - axis.from;
+    if span > 0.5 {
+        1
+    } else if span > 0.05 {
+        2
+    } else {
+        3
+    }
+}
+
+impl Scene for AverageScene {
+    fn width(&self, _: &mut Pen<'_>) -> f32 {
+        760.0
+    }
+
+    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
+        460.0
+    }
+
+    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        0.52 * width
+    }
+
+    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        240.0
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let layout = self.layout(area);
+        if let Some(average) = self.average() {
+            self.draw_positions(average, &layout, pen);
+            self.draw_offsets(average, &layout, pen);
+        }
+    }
+
+    fn captions(&self) -> Captions {
+        let head = self.average().map_or_else(String::new, |average| average.head.to_string());
+        let what = format!("Mean attention of {head} over {}", counted(self.n_inputs, "input"));
+        let how = "Rows of the matrix sum to one; a pair of positions counts the inputs that have both. By offset, pairs \
+                   behind a causal mask are no pairs";
+        let groups = self.average().map_or(0, |average| average.groups.len());
+        let by = match &self.annotation {
+            Some(name) if groups > MAX_GROUPS => {
+                format!("Lines: the first {MAX_GROUPS} of {groups} values of “{name}”")
+            }
+            Some(name) if groups > 0 => format!("Lines: values of “{name}”"),
+            _ => String::new(),
+        };
+        let far = format!("Offsets up to {MAX_OFFSET} are shown");
+        Captions { short: joined([what.as_str(), &by]), full: joined([what.as_str(), how, &by, &far, &self.origin]) }
+    }
+}

@@ -1,0 +1,48 @@
+//! Views that ask about a whole cloud: what is known, what is on its way, what went wrong.
+
+use std::sync::Arc;
+
+use eframe::egui::{ProgressBar, Ui};
+
+use super::empty;
+use crate::{
+    analysis::survey::{Finding, Question},
+    session::{Command, Loadable},
+    ui::{ViewCtx, theme::GRID},
+};
+
+/// What is known of a question; asks it if nothing is.
+pub fn ask<'a>(cx: &ViewCtx<'a>, question: Question) -> Option<&'a Loadable<Arc<Finding>>> {
+    let survey = cx.pane.survey(cx.document, question)?;
+    let known = cx.pane.surveys.find(&survey);
+    if known.is_none() {
+        cx.send(Command::Survey(survey.question));
+    }
+    known
+}
+
+/// The newest answer; says what stands in its place where there is none.
+pub fn asked(ui: &mut Ui, cx: &ViewCtx<'_>, question: Question, what: &str) -> Option<Arc<Finding>> {
+    let known = ask(cx, question);
+    if let Some(progress) = known.and_then(Loadable::progress) {
+        let done = progress.done as f32 / progress.total.max(1) as f32;
+        ui.add(ProgressBar::new(done).desired_height(GRID).fill(cx.theme.accent))
+            .accessible_name("Progress of the measurement");
+    }
+    if let Some(found) = known.and_then(Loadable::latest) {
+        return Some(Arc::clone(found));
+    }
+    match known {
+        Some(Loadable::Failed { failure, .. }) => empty::sentence_ui(ui, cx.theme, &failure.summary),
+        Some(Loadable::Empty) => {
+            ui.horizontal(|ui| {
+                ui.label("The measurement was stopped");
+                if ui.small_button("Go on").clicked() {
+                    cx.send(Command::Project);
+                }
+            });
+        }
+        _ => empty::sentence_ui(ui, cx.theme, what),
+    }
+    None
+}

@@ -1,0 +1,183 @@
+//! Mean attention of a head over all inputs of the corpus.
+
+use std::sync::Arc;
+
+use eframe::egui::{ComboBox, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+
+use super::{asking, choosers, controls, display_list::Painted, texture, tooltip};
+use crate::{
+    analysis::{
+        Cloud,
+        survey::{Average, Finding, Question},
+    },
+    figure::{
+        FontSource, Scene as _, Typesetter,
+        pen::Pen,
+        views::{
+            average::{AverageScene, layout::AverageLayout, near},
+            cells,
+        },
+    },
+    session::ColorMapChoice,
+    ui::{ViewCtx, memo::Memo},
+};
+
+/// What a picture depends on.
+#[derive(Clone, PartialEq)]
+struct PictureKey {
+    found: usize,
+    area: Rect,
+    map: ColorMapChoice,
+    dark: bool,
+    scale: f32,
+}
+
+/// The Average view with what it remembers between frames.
+#[derive(Default)]
+pub struct AverageView {
+    type_: Option<Typesetter>,
+    picture: Memo<PictureKey, Arc<Painted>>,
+}
+
+impl AverageView {
+    /// Draws the view over all the space that is left in `ui`.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        ui.horizontal_wrapped(|ui| {
+            choosers::stack_and_layer_ui(ui, cx);
+            if let Some(capture) = cx.document.latest_capture() {
+                choosers::heads_ui(ui, cx, capture);
+            }
+        });
+        let Some(cloud) = cx.pane.cloud(cx.document) else { return };
+        let annotation = annotation(cx, &cloud);
+        let question = Question::Average(cx.pane.selection.head, annotation.clone());
+        let what = "Adding up the attention of every input";
+        let Some(found) = asking::asked(ui, cx, question, what) else { return };
+        let scene = AverageScene {
+            found,
+            n_inputs: cloud.n_inputs(),
+            annotation,
+            color_map: texture::color_map(cx.pane.options.heatmap.color_map),
+            origin: String::new(),
+        };
+        controls::caption_ui(ui, cx.theme, scene.captions().short);
+        let area = ui.available_rect_before_wrap();
+        let (response, painter) = ui.allocate_painter(area.size(), Sense::hover());
+        response.widget_info(|| {
+            let label = format!("Mean attention of {} over all inputs", cx.pane.selection.head);
+            WidgetInfo::labeled(Role::Image, true, label)
+        });
+        self.picture(ui, cx, &scene, area).paint(&painter);
+        let (Some(average), Some(at)) = (scene.average(), response.hover_pos()) else { return };
+        let layout = scene.layout(area);
+        if let Some((query, key)) = layout.cell_at(at) {
+            let cell = cells::cell_rect(layout.cells, layout.grid, query, key);
+            painter.rect_stroke(cell, 0.0, Stroke::new(1.5, cx.theme.text), StrokeKind::Outside);
+            cell_readout_ui(ui, cx, average, query, key);
+        } else if layout.plot.contains(at) {
+            offset_readout_ui(ui, cx, &scene, average, &layout, at.x);
+        }
+    }
+
+    /// Draws the options.
+    pub fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let names = cx.pane.cloud(cx.document).map(|cloud| annotations(&cloud)).unwrap_or_default();
+        controls::edit_options(cx, |options| {
+            controls::heading_ui(ui, cx.theme, "Mean attention");
+            controls::color_map_ui(ui, cx.theme, &mut options.heatmap.color_map);
+            if names.is_empty() {
+                return;
+            }
+            controls::row_ui(ui, cx.theme, "Compare by", |ui| {
+                let chosen = options.average.clone().filter(|name| names.contains(name));
+                let text = chosen.clone().unwrap_or_else(|| "Nothing".to_owned());
+                let combo = ComboBox::new("annotation of the mean", "").selected_text(text).show_ui(ui, |ui| {
+                    ui.selectable_value(&mut options.average, None, "Nothing");
+                    for name in &names {
+                        ui.selectable_value(&mut options.average, Some(name.clone()), name);
+                    }
+                });
+                combo.response.accessible_name("Annotation to compare by");
+            });
+        });
+    }
+
+    fn picture(&mut self, ui: &Ui, cx: &ViewCtx<'_>, scene: &AverageScene, area: Rect) -> Arc<Painted> {
+        let key = PictureKey {
+            found: Arc::as_ptr(&scene.found) as *const Finding as usize,
+            area,
+            map: cx.pane.options.heatmap.color_map,
+            dark: cx.theme.dark,
+            scale: ui.pixels_per_point(),
+        };
+        let type_ = self.type_.get_or_insert_with(|| Typesetter::new(FontSource::Bundled));
+        self.picture.get_or_update(key, || {
+            let mut pen = Pen::new(type_, cx.theme.palette);
+            scene.draw(area, &mut pen);
+            Arc::new(Painted::new(ui.ctx(), &pen.items, area))
+        })
+    }
+}
+
+/// Names of the annotations of what is shown.
+fn annotations(cloud: &Cloud) -> Vec<String> {
+    match cloud {
+        Cloud::Input(_) => Vec::new(),
+        Cloud::Inputs(view) => view.corpus().annotations().to_vec(),
+    }
+}
+
+/// The annotation that was chosen, if the inputs have it.
+fn annotation(cx: &ViewCtx<'_>, cloud: &Cloud) -> Option<String> {
+    cx.pane.options.average.clone().filter(|name| annotations(cloud).contains(name))
+}
+
+fn cell_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, average: &Average, query: usize, key: usize) {
+    let Some(weight) = average.positions.pattern.row(query).and_then(|row| row.get(key)) else { return };
+    tooltip::at_pointer(ui, |ui| {
+        ui.horizontal(|ui| {
+            ui.colored_label(cx.theme.query, format!("query {query}"));
+            ui.weak("→");
+            ui.colored_label(cx.theme.key, format!("key {key}"));
+            ui.strong(controls::weight_text(*weight));
+        });
+        let n = average.positions.n_inputs.get(query).copied().unwrap_or(0);
+        controls::caption_ui(ui, cx.theme, format!("{n} inputs have a query at this position"));
+    });
+}
+
+fn offset_readout_ui(
+    ui: &Ui,
+    cx: &ViewCtx<'_>,
+    scene: &AverageScene,
+    average: &Average,
+    layout: &AverageLayout,
+    x: f32,
+) {
+    let offset = scene.axes(layout).x.value(x).round() as i32;
+    let curves = scene.curves(average);
+    let lines: Vec<String> = curves
+        .iter()
+        .filter_map(|(name, mean)| {
+            let (_, weight) = near(mean).find(|(known, _)| *known == offset)?;
+            let place = mean.offsets.iter().position(|known| *known == offset)?;
+            let pairs = mean.n_pairs.get(place).copied().unwrap_or(0);
+            Some(format!("{name}: {} over {} pairs", controls::weight_text(weight), controls::grouped(pairs as usize)))
+        })
+        .collect();
+    if lines.is_empty() {
+        return;
+    }
+    tooltip::at_pointer(ui, |ui| {
+        ui.strong(match offset {
+            0 => "The token itself".to_owned(),
+            -1 => "The token before".to_owned(),
+            1 => "The token after".to_owned(),
+            back if back < 0 => format!("{} tokens before", -back),
+            ahead => format!("{ahead} tokens after"),
+        });
+        for line in lines {
+            controls::caption_ui(ui, cx.theme, line);
+        }
+    });
+}
