@@ -21,6 +21,8 @@ pub struct Corpus {
     model: Option<Arc<ModelSpec>>,
     computation: Computation,
     inputs: Vec<InputRow>,
+    /// What they take besides tokens: asked for with every input, so it is not added up each time.
+    rows_bytes: u64,
     /// Names of the annotations, in the order in which they came.
     annotations: Vec<String>,
     tokens: BTreeMap<Side, TokenTable>,
@@ -59,6 +61,13 @@ pub struct InputRow {
 }
 
 impl InputRow {
+    fn size_bytes(&self) -> u64 {
+        let texts = [&self.info.text, &self.info.text_b, &self.info.image, &self.info.target];
+        let texts: usize = texts.into_iter().flatten().map(String::len).sum();
+        let besides = size_of::<Self>() + self.name.len() + texts + 4 * self.annotations.len();
+        besides as u64 + small_bytes(self.image.as_ref())
+    }
+
     /// Whose tokens are the patches of its picture, with the tokens before them.
     pub fn picture_side(&self) -> Option<Side> {
         let image = self.image.as_ref()?;
@@ -93,6 +102,7 @@ impl Corpus {
             model: None,
             computation: Computation::default(),
             inputs: Vec::new(),
+            rows_bytes: 0,
             annotations: Vec::new(),
             tokens: BTreeMap::new(),
             texts: Texts::default(),
@@ -213,7 +223,9 @@ impl Corpus {
         let image = capture.image().map(small);
         let notes = capture.notes().to_vec();
         let info = capture.input().clone();
-        self.inputs.push(InputRow { source: label.source, name, info, image, notes, tokens, annotations });
+        let row = InputRow { source: label.source, name, info, image, notes, tokens, annotations };
+        self.rows_bytes += row.size_bytes();
+        self.inputs.push(row);
     }
 
     /// Makes room for so many more tokens of each side at once, as far as the budget allows.
@@ -253,13 +265,7 @@ impl Corpus {
     pub fn size_bytes(&self) -> u64 {
         let columns: u64 = self.layers.values().map(LayerColumns::size_bytes).sum();
         let tokens: u64 = self.tokens.values().map(TokenTable::size_bytes).sum();
-        let row = |input: &InputRow| {
-            let texts = [&input.info.text, &input.info.text_b, &input.info.image, &input.info.target];
-            let texts: usize = texts.into_iter().flatten().map(String::len).sum();
-            let besides = size_of::<InputRow>() + input.name.len() + texts + 4 * input.annotations.len();
-            besides as u64 + small_bytes(input.image.as_ref())
-        };
-        columns + tokens + self.texts.size_bytes() + self.inputs.iter().map(row).sum::<u64>()
+        columns + tokens + self.texts.size_bytes() + self.rows_bytes
     }
 
     /// All inputs.
@@ -348,6 +354,7 @@ impl Corpus {
             *rows = *end..*end + rows.len();
             *end = rows.end;
         }
+        self.rows_bytes = kept.iter().map(InputRow::size_bytes).sum();
         self.inputs = kept;
     }
 

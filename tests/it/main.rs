@@ -107,6 +107,8 @@ mod tidy;
 mod tokenization;
 /// The window by role and label: what a person can do with it.
 mod ui;
+/// Corpora in the window: opening, the list, the dialogs.
+mod ui_corpora;
 /// What a model reads and writes, in the window.
 mod ui_inputs;
 /// Room, panels and appearance of the window.

@@ -140,7 +140,7 @@ fn begin(
     let budget = passes.set_budget(u64::MAX);
     passes.prepare(asked, &|_| control.check())?;
     passes.set_budget(budget);
-    let n_expected = |side| passes.n_expected(&list, side);
+    let n_expected = |side| passes.n_expected(side);
     let n_bytes = Corpus::estimate_bytes(model.spec(), order.options.layers.as_deref(), n_expected);
     let (n_inputs, n_tokens) = (list.items.len(), Side::ALL.into_iter().map(n_expected).sum());
     let n_fit = (n_bytes > budget).then(|| (n_inputs as f64 * budget as f64 / n_bytes as f64) as usize);
@@ -224,7 +224,7 @@ impl Begun {
     }
 
     fn progress(&self) -> CorpusProgress {
-        let expected: usize = Side::ALL.iter().map(|side| self.passes.n_expected(&self.list, *side)).sum();
+        let expected: usize = Side::ALL.iter().map(|side| self.passes.n_expected(*side)).sum();
         let left = expected.saturating_sub(self.n_tokens());
         let secs_left = (self.pace.n_tokens > 0).then(|| self.pace.secs / self.pace.n_tokens as f64 * left as f64);
         let (n_done, n_inputs) = (self.passes.n_settled(), self.list.items.len());

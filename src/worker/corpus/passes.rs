@@ -45,6 +45,9 @@ pub struct Passes {
     run: CorpusRun,
     /// Per input of the list: in the corpus, or left out.
     settled: Vec<bool>,
+    n_settled: usize,
+    /// Weight of the inputs that were not looked at and are not settled.
+    unseen: u64,
     /// The first input that was not looked at yet.
     next: usize,
     waiting: VecDeque<Vec<Ready>>,
@@ -87,8 +90,20 @@ impl Passes {
                 *settled = true;
             }
         }
-        let run = CorpusRun { left_out, ..CorpusRun::default() };
-        Self { corpus, run, settled, next: 0, waiting: VecDeque::new(), seen: Seen::default(), unready: Vec::new() }
+        let n_settled = settled.iter().filter(|settled| **settled).count();
+        let mut passes = Self {
+            corpus,
+            run: CorpusRun { left_out, ..CorpusRun::default() },
+            settled,
+            n_settled,
+            unseen: 0,
+            next: 0,
+            waiting: VecDeque::new(),
+            seen: Seen::default(),
+            unready: Vec::new(),
+        };
+        passes.weigh(list);
+        passes
     }
 
     /// What the corpus may take from now on; gives back what it was.
@@ -109,8 +124,13 @@ impl Passes {
     }
 
     /// Inputs that need not be run any more.
-    pub fn n_settled(&self) -> usize {
-        self.settled.iter().filter(|settled| **settled).count()
+    pub const fn n_settled(&self) -> usize {
+        self.n_settled
+    }
+
+    fn weigh(&mut self, list: &InputList) {
+        let unseen = list.items.iter().zip(&self.settled).skip(self.next).filter(|(_, settled)| !**settled);
+        self.unseen = unseen.map(|(item, _)| weight(item)).sum();
     }
 
     /// Makes inputs ready unless some are; whether there is anything to run.
@@ -129,6 +149,7 @@ impl Passes {
                 self.encode(order, chunk, control)?;
             }
             self.next = end;
+            self.weigh(order.list);
         }
         Ok(!self.waiting.is_empty())
     }
@@ -136,6 +157,7 @@ impl Passes {
     /// Adds what came of a pass of an earlier run.
     pub fn recall(&mut self, list: &InputList, pass: Pass) {
         self.take_in(list, pass);
+        self.weigh(list);
         let Self { waiting, settled, .. } = self;
         waiting.retain(|pack| !pack.iter().all(|ready| settled[ready.source]));
     }
@@ -257,7 +279,7 @@ impl Passes {
         }
         if is_first {
             let there: BTreeMap<Side, usize> = Side::ALL.map(|side| (side, self.corpus.n_tokens(side))).into();
-            let expected: BTreeMap<Side, usize> = Side::ALL.map(|side| (side, self.n_expected(list, side))).into();
+            let expected: BTreeMap<Side, usize> = Side::ALL.map(|side| (side, self.n_expected(side))).into();
             self.corpus.reserve(|side| expected[&side].saturating_sub(there[&side]));
         }
     }
@@ -269,7 +291,7 @@ impl Passes {
         match self.corpus.append(capture, &label) {
             Ok(_) => {
                 self.run.n_added += 1;
-                self.settled[source] = true;
+                self.settle(source);
             }
             Err(full @ CorpusError::Full { .. }) => {
                 self.run.full = Some(full);
@@ -281,18 +303,21 @@ impl Passes {
     }
 
     fn leave_out(&mut self, left_out: LeftOut) {
-        self.settled[left_out.source] = true;
+        self.settle(left_out.source);
         self.run.left_out.push(left_out);
     }
 
+    fn settle(&mut self, source: usize) {
+        self.settled[source] = true;
+        self.n_settled += 1;
+    }
+
     /// Tokens of one side that the corpus will have in the end, judged by those inputs that were made ready.
-    pub fn n_expected(&self, list: &InputList, side: Side) -> usize {
+    pub fn n_expected(&self, side: Side) -> usize {
         let waiting = self.waiting.iter().flatten().filter(|ready| !self.settled[ready.source]);
         let known = self.corpus.n_tokens(side) + waiting.map(|ready| ready.n_on(side)).sum::<usize>();
-        let unseen = list.items.iter().zip(&self.settled).skip(self.next).filter(|(_, settled)| !**settled);
-        let unseen: u64 = unseen.map(|(item, _)| weight(item)).sum();
         let per_weight = self.seen.tokens.get(&side).copied().unwrap_or(0) as f64 / self.seen.weight.max(1) as f64;
-        known + (unseen as f64 * per_weight).ceil() as usize
+        known + (self.unseen as f64 * per_weight).ceil() as usize
     }
 
     /// A copy of the corpus in the order of the list, and what became of the run so far.

@@ -1,6 +1,7 @@
 //! Helpers of the other test modules; no tests of their own.
 
 pub mod clouds;
+pub mod corpora;
 pub mod hub_bench;
 pub mod hub_server;
 pub mod play;

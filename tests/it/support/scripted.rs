@@ -29,7 +29,7 @@ use attnscope::{
 };
 use eframe::egui::{self, ColorImage};
 
-use super::stacks;
+use super::{corpora, stacks};
 
 /// Layers and heads of every synthetic model.
 pub const N_LAYERS: usize = 3;
@@ -294,8 +294,9 @@ impl Jobs for ScriptedJobs {
                 Request::Forget(id) => EventKind::Forgotten(*id),
                 Request::Read(_) => EventKind::FoundAll,
                 Request::ListCached => EventKind::CachedModels(script.cached.clone()),
-                Request::PlanDownload(_) | Request::Download(_) | Request::Corpus(_) => {
-                    // The test says what the hub answers, and how far a corpus is.
+                Request::Corpus(order) => corpora::answer(order, script.loaded.as_ref().unwrap()),
+                Request::PlanDownload(_) | Request::Download(_) => {
+                    // The test says what the hub answers.
                     script.submitted.push((job, request));
                     return;
                 }
