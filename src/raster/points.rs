@@ -169,13 +169,13 @@ pub fn counts(points: impl Iterator<Item = [f32; 2]>, size: [f32; 2], n_bins: [u
 /// gives way.
 pub fn opacity(n: usize, mark_area: f32, area: f32) -> f32 {
     let layers = n as f32 * mark_area / (area / 3.0).max(1.0);
-    (OPACITY * layers.max(1.0).powf(-0.6)).max(LEAST_OPACITY)
+    (OPACITY * layers.max(1.0).powf(-0.5)).max(LEAST_OPACITY)
 }
 
 /// Of a mark that stands alone.
 const OPACITY: f32 = 0.85;
 /// Of a mark among very many: a lone point is still seen.
-const LEAST_OPACITY: f32 = 0.16;
+const LEAST_OPACITY: f32 = 0.28;
 
 #[cfg(test)]
 mod tests {
@@ -246,6 +246,6 @@ mod tests {
     fn crowds_are_fainter_but_never_gone() {
         let alone = opacity(10, 3.0, 10_000.0);
         let crowd = opacity(10_000, 3.0, 10_000.0);
-        assert!(alone > 0.8 && crowd < 0.4 && opacity(10_000_000, 3.0, 100.0) >= 0.15, "{alone} {crowd}");
+        assert!(alone > 0.8 && crowd < 0.4 && opacity(10_000_000, 3.0, 100.0) >= 0.25, "{alone} {crowd}");
     }
 }

@@ -68,7 +68,11 @@ impl Pane {
     pub fn shown_input(&self, document: &Document) -> Option<usize> {
         match self.cloud(document)? {
             Cloud::Input(_) => Some(0),
-            Cloud::Inputs(_) => None,
+            Cloud::Inputs(view) => {
+                let source = document.corpus_input?;
+                (0..view.selection().inputs().len())
+                    .find(|nth| view.input(*nth).is_some_and(|input| input.source == source))
+            }
         }
     }
 

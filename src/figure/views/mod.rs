@@ -12,6 +12,7 @@ pub mod image;
 pub mod matrix;
 pub mod points;
 pub mod scatter;
+pub mod seen;
 
 use crate::{
     analysis::reading::ReadPattern,

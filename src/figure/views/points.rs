@@ -1,11 +1,12 @@
 //! The points of one head as pixels: for the window, which draws them beside its thread, and for figures with so
 //! many that a file of shapes would be too large.
 
-use emath::{Pos2, Rect, Vec2, pos2};
+use emath::{Pos2, Rect, Vec2};
 
+pub use super::seen::{Seen, Turn};
 use super::{
     matrix::layout::{self, CellTransform},
-    scatter::{self, legend},
+    scatter::legend,
 };
 use crate::{
     analysis::{
@@ -13,7 +14,11 @@ use crate::{
         projection::{HeadProjection, Tints},
     },
     capture::RgbaBuffer,
-    figure::{list::Rgba, palette::Palette},
+    figure::{
+        list::{Rgba, Sampling},
+        palette::Palette,
+        pen::Pen,
+    },
     raster::{
         ColorMap,
         points::{Canvas, Mark, Stamp, counts, opacity},
@@ -24,79 +29,12 @@ use crate::{
 pub const DIMMED: f32 = 0.22;
 /// Sizes of points by their distance from the eye.
 const N_DEPTHS: usize = 8;
-/// Distance of the eye from the middle, in radii of the cloud.
-const EYE: f32 = 4.0;
+/// Figures of more points draw them as a picture: a file of so many shapes would be slow wherever it is opened.
+pub const MAX_SHAPES: usize = 20_000;
+/// Pixels of such a picture per point: 288 dots per inch.
+const FIGURE_SCALE: f32 = 4.0;
 /// Side of the squares in which points are counted, in points of the screen.
 const BIN_PT: f32 = 3.0;
-
-/// Where a cloud in space is looked at from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Turn {
-    /// About the vertical axis, in radians.
-    pub yaw: f32,
-    /// Up and down, in radians.
-    pub pitch: f32,
-}
-
-impl Default for Turn {
-    fn default() -> Self {
-        Self { yaw: 0.5, pitch: 0.35 }
-    }
-}
-
-impl Turn {
-    /// Turns a vector: right, up, and towards the eye.
-    pub fn apply(self, [x, y, z]: [f32; 3]) -> [f32; 3] {
-        let ((sin_yaw, cos_yaw), (sin_pitch, cos_pitch)) = (self.yaw.sin_cos(), self.pitch.sin_cos());
-        let (x, z) = (x * cos_yaw + z * sin_yaw, z * cos_yaw - x * sin_yaw);
-        [x, y * cos_pitch - z * sin_pitch, y * sin_pitch + z * cos_pitch]
-    }
-}
-
-/// Where one head's points fall before they are fitted into a cell: the plane itself, or what is seen of the space.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seen {
-    /// What all points lie in.
-    pub bounds: Rect,
-    turn: Option<(Turn, [f32; 3], f32)>,
-}
-
-impl Seen {
-    /// Points in the plane, or in space when they are `turned`.
-    pub fn new(plane: &HeadProjection, turned: Option<Turn>) -> Self {
-        let Some(turn) = turned else { return Self { bounds: scatter::bounds(plane), turn: None } };
-        let (low, high) =
-            plane.queries.iter().chain(&plane.keys).copied().filter(|at| at.iter().all(|x| x.is_finite())).fold(
-                ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]),
-                |(low, high), at| {
-                    ([0, 1, 2].map(|axis| low[axis].min(at[axis])), [0, 1, 2].map(|axis| high[axis].max(at[axis])))
-                },
-            );
-        if low[0] > high[0] {
-            return Self { bounds: scatter::bounds(plane), turn: None };
-        }
-        let center = [0, 1, 2].map(|axis| f32::midpoint(low[axis], high[axis]));
-        let half = [0, 1, 2].map(|axis| (high[axis] - low[axis]) / 2.0);
-        let radius = half.map(|x| x * x).iter().sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
-        // Corners of a cloud are rare: a little less than the ball around its box.
-        let shown = Vec2::splat(1.7 * radius);
-        Self { bounds: Rect::from_center_size(pos2(0.0, 0.0), shown), turn: Some((turn, center, radius)) }
-    }
-
-    /// Where a point falls; the third coordinate is how near to the eye it is, from −1 to 1.
-    pub fn place(&self, [x, y, z]: [f32; 3]) -> [f32; 3] {
-        let Some((turn, center, radius)) = self.turn else { return [x, y, 0.0] };
-        let [x, y, z] = turn.apply([x - center[0], y - center[1], z - center[2]]);
-        let depth = z / radius;
-        let larger = EYE / (EYE - depth);
-        [x * larger, y * larger, depth]
-    }
-
-    /// Whether points have a depth.
-    pub const fn is_space(&self) -> bool {
-        self.turn.is_some()
-    }
-}
 
 /// How the points of a cell look.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -287,8 +225,21 @@ fn premultiplied([red, green, blue, alpha]: Rgba) -> [f32; 4] {
     [red, green, blue, alpha]
 }
 
+/// Draws the points of cells as one picture over `rect`, under whatever comes after.
+pub fn picture(rect: Rect, cells: &[(&HeadProjection, &Tints, Seen, Rect)], pen: &mut Pen<'_>) {
+    let size_px = [rect.width(), rect.height()].map(|side| (side * FIGURE_SCALE).ceil().max(1.0) as usize);
+    let mut canvas = Canvas::new(size_px);
+    let look = Look { palette: pen.palette, scale: FIGURE_SCALE, density: None };
+    for (plane, tints, seen, cell) in cells {
+        let cell = cell.translate(-rect.min.to_vec2()) * FIGURE_SCALE;
+        CellPoints { plane, seen, tints, marked: None, cell }.draw(&mut canvas, &look);
+    }
+    let size = Vec2::new(size_px[0] as f32, size_px[1] as f32) / FIGURE_SCALE;
+    pen.picture(Rect::from_min_size(rect.min, size), &straight(&canvas), Sampling::Smooth);
+}
+
 /// A canvas as a picture whose colours are not premultiplied.
-pub fn straight(canvas: &Canvas) -> RgbaBuffer {
+fn straight(canvas: &Canvas) -> RgbaBuffer {
     let [width, height] = canvas.size_px();
     let straight = |[red, green, blue, alpha]: [u8; 4]| {
         let of =
@@ -300,6 +251,8 @@ pub fn straight(canvas: &Canvas) -> RgbaBuffer {
 
 #[cfg(test)]
 mod tests {
+    use emath::pos2;
+
     use super::*;
     use crate::{analysis::projection::Meaning, ids::HeadId};
 

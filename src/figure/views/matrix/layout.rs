@@ -1,5 +1,4 @@
-//! Where the planes of all heads stand and how many of their points are drawn. Pure geometry in
-//! points, without an egui context.
+//! Where the planes of all heads stand. Pure geometry in points, without an egui context.
 
 use std::ops::Range;
 
@@ -15,8 +14,6 @@ pub const COL_LABEL_PT: f32 = 5.0 * GRID;
 const MAX_ASPECT: f32 = 1.5;
 /// Free border inside a cell, as a part of its smaller side.
 const CELL_PAD: f32 = 0.08;
-/// Points drawn in one frame; more would not be told apart.
-const MAX_POINTS: usize = 24_000;
 
 /// The parts of the view.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,15 +98,6 @@ impl CellTransform {
     }
 }
 
-/// Every how many points are drawn when `n_cells` cells of `n_points` points are in sight and a cell
-/// is `side` points wide.
-pub fn stride(n_cells: usize, n_points: usize, side: f32) -> usize {
-    let for_budget = (n_cells * n_points).div_ceil(MAX_POINTS);
-    // A cell cannot show more points than a third of its own area.
-    let for_area = (n_points as f32 / (side * side / 3.0).max(16.0)).ceil() as usize;
-    for_budget.max(for_area).max(1)
-}
-
 /// Radius of a point in a cell `side` points wide.
 pub fn point_radius(side: f32) -> f32 {
     (side / 60.0).clamp(1.0, 3.5)
@@ -144,12 +132,5 @@ mod tests {
         assert!(cell.contains(low) && cell.contains(high));
         assert!(low.y > high.y, "larger y is further up");
         assert!(((high.x - low.x) / (low.y - high.y) - 2.0).abs() < 1e-4);
-    }
-
-    #[test]
-    fn many_cells_show_a_part_of_their_points() {
-        assert_eq!(stride(1, 1024, 400.0), 1);
-        assert!(stride(144, 1024, 60.0) > 1);
-        assert!(144 * 1024 / stride(144, 1024, 60.0) <= MAX_POINTS + 144);
     }
 }

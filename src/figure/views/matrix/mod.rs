@@ -7,10 +7,11 @@ use std::sync::Arc;
 use self::layout::{CellTransform, MatrixLayout};
 use super::{
     Pinned, joined,
-    scatter::{bounds, legend},
+    points::{self, MAX_SHAPES, MarkSize, Seen},
+    scatter::legend,
 };
 use crate::{
-    analysis::projection::{Meaning, Projection, Tints},
+    analysis::projection::{HeadProjection, Meaning, Projection, Tints},
     figure::{
         font::Align,
         list::faded,
@@ -61,23 +62,33 @@ impl MatrixScene {
     }
 
     fn cell_points(&self, layout: &MatrixLayout, pen: &mut Pen<'_>) {
-        let side = layout.cell(0, 0).size().min_elem();
-        let radius = layout::point_radius(side);
-        let n_cells = self.projection.heads.len();
-        for (plane, tints) in self.projection.heads.iter().zip(&self.tints) {
-            let cell = layout.cell(plane.head.layer, plane.head.head);
-            let transform = CellTransform::new(bounds(plane), cell);
-            let n_points = plane.queries.len() + plane.keys.len();
-            let stride = layout::stride(n_cells, n_points, side);
-            for position in (0..plane.queries.len().max(plane.keys.len())).step_by(stride) {
+        let heads = &self.projection.heads;
+        let n_points: usize = heads.iter().map(|plane| plane.queries.len() + plane.keys.len()).sum();
+        let cells: Vec<(&HeadProjection, &Tints, Seen, Rect)> = heads
+            .iter()
+            .zip(&self.tints)
+            .map(|(plane, tints)| {
+                let cell = layout.cell(plane.head.layer, plane.head.head);
+                (&**plane, &**tints, Seen::of_figure(plane), cell)
+            })
+            .collect();
+        if n_points > MAX_SHAPES {
+            points::picture(layout.viewport, &cells, pen);
+        }
+        let radius = layout::point_radius(layout.cell(0, 0).size().min_elem());
+        for (plane, tints, seen, cell) in cells {
+            let transform = CellTransform::new(seen.bounds, cell);
+            let at = |point: [f32; 3]| transform.apply(seen.place(point));
+            let n = if n_points > MAX_SHAPES { 0 } else { plane.queries.len().max(plane.keys.len()) };
+            for position in 0..n {
                 if let Some(&point) = plane.queries.get(position) {
                     let color =
                         faded(legend::ink(&tints.queries, position, pen.palette.query, &pen.palette), POINT_OPACITY);
-                    pen.fill(Path::circle(transform.apply(point), radius), color);
+                    pen.fill(Path::circle(at(point), radius), color);
                 }
                 if let Some(&point) = plane.keys.get(position) {
                     let color = faded(legend::ink(&tints.keys, position, pen.palette.key, &pen.palette), POINT_OPACITY);
-                    pen.fill(Path::diamond(transform.apply(point), 1.15 * radius), color);
+                    pen.fill(Path::diamond(at(point), MarkSize::DIAMOND * radius), color);
                 }
             }
             let held = [
@@ -86,9 +97,8 @@ impl MatrixScene {
             ];
             for (point, tint) in held {
                 if let Some(&point) = point {
-                    let at = transform.apply(point);
-                    pen.fill(Path::circle(at, radius + 2.0), tint);
-                    pen.fill(Path::ring(at, radius + 3.0, 1.5), pen.palette.text);
+                    pen.fill(Path::circle(at(point), radius + 2.0), tint);
+                    pen.fill(Path::ring(at(point), radius + 3.0, 1.5), pen.palette.text);
                 }
             }
         }

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use emath::{Rect, pos2, vec2};
+use emath::{Pos2, Rect, pos2, vec2};
 
-use super::{Pinned, joined, matrix::layout::CellTransform};
+use super::{
+    Pinned, joined,
+    matrix::layout::CellTransform,
+    points::{self, Seen},
+};
 use crate::{
     analysis::{
         projection::{HeadProjection, Tints},
@@ -74,34 +78,39 @@ impl ScatterScene {
         [format!("First component ({x:.0} % of the variance)"), format!("Second component ({y:.0} %)")]
     }
 
-    fn points(&self, transform: CellTransform, pen: &mut Pen<'_>) {
+    fn points(&self, place: &Placing, plot: Rect, pen: &mut Pen<'_>) {
+        let (queries, keys) = (&self.plane.queries, &self.plane.keys);
+        if queries.len() + keys.len() > points::MAX_SHAPES {
+            points::picture(plot, &[(&self.plane, &self.tints, place.seen, plot)], pen);
+            return;
+        }
         // Taking turns, so that neither kind always covers the other.
-        for idx in 0..self.plane.queries.len().max(self.plane.keys.len()) {
-            if let Some(&point) = self.plane.queries.get(idx) {
+        for idx in 0..queries.len().max(keys.len()) {
+            if let Some(&point) = queries.get(idx) {
                 let ink = legend::ink(&self.tints.queries, idx, pen.palette.query, &pen.palette);
-                pen.fill(Path::circle(transform.apply(point), POINT_PT), faded(ink, 0.85));
+                pen.fill(Path::circle(place.at(point), POINT_PT), faded(ink, 0.85));
             }
-            if let Some(&point) = self.plane.keys.get(idx) {
+            if let Some(&point) = keys.get(idx) {
                 let ink = legend::ink(&self.tints.keys, idx, pen.palette.key, &pen.palette);
-                pen.fill(Path::diamond(transform.apply(point), 1.2 * POINT_PT), faded(ink, 0.85));
+                pen.fill(Path::diamond(place.at(point), 1.2 * POINT_PT), faded(ink, 0.85));
             }
         }
     }
 
     /// Texts beside the points, where few tokens leave room for them and no other text is in the way.
-    fn name_points(&self, transform: CellTransform, inside: Rect, pen: &mut Pen<'_>) {
-        let mut taken: Vec<Rect> = self.held_labels(transform, pen).into_iter().map(|(ground, _)| ground).collect();
+    fn name_points(&self, place: &Placing, inside: Rect, pen: &mut Pen<'_>) {
+        let mut taken: Vec<Rect> = self.held_labels(place, pen).into_iter().map(|(ground, _)| ground).collect();
         let all = [(&self.plane.queries, &self.names[0]), (&self.plane.keys, &self.names[1])];
         let size = SMALL * 0.85;
         for (points, _) in all {
-            taken.extend(points.iter().map(|&point| Rect::from_center_size(transform.apply(point), vec2(6.0, 6.0))));
+            taken.extend(points.iter().map(|&point| Rect::from_center_size(place.at(point), vec2(6.0, 6.0))));
         }
         for (points, names) in all {
             if points.len() > MAX_NAMED {
                 continue;
             }
             for (&point, name) in points.iter().zip(names) {
-                let at = transform.apply(point);
+                let at = place.at(point);
                 let (width, height) = (pen.type_.width(name, size), pen.type_.height(size));
                 let beside = [
                     (pos2(at.x + POINT_PT + 2.5, at.y), Align::Left, 0.0),
@@ -122,10 +131,10 @@ impl ScatterScene {
         }
     }
 
-    fn held(&self, transform: CellTransform, pen: &mut Pen<'_>) {
+    fn held(&self, place: &Placing, pen: &mut Pen<'_>) {
         let point_of = |query: bool, at: usize| {
             let points = if query { &self.plane.queries } else { &self.plane.keys };
-            points.get(at).map(|&point| transform.apply(point))
+            points.get(at).map(|&point| place.at(point))
         };
         for (is_query, held, tint) in
             [(true, self.pinned.query, pen.palette.query), (false, self.pinned.key, pen.palette.key)]
@@ -143,17 +152,17 @@ impl ScatterScene {
             pen.fill(Path::ring(from, RING_PT + 2.0, 4.0), pen.palette.canvas);
             pen.fill(Path::ring(from, RING_PT + 1.0, 2.0), tint);
         }
-        for (ground, name) in self.held_labels(transform, pen) {
+        for (ground, name) in self.held_labels(place, pen) {
             pen.fill(Path::rounded(ground, 3.0), faded(pen.palette.canvas, 0.85));
             pen.text(&name, BODY, pen.palette.text, ground.left_center() + vec2(4.0, 0.0), Align::Left);
         }
     }
 
     /// Names of what is held, and where they stand: above, to the right of the ring.
-    fn held_labels(&self, transform: CellTransform, pen: &mut Pen<'_>) -> Vec<(Rect, String)> {
+    fn held_labels(&self, place: &Placing, pen: &mut Pen<'_>) -> Vec<(Rect, String)> {
         let ends = [(self.pinned.query, &self.plane.queries, 0), (self.pinned.key, &self.plane.keys, 1)];
         let mut label = |(held, points, which): (Option<usize>, &Vec<[f32; 3]>, usize)| {
-            let from = transform.apply(*points.get(held?)?);
+            let from = place.at(*points.get(held?)?);
             let name = self.names[which].get(held?)?.clone();
             let at = from + vec2(RING_PT + 4.0, -RING_PT - 4.0);
             let size = vec2(pen.type_.width(&name, BODY), pen.type_.height(BODY));
@@ -167,6 +176,18 @@ impl ScatterScene {
             StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
             _ => ["Queries", "Keys"],
         }
+    }
+}
+
+/// From the layout of a head to the paper.
+struct Placing {
+    seen: Seen,
+    transform: CellTransform,
+}
+
+impl Placing {
+    fn at(&self, point: [f32; 3]) -> Pos2 {
+        self.transform.apply(self.seen.place(point))
     }
 }
 
@@ -194,7 +215,7 @@ impl Scene for ScatterScene {
 
     fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
         // As high as the points ask for, within reason.
-        let bounds = bounds(&self.plane);
+        let bounds = Seen::of_figure(&self.plane).bounds;
         let aspect = (bounds.height() / bounds.width().max(f32::MIN_POSITIVE)).clamp(0.6, 1.2);
         (width - AXIS_PT) * aspect + AXIS_PT + LEGEND_PT
     }
@@ -209,10 +230,11 @@ impl Scene for ScatterScene {
             pos2(area.right() - 1.0, area.bottom() - AXIS_PT - LEGEND_PT),
         );
         pen.frame(plot, 0.75, pen.palette.rule);
-        let transform = CellTransform::new(bounds(&self.plane), plot);
-        self.points(transform, pen);
-        self.held(transform, pen);
-        self.name_points(transform, plot.shrink(2.0), pen);
+        let seen = Seen::of_figure(&self.plane);
+        let place = Placing { seen, transform: CellTransform::new(seen.bounds, plot) };
+        self.points(&place, plot, pen);
+        self.held(&place, pen);
+        self.name_points(&place, plot.shrink(2.0), pen);
         let [first, second] = self.axes();
         let weak = pen.palette.text_weak;
         let below = pos2(plot.center().x, plot.bottom() + AXIS_PT / 2.0 + 1.0);

@@ -300,6 +300,9 @@ impl SpaceView {
                 cx.send(Command::PickPoints(one, if known { PickChange::Remove } else { PickChange::Add }));
             }
             Some(_) if !focus.is_empty() => cx.send(Command::Pin(focus)),
+            // Of another input, which opens beside this.
+            Some(Spot::Query(point)) if single => cx.send(Command::OpenPoint { is_key: false, point }),
+            Some(Spot::Key(point)) if single => cx.send(Command::OpenPoint { is_key: true, point }),
             Some(_) => {}
             None => {
                 if cx.pane.picked(cx.document).is_some() {

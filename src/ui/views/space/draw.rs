@@ -67,6 +67,7 @@ impl SpaceView {
         let n: usize = places.iter().map(|place| place.plane.queries.len() + place.plane.keys.len()).sum();
         let few = if Painting::of(painter.ctx()) == Painting::Software { FEW.0 } else { FEW.1 };
         let marked = cx.pane.marked(cx.document);
+        self.are_patches = false;
         let style = Style {
             cloud: projection.cloud.clone(),
             color: options.color,
@@ -99,7 +100,8 @@ impl SpaceView {
                 cell: place.cell,
             })
             .collect();
-        if self.patch_points(painter, cx, projection, &cells) {
+        self.are_patches = self.patch_points(painter, cx, projection, &cells);
+        if self.are_patches {
             return;
         }
         let Some(first) = places.first() else { return };
@@ -170,7 +172,8 @@ impl SpaceView {
         {
             self.crowd_names(painter, cx, projection, place, &mut taken);
         }
-        if options.labels && !options.density {
+        // Patches speak for themselves.
+        if options.labels && !options.density && !self.are_patches {
             for place in places.iter().filter(|place| place.cell.size().min_elem() >= TEXT_FROM_PT) {
                 self.texts(painter, cx, projection, place, (&named, &mut taken));
             }
@@ -200,7 +203,9 @@ fn focused(
             paint::line(painter, [from, to], weight, cx.theme);
             partners_first.push(partner);
         }
-        rings.push(spot);
+        if !rings.contains(&spot) {
+            rings.push(spot);
+        }
     }
     rings.extend(selection.spot.filter(|spot| !rings.contains(spot)));
     for spot in &rings {
@@ -211,7 +216,14 @@ fn focused(
         let is_query = matches!(spot, Spot::Query(_));
         taken.take(paint::focus(painter, at, &readout::text_of(&token), is_query, cx.theme));
     }
-    rings.into_iter().chain(partners_first).collect()
+    // What is held is often under the pointer, too.
+    let mut named: Vec<Spot> = Vec::new();
+    for spot in rings.into_iter().chain(partners_first) {
+        if !named.contains(&spot) {
+            named.push(spot);
+        }
+    }
+    named
 }
 
 /// The colours of counts: light on dark, dark on light.

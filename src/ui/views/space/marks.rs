@@ -23,11 +23,11 @@ use crate::{
 };
 
 /// Patches are drawn from this size on, and not larger than that.
-const PATCH_PT: (f32, f32) = (9.0, 44.0);
+const PATCH_PT: (f32, f32) = (9.0, 40.0);
 /// A picture is thinned out to this size.
 const MAX_PICTURE_PX: usize = 1024;
 /// The part of a cell that patches may take.
-const PATCH_PART: f32 = 0.4;
+const PATCH_PART: f32 = 0.22;
 
 /// Pictures of both marks in one texture, for one radius.
 #[derive(Default)]

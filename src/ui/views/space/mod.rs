@@ -85,6 +85,8 @@ pub struct SpaceView {
     /// Of the head under the pointer.
     hits: Memo<(Same<HeadProjection>, Option<Turn>), Arc<HitGrid>>,
     few: Memo<draw::FewKey, Arc<eframe::egui::Mesh>>,
+    /// Whether patches stood in for marks in this frame.
+    are_patches: bool,
     patches: Memo<CaptureId, Option<PatchPicture>>,
     repeated: texts::Repeated,
     clusters: texts::Clusters,

@@ -262,6 +262,8 @@ impl Pictures {
             }
         }
         self.sharp.retain(|head, _| in_sight.contains_key(head));
+        // They are taken from the end: the first cells before the last.
+        tasks.reverse();
         tasks.sort_by(|a, b| b.rank.total_cmp(&a.rank));
         tasks
     }

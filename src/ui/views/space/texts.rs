@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use eframe::egui::{FontId, Painter, Rect, Vec2};
+use eframe::egui::{FontId, Painter, Pos2, Rect, Vec2};
 
 use super::{
     Place, SpaceView,
@@ -30,6 +30,10 @@ use crate::{
 pub const TEXT_FROM_PT: f32 = 230.0;
 /// Points that are tried for a text, and one text in so many square points of a cell at most.
 const TEXTS: (usize, f32) = (900, 6_000.0);
+/// Of more points than this half as many have texts.
+const CROWD: usize = 600;
+/// Equal texts are at least this far apart.
+const SAME_PT: f32 = 70.0;
 /// Up to so many points, texts keep clear of all of them.
 const CLEAR: usize = 160;
 /// Clusters of more points are not looked for while the window waits.
@@ -73,7 +77,9 @@ impl SpaceView {
         // Of many points those come into question that are in sight.
         let in_sight = |spot: &Spot| place.at(*spot).is_some_and(|at| inside.contains(at));
         let chosen = first.iter().copied().chain(all.filter(|spot| lit(spot) && !first.contains(spot)));
-        let mut room = (inside.area() / TEXTS.1) as usize;
+        let crowd = if n_query + n_key > CROWD { 2.0 } else { 1.0 };
+        let mut room = (inside.area() / TEXTS.1 / crowd) as usize;
+        let mut said: HashMap<String, Vec<Pos2>> = HashMap::new();
         let rings = [cx.pane.selection.pinned, cx.pane.selection.hover];
         let rings: Vec<Spot> = rings.into_iter().flat_map(|focus| spots_of(cx, projection, focus)).flatten().collect();
         let font = FontId::proportional(text_size::SMALL);
@@ -86,12 +92,18 @@ impl SpaceView {
                 continue;
             };
             let Some(text) = name_of(&projection.cloud, projection.stack, spot, &repeated) else { continue };
+            // The same token at the same place, in many inputs, has one text.
+            let same = said.entry(text.clone()).or_default();
+            if same.iter().any(|known: &Pos2| known.distance(at) < SAME_PT) {
+                continue;
+            }
             let color = if matches!(spot, Spot::Query(_)) { cx.theme.query } else { cx.theme.key };
             let color = color.lerp_to_gamma(cx.theme.text, 0.45);
             let galley = painter.layout_no_wrap(text, font.clone(), color);
             if let Some(rect) = taken.beside(at, galley.size(), size.radius, inside) {
                 painter.rect_filled(rect.expand2(Vec2::new(1.0, -1.0)), 2, cx.theme.canvas.gamma_multiply(0.7));
                 painter.galley(rect.min, galley, color);
+                same.push(at);
                 room -= 1;
             }
         }
