@@ -1,8 +1,11 @@
 //! Questions about a whole cloud that take a while: numbers of every head, what was searched for in all of them.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use super::{
     Cloud,
     aggregate::{self, AggregateError, OffsetMean, PositionMean},
+    point_set::{PointSet, Spot},
     projection::{LayoutOptions, ProjectionOptions},
     proxy::{self, HeadPlot, HeadProxy},
     search::{self, Hits, RankedHead, Search},
@@ -83,12 +86,35 @@ pub enum Finding {
     /// Of one head.
     Average(Box<Average>),
     /// What was searched for.
-    Search {
-        /// Where it is.
-        hits: Hits,
-        /// Heads in which hits lie together come first.
-        ranked: Vec<RankedHead>,
-    },
+    Search(Box<Found>),
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// In which points.
+    pub cloud: CloudId,
+    /// Of which stack.
+    pub stack: StackKind,
+    /// Which of them.
+    pub hits: Hits,
+    /// The same, to be drawn.
+    pub points: Arc<PointSet>,
+    /// Heads in which hits lie together come first; empty where nothing was found.
+    pub ranked: Vec<RankedHead>,
+    /// The score of each head that has one.
+    pub scores: Arc<BTreeMap<HeadId, f32>>,
+}
+
+impl Found {
+    fn new((cloud, stack): (CloudId, StackKind), hits: Hits, ranked: Vec<RankedHead>) -> Self {
+        let spots = |points: &[u32], spot: fn(usize) -> Spot| {
+            points.iter().map(|point| spot(*point as usize)).collect::<Vec<_>>()
+        };
+        let points = [spots(&hits.queries, Spot::Query), spots(&hits.keys, Spot::Key)].concat();
+        let scores = ranked.iter().filter_map(|ranked| Some((ranked.head, ranked.found.score()? as f32))).collect();
+        Self { cloud, stack, hits, points: Arc::new(points.into_iter().collect()), ranked, scores: Arc::new(scores) }
+    }
 }
 
 impl Question {
@@ -138,10 +164,13 @@ impl Survey {
             Question::Average(head, annotation) => average(cloud, *head, annotation.as_deref(), progress),
             Question::Search(search) => match search.find(cloud, *stack) {
                 Err(error) => Some(Err(error.to_string())),
-                Ok(hits) if hits.is_empty() => Some(Ok(Finding::Search { hits, ranked: Vec::new() })),
                 Ok(hits) => {
-                    let ranked = search::rank(cloud, *stack, &hits, *options, progress)?;
-                    Some(Ok(Finding::Search { hits, ranked }))
+                    let ranked = if hits.is_empty() {
+                        Vec::new()
+                    } else {
+                        search::rank(cloud, *stack, &hits, *options, progress)?
+                    };
+                    Some(Ok(Finding::Search(Box::new(Found::new((cloud.id(), *stack), hits, ranked)))))
                 }
             },
         }

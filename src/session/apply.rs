@@ -171,6 +171,7 @@ impl Session {
             Command::Release => self.release(),
             Command::PickPoints(ref points, change) => self.pick_points(points, change),
             Command::ShowView(view) => self.with_active(|pane, document| pane.show_view(document, view)),
+            Command::Search(ref search) => self.with_active(|pane, _| pane.search.clone_from(search)),
             Command::Subtract(minus) => {
                 let open = minus.is_none_or(|minus| self.find_document(minus.document).is_some());
                 self.panes.active_mut().minus = minus.filter(|_| open);

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     analysis::{
         point_set::{PointSet, Spot},
+        search::Search,
         survey::Question,
     },
     capture::RgbaBuffer,
@@ -93,6 +94,8 @@ pub enum Command {
     ShowDocument(DocumentId),
     /// Close a document; the last one stays.
     CloseDocument(DocumentId),
+    /// Look for something in the joint spaces of the active pane; nothing, to look for nothing.
+    Search(Search),
     /// Subtract another head from the selected one, or none.
     Subtract(Option<HeadRef>),
     /// Show another input of the opened capture file, from 0.

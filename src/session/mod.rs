@@ -24,6 +24,7 @@ mod panes;
 mod picks;
 mod place;
 mod projections;
+mod search;
 mod selection;
 mod settings;
 mod state;

@@ -1,13 +1,13 @@
 //! A pane: a view of a document, with its own selection and options.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     Document, Focus, HeadRef, HeadSet, HeadStep, Loadable, QueryStep, Selection, Surveys, ViewKind, ViewOptions,
     place::Places,
 };
 use crate::{
-    analysis::{Cloud, attention, point_set::PointSet, projection::Projection},
+    analysis::{Cloud, attention, projection::Projection, search::Search},
     capture::Capture,
     ids::{DocumentId, HeadId, PaneId, StackKind},
 };
@@ -35,10 +35,8 @@ pub struct Pane {
     pub(super) projecting: Option<super::projections::Asked>,
     /// What was asked about its whole cloud.
     pub surveys: Surveys,
-    /// Points that a search found; all others are dimmed.
-    pub hits: Option<Arc<PointSet>>,
-    /// A number per head that says how much a search has to do with it: the larger, the sooner it comes.
-    pub ranking: Option<Arc<BTreeMap<HeadId, f32>>>,
+    /// What is looked for in its joint spaces.
+    pub search: Search,
     pub(super) places: Places,
     /// What to select once the capture of an example or an `open` request has arrived.
     pub(super) pending: Option<PendingSelection>,
@@ -92,8 +90,7 @@ impl Pane {
             projection: Loadable::Empty,
             projecting: None,
             surveys: Surveys::default(),
-            hits: None,
-            ranking: None,
+            search: Search::default(),
             places: Places::default(),
             pending: None,
             own_options: None,

@@ -44,9 +44,9 @@ impl Pane {
 
     /// The points that stand out: those that were picked among those that a search found, or all of either.
     pub fn marked(&self, document: &Document) -> Option<Arc<PointSet>> {
-        match (self.picked(document), &self.hits) {
+        match (self.picked(document), self.hits(document)) {
             (Some(picked), Some(hits)) => Some(Arc::new(picked.intersection(hits))),
-            (picked, hits) => picked.or(hits.as_ref()).cloned(),
+            (picked, hits) => picked.or(hits).cloned(),
         }
     }
 

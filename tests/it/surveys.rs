@@ -5,6 +5,7 @@ use std::sync::Arc;
 use attnscope::{
     analysis::{
         Cloud,
+        point_set::Spot,
         projection::{LayoutMethod, ProjectionOptions, ScaleChoice},
         search::{Search, SearchKind},
         survey::{Finding, Question, Survey},
@@ -44,8 +45,8 @@ fn a_question_is_asked_once_and_its_answer_is_kept() {
     play.does(Command::Survey(looking_for("two")));
     assert!(play.asked.is_empty(), "it is on its way");
     play.hears(job, answer(request));
-    let Some(Finding::Search { hits, .. }) = found(&play, looking_for("two")).as_deref().cloned() else { panic!() };
-    assert_eq!(hits.queries, [1]);
+    let Some(Finding::Search(answered)) = found(&play, looking_for("two")).as_deref().cloned() else { panic!() };
+    assert_eq!(answered.hits.queries, [1]);
     assert!(found(&play, looking_for("three")).is_none(), "another question has no answer yet");
 
     // A newer question takes the place of one that is on its way; its late answer is nobody's.
@@ -111,4 +112,24 @@ fn the_thread_measures_every_head_and_says_what_is_wrong_with_a_question() {
     assert!(failure.summary.starts_with("This is no regular expression"), "{}", failure.summary);
     let EventKind::Failed(failure) = ask(Question::Plot(HeadId::single(7, 0))) else { panic!() };
     assert!(failure.summary.contains("L7H0"), "{}", failure.summary);
+}
+
+#[test]
+fn a_search_marks_its_hits_and_ranks_the_heads() {
+    let mut play = Play::showing("one two three two");
+    play.does(Command::Search(Search { text: "two".to_owned(), ..Search::default() }));
+    let pane = play.session.pane();
+    let question = pane.search_question().unwrap();
+    assert!(pane.hits(play.session.document()).is_none(), "not asked yet");
+    play.does(Command::Survey(question));
+    let (job, request) = play.asked.pop().unwrap();
+    play.hears(job, answer(request));
+    let (pane, document) = (play.session.pane(), play.session.document());
+    let hits = pane.hits(document).unwrap();
+    assert_eq!((hits.len(), hits.contains(Spot::Query(1)), hits.contains(Spot::Key(2))), (4, true, false));
+    let heads = pane.cloud(document).unwrap().heads(pane.selection.stack());
+    assert_eq!(pane.ranking(document).unwrap().len(), heads.len());
+    play.does(Command::Search(Search::default()));
+    let pane = play.session.pane();
+    assert!(pane.search_question().is_none() && pane.hits(play.session.document()).is_none());
 }

@@ -1,6 +1,7 @@
 //! What a model reads and writes, in the window: pairs, targets, continuations, pictures with texts.
 
 use attnscope::{
+    analysis::search::SearchKind,
     cli::open::OpenOptions,
     ids::StackKind,
     worker::{Choice, EventKind, Input, Request},
@@ -128,4 +129,26 @@ fn the_inspector_explains_windows_shared_keys_and_caps() {
         }
         assert_eq!(seen, [true; 2], "{sentences:?}");
     }
+}
+
+/// In the views of joint spaces the key for a search goes to theirs.
+#[test]
+fn a_search_in_joint_spaces_counts_hits_and_leads_to_heads() {
+    let mut window = Window::open(with_text("one two three two one"));
+    window.press(Modifiers::NONE, Key::Num4);
+    window.press(Modifiers::NONE, Key::Slash);
+    let field = || (Role::TextInput, "Search in joint spaces");
+    assert!(window.harness.get_by_role_and_label(field().0, field().1).is_focused());
+    window.harness.get_by_role_and_label(field().0, field().1).type_text("two");
+    window.settle();
+    assert!(window.shows("2 tokens") && window.shows("Heads in which they lie together"));
+    let search = window.app().session().pane().search.clone();
+    assert_eq!((search.text.as_str(), search.kind), ("two", SearchKind::Text));
+    let session = window.app().session();
+    let ranked = &session.pane().found(session.document()).unwrap().ranked;
+    let other = ranked.iter().map(|ranked| ranked.head).find(|head| *head != window.head()).unwrap();
+    window.click(&format!("{other}: hits together"));
+    assert_eq!(window.head(), other);
+    window.click("Upper and lower case differ");
+    assert!(window.app().session().pane().search.case);
 }

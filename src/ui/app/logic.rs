@@ -15,7 +15,7 @@ use crate::{
         Asked,
         commands::{UiCommand, other_appearance},
         painting,
-        panels::WindowRequests,
+        panels::{WindowRequests, focus_search},
     },
     worker::{CaptureFile, EventKind, Request},
 };
@@ -226,6 +226,10 @@ impl App {
             UiCommand::ToggleTheme => {
                 let dark_now = ctx.theme() == egui::Theme::Dark;
                 self.commands.push(Command::SetAppearance(other_appearance(dark_now)));
+            }
+            UiCommand::FindToken if self.session.pane().view.shows_space() => {
+                self.sides.open(Side::Right);
+                focus_search(ctx);
             }
             UiCommand::FindToken => {
                 self.sides.open(Side::Left);

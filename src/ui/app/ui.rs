@@ -11,7 +11,7 @@ use crate::ui::{
     PanelCtx,
     panels::{
         StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui,
-        shortcuts_ui, status_bar_ui, subtract_ui, top_bar_ui,
+        search_ui, shortcuts_ui, status_bar_ui, subtract_ui, top_bar_ui,
     },
     theme::{GRID, Theme},
     views::shown_pattern,
@@ -55,6 +55,7 @@ impl App {
                     inspector_ui(ui, &cx, &shown);
                     ui.add_space(2.0 * GRID);
                     subtract_ui(ui, &cx);
+                    search_ui(ui, &cx);
                     ui.separator();
                     if cx.pane.view.is_projected() {
                         cloud_choice_ui(ui, &view_cx);

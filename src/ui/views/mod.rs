@@ -14,7 +14,7 @@ mod asking;
 mod average;
 mod camera;
 mod choosers;
-mod controls;
+pub(super) mod controls;
 mod display_list;
 mod distance;
 mod empty;

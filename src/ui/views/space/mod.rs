@@ -179,7 +179,7 @@ impl SpaceView {
         let spec = projection.cloud.model().and_then(|model| model.stack(projection.stack));
         let order = cx.pane.options.scatter.order;
         // While layouts are on their way heads stay where they are.
-        let ranking = cx.pane.ranking.clone();
+        let ranking = cx.pane.ranking(cx.document).cloned();
         let key = (Same(Arc::clone(projection)), order, ranking.clone().map(Same));
         self.arrangement.get_or_update(key, || Arc::new(Arrangement::of(projection, order, ranking.as_deref(), spec)))
     }

@@ -104,7 +104,7 @@ fn orders(cx: &ViewCtx<'_>) -> Vec<(HeadOrder, &'static str)> {
         (HeadOrder::Explained, "Explained variance"),
         (HeadOrder::Scale, "Difference of norms"),
     ];
-    if cx.pane.ranking.is_some() {
+    if cx.pane.ranking(cx.document).is_some() {
         orders.push((HeadOrder::Hits, "Hits of the search"));
     }
     orders

@@ -1,0 +1,42 @@
+//! The search of a pane: what is looked for in its joint spaces, and what was found.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{Document, Loadable, Pane};
+use crate::{
+    analysis::{
+        point_set::PointSet,
+        survey::{Finding, Found, Question},
+    },
+    ids::HeadId,
+};
+
+impl Pane {
+    /// What is known about the search; `None` where nothing is looked for, or it was not asked yet.
+    pub fn search_answer(&self, document: &Document) -> Option<&Loadable<Arc<Finding>>> {
+        let survey = self.survey(document, self.search_question()?)?;
+        self.surveys.find(&survey)
+    }
+
+    /// What the search asks; `None` where nothing is looked for.
+    pub fn search_question(&self) -> Option<Question> {
+        (!self.search.text.trim().is_empty()).then(|| Question::Search(self.search.clone()))
+    }
+
+    /// What the search found; while it is asked anew, what it found before in the same points.
+    pub fn found(&self, document: &Document) -> Option<&Found> {
+        let Finding::Search(found) = &**self.search_answer(document)?.latest()? else { return None };
+        let here = (self.cloud(document)?.id(), self.selection.stack());
+        ((found.cloud, found.stack) == here).then_some(found)
+    }
+
+    /// The points that the search found, if any.
+    pub fn hits(&self, document: &Document) -> Option<&Arc<PointSet>> {
+        Some(&self.found(document)?.points).filter(|points| !points.is_empty())
+    }
+
+    /// How much the hits lie together in each head: the larger, the sooner it comes.
+    pub fn ranking(&self, document: &Document) -> Option<&Arc<BTreeMap<HeadId, f32>>> {
+        Some(&self.found(document)?.scores).filter(|scores| !scores.is_empty())
+    }
+}

@@ -1,0 +1,124 @@
+//! The search in joint spaces: what is looked for, how much was found, and the heads in which it lies together.
+
+use eframe::egui::{self, Align, Button, Context, Id, Label, ProgressBar, RichText, TextEdit, Ui};
+
+use crate::{
+    analysis::{
+        cluster::{NEIGHBORS, RankedHead},
+        search::SearchKind,
+        survey::Found,
+    },
+    projection::quality::Gathering,
+    session::{Command, Loadable},
+    text::counted,
+    ui::{PanelCtx, commands::UiCommand, theme::GRID, views::controls, widgets::section_ui},
+};
+
+const CASE: &str = "Upper and lower case differ";
+
+/// Heads that are named before the list has to be scrolled.
+const SHOWN: f32 = 8.0;
+/// Height of one of them.
+const ROW_PT: f32 = 4.5 * GRID;
+
+fn field_id() -> Id {
+    Id::unique("search in joint spaces")
+}
+
+/// Puts the cursor into the field.
+pub fn focus_search(ctx: &Context) {
+    ctx.memory_mut(|memory| memory.request_focus(field_id()));
+}
+
+/// Draws the search, where the view shows joint spaces.
+pub fn search_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    if !cx.pane.view.shows_space() || cx.pane.cloud(cx.document).is_none() {
+        return;
+    }
+    section_ui(ui, cx.theme, "Search");
+    let mut search = cx.pane.search.clone();
+    let kinds = SearchKind::ALL.map(|(kind, _, text, _)| (kind, text));
+    let hint = SearchKind::ALL[search.kind as usize].3;
+    let field = TextEdit::singleline(&mut search.text).id(field_id()).hint_text(hint).desired_width(f32::INFINITY);
+    let tooltip = UiCommand::FindToken.tooltip_with_key(ui.ctx());
+    ui.add(field).on_hover_text(tooltip).accessible_name("Search in joint spaces");
+    ui.horizontal(|ui| {
+        controls::choice_ui(ui, "Kind of search", &mut search.kind, &kinds);
+        let case = ui.add_enabled(search.kind != SearchKind::Id, Button::selectable(search.case, "Aa"));
+        if case.on_hover_text(CASE).accessible_name(CASE).clicked() {
+            search.case = !search.case;
+        }
+    });
+    if search != cx.pane.search {
+        cx.send(Command::Search(search));
+    }
+    let Some(question) = cx.pane.search_question() else { return };
+    let answer = cx.pane.search_answer(cx.document);
+    if answer.is_none() {
+        cx.send(Command::Survey(question));
+    }
+    if let Some(Loadable::Failed { failure, .. }) = answer {
+        ui.add(Label::new(RichText::new(&failure.summary).color(cx.theme.warning)).wrap());
+        return;
+    }
+    if let Some(progress) = answer.and_then(Loadable::progress) {
+        let done = progress.done as f32 / progress.total.max(1) as f32;
+        ui.add(ProgressBar::new(done).desired_height(GRID).fill(cx.theme.accent)).accessible_name("Search");
+    }
+    if let Some(found) = cx.pane.found(cx.document) {
+        found_ui(ui, cx, found);
+    }
+    ui.add_space(2.0 * GRID);
+}
+
+fn found_ui(ui: &mut Ui, cx: &PanelCtx<'_>, found: &Found) {
+    let text = match (found.hits.n_tokens(), found.hits.n_inputs) {
+        (0, _) => "Nothing found".to_owned(),
+        (tokens, 1) => counted(tokens, "token"),
+        (tokens, inputs) => format!("{} in {}", counted(tokens, "token"), counted(inputs, "input")),
+    };
+    controls::caption_ui(ui, cx.theme, text);
+    let told = found.ranked.iter().filter(|ranked| ranked.found.score().is_some()).count();
+    if told == 0 {
+        if found.hits.n_tokens() == 1 {
+            controls::caption_ui(ui, cx.theme, "One token is together with none: look for more");
+        }
+        return;
+    }
+    let about = format!(
+        "Of the {NEIGHBORS} nearest queries and keys of each hit, how many are hits too: 0 at chance, 1 where all are. \
+         Copies of the same word are left out where there are several words."
+    );
+    controls::caption_ui(ui, cx.theme, "Heads in which they lie together").on_hover_text(about);
+    let list = egui::ScrollArea::vertical().id_salt("ranked heads").max_height(SHOWN * ROW_PT);
+    list.auto_shrink([false, true]).show_rows(ui, ROW_PT - ui.spacing().item_spacing.y, told, |ui, rows| {
+        for ranked in &found.ranked[rows] {
+            head_ui(ui, cx, ranked);
+        }
+    });
+}
+
+fn head_ui(ui: &mut Ui, cx: &PanelCtx<'_>, ranked: &RankedHead) {
+    let (head, score) = (ranked.head, ranked.found.score().unwrap_or_default());
+    let gathering = ranked.found.across.or(ranked.found.any);
+    let width = ui.available_width();
+    ui.horizontal(|ui| {
+        let name =
+            Button::selectable(cx.pane.selection.head == head, head.to_string()).min_size([12.0 * GRID, 0.0].into());
+        let mut response = ui.add(name).accessible_name(format!("{head}: hits together"));
+        if let Some(gathering) = gathering {
+            let Gathering { hit, chance } = gathering;
+            let of = counted(ranked.found.n_looked, "hit");
+            response =
+                response.on_hover_text(format!("{hit:.2} of the neighbours of {of} are hits; {chance:.3} by chance"));
+        }
+        if response.clicked() {
+            cx.send(Command::SelectHead(head));
+        }
+        let bar = ProgressBar::new(score.max(0.0) as f32).desired_height(1.5 * GRID).fill(cx.theme.accent);
+        ui.add(bar.desired_width((width - 26.0 * GRID).max(4.0 * GRID)));
+        ui.with_layout(egui::Layout::right_to_left(Align::Center), |ui| {
+            controls::caption_ui(ui, cx.theme, format!("{score:.2}"));
+        });
+    });
+}
