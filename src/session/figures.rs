@@ -322,6 +322,7 @@ fn order(pane: &Pane, document: &Document, capture: &Capture, options: FigureOpt
         opacity: views.image.opacity,
         contour: views.image.contour,
         color_by: views.scatter.color,
+        size_by: views.scatter.size,
         distance: views.distance,
         annotation: views.average.clone(),
         sheet,

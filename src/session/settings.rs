@@ -9,7 +9,7 @@ pub use crate::figure::views::image::weights::Role as PatchRole;
 use crate::{
     analysis::{
         edges::EdgeFilter,
-        projection::{ColorBy, ProjectionOptions},
+        projection::{ColorBy, ProjectionOptions, SizeBy},
         reading::ReadingOptions,
     },
     figure::views::distance::Shown,
@@ -249,6 +249,8 @@ pub struct ScatterOptions {
     pub projection: ProjectionOptions,
     /// What colour means.
     pub color: ColorBy,
+    /// What size means.
+    pub size: SizeBy,
     /// Whether the corpus is shown, where there is one, or the input alone.
     pub corpus: bool,
     /// Counts of points instead of marks.
@@ -266,6 +268,7 @@ impl Default for ScatterOptions {
         Self {
             projection: ProjectionOptions::default(),
             color: ColorBy::default(),
+            size: SizeBy::default(),
             corpus: true,
             density: false,
             labels: true,

@@ -11,7 +11,9 @@ mod refine;
 mod tint;
 
 pub use refine::{Dims, LayoutMethod, LayoutOptions, NoShelf, Refined, Refiner, Shelf};
-pub use tint::{AnnotationKey, ColorBy, Groups, Meaning, Numbers, Tint, Tints, Values, tints, values};
+pub use tint::{
+    AnnotationKey, ColorBy, Groups, Meaning, Numbers, SizeBy, Tint, Tints, Values, looks, sizes, tints, values,
+};
 
 use crate::{
     analysis::Cloud,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::{
     analysis::{
         edges::EdgeFilter,
-        projection::{ColorBy, ProjectionOptions},
+        projection::{ColorBy, ProjectionOptions, SizeBy},
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Whose},
     },
     cli::{
@@ -116,6 +116,9 @@ pub struct RenderOptions {
     /// What colours of points tell: type (query or key), position, modulo, kind, length, frequency, norm
     #[arg(long, value_parser = parse_color_by, default_value = "type", value_name = "WHAT")]
     pub color_by: ColorBy,
+    /// What sizes of points tell: same, norm, value-norm, received
+    #[arg(long, value_parser = parse_size_by, default_value = "same", value_name = "WHAT")]
+    pub size_by: SizeBy,
     #[command(flatten)]
     pub layout: LayoutFlags,
     /// Many figures on one page, such as 4x3: four side by side, three below each other
@@ -193,6 +196,7 @@ impl RenderOptions {
             opacity: self.opacity,
             contour: self.contour,
             color_by: self.color_by,
+            size_by: self.size_by,
             distance: Shown::default(),
             annotation: self.annotation.clone(),
             sheet: self.sheet,
@@ -306,6 +310,10 @@ fn parse_color_map(name: &str) -> Result<ColorMap, String> {
         "greys" => Ok(ColorMap::Greys),
         _ => Err(one_of(["viridis", "magma", "cividis", "greys"])),
     }
+}
+
+fn parse_size_by(name: &str) -> Result<SizeBy, String> {
+    SizeBy::from_name(name).ok_or_else(|| one_of(SizeBy::ALL.map(|(_, name, _)| name)))
 }
 
 fn parse_color_by(name: &str) -> Result<ColorBy, String> {

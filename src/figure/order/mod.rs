@@ -10,7 +10,7 @@ use crate::{
     analysis::{
         Cloud,
         edges::EdgeFilter,
-        projection::{ColorBy, ProjectionOptions},
+        projection::{ColorBy, ProjectionOptions, SizeBy},
         reading::{Aggregate, Captures, Reading, Whose},
     },
     ids::StackKind,
@@ -71,6 +71,8 @@ pub struct Order {
     pub contour: Option<f32>,
     /// What the colour of a point means.
     pub color_by: ColorBy,
+    /// What sizes of points mean.
+    pub size_by: SizeBy,
     /// Of the Average view: the annotation whose values are told apart.
     pub annotation: Option<String>,
     /// Of the Distance view: which correlation its mosaic shows.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        projection::{self, HeadProjection, NoShelf, Projection, Refiner, Tints},
+        projection::{self, HeadProjection, NoShelf, Projection, Refiner, SizeBy, Tints},
         reading::{self, Aggregate, Heads, RowLabels},
     },
     capture::words,
@@ -223,9 +223,10 @@ impl Choice<'_> {
     /// The tints of each head; the same ones where heads make no difference.
     fn tints(&self, heads: &[HeadId]) -> Vec<Arc<Tints>> {
         let by = self.order.color_by;
-        let of = |head: HeadId| Arc::new(projection::tints(self.cloud, head, by));
+        let size = self.order.size_by;
+        let of = |head: HeadId| Arc::new(projection::looks(self.cloud, head, by, size));
         match heads.first() {
-            Some(&first) if !by.depends_on_head() => vec![of(first); heads.len()],
+            Some(&first) if !by.depends_on_head() && size == SizeBy::Same => vec![of(first); heads.len()],
             _ => heads.iter().map(|&head| of(head)).collect(),
         }
     }
@@ -252,7 +253,7 @@ impl Choice<'_> {
                 read: if self.cloud.n_inputs() == 1 { self.read(Heads::One(id)).ok() } else { None },
                 names: self.names(),
                 stack: self.stack,
-                tints: projection::tints(self.cloud, id, self.order.color_by),
+                tints: projection::looks(self.cloud, id, self.order.color_by, self.order.size_by),
                 pinned: self.pinned(),
                 subject: heads_text(&[id]),
                 origin: self.origin.clone(),

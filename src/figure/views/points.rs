@@ -112,13 +112,13 @@ impl CellPoints<'_> {
         } else {
             vec![(1.0, 1.0)]
         };
-        let stamps: Vec<[Stamp; 2]> = radii
-            .iter()
-            .map(|(larger, _)| {
-                let radius = size.radius * look.scale * larger;
-                [Stamp::new(Mark::Disc, radius), Stamp::new(Mark::Diamond, radius * MarkSize::DIAMOND)]
-            })
-            .collect();
+        let factors = self.tints.size_factors();
+        let stamp = |(larger, factor): (f32, f32)| {
+            let radius = size.radius * look.scale * larger * factor;
+            [Stamp::new(Mark::Disc, radius), Stamp::new(Mark::Diamond, radius * MarkSize::DIAMOND)]
+        };
+        let stamps: Vec<[Stamp; 2]> =
+            radii.iter().flat_map(|(larger, _)| factors.iter().map(|factor| stamp((*larger, *factor)))).collect();
         let inks = Inks::new(self.tints, look.palette);
         let mut placed = self.placed(canvas.size_px(), stamps.last().map_or(1.0, |[disc, _]| disc.side() as f32));
         if self.marked.is_some() || self.seen.is_space() {
@@ -128,12 +128,14 @@ impl CellPoints<'_> {
             let depth = usize::from(layer) % N_DEPTHS;
             let dimmed = if self.marked.is_some() && usize::from(layer) < N_DEPTHS { DIMMED } else { 1.0 };
             let lit = if self.marked.is_some() && dimmed == 1.0 { size.opacity.max(0.6) } else { size.opacity };
-            let (color, kind) = match spot {
-                Spot::Query(query) => (inks.query(query), 0),
-                Spot::Key(key) => (inks.key(key), 1),
+            let (color, kind, point) = match spot {
+                Spot::Query(query) => (inks.query(query), 0, query),
+                Spot::Key(key) => (inks.key(key), 1, key),
             };
+            let step = usize::from(self.tints.size(kind, point)).min(factors.len() - 1);
+            let stamp = &stamps[depth.min(radii.len() - 1) * factors.len() + step][kind];
             let opacity = lit * dimmed * radii[depth.min(radii.len() - 1)].1;
-            canvas.stamp(at, &stamps[depth.min(stamps.len() - 1)][kind], color.map(|channel| channel * opacity));
+            canvas.stamp(at, stamp, color.map(|channel| channel * opacity));
         }
         0
     }
@@ -274,7 +276,7 @@ mod tests {
     }
 
     fn tints() -> Tints {
-        Tints { queries: Vec::new(), keys: Vec::new(), meaning: Meaning::Type }
+        Tints { queries: Vec::new(), keys: Vec::new(), meaning: Meaning::Type, sizes: None }
     }
 
     fn drawn(plane: &HeadProjection, marked: Option<&PointSet>, turned: Option<Turn>, density: bool) -> (Canvas, u32) {
@@ -300,6 +302,21 @@ mod tests {
         assert!(ink(&lit) < 0.4 * ink(&all) && ink(&lit) > 0.1 * ink(&all), "{} {}", ink(&lit), ink(&all));
         let (none, _) = drawn(&plane, Some(&PointSet::default()), None, false);
         assert!(ink(&none) < ink(&lit), "an empty set dims all");
+    }
+
+    #[test]
+    fn points_have_the_size_that_their_number_asks_for() {
+        let plane = plane(40);
+        let (seen, cell) = (Seen::new(&plane, None), Rect::from_min_size(pos2(0.0, 0.0), Vec2::new(120.0, 100.0)));
+        let look = Look { palette: Palette::LIGHT, scale: 1.0, density: None };
+        let drawn = |sizes| {
+            let (tints, mut canvas) = (Tints { sizes, ..tints() }, Canvas::new([120, 100]));
+            CellPoints { plane: &plane, seen: &seen, tints: &tints, marked: None, cell }.draw(&mut canvas, &look);
+            ink(&canvas)
+        };
+        let (small, alike, large) =
+            (drawn(Some([vec![0; 20], vec![0; 20]])), drawn(None), drawn(Some([vec![5; 20], vec![5; 20]])));
+        assert!(small < 0.4 * alike && large > 2.0 * alike, "{small} {alike} {large}");
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl Views {
             ViewKind::Image => self.image.options_ui(ui, cx),
             ViewKind::Scatter | ViewKind::Matrix => self.space.options_ui(ui, cx),
             ViewKind::Distance => self.distance.options_ui(ui, cx),
-            ViewKind::Average => self.average.options_ui(ui, cx),
+            ViewKind::Average => average::AverageView::options_ui(ui, cx),
         }
     }
 }

@@ -3,10 +3,13 @@
 use crate::{analysis::Cloud, ids::HeadId};
 
 mod choice;
+mod size;
 mod values;
 mod words;
 
 pub use choice::{AnnotationKey, ColorBy};
+use size::size_factor;
+pub use size::{SizeBy, sizes};
 pub use values::{Groups, Numbers, Values, values};
 
 /// Steps of a scale of colours.
@@ -68,6 +71,31 @@ pub struct Tints {
     pub keys: Vec<Tint>,
     /// What they mean.
     pub meaning: Meaning,
+    /// Steps of size of queries and keys; `None` where all are alike.
+    pub sizes: Option<[Vec<u8>; 2]>,
+}
+
+impl Tints {
+    /// How much larger the point of a query (0) or key (1) is than where all are alike.
+    pub fn factor(&self, which: usize, point: usize) -> f32 {
+        if self.sizes.is_some() { size_factor(self.size(which, point)) } else { 1.0 }
+    }
+
+    /// The step of size of a query (0) or key (1), into [`Self::size_factors`].
+    pub fn size(&self, which: usize, point: usize) -> u8 {
+        let steps = self.sizes.as_ref().and_then(|sizes| sizes.get(which));
+        steps.and_then(|steps| steps.get(point)).copied().unwrap_or(0)
+    }
+
+    /// The factors of all sizes that occur; one alone where all points are alike.
+    pub fn size_factors(&self) -> Vec<f32> {
+        if self.sizes.is_some() { (0..size::N_SIZES).map(size_factor).collect() } else { vec![1.0] }
+    }
+}
+
+/// Tints together with sizes.
+pub fn looks(cloud: &Cloud, head: HeadId, color: ColorBy, size: SizeBy) -> Tints {
+    Tints { sizes: sizes(cloud, head, size), ..tints(cloud, head, color) }
 }
 
 /// The tints of one head's queries and keys.
@@ -79,7 +107,7 @@ pub fn tints(cloud: &Cloud, head: HeadId, by: ColorBy) -> Tints {
         Values::Numbers(numbers) => of_numbers(numbers),
         Values::Groups(groups) => of_groups(&groups),
     };
-    Tints { queries, keys, meaning }
+    Tints { queries, keys, meaning, sizes: None }
 }
 
 /// Numbers of queries and keys on one scale, with its ends in words.

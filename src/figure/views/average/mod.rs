@@ -150,7 +150,7 @@ impl AverageScene {
             let at = pos2(rect.left() - GRID, axes.y.at(value));
             pen.text(&format!("{value:.digits$}"), SMALL, weak, at, Align::Right);
         }
-        let words = format!("{:.0} % of the weight goes to special tokens", 100.0 * average.offsets.special,);
+        let words = format!("{:.0} % of the weight goes to special tokens", 100.0 * average.offsets.special);
         pen.text(&words, SMALL, weak, rect.left_bottom() + vec2(0.0, 6.5 * GRID), Align::Left);
     }
 }

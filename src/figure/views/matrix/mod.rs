@@ -84,11 +84,11 @@ impl MatrixScene {
                 if let Some(&point) = plane.queries.get(position) {
                     let color =
                         faded(legend::ink(&tints.queries, position, pen.palette.query, &pen.palette), POINT_OPACITY);
-                    pen.fill(Path::circle(at(point), radius), color);
+                    pen.fill(Path::circle(at(point), radius * tints.factor(0, position)), color);
                 }
                 if let Some(&point) = plane.keys.get(position) {
                     let color = faded(legend::ink(&tints.keys, position, pen.palette.key, &pen.palette), POINT_OPACITY);
-                    pen.fill(Path::diamond(at(point), MarkSize::DIAMOND * radius), color);
+                    pen.fill(Path::diamond(at(point), MarkSize::DIAMOND * radius * tints.factor(1, position)), color);
                 }
             }
             let held = [

@@ -88,13 +88,17 @@ impl ScatterScene {
         for idx in 0..queries.len().max(keys.len()) {
             if let Some(&point) = queries.get(idx) {
                 let ink = legend::ink(&self.tints.queries, idx, pen.palette.query, &pen.palette);
-                pen.fill(Path::circle(place.at(point), POINT_PT), faded(ink, 0.85));
+                pen.fill(Path::circle(place.at(point), self.radius(0, idx)), faded(ink, 0.85));
             }
             if let Some(&point) = keys.get(idx) {
                 let ink = legend::ink(&self.tints.keys, idx, pen.palette.key, &pen.palette);
-                pen.fill(Path::diamond(place.at(point), 1.2 * POINT_PT), faded(ink, 0.85));
+                pen.fill(Path::diamond(place.at(point), 1.2 * self.radius(1, idx)), faded(ink, 0.85));
             }
         }
+    }
+
+    fn radius(&self, which: usize, point: usize) -> f32 {
+        POINT_PT * self.tints.factor(which, point)
     }
 
     /// Texts beside the points, where few tokens leave room for them and no other text is in the way.

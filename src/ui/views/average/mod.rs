@@ -19,13 +19,16 @@ use crate::{
         },
     },
     session::ColorMapChoice,
-    ui::{ViewCtx, memo::Memo},
+    ui::{
+        ViewCtx,
+        memo::{Memo, Same},
+    },
 };
 
 /// What a picture depends on.
 #[derive(Clone, PartialEq)]
 struct PictureKey {
-    found: usize,
+    found: Same<Finding>,
     area: Rect,
     map: ColorMapChoice,
     dark: bool,
@@ -80,7 +83,7 @@ impl AverageView {
     }
 
     /// Draws the options.
-    pub fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         let names = cx.pane.cloud(cx.document).map(|cloud| annotations(&cloud)).unwrap_or_default();
         controls::edit_options(cx, |options| {
             controls::heading_ui(ui, cx.theme, "Mean attention");
@@ -104,7 +107,7 @@ impl AverageView {
 
     fn picture(&mut self, ui: &Ui, cx: &ViewCtx<'_>, scene: &AverageScene, area: Rect) -> Arc<Painted> {
         let key = PictureKey {
-            found: Arc::as_ptr(&scene.found) as *const Finding as usize,
+            found: Same(Arc::clone(&scene.found)),
             area,
             map: cx.pane.options.heatmap.color_map,
             dark: cx.theme.dark,

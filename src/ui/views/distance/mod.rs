@@ -19,7 +19,10 @@ use crate::{
     ids::HeadId,
     projection::correlation::Pair,
     session::{Command, Loadable, ViewKind},
-    ui::{ViewCtx, memo::Memo},
+    ui::{
+        ViewCtx,
+        memo::{Memo, Same},
+    },
 };
 
 /// How near the pointer must be to a pair.
@@ -30,7 +33,8 @@ const LEAST_PT: (f32, f32) = (480.0, 320.0);
 /// What a picture depends on.
 #[derive(Clone, PartialEq)]
 struct PictureKey {
-    found: [Option<usize>; 2],
+    proxies: Same<Finding>,
+    plot: Option<Same<Finding>>,
     head: HeadId,
     shown: Shown,
     area: Rect,
@@ -137,9 +141,9 @@ impl DistanceView {
     }
 
     fn picture(&mut self, ui: &Ui, cx: &ViewCtx<'_>, scene: &DistanceScene, area: Rect) -> Arc<Painted> {
-        let address = |finding: &Arc<Finding>| Arc::as_ptr(finding) as usize;
         let key = PictureKey {
-            found: [Some(address(&scene.proxies)), scene.plot.as_ref().map(address)],
+            proxies: Same(Arc::clone(&scene.proxies)),
+            plot: scene.plot.clone().map(Same),
             head: scene.head,
             shown: scene.shown,
             area,

@@ -71,6 +71,7 @@ impl SpaceView {
         let style = Style {
             cloud: projection.cloud.clone(),
             color: options.color,
+            size: options.size,
             look: Look {
                 palette: cx.theme.palette,
                 scale: painter.pixels_per_point(),
@@ -87,7 +88,7 @@ impl SpaceView {
         }
         let tints: Vec<_> = places
             .iter()
-            .map(|place| self.pictures.tints(&projection.cloud, place.plane.head, options.color))
+            .map(|place| self.pictures.tints(&projection.cloud, place.plane.head, (options.color, options.size)))
             .collect();
         let cells: Vec<CellMarks<'_>> = places
             .iter()

@@ -16,7 +16,7 @@ use crate::{
     analysis::{
         Cloud,
         point_set::PointSet,
-        projection::{self, ColorBy, HeadProjection, Tints},
+        projection::{self, ColorBy, HeadProjection, SizeBy, Tints},
     },
     figure::views::points::{CellPoints, Look, Seen, Turn},
     ids::{CloudId, HeadId},
@@ -31,6 +31,8 @@ pub struct Style {
     pub cloud: Cloud,
     /// What colours mean.
     pub color: ColorBy,
+    /// What sizes mean.
+    pub size: SizeBy,
     /// Colours and kind of drawing.
     pub look: Look,
     /// Where a cloud in space is seen from.
@@ -42,7 +44,7 @@ pub struct Style {
 impl PartialEq for Style {
     fn eq(&self, other: &Self) -> bool {
         self.cloud.id() == other.cloud.id()
-            && (self.color, self.look, self.turn) == (other.color, other.look, other.turn)
+            && (self.color, self.size, self.look, self.turn) == (other.color, other.size, other.look, other.turn)
             && match (&self.marked, &other.marked) {
                 (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
                 (None, None) => true,
@@ -98,7 +100,7 @@ pub struct Queue {
     pub closed: bool,
 }
 
-pub type TintKey = (CloudId, ColorBy, HeadId);
+pub type TintKey = (CloudId, ColorBy, SizeBy, HeadId);
 
 /// Colours of the points of the heads that were drawn.
 #[derive(Default)]
@@ -145,7 +147,7 @@ fn draw_all(ctx: &Context, shared: &Arc<Shared>, sender: &Sender<Drawn>) {
 fn draw(shared: &Shared, made: &Made) -> (ColorImage, u32) {
     let plane = &made.plane.0;
     let style = &made.style;
-    let tints = tints(shared, &style.cloud, plane.head, style.color);
+    let tints = tints(shared, &style.cloud, plane.head, (style.color, style.size));
     let seen = Seen::new(plane, style.turn);
     let size = [made.part_px.width(), made.part_px.height()].map(|side| (side as usize).max(1));
     let mut canvas = Canvas::new(size);
@@ -156,15 +158,19 @@ fn draw(shared: &Shared, made: &Made) -> (ColorImage, u32) {
     (ColorImage::new(size, pixels), most)
 }
 
-pub fn tints(shared: &Shared, cloud: &Cloud, head: HeadId, by: ColorBy) -> Arc<Tints> {
-    let of = if by.depends_on_head() { head } else { HeadId { stack: head.stack, ..HeadId::default() } };
-    let key = (cloud.id(), by, of);
+pub fn tints(shared: &Shared, cloud: &Cloud, head: HeadId, (by, size): (ColorBy, SizeBy)) -> Arc<Tints> {
+    let of = if by.depends_on_head() || size != SizeBy::Same {
+        head
+    } else {
+        HeadId { stack: head.stack, ..HeadId::default() }
+    };
+    let key = (cloud.id(), by, size, of);
     let known = shared.tints.lock().unwrap_or_else(PoisonError::into_inner).0.get(&key).cloned();
     known.unwrap_or_else(|| {
-        let made = Arc::new(projection::tints(cloud, head, by));
+        let made = Arc::new(projection::looks(cloud, head, by, size));
         let mut store = shared.tints.lock().unwrap_or_else(PoisonError::into_inner);
         // Colours of another cloud, or by something else, are hardly wanted again.
-        store.0.retain(|(cloud, other, _), _| *cloud == key.0 && *other == by);
+        store.0.retain(|(cloud, color, other, _), _| *cloud == key.0 && (*color, *other) == (by, size));
         store.0.insert(key, Arc::clone(&made));
         made
     })

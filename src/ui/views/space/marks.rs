@@ -114,6 +114,15 @@ impl CellMarks<'_> {
         self.marked.is_none_or(|marked| marked.contains(spot))
     }
 
+    /// Against points that are all alike.
+    fn larger(&self, spot: Spot) -> f32 {
+        let (kind, point) = match spot {
+            Spot::Query(query) => (0, query),
+            Spot::Key(key) => (1, key),
+        };
+        self.tints.factor(kind, point)
+    }
+
     fn color(&self, spot: Spot, theme: &Theme) -> Color32 {
         let (tints, idx, own) = match spot {
             Spot::Query(query) => (&self.tints.queries, query, theme.query),
@@ -145,7 +154,8 @@ impl Marks {
         for cell in cells {
             for (at, depth, spot) in cell.placed() {
                 let kind = usize::from(matches!(spot, Spot::Key(_)));
-                let larger = if cell.seen.is_space() { nearness(depth).0 } else { 1.0 };
+                let nearer = if cell.seen.is_space() { nearness(depth).0 } else { 1.0 };
+                let larger = nearer * cell.larger(spot);
                 let rect = Rect::from_center_size(at, Vec2::splat(stamps.sides[kind] / scale * larger));
                 let color = cell.color(spot, theme).gamma_multiply(cell.opacity(size, depth, spot));
                 mesh.add_rect_with_uv(rect, stamps.uvs[kind], color);

@@ -6,7 +6,7 @@ use eframe::egui::{DragValue, Ui};
 
 use super::{draw, paint};
 use crate::{
-    analysis::projection::{self, ColorBy, Dims, LayoutMethod, LayoutOptions, Meaning, ScaleChoice},
+    analysis::projection::{self, ColorBy, Dims, LayoutMethod, LayoutOptions, Meaning, ScaleChoice, SizeBy},
     ids::{CloudId, HeadId},
     projection::Metric,
     session::HeadOrder,
@@ -58,6 +58,10 @@ pub fn joint_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend) {
             let named = cloud.map_or_else(Vec::new, |cloud| ColorBy::choices(&cloud, cx.pane.selection.stack()));
             let choices: Vec<_> = named.iter().map(|(by, text)| (*by, text.as_str())).collect();
             controls::choice_ui(ui, "Colour of points", &mut scatter.color, &choices);
+        });
+        controls::row_ui(ui, cx.theme, "Size", |ui| {
+            let choices = SizeBy::ALL.map(|(by, _, text)| (by, text));
+            controls::choice_ui(ui, "Size of points", &mut scatter.size, &choices);
         });
         controls::row_ui(ui, cx.theme, "Scale c", |ui| {
             let mut fixed = match scatter.projection.scale {

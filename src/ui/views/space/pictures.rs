@@ -18,7 +18,7 @@ use super::{
 use crate::{
     analysis::{
         Cloud,
-        projection::{ColorBy, HeadProjection, Tints},
+        projection::{ColorBy, HeadProjection, SizeBy, Tints},
     },
     ids::HeadId,
     ui::{painting, views::texture},
@@ -98,7 +98,7 @@ impl Drop for Pictures {
 
 impl Pictures {
     /// The colours of a head's points; the same ones for all heads where they do not depend on the head.
-    pub fn tints(&self, cloud: &Cloud, head: HeadId, by: ColorBy) -> Arc<Tints> {
+    pub fn tints(&self, cloud: &Cloud, head: HeadId, by: (ColorBy, SizeBy)) -> Arc<Tints> {
         drawing::tints(&self.shared, cloud, head, by)
     }
 

@@ -1,7 +1,5 @@
 //! How far the layout is that is shown, and what to say without one.
 
-use std::sync::Arc;
-
 use eframe::egui::{ProgressBar, Ui};
 
 use crate::{
@@ -13,15 +11,7 @@ use crate::{
 /// Opacity of a projection whose successor is on its way.
 pub const STALE_OPACITY: f32 = 0.45;
 
-/// Points that do not change: equal when they are the very same. Layouts on their way are others in every step.
-#[derive(Clone)]
-pub struct Same<T>(pub Arc<T>);
-
-impl<T> PartialEq for Same<T> {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
+pub use crate::ui::memo::Same;
 
 /// How far the projection on its way is.
 pub fn progress_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
