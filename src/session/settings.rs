@@ -259,6 +259,8 @@ pub struct ScatterOptions {
     pub labels: bool,
     /// Whether clusters have names.
     pub clusters: bool,
+    /// Whether every query of the shown input has lines to its strongest keys.
+    pub lines: bool,
     /// Where heads stand.
     pub order: HeadOrder,
 }
@@ -273,6 +275,7 @@ impl Default for ScatterOptions {
             density: false,
             labels: true,
             clusters: false,
+            lines: false,
             order: HeadOrder::default(),
         }
     }

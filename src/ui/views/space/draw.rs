@@ -31,6 +31,9 @@ const FEW: (usize, usize) = (3_000, 16_000);
 const PATCH_CELLS: usize = 6;
 /// Lines from the focused token to its strongest partners.
 const N_LINES: usize = 12;
+/// Keys of each query where all queries have lines, and the least weight of these (after `AttentionViz`).
+const N_STRONGEST: usize = 2;
+const LEAST_STRONG: f32 = 0.05;
 /// Everything that a mesh of few points depends on.
 pub type FewKey = (Same<Projection>, layout::MatrixLayout, HeadOrder, Style);
 
@@ -164,6 +167,9 @@ impl SpaceView {
         }
         let mut taken = Taken::default();
         let mut named: Vec<Spot> = Vec::new();
+        if let (true, Some(place), Some(pattern)) = (single && cx.pane.options.scatter.lines, here, pattern) {
+            all_lines(painter, cx, projection, place, pattern);
+        }
         if let (true, Some(place)) = (single, here) {
             named = focused(painter, cx, projection, place, (pattern, &mut taken));
         }
@@ -178,6 +184,16 @@ impl SpaceView {
             for place in places.iter().filter(|place| place.cell.size().min_elem() >= TEXT_FROM_PT) {
                 self.texts(painter, cx, projection, place, (&named, &mut taken));
             }
+        }
+    }
+}
+
+/// The strongest keys of every query of the input that is shown.
+fn all_lines(painter: &Painter, cx: &ViewCtx<'_>, projection: &Projection, place: &Place, pattern: &ReadPattern) {
+    let at = |focus| spots_of(cx, projection, focus).into_iter().flatten().next().and_then(|spot| place.at(spot));
+    for (query, key, weight) in partners::strongest(pattern, N_STRONGEST, LEAST_STRONG) {
+        if let (Some(from), Some(to)) = (at(query), at(key)) {
+            paint::line(painter, [from, to], weight, cx.theme);
         }
     }
 }

@@ -36,6 +36,9 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend, most: Opti
             .on_hover_text("How many points lie where, for crowds in which single points cannot be told apart");
         ui.checkbox(&mut scatter.labels, "Texts of tokens")
             .on_hover_text("Beside their points, as many as there is room for");
+        ui.checkbox(&mut scatter.lines, "Lines of every query").on_hover_text(
+            "From each query of the input that is shown to its two strongest keys, from a weight of 0.05",
+        );
         ui.checkbox(&mut scatter.clusters, "Names of clusters")
             .on_hover_text("Crowds in the selected head, by the token that is most frequent there against the whole");
     });

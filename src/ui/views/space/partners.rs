@@ -18,3 +18,13 @@ pub fn partners(pattern: &ReadPattern, focus: Focus, n: usize) -> Vec<(Focus, f3
     };
     found.unwrap_or_default()
 }
+
+/// The strongest keys of every query: at most `n` each, of at least a weight.
+pub fn strongest(pattern: &ReadPattern, n: usize, least: f32) -> Vec<(Focus, Focus, f32)> {
+    let of_row = |row: usize| {
+        let query = pattern.rows.position(row).map(Focus::query);
+        let keys = pattern.ranked_cols(row).into_iter().take(n).filter(move |(_, weight)| *weight >= least);
+        keys.filter_map(move |(col, weight)| Some((query?, Focus::key(pattern.cols.position(col)?), weight)))
+    };
+    (0..pattern.rows.len()).flat_map(of_row).collect()
+}
