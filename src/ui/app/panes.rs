@@ -8,6 +8,7 @@ use eframe::egui::{
 };
 
 use crate::{
+    analysis::Cloud,
     ids::PaneId,
     session::{Command, Document, Loadable, Pane, ViewKind},
     ui::{
@@ -148,7 +149,7 @@ fn view_ui(ui: &mut Ui, view: &ViewCtx<'_>) {
 
 fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
     let width = (ui.available_width() - HEAD_PT).clamp(16.0 * GRID, 60.0 * GRID);
-    let combo = ComboBox::from_id_salt("document").selected_text(view.document.title()).width(width).truncate();
+    let combo = ComboBox::from_id_salt("document").selected_text(title(view)).width(width).truncate();
     let combo = combo.show_ui(ui, |ui| {
         for document in &cx.session.documents {
             ui.horizontal(|ui| {
@@ -172,6 +173,16 @@ fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
         }
     });
     combo.response.accessible_name("Document of the pane");
+}
+
+/// What the pane shows of its document.
+fn title(view: &ViewCtx<'_>) -> String {
+    let shows_corpus =
+        view.pane.view.is_projected() && matches!(view.pane.cloud(view.document), Some(Cloud::Inputs(_)));
+    match (&view.document.corpus, view.document.model.latest()) {
+        (Some(corpus), Some(model)) if shows_corpus => format!("{} · {}", model.spec.name, corpus.source.name()),
+        _ => view.document.title(),
+    }
 }
 
 fn pane_ui(ui: &mut Ui, cx: &ViewCtx<'_>, views: &mut Views) {
