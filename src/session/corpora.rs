@@ -188,7 +188,12 @@ impl Session {
             return;
         };
         match kind {
-            EventKind::CorpusPlanned(plan) => corpus.plan = Some(plan),
+            EventKind::CorpusPlanned(plan) => {
+                corpus.plan = Some(Arc::clone(&plan));
+                for note in &plan.notes {
+                    self.inform(note.clone(), String::new());
+                }
+            }
             EventKind::CorpusProgress(progress) => corpus.progress = Some(progress),
             EventKind::Corpus(so_far) => {
                 let (full, is_whole) = (so_far.full.clone(), so_far.is_whole);

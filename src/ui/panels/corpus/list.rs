@@ -1,12 +1,17 @@
 //! The inputs of a corpus as a list that scrolls however long it is.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use eframe::egui::{
-    self, Align2, FontId, Id, Key, Modifiers, Rect, Response, Role, ScrollArea, Ui, WidgetInfo, pos2, vec2,
+    self, Align2, ColorImage, FontId, Id, Key, Modifiers, Rect, Response, Role, ScrollArea, TextureHandle, TextureId,
+    TextureOptions, Ui, WidgetInfo, pos2, vec2,
 };
 
 use crate::{
+    capture::RgbaBuffer,
     corpus::{Corpus, InputRow, SortBy},
     ids::Side,
     session::{Command, CorpusCommand, OpenCorpus},
@@ -26,11 +31,16 @@ const MAX_CHARS: usize = 160;
 /// Longest text in a tooltip.
 const MAX_TOOLTIP_CHARS: usize = 600;
 
+/// Small copies of pictures that are kept as textures: more than there are rows in any window.
+const MAX_TEXTURES: usize = 256;
+
 /// What the list remembers between frames.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct InputList {
     /// The row that was clicked last, from which a range reaches.
     anchor: usize,
+    /// Pictures that were in sight, by their place in the list.
+    textures: HashMap<usize, (Arc<RgbaBuffer>, TextureHandle)>,
 }
 
 impl InputList {
@@ -66,7 +76,7 @@ impl InputList {
                     (rect, number_pt, &response),
                     input,
                     &value_text(open, corpus, rows[at]),
-                    (is_shown, is_selected),
+                    (self.texture(ui, input), is_shown, is_selected),
                 );
                 roving.keys(ui, &response, at, rows.len(), Along::Column);
                 if response.clicked() {
@@ -75,6 +85,24 @@ impl InputList {
                 response.on_hover_ui(|ui| tooltip_ui(ui, cx, corpus, rows[at], input));
             }
         });
+    }
+
+    /// The small copy of a picture.
+    fn texture(&mut self, ui: &Ui, input: &InputRow) -> Option<TextureId> {
+        let picture = input.image.as_ref()?.source.as_ref()?;
+        if let Some((known, texture)) = self.textures.get(&input.source)
+            && Arc::ptr_eq(known, picture)
+        {
+            return Some(texture.id());
+        }
+        if self.textures.len() >= MAX_TEXTURES {
+            self.textures.clear();
+        }
+        let image = ColorImage::from_rgba_unmultiplied([picture.width, picture.height], &picture.pixels);
+        let texture = ui.ctx().load_texture("corpus picture", image, TextureOptions::LINEAR);
+        let id = texture.id();
+        self.textures.insert(input.source, (Arc::clone(picture), texture));
+        Some(id)
     }
 
     /// A click shows an input; with Ctrl it is selected or not, with Shift all between are.
@@ -121,7 +149,7 @@ fn row_ui(
     (rect, number_pt, response): (Rect, f32, &Response),
     input: &InputRow,
     value: &str,
-    (is_shown, is_selected): (bool, bool),
+    (picture, is_shown, is_selected): (Option<TextureId>, bool, bool),
 ) {
     if !ui.is_rect_visible(rect) {
         return;
@@ -146,7 +174,13 @@ fn row_ui(
     painter.text(number_at, Align2::RIGHT_CENTER, number, small.clone(), cx.theme.text_weak);
     let value = painter.layout_no_wrap(value.to_owned(), small, cx.theme.text_weak);
     let value_at = pos2(rect.right() - value.size().x - 2.0 * GRID, middle - value.size().y / 2.0);
-    let name_at = pos2(number_at.x + 2.0 * GRID, middle);
+    let mut name_at = pos2(number_at.x + 2.0 * GRID, middle);
+    if let Some(picture) = picture {
+        let square = Rect::from_min_size(pos2(name_at.x, rect.top() + 1.0), vec2(ROW_PT - 2.0, ROW_PT - 2.0));
+        let whole = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
+        painter.image(picture, square, whole, egui::Color32::WHITE);
+        name_at.x = square.right() + 1.5 * GRID;
+    }
     let clip = Rect::from_min_max(pos2(name_at.x, rect.top()), pos2(value_at.x - GRID, rect.bottom()));
     let name: String = input.name.chars().take(MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let color = if is_shown { cx.theme.accent } else { cx.theme.text };
@@ -160,10 +194,14 @@ fn row_ui(
     painter.galley(value_at, value, cx.theme.text_weak);
 }
 
-/// What stands at the end of a row: what the list is sorted by, else the number of tokens.
+/// What stands at the end of a row: what the list is sorted by, else the label of a picture or the number of
+/// tokens of a text.
 fn value_text(open: &OpenCorpus, corpus: &Corpus, input: usize) -> String {
-    match &open.sort.0 {
-        SortBy::Annotation(name) => corpus.annotation(input, name).unwrap_or_default().chars().take(16).collect(),
+    const CHARS: usize = 16;
+    let label = |name: &String| corpus.annotation(input, name).unwrap_or_default().chars().take(CHARS).collect();
+    match (&open.sort.0, corpus.annotations().first()) {
+        (SortBy::Annotation(name), _) => label(name),
+        (SortBy::Source | SortBy::Name, Some(first)) if corpus.inputs()[input].image.is_some() => label(first),
         _ => n_tokens(&corpus.inputs()[input]).to_string(),
     }
 }

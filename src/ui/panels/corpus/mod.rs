@@ -25,7 +25,7 @@ const MIN_HEIGHT: f32 = 45.0 * GRID;
 const REASON_WIDTH: f32 = 90.0 * GRID;
 
 /// The lower part of the left panel, while a corpus is open.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct CorpusPanel {
     list: list::InputList,
 }
