@@ -23,7 +23,7 @@ pub enum RendererChoice {
 /// What the window starts with.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct OpenOptions {
-    /// Model folders, checkpoint or capture files, pictures and texts to open, in any order
+    /// Model folders, checkpoint or capture files, pictures, texts and tables to open, in any order
     pub paths: Vec<PathBuf>,
     /// A model folder, a bundled model such as demo:gpt, or a hub id in the local cache
     #[arg(long)]

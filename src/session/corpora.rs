@@ -217,9 +217,11 @@ impl Session {
         }
     }
 
-    /// A folder or file that was taken for a model has inputs in it.
+    /// Opens a file or folder as a corpus, on a bundled model if there is none.
     pub(super) fn open_listed(&mut self, id: DocumentId, path: PathBuf, has_pictures: bool) -> Vec<Effect> {
-        let has_model = self.find_document(id).is_some_and(|document| document.model.latest().is_some());
+        let has_model = self
+            .find_document(id)
+            .is_some_and(|document| document.model.latest().is_some() || document.model.is_pending());
         let mut effects = self.open_corpus(id, CorpusSource::path(path), CorpusOptions::default());
         if !has_model && self.document().id == id {
             let name = if has_pictures { "demo:vit" } else { "demo:bert" };

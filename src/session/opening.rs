@@ -9,10 +9,7 @@ use super::{Document, Effect, Experiment, Loadable, Session, gallery::EXAMPLES, 
 use crate::{
     ids::{DocumentId, JobId},
     spec::Modality,
-    worker::{
-        CorpusSource, Failure, ImageSource, Input, Lane, LoadedModel, ModelSource, Request, TextInput,
-        corpus::CorpusOptions,
-    },
+    worker::{Failure, ImageSource, Input, Lane, LoadedModel, ModelSource, Request, TextInput},
 };
 
 impl Session {
@@ -76,9 +73,7 @@ impl Session {
             PathKind::Model => self.load(ModelSource::Path(path.to_owned())),
             PathKind::Image => self.open_image(ImageSource::Path(path.to_owned())),
             PathKind::Text => vec![Effect::ReadText(path.to_owned())],
-            PathKind::Corpus => {
-                self.open_corpus(self.document().id, CorpusSource::path(path), CorpusOptions::default())
-            }
+            PathKind::Corpus => self.open_listed(self.document().id, path.to_owned(), false),
         }
     }
 

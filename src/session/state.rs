@@ -105,8 +105,11 @@ impl Session {
         for document in &mut self.documents {
             document.experiment.writing = settings.writing;
         }
+        let has_corpus = self.documents.iter().any(|document| document.corpus.is_some());
         for pane in self.panes.iter_mut() {
             *pane.own_options.as_mut().unwrap_or(&mut pane.options) = settings.views.clone();
+            // Whoever starts with a corpus wants to see it, however it was the last time.
+            pane.options.scatter.corpus |= has_corpus;
         }
         self.settings = settings;
     }

@@ -218,6 +218,13 @@ fn a_corpus_waits_for_its_model_and_a_text_of_many_lines_is_asked_about() {
     assert!(corpus(&play.session).data.is_pending() && !corpus(&play.session).is_waiting());
     assert_eq!(order(&play).model, loaded(&play).id);
 
+    // Without any model a bundled one reads it.
+    let mut alone = Play::new();
+    alone.does(Command::OpenPaths(vec!["rows.csv".into()]));
+    alone.answers();
+    assert_eq!(loaded(&alone).spec.name, "demo:bert");
+    assert!(corpus(&alone.session).data.is_pending());
+
     let path = std::path::PathBuf::from("a.txt");
     play.does(Command::OpenTextFile { path: path.clone(), text: "one\ntwo".to_owned() });
     assert_eq!(play.session.document().experiment.text, "one\ntwo");

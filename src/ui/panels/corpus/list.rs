@@ -79,6 +79,10 @@ impl InputList {
                     (self.texture(ui, input), is_shown, is_selected),
                 );
                 roving.keys(ui, &response, at, rows.len(), Along::Column);
+                let removes = || ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Delete));
+                if response.has_focus() && !open.selected.is_empty() && removes() {
+                    cx.send(Command::Corpus(CorpusCommand::Remove));
+                }
                 if response.clicked() {
                     self.on_click(ui, cx, open, corpus, at);
                 }
@@ -220,10 +224,4 @@ fn tooltip_ui(ui: &mut Ui, cx: &ViewCtx<'_>, corpus: &Corpus, at: usize, input: 
     for fact in facts {
         ui.label(egui::RichText::new(fact).small().color(cx.theme.text_weak));
     }
-}
-
-/// Whether the keyboard asks to take the selected inputs out.
-pub fn removes(ui: &Ui, open: &OpenCorpus) -> bool {
-    let in_list = ui.memory(|memory| memory.focused().is_some()) && !ui.ctx().text_edit_focused();
-    in_list && !open.selected.is_empty() && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Delete))
 }

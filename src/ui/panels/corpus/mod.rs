@@ -58,9 +58,6 @@ impl CorpusPanel {
             ui.allocate_space(ui.available_size());
             return;
         }
-        if list::removes(ui, open) {
-            send(cx, CorpusCommand::Remove);
-        }
         self.list.ui(ui, cx, open, &so_far.corpus);
     }
 }
