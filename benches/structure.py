@@ -145,7 +145,7 @@ def text(program, minilm, pictures):
     mosaic(heads, per_query)
     print("\nMean ‖q‖ / mean ‖k‖:\n")
     mosaic(heads, lambda head: head["norms"]["disparity"])
-    figure(program, pictures, "positional.png", minilm, "demo:sentences", positional[0], "position")
+    figure(program, pictures, "positional.png", minilm, "demo:sentences", positional[0], "absolute")
     figure(program, pictures, "semantic.png", minilm, "demo:sentences", semantic[0], "kind", "--method", "tsne")
     figure(program, pictures, "pronouns.png", minilm, "demo:sentences", searched["pronouns"][0], "kind", "--method", "tsne")
     return heads
@@ -215,7 +215,8 @@ def spiral(program, pictures):
         print(f"| {name(one)} | {weight:.3f} | {shared:.2f} | {explained:.2f} | {turns:.2f} over {n} positions |")
     median = np.median([explained for explained, _, _ in winds.values()])
     print(f"\nThe median over all {len(heads)} heads of the spread explained by position is {median:.2f}.")
-    figure(program, pictures, "spiral.png", "demo:gpt", "demo:sentences", chosen, "position")
+    figure(program, pictures, "spiral.png", "demo:gpt", "demo:sentences", chosen, "absolute")
+    figure(program, pictures, "positions.png", "demo:gpt", "demo:sentences", chosen, "absolute", "--method", "tsne")
 
 
 def main():

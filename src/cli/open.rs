@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::inputs::{SplitBy, parse_split};
 use crate::{
+    analysis::search::SearchKind,
     ids::StackKind,
     session::{Appearance, ViewKind, gallery::EXAMPLES},
 };
@@ -68,6 +69,12 @@ pub struct OpenOptions {
     /// Query token to pin, from 0
     #[arg(long)]
     pub query: Option<usize>,
+    /// Search the joint spaces for tokens that have this text in them (views scatter, matrix)
+    #[arg(long, value_name = "TEXT")]
+    pub search: Option<String>,
+    /// How the search is meant: text, word (whole words, several with commas), regex (in words), id
+    #[arg(long, requires = "search", default_value = "text", value_name = "KIND", value_parser = parse_search)]
+    pub search_as: SearchKind,
     /// Appearance: light, dark, system
     #[arg(long, value_parser = parse_theme)]
     pub theme: Option<Appearance>,
@@ -88,6 +95,10 @@ pub struct OpenOptions {
 fn parse_example(title: &str) -> Result<usize, String> {
     let found = EXAMPLES.iter().position(|example| example.title.eq_ignore_ascii_case(title));
     found.ok_or_else(|| one_of(EXAMPLES.iter().map(|example| example.title)))
+}
+
+fn parse_search(name: &str) -> Result<SearchKind, String> {
+    SearchKind::from_name(name).ok_or_else(|| one_of(SearchKind::ALL.map(|(_, name, ..)| name)))
 }
 
 fn parse_view(name: &str) -> Result<ViewKind, String> {

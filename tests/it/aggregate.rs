@@ -185,6 +185,9 @@ fn colours_tell_what_is_known_of_inputs() {
     let lengths = tints(&cloud, head, ColorBy::InputLength).meaning;
     let (shortest, longest) = (n.iter().min().unwrap(), n.iter().max().unwrap());
     assert_eq!(lengths, Meaning::Scale([format!("{shortest} tokens"), format!("{longest} tokens")]));
+    let counted = tints(&cloud, head, ColorBy::PositionCounted);
+    assert_eq!(counted.meaning, Meaning::Scale(["0".to_owned(), (longest - 1).to_string()]));
+    assert_eq!(counted.queries[3], counted.keys[n[0] + 3], "the same in every input");
     assert!(matches!(tints(&cloud, head, ColorBy::Input).meaning, Meaning::Groups(names) if names.len() == 3));
     assert!(matches!(tints(&cloud, head, ColorBy::ValueNorm).meaning, Meaning::Missing(_)), "a corpus keeps no values");
     assert!(matches!(tints(&cloud, head, ColorBy::Hue).meaning, Meaning::Missing(_)));

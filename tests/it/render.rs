@@ -319,5 +319,5 @@ fn planes_are_laid_out_and_coloured_as_asked() {
         assert!(refused.status.code() == Some(2) && said.contains(expected), "{said}");
     }
     let unknown = attnscope(&[&["render", "scatter"], &one[..], &["--color-by", "mood", "--out", "x.svg"]].concat());
-    assert!(String::from_utf8_lossy(&unknown.stderr).contains("choose one of type, position, modulo"));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("choose one of type, position, absolute"));
 }

@@ -4,6 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::{OpenError, Outcome};
 use crate::{
+    analysis::search::Search,
     cli::open::OpenOptions,
     corpus::list::ListOptions,
     ids::JobId,
@@ -54,6 +55,9 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
     if let Some(path) = options.corpus.clone() {
         let list = ListOptions { text_column: options.text_column.clone(), split: options.split.0 };
         commands.push(Command::Corpus(CorpusCommand::Open(CorpusSource::Path { path, list })));
+    }
+    if let Some(text) = options.search.clone() {
+        commands.push(Command::Search(Search { text, kind: options.search_as, case: false }));
     }
     commands
 }

@@ -12,6 +12,8 @@ pub enum ColorBy {
     Type,
     /// Position in the sequence, from first to last.
     Position,
+    /// Position, counted from the first token: the same in every input.
+    PositionCounted,
     /// Position modulo five: neighbours differ, rhythms show.
     PositionModulo,
     /// What kind of token it is.
@@ -72,9 +74,10 @@ const ANNOTATION: &str = "annotation:";
 
 impl ColorBy {
     /// Every choice but annotations, with its name on the command line, its name on screen, and what it tells.
-    pub const ALL: [(Self, &str, &str, &str); 17] = [
+    pub const ALL: [(Self, &str, &str, &str); 18] = [
         (Self::Type, "type", "Query or key", "Queries green, keys pink"),
         (Self::Position, "position", "Position", "From the first token to the last"),
+        (Self::PositionCounted, "absolute", "Position, counted", "The same number has the same colour in every input"),
         (Self::PositionModulo, "modulo", "Position modulo 5", "Neighbours differ, and rhythms show"),
         (Self::Kind, "kind", "Kind of token", "Special, punctuation, number, capitalised, word, part of a word, patch"),
         (Self::Length, "length", "Length of token", "In characters"),

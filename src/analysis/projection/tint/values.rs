@@ -85,6 +85,7 @@ pub fn values(cloud: &Cloud, head: HeadId, by: ColorBy) -> Values {
             let of = each(&|token| token.position as f32 / token.n_positions.saturating_sub(1).max(1) as f32);
             Values::Numbers(Numbers { of, unit: "", ends: Some([("first", 0.0), ("last", 1.0)]), cyclic: false })
         }
+        ColorBy::PositionCounted => numbers(each(&|token| token.position as f32), "", "there are no tokens"),
         ColorBy::PositionModulo => {
             let longest = sides.into_iter().flat_map(|side| cloud.tokens(side)).map(|token| token.n_positions).max();
             let names = (0..MODULUS.min(longest.unwrap_or(0))).map(|at| at.to_string()).collect();

@@ -120,10 +120,13 @@ impl MatrixScene {
         }
     }
 
+    fn meaning(&self) -> &Meaning {
+        self.tints.first().map_or(&Meaning::Type, |tints| &tints.meaning)
+    }
+
     fn legend(&self, layout: &MatrixLayout, pen: &mut Pen<'_>) {
         let at = pos2(layout.viewport.left() + GRID, layout.viewport.bottom() + LEGEND_PT / 2.0 + 2.0);
-        let meaning = self.tints.first().map_or(&Meaning::Type, |tints| &tints.meaning);
-        legend::legend(self.kinds, meaning, at, layout.viewport.right(), pen);
+        legend::legend(self.kinds, self.meaning(), at, layout.viewport.right(), pen);
     }
 }
 
@@ -132,8 +135,12 @@ impl Scene for MatrixScene {
         layout::ROW_LABEL_PT + (self.grid.1.max(1) as f32 * CELL_PT).clamp(240.0, WIDE_PT)
     }
 
-    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        layout::ROW_LABEL_PT + 180.0
+    fn least_width(&self, pen: &mut Pen<'_>) -> f32 {
+        let cells = layout::ROW_LABEL_PT + 180.0;
+        match self.meaning() {
+            Meaning::Type | Meaning::Scale(_) => cells,
+            meaning => legend::width(self.kinds, meaning, layout::ROW_LABEL_PT + GRID, pen).max(cells),
+        }
     }
 
     fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {

@@ -17,6 +17,8 @@ use crate::{
 
 /// Radius of a mark in the legend.
 const MARK_PT: f32 = 3.0;
+/// Letters of the longest name of a group.
+const LONGEST_NAME: usize = 20;
 /// Width of a scale of colours.
 const SCALE_PT: f32 = 80.0;
 
@@ -47,7 +49,7 @@ pub fn legend(kinds: [&str; 2], meaning: &Meaning, at: Pos2, right: f32, pen: &m
         Meaning::Groups(groups) => {
             let mut x = right;
             for (group, name) in groups.iter().rev() {
-                x -= pen.text(name, SMALL, weak, pos2(x, at.y), Align::Right) + 2.0 * GRID;
+                x -= pen.text(&short(name), SMALL, weak, pos2(x, at.y), Align::Right) + 2.0 * GRID;
                 pen.fill(Path::circle(pos2(x, at.y), MARK_PT), pen.palette.tint(*group, weak));
                 x -= 3.0 * GRID;
             }
@@ -66,11 +68,24 @@ fn scale([low, high]: [&str; 2], color: fn(&Palette, f32) -> Rgba, y: f32, right
     pen.text(low, SMALL, weak, pos2(bar.left() - GRID, y), Align::Right);
 }
 
-/// Room that the legend needs beside the plane, in points.
-pub const fn width(meaning: &Meaning) -> f32 {
-    match meaning {
-        Meaning::Type => 240.0,
-        Meaning::Scale(_) | Meaning::Hues => 330.0,
-        Meaning::Groups(_) | Meaning::Missing(_) => 460.0,
+/// Room that the legend needs in a line that begins at `left`, in points.
+pub fn width(kinds: [&str; 2], meaning: &Meaning, left: f32, pen: &mut Pen<'_>) -> f32 {
+    let mut text = |text: &str| pen.widest([text], SMALL);
+    let sides = MARK_PT + 14.0 * GRID + text(kinds[0]) + text(kinds[1]);
+    let (least, told) = match meaning {
+        Meaning::Type => (240.0, 0.0),
+        Meaning::Scale([low, high]) => (330.0, text(low) + text(high) + SCALE_PT + 2.0 * GRID),
+        Meaning::Hues => (330.0, 2.0 * text("red") + SCALE_PT + 2.0 * GRID),
+        Meaning::Missing(reason) => (460.0, text(reason)),
+        Meaning::Groups(groups) => (460.0, groups.iter().map(|(_, name)| text(&short(name)) + 5.0 * GRID).sum::<f32>()),
+    };
+    (left + sides + told).max(least)
+}
+
+/// A name that leaves room for others.
+fn short(name: &str) -> String {
+    if name.chars().count() <= LONGEST_NAME {
+        return name.to_owned();
     }
+    format!("{}…", name.chars().take(LONGEST_NAME - 1).collect::<String>().trim_end())
 }

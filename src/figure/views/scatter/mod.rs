@@ -213,8 +213,8 @@ impl Scene for ScatterScene {
         PLANE_PT + AXIS_PT
     }
 
-    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        legend::width(&self.tints.meaning)
+    fn least_width(&self, pen: &mut Pen<'_>) -> f32 {
+        legend::width(self.kinds(), &self.tints.meaning, AXIS_PT, pen)
     }
 
     fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
