@@ -33,8 +33,10 @@ const N_DEPTHS: usize = 8;
 pub const MAX_SHAPES: usize = 20_000;
 /// Pixels of such a picture per point: 288 dots per inch.
 const FIGURE_SCALE: f32 = 4.0;
-/// Side of the squares in which points are counted, in points of the screen.
-const BIN_PT: f32 = 3.0;
+/// Points in a square in which they are counted, where they are spread evenly over a cell.
+const PER_BIN: f32 = 2.0;
+/// The side of such a square at least and at most, in points of the screen.
+const BIN_PT: (f32, f32) = (2.0, 20.0);
 
 /// How the points of a cell look.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,7 +103,7 @@ struct Placed {
 }
 
 impl CellPoints<'_> {
-    /// Draws them; with counts instead of marks, answers with the largest.
+    /// Draws them; with counts instead of marks, answers with the count of the last colour.
     pub fn draw(&self, canvas: &mut Canvas, look: &Look) -> u32 {
         if let Some(map) = look.density {
             return self.draw_counts(canvas, map, look.scale);
@@ -171,18 +173,21 @@ impl CellPoints<'_> {
     }
 
     fn draw_counts(&self, canvas: &mut Canvas, map: ColorMap, scale: f32) -> u32 {
-        let bin = (BIN_PT * scale).round().max(1.0);
-        let n_bins = [self.cell.width(), self.cell.height()].map(|side| (side / bin).ceil().max(1.0) as usize);
-        let transform = CellTransform::new(self.seen.bounds, self.cell);
         let shown = |spot: Spot| self.marked.is_none_or(|marked| marked.contains(spot));
         let queries = self.plane.queries.iter().enumerate().filter(|(idx, _)| shown(Spot::Query(*idx)));
         let keys = self.plane.keys.iter().enumerate().filter(|(idx, _)| shown(Spot::Key(*idx)));
+        // Squares so large that one holds a few points where they are spread evenly.
+        let n = self.plane.queries.len() + self.plane.keys.len();
+        let even = (self.cell.area() * PER_BIN / n.max(1) as f32).sqrt();
+        let bin = even.clamp(BIN_PT.0 * scale, BIN_PT.1 * scale).round().max(1.0);
+        let n_bins = [self.cell.width(), self.cell.height()].map(|side| (side / bin).ceil().max(1.0) as usize);
+        let transform = CellTransform::new(self.seen.bounds, self.cell);
         let points = queries.chain(keys).map(|(_, point)| {
             let at = transform.apply(self.seen.place(*point)) - self.cell.min;
             [at.x, at.y]
         });
         let counts = counts(points, n_bins.map(|n| n as f32 * bin), n_bins);
-        let most = counts.iter().copied().max().unwrap_or(0);
+        let most = nearly_most(&counts);
         let size_px = canvas.size_px().map(|side| side as f32);
         for (idx, count) in counts.into_iter().enumerate().filter(|(_, count)| *count > 0) {
             let at = self.cell.min + Vec2::new((idx % n_bins[0]) as f32, (idx / n_bins[0]) as f32) * bin;
@@ -196,9 +201,18 @@ impl CellPoints<'_> {
     }
 }
 
+/// The count that all but one in a hundred of the squares with points stay below: one crowded square must not make
+/// all others look empty.
+fn nearly_most(counts: &[u32]) -> u32 {
+    let mut some: Vec<u32> = counts.iter().copied().filter(|count| *count > 0).collect();
+    some.sort_unstable();
+    some.len().checked_sub(1).map_or(0, |last| some[last * 99 / 100])
+}
+
 /// Where a count lies on the scale of colours that ends with `most`: by its logarithm, since crowds are very dense.
+/// What is more has the last colour.
 pub fn count_fraction(count: u32, most: u32) -> f32 {
-    (count as f32).ln_1p() / (most.max(1) as f32).ln_1p()
+    ((count as f32).ln_1p() / (most.max(1) as f32).ln_1p()).min(1.0)
 }
 
 /// Premultiplied colours of points.

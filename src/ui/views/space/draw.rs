@@ -180,7 +180,7 @@ impl SpaceView {
             self.crowd_names(painter, cx, projection, place, &mut taken);
         }
         // Patches speak for themselves.
-        if options.labels && !options.density && !self.are_patches {
+        if options.labels && !options.density && !options.clusters && !self.are_patches {
             for place in places.iter().filter(|place| place.cell.size().min_elem() >= TEXT_FROM_PT) {
                 self.texts(painter, cx, projection, place, (&named, &mut taken));
             }

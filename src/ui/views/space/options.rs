@@ -34,8 +34,10 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend, most: Opti
         });
         ui.checkbox(&mut scatter.density, "Density instead of points")
             .on_hover_text("How many points lie where, for crowds in which single points cannot be told apart");
-        ui.checkbox(&mut scatter.labels, "Texts of tokens")
-            .on_hover_text("Beside their points, as many as there is room for");
+        let texts = eframe::egui::Checkbox::new(&mut scatter.labels, "Texts of tokens");
+        ui.add_enabled(!scatter.density && !scatter.clusters, texts)
+            .on_hover_text("Beside their points, as many as there is room for")
+            .on_disabled_hover_text("Density and names of clusters take their place");
         ui.checkbox(&mut scatter.lines, "Lines of every query").on_hover_text(
             "From each query of the input that is shown to its two strongest keys, from a weight of 0.05",
         );
@@ -43,10 +45,10 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend, most: Opti
             .on_hover_text("Crowds in the selected head, by the token that is most frequent there against the whole");
     });
     if cx.pane.options.scatter.density {
-        let most = most.map_or_else(|| "most".to_owned(), |most| format!("{} points", grouped(most as usize)));
+        let most = most.map_or_else(|| "many".to_owned(), |most| format!("{} points or more", grouped(most as usize)));
         let map = draw::density_map(cx.theme);
         texture::gradient_ui(ui, cx.theme, ["1", "", &most], |part| opaque(map.color(part)));
-        controls::caption_ui(ui, cx.theme, "Points per square of 3 × 3, up to the most in each head");
+        controls::caption_ui(ui, cx.theme, "Points in a square; the scale is that of this head");
     }
     joint_ui(ui, cx, legend);
 }
