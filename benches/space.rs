@@ -59,7 +59,7 @@ fn measure(n_points: usize) {
     report("pointer moving over all heads", &window.frames(200, |_, at| vec![Window::pointer_at(at)]));
     // In and out again, twice, with pauses as a hand makes them.
     let zoom = |_: &Window, at: usize| {
-        let step = if at / 60 % 2 == 0 { 14.0 } else { -14.0 };
+        let step = if (at / 60).is_multiple_of(2) { 14.0 } else { -14.0 };
         vec![Event::PointerMoved(pos2(740.0, 420.0)), wheel(step)]
     };
     report("zooming from all heads into one and back", &window.frames(240, zoom));

@@ -27,6 +27,10 @@ use crate::{
 
 /// Opacity of points outside a set, as a part of their own.
 pub const DIMMED: f32 = 0.22;
+/// Of such points at least, as a part of that.
+const LEAST_DIMMED: f32 = 0.06;
+/// Opacity of points that stand out at least.
+const LIT: f32 = 0.7;
 /// Sizes of points by their distance from the eye.
 const N_DEPTHS: usize = 8;
 /// Figures of more points draw them as a picture: a file of so many shapes would be slow wherever it is opened.
@@ -55,7 +59,9 @@ pub struct MarkSize {
     /// Radius of the disc of a query, in points.
     pub radius: f32,
     /// Of each mark.
-    pub opacity: f32,
+    opacity: f32,
+    /// Of each mark outside the set of those that stand out.
+    dimmed: f32,
 }
 
 impl MarkSize {
@@ -69,7 +75,20 @@ impl MarkSize {
         let crowd = n as f32 * Mark::Disc.area(full) / (area / 3.0).max(1.0);
         // Many points are smaller, too, so that what they form stays sharp.
         let radius = full * crowd.max(1.0).powf(-0.2).max(0.55);
-        Self { radius: radius.max(0.7), opacity: opacity(n, Mark::Disc.area(radius), area) }
+        let layers = n as f32 * Mark::Disc.area(radius) / (area / 3.0).max(1.0);
+        let opacity = opacity(n, Mark::Disc.area(radius), area);
+        // However many lie on top of each other, they stay a pale ground.
+        let dimmed = DIMMED * opacity.min(1.0 / layers.max(1.0)).max(LEAST_DIMMED);
+        Self { radius: radius.max(0.7), opacity, dimmed }
+    }
+
+    /// How opaque a mark is, and whether it is one of those that stand out, where some do.
+    pub fn opacity_of(self, is_marked: Option<bool>) -> f32 {
+        match is_marked {
+            Some(true) => self.opacity.max(LIT),
+            Some(false) => self.dimmed,
+            None => self.opacity,
+        }
     }
 }
 
@@ -128,15 +147,14 @@ impl CellPoints<'_> {
         }
         for Placed { at, layer, spot } in placed {
             let depth = usize::from(layer) % N_DEPTHS;
-            let dimmed = if self.marked.is_some() && usize::from(layer) < N_DEPTHS { DIMMED } else { 1.0 };
-            let lit = if self.marked.is_some() && dimmed == 1.0 { size.opacity.max(0.6) } else { size.opacity };
+            let is_marked = self.marked.map(|_| usize::from(layer) >= N_DEPTHS);
             let (color, kind, point) = match spot {
                 Spot::Query(query) => (inks.query(query), 0, query),
                 Spot::Key(key) => (inks.key(key), 1, key),
             };
             let step = usize::from(self.tints.size(kind, point)).min(factors.len() - 1);
             let stamp = &stamps[depth.min(radii.len() - 1) * factors.len() + step][kind];
-            let opacity = lit * dimmed * radii[depth.min(radii.len() - 1)].1;
+            let opacity = size.opacity_of(is_marked) * radii[depth.min(radii.len() - 1)].1;
             canvas.stamp(at, stamp, color.map(|channel| channel * opacity));
         }
         0

@@ -132,12 +132,8 @@ impl CellMarks<'_> {
     }
 
     fn opacity(&self, size: MarkSize, depth: f32, spot: Spot) -> f32 {
-        let lit = match self.marked {
-            Some(_) if self.is_lit(spot) => size.opacity.max(0.6),
-            Some(_) => size.opacity * DIMMED,
-            None => size.opacity,
-        };
-        lit * if self.seen.is_space() { nearness(depth).1 } else { 1.0 }
+        let is_marked = self.marked.map(|marked| marked.contains(spot));
+        size.opacity_of(is_marked) * if self.seen.is_space() { nearness(depth).1 } else { 1.0 }
     }
 }
 
