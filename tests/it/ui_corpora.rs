@@ -98,8 +98,8 @@ fn a_running_corpus_says_how_far_it_is_and_stops() {
     window.jobs.answer(false);
     let say = |window: &mut Window, kind: EventKind| {
         let mut script = window.jobs.0.borrow_mut();
-        let corpora = script.submitted.iter().filter(|(_, request)| matches!(request, Request::Corpus(_)));
-        let job = corpora.last().unwrap().0;
+        let mut corpora = script.submitted.iter().filter(|(_, request)| matches!(request, Request::Corpus(_)));
+        let job = corpora.next_back().unwrap().0;
         script.events.push(Event { job, kind });
         drop(script);
         window.settle();
