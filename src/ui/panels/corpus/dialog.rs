@@ -64,7 +64,7 @@ impl CorpusDialog {
         let n_lines = self.lines.lines().filter(|line| !line.trim().is_empty()).count();
         ui.add_space(2.0 * GRID);
         ui.horizontal(|ui| {
-            let text = format!("Open {}", counted(n_lines, "line"));
+            let text = if n_lines > 0 { format!("Open {}", counted(n_lines, "line")) } else { "Open".to_owned() };
             if ui.add_enabled(n_lines > 0, Button::new(RichText::new(text).strong())).clicked() {
                 open(cx, CorpusSource::Lines(std::mem::take(&mut self.lines).into()));
             }

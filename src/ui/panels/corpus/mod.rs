@@ -8,6 +8,7 @@ use eframe::egui::{self, Align, ComboBox, Layout, ProgressBar, RichText, Role, S
 
 use super::failure_ui;
 use crate::{
+    analysis::Cloud,
     corpus::{Corpus, SortBy},
     ids::Side,
     session::{Command, CorpusCommand, OpenCorpus},
@@ -308,8 +309,9 @@ pub fn cloud_choice_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.label(RichText::new("Shows").color(cx.theme.text_weak));
         let mut options = cx.pane.options.clone();
         let is_there = open.view().is_some();
+        let shows = matches!(cx.pane.cloud(cx.document), Some(Cloud::Inputs(_)));
         for (value, text) in [(false, "This input"), (true, "Corpus")] {
-            let chosen = options.scatter.corpus == value;
+            let chosen = shows == value;
             let button = ui.add_enabled(is_there || !value, egui::Button::selectable(chosen, text));
             if button.on_disabled_hover_text("Nothing of it was run yet").clicked() && !chosen {
                 options.scatter.corpus = value;
