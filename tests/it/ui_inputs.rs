@@ -149,6 +149,11 @@ fn a_search_in_joint_spaces_counts_hits_and_leads_to_heads() {
     let other = ranked.iter().map(|ranked| ranked.head).find(|head| *head != window.head()).unwrap();
     window.click(&format!("{other}: hits together"));
     assert_eq!(window.head(), other);
+    window.harness.get_by_label("Kind of search").click();
+    window.settle();
+    window.click("Whole word");
+    assert_eq!(window.app().session().pane().search.kind, SearchKind::Word);
+    assert!(window.shows("2 tokens"));
     window.click("Upper and lower case differ");
     assert!(window.app().session().pane().search.case);
 }

@@ -6,10 +6,10 @@ use super::RenderOptions;
 use crate::{
     analysis::Cloud,
     capture::Capture,
-    cli::{CliError, inputs::read_captures, show_progress},
+    cli::{CliError, inputs::read_captures, passes, show_progress},
     corpus::{Corpus, CorpusView, list::InputList},
     model::{Engine, Generation, Logits, Model, RunPlan, Site, Sites, locate},
-    worker::corpus::{self, CorpusOptions},
+    worker::corpus,
 };
 
 /// What is drawn.
@@ -87,16 +87,7 @@ fn run_corpus(model: &Model, list: &InputList, options: &RenderOptions) -> Resul
         let message = "a corpus is drawn as it is: leave out --text, --image, --target and --generate";
         return Err(CliError::Usage(message.to_owned()));
     }
-    let budget = model.engine().memory_for_a_run().unwrap_or(u64::MAX);
-    let mut corpus = Corpus::new(budget);
-    let run = corpus::capture(model, list, &mut corpus, &CorpusOptions::default(), &show_progress, &mut |_| ())
-        .map_err(|stop| CliError::Failed(stop.to_string()))?;
-    for left_out in &run.left_out {
-        log::warn!("left out: {}: {}", left_out.name, left_out.reason);
-    }
-    if let Some(full) = run.full {
-        return Err(CliError::Failed(full.to_string()));
-    }
+    let corpus = passes::corpus(model, list)?;
     let first = corpus.inputs().first().and_then(|input| list.items.get(input.source));
     let Some(first) = first else {
         return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));
