@@ -83,12 +83,14 @@ fn combinations() -> Vec<ReadingOptions> {
         ReadingOptions { leave_out: hide.clone(), words: true, ..plain.clone() },
         ReadingOptions { words: true, together: together(Over::Layer, Aggregate::Max), ..plain.clone() },
         ReadingOptions { leave_out, words: true, together: together(Over::Stack, Aggregate::Mean), ..plain.clone() },
-        ReadingOptions { leave_out: hide, sentences: SentenceFilter::AToB, ..plain },
+        ReadingOptions { leave_out: hide, sentences: SentenceFilter::AToB, ..plain.clone() },
+        ReadingOptions { by_value_norm: true, ..plain.clone() },
+        ReadingOptions { by_value_norm: true, words: true, together: together(Over::Layer, Aggregate::Max), ..plain },
     ]
 }
 
 /// What is left out, and what becomes of it; whether pieces are merged; how heads are taken together; which
-/// sentences: everything with everything.
+/// sentences; whether weights count by their values: everything with everything.
 fn every_combination() -> Vec<ReadingOptions> {
     let none = LeaveOut::default();
     let left_out = [
@@ -105,8 +107,11 @@ fn every_combination() -> Vec<ReadingOptions> {
             for words in [false, true] {
                 for &together in &together {
                     for sentences in [SentenceFilter::All, SentenceFilter::AToB, SentenceFilter::BToB] {
-                        let leave_out = LeaveOut { policy, ..leave_out.clone() };
-                        all.push(ReadingOptions { leave_out, words, together, sentences, rows: None });
+                        for by_value_norm in [false, true] {
+                            let leave_out = LeaveOut { policy, ..leave_out.clone() };
+                            let rows = None;
+                            all.push(ReadingOptions { by_value_norm, leave_out, words, together, sentences, rows });
+                        }
                     }
                 }
             }
@@ -150,6 +155,8 @@ fn tooltip_cells_and_inspector_show_one_number() {
         stage.run();
         let text = three_digits(weight);
         assert!(stage.query_all_by_label(&text).next().is_some(), "the tooltip shows {text}: {options:?}");
+        let note = stage.query_all_by_label("Weight by ‖v‖").count() >= 2;
+        assert_eq!(note, options.by_value_norm, "the tooltip and the inspector say what they show: {options:?}");
         if let Some(hidden) = pattern.hidden_text() {
             assert!(stage.query_by_label_contains(&hidden).is_some(), "{hidden}: {options:?}");
         }
@@ -171,6 +178,8 @@ fn the_tooltip_of_lines_and_the_inspector_show_one_number() {
         assert!(stage.query_by_label_contains(&inspector).is_some(), "{inspector}: {options:?}");
         let text = three_digits(weight);
         assert!(stage.query_all_by_label(&text).next().is_some(), "the tooltip shows {text}: {options:?}");
+        let note = stage.query_by_label("weights by ‖v‖").is_some();
+        assert_eq!(note, options.by_value_norm, "the tooltip says what it shows: {options:?}");
     }
 }
 
@@ -181,7 +190,8 @@ fn exported(session: &Session) -> Table {
 }
 
 /// Head, query, key and the bits of the weight of each row; and those of the same rows read back from a file.
-fn rows_of(table: &Table) -> [Vec<(String, u32, u32, u32)>; 2] {
+fn rows_of(session: &Session) -> [Vec<(String, u32, u32, u32)>; 2] {
+    let table = &exported(session);
     let head = match table.column("head") {
         Some(Values::Index(heads)) => heads.iter().map(u32::to_string).collect(),
         Some(Values::Text(heads)) => heads.clone(),
@@ -191,7 +201,10 @@ fn rows_of(table: &Table) -> [Vec<(String, u32, u32, u32)>; 2] {
         Some(Values::Index(positions)) => positions.clone(),
         other => panic!("{other:?}"),
     };
-    let Some(Values::Number(weights)) = table.column("weight") else { panic!("no weights") };
+    let by_value_norm = session.pane().options.reading.by_value_norm;
+    let name = if by_value_norm { "weight_by_value_norm" } else { "weight" };
+    let Some(Values::Number(weights)) = table.column(name) else { panic!("no weights") };
+    assert!(table.provenance.contains(&format!("\"by_value_norm\":{by_value_norm}")), "{}", table.provenance);
     let places = || head.iter().cloned().zip(index("query")).zip(index("key"));
     let mut csv = Vec::new();
     data::write(table, DataFormat::Csv, &mut csv).unwrap();
@@ -212,7 +225,7 @@ fn exported_numbers_are_those_on_screen_in_every_combination() {
     for options in every_combination() {
         let session = looking_at(ViewKind::Heatmap, &options, head, Focus::NONE);
         let pattern = shown(&session);
-        let [in_memory, in_file] = rows_of(&exported(&session));
+        let [in_memory, in_file] = rows_of(&session);
         let cells = (0..pattern.rows.len()).flat_map(|row| (0..pattern.cols.len()).map(move |col| (row, col)));
         let cells = cells.filter(|&(row, col)| pattern.blank(row, col).is_none());
         let expected: Vec<_> = cells
@@ -231,7 +244,7 @@ fn exported_numbers_are_those_on_screen_in_every_combination() {
         let session = looking_at(ViewKind::Heads, &options, head, Focus::NONE);
         let capture = session.document().latest_capture().unwrap();
         let of_head = |head: HeadId| read(Captures::one(capture), &options.of_head(capture, head)).unwrap();
-        let [in_memory, in_file] = rows_of(&exported(&session));
+        let [in_memory, in_file] = rows_of(&session);
         assert_eq!(in_memory, in_file, "{options:?}");
         for (name, query, key, bits) in in_memory {
             let drawn = match options.together {

@@ -80,6 +80,8 @@ mod provenance;
 mod reading;
 /// One pattern minus another, and what cannot be read.
 mod reading_difference;
+/// Weights by the lengths of the value vectors.
+mod reading_values;
 /// t-SNE and UMAP of the joint space, step by step.
 mod refining;
 /// Figures and their numbers from the command line.

@@ -5,12 +5,9 @@ use std::{
 };
 
 use attnscope::{
-    analysis::{
-        attention,
-        reading::{
-            Aggregate, Aggregation, Blank, Captures, Heads, LeaveOut, LeftOut, Policy, ReadPattern, Reading, RowLabels,
-            SentenceFilter, Which, pairs, read,
-        },
+    analysis::reading::{
+        Aggregate, Aggregation, Blank, Captures, Heads, LeaveOut, LeftOut, Policy, ReadPattern, Reading, RowLabels,
+        SentenceFilter, Which, pairs, read,
     },
     capture::{Capture, CaptureParts, InputInfo, StackCapture, Token},
     ids::{CaptureId, HeadId, Side, StackKind},
@@ -18,9 +15,12 @@ use attnscope::{
     worker::{Input, ModelSource},
 };
 
-use crate::support::{
-    scripted, stacks,
-    synthetic::{D_HEAD, layer_capture},
+use crate::{
+    reading_values,
+    support::{
+        scripted, stacks,
+        synthetic::{D_HEAD, layer_capture},
+    },
 };
 
 const N_LAYERS: usize = 3;
@@ -159,8 +159,10 @@ pub fn all_readings() -> Vec<Reading> {
                     for words in [false, true] {
                         for rows in [RowLabels::Read, RowLabels::Written] {
                             let leave_out = LeaveOut { policy, ..leave_out.clone() };
-                            let heads = heads.clone();
-                            readings.push(Reading { heads, leave_out, sentences, words, rows, minus: None });
+                            let (heads, plain) = (heads.clone(), Reading::default());
+                            let plain = Reading { heads, leave_out, sentences, words, rows, ..plain };
+                            readings
+                                .extend([false, true].map(|by_value_norm| Reading { by_value_norm, ..plain.clone() }));
                         }
                     }
                 }
@@ -184,13 +186,15 @@ fn reference(bench: &Bench, reading: &Reading) -> (Vec<Vec<f64>>, Vec<f64>) {
             })
             .collect(),
     };
-    let patterns: Vec<_> = ids.iter().map(|&id| attention::pattern(&bench.capture, id).unwrap()).collect();
+    // Before heads are taken together, each has its weights counted by its own values.
+    let weighed: Vec<_> =
+        ids.iter().map(|&id| reading_values::weighed(&bench.capture, id, reading.by_value_norm)).collect();
     let weight = |query: usize, key: usize| {
-        let all = patterns.iter().map(|pattern| f64::from(pattern.get(query, key).unwrap()));
+        let all = weighed.iter().map(|pattern| pattern[query][key]);
         match &reading.heads {
             Heads::One(_) => all.sum::<f64>(),
             Heads::Many(many) => match many.how {
-                Aggregate::Mean => all.sum::<f64>() / patterns.len() as f64,
+                Aggregate::Mean => all.sum::<f64>() / ids.len() as f64,
                 Aggregate::Sum => all.sum(),
                 Aggregate::Max => all.fold(f64::MIN, f64::max),
                 Aggregate::Min => all.fold(f64::MAX, f64::min),
@@ -263,7 +267,7 @@ fn every_combination_is_what_its_definition_says() {
             n += 1;
         }
     }
-    assert_eq!(n, 2 * 5 * 6 * 3 * 3 * 2 * 2);
+    assert_eq!(n, 2 * 5 * 6 * 3 * 3 * 2 * 2 * 2);
 }
 
 /// Nothing is lost silently: what a row shows and what it hides are its sum.

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const STORY: &str = "Once upon a time there was a little dog";
 
-fn attnscope(arguments: &[&str]) -> Output {
+pub fn attnscope(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_attnscope"))
         .args(arguments)
         // Neither a screen nor the machine's own models.
@@ -28,7 +28,7 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("fixtures").join(name)
 }
 
-fn sample(name: &str) -> String {
+pub fn sample(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/samples").join(name).display().to_string()
 }
 
@@ -41,7 +41,7 @@ fn render(arguments: &[&str], out: &Path) -> Vec<u8> {
 }
 
 /// Every text of an SVG file, which another parser reads.
-fn texts(svg: &[u8]) -> Vec<String> {
+pub fn texts(svg: &[u8]) -> Vec<String> {
     let svg = std::str::from_utf8(svg).unwrap();
     let document = usvg::roxmltree::Document::parse(svg).unwrap();
     let texts = document.descendants().filter(|node| node.has_tag_name("text"));

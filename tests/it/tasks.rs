@@ -164,6 +164,7 @@ fn reading_aids_are_one_menu_away() {
     assert!(aid("Special tokens").leave_out.special);
     assert!(aid("Merge pieces into words").words);
     assert_eq!(aid("as mean").together, Some(Together { how: Aggregate::Mean, over: Over::Layer }));
+    assert!(aid("by the length of its value").by_value_norm);
 }
 
 #[test]

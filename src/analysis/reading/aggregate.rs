@@ -1,27 +1,31 @@
-//! The first step: one head's pattern, or several made into one.
+//! The first two steps: one head's pattern, weighed if that is asked for, or several made into one.
 
-use super::{Aggregate, Aggregation, Heads, Refusal, Which};
+use super::{Aggregate, Aggregation, Heads, Reading, Refusal, Which, weigh};
 use crate::{
     analysis::attention,
     capture::{Capture, Matrix},
     ids::HeadId,
 };
 
-/// The pattern of `heads`, `[query, key]`, and which heads went into it.
+/// The pattern of the heads of `reading`, `[query, key]`, and which heads went into it.
 ///
-/// Of one head it is the stored pattern itself, sharing its storage. Sums and means are taken in `f64`.
+/// Of one head it is the stored pattern itself, sharing its storage, unless it is weighed. Sums and means are taken in `f64`.
 ///
 /// # Errors
-/// When a head does not exist or was not recorded, or when there is none.
-pub(super) fn gather(capture: &Capture, heads: &Heads) -> Result<(Matrix, Vec<HeadId>), Refusal> {
-    match heads {
-        Heads::One(head) => Ok((pattern(capture, *head)?, vec![*head])),
+/// When a head, or its values where they are needed, does not exist or was not recorded, or when there is none.
+pub(super) fn gather(capture: &Capture, reading: &Reading) -> Result<(Matrix, Vec<HeadId>), Refusal> {
+    let one = |head| {
+        let plain = pattern(capture, head)?;
+        if reading.by_value_norm { weigh::by_value_norm(capture, head, &plain) } else { Ok(plain) }
+    };
+    match &reading.heads {
+        Heads::One(head) => Ok((one(*head)?, vec![*head])),
         Heads::Many(many) => {
             let ids = members(capture, many)?;
             match ids.as_slice() {
                 [] => Err(Refusal::NoHeads(many.stack)),
-                [only] => Ok((pattern(capture, *only)?, ids)),
-                _ => Ok((together(capture, &ids, many.how)?, ids)),
+                [only] => Ok((one(*only)?, ids)),
+                _ => Ok((together(&ids, many.how, one)?, ids)),
             }
         }
     }
@@ -86,11 +90,15 @@ fn no_such_head(capture: &Capture, head: HeadId) -> Refusal {
     Refusal::NoSuchHead { head, there_is }
 }
 
-fn together(capture: &Capture, ids: &[HeadId], how: Aggregate) -> Result<Matrix, Refusal> {
+fn together(
+    ids: &[HeadId],
+    how: Aggregate,
+    one: impl Fn(HeadId) -> Result<Matrix, Refusal>,
+) -> Result<Matrix, Refusal> {
     let mut sums: Vec<f64> = Vec::new();
     let mut shape = [0, 0];
     for &id in ids {
-        let next = pattern(capture, id)?;
+        let next = one(id)?;
         let values = next.as_slice().iter().map(|&weight| f64::from(weight));
         if sums.is_empty() {
             shape = next.shape();

@@ -12,6 +12,8 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReadingOptions {
+    /// Whether each weight counts by the length of its key's value vector.
+    pub by_value_norm: bool,
     /// Which keys are left out.
     pub leave_out: LeaveOut,
     /// Which part of a pair of sentences is looked at.
@@ -50,6 +52,7 @@ impl ReadingOptions {
         let stack = head.stack;
         Reading {
             heads: Heads::One(head),
+            by_value_norm: self.by_value_norm,
             leave_out: self.leave_out.clone(),
             // What does not apply must not make two questions of one.
             sentences: if is_pair(capture, stack) { self.sentences } else { SentenceFilter::All },

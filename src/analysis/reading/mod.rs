@@ -4,11 +4,13 @@
 //!
 //! A [`Reading`] says what is wanted; [`read`] does it, always in this order:
 //!
-//! 1. **Aggregate** the heads into one pattern `[query, key]`, entry by entry.
-//! 2. **Leave out** keys, and scale what remains of each row up to the sum that the row had, if asked for.
+//! 1. **Weigh** each head's weights by the lengths of its values, if asked for: `a_ij · ‖v_j‖`, rows scaled
+//!    back to the sum that they had.
+//! 2. **Aggregate** the heads into one pattern `[query, key]`, entry by entry.
+//! 3. **Leave out** keys, and scale what remains of each row up to the sum that the row had, if asked for.
 //!    Then the sentences that are not looked at become blank, without renormalising.
-//! 3. **Merge** pieces into words: the sum over a word's keys, the mean over its queries.
-//! 4. **Subtract** another pattern that went through the same three steps.
+//! 4. **Merge** pieces into words: the sum over a word's keys, the mean over its queries.
+//! 5. **Subtract** another pattern that went through the same four steps.
 //!
 //! Summing over keys and averaging over queries is how Clark et al. (2019) turn attention between tokens
 //! into attention between words: rows keep their sum.
@@ -27,12 +29,13 @@ mod rows;
 mod sentences;
 pub mod store;
 mod subtract;
+mod weigh;
 
 pub use choice::{Over, ReadingOptions, Together};
 pub use options::{
     Aggregate, Aggregation, Heads, LeaveOut, Minus, Policy, Reading, RowLabels, SentenceFilter, Which, Whose,
 };
-pub use pattern::{Axis, Blank, Group, LeftOut, ReadPattern, RowMass};
+pub use pattern::{Axis, BY_VALUE_NORM, Blank, Group, LeftOut, ReadPattern, RowMass};
 pub use refusal::Refusal;
 pub use rows::{axes, writes};
 pub use sentences::{is_pair, sentences};
@@ -58,7 +61,8 @@ impl<'a> Captures<'a> {
 /// The pattern that `reading` means.
 ///
 /// # Errors
-/// When a head does not exist or was not recorded, or when two things cannot be subtracted.
+/// When a head or the values it is weighed by do not exist or were not recorded, or when two things cannot be
+/// subtracted.
 pub fn read(captures: Captures<'_>, reading: &Reading) -> Result<ReadPattern, Refusal> {
     let Some(minus) = &reading.minus else { return rows::read(captures.this, reading) };
     let other = match minus.of {

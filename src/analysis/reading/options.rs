@@ -14,6 +14,8 @@ use crate::ids::{HeadId, StackKind};
 pub struct Reading {
     /// Whose pattern: one head's, or several made into one.
     pub heads: Heads,
+    /// Whether each weight counts by the length of its key's value vector, `a_ij · ‖v_j‖`, head by head.
+    pub by_value_norm: bool,
     /// Which keys are left out.
     pub leave_out: LeaveOut,
     /// Which part of a pair of sentences is looked at.

@@ -30,6 +30,8 @@ pub struct Links {
     pub query: String,
     /// What the key is called.
     pub key: String,
+    /// Whether weights count by the lengths of the values.
+    pub by_value_norm: bool,
     /// One per head.
     pub heads: Vec<Link>,
     /// Heads that were not recorded, or do not show the pair.
@@ -42,7 +44,7 @@ pub struct Links {
 /// `go_on` is told how many heads of how many are done, and may stop the work: then `None` is returned.
 ///
 /// # Errors
-/// When the stack does not exist.
+/// When the stack does not exist, or weights are to count by values that were not recorded.
 pub fn links(
     capture: &Capture,
     stack: StackKind,
@@ -54,7 +56,8 @@ pub fn links(
     let layers = spec.layers.iter().enumerate();
     let ids: Vec<HeadId> =
         layers.flat_map(|(layer, shape)| (0..shape.n_heads).map(move |head| HeadId { stack, layer, head })).collect();
-    let mut found = Links { query: String::new(), key: String::new(), heads: Vec::new(), n_absent: 0 };
+    let by_value_norm = reading.by_value_norm;
+    let mut found = Links { query: String::new(), key: String::new(), by_value_norm, heads: Vec::new(), n_absent: 0 };
     for (done, &head) in ids.iter().enumerate() {
         if !go_on(done, ids.len()) {
             return Ok(None);
@@ -95,8 +98,9 @@ impl Links {
             let percent = 100.0 * weight;
             if percent >= 9.95 || percent == 0.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
         };
+        let norm = if self.by_value_norm { "; by value norm" } else { "" };
         format!(
-            "{} gives {} of the attention of “{}” to “{}” (rank {} of {}); a query gives it {} on average",
+            "{} gives {} of the attention of “{}” to “{}” (rank {} of {}); a query gives it {} on average{norm}",
             link.head,
             percent(link.weight),
             self.query,

@@ -8,6 +8,9 @@ use crate::{
     ids::{HeadId, StackKind},
 };
 
+/// How weights count that are not the model's own, in words.
+pub const BY_VALUE_NORM: &str = "weights are by value norm (a·‖v‖, rows keep their sum)";
+
 /// A pattern as it is shown. Whoever shows a weight takes it from here.
 #[derive(Clone, Debug)]
 pub struct ReadPattern {
@@ -33,6 +36,8 @@ pub struct ReadPattern {
     pub minus_mass: Vec<RowMass>,
     /// Whether the values are differences.
     pub signed: bool,
+    /// Whether weights count by the lengths of the values: `a_ij · ‖v_j‖`, rows with the sums they had.
+    pub by_value_norm: bool,
     /// The smallest and the largest value that is shown; both 0 when none is. Scales that are to be shared
     /// by several patterns span the ranges of all.
     pub range: (f32, f32),
@@ -133,6 +138,26 @@ impl ReadPattern {
         shown.fold(RowMass::default(), |sum, (mass, _)| sum.plus(*mass))
     }
 
+    /// What a value is called in files: no other thing has the same name.
+    pub const fn value_name(&self) -> &'static str {
+        match (self.signed, self.by_value_norm) {
+            (false, false) => "weight",
+            (true, false) => "difference",
+            (false, true) => "weight_by_value_norm",
+            (true, true) => "difference_by_value_norm",
+        }
+    }
+
+    /// What a value is called beside a number.
+    pub const fn value_label(&self) -> &'static str {
+        match (self.signed, self.by_value_norm) {
+            (false, false) => "Weight",
+            (true, false) => "Difference",
+            (false, true) => "Weight by ‖v‖",
+            (true, true) => "Difference by ‖v‖",
+        }
+    }
+
     /// What is not shown as the model computed it, in words; `None` when everything is.
     pub fn hidden_text(&self) -> Option<String> {
         Self::hidden_text_of(&std::iter::once(self))
@@ -147,6 +172,9 @@ impl ReadPattern {
         };
         let percent = |part: f64| format!("{:.0} %", 100.0 * part / mass.total.max(f64::MIN_POSITIVE));
         let mut parts = Vec::new();
+        if patterns.clone().any(|pattern| pattern.by_value_norm) {
+            parts.push(BY_VALUE_NORM.to_owned());
+        }
         if mass.left_out > 0.0 || leaves_out(LeftOut::Chosen) {
             let lost = mass.left_out - mass.spread;
             let fate = match (mass.spread > 0.0, lost > 1e-9 * mass.total) {

@@ -16,6 +16,14 @@ pub enum Refusal {
     /// The capture has neither the pattern nor what it could be computed from.
     #[error("The attention of {stack} {head} was not recorded", stack = .0.stack, head = .0)]
     NotRecorded(HeadId),
+    /// Weights are to count by the lengths of values that the capture does not have.
+    #[error(
+        "The values of {stack} {head} were not recorded, so its weights cannot be taken by their lengths: take the \
+         weights as they are",
+        stack = .0.stack,
+        head = .0
+    )]
+    NoValues(HeadId),
     /// An aggregate of nothing.
     #[error("No head of the {0} stack was recorded, so there is nothing to take together")]
     NoHeads(StackKind),

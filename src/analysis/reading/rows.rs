@@ -1,4 +1,4 @@
-//! Steps one to three of a reading: aggregate, leave out, merge.
+//! Steps one to four of a reading: weigh, aggregate, leave out, merge.
 
 use std::ops::Range;
 
@@ -18,15 +18,17 @@ const NOTHING_LEFT: f64 = 1e-6;
 /// Reads one capture; what is to be subtracted is not looked at.
 ///
 /// # Errors
-/// When a head does not exist or was not recorded.
+/// When a head or the values it is weighed by do not exist or were not recorded.
 pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, Refusal> {
     let stack = reading.heads.stack();
-    let (base, heads) = aggregate::gather(capture, &reading.heads)?;
+    let (base, heads) = aggregate::gather(capture, reading)?;
     let hidden = left_out_keys(capture, stack, &reading.leave_out);
     let outside = sentences::left_out(capture, stack, reading.sentences);
     let (rows, cols) = axes_of(capture, reading, &hidden, outside.as_ref());
     let plain = outside.is_none() && !hidden.contains(&true) && rows.is_by_position() && cols.is_by_position();
-    let shared = plain && matches!(heads.as_slice(), [only] if capture.stored_pattern(*only).is_some());
+    let shared = plain
+        && !reading.by_value_norm
+        && matches!(heads.as_slice(), [only] if capture.stored_pattern(*only).is_some());
     let (matrix, mass) = if plain {
         let mass = base.rows().map(|row| RowMass { total: sum(row), ..RowMass::default() }).collect();
         (base, mass)
@@ -47,6 +49,7 @@ pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, 
         mass,
         minus_mass: Vec::new(),
         signed: false,
+        by_value_norm: reading.by_value_norm,
         range: (0.0, 0.0),
         shared,
     };

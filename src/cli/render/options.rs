@@ -68,6 +68,9 @@ pub struct RenderOptions {
     /// Subtract this head, such as L3H5
     #[arg(long, value_parser = parse_head, value_name = "HEAD")]
     pub minus: Option<(usize, usize)>,
+    /// Each weight by the length of its key's value vector, a·‖v‖, rows scaled back to their sum
+    #[arg(long)]
+    pub by_value_norm: bool,
     /// Keys to leave out, rows renormalised over the rest: special, first, punctuation, none
     #[arg(long, value_delimiter = ',', value_parser = ["special", "first", "punctuation", "none"], value_name = "WHICH")]
     pub hide: Vec<String>,
@@ -179,6 +182,7 @@ impl RenderOptions {
             query: self.query,
             key: self.key,
             reading: Reading {
+                by_value_norm: self.by_value_norm,
                 leave_out: self.leave_out(),
                 words: self.words,
                 rows: if self.written { RowLabels::Written } else { RowLabels::Read },

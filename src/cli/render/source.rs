@@ -71,10 +71,20 @@ fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
         return run_corpus(&model, &list, options);
     }
     let input = only_one(inputs, "the command line gives")?;
-    let sites: &[Site] = if options.view.shows_space() { &[Site::Q, Site::K, Site::Pattern] } else { &[Site::Pattern] };
+    let mut sites = vec![Site::Pattern];
+    if options.view.shows_space() {
+        sites.extend([Site::Q, Site::K]);
+    }
+    if options.by_value_norm {
+        sites.push(Site::V);
+    }
     // Recorded patterns, not recomputed ones: their numbers are those of `capture` to the last digit.
-    let mut plan =
-        RunPlan { sites: Sites::of(sites), logits: Logits::Skip, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };
+    let mut plan = RunPlan {
+        sites: Sites::of(&sites),
+        logits: Logits::Skip,
+        pattern_budget_bytes: u64::MAX,
+        ..RunPlan::default()
+    };
     if let Some(n) = options.generate {
         plan.generate = Some(Generation { max_new_tokens: n as usize, ..Generation::default() });
     }

@@ -37,7 +37,8 @@ struct Cells {
     key: Vec<u32>,
     key_text: Vec<String>,
     value: Vec<f32>,
-    signed: bool,
+    /// What the values are called; nothing while there is none.
+    name: Option<&'static str>,
 }
 
 impl Cells {
@@ -52,7 +53,7 @@ impl Cells {
         self.key.push(key as u32);
         self.key_text.push(read.cols.text(col).to_owned());
         self.value.push(value);
-        self.signed = read.signed;
+        self.name = Some(read.value_name());
     }
 
     fn table(self) -> Table {
@@ -65,7 +66,7 @@ impl Cells {
             column("query_text", Values::Text(self.query_text)),
             column("key", Values::Index(self.key)),
             column("key_text", Values::Text(self.key_text)),
-            column(if self.signed { "difference" } else { "weight" }, Values::Number(self.value)),
+            column(self.name.unwrap_or("weight"), Values::Number(self.value)),
         ];
         Table { provenance: String::new(), columns }
     }
@@ -146,15 +147,19 @@ pub fn pair(read: &ReadPattern, capture: &Capture, (row, col): (usize, usize)) -
 pub fn links(links: &Links) -> Table {
     let of = |number: fn(&Link) -> usize| Values::Index(links.heads.iter().map(|link| number(link) as u32).collect());
     let column = |name: &'static str, values| Column { name: name.into(), values };
+    let [weight, average] = match links.by_value_norm {
+        false => ["weight", "average"],
+        true => ["weight_by_value_norm", "average_by_value_norm"],
+    };
     let columns = vec![
         column("layer", of(|link| link.head.layer)),
         column("head", of(|link| link.head.head)),
         column("query_text", Values::Text(vec![links.query.clone(); links.heads.len()])),
         column("key_text", Values::Text(vec![links.key.clone(); links.heads.len()])),
-        column("weight", Values::Number(links.heads.iter().map(|link| link.weight).collect())),
+        column(weight, Values::Number(links.heads.iter().map(|link| link.weight).collect())),
         column("rank", of(|link| link.rank)),
         column("of", of(|link| link.n_keys)),
-        column("average", Values::Number(links.heads.iter().map(|link| link.average).collect())),
+        column(average, Values::Number(links.heads.iter().map(|link| link.average).collect())),
     ];
     Table { provenance: String::new(), columns }
 }
@@ -183,7 +188,7 @@ pub fn image(scene: &ImageScene) -> Table {
         column("text", Values::Text((0..n).map(|at| scene.names.get(at).cloned().unwrap_or_default()).collect())),
         column("row", numbers_or_text(rows)),
         column("col", numbers_or_text(cols)),
-        column(if scene.read.signed { "difference" } else { "weight" }, Values::Number(weights)),
+        column(scene.read.value_name(), Values::Number(weights)),
     ];
     Table { provenance: String::new(), columns }
 }

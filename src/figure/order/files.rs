@@ -115,6 +115,7 @@ pub fn provenance(
             "key": order.key,
             "aggregate": order.together.map(crate::analysis::reading::Aggregate::name),
             "minus": order.minus.map(|minus| format!("L{}H{}", minus.layer, minus.head)),
+            "by_value_norm": order.reading.by_value_norm,
             "hide": left_out(&order.reading.leave_out),
             "renormalized": order.reading.leave_out.policy == Policy::Renormalize,
             "words": order.reading.words,

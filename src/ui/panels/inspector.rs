@@ -259,7 +259,7 @@ fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Re
         let percent = if pattern.signed { String::new() } else { format!("  ({})", percent_text(weight)) };
         Some(format!("{weight:.5}{percent}").replace('-', "−"))
     });
-    let name = if pattern.is_some_and(|pattern| pattern.signed) { "Difference" } else { "Weight" };
+    let name = pattern.map_or("Weight", ReadPattern::value_label);
     let copy = |response: &egui::Response| {
         if let Some((pattern, row, col)) = cell {
             let text = || tab_separated(&data::pair(pattern, capture, (row, col)));

@@ -9,6 +9,7 @@ use eframe::egui::{
 use super::{controls, source};
 use crate::{
     analysis::reading::{Aggregate, LeaveOut, Over, Policy, ReadingOptions, RowLabels, Together, writes},
+    capture::Capture,
     session::{ColorScale, ViewKind},
     text::counted,
     ui::{ViewCtx, theme::GRID},
@@ -44,6 +45,9 @@ fn summary(reading: &ReadingOptions) -> String {
         out.push(counted(positions.len(), "key"));
     }
     let mut parts = Vec::new();
+    if reading.by_value_norm {
+        parts.push("by ‖v‖".to_owned());
+    }
     if !out.is_empty() && *policy != Policy::Keep {
         parts.push(format!("without {}", out.join(", ")));
     }
@@ -62,6 +66,7 @@ fn menu_contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let stack = cx.pane.selection.stack();
     controls::edit_options(cx, |options| {
         let reading = &mut options.reading;
+        by_value_norm_ui(ui, cx, capture, &mut reading.by_value_norm);
         leave_out_ui(ui, cx, &mut reading.leave_out);
         if cx.pane.view == ViewKind::Heatmap {
             controls::heading_ui(ui, cx.theme, "Colours");
@@ -96,6 +101,25 @@ fn menu_contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.separator();
         ui.label(RichText::new(hidden).small().color(cx.theme.text_weak));
     }
+}
+
+fn by_value_norm_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, by_value_norm: &mut bool) {
+    controls::heading_ui(ui, cx.theme, "A weight counts");
+    let head = cx.pane.selection.head;
+    // What was chosen for another input can be taken back, whatever this one has.
+    let known = *by_value_norm || capture.v(head).is_some();
+    ui.horizontal_wrapped(|ui| {
+        ui.radio_value(by_value_norm, false, "as it is");
+        ui.add_enabled_ui(known, |ui| {
+            ui.radio_value(by_value_norm, true, "by the length of its value")
+                .on_hover_text(
+                    "Each weight times the length of the value vector that it moves, a·‖v‖, then each row is scaled \
+                     back to the sum it had: a key with a short value hardly moves the output, however much \
+                     attention it gets",
+                )
+                .on_disabled_hover_text("The value vectors were not recorded");
+        });
+    });
 }
 
 fn leave_out_ui(ui: &mut Ui, cx: &ViewCtx<'_>, leave_out: &mut LeaveOut) {
@@ -173,5 +197,7 @@ mod tests {
         assert_eq!(summary(&reading), "without special, 2 keys · words · max of all layers");
         let kept = LeaveOut { policy: Policy::Keep, ..leave_out };
         assert_eq!(summary(&ReadingOptions { leave_out: kept, ..ReadingOptions::default() }), "");
+        let weighed = ReadingOptions { by_value_norm: true, words: true, ..ReadingOptions::default() };
+        assert_eq!(summary(&weighed), "by ‖v‖ · words");
     }
 }

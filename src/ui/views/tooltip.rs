@@ -2,7 +2,11 @@
 
 use eframe::egui::{Popup, PopupAnchor, Ui, containers::Tooltip};
 
-use crate::ui::theme::GRID;
+use super::controls;
+use crate::{
+    analysis::reading::ReadPattern,
+    ui::{ViewCtx, theme::GRID},
+};
 
 /// Shows numbers beside the pointer, for as long as this is called. An open menu comes first.
 pub fn at_pointer(ui: &Ui, contents: impl FnOnce(&mut Ui)) {
@@ -12,4 +16,11 @@ pub fn at_pointer(ui: &Ui, contents: impl FnOnce(&mut Ui)) {
     let id = ui.scope_id().with("readout");
     let tooltip = Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, PopupAnchor::Pointer);
     tooltip.gap(4.0 * GRID).show(contents);
+}
+
+/// Says below numbers that they are not the model's own weights; nothing where they are.
+pub fn weights_ui(ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&ReadPattern>) {
+    if pattern.is_some_and(|pattern| pattern.by_value_norm) {
+        controls::caption_ui(ui, cx.theme, "weights by ‖v‖");
+    }
 }

@@ -67,7 +67,12 @@ impl HeadsScene {
         }
         let largest = self.heads.iter().map(|head| head.read.high()).fold(0.0, f32::max);
         let most = if self.signed() { tick_text(largest) } else { "1".to_owned() };
-        let name = if self.signed() { "difference" } else { "weight" };
+        let name = match (self.signed(), self.read().is_some_and(|read| read.by_value_norm)) {
+            (true, false) => "difference",
+            (true, true) => "difference by ‖v‖",
+            (false, false) => "weight",
+            (false, true) => "weight by ‖v‖",
+        };
         let mut x = area.right() - pen.text(&most, SMALL, weak, pos2(area.right(), middle), Align::Right) - 4.0;
         let color = match self.heads.as_slice() {
             [only] if !self.signed() => pen.palette.head(only.head),

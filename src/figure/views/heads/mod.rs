@@ -301,7 +301,7 @@ impl Scene for HeadsScene {
         let drawn = n_lines.min(MAX_LINES);
         let strongest = if n_lines > MAX_LINES { "the strongest " } else { "" };
         let lines = format!("{strongest}{} of {} lines, {percent:.0} % {what}", grouped(drawn), grouped(n_total));
-        let hidden = self.read().and_then(ReadPattern::hidden_text).unwrap_or_default();
+        let hidden = capitalised(&self.read().and_then(ReadPattern::hidden_text).unwrap_or_default());
         let short = joined([format!("{}: {lines}", capitalised(&self.subject)).as_str(), &hidden]);
         let which = match self.filter {
             EdgeFilter::TopP(p) => format!("the strongest weights that cover {:.0} % of each row", 100.0 * p),

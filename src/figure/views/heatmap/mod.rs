@@ -299,7 +299,7 @@ impl Scene for HeatmapScene {
     }
 
     fn captions(&self) -> Captions {
-        let hidden = self.read.hidden_text().unwrap_or_default();
+        let hidden = capitalised(&self.read.hidden_text().unwrap_or_default());
         let subject = capitalised(&self.subject);
         let largest = format!("largest weight {}", tick_text(self.read.range.1));
         let size = if self.read.signed {

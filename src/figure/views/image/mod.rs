@@ -240,7 +240,7 @@ impl Scene for ImageScene {
         } else {
             String::new()
         };
-        let hidden = self.read.hidden_text().unwrap_or_default();
+        let hidden = capitalised(&self.read.hidden_text().unwrap_or_default());
         let picked = self.picked_text();
         let short = joined([format!("{}: {picked}", capitalised(&self.subject)).as_str(), &prefix, &hidden]);
         let outline = match self.look.contour {

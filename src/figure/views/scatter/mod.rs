@@ -12,7 +12,7 @@ use super::{
 use crate::{
     analysis::{
         projection::{HeadProjection, Tints},
-        reading::ReadPattern,
+        reading::{BY_VALUE_NORM, ReadPattern},
     },
     figure::{
         font::Align,
@@ -255,7 +255,10 @@ impl Scene for ScatterScene {
         };
         let (before, after) = (number(self.plane.correlation_before), number(self.plane.correlation_after));
         let numbers = format!("dot product and distance correlate {before} as given, {after} in the joint space");
-        let short = joined([format!("{}: {numbers}", capitalised(&self.subject)).as_str()]);
+        // Lines are all that weights are drawn as here.
+        let norm = self.read.as_ref().is_some_and(|read| read.by_value_norm) && !self.pinned.is_empty();
+        let norm = if norm { capitalised(BY_VALUE_NORM) } else { String::new() };
+        let short = joined([format!("{}: {numbers}", capitalised(&self.subject)).as_str(), &norm]);
         let how = format!(
             "Queries (divided by c = {:.2}) and keys (multiplied by it) of one head, {}",
             self.plane.c,
@@ -268,7 +271,7 @@ impl Scene for ScatterScene {
         };
         let held = if self.pinned.is_empty() { "" } else { "Lines lead to the strongest partners of the held token" };
         let subject = format!("Joint query–key space of {}: {numbers}", self.subject);
-        Captions { short, full: joined([subject.as_str(), &how, near, held, &self.origin]) }
+        Captions { short, full: joined([subject.as_str(), &how, near, held, &norm, &self.origin]) }
     }
 }
 

@@ -39,6 +39,7 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
             let text = format!("mean of the {} heads drawn", scene.heads.len());
             ui.label(RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak));
         }
+        tooltip::weights_ui(ui, cx, shown(scene).next().map(|head| &*head.lines.pattern));
     });
 }
 

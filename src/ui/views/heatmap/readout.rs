@@ -89,7 +89,7 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPa
             ui.label(name("Key"));
             ui.label(RichText::new(pattern.cols.text(col)).color(cx.theme.key));
             ui.end_row();
-            ui.label(name(if pattern.signed { "Difference" } else { "Weight" }));
+            ui.label(name(pattern.value_label()));
             if let Some(blank) = pattern.blank(row, col) {
                 ui.label(blank.text());
                 ui.end_row();

@@ -126,7 +126,7 @@ impl ImageView {
         }
         let max_side = texture::max_side(&ctx);
         let photo = self.photo.get_or_update((capture.id(), max_side), || pixels::photo(&ctx, image, max_side));
-        self.picture_ui(ui, cx, image, &overlay, photo.as_ref());
+        self.picture_ui(ui, cx, image, (&pattern, &overlay), photo.as_ref());
     }
 
     /// Draws the options and the legend.
@@ -165,7 +165,7 @@ impl ImageView {
         ui: &mut Ui,
         cx: &ViewCtx<'_>,
         image: &ImageInfo,
-        overlay: &Overlay,
+        (pattern, overlay): (&ReadPattern, &Overlay),
         photo: Option<&TextureHandle>,
     ) {
         let area = ui.available_rect_before_wrap();
@@ -233,7 +233,7 @@ impl ImageView {
         let focus = under.map_or(Focus::NONE, |position| picking::hover_focus(position, picking, selection.pinned));
         self.hover.report(cx, focus);
         if let Some(position) = under {
-            readout_ui(ui, cx, position, overlay.weights.get(position).copied());
+            readout_ui(ui, cx, pattern, (position, overlay.weights.get(position).copied()));
         }
         ui.allocate_rect(area, Sense::hover());
     }
@@ -260,7 +260,7 @@ fn role_ui(ui: &mut Ui, role: &mut PatchRole) {
     }
 }
 
-fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, position: usize, weight: Option<f32>) {
+fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, (position, weight): (usize, Option<f32>)) {
     let text = prefix_text(cx, position);
     tooltip::at_pointer(ui, |ui| {
         ui.horizontal(|ui| {
@@ -269,6 +269,7 @@ fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, position: usize, weight: Option<f32>) {
                 ui.monospace(controls::weight_text(weight));
             }
         });
+        tooltip::weights_ui(ui, cx, Some(pattern));
         if cx.pane.selection.pinned.is_empty() {
             controls::caption_ui(ui, cx.theme, "Click to hold");
         }

@@ -129,5 +129,6 @@ pub fn under_pointer_ui(
                 ui.end_row();
             }
         });
+        tooltip::weights_ui(ui, cx, Some(pattern));
     });
 }
