@@ -321,6 +321,8 @@ fn order(pane: &Pane, document: &Document, capture: &Capture, options: FigureOpt
         smooth: views.image.smoothing == Smoothing::Smooth,
         opacity: views.image.opacity,
         contour: views.image.contour,
+        // Words ask in cross-attention: there is nothing to lead from.
+        flows: views.image.flow_filter().filter(|_| capture.picture_side() == Some(head.stack.query_side())),
         color_by: views.scatter.color,
         size_by: views.scatter.size,
         distance: views.distance,

@@ -49,8 +49,8 @@ pub use picks::{PickChange, Picked};
 pub use place::{HeadRef, Place};
 pub use selection::{Focus, HeadSet, Selection};
 pub use settings::{
-    Appearance, ColorMapChoice, ColorScale, HeadOrder, HeadsOptions, HeatmapOptions, ImageOptions, PatchRole,
-    ScatterOptions, Settings, Smoothing, ViewOptions,
+    Appearance, ColorMapChoice, ColorScale, FlowFilter, FlowKind, HeadOrder, HeadsOptions, HeatmapOptions,
+    ImageOptions, PatchRole, ScatterOptions, Settings, Smoothing, ViewOptions,
 };
 pub use state::{Notice, NoticeKind, Session};
 pub use surveys::Surveys;

@@ -5,7 +5,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use crate::figure::views::image::weights::Role as PatchRole;
+pub use crate::figure::views::image::{
+    flows::{FlowFilter, FlowKind},
+    weights::Role as PatchRole,
+};
 use crate::{
     analysis::{
         edges::EdgeFilter,
@@ -200,6 +203,12 @@ pub struct ImageOptions {
     pub contour: Option<f32>,
     /// Whether the picked patch asks (query) or answers (key).
     pub role: PatchRole,
+    /// Arrows from patch to patch instead of the overlay.
+    pub flows: Option<FlowKind>,
+    /// The smallest weight that gets an arrow when the strongest of each patch is drawn.
+    pub strongest_from: f32,
+    /// The smallest weight that gets an arrow when all are.
+    pub all_from: f32,
 }
 
 impl Default for ImageOptions {
@@ -210,7 +219,24 @@ impl Default for ImageOptions {
             smoothing: Smoothing::Auto,
             contour: None,
             role: PatchRole::Query,
+            flows: None,
+            strongest_from: FlowKind::Strongest.usual_least(),
+            all_from: FlowKind::All.usual_least(),
         }
+    }
+}
+
+impl ImageOptions {
+    /// The arrows that are drawn instead of the overlay.
+    pub fn flow_filter(&self) -> Option<FlowFilter> {
+        let filter = |kind| FlowFilter {
+            kind,
+            least: match kind {
+                FlowKind::Strongest => self.strongest_from,
+                FlowKind::All => self.all_from,
+            },
+        };
+        self.flows.map(filter)
     }
 }
 

@@ -32,6 +32,8 @@ mod export;
 mod families;
 /// Figures as files: SVG, PDF and PNG of one display list.
 mod figure;
+/// Arrows from patch to patch on a picture.
+mod flows;
 /// Attention of other programs: documented snippets, lists, arrays, and hostile ones.
 mod foreign;
 /// Arrays of other programs: NumPy files, and hostile ones.

@@ -2,6 +2,7 @@
 
 mod options;
 mod output;
+mod parse;
 mod source;
 
 pub use options::RenderOptions;

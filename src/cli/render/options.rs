@@ -2,6 +2,11 @@
 
 use std::path::PathBuf;
 
+use super::parse::{
+    Numbers, Theme, parse_aggregate, parse_caption, parse_color_by, parse_color_map, parse_flows, parse_fonts,
+    parse_fraction, parse_head, parse_length, parse_numbers, parse_scale, parse_sheet, parse_size_by, parse_stack,
+    parse_svg_text, parse_theme, parse_view,
+};
 use crate::{
     analysis::{
         edges::EdgeFilter,
@@ -16,7 +21,10 @@ use crate::{
     figure::{
         CaptionKind, FontSource, ViewKind,
         order::{Each, Order, Paper, Subtrahend},
-        views::distance::Shown,
+        views::{
+            distance::Shown,
+            image::flows::{FlowFilter, FlowKind},
+        },
         write::SvgText,
     },
     ids::StackKind,
@@ -89,7 +97,7 @@ pub struct RenderOptions {
     /// Lines: so many strongest of each row
     #[arg(long, value_name = "K", conflicts_with = "threshold")]
     pub top_k: Option<usize>,
-    /// Lines: weights from this one
+    /// Lines and flows: weights from this one
     #[arg(long, value_name = "W", value_parser = parse_fraction)]
     pub threshold: Option<f32>,
     /// Colours: viridis, magma, cividis, greys
@@ -116,6 +124,10 @@ pub struct RenderOptions {
     /// Of average: the annotation of a corpus whose values are compared
     #[arg(long, value_name = "NAME")]
     pub annotation: Option<String>,
+    /// Arrows from each patch instead of an overlay: strongest (to what it attends to most), all (every weight)
+    #[arg(long, value_name = "WHICH", value_parser = parse_flows, num_args = 0..=1, default_missing_value = "strongest",
+        conflicts_with_all = ["contour", "smooth"])]
+    pub flows: Option<FlowKind>,
     /// What colours of points tell: type (query or key), position, modulo, kind, length, frequency, norm
     #[arg(long, value_parser = parse_color_by, default_value = "type", value_name = "WHAT")]
     pub color_by: ColorBy,
@@ -153,19 +165,6 @@ pub struct RenderOptions {
     pub threads: Option<u16>,
 }
 
-/// A list of layers or heads, as one argument.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbers(pub Vec<usize>);
-
-/// Light or dark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Theme {
-    /// Dark text on white.
-    Light,
-    /// Light text on near-black.
-    Dark,
-}
-
 impl RenderOptions {
     /// What is asked for, apart from where it comes from and where it goes.
     ///
@@ -199,6 +198,7 @@ impl RenderOptions {
             smooth: self.smooth,
             opacity: self.opacity,
             contour: self.contour,
+            flows: self.flows()?,
             color_by: self.color_by,
             size_by: self.size_by,
             distance: Shown::default(),
@@ -215,6 +215,16 @@ impl RenderOptions {
                 fonts: self.fonts,
             },
         })
+    }
+
+    /// Which weights become arrows on a picture.
+    fn flows(&self) -> Result<Option<FlowFilter>, CliError> {
+        if self.flows.is_some() && self.view != ViewKind::Image {
+            let view = self.view.name();
+            return Err(CliError::Usage(format!("--flows draws arrows on a picture: {view} has none")));
+        }
+        let filter = |kind: FlowKind| FlowFilter { kind, least: self.threshold.unwrap_or(kind.usual_least()) };
+        Ok(self.flows.map(filter))
     }
 
     /// Whether the file's name asks for one file per layer or head.
@@ -240,148 +250,5 @@ impl RenderOptions {
             policy: if self.keep_weights { Policy::Hide } else { Policy::Renormalize },
             ..LeaveOut::default()
         }
-    }
-}
-
-fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    format!("choose one of {}", names.into_iter().collect::<Vec<_>>().join(", "))
-}
-
-fn parse_view(name: &str) -> Result<ViewKind, String> {
-    ViewKind::from_name(name).ok_or_else(|| one_of(ViewKind::ALL.map(ViewKind::name)))
-}
-
-fn parse_stack(name: &str) -> Result<StackKind, String> {
-    StackKind::from_name(name).ok_or_else(|| one_of(StackKind::ALL.map(StackKind::name)))
-}
-
-fn parse_aggregate(name: &str) -> Result<Aggregate, String> {
-    Aggregate::from_name(name).ok_or_else(|| one_of(Aggregate::ALL.map(Aggregate::name)))
-}
-
-/// `L3H5`.
-fn parse_head(text: &str) -> Result<(usize, usize), String> {
-    let numbers = text.strip_prefix(['L', 'l']).and_then(|rest| rest.split_once(['H', 'h']));
-    let head = numbers.and_then(|(layer, head)| Some((layer.parse().ok()?, head.parse().ok()?)));
-    head.ok_or_else(|| format!("`{text}` is not a head such as L3H5"))
-}
-
-fn parse_numbers(text: &str) -> Result<Numbers, String> {
-    let wrong = |part: &str| format!("`{part}` is not a number or a range such as 0-3,11");
-    let mut numbers = Vec::new();
-    for part in text.split(',') {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| *n < 10_000).ok_or_else(|| wrong(part));
-        let (from, to) = (number(from)?, number(to)?);
-        if from > to {
-            return Err(wrong(part));
-        }
-        numbers.extend(from..=to);
-    }
-    Ok(Numbers(numbers))
-}
-
-fn parse_fraction(text: &str) -> Result<f32, String> {
-    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
-    number.ok_or_else(|| "give a number from 0 to 1".to_owned())
-}
-
-fn parse_scale(text: &str) -> Result<f32, String> {
-    let number = text.parse().ok().filter(|number| (0.1..=100.0).contains(number));
-    number.ok_or_else(|| "give a number from 0.1 to 100".to_owned())
-}
-
-/// Points, where no unit is given.
-fn parse_length(text: &str) -> Result<f32, String> {
-    const UNITS: [(&str, f32); 5] = [("pt", 1.0), ("px", 0.75), ("cm", 72.0 / 2.54), ("mm", 72.0 / 25.4), ("in", 72.0)];
-    let (number, unit) =
-        UNITS.iter().find_map(|(unit, points)| Some((text.strip_suffix(unit)?, *points))).unwrap_or((text, 1.0));
-    let length = number.trim().parse::<f32>().ok().map(|number| number * unit).filter(|points| points.is_finite());
-    length.ok_or_else(|| "give a length in points, or with a unit: 8.5cm, 85mm, 3.3in".to_owned())
-}
-
-fn parse_sheet(text: &str) -> Result<[usize; 2], String> {
-    let sides = text.split_once('x').and_then(|(cols, rows)| Some([cols.parse().ok()?, rows.parse().ok()?]));
-    let sides = sides.filter(|sides: &[usize; 2]| sides.iter().all(|side| (1..=64).contains(side)));
-    sides.ok_or_else(|| "give columns and rows from 1 to 64, such as 4x3".to_owned())
-}
-
-fn parse_color_map(name: &str) -> Result<ColorMap, String> {
-    match name {
-        "viridis" => Ok(ColorMap::Viridis),
-        "magma" => Ok(ColorMap::Magma),
-        "cividis" => Ok(ColorMap::Cividis),
-        "greys" => Ok(ColorMap::Greys),
-        _ => Err(one_of(["viridis", "magma", "cividis", "greys"])),
-    }
-}
-
-fn parse_size_by(name: &str) -> Result<SizeBy, String> {
-    SizeBy::from_name(name).ok_or_else(|| one_of(SizeBy::ALL.map(|(_, name, _)| name)))
-}
-
-fn parse_color_by(name: &str) -> Result<ColorBy, String> {
-    ColorBy::from_name(name).ok_or_else(|| one_of(ColorBy::ALL.map(|(_, name, ..)| name)))
-}
-
-fn parse_theme(name: &str) -> Result<Theme, String> {
-    match name {
-        "light" => Ok(Theme::Light),
-        "dark" => Ok(Theme::Dark),
-        _ => Err(one_of(["light", "dark"])),
-    }
-}
-
-fn parse_caption(name: &str) -> Result<CaptionKind, String> {
-    match name {
-        "none" => Ok(CaptionKind::None),
-        "short" => Ok(CaptionKind::Short),
-        "full" => Ok(CaptionKind::Full),
-        _ => Err(one_of(["none", "short", "full"])),
-    }
-}
-
-fn parse_svg_text(name: &str) -> Result<SvgText, String> {
-    match name {
-        "overlay" => Ok(SvgText::Overlay),
-        "paths" => Ok(SvgText::Paths),
-        "font" => Err("embedded fonts are not supported: choose overlay or paths".to_owned()),
-        _ => Err(one_of(["overlay", "paths"])),
-    }
-}
-
-fn parse_fonts(name: &str) -> Result<FontSource, String> {
-    match name {
-        "system" => Ok(FontSource::System),
-        "bundled" => Ok(FontSource::Bundled),
-        _ => Err(one_of(["system", "bundled"])),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lengths_have_units() {
-        for (text, points) in
-            [("240", 240.0), ("240pt", 240.0), ("2.54cm", 72.0), ("25.4mm", 72.0), ("1in", 72.0), ("96px", 72.0)]
-        {
-            assert!((parse_length(text).unwrap() - points).abs() < 1e-3, "{text}");
-        }
-        for wrong in ["", "cm", "NaN", "1e99", "wide", "3 feet"] {
-            assert!(parse_length(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn lists_and_heads_are_read_as_they_are_printed() {
-        assert_eq!(parse_numbers("0-2,11"), Ok(Numbers(vec![0, 1, 2, 11])));
-        assert_eq!(parse_head("L3H5"), Ok((3, 5)));
-        for wrong in ["", "3-1", "a", "-1"] {
-            assert!(parse_numbers(wrong).is_err(), "{wrong}");
-        }
-        assert!(parse_head("3.5").is_err() && parse_head("L3").is_err());
-        assert!(parse_sheet("4x0").is_err() && parse_sheet("4x3").is_ok());
     }
 }

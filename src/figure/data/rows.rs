@@ -11,7 +11,10 @@ use crate::{
         },
     },
     capture::{Capture, words},
-    figure::views::{heads::HeadLines, image::ImageScene, image::weights::Role},
+    figure::views::{
+        heads::HeadLines,
+        image::{ImageScene, flows::Flows, weights::Role},
+    },
     ids::{HeadId, StackKind},
 };
 
@@ -166,6 +169,9 @@ pub fn links(links: &Links) -> Table {
 
 /// One row per token of the picture: what is drawn on it.
 pub fn image(scene: &ImageScene) -> Table {
+    if let Some((filter, _)) = scene.flows {
+        return flows(&scene.read, &Flows::of(&scene.read, &scene.image, filter));
+    }
     let weights = scene.weights();
     let (layer, head) = heads_of(&scene.read);
     let n = weights.len();
@@ -191,6 +197,19 @@ pub fn image(scene: &ImageScene) -> Table {
         column(scene.read.value_name(), Values::Number(weights)),
     ];
     Table { provenance: String::new(), columns }
+}
+
+/// One row per arrow that is drawn: by query, then key.
+fn flows(read: &ReadPattern, flows: &Flows) -> Table {
+    let (mut cells, names) = (Cells::default(), heads_of(read));
+    let mut drawn: Vec<_> = flows.drawn.iter().map(|flow| (flow.query, flow.key)).collect();
+    drawn.sort_unstable();
+    for (query, key) in drawn {
+        if let (Some(row), Some(col)) = (read.rows.group_of(query), read.cols.group_of(key)) {
+            cells.push(read, &names, row, col);
+        }
+    }
+    cells.table()
 }
 
 /// One row per point: of each plane the queries, then the keys, with the tokens that they stand for.

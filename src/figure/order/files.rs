@@ -120,6 +120,7 @@ pub fn provenance(
             "renormalized": order.reading.leave_out.policy == Policy::Renormalize,
             "words": order.reading.words,
             "written": order.reading.rows == RowLabels::Written,
+            "flows": order.flows.map(|flows| json!({ "show": flows.kind.name(), "threshold": short(flows.least) })),
             "theme": if order.paper.dark { "dark" } else { "light" },
         },
         "notes": capture.notes(),

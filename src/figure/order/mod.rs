@@ -22,7 +22,7 @@ use super::{
     data::Table,
     page::SIDE_PT,
     palette::Palette,
-    views::distance::Shown,
+    views::{distance::Shown, image::flows::FlowFilter},
     write::{SvgText, WriteError},
 };
 
@@ -69,6 +69,8 @@ pub struct Order {
     pub opacity: f32,
     /// Outline of the patches that hold this fraction of the mass.
     pub contour: Option<f32>,
+    /// Of the Image view: arrows from patch to patch instead of the overlay.
+    pub flows: Option<FlowFilter>,
     /// What the colour of a point means.
     pub color_by: ColorBy,
     /// What sizes of points mean.

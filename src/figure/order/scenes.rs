@@ -22,6 +22,7 @@ use crate::{
             heatmap::HeatmapScene,
             image::{
                 ImageScene, OverlayLook,
+                flows::FlowKind,
                 weights::{Role, Subject},
             },
             matrix::MatrixScene,
@@ -78,7 +79,15 @@ impl Choice<'_> {
         let view_text = match self.order.view {
             ViewKind::Heads => "Attention lines",
             ViewKind::Heatmap => "Attention patterns (rows: queries, columns: keys)",
-            ViewKind::Image => "Attention on the picture",
+            ViewKind::Image => match self.order.flows.map(|flows| flows.kind) {
+                None => "Attention on the picture",
+                Some(FlowKind::Strongest) => {
+                    "Arrows from each patch to what it attends to most (ring: itself, square: a token before the patches)"
+                }
+                Some(FlowKind::All) => {
+                    "Arrows from patches to what they attend to (ring: themselves, square: a token before the patches)"
+                }
+            },
             ViewKind::Scatter | ViewKind::Matrix => "Joint query–key spaces",
             ViewKind::Distance => "Distance and dot product",
             ViewKind::Average => "Mean attention",
@@ -165,6 +174,16 @@ impl Choice<'_> {
         if self.order.reading.words {
             return Err(OrderError::Usage("patches are no words: leave out --words".to_owned()));
         }
+        if self.order.flows.is_some() && !picks_patches {
+            return Err(OrderError::Usage(format!(
+                "arrows lead from patch to patch, but the queries of the {} stack are words: leave out --flows",
+                self.stack
+            )));
+        }
+        let held = match (self.order.query, self.order.key) {
+            (None, key) => key.map(|key| (key, Role::Key)),
+            (query, _) => query.map(|query| (query, Role::Query)),
+        };
         let picked = match (self.order.query, self.order.key) {
             (None, Some(key)) if picks_patches => (Subject::Token(key), Role::Key),
             (query, _) => (Subject::of(query, picks_patches, image.n_prefix), Role::Query),
@@ -192,6 +211,7 @@ impl Choice<'_> {
                 picked,
                 partner,
                 look,
+                flows: self.order.flows.map(|filter| (filter, held)),
                 subject: subject.clone(),
                 origin: self.origin.clone(),
             };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use emath::{Pos2, Rect, pos2, vec2};
 
 use self::{
+    flows::{FlowFilter, Flows},
     layout::ImageLayout,
     weights::{Role, Subject, of_patches},
 };
@@ -23,6 +24,8 @@ use crate::{
     text::capitalised,
 };
 
+pub mod arrows;
+pub mod flows;
 pub mod layout;
 pub mod weights;
 
@@ -79,6 +82,8 @@ pub struct ImageScene {
     pub partner: Option<usize>,
     /// How weights become colours.
     pub look: OverlayLook,
+    /// Arrows instead of the overlay, and the token whose arrows stand out.
+    pub flows: Option<(FlowFilter, Option<(usize, Role)>)>,
     /// Which head, in words.
     pub subject: String,
     /// Model and input, in words.
@@ -140,8 +145,13 @@ impl ImageScene {
         for position in 0..self.image.n_prefix {
             let cell = layout.token_rect(position).shrink2(vec2(0.0, GRID / 2.0));
             let swatch = Rect::from_min_max(cell.right_top() - vec2(cell.height(), 0.0), cell.right_bottom());
-            let weight = weights.get(position).copied().unwrap_or(0.0);
-            pen.rect(swatch, self.color(range.fraction(weight)));
+            if self.flows.is_some() {
+                // What the squares on patches stand for.
+                pen.rect(arrows::square(swatch, position, self.image.n_prefix, 1.0), pen.palette.accent);
+            } else {
+                let weight = weights.get(position).copied().unwrap_or(0.0);
+                pen.rect(swatch, self.color(range.fraction(weight)));
+            }
             pen.frame(swatch, 0.75, pen.palette.rule);
             let room = cell.width() - swatch.width() - GRID;
             let name = self.names.get(position).map_or("", String::as_str);
@@ -166,6 +176,26 @@ impl ImageScene {
             };
             pen.lines(segments.iter().map(line).collect());
         }
+    }
+
+    fn flow_captions(&self, filter: FlowFilter, held: Option<(usize, Role)>) -> Captions {
+        let names = &self.names[..self.image.n_prefix.min(self.names.len())];
+        let flows = Flows::of(&self.read, &self.image, filter).in_words(&self.read, filter, names);
+        let held = held.map_or_else(String::new, |(position, role)| {
+            let name = self.names.get(position).map_or("", String::as_str);
+            let leave = role == Role::Query && position >= self.image.n_prefix;
+            let of = if leave { "leave" } else { "end at" };
+            format!("Those that {of} “{name}” stand out")
+        });
+        let hidden = capitalised(&self.read.hidden_text().unwrap_or_default());
+        let short = joined([format!("{}: {flows}", capitalised(&self.subject)).as_str(), &held, &hidden]);
+        let look = if self.read.signed {
+            "Width and opacity grow with the size of the difference, colour tells its sign"
+        } else {
+            "Width and opacity grow with the weight"
+        };
+        let subject = format!("Attention of {}: {flows}", self.subject);
+        Captions { short, full: joined([subject.as_str(), look, &held, &hidden, &self.origin]) }
     }
 
     /// What the overlay shows, in words.
@@ -203,7 +233,9 @@ impl Scene for ImageScene {
             Some(source) => pen.picture(layout.picture, &reduce::at_most(source, MAX_PICTURE_PX), Sampling::Smooth),
             None => pen.rect(layout.picture, pen.palette.masked),
         }
-        pen.picture(layout.crop, &self.overlay(&weights, range), self.look.sampling);
+        if self.flows.is_none() {
+            pen.picture(layout.crop, &self.overlay(&weights, range), self.look.sampling);
+        }
         let (picture, crop) = (layout.picture, layout.crop);
         for part in [
             picture.with_max_y(crop.top()),
@@ -216,22 +248,36 @@ impl Scene for ImageScene {
             }
         }
         pen.frame(crop, 0.75, pen.palette.text_weak);
-        self.contour(crop, &weights, pen);
+        if self.flows.is_none() {
+            self.contour(crop, &weights, pen);
+        }
         self.prefix(&layout, &weights, range, pen);
         if let Some(partner) = self.partner {
             pen.frame(layout.token_rect(partner), 1.5, pen.palette.text);
         }
-        if let (true, (Subject::Token(picked), role)) = (self.picks_patches, self.picked) {
+        let picked = match (self.flows, self.picked) {
+            (Some((_, held)), _) => held,
+            (None, (Subject::Token(picked), role)) => self.picks_patches.then_some((picked, role)),
+            (None, (Subject::Mean, _)) => None,
+        };
+        if let Some((picked, role)) = picked {
             let tint = if role == Role::Query { pen.palette.query } else { pen.palette.key };
             let cell = layout.token_rect(picked);
             pen.frame(cell.shrink(PICKED_PT / 2.0), PICKED_PT + 2.0, pen.palette.canvas);
             pen.frame(cell.shrink(PICKED_PT / 2.0 - 1.0), PICKED_PT, tint);
         }
-        let tick = |fraction| tick_text(range.value(fraction));
-        pen.color_bar(layout.bar, |fraction| self.color(fraction), tick);
+        if let Some(flows) = self.flows {
+            arrows::draw(&self.read, (&self.image, &layout), flows, pen);
+        } else {
+            let tick = |fraction| tick_text(range.value(fraction));
+            pen.color_bar(layout.bar, |fraction| self.color(fraction), tick);
+        }
     }
 
     fn captions(&self) -> Captions {
+        if let Some((filter, held)) = self.flows {
+            return self.flow_captions(filter, held);
+        }
         let weights = self.weights();
         let (on_prefix, total) = (weights.iter().take(self.image.n_prefix).sum::<f32>(), weights.iter().sum::<f32>());
         let prefix = if self.image.n_prefix > 0 && total > 0.0 && !self.read.signed {

@@ -13,11 +13,13 @@ use super::{
 use crate::{
     analysis::reading::{ReadPattern, Reading},
     capture::{Capture, ImageInfo},
+    figure::views::image::{arrows, flows::Flows},
     ids::{CaptureId, HeadId},
-    session::{ColorMapChoice, Command, Focus, PatchRole, Smoothing},
+    session::{ColorMapChoice, Command, FlowFilter, Focus, PatchRole, Smoothing},
     ui::{ViewCtx, memo::Memo, theme::GRID},
 };
 
+mod flows;
 mod paint;
 mod picking;
 mod pixels;
@@ -31,6 +33,17 @@ use pixels::{Overlay, OverlayLook, WeightsKey};
 /// Which captures, how they were read, and what that gave.
 type LastRead = ((CaptureId, Option<CaptureId>), Reading, Arc<ReadPattern>);
 
+/// Everything that the arrows depend on.
+type FlowsKey = ((CaptureId, Option<CaptureId>), Reading, FlowFilter);
+
+/// What lies on the picture.
+struct OnPicture<'a> {
+    pattern: &'a ReadPattern,
+    overlay: &'a Overlay,
+    /// Arrows instead of the overlay.
+    flows: Option<(FlowFilter, Arc<Flows>)>,
+}
+
 /// The Image view with what it remembers between frames.
 #[derive(Default)]
 pub struct ImageView {
@@ -38,6 +51,7 @@ pub struct ImageView {
     /// What is shown while the next one is read.
     last: Option<LastRead>,
     overlay: Memo<(WeightsKey, OverlayLook), Overlay>,
+    flows: Memo<FlowsKey, Arc<Flows>>,
     thumbs: Memo<(WeightsKey, ColorMapChoice), HeadThumbs>,
     words: words::Words,
     hover: HoverSender,
@@ -104,6 +118,11 @@ impl ImageView {
             contour: options.contour,
             shared_high: cx.shared_high,
         };
+        let filter = options.flow_filter().filter(|_| picking != Picking::Words);
+        let flows = filter.map(|filter| {
+            let key = (captures, reading.clone(), filter);
+            (filter, self.flows.get_or_update(key, || Arc::new(Flows::of(&pattern, image, filter))))
+        });
         let overlay_key = (WeightsKey { reading, ..key }, look);
         let overlay = self.overlay.get_or_update(overlay_key.clone(), || {
             pixels::overlay_texture(&ctx, image, &pattern, &overlay_key.0, look)
@@ -113,7 +132,10 @@ impl ImageView {
         let what = source::what(cx, &pattern);
         let writes = controls::query_name(cx) == "Writes";
         let mut caption = format!("{what}: {}", about.in_words(&pattern, picking.role(), writes));
-        if image.n_prefix > 0 && total > 0.0 && !pattern.signed {
+        if let Some((filter, flows)) = &flows {
+            let names: Vec<String> = (0..image.n_prefix).map(|position| prefix_text(cx, position)).collect();
+            caption = format!("{what}: {}", flows.in_words(&pattern, *filter, &names));
+        } else if image.n_prefix > 0 && total > 0.0 && !pattern.signed {
             let percent = 100.0 * on_prefix / total;
             caption = format!("{caption}; {percent:.0} % on {}", prefix_name(image.n_prefix));
         }
@@ -126,13 +148,19 @@ impl ImageView {
         }
         let max_side = texture::max_side(&ctx);
         let photo = self.photo.get_or_update((capture.id(), max_side), || pixels::photo(&ctx, image, max_side));
-        self.picture_ui(ui, cx, image, (&pattern, &overlay), photo.as_ref());
+        self.picture_ui(ui, cx, image, &OnPicture { pattern: &pattern, overlay: &overlay, flows }, photo.as_ref());
     }
 
     /// Draws the options and the legend.
     #[expect(clippy::unused_self, reason = "every view has the same two methods")]
     pub fn options_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let can_flow = cx.document.latest_capture().is_some_and(|capture| picking(cx, capture) != Picking::Words);
         controls::edit_options(cx, |options| {
+            flows::choice_ui(ui, cx, &mut options.image, can_flow);
+            if can_flow && options.image.flows.is_some() {
+                flows::options_ui(ui, cx, &mut options.image);
+                return;
+            }
             controls::heading_ui(ui, cx.theme, "Overlay");
             let image = &mut options.image;
             controls::color_map_ui(ui, cx.theme, &mut image.color_map);
@@ -165,9 +193,10 @@ impl ImageView {
         ui: &mut Ui,
         cx: &ViewCtx<'_>,
         image: &ImageInfo,
-        (pattern, overlay): (&ReadPattern, &Overlay),
+        on_picture: &OnPicture<'_>,
         photo: Option<&TextureHandle>,
     ) {
+        let OnPicture { pattern, overlay, flows } = on_picture;
         let area = ui.available_rect_before_wrap();
         let layout = ImageLayout::compute(area, image);
         let Some(picking) = cx.document.latest_capture().map(|capture| picking(cx, capture)) else { return };
@@ -181,9 +210,15 @@ impl ImageView {
                 painter.rect_filled(layout.picture, 0, cx.theme.masked);
             }
         }
-        painter.image(overlay.texture.id(), layout.crop, texture::FULL_UV, Color32::WHITE);
+        if flows.is_some() {
+            flows::veil(&painter, layout.crop, cx.theme);
+        } else {
+            painter.image(overlay.texture.id(), layout.crop, texture::FULL_UV, Color32::WHITE);
+        }
         paint::crop(&painter, &layout, cx.theme);
-        paint::contour(&painter, layout.crop, image.grid, &overlay.contour, cx.theme);
+        if flows.is_none() {
+            paint::contour(&painter, layout.crop, image.grid, &overlay.contour, cx.theme);
+        }
 
         let response = ui.interact(layout.picture, ui.scope_id().with("picture"), Sense::click());
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Picture with attention"));
@@ -196,7 +231,11 @@ impl ImageView {
             response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Prefix token {text}")));
             let weight = overlay.weights.get(position).copied().unwrap_or(0.0);
             let fill = texture::color(overlay.map.color(overlay.range.fraction(weight)));
-            paint::prefix(&painter, cell, &text, fill, response.hovered() || response.has_focus(), cx.theme);
+            let swatch =
+                paint::prefix(&painter, cell, &text, fill, response.hovered() || response.has_focus(), cx.theme);
+            if flows.is_some() {
+                flows::prefix(&painter, swatch, (position, image.n_prefix), cx.theme);
+            }
             if response.hovered() {
                 under = Some(position);
             }
@@ -226,13 +265,22 @@ impl ImageView {
         if let Some(picked) = picked {
             paint::picked(&painter, layout.token_rect(picked), picking.role(), cx.theme);
         }
-        texture::color_bar(&painter, layout.bar, overlay.map, overlay.range, cx.theme);
+        if let Some((filter, flows)) = flows {
+            let high = arrows::high(pattern);
+            let held = picked.map(|position| (position, picking.role()));
+            flows::paint(&painter, &arrows::marks(flows, &layout, image, high, held), pattern, cx.theme);
+            flows::wedge(&painter, layout.bar, filter.least, high, cx.theme);
+        } else {
+            texture::color_bar(&painter, layout.bar, overlay.map, overlay.range, cx.theme);
+        }
         if let Some(position) = clicked {
             cx.send(Command::Pin(picking::focus(position, picking, selection.pinned)));
         }
         let focus = under.map_or(Focus::NONE, |position| picking::hover_focus(position, picking, selection.pinned));
         self.hover.report(cx, focus);
-        if let Some(position) = under {
+        if let (Some(position), Some((_, flows))) = (under, flows) {
+            flows::readout_ui(ui, cx, pattern, flows, (position, picking.role()));
+        } else if let Some(position) = under {
             readout_ui(ui, cx, pattern, (position, overlay.weights.get(position).copied()));
         }
         ui.allocate_rect(area, Sense::hover());

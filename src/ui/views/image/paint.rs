@@ -55,8 +55,8 @@ pub fn picked(painter: &Painter, cell: Rect, role: PatchRole, theme: &Theme) {
     painter.rect_stroke(cell, 0, Stroke::new(PICKED_PT, color), StrokeKind::Middle);
 }
 
-/// A prefix token beside the picture: its colour and its name.
-pub fn prefix(painter: &Painter, cell: Rect, text: &str, fill: Color32, hovered: bool, theme: &Theme) {
+/// A prefix token beside the picture: its colour and its name. Returns where the colour is.
+pub fn prefix(painter: &Painter, cell: Rect, text: &str, fill: Color32, hovered: bool, theme: &Theme) -> Rect {
     let inner = cell.shrink2(vec2(0.0, GRID / 2.0));
     let swatch = Rect::from_min_max(inner.right_top() - vec2(inner.height(), 0.0), inner.right_bottom());
     painter.rect_filled(swatch, 0, fill);
@@ -69,4 +69,5 @@ pub fn prefix(painter: &Painter, cell: Rect, text: &str, fill: Color32, hovered:
     let room = inner.with_max_x(swatch.left() - GRID);
     let at = Align2::RIGHT_CENTER.align_size_within_rect(galley.size(), room);
     painter.galley(at.min, galley, theme.text);
+    swatch
 }

@@ -1,0 +1,215 @@
+//! Where arrows, rings and squares stand on the picture, how strong they look, and how figures paint them.
+//! Geometry in points; the window paints the same shapes.
+
+use emath::{Pos2, Rect, Vec2, pos2, vec2};
+
+use super::{
+    flows::{Flow, FlowFilter, Flows, Target},
+    layout::ImageLayout,
+    weights::Role,
+};
+use crate::{
+    analysis::reading::ReadPattern,
+    capture::ImageInfo,
+    figure::{
+        font::Align,
+        list::{Rgba, faded},
+        measure::{BAR_PT, GRID, text_size::SMALL},
+        path::Path,
+        pen::{Pen, tick_text},
+    },
+    raster::diverging,
+};
+
+/// Width of an arrow of weight 0, and what the largest is wider by.
+const WIDTH_PT: (f32, f32) = (0.75, 3.25);
+/// Opacity of an arrow of weight 0, and what the largest has more.
+const OPACITY: (f32, f32) = (0.3, 0.7);
+/// Opacity of the ground over the picture, so that arrows stand out.
+pub const VEIL_OPACITY: f32 = 0.45;
+/// Ground around an arrow, so that it shows on any picture and before others.
+pub const CASING_PT: f32 = 1.0;
+/// What is left of an arrow while those of another patch stand out.
+const FAINT: f32 = 0.12;
+/// Slices of the wedge that explains widths.
+const N_SLICES: usize = 48;
+
+/// One arrow, ring or square.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mark {
+    /// What it stands for.
+    pub flow: Flow,
+    /// Where.
+    pub shape: Shape,
+    /// Of its line.
+    pub width: f32,
+    /// `0..=1`.
+    pub opacity: f32,
+    /// Whether others stand out instead.
+    pub is_faint: bool,
+}
+
+/// Outlines, in points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shape {
+    /// A line up to where its head begins, and the head's tip and half its breadth there.
+    Arrow {
+        /// Start of the line.
+        from: Pos2,
+        /// End of the line, and the base of the head.
+        neck: Pos2,
+        /// Where it points.
+        tip: Pos2,
+        /// Half the breadth of the head.
+        half: f32,
+    },
+    /// A patch that attends to itself.
+    Ring {
+        /// Its middle.
+        center: Pos2,
+        /// To the middle of the line.
+        radius: f32,
+    },
+    /// A patch that attends to a token before the patches.
+    Square(Rect),
+}
+
+/// How strong a weight looks, `0..=1`: the square root, so that small weights differ, of its part of `high`.
+fn strength(weight: f32, high: f32) -> f32 {
+    (weight.abs() / high.max(f32::MIN_POSITIVE)).clamp(0.0, 1.0).sqrt()
+}
+
+/// The weight of the strongest look: 1, so that all heads are drawn alike, or more where sums of heads are.
+pub fn high(read: &ReadPattern) -> f32 {
+    read.high().max(1.0)
+}
+
+fn opacity(strength: f32) -> f32 {
+    OPACITY.1.mul_add(strength, OPACITY.0)
+}
+
+/// The marks of all arrows, from back to front; those of a token that is `held` stand out and come last.
+pub fn marks(
+    flows: &Flows,
+    layout: &ImageLayout,
+    image: &ImageInfo,
+    high: f32,
+    held: Option<(usize, Role)>,
+) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = flows.drawn.iter().map(|flow| mark(flow, layout, image, high)).collect();
+    if let Some(held) = held {
+        marks.iter_mut().for_each(|mark| mark.is_faint = !Flows::is_of(&mark.flow, held));
+        marks.iter_mut().filter(|mark| mark.is_faint).for_each(|mark| mark.opacity *= FAINT);
+        marks.sort_by_key(|mark| !mark.is_faint);
+    }
+    marks
+}
+
+fn mark(flow: &Flow, layout: &ImageLayout, image: &ImageInfo, high: f32) -> Mark {
+    let [cell, target] = [flow.query, flow.key].map(|position| layout.token_rect(position));
+    let unit = cell.width().min(cell.height());
+    let strength = strength(flow.weight, high);
+    let width = WIDTH_PT.1.mul_add(strength, WIDTH_PT.0).min(0.16 * unit).max(0.4);
+    let shape = match flow.target {
+        Target::Itself => Shape::Ring { center: cell.center(), radius: 0.27 * unit },
+        Target::Prefix => Shape::Square(square(cell, flow.key, image.n_prefix, strength)),
+        Target::Patch => arrow(cell.center(), target.center(), unit, width),
+    };
+    Mark { flow: *flow, shape, width, opacity: opacity(strength), is_faint: false }
+}
+
+/// From one middle to another, a little to the right of the straight way, so that both directions are seen.
+fn arrow(from: Pos2, to: Pos2, unit: f32, width: f32) -> Shape {
+    let along = (to - from).normalized();
+    // y grows downwards.
+    let aside = vec2(-along.y, along.x) * (0.09 * unit);
+    let (from, tip) = (from + aside + along * (0.1 * unit), to + aside - along * (0.1 * unit));
+    let head = (3.0 + 2.0 * width).min(0.4 * unit);
+    Shape::Arrow { from, neck: tip - along * head, tip, half: 0.5 * head }
+}
+
+/// The square in `cell` that stands for one of `n_prefix` tokens before the patches: side by side in their order.
+pub fn square(cell: Rect, prefix: usize, n_prefix: usize, strength: f32) -> Rect {
+    let unit = cell.width().min(cell.height());
+    let step = (0.4 * unit).min(0.9 * unit / n_prefix.max(1) as f32);
+    let aside = (prefix as f32 - (n_prefix.max(1) - 1) as f32 / 2.0) * step;
+    let side = (0.14f32.mul_add(strength, 0.18) * unit).min(0.8 * step);
+    Rect::from_center_size(cell.center() + vec2(aside, 0.0), Vec2::splat(side))
+}
+
+/// The corners of an arrow, grown by `by` on every side.
+pub fn corners(from: Pos2, neck: Pos2, tip: Pos2, [width, half]: [f32; 2], by: f32) -> [Pos2; 7] {
+    let along = (tip - from).normalized();
+    let across = vec2(-along.y, along.x);
+    let (line, head) = (across * (width / 2.0 + by), across * 1.7f32.mul_add(by, half));
+    let (from, neck, tip) = (from - along * by, neck - along * by, tip + along * (1.7 * by));
+    [from + line, neck + line, neck + head, tip, neck - head, neck - line, from - line]
+}
+
+/// The wedge that explains widths, from the smallest weight that is drawn at the bottom up to the largest: slices
+/// with their opacity.
+pub fn wedge(bar: Rect, least: f32, high: f32) -> Vec<(Rect, f32)> {
+    let height = bar.height() / N_SLICES as f32;
+    let widest = WIDTH_PT.0 + WIDTH_PT.1;
+    let slice = |idx: usize| {
+        let weight = (high - least).mul_add((idx as f32 + 0.5) / N_SLICES as f32, least);
+        let strength = strength(weight, high);
+        let width = BAR_PT * WIDTH_PT.1.mul_add(strength, WIDTH_PT.0) / widest;
+        let center = pos2(bar.left() + BAR_PT / 2.0, bar.bottom() - (idx as f32 + 0.5) * height);
+        (Rect::from_center_size(center, vec2(width, height)), opacity(strength))
+    };
+    (0..N_SLICES).map(slice).collect()
+}
+
+/// The numbers beside the wedge and where they stand; `half` is half the height of a line of text.
+pub fn ticks(bar: Rect, least: f32, high: f32, half: f32) -> [(Pos2, String); 3] {
+    [(0.0, -half + 1.0), (0.5, 0.0), (1.0, half - 1.0)].map(|(fraction, nudge)| {
+        let at = pos2(bar.left() + BAR_PT + 1.5 * GRID, bar.bottom() - fraction * bar.height() + nudge);
+        (at, tick_text((high - least).mul_add(fraction, least)))
+    })
+}
+
+/// The colour of an arrow: of differences by their sign.
+pub fn color(flow: &Flow, read: &ReadPattern, accent: Rgba) -> Rgba {
+    if read.signed { diverging(flow.weight.signum()) } else { accent }
+}
+
+/// Paints arrows over the picture, and their legend in place of the overlay's.
+pub(super) fn draw(
+    read: &ReadPattern,
+    (image, layout): (&ImageInfo, &ImageLayout),
+    (filter, held): (FlowFilter, Option<(usize, Role)>),
+    pen: &mut Pen<'_>,
+) {
+    let (flows, high) = (Flows::of(read, image, filter), high(read));
+    pen.rect(layout.crop, faded(pen.palette.canvas, VEIL_OPACITY));
+    for mark in marks(&flows, layout, image, high, held) {
+        let full = color(&mark.flow, read, pen.palette.accent);
+        let color = faded(full, mark.opacity);
+        let casing = (!mark.is_faint).then(|| faded(pen.palette.canvas, 0.8 * mark.opacity));
+        for (by, color) in [(CASING_PT, casing), (0.0, Some(color))] {
+            if let Some(color) = color {
+                pen.fill(outline(&mark, by), color);
+            }
+        }
+    }
+    for (slice, opacity) in wedge(layout.bar, filter.least.min(high), high) {
+        pen.rect(slice, faded(pen.palette.accent, opacity));
+    }
+    let half = pen.type_.height(SMALL) / 2.0;
+    for (at, text) in ticks(layout.bar, filter.least.min(high), high, half) {
+        pen.text(&text, SMALL, pen.palette.text_weak, at, Align::Left);
+    }
+}
+
+/// A mark as one outline, grown by `by`.
+fn outline(mark: &Mark, by: f32) -> Path {
+    match mark.shape {
+        Shape::Arrow { from, neck, tip, half } => Path::polygon(corners(from, neck, tip, [mark.width, half], by)),
+        Shape::Ring { center, radius } => {
+            let width = 2.0f32.mul_add(by, mark.width);
+            Path::ring(center, radius + width / 2.0, width)
+        }
+        Shape::Square(rect) => Path::rect(rect.expand(by)),
+    }
+}

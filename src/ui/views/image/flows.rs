@@ -1,0 +1,191 @@
+//! Arrows from patch to patch in the window: painted, explained and chosen.
+
+use eframe::egui::{
+    Align2, Color32, FontId, Painter, Rect, RichText, Role, Sense, Shape as Painted, Slider, Stroke, Ui, WidgetInfo,
+    pos2, vec2,
+};
+
+use crate::{
+    analysis::reading::ReadPattern,
+    figure::views::image::{
+        arrows::{self, CASING_PT, Mark, Shape, VEIL_OPACITY},
+        flows::{FlowKind, Flows},
+    },
+    session::{ImageOptions, PatchRole},
+    ui::{
+        ViewCtx,
+        theme::{GRID, Theme, text_size},
+        views::{controls, source, texture, tooltip},
+    },
+};
+
+/// Arrows that are listed beside the pointer.
+const MAX_ROWS: usize = 6;
+
+/// Pales the picture under the arrows.
+pub fn veil(painter: &Painter, crop: Rect, theme: &Theme) {
+    painter.rect_filled(crop, 0, theme.canvas.gamma_multiply(VEIL_OPACITY));
+}
+
+/// Paints marks from back to front.
+pub fn paint(painter: &Painter, marks: &[Mark], read: &ReadPattern, theme: &Theme) {
+    let mut shapes = Vec::new();
+    for mark in marks {
+        let full = texture::color(arrows::color(&mark.flow, read, theme.palette.accent));
+        if !mark.is_faint {
+            add(&mut shapes, mark, CASING_PT, theme.canvas.gamma_multiply(0.8 * mark.opacity));
+        }
+        add(&mut shapes, mark, 0.0, full.gamma_multiply(mark.opacity));
+    }
+    painter.extend(shapes);
+}
+
+/// One mark in one colour, grown by `by` on every side.
+fn add(shapes: &mut Vec<Painted>, mark: &Mark, by: f32, color: Color32) {
+    match mark.shape {
+        Shape::Arrow { from, neck, tip, half } => {
+            // A line and a head that touch: no outline of the window may have a corner that goes inwards.
+            let [_, neck_left, left, tip, right, neck_right, _] =
+                arrows::corners(from, neck, tip, [mark.width, half], by);
+            let from = from - (neck - from).normalized() * by;
+            let neck = neck_left.lerp(neck_right, 0.5);
+            shapes.push(Painted::line_segment([from, neck], Stroke::new(2.0f32.mul_add(by, mark.width), color)));
+            shapes.push(Painted::convex_polygon(vec![left, tip, right], color, Stroke::NONE));
+        }
+        Shape::Ring { center, radius } => {
+            shapes.push(Painted::circle_stroke(center, radius, Stroke::new(2.0f32.mul_add(by, mark.width), color)));
+        }
+        Shape::Square(rect) => shapes.push(Painted::rect_filled(rect.expand(by), 0, color)),
+    }
+}
+
+/// What widths mean, in place of the overlay's colours.
+pub fn wedge(painter: &Painter, bar: Rect, least: f32, high: f32, theme: &Theme) {
+    let least = least.min(high);
+    let accent = texture::color(theme.palette.accent);
+    for (slice, opacity) in arrows::wedge(bar, least, high) {
+        painter.rect_filled(slice, 0, accent.gamma_multiply(opacity));
+    }
+    let font = FontId::proportional(text_size::SMALL);
+    for (at, text) in arrows::ticks(bar, least, high, 0.6 * text_size::SMALL) {
+        painter.text(at, Align2::LEFT_CENTER, text, font.clone(), theme.text_weak);
+    }
+}
+
+/// A token before the patches: its name, and the square that stands for it on patches.
+pub fn prefix(painter: &Painter, swatch: Rect, (position, n_prefix): (usize, usize), theme: &Theme) {
+    painter.rect_filled(swatch, 0, theme.canvas);
+    painter.rect_filled(arrows::square(swatch, position, n_prefix, 1.0), 0, texture::color(theme.palette.accent));
+}
+
+/// The arrows of what is under the pointer.
+pub fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, read: &ReadPattern, flows: &Flows, held: (usize, PatchRole)) {
+    let capture = cx.document.latest_capture();
+    let tokens = capture.map_or(&[][..], |capture| capture.key_tokens(read.stack));
+    let own = || flows.drawn.iter().rev().filter(|flow| Flows::is_of(flow, held));
+    tooltip::at_pointer(ui, |ui| {
+        ui.label(RichText::new(source::token_text(tokens, held.0)).strong());
+        for flow in own().take(MAX_ROWS) {
+            let leaves = flow.query == held.0;
+            let (name, other) = if leaves { ("to", flow.key) } else { ("from", flow.query) };
+            let other = if flow.query == flow.key { "itself".to_owned() } else { source::token_text(tokens, other) };
+            ui.horizontal(|ui| {
+                ui.label(RichText::new(name).color(cx.theme.text_weak));
+                ui.label(other);
+                ui.monospace(controls::weight_text(flow.weight));
+            });
+        }
+        match own().count() {
+            0 => drop(controls::caption_ui(ui, cx.theme, "no arrow")),
+            n if n > MAX_ROWS => drop(controls::caption_ui(ui, cx.theme, format!("and {} weaker", n - MAX_ROWS))),
+            _ => {}
+        }
+        tooltip::weights_ui(ui, cx, Some(read));
+    });
+}
+
+/// Which of overlay and arrows is shown. `can_flow` says that patches ask.
+pub fn choice_ui(ui: &mut Ui, cx: &ViewCtx<'_>, options: &mut ImageOptions, can_flow: bool) {
+    const WHY_NOT: &str = "Arrows lead from patch to patch; here words ask";
+    controls::heading_ui(ui, cx.theme, "On the picture");
+    ui.add_enabled_ui(can_flow, |ui| {
+        let mut shown = options.flows.filter(|_| can_flow);
+        let choices = [
+            (None, "Overlay", "Colours tell what one patch attends to"),
+            (
+                Some(FlowKind::Strongest),
+                "Strongest of each patch",
+                "An arrow from each patch to what it attends to most, all patches at once",
+            ),
+            (Some(FlowKind::All), "All strong ones", "An arrow for every weight of every patch that is large enough"),
+        ];
+        for (choice, text, meaning) in choices {
+            let response = ui.radio_value(&mut shown, choice, text).on_hover_text(meaning);
+            response.on_disabled_hover_text(WHY_NOT);
+        }
+        if can_flow {
+            options.flows = shown;
+        }
+    });
+    if !can_flow {
+        controls::caption_ui(ui, cx.theme, WHY_NOT);
+    }
+}
+
+/// The threshold of the arrows that are shown, and what the marks mean.
+pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, options: &mut ImageOptions) {
+    let least = match options.flows {
+        Some(FlowKind::Strongest) => &mut options.strongest_from,
+        Some(FlowKind::All) => &mut options.all_from,
+        None => return,
+    };
+    let meaning = "Smaller weights get no arrow; 1 is all the attention of a patch";
+    ui.label(RichText::new("Weights from").color(cx.theme.text_weak)).on_hover_text(meaning);
+    let slider = Slider::new(least, 0.0..=1.0).fixed_decimals(2).step_by(0.01);
+    ui.add(slider).on_hover_text(meaning).accessible_name("Smallest weight that gets an arrow");
+    let n_prefix = cx.document.latest_capture().and_then(|capture| capture.image()).map_or(0, |image| image.n_prefix);
+    legend_row_ui(ui, cx.theme, "what a patch attends to", |painter, rect| {
+        let y = rect.center().y;
+        let shape = Shape::Arrow {
+            from: pos2(rect.left(), y),
+            neck: pos2(rect.right() - 7.0, y),
+            tip: pos2(rect.right(), y),
+            half: 4.0,
+        };
+        legend_mark(painter, shape, cx.theme);
+    });
+    legend_row_ui(ui, cx.theme, "the patch itself", |painter, rect| {
+        legend_mark(painter, Shape::Ring { center: rect.center(), radius: 4.0 }, cx.theme);
+    });
+    if n_prefix > 0 {
+        let tokens = cx.document.latest_capture().map_or(&[][..], |it| it.key_tokens(cx.pane.selection.stack()));
+        let names: Vec<String> = (0..n_prefix).map(|position| source::token_text(tokens, position)).collect();
+        let text = format!("{}, beside the picture", names.join(", "));
+        legend_row_ui(ui, cx.theme, &text, |painter, rect| {
+            legend_mark(painter, Shape::Square(Rect::from_center_size(rect.center(), vec2(7.0, 7.0))), cx.theme);
+        });
+    }
+    controls::caption_ui(ui, cx.theme, "Width and opacity grow with the weight");
+}
+
+fn legend_row_ui(ui: &mut Ui, theme: &Theme, text: &str, draw: impl FnOnce(&Painter, Rect)) {
+    ui.horizontal(|ui| {
+        let (rect, response) = ui.allocate_exact_size(vec2(5.0 * GRID, 3.0 * GRID), Sense::hover());
+        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, text));
+        draw(ui.painter(), rect);
+        controls::caption_ui(ui, theme, text);
+    });
+}
+
+fn legend_mark(painter: &Painter, shape: Shape, theme: &Theme) {
+    let color = texture::color(theme.palette.accent);
+    match shape {
+        Shape::Arrow { from, neck, tip, half } => {
+            painter.line_segment([from, neck], Stroke::new(2.0, color));
+            let head = vec![neck - vec2(0.0, half), tip, neck + vec2(0.0, half)];
+            painter.add(Painted::convex_polygon(head, color, Stroke::NONE));
+        }
+        Shape::Ring { center, radius } => drop(painter.circle_stroke(center, radius, Stroke::new(2.0, color))),
+        Shape::Square(rect) => drop(painter.rect_filled(rect, 0, color)),
+    }
+}

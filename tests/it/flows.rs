@@ -1,0 +1,214 @@
+//! Arrows from patch to patch on a picture.
+
+use std::{collections::BTreeMap, fs, sync::Arc};
+
+use attnscope::{
+    analysis::reading::{Captures, LeaveOut, Reading, read},
+    capture::{Capture, CaptureParts, PerHead},
+    figure::views::image::{
+        arrows::{Mark, Shape, high, marks},
+        flows::{FlowFilter, FlowKind, Flows, MAX_ARROWS, Target},
+        layout::ImageLayout,
+        weights::Role,
+    },
+    ids::{HeadId, Side, StackKind},
+    session::{Command, ViewKind},
+};
+use eframe::egui::{Rect, pos2, vec2};
+use egui_kittest::kittest::Queryable as _;
+
+use crate::{
+    render::{attnscope, sample, texts},
+    support::{stacks, synthetic},
+    views::Stage,
+};
+
+/// Two by two patches after CLS; rows are queries. The first patch looks at its neighbour, the second at CLS, the
+/// third at itself, the last at everything alike.
+const WEIGHTS: [[f32; 5]; 5] = [
+    [0.2, 0.2, 0.2, 0.2, 0.2],
+    [0.1, 0.2, 0.6, 0.1, 0.0],
+    [0.7, 0.1, 0.1, 0.05, 0.05],
+    [0.1, 0.1, 0.1, 0.6, 0.1],
+    [0.2, 0.2, 0.2, 0.2, 0.2],
+];
+
+fn known() -> Capture {
+    let made = synthetic::image_capture((2, 2));
+    let mut stacks = made.stacks().to_vec();
+    for layer in stacks.iter_mut().flat_map(|stack| &mut stack.layers) {
+        layer.pattern = Some(PerHead::new([WEIGHTS.as_flattened(); 5].concat(), [5, 5, 5]).unwrap());
+    }
+    Capture::new(CaptureParts {
+        id: made.id(),
+        model: Arc::clone(made.model()),
+        input: made.input().clone(),
+        tokens: BTreeMap::from([(Side::Only, made.tokens(Side::Only).to_vec())]),
+        stacks,
+        image: made.image().cloned(),
+        logits: None,
+        prediction: None,
+        generated: None,
+        computation: made.computation().clone(),
+        notes: Vec::new(),
+    })
+    .unwrap()
+}
+
+fn filter(kind: FlowKind, least: f32) -> FlowFilter {
+    FlowFilter { kind, least }
+}
+
+/// Queries and keys of what is drawn, from the strongest on.
+fn drawn(flows: &Flows) -> Vec<(usize, usize)> {
+    flows.drawn.iter().rev().map(|flow| (flow.query, flow.key)).collect()
+}
+
+#[test]
+fn a_known_pattern_gives_exactly_its_arrows() {
+    let capture = known();
+    let image = capture.image().unwrap();
+    let reading = Reading::of(HeadId::single(0, 0));
+    let pattern = read(Captures::one(&capture), &reading).unwrap();
+    let of = |kind, least| Flows::of(&pattern, image, filter(kind, least));
+
+    let strongest = of(FlowKind::Strongest, 0.05);
+    assert_eq!(drawn(&strongest), [(2, 0), (1, 2), (3, 3), (4, 0)], "of equal weights the first key");
+    let targets: Vec<Target> = strongest.drawn.iter().rev().map(|flow| flow.target).collect();
+    assert_eq!(targets, [Target::Prefix, Target::Patch, Target::Itself, Target::Prefix]);
+    assert_eq!((strongest.n_found, strongest.n_candidates), (4, 4));
+    let fewer = of(FlowKind::Strongest, 0.5);
+    assert_eq!((drawn(&fewer), fewer.n_candidates), (vec![(2, 0), (1, 2), (3, 3)], 4));
+    assert_eq!(
+        fewer.in_words(&pattern, filter(FlowKind::Strongest, 0.5), &["[CLS]".to_owned()]),
+        "3 arrows, 1 patch left out (below 0.5); each leads from a patch to what it attends to most (ring: itself, \
+         square: [CLS])"
+    );
+    let all = of(FlowKind::All, 0.2);
+    assert_eq!(drawn(&all), [(2, 0), (1, 2), (3, 3), (1, 1), (4, 0), (4, 1), (4, 2), (4, 3), (4, 4)]);
+    assert_eq!((all.n_found, all.n_candidates), (9, 20), "CLS asks nothing here");
+    assert_eq!(of(FlowKind::All, 0.0).n_found, 19, "a weight of 0 has no arrow");
+
+    // As it is read: without CLS, each row shared out over the rest.
+    let without = Reading { leave_out: LeaveOut { special: true, ..LeaveOut::default() }, ..reading };
+    let without = read(Captures::one(&capture), &without).unwrap();
+    let flows = Flows::of(&without, image, FlowFilter::usual(FlowKind::Strongest));
+    assert_eq!(drawn(&flows), [(1, 2), (3, 3), (2, 1), (4, 1)]);
+    assert!((flows.drawn[3].weight - 0.6 / 0.9).abs() < 1e-6);
+    assert_eq!(Flows::of(&without, image, filter(FlowKind::All, 0.0)).n_candidates, 16);
+}
+
+#[test]
+fn arrows_rings_and_squares_stand_where_their_patches_are() {
+    let capture = known();
+    let image = capture.image().unwrap();
+    let pattern = read(Captures::one(&capture), &Reading::of(HeadId::single(0, 0))).unwrap();
+    let flows = Flows::of(&pattern, image, FlowFilter::usual(FlowKind::Strongest));
+    let layout = ImageLayout::compute(Rect::from_min_size(pos2(0.0, 0.0), vec2(500.0, 400.0)), image);
+    let all = marks(&flows, &layout, image, high(&pattern), None);
+    let mark = |query: usize| all.iter().find(|mark| mark.flow.query == query).unwrap();
+    let cell = |position: usize| layout.token_rect(position);
+    let Shape::Arrow { from, neck, tip, .. } = mark(1).shape else { panic!("{:?}", mark(1)) };
+    assert!(cell(1).contains(from) && cell(2).contains(tip) && from.x < neck.x && neck.x < tip.x);
+    assert!((from.y - tip.y).abs() < 1e-3, "neighbours of a row are joined by a level arrow");
+    let Shape::Square(square) = mark(2).shape else { panic!("{:?}", mark(2)) };
+    assert!(cell(2).contains_rect(square) && square.center().distance(cell(2).center()) < 1e-3);
+    let Shape::Ring { center, radius } = mark(3).shape else { panic!("{:?}", mark(3)) };
+    assert!(center == cell(3).center() && radius < cell(3).height() / 2.0);
+    assert!(mark(2).width > mark(1).width && mark(1).width > mark(4).width, "width grows with the weight");
+    assert!(mark(2).opacity > mark(1).opacity && mark(1).opacity > mark(4).opacity);
+
+    let outstanding = |held: (usize, Role)| -> Vec<usize> {
+        let marks = marks(&flows, &layout, image, high(&pattern), Some(held));
+        let own = |mark: &&Mark| !mark.is_faint;
+        let n = marks.iter().filter(own).count();
+        assert_eq!(marks.iter().rev().take(n).filter(own).count(), n, "they are painted over the others");
+        marks.iter().rev().filter(own).map(|mark| mark.flow.query).collect()
+    };
+    assert_eq!(outstanding((1, Role::Query)), [1]);
+    assert_eq!(outstanding((2, Role::Key)), [1]);
+    assert_eq!(outstanding((0, Role::Query)), [2, 4], "nothing leaves CLS: what ends there stands out");
+}
+
+#[test]
+fn of_too_many_arrows_the_strongest_are_kept_and_counted() {
+    let capture = synthetic::image_capture((6, 6));
+    let pattern = read(Captures::one(&capture), &Reading::of(HeadId::single(0, 4))).unwrap();
+    let all = filter(FlowKind::All, 0.0);
+    let flows = Flows::of(&pattern, capture.image().unwrap(), all);
+    assert_eq!((flows.drawn.len(), flows.n_candidates), (MAX_ARROWS, 36 * 37));
+    assert!(flows.n_found > MAX_ARROWS);
+    let weakest = flows.drawn[0].weight;
+    let stronger = pattern.matrix.rows().skip(1).flatten().filter(|&&weight| weight > weakest).count();
+    assert!(stronger <= MAX_ARROWS, "{stronger} are stronger than the weakest that is drawn");
+    let words = flows.in_words(&pattern, all, &["[CLS]".to_owned()]);
+    let n_left = flows.n_candidates - flows.n_found;
+    let said = format!("the 1,000 strongest of 1,{:03} arrows, {n_left} smaller weight", flows.n_found - 1000);
+    assert!(words.starts_with(&said), "{words}");
+}
+
+#[test]
+fn the_window_shows_arrows_in_place_of_the_overlay_and_says_so() {
+    let mut stage = Stage::new(known(), ViewKind::Image);
+    let mut options = stage.session.pane().options.clone();
+    options.image.flows = Some(FlowKind::Strongest);
+    options.image.strongest_from = 0.5;
+    let _ = stage.session.apply(Command::SetViewOptions(options));
+    let mut stage = stage.show(vec2(900.0, 700.0));
+    stage.run();
+    assert!(stage.query_by_label_contains("L0H0: 3 arrows, 1 patch left out (below 0.5)").is_some());
+    stage.get_by_label("Prefix token [CLS]").hover();
+    stage.run();
+    assert!(stage.query_by_label("r0 c1").is_some(), "the readout names the patch that attends to CLS");
+    assert!(stage.query_by_label("0.700").is_some());
+}
+
+#[test]
+fn words_that_attend_to_patches_have_no_arrows() {
+    let mut stage = Stage::new(stacks::caption_capture((4, 5)), ViewKind::Heads);
+    let mut options = stage.session.pane().options.clone();
+    options.image.flows = Some(FlowKind::All);
+    let _ = stage.session.apply(Command::SetViewOptions(options));
+    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
+    let _ = stage.session.apply(Command::ShowView(ViewKind::Image));
+    assert_eq!(stage.session.figure().unwrap().order.flows, None, "a figure is what is on screen");
+    let mut stage = stage.show(vec2(1000.0, 700.0));
+    stage.run();
+    assert!(stage.query_by_label_contains("mean over all queries").is_some(), "the overlay stays");
+    assert!(stage.query_by_label_contains("arrow").is_none());
+}
+
+#[test]
+fn flows_are_rendered_with_their_numbers_and_their_meaning() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let coffee = sample("coffee.jpg");
+    let vit = ["--model", "demo:vit", "--image", &coffee, "--layer", "1", "--head", "2"];
+    let (svg, csv) = (of("flows.svg"), of("flows.csv"));
+    let flags = ["render", "image", "--flows", "all", "--threshold", "0.15", "--out", &svg, "--data", &csv];
+    assert!(attnscope(&[&flags[..], &vit].concat()).status.success());
+    let numbers = fs::read_to_string(&csv).unwrap();
+    let weights: Vec<f32> =
+        numbers.lines().skip(1).map(|row| row.rsplit(',').next().unwrap().parse().unwrap()).collect();
+    assert!(!weights.is_empty() && weights.iter().all(|weight| *weight >= 0.15), "{numbers}");
+    let below = texts(&fs::read(&svg).unwrap()).join(" ");
+    let n = if weights.len() == 1 { "1 arrow,".to_owned() } else { format!("{} arrows,", weights.len()) };
+    assert!(below.contains(&n) && below.contains("left out (below 0.15)"), "{below}");
+    let (json, captions) = (of("flows.json"), ["--model", "demo:captions", "--image", &coffee]);
+    let strongest = ["render", "image", "--flows", "--data", &json];
+    assert!(attnscope(&[&strongest[..], &vit].concat()).status.success());
+    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(json["figure"]["options"]["flows"], serde_json::json!({ "show": "strongest", "threshold": 0.05 }));
+    for (arguments, said) in [
+        (
+            [&["render", "image", "--flows", "--out", &svg], &captions[..]].concat(),
+            "queries of the cross stack are words",
+        ),
+        ([&["render", "heatmap", "--flows", "--out", &svg], &vit[..]].concat(), "heatmap has none"),
+        ([&["render", "image", "--flows", "some", "--out", &svg], &vit[..]].concat(), "strongest, all"),
+    ] {
+        let output = attnscope(&arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && stderr.contains(said), "{arguments:?}: {stderr}");
+    }
+}
