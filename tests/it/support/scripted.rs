@@ -187,6 +187,8 @@ fn layer_capture(layer: usize, n: usize, causal: bool) -> LayerCapture {
     }
     let per_head = |data: Vec<f32>, cols| Some(PerHead::new(data, [N_HEADS, n, cols]).unwrap());
     LayerCapture {
+        // As good as any.
+        v: per_head(k.clone(), D_HEAD),
         q: per_head(q, D_HEAD),
         k: per_head(k, D_HEAD),
         pattern: per_head(pattern, n),

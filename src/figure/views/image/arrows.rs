@@ -26,11 +26,13 @@ const WIDTH_PT: (f32, f32) = (0.75, 3.25);
 /// Opacity of an arrow of weight 0, and what the largest has more.
 const OPACITY: (f32, f32) = (0.3, 0.7);
 /// Opacity of the ground over the picture, so that arrows stand out.
-pub const VEIL_OPACITY: f32 = 0.45;
+pub const VEIL_OPACITY: f32 = 0.4;
 /// Ground around an arrow, so that it shows on any picture and before others.
 pub const CASING_PT: f32 = 1.0;
 /// What is left of an arrow while those of another patch stand out.
 const FAINT: f32 = 0.12;
+/// Straight pieces of a bent line.
+const N_PIECES: usize = 10;
 /// Slices of the wedge that explains widths.
 const N_SLICES: usize = 48;
 
@@ -52,10 +54,12 @@ pub struct Mark {
 /// Outlines, in points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
-    /// A line up to where its head begins, and the head's tip and half its breadth there.
+    /// A bent line up to where its head begins, and the head's tip and half its breadth there.
     Arrow {
         /// Start of the line.
         from: Pos2,
+        /// What bends it (a quadratic curve).
+        control: Pos2,
         /// End of the line, and the base of the head.
         neck: Pos2,
         /// Where it points.
@@ -118,14 +122,33 @@ fn mark(flow: &Flow, layout: &ImageLayout, image: &ImageInfo, high: f32) -> Mark
     Mark { flow: *flow, shape, width, opacity: opacity(strength), is_faint: false }
 }
 
-/// From one middle to another, a little to the right of the straight way, so that both directions are seen.
+/// From one middle towards another, bent to its left as it goes: so both directions are seen, and those of one row of
+/// patches do not lie on each other. It ends outside the ring that the other may have.
 fn arrow(from: Pos2, to: Pos2, unit: f32, width: f32) -> Shape {
-    let along = (to - from).normalized();
+    let way = to - from;
     // y grows downwards.
-    let aside = vec2(-along.y, along.x) * (0.09 * unit);
-    let (from, tip) = (from + aside + along * (0.1 * unit), to + aside - along * (0.1 * unit));
-    let head = (3.0 + 2.0 * width).min(0.4 * unit);
-    Shape::Arrow { from, neck: tip - along * head, tip, half: 0.5 * head }
+    let aside = vec2(way.y, -way.x).normalized() * (0.17 * way.length()).max(0.2 * unit);
+    let control = from + way * 0.5 + aside;
+    let (leaves, arrives) = ((control - from).normalized(), (to - control).normalized());
+    let (from, tip) = (from + leaves * (0.1 * unit), to - arrives * (0.36 * unit));
+    let head = (3.0 + 2.0 * width).min(0.35 * unit);
+    Shape::Arrow { from, control, neck: tip - arrives * head, tip, half: 0.5 * head }
+}
+
+/// The line of an arrow as straight pieces.
+pub fn way(from: Pos2, control: Pos2, neck: Pos2) -> [Pos2; N_PIECES + 1] {
+    std::array::from_fn(|step| {
+        let t = step as f32 / N_PIECES as f32;
+        from.lerp(control, t).lerp(control.lerp(neck, t), t)
+    })
+}
+
+/// The corners of a head, grown by `by` on every side: left, tip, right.
+pub fn head(neck: Pos2, tip: Pos2, half: f32, by: f32) -> [Pos2; 3] {
+    let along = (tip - neck).normalized();
+    let across = vec2(-along.y, along.x) * 1.7f32.mul_add(by, half);
+    let base = neck - along * by;
+    [base - across, tip + along * (1.7 * by), base + across]
 }
 
 /// The square in `cell` that stands for one of `n_prefix` tokens before the patches: side by side in their order.
@@ -135,15 +158,6 @@ pub fn square(cell: Rect, prefix: usize, n_prefix: usize, strength: f32) -> Rect
     let aside = (prefix as f32 - (n_prefix.max(1) - 1) as f32 / 2.0) * step;
     let side = (0.14f32.mul_add(strength, 0.18) * unit).min(0.8 * step);
     Rect::from_center_size(cell.center() + vec2(aside, 0.0), Vec2::splat(side))
-}
-
-/// The corners of an arrow, grown by `by` on every side.
-pub fn corners(from: Pos2, neck: Pos2, tip: Pos2, [width, half]: [f32; 2], by: f32) -> [Pos2; 7] {
-    let along = (tip - from).normalized();
-    let across = vec2(-along.y, along.x);
-    let (line, head) = (across * (width / 2.0 + by), across * 1.7f32.mul_add(by, half));
-    let (from, neck, tip) = (from - along * by, neck - along * by, tip + along * (1.7 * by));
-    [from + line, neck + line, neck + head, tip, neck - head, neck - line, from - line]
 }
 
 /// The wedge that explains widths, from the smallest weight that is drawn at the bottom up to the largest: slices
@@ -183,16 +197,19 @@ pub(super) fn draw(
 ) {
     let (flows, high) = (Flows::of(read, image, filter), high(read));
     pen.rect(layout.crop, faded(pen.palette.canvas, VEIL_OPACITY));
-    for mark in marks(&flows, layout, image, high, held) {
-        let full = color(&mark.flow, read, pen.palette.accent);
-        let color = faded(full, mark.opacity);
-        let casing = (!mark.is_faint).then(|| faded(pen.palette.canvas, 0.8 * mark.opacity));
-        for (by, color) in [(CASING_PT, casing), (0.0, Some(color))] {
-            if let Some(color) = color {
-                pen.fill(outline(&mark, by), color);
+    // What bends beyond the edge patches stays within the picture.
+    pen.clip(layout.crop, |pen| {
+        for mark in marks(&flows, layout, image, high, held) {
+            let full = color(&mark.flow, read, pen.palette.accent);
+            let color = faded(full, mark.opacity);
+            let casing = (!mark.is_faint).then(|| faded(pen.palette.canvas, 0.8 * mark.opacity));
+            for (by, color) in [(CASING_PT, casing), (0.0, Some(color))] {
+                if let Some(color) = color {
+                    pen.fill(outline(&mark, by), color);
+                }
             }
         }
-    }
+    });
     for (slice, opacity) in wedge(layout.bar, filter.least.min(high), high) {
         pen.rect(slice, faded(pen.palette.accent, opacity));
     }
@@ -205,7 +222,18 @@ pub(super) fn draw(
 /// A mark as one outline, grown by `by`.
 fn outline(mark: &Mark, by: f32) -> Path {
     match mark.shape {
-        Shape::Arrow { from, neck, tip, half } => Path::polygon(corners(from, neck, tip, [mark.width, half], by)),
+        Shape::Arrow { from, control, neck, tip, half } => {
+            let way = way(from, control, neck);
+            let side = mark.width / 2.0 + by;
+            let across = |at: usize| {
+                let along = (way[(at + 1).min(N_PIECES)] - way[at.saturating_sub(1)]).normalized();
+                vec2(-along.y, along.x) * side
+            };
+            let right = (0..=N_PIECES).map(|at| way[at] + across(at));
+            let left = (0..=N_PIECES).rev().map(|at| way[at] - across(at));
+            let [head_left, tip, head_right] = head(neck, tip, half, by);
+            Path::polygon(right.chain([head_right, tip, head_left]).chain(left))
+        }
         Shape::Ring { center, radius } => {
             let width = 2.0f32.mul_add(by, mark.width);
             Path::ring(center, radius + width / 2.0, width)

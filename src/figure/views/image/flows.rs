@@ -180,7 +180,12 @@ impl Flows {
                 (left, if read.signed { "where its attention differs" } else { "what it attends to" })
             }
         };
-        format!("{n_drawn}, {left} left out (below {least}); each leads from a patch to {which}{marks}")
+        let left = match n_left {
+            0 if self.drawn.len() < self.n_found => String::new(),
+            0 => ", none left out".to_owned(),
+            _ => format!(", {left} left out (below {least})"),
+        };
+        format!("{n_drawn}{left}; each leads from a patch to {which}{marks}")
     }
 }
 

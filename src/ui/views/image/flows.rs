@@ -28,7 +28,7 @@ pub fn veil(painter: &Painter, crop: Rect, theme: &Theme) {
 }
 
 /// Paints marks from back to front.
-pub fn paint(painter: &Painter, marks: &[Mark], read: &ReadPattern, theme: &Theme) {
+pub fn paint(painter: &Painter, crop: Rect, marks: &[Mark], read: &ReadPattern, theme: &Theme) {
     let mut shapes = Vec::new();
     for mark in marks {
         let full = texture::color(arrows::color(&mark.flow, read, theme.palette.accent));
@@ -37,20 +37,18 @@ pub fn paint(painter: &Painter, marks: &[Mark], read: &ReadPattern, theme: &Them
         }
         add(&mut shapes, mark, 0.0, full.gamma_multiply(mark.opacity));
     }
-    painter.extend(shapes);
+    // What bends beyond the edge patches stays within the picture.
+    painter.with_clip_rect(crop.intersect(painter.clip_rect())).extend(shapes);
 }
 
 /// One mark in one colour, grown by `by` on every side.
 fn add(shapes: &mut Vec<Painted>, mark: &Mark, by: f32, color: Color32) {
     match mark.shape {
-        Shape::Arrow { from, neck, tip, half } => {
-            // A line and a head that touch: no outline of the window may have a corner that goes inwards.
-            let [_, neck_left, left, tip, right, neck_right, _] =
-                arrows::corners(from, neck, tip, [mark.width, half], by);
-            let from = from - (neck - from).normalized() * by;
-            let neck = neck_left.lerp(neck_right, 0.5);
-            shapes.push(Painted::line_segment([from, neck], Stroke::new(2.0f32.mul_add(by, mark.width), color)));
-            shapes.push(Painted::convex_polygon(vec![left, tip, right], color, Stroke::NONE));
+        Shape::Arrow { from, control, neck, tip, half } => {
+            // A line and a head that touch: no filled outline of the window may have a corner that goes inwards.
+            let stroke = Stroke::new(2.0f32.mul_add(by, mark.width), color);
+            shapes.push(Painted::line(arrows::way(from, control, neck).to_vec(), stroke));
+            shapes.push(Painted::convex_polygon(arrows::head(neck, tip, half, by).to_vec(), color, Stroke::NONE));
         }
         Shape::Ring { center, radius } => {
             shapes.push(Painted::circle_stroke(center, radius, Stroke::new(2.0f32.mul_add(by, mark.width), color)));
@@ -148,6 +146,7 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, options: &mut ImageOptions) {
         let y = rect.center().y;
         let shape = Shape::Arrow {
             from: pos2(rect.left(), y),
+            control: rect.center(),
             neck: pos2(rect.right() - 7.0, y),
             tip: pos2(rect.right(), y),
             half: 4.0,
@@ -180,7 +179,7 @@ fn legend_row_ui(ui: &mut Ui, theme: &Theme, text: &str, draw: impl FnOnce(&Pain
 fn legend_mark(painter: &Painter, shape: Shape, theme: &Theme) {
     let color = texture::color(theme.palette.accent);
     match shape {
-        Shape::Arrow { from, neck, tip, half } => {
+        Shape::Arrow { from, neck, tip, half, .. } => {
             painter.line_segment([from, neck], Stroke::new(2.0, color));
             let head = vec![neck - vec2(0.0, half), tip, neck + vec2(0.0, half)];
             painter.add(Painted::convex_polygon(head, color, Stroke::NONE));

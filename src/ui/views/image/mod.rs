@@ -268,7 +268,8 @@ impl ImageView {
         if let Some((filter, flows)) = flows {
             let high = arrows::high(pattern);
             let held = picked.map(|position| (position, picking.role()));
-            flows::paint(&painter, &arrows::marks(flows, &layout, image, high, held), pattern, cx.theme);
+            let marks = arrows::marks(flows, &layout, image, high, held);
+            flows::paint(&painter, layout.crop, &marks, pattern, cx.theme);
             flows::wedge(&painter, layout.bar, filter.least, high, cx.theme);
         } else {
             texture::color_bar(&painter, layout.bar, overlay.map, overlay.range, cx.theme);
