@@ -63,7 +63,7 @@ fn every_stack_has_its_weights_by_the_values_that_the_head_reads() {
     let [pair, story] = benches();
     let mut n_changed = 0;
     for capture in [&translation, &picture, &pair.capture, &story.capture] {
-        for stack in capture.model().stacks.iter() {
+        for stack in &capture.model().stacks {
             for id in [0, 1, 3].map(|head| HeadId { stack: stack.kind, layer: 0, head }) {
                 if capture.v(id).is_none() || attention::pattern(capture, id).is_none() {
                     continue;

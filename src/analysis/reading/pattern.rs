@@ -13,6 +13,7 @@ pub const BY_VALUE_NORM: &str = "weights are by value norm (a·‖v‖, rows kee
 
 /// A pattern as it is shown. Whoever shows a weight takes it from here.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ReadPattern {
     /// The stack whose queries the rows are.
     pub stack: StackKind,

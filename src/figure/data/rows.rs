@@ -150,10 +150,8 @@ pub fn pair(read: &ReadPattern, capture: &Capture, (row, col): (usize, usize)) -
 pub fn links(links: &Links) -> Table {
     let of = |number: fn(&Link) -> usize| Values::Index(links.heads.iter().map(|link| number(link) as u32).collect());
     let column = |name: &'static str, values| Column { name: name.into(), values };
-    let [weight, average] = match links.by_value_norm {
-        false => ["weight", "average"],
-        true => ["weight_by_value_norm", "average_by_value_norm"],
-    };
+    let [weight, average] =
+        if links.by_value_norm { ["weight_by_value_norm", "average_by_value_norm"] } else { ["weight", "average"] };
     let columns = vec![
         column("layer", of(|link| link.head.layer)),
         column("head", of(|link| link.head.head)),

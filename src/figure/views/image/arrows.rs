@@ -102,8 +102,10 @@ pub fn marks(
 ) -> Vec<Mark> {
     let mut marks: Vec<Mark> = flows.drawn.iter().map(|flow| mark(flow, layout, image, high)).collect();
     if let Some(held) = held {
-        marks.iter_mut().for_each(|mark| mark.is_faint = !Flows::is_of(&mark.flow, held));
-        marks.iter_mut().filter(|mark| mark.is_faint).for_each(|mark| mark.opacity *= FAINT);
+        for mark in &mut marks {
+            mark.is_faint = !Flows::is_of(&mark.flow, held);
+            mark.opacity *= if mark.is_faint { FAINT } else { 1.0 };
+        }
         marks.sort_by_key(|mark| !mark.is_faint);
     }
     marks

@@ -1,8 +1,8 @@
 //! Arrows from patch to patch in the window: painted, explained and chosen.
 
 use eframe::egui::{
-    Align2, Color32, FontId, Painter, Rect, RichText, Role, Sense, Shape as Painted, Slider, Stroke, Ui, WidgetInfo,
-    pos2, vec2,
+    Align2, Color32, ComboBox, FontId, Painter, Rect, RichText, Role, Sense, Shape as Painted, Slider, Stroke, Ui,
+    WidgetInfo, pos2, vec2,
 };
 
 use crate::{
@@ -103,31 +103,32 @@ pub fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, read: &ReadPattern, flows: &Flows, 
 }
 
 /// Which of overlay and arrows is shown. `can_flow` says that patches ask.
-pub fn choice_ui(ui: &mut Ui, cx: &ViewCtx<'_>, options: &mut ImageOptions, can_flow: bool) {
-    const WHY_NOT: &str = "Arrows lead from patch to patch; here words ask";
-    controls::heading_ui(ui, cx.theme, "On the picture");
-    ui.add_enabled_ui(can_flow, |ui| {
-        let mut shown = options.flows.filter(|_| can_flow);
-        let choices = [
-            (None, "Overlay", "Colours tell what one patch attends to"),
-            (
-                Some(FlowKind::Strongest),
-                "Strongest of each patch",
-                "An arrow from each patch to what it attends to most, all patches at once",
-            ),
-            (Some(FlowKind::All), "All strong ones", "An arrow for every weight of every patch that is large enough"),
-        ];
-        for (choice, text, meaning) in choices {
-            let response = ui.radio_value(&mut shown, choice, text).on_hover_text(meaning);
-            response.on_disabled_hover_text(WHY_NOT);
-        }
-        if can_flow {
-            options.flows = shown;
-        }
+pub fn choice_ui(ui: &mut Ui, options: &mut ImageOptions, can_flow: bool) {
+    let choices = [
+        (None, "Overlay", "Colours tell what one patch attends to"),
+        (
+            Some(FlowKind::Strongest),
+            "Strongest of each patch",
+            "An arrow from each patch to what it attends to most, all patches at once",
+        ),
+        (Some(FlowKind::All), "All strong ones", "An arrow for every weight of every patch that is large enough"),
+    ];
+    let shown = options.flows.filter(|_| can_flow);
+    let current = choices.iter().find(|(choice, ..)| *choice == shown).map_or("", |(_, text, _)| text);
+    let response = ui.add_enabled_ui(can_flow, |ui| {
+        let combo = ComboBox::new("On the picture", "").selected_text(current).show_ui(ui, |ui| {
+            for (choice, text, meaning) in choices {
+                if ui.selectable_label(choice == shown, text).on_hover_text(meaning).clicked() {
+                    options.flows = choice;
+                }
+            }
+        });
+        combo.response.accessible_name("On the picture")
     });
-    if !can_flow {
-        controls::caption_ui(ui, cx.theme, WHY_NOT);
-    }
+    response
+        .inner
+        .on_hover_text("What lies on the picture: colours of one patch, or arrows of all")
+        .on_disabled_hover_text("Arrows lead from patch to patch; here words ask, and patches answer");
 }
 
 /// The threshold of the arrows that are shown, and what the marks mean.

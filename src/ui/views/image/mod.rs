@@ -79,6 +79,7 @@ impl ImageView {
                 ui.add_space(2.0 * GRID);
                 controls::edit_options(cx, |options| role_ui(ui, &mut options.image.role));
             }
+            controls::edit_options(cx, |options| flows::choice_ui(ui, &mut options.image, picking != Picking::Words));
         });
         let answer = cx.patterns.pattern(&subject, &key.reading);
         let layer_key = WeightsKey { reading: source::of_head(cx, capture, HeadId { head: 0, ..head }), ..key.clone() };
@@ -156,8 +157,8 @@ impl ImageView {
     pub fn options_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let can_flow = cx.document.latest_capture().is_some_and(|capture| picking(cx, capture) != Picking::Words);
         controls::edit_options(cx, |options| {
-            flows::choice_ui(ui, cx, &mut options.image, can_flow);
             if can_flow && options.image.flows.is_some() {
+                controls::heading_ui(ui, cx.theme, "Arrows");
                 flows::options_ui(ui, cx, &mut options.image);
                 return;
             }
