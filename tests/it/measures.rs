@@ -46,7 +46,7 @@ fn joint_space_and_its_correlations_are_numpys() {
         near(*actual, expected, 1e-6);
     }
     let found = Correlations::of(queries, keys, &segments, &transform, true, &to_the_end).unwrap();
-    assert_eq!((found.n_pairs, found.n_ranked), (4 * 6 + 5 * 7, 4 * 6 + 5 * 7));
+    assert_eq!((found.n_pairs, found.n_measured, found.n_ranked), (4 * 6 + 5 * 7, 4 * 6 + 5 * 7, 4 * 6 + 5 * 7));
     let compare = |actual: Correlation, expected: &Value| {
         for (actual, expected) in [(actual.pooled, &expected["pooled"]), (actual.per_query, &expected["per_query"])] {
             near(actual.pearson.unwrap(), expected["pearson"].as_f64().unwrap(), 1e-6);

@@ -232,6 +232,7 @@ fn facts(head: &HeadLayout) -> Map<String, Value> {
                 "before": correlation(found.before),
                 "after": correlation(found.after),
                 "pairs": found.n_pairs,
+                "pairs_measured": found.n_measured,
                 "pairs_ranked": found.n_ranked,
             }),
         ),

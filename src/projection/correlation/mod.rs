@@ -72,10 +72,15 @@ pub struct Correlations {
     pub after: Correlation,
     /// Pairs of query and key.
     pub n_pairs: usize,
+    /// Pairs that were measured: all, or those of evenly spaced queries where there are more than about 67 million.
+    pub n_measured: usize,
     /// Pairs that the pooled ranks come from: all, or evenly spaced queries where that would be more than about
     /// two million.
     pub n_ranked: usize,
 }
+
+/// Most pairs that are measured: more would take minutes and change no digit that is shown.
+const MOST_MEASURED: usize = 1 << 26;
 
 /// Most pairs whose pooled ranks are computed.
 const MOST_RANKED: usize = 1 << 21;
@@ -99,17 +104,33 @@ impl Correlations {
         progress: Progress<'_>,
     ) -> Result<Self, ProjectionError> {
         let pairs = Pairs::new(queries, keys, segments)?;
-        let ways = [Distances::new(&pairs, &Transform::identity(queries.width())), Distances::new(&pairs, transform)];
-        let stride = with_ranks.then(|| pairs.stride(MOST_RANKED));
-        let pieces = pairs.pieces();
+        Self::of_pairs(&pairs, transform, (with_ranks, MOST_MEASURED), progress)
+    }
+
+    /// Of at most about so many pairs.
+    fn of_pairs(
+        pairs: &Pairs<'_>,
+        transform: &Transform,
+        (with_ranks, most): (bool, usize),
+        progress: Progress<'_>,
+    ) -> Result<Self, ProjectionError> {
+        let identity = Transform::identity(transform.translation.len());
+        let ways = [Distances::new(pairs, &identity), Distances::new(pairs, transform)];
+        let sparse = pairs.stride(most);
+        let pieces: Vec<_> = pairs.pieces().into_iter().step_by(sparse).collect();
+        let n_measured = pieces.iter().map(|(segment, queries)| queries.len() * segment.keys.len()).sum::<usize>();
+        let stride = with_ranks.then(|| n_measured.div_ceil(MOST_RANKED).max(1));
         let (done, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
         let answers: Vec<Piece> = pieces
             .par_iter()
-            .map(|(segment, queries)| {
+            .enumerate()
+            .map(|(nth, (segment, queries))| {
                 if stopped.load(Ordering::Relaxed) {
                     return Piece::default();
                 }
-                let piece = dispatch(Work { pairs: &pairs, segment, queries: queries.clone(), ways: &ways, stride });
+                let from = if sparse == 1 { queries.start } else { nth * BLOCK };
+                let queries = queries.clone();
+                let piece = dispatch(Work { pairs, segment, queries, from, ways: &ways, stride });
                 if !progress(done.fetch_add(1, Ordering::Relaxed) + 1, pieces.len()) {
                     stopped.store(true, Ordering::Relaxed);
                 }
@@ -145,7 +166,7 @@ impl Correlations {
         let (mut before, mut after) = (correlation(0), correlation(1));
         before.pooled.spearman = pooled_ranks([&dots, &all(&|piece| &piece.ways[0].distances)]);
         after.pooled.spearman = pooled_ranks([&dots, &all(&|piece| &piece.ways[1].distances)]);
-        Ok(Self { before, after, n_pairs: pairs.n(), n_ranked: dots.len() })
+        Ok(Self { before, after, n_pairs: pairs.n(), n_measured, n_ranked: dots.len() })
     }
 }
 
@@ -172,6 +193,8 @@ struct Work<'a> {
     pairs: &'a Pairs<'a>,
     segment: &'a Segment,
     queries: Range<usize>,
+    /// The number of the first of them among all that are measured.
+    from: usize,
     ways: &'a [Distances; 2],
     /// Every so many queries give their ranks to the pool; without it there are no ranks.
     stride: Option<usize>,
@@ -182,7 +205,7 @@ impl WithSimd for Work<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Piece {
-        let Self { pairs, segment, queries, ways, stride } = self;
+        let Self { pairs, segment, queries, from, ways, stride } = self;
         let n_keys = segment.keys.len();
         let mut piece = Piece::default();
         if n_keys == 0 {
@@ -191,8 +214,8 @@ impl WithSimd for Work<'_> {
         let all_dots = Dots { pairs, queries: queries.clone(), keys: segment.keys.clone() }.with_simd(simd);
         let mut distances = vec![0.0f64; n_keys];
         let (mut order, mut dot_ranks, mut distance_ranks) = (Vec::new(), Vec::new(), Vec::new());
-        for (i, dots) in queries.zip(all_dots.chunks_exact(n_keys)) {
-            let pooled = stride.is_some_and(|stride| i % stride == 0);
+        for (nth, (i, dots)) in queries.zip(all_dots.chunks_exact(n_keys)).enumerate() {
+            let pooled = stride.is_some_and(|stride| (from + nth).is_multiple_of(stride));
             if pooled {
                 piece.dots.extend_from_slice(dots);
             }
@@ -225,5 +248,32 @@ fn count((sum, n): &mut (f64, usize), correlation: Option<f64>) {
     if let Some(correlation) = correlation {
         *sum += correlation;
         *n += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::projection::to_the_end;
+
+    #[test]
+    fn of_very_many_pairs_evenly_spaced_queries_are_measured_and_counted() {
+        let (n, width) = (900, 3);
+        let mut state = 1u32;
+        let mut random = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+        };
+        let [queries, keys] = [(); 2].map(|()| (0..n * width).map(|_| random()).collect::<Vec<f32>>());
+        let [queries, keys] = [&queries, &keys].map(|values| Points::new(values, n, width).unwrap());
+        let segments = Segment::whole(n, n);
+        let pairs = Pairs::new(queries, keys, &segments).unwrap();
+        let of = |most| Correlations::of_pairs(&pairs, &Transform::identity(width), (true, most), &to_the_end).unwrap();
+        let (all, some) = (of(n * n), of(n * n / 7));
+        assert_eq!((all.n_measured, all.n_ranked), (n * n, n * n));
+        // Every seventh block of thirty queries.
+        assert_eq!((some.n_pairs, some.n_measured), (n * n, 5 * BLOCK * n));
+        let pearson = |found: &Correlations| found.before.pooled.pearson.unwrap();
+        assert!((pearson(&all) - pearson(&some)).abs() < 0.05, "{} {}", pearson(&all), pearson(&some));
     }
 }
