@@ -55,10 +55,11 @@ impl Seen {
             return Self { bounds: scatter::bounds(plane), turn: None };
         }
         let center = [0, 1, 2].map(|axis| f32::midpoint(low[axis], high[axis]));
-        let half = [0, 1, 2].map(|axis| (high[axis] - low[axis]) / 2.0);
-        let radius = half.map(|x| x * x).iter().sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
-        // Corners of a cloud are rare: a little less than the ball around its box.
-        let shown = Vec2::splat(1.7 * radius);
+        let out = |point: &[f32; 3]| [0, 1, 2].map(|axis| (point[axis] - center[axis]).powi(2)).iter().sum::<f32>();
+        let all = plane.queries.iter().chain(&plane.keys).map(out).filter(|out| out.is_finite());
+        let radius = all.fold(0.0, f32::max).sqrt().max(f32::MIN_POSITIVE);
+        // The ball that it can be turned in, as it is seen from near.
+        let shown = Vec2::splat(2.08 * radius);
         Self { bounds: Rect::from_center_size(pos2(0.0, 0.0), shown), turn: Some((turn, center, radius)) }
     }
 
