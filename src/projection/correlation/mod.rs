@@ -269,7 +269,7 @@ mod tests {
         let segments = Segment::whole(n, n);
         let pairs = Pairs::new(queries, keys, &segments).unwrap();
         let of = |most| Correlations::of_pairs(&pairs, &Transform::identity(width), (true, most), &to_the_end).unwrap();
-        let (all, some) = (of(n * n), of(n * n / 7));
+        let (all, some) = (of(n * n), of(n * n / 7 + 1));
         assert_eq!((all.n_measured, all.n_ranked), (n * n, n * n));
         // Every seventh block of thirty queries.
         assert_eq!((some.n_pairs, some.n_measured), (n * n, 5 * BLOCK * n));
