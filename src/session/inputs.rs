@@ -32,6 +32,11 @@ impl Session {
             return Vec::new();
         };
         let id = document.id;
+        let of_corpus = document.corpus.as_ref().and_then(|corpus| corpus.data.latest()?.file.as_ref());
+        let corpus_input = (of_corpus.is_some() && of_corpus == document.opened.as_ref()).then_some(idx);
+        if let Some(document) = self.find_document_mut(id) {
+            document.corpus_input = corpus_input;
+        }
         let stop = self.stop_run(id);
         self.show(id, capture);
         stop

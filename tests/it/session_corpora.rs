@@ -11,8 +11,8 @@ use attnscope::{
     ids::{Side, StackKind},
     session::{Command, CorpusCommand, CorpusDialog, Focus, OpenCorpus, Session, ViewKind},
     worker::{
-        CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, EventKind, Input, Lane, LoadedModel,
-        TextInput,
+        CaptureFile, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, EventKind, Input, Lane,
+        LoadedModel, TextInput,
     },
 };
 
@@ -247,4 +247,24 @@ fn what_was_taken_for_a_model_may_be_a_corpus() {
     assert_eq!((loaded(&play).id, corpus(&play.session).source.name()), (before, "pets".to_owned()));
     assert!(corpus(&play.session).data.is_pending());
     assert_eq!(play.session.pane().selection.stack(), StackKind::SelfAttention);
+}
+
+#[test]
+fn the_inputs_of_a_capture_file_are_a_corpus_that_needs_no_run() {
+    let mut play = with_model();
+    let model = loaded(&play);
+    let of = |text: &str| capture(&model, &Input::Text(TextInput { text: text.to_owned(), ..TextInput::default() }));
+    let captures: Vec<_> = TEXTS.iter().map(|(text, _)| of(text)).collect();
+    let file = CaptureFile { path: "four.safetensors".into(), captures };
+    play.does(Command::Corpus(CorpusCommand::Open(CorpusSource::Captures(file.clone()))));
+    let EventKind::Corpus(so_far) = so_far(&model, TEXTS.len()) else { unreachable!() };
+    let so_far = CorpusSoFar { file: Some(file.clone()), ..*so_far };
+    play.hears(play.last_corpus().0, EventKind::Corpus(Box::new(so_far)));
+    play.does(Command::ShowView(ViewKind::Heads));
+    play.does(Command::Corpus(CorpusCommand::Show(2)));
+    let shown = |play: &Play| play.session.document().latest_capture().unwrap().id();
+    assert_eq!((shown(&play), play.session.document().corpus_input), (file.captures[2].id(), Some(2)));
+    play.does(Command::NextInput);
+    assert_eq!((shown(&play), play.session.document().corpus_input), (file.captures[3].id(), Some(3)));
+    assert!(!play.asked_names().contains(&"run"));
 }
