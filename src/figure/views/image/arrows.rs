@@ -30,7 +30,7 @@ pub const VEIL_OPACITY: f32 = 0.4;
 /// Ground around an arrow, so that it shows on any picture and before others.
 pub const CASING_PT: f32 = 1.0;
 /// What is left of an arrow while those of another patch stand out.
-const FAINT: f32 = 0.12;
+const FAINT: f32 = 0.22;
 /// Straight pieces of a bent line.
 const N_PIECES: usize = 10;
 /// Slices of the wedge that explains widths.
@@ -92,7 +92,7 @@ fn opacity(strength: f32) -> f32 {
     OPACITY.1.mul_add(strength, OPACITY.0)
 }
 
-/// The marks of all arrows, from back to front; those of a token that is `held` stand out and come last.
+/// The marks of all arrows, from back to front; those of a token that is `held` come last and are opaque.
 pub fn marks(
     flows: &Flows,
     layout: &ImageLayout,
@@ -104,7 +104,7 @@ pub fn marks(
     if let Some(held) = held {
         for mark in &mut marks {
             mark.is_faint = !Flows::is_of(&mark.flow, held);
-            mark.opacity *= if mark.is_faint { FAINT } else { 1.0 };
+            mark.opacity = if mark.is_faint { FAINT * mark.opacity } else { 1.0 };
         }
         marks.sort_by_key(|mark| !mark.is_faint);
     }

@@ -1,8 +1,8 @@
 //! Arrows from patch to patch in the window: painted, explained and chosen.
 
 use eframe::egui::{
-    Align2, Color32, ComboBox, FontId, Painter, Rect, RichText, Role, Sense, Shape as Painted, Slider, Stroke, Ui,
-    WidgetInfo, pos2, vec2,
+    Align2, Color32, ComboBox, FontId, Mesh, Painter, Rect, RichText, Role, Sense, Shape as Painted, Slider, Stroke,
+    Ui, WidgetInfo, pos2, vec2,
 };
 
 use crate::{
@@ -61,9 +61,12 @@ fn add(shapes: &mut Vec<Painted>, mark: &Mark, by: f32, color: Color32) {
 pub fn wedge(painter: &Painter, bar: Rect, least: f32, high: f32, theme: &Theme) {
     let least = least.min(high);
     let accent = texture::color(theme.palette.accent);
+    // Rectangles of their own would be widened to whole pixels.
+    let mut mesh = Mesh::default();
     for (slice, opacity) in arrows::wedge(bar, least, high) {
-        painter.rect_filled(slice, 0, accent.gamma_multiply(opacity));
+        mesh.add_colored_rect(slice, accent.gamma_multiply(opacity));
     }
+    painter.add(mesh);
     let font = FontId::proportional(text_size::SMALL);
     for (at, text) in arrows::ticks(bar, least, high, 0.6 * text_size::SMALL) {
         painter.text(at, Align2::LEFT_CENTER, text, font.clone(), theme.text_weak);
