@@ -39,7 +39,7 @@ fn weighed(pattern: &Matrix, lengths: &[f64]) -> Option<Matrix> {
         let products = || row.iter().zip(lengths).map(|(&weight, length)| f64::from(weight) * length);
         let (before, after) = (row.iter().map(|&weight| f64::from(weight)).sum::<f64>(), products().sum::<f64>());
         let scale = before / after;
-        if after > 0.0 && scale.is_finite() {
+        if after > 0.0 && after.is_finite() && scale.is_finite() {
             weighed.extend(products().map(|product| (product * scale) as f32));
         } else {
             weighed.extend_from_slice(row);
