@@ -1,4 +1,4 @@
-//! The window: the only module that names egui, eframe, `egui_plot` and rfd.
+//! The window: the only module that names egui, eframe and rfd.
 //!
 //! - [`theme`]: every colour, stroke and size.
 //! - [`commands`]: every text, tooltip and shortcut of what a button or key does.

@@ -74,7 +74,7 @@ const RESERVED: [(&[&str], &[&str], &str); 7] = [
     (&["pulp"], &["src/projection/"], "vectors in safe code stay in projection/"),
     (&["ureq"], &["src/hub/"], "the network stays in hub/"),
     (&["ring::digest"], &["src/hub/", "src/worker/scratch.rs"], "checksums of downloads and of what is kept on disk"),
-    (&["egui::", "eframe", "egui_plot", "rfd::"], &["src/ui/", "src/main.rs"], "the window stays in ui/"),
+    (&["egui::", "eframe", "rfd::"], &["src/ui/", "src/main.rs"], "the window stays in ui/"),
     // `emath` is free for all: points and rectangles, the same for the window and for files.
     (&["krilla", "vello_cpu", "harfrust", "epaint::text"], &["src/figure/", "src/ui/"], "writers stay in figure/"),
     (

@@ -1,13 +1,13 @@
 //! The views of pictures and planes, and pictures of all views for a person to look at.
 
 use attnscope::{
-    analysis::projection::Dims,
+    analysis::projection::{ColorBy, Dims},
     capture::Capture,
     ids::{HeadId, StackKind},
     session::{Command, Focus, HeadStep, ViewKind},
 };
 use eframe::egui::{Event, Modifiers, PointerButton, Pos2, accesskit::Role, vec2};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::{Harness, kittest::Queryable as _};
 
 use crate::{
     support::{stacks, synthetic},
@@ -261,4 +261,33 @@ fn captures_to_look_at() {
         let path = std::path::Path::new(&folder).join(format!("{}.safetensors", capture.model().name));
         write(&[&capture], &FileSite::DEFAULT, &mut std::fs::File::create(path).unwrap()).unwrap();
     }
+}
+
+#[test]
+fn a_click_in_the_legend_picks_a_kind_a_group_or_a_range() {
+    let mut stage = Stage::new(sentence(), ViewKind::Scatter).projected();
+    let mut options = stage.session.pane().options.clone();
+    options.scatter.color = ColorBy::PositionModulo;
+    let _ = stage.session.apply(Command::SetViewOptions(options.clone()));
+    let mut stage = stage.show_options();
+    stage.run();
+    let picked = |stage: &Harness<'static, Stage>| {
+        let session = &stage.state().session;
+        session.pane().picked(session.document()).map_or(0, |picked| picked.len())
+    };
+    for (label, expected) in [("Keys", 9), ("Queries", 9), ("4", 2)] {
+        stage.get_by_label(label).scroll_to_me();
+        stage.run();
+        stage.get_by_label(label).click();
+        stage.run();
+        assert_eq!(picked(&stage), expected, "{label}: of nine tokens one is 4 modulo 5, as a query and as a key");
+    }
+    options.scatter.color = ColorBy::Norm;
+    let _ = stage.state_mut().session.apply(Command::SetViewOptions(options));
+    stage.run();
+    stage.get_by_label("Pick").scroll_to_me();
+    stage.run();
+    stage.get_by_label("Pick").click();
+    stage.run();
+    assert_eq!(picked(&stage), 18, "the whole range is every point");
 }

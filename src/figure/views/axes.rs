@@ -79,7 +79,7 @@ mod tests {
     fn axes_go_there_and_back_and_have_round_numbers() {
         let axis = Axis::over([3.0, -1.0, f64::NAN].into_iter(), Rangef::new(100.0, 300.0));
         assert!((axis.value(axis.at(1.7)) - 1.7).abs() < 1e-5);
-        assert_eq!(axis.ticks(4), [-1.0, 0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(axis.ticks(5), [-1.0, 0.0, 1.0, 2.0, 3.0]);
         let flat = Axis::over([2.0, 2.0].into_iter(), Rangef::new(0.0, 10.0));
         assert!((flat.at(2.0) - 5.0).abs() < 1e-5 && !flat.ticks(3).is_empty());
         assert!(Axis::over(std::iter::empty(), Rangef::new(0.0, 1.0)).at(0.5).is_finite());

@@ -11,6 +11,7 @@ use super::{
     labels::Taken,
     marks::{self, CellMarks},
     paint, partners,
+    patches::{self, PatchPictures},
     pictures::Cell,
     readout,
     state::Same,
@@ -18,7 +19,7 @@ use super::{
     turned,
 };
 use crate::{
-    analysis::{Cloud, point_set::Spot, projection::Projection, reading::ReadPattern},
+    analysis::{point_set::Spot, projection::Projection, reading::ReadPattern},
     figure::views::{matrix::layout, points::Look},
     raster::ColorMap,
     session::{Focus, HeadOrder, ViewKind},
@@ -125,20 +126,17 @@ impl SpaceView {
         projection: &Projection,
         cells: &[CellMarks<'_>],
     ) -> bool {
-        let Cloud::Input(capture) = &projection.cloud else { return false };
-        let sides = [projection.stack.query_side(), projection.stack.key_side()];
-        let Some(image) = capture.image().filter(|_| sides.iter().any(|side| projection.cloud.has_patches(*side)))
-        else {
+        let (cloud, stack) = (&projection.cloud, projection.stack);
+        if ![stack.query_side(), stack.key_side()].into_iter().any(|side| cloud.has_patches(side)) {
             return false;
-        };
+        }
         let Some(first) = cells.first().filter(|_| cells.len() <= PATCH_CELLS) else { return false };
         let n = first.plane.queries.len() + first.plane.keys.len();
-        let Some(side) = marks::patch_side(n, first.cell.size()) else { return false };
-        let load = || marks::PatchPicture::load(painter.ctx(), image);
-        let Some(picture) = self.patches.get_or_update(capture.id(), load) else { return false };
-        let patches = sides.map(|side| projection.cloud.has_patches(side));
+        let Some(side) = patches::side(n, first.cell.size()) else { return false };
+        let load = || PatchPictures::load(painter.ctx(), cloud);
+        let Some(pictures) = self.patches.get_or_update(cloud.id(), load) else { return false };
         for cell in cells {
-            marks::patches(painter, cell, image, (&picture, patches), side, cx.theme);
+            patches::draw(painter, cell, (cloud, stack), &pictures, side, cx.theme);
         }
         true
     }

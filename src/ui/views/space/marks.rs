@@ -1,11 +1,10 @@
 //! Few points as squares that carry the picture of a mark: smooth while they move, and as sharp as pictures of
-//! cells. Patches of a picture are marks of their own.
+//! cells.
 
 use std::sync::Arc;
 
 use eframe::egui::{
-    Color32, ColorImage, Context, Mesh, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, TextureHandle, TextureOptions,
-    Vec2, pos2, vec2,
+    Color32, ColorImage, Context, Mesh, Painter, Pos2, Rect, Shape, TextureHandle, TextureOptions, Vec2, pos2,
 };
 
 use crate::{
@@ -13,21 +12,13 @@ use crate::{
         point_set::{PointSet, Spot},
         projection::{HeadProjection, Tint, Tints},
     },
-    capture::ImageInfo,
     figure::views::{
         matrix::layout::CellTransform,
-        points::{DIMMED, MarkSize, Seen, nearness},
+        points::{MarkSize, Seen, nearness},
     },
     raster::points::{Mark, Stamp},
-    ui::{memo::Memo, theme::Theme, views::texture},
+    ui::{memo::Memo, theme::Theme},
 };
-
-/// Patches are drawn from this size on, and not larger than that.
-const PATCH_PT: (f32, f32) = (9.0, 40.0);
-/// A picture is thinned out to this size.
-const MAX_PICTURE_PX: usize = 1024;
-/// The part of a cell that patches may take.
-const PATCH_PART: f32 = 0.22;
 
 /// Pictures of both marks in one texture, for one radius.
 #[derive(Default)]
@@ -110,7 +101,7 @@ impl CellMarks<'_> {
         placed
     }
 
-    fn is_lit(&self, spot: Spot) -> bool {
+    pub(super) fn is_lit(&self, spot: Spot) -> bool {
         self.marked.is_none_or(|marked| marked.contains(spot))
     }
 
@@ -123,7 +114,7 @@ impl CellMarks<'_> {
         self.tints.factor(kind, point)
     }
 
-    fn color(&self, spot: Spot, theme: &Theme) -> Color32 {
+    pub(super) fn color(&self, spot: Spot, theme: &Theme) -> Color32 {
         let (tints, idx, own) = match spot {
             Spot::Query(query) => (&self.tints.queries, query, theme.query),
             Spot::Key(key) => (&self.tints.keys, key, theme.key),
@@ -158,87 +149,6 @@ impl Marks {
             }
         }
         Arc::new(mesh)
-    }
-}
-
-/// Side of the patches that stand for `n` points in a cell, where there is room for them.
-pub fn patch_side(n: usize, cell: Vec2) -> Option<f32> {
-    let side = (PATCH_PART * cell.x * cell.y / n.max(1) as f32).sqrt().min(PATCH_PT.1);
-    (side >= PATCH_PT.0).then_some(side)
-}
-
-/// Draws the patches of a picture at their points, framed in the colour of queries or keys. Points without a patch
-/// are discs.
-pub fn patches(
-    painter: &Painter,
-    cell: &CellMarks<'_>,
-    image: &ImageInfo,
-    (picture, are_patches): (&PatchPicture, [bool; 2]),
-    side: f32,
-    theme: &Theme,
-) {
-    let (rows, cols) = image.grid;
-    for (at, depth, spot) in cell.placed() {
-        let (position, is_patch) = match spot {
-            Spot::Query(position) => (position, are_patches[0]),
-            Spot::Key(position) => (position, are_patches[1]),
-        };
-        let patch = position.checked_sub(image.n_prefix).filter(|patch| is_patch && *patch < rows * cols);
-        let Some(patch) = patch else {
-            let color = cell.color(spot, theme);
-            painter.circle(at, side * 0.3, color, Stroke::new(1.0, theme.canvas));
-            continue;
-        };
-        let lit = cell.is_lit(spot);
-        let larger = if cell.seen.is_space() { nearness(depth).0 } else { 1.0 };
-        let rect = Rect::from_center_size(at, Vec2::splat(side * larger));
-        let faded = if lit { 1.0 } else { DIMMED };
-        painter.image(picture.texture.id(), rect, picture.uv(patch, image.grid), Color32::WHITE.gamma_multiply(faded));
-        let width = (side / 12.0).clamp(1.0, 2.0);
-        painter.rect_stroke(
-            rect,
-            0,
-            Stroke::new(width, cell.color(spot, theme).gamma_multiply(faded)),
-            StrokeKind::Outside,
-        );
-    }
-}
-
-/// A picture that patches are cut out of.
-#[derive(Clone)]
-pub struct PatchPicture {
-    texture: TextureHandle,
-    /// The part that the grid of patches covers.
-    crop: Rect,
-}
-
-impl PatchPicture {
-    /// Of the picture that a model saw; `None` where a capture does not hold it.
-    pub fn load(ctx: &Context, image: &ImageInfo) -> Option<Self> {
-        let source = image.source.as_ref()?;
-        let (width, height) = (source.width, source.height);
-        // Marks are small: a large picture is thinned out.
-        let step = width.max(height).div_ceil(MAX_PICTURE_PX.min(texture::max_side(ctx))).max(1);
-        let size = [width.div_ceil(step), height.div_ceil(step)];
-        let pixel = |idx: usize| {
-            let at = 4 * ((idx / size[0] * step) * width + idx % size[0] * step);
-            source
-                .pixels
-                .get(at..at + 4)
-                .map_or(Color32::TRANSPARENT, |p| Color32::from_rgba_unmultiplied(p[0], p[1], p[2], p[3]))
-        };
-        let pixels = (0..size[0] * size[1]).map(pixel).collect();
-        let texture = ctx.load_texture("patches", ColorImage::new(size, pixels), TextureOptions::LINEAR);
-        let part = |x: f32, y: f32| pos2(x / width.max(1) as f32, y / height.max(1) as f32);
-        let crop = &image.crop;
-        let crop = Rect::from_min_max(part(crop.x, crop.y), part(crop.x + crop.width, crop.y + crop.height));
-        Some(Self { texture, crop })
-    }
-
-    /// Where a patch of a grid of rows and columns is in the texture.
-    fn uv(&self, patch: usize, (rows, cols): (usize, usize)) -> Rect {
-        let size = self.crop.size() / vec2(cols as f32, rows as f32);
-        Rect::from_min_size(self.crop.min + size * vec2((patch % cols) as f32, (patch / cols) as f32), size)
     }
 }
 

@@ -11,12 +11,14 @@ use self::{
     arrangement::Arrangement,
     camera::{Camera, Flight, Frame},
     hits::HitGrid,
-    marks::{Marks, PatchPicture},
+    marks::Marks,
     outline::Outline,
+    patches::PatchPictures,
     pictures::Pictures,
     state::Same,
 };
-pub use options::{Legend, joint_ui};
+pub use legend::Legend;
+pub use options::joint_ui;
 
 use super::{aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender};
 use crate::{
@@ -25,7 +27,7 @@ use crate::{
         matrix::layout::{COL_LABEL_PT, MatrixLayout, ROW_LABEL_PT},
         points::{Seen, Turn},
     },
-    ids::{CaptureId, CloudId, HeadId, StackKind},
+    ids::{CloudId, HeadId, StackKind},
     session::{Command, Focus, HeadOrder, PickChange, ViewKind},
     spec::LayerSpec,
     ui::{ViewCtx, memo::Memo, theme::GRID},
@@ -39,11 +41,13 @@ mod drawing;
 mod grid;
 mod hits;
 mod labels;
+mod legend;
 mod marks;
 mod options;
 mod outline;
 mod paint;
 mod partners;
+mod patches;
 mod picking;
 mod pictures;
 mod readout;
@@ -87,7 +91,7 @@ pub struct SpaceView {
     few: Memo<draw::FewKey, Arc<eframe::egui::Mesh>>,
     /// Whether patches stood in for marks in this frame.
     are_patches: bool,
-    patches: Memo<CaptureId, Option<PatchPicture>>,
+    patches: Memo<CloudId, Option<PatchPictures>>,
     repeated: texts::Repeated,
     clusters: texts::Clusters,
     turn: Turn,

@@ -1,18 +1,17 @@
 //! Options of the joint space, and what its marks and colours mean.
 
-use std::sync::Arc;
-
 use eframe::egui::{DragValue, Ui};
 
-use super::{draw, paint};
+use super::{
+    draw,
+    legend::{Legend, legend_ui},
+};
 use crate::{
-    analysis::projection::{self, ColorBy, Dims, LayoutMethod, LayoutOptions, Meaning, ScaleChoice, SizeBy},
-    ids::{CloudId, HeadId},
+    analysis::projection::{ColorBy, Dims, LayoutMethod, LayoutOptions, ScaleChoice, SizeBy},
     projection::Metric,
     session::HeadOrder,
     ui::{
         ViewCtx,
-        memo::Memo,
         theme::opaque,
         views::{
             controls::{self, grouped},
@@ -20,9 +19,6 @@ use crate::{
         },
     },
 };
-
-/// What colours mean, for a head of a cloud.
-pub type Legend = Memo<(CloudId, HeadId, ColorBy), Arc<Meaning>>;
 
 /// What is on the canvas, then [`joint_ui`]; with counts instead of marks, `most` is the largest.
 pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend, most: Option<u32>) {
@@ -98,11 +94,7 @@ pub fn joint_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend) {
         ui.checkbox(&mut scatter.projection.translate_keys, "Move the mean key onto the mean query");
         layout_ui(ui, cx, &mut scatter.projection.layout);
     });
-    controls::heading_ui(ui, cx.theme, "Legend");
-    let Some(cloud) = cx.pane.cloud(cx.document) else { return };
-    let (head, by) = (cx.pane.selection.head, cx.pane.options.scatter.color);
-    let meaning = || Arc::new(projection::tints(&cloud, head, by).meaning);
-    paint::legend_ui(ui, cx, &legend.get_or_update((cloud.id(), head, by), meaning));
+    legend_ui(ui, cx, legend);
 }
 
 /// What heads can be sorted by.

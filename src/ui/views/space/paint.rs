@@ -1,17 +1,11 @@
-//! Draws lines, the focused token, outlines and the legend: constants on top, no decisions.
+//! Draws lines, the focused token and outlines: constants on top, no decisions.
 
-use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, vec2};
+use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Vec2, vec2};
 
 use super::outline::Outline;
 use crate::{
-    analysis::projection::Meaning,
     figure::views::points::Turn,
-    ids::StackKind,
-    ui::{
-        ViewCtx,
-        theme::{GRID, Theme, text_size},
-        views::{controls, texture},
-    },
+    ui::theme::{Theme, text_size},
 };
 
 /// Width of a line of weight 0 and what weight 1 adds.
@@ -78,50 +72,4 @@ pub fn axes(painter: &Painter, at: Pos2, turn: Turn, theme: &Theme) {
 pub fn diamond(painter: &Painter, at: Pos2, radius: f32, color: Color32) {
     let corners = [Vec2::UP, Vec2::RIGHT, Vec2::DOWN, Vec2::LEFT].map(|side| at + side * radius);
     painter.add(Shape::convex_polygon(corners.to_vec(), color, Stroke::NONE));
-}
-
-/// What marks and colours mean.
-pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, meaning: &Meaning) {
-    let [queries, keys] = match cx.pane.selection.stack() {
-        StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
-        _ => ["Queries", "Keys"],
-    };
-    for (text, is_query, color) in [(queries, true, cx.theme.query), (keys, false, cx.theme.key)] {
-        let color = if matches!(meaning, Meaning::Type | Meaning::Missing(_)) { color } else { cx.theme.text_weak };
-        mark_ui(ui, cx, text, |painter, at| {
-            if is_query {
-                painter.circle_filled(at, 4.0, color);
-            } else {
-                diamond(painter, at, 5.0, color);
-            }
-        });
-    }
-    match meaning {
-        Meaning::Type => {}
-        Meaning::Missing(reason) => {
-            controls::caption_ui(ui, cx.theme, reason);
-        }
-        Meaning::Hues => {
-            texture::gradient_ui(ui, cx.theme, ["red", "", "red"], |turns| cx.theme.hue_color(turns));
-        }
-        Meaning::Scale([low, high]) => {
-            texture::gradient_ui(ui, cx.theme, [low, "", high], |fraction| cx.theme.position_color(fraction));
-        }
-        Meaning::Groups(groups) => {
-            for (group, name) in groups {
-                let color = cx.theme.tint(*group, cx.theme.text);
-                mark_ui(ui, cx, name, |painter, at| {
-                    painter.circle_filled(at, 4.0, color);
-                });
-            }
-        }
-    }
-}
-
-fn mark_ui(ui: &mut Ui, cx: &ViewCtx<'_>, text: &str, draw: impl FnOnce(&Painter, Pos2)) {
-    ui.horizontal(|ui| {
-        let (rect, _) = ui.allocate_exact_size(Vec2::splat(3.0 * GRID), Sense::hover());
-        draw(ui.painter(), rect.center());
-        controls::caption_ui(ui, cx.theme, text);
-    });
 }
