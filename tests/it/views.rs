@@ -88,7 +88,7 @@ impl Stage {
     /// Shows the options of the view instead of the view.
     pub fn show_options(self) -> Harness<'static, Self> {
         Harness::builder()
-            .with_size(vec2(280.0, 500.0))
+            .with_size(vec2(280.0, 1000.0))
             .with_context_setup(attnscope::ui::glyphs::install)
             .build_ui_state(
                 |ui, stage| {
