@@ -117,7 +117,8 @@ fn nothing() -> Failure {
 
 /// Goes on to the end, or for some time; shows the state every now and then.
 fn refine(refiner: &mut Refiner<'_>, time: Option<Duration>, control: &JobControl) -> Result<(), Stop> {
-    let (started, mut shown) = (Instant::now(), None::<Instant>);
+    // From the first step on, which finds the neighbours and moves nothing yet.
+    let (mut started, mut shown) = (None::<Instant>, None::<Instant>);
     let go_on = |_, _| control.check().is_ok();
     while step(refiner, &go_on)? {
         control.check()?;
@@ -127,7 +128,9 @@ fn refine(refiner: &mut Refiner<'_>, time: Option<Duration>, control: &JobContro
             control.send_sign_of_life(EventKind::Refined(Arc::new(refiner.planes())));
             control.send_sign_of_life(EventKind::Progress(Progress { stage: Stage::Project, done, total }));
         }
-        if time.is_some_and(|time| started.elapsed() >= time) {
+        if let Some(time) = time
+            && started.get_or_insert_with(Instant::now).elapsed() >= time
+        {
             control.tell(EventKind::Refined(Arc::new(refiner.planes())));
             break;
         }

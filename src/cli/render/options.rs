@@ -35,7 +35,7 @@ use crate::{
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args)]
 pub struct RenderOptions {
-    /// View to draw: heads, heatmap, image, scatter, matrix
+    /// View to draw: heads, heatmap, image, scatter, matrix, distance, average
     #[arg(value_parser = parse_view)]
     pub view: ViewKind,
     /// A model folder, a bundled model such as demo:gpt, or a hub id that is in the local cache
