@@ -49,7 +49,7 @@ impl SizeBy {
     }
 }
 
-/// Steps of size, one per query and per key: 0 is the smallest, [`N_SIZES`] − 1 the largest. `None` where all are
+/// Steps of size, one per query and per key: 0 is the smallest, 5 the largest. `None` where all are
 /// alike, or where there is nothing to tell; what has no number is of the middle size.
 pub fn sizes(cloud: &Cloud, head: HeadId, by: SizeBy) -> Option<[Vec<u8>; 2]> {
     let Values::Numbers(Numbers { of, .. }) = values(cloud, head, by.as_color()?) else { return None };
