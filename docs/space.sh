@@ -1,7 +1,7 @@
 #!/bin/sh
 # The pictures of docs/attentionviz.md. Needs a display (Xvfb will do), and as $1 the folder of a BERT-architecture
-# checkpoint such as MiniLM. ATTNSCOPE names the program. orbit.png and lines.png are taken by hand; all are then at most
-# 1,000 pixels wide and have 128 colours.
+# checkpoint such as MiniLM. ATTNSCOPE names the program. orbit.png, lines.png and corpus-patches.png are taken by hand; all are then at most
+# 1,200 pixels wide and have few colours.
 set -eu
 model=$1
 program=${ATTNSCOPE:-target/release/attnscope}

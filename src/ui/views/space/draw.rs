@@ -28,6 +28,8 @@ use crate::{
 
 /// Up to so many points in sight are drawn one by one in every frame: without a graphics card, and with one.
 const FEW: (usize, usize) = (3_000, 16_000);
+/// Up to so many points in sight are drawn as patches, where they are patches of pictures.
+const MOST_PATCHES: usize = 8_000;
 /// Patches are marks in so many cells at most.
 const PATCH_CELLS: usize = 6;
 /// Lines from the focused token to its strongest partners.
@@ -84,7 +86,13 @@ impl SpaceView {
             turn: turned(projection, self.turn),
             marked,
         };
-        if n > few || options.density {
+        let stack = projection.stack;
+        let is_patch = |side| projection.cloud.has_patches(side);
+        // Cells at the edge have few of their points in sight.
+        let most = places.iter().map(|place| place.plane.queries.len() + place.plane.keys.len()).max().unwrap_or(0);
+        let shows_patches = most <= MOST_PATCHES && (is_patch(stack.query_side()) || is_patch(stack.key_side()));
+        let as_picture = n > few || options.density;
+        if as_picture && (options.density || !shows_patches || !Self::has_room(places)) {
             let cells: Vec<Cell> =
                 places.iter().map(|place| Cell { plane: Arc::clone(&place.plane), rect: place.cell }).collect();
             self.pictures.paint(painter, viewport, style, &cells, &projection.heads, small);
@@ -118,7 +126,13 @@ impl SpaceView {
         marks::paint(painter, mesh);
     }
 
-    /// Draws patches of the picture instead of marks, where tokens are patches and there is room for them.
+    /// Whether the patches of these cells would be large enough to be seen.
+    fn has_room(places: &[Place]) -> bool {
+        let Some(first) = places.first().filter(|_| places.len() <= PATCH_CELLS) else { return false };
+        patches::side(first.plane.queries.len() + first.plane.keys.len(), first.cell.size()).is_some()
+    }
+
+    /// Draws patches of pictures instead of marks, where tokens are patches and there is room for them.
     fn patch_points(
         &mut self,
         painter: &Painter,
