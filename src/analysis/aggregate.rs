@@ -106,15 +106,14 @@ pub struct PositionMean {
     pub n_inputs: Vec<u32>,
 }
 
-/// Mean attention by position, counted from the first token of an input, for the inputs that `wanted` picks;
-/// positions from [`MOST_POSITIONS`] on are left out.
+/// Mean attention by position, counted from the first token of an input; positions from [`MOST_POSITIONS`] on are left
+/// out.
 ///
 /// # Errors
 /// As [`patterns`].
 pub fn by_position(
     cloud: &Cloud,
     head: HeadId,
-    wanted: &dyn Fn(usize) -> bool,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<PositionMean, AggregateError> {
     let longest = |of: &dyn Fn(&Segment) -> usize| {
@@ -125,13 +124,11 @@ pub fn by_position(
     let mut counts = vec![0u32; n_query * n_key];
     let mut n_inputs = vec![0u32; n_query];
     patterns(cloud, head, &mut |nth, _, pattern| {
-        if wanted(nth) {
-            for (query, row) in pattern.rows().enumerate().take(n_query) {
-                n_inputs[query] += 1;
-                for (at, weight) in (query * n_key..(query + 1) * n_key).zip(row) {
-                    sums[at] += f64::from(*weight);
-                    counts[at] += 1;
-                }
+        for (query, row) in pattern.rows().enumerate().take(n_query) {
+            n_inputs[query] += 1;
+            for (at, weight) in (query * n_key..(query + 1) * n_key).zip(row) {
+                sums[at] += f64::from(*weight);
+                counts[at] += 1;
             }
         }
         go_on(nth)

@@ -92,11 +92,7 @@ pub enum Finding {
 /// What a search found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// In which points.
-    pub cloud: CloudId,
-    /// Of which stack.
-    pub stack: StackKind,
-    /// Which of them.
+    /// Which points.
     pub hits: Hits,
     /// The same, to be drawn.
     pub points: Arc<PointSet>,
@@ -107,13 +103,13 @@ pub struct Found {
 }
 
 impl Found {
-    fn new((cloud, stack): (CloudId, StackKind), hits: Hits, ranked: Vec<RankedHead>) -> Self {
+    fn new(hits: Hits, ranked: Vec<RankedHead>) -> Self {
         let spots = |points: &[u32], spot: fn(usize) -> Spot| {
             points.iter().map(|point| spot(*point as usize)).collect::<Vec<_>>()
         };
         let points = [spots(&hits.queries, Spot::Query), spots(&hits.keys, Spot::Key)].concat();
         let scores = ranked.iter().filter_map(|ranked| Some((ranked.head, ranked.found.score()? as f32))).collect();
-        Self { cloud, stack, hits, points: Arc::new(points.into_iter().collect()), ranked, scores: Arc::new(scores) }
+        Self { hits, points: Arc::new(points.into_iter().collect()), ranked, scores: Arc::new(scores) }
     }
 }
 
@@ -134,10 +130,26 @@ impl QuestionKind {
     pub const ALL: [Self; 4] = [Self::Proxies, Self::Plot, Self::Search, Self::Average];
 }
 
+impl SurveyKey {
+    /// Whether both speak of the same points, so that one answer can stand in for the other for a moment.
+    pub fn is_about_the_same(&self, other: &Self) -> bool {
+        (self.cloud, self.stack) == (other.cloud, other.stack)
+    }
+
+    /// What it is about.
+    pub const fn cloud(&self) -> CloudId {
+        self.cloud
+    }
+}
+
 impl Survey {
     /// Everything that the answer depends on.
     pub fn key(&self) -> SurveyKey {
-        let options = ProjectionOptions { layout: LayoutOptions::default(), ..self.options };
+        // A mean of patterns knows no joint space.
+        let options = match self.question {
+            Question::Average(..) => ProjectionOptions::default(),
+            _ => ProjectionOptions { layout: LayoutOptions::default(), ..self.options },
+        };
         SurveyKey { cloud: self.cloud.id(), stack: self.stack, options, question: self.question.clone() }
     }
 
@@ -170,7 +182,7 @@ impl Survey {
                     } else {
                         search::rank(cloud, *stack, &hits, *options, progress)?
                     };
-                    Some(Ok(Finding::Search(Box::new(Found::new((cloud.id(), *stack), hits, ranked)))))
+                    Some(Ok(Finding::Search(Box::new(Found::new(hits, ranked)))))
                 }
             },
         }
@@ -185,7 +197,7 @@ fn average(
 ) -> Option<Result<Finding, String>> {
     let n = cloud.n_inputs();
     let mut found = || {
-        let positions = aggregate::by_position(cloud, head, &|_| true, &mut |nth| progress(nth, 2 * n))?;
+        let positions = aggregate::by_position(cloud, head, &mut |nth| progress(nth, 2 * n))?;
         let (offsets, groups) = aggregate::by_offset(cloud, head, annotation, &mut |nth| progress(n + nth, 2 * n))?;
         Ok(Finding::Average(Box::new(Average { head, positions, offsets, groups })))
     };

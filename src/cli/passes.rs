@@ -1,11 +1,12 @@
 //! Runs of a model on all inputs that were given: those of a corpus several at once.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use super::{CliError, show_progress};
 use crate::{
+    analysis::Cloud,
     capture::Capture,
-    corpus::{Corpus, list::InputList},
+    corpus::{Corpus, CorpusView, list::InputList},
     model::{Encoded, Input, Model, RunPlan, uninterrupted},
     text::{bytes_text, counted},
     worker::corpus::{self, CorpusOptions, packs, run_pack},
@@ -119,4 +120,21 @@ fn leave_out(idx: usize, error: &CliError) {
 
 fn millis(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
+}
+
+/// What captures have together: one alone, or several as a corpus.
+///
+/// # Errors
+/// When there is none, or when they do not go together.
+pub fn of_captures(mut captures: Vec<Capture>) -> Result<Cloud, CliError> {
+    match (captures.pop(), captures.is_empty()) {
+        (None, _) => Err(CliError::Failed("there is nothing to show: no input was given".to_owned())),
+        (Some(only), true) => Ok(Cloud::Input(Arc::new(only))),
+        (Some(last), false) => {
+            let captures: Vec<Arc<Capture>> = captures.into_iter().chain([last]).map(Arc::new).collect();
+            let corpus = Corpus::from_captures(&captures, u64::MAX);
+            let corpus = corpus.map_err(|error| CliError::Failed(error.to_string()))?;
+            Ok(Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))))
+        }
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Document, Effect, Loadable, Pane, Session};
 use crate::{
     analysis::survey::{Finding, Question, QuestionKind, Survey, SurveyKey},
-    ids::{JobId, PaneId},
-    worker::{EventKind, Lane, Request},
+    ids::{CloudId, JobId, PaneId},
+    worker::{EventKind, Lane, Progress, Request},
 };
 
 /// Answers that are kept, so that going back to one takes no time.
@@ -29,7 +29,7 @@ struct Asked {
 
 impl Surveys {
     /// The answer to a question that is there, on its way, or failed; `None` when it was not asked, or another one
-    /// took its place. What is there before the answer is the answer to the question before.
+    /// took its place. What is there before the answer is the answer to the question before, of the same points.
     pub fn find(&self, survey: &Survey) -> Option<&Loadable<Arc<Finding>>> {
         let asked = self.asked.iter().find(|asked| asked.kind == survey.question.kind())?;
         (asked.key == survey.key()).then_some(&asked.answer)
@@ -37,7 +37,13 @@ impl Surveys {
 
     /// Whether an answer is on its way.
     pub fn is_pending(&self) -> bool {
-        self.asked.iter().any(|asked| asked.answer.is_pending())
+        self.running().is_some()
+    }
+
+    /// A question whose answer is on its way, and how far it is.
+    pub fn running(&self) -> Option<(QuestionKind, Option<Progress>)> {
+        let asked = self.asked.iter().find(|asked| asked.answer.is_pending())?;
+        Some((asked.kind, asked.answer.progress()))
     }
 
     fn slot(&mut self, kind: QuestionKind) -> Option<&mut Asked> {
@@ -59,16 +65,21 @@ impl Session {
         let job = self.new_job();
         let Some(pane) = self.panes.get(id) else { return Vec::new() };
         let Some(survey) = pane.survey(self.document_of(pane), question) else { return Vec::new() };
+        let there: Vec<CloudId> = self.document_of(pane).clouds().map(|cloud| cloud.id()).collect();
         let Some(pane) = self.panes.get_mut(id) else { return Vec::new() };
         let (kind, key) = (survey.question.kind(), survey.key());
         let surveys = &mut pane.surveys;
         if surveys.slot(kind).is_some_and(|asked| asked.key == key) {
             return Vec::new();
         }
+        surveys.kept.retain(|(known, _)| there.contains(&known.cloud()));
         let known = surveys.kept.iter().find(|(known, _)| *known == key).map(|(_, finding)| Arc::clone(finding));
-        let before = surveys.slot(kind).map(|asked| std::mem::take(&mut asked.answer)).unwrap_or_default();
-        let was_pending = before.is_pending();
-        let mut answer = before;
+        let mut answer = surveys.slot(kind).map(|asked| std::mem::take(&mut asked.answer)).unwrap_or_default();
+        let was_pending = answer.is_pending();
+        // Points of another cloud are other tokens: what was found there must not be seen here.
+        if surveys.slot(kind).is_some_and(|asked| !asked.key.is_about_the_same(&key)) {
+            answer = Loadable::Empty;
+        }
         let effect = if let Some(finding) = known {
             answer = Loadable::Ready(finding);
             was_pending.then_some(Effect::Cancel(Lane::Survey(id, kind)))

@@ -7,7 +7,10 @@ use std::{
     env, fmt, fs, io,
     path::{Path, PathBuf},
     process,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::SystemTime,
 };
 
@@ -29,6 +32,8 @@ const PARTIAL: &str = "part";
 pub struct Scratch {
     root: PathBuf,
     budget_bytes: u64,
+    /// About what is there, once somebody has looked: other programs may write, too.
+    n_bytes: Arc<Mutex<Option<u64>>>,
 }
 
 /// What a result depends on, on its way to become a [`Key`]. Every part counts with its length, so that no two
@@ -86,8 +91,8 @@ impl Scratch {
     }
 
     /// In a folder of one's own, with so many bytes at most.
-    pub const fn at(root: PathBuf, budget_bytes: u64) -> Self {
-        Self { root, budget_bytes }
+    pub fn at(root: PathBuf, budget_bytes: u64) -> Self {
+        Self { root, budget_bytes, n_bytes: Arc::default() }
     }
 
     /// What was kept under a key; `None` when there is nothing, or when it is damaged.
@@ -100,12 +105,6 @@ impl Scratch {
         self.write_at(&self.file(key), bytes);
     }
 
-    /// The parts that were kept under a key, in their order, up to the first that is missing or damaged.
-    pub fn parts(&self, key: &Key) -> impl Iterator<Item = Vec<u8>> {
-        let folder = self.folder(key);
-        (0..).map_while(move |nth| read_at(&part(&folder, nth)))
-    }
-
     /// The nth part that was kept under a key; `None` when it is missing or damaged.
     pub fn read_part(&self, key: &Key, nth: usize) -> Option<Vec<u8>> {
         read_at(&part(&self.folder(key), nth))
@@ -114,11 +113,6 @@ impl Scratch {
     /// Keeps the nth part of a result that grows; those before it stay.
     pub fn write_part(&self, key: &Key, nth: usize, bytes: &[u8]) {
         self.write_at(&part(&self.folder(key), nth), bytes);
-    }
-
-    /// Forgets the parts of a key.
-    pub fn forget(&self, key: &Key) {
-        fs::remove_dir_all(self.folder(key)).ok();
     }
 
     fn file(&self, key: &Key) -> PathBuf {
@@ -139,8 +133,14 @@ impl Scratch {
         }
     }
 
-    /// Removes what was not used for the longest time until there is room.
+    /// Removes what was not used for the longest time until there is room. Lists the folder only at first, and when it
+    /// seems full.
     fn make_room(&self, n_bytes: u64) -> io::Result<()> {
+        let mut known = self.n_bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(size) = known.as_mut().filter(|size| **size + n_bytes <= self.budget_bytes) {
+            *size += n_bytes;
+            return Ok(());
+        }
         fs::create_dir_all(&self.root)?;
         let mut files = Vec::new();
         list(&self.root, 0, &mut files);
@@ -153,6 +153,7 @@ impl Scratch {
             fs::remove_file(&path).ok();
             size -= n_bytes;
         }
+        *known = Some(size);
         Ok(())
     }
 }
@@ -251,11 +252,11 @@ mod tests {
         for (nth, bytes) in [b"1", b"2", b"3"].into_iter().enumerate() {
             scratch.write_part(&key("c"), nth, bytes);
         }
-        assert_eq!(scratch.parts(&key("c")).collect::<Vec<_>>(), [b"1", b"2", b"3"]);
+        let there = || [0, 1, 2, 3].map(|nth| scratch.read_part(&key("c"), nth));
+        let some = |bytes: &[u8]| Some(bytes.to_vec());
+        assert_eq!(there(), [some(b"1"), some(b"2"), some(b"3"), None]);
         fs::write(part(&scratch.folder(&key("c")), 1), b"").unwrap();
-        assert_eq!(scratch.parts(&key("c")).collect::<Vec<_>>(), [b"1"], "nothing behind a gap");
-        scratch.forget(&key("c"));
-        assert_eq!(scratch.parts(&key("c")).count(), 0);
+        assert_eq!(there(), [some(b"1"), None, some(b"3"), None]);
     }
 
     #[test]

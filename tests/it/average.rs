@@ -21,7 +21,7 @@ fn a_cell_of_the_mean_says_its_weight_and_an_offset_its_pairs() {
     stage.hover_at(cell);
     stage.run();
     assert!(stage.query_by_label("query 5").is_some() && stage.query_by_label("key 3").is_some());
-    assert!(stage.query_by_label_contains("1 inputs have a query").is_some());
+    assert!(stage.query_by_label_contains("Mean of 1 input with a query").is_some());
     stage.hover_at(layout.plot.center());
     stage.run();
     assert!(stage.query_by_label_contains("all inputs: ").is_some(), "the middle is the token itself");

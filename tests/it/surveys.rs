@@ -133,3 +133,23 @@ fn a_search_marks_its_hits_and_ranks_the_heads() {
     let pane = play.session.pane();
     assert!(pane.search_question().is_none() && pane.hits(play.session.document()).is_none());
 }
+
+#[test]
+fn what_was_found_in_other_points_is_not_shown_while_these_are_measured() {
+    let mut play = Play::showing("one two three");
+    let plot = || Question::Plot(HeadId::single(0, 0));
+    play.does(Command::Survey(plot()));
+    let (job, request) = play.asked.pop().unwrap();
+    play.hears(job, answer(request));
+    assert!(found(&play, plot()).is_some());
+    // Another head of the same input: the one before stands in for it.
+    let other = || Question::Plot(HeadId::single(0, 1));
+    play.does(Command::Survey(other()));
+    assert!(found(&play, other()).is_some());
+    play.asked.clear();
+    play.does(Command::SetText("four five".to_owned()));
+    play.does(Command::Run);
+    play.answers();
+    play.does(Command::Survey(other()));
+    assert!(found(&play, other()).is_none(), "its pairs would name tokens of another text");
+}

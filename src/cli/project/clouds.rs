@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::options::Heads;
 use crate::{
     analysis::{Cloud, CloudToken},
-    capture::{Capture, Matrix},
+    capture::Matrix,
     cli::CliError,
-    corpus::{Corpus, CorpusView},
     ids::{HeadId, Side, StackKind},
     projection::correlation::Segment,
     spec::ModelSpec,
@@ -20,23 +19,6 @@ pub struct Clouds {
     stack: StackKind,
     heads: Vec<HeadId>,
     segments: Vec<Segment>,
-}
-
-/// What captures have together: one alone, or several as a corpus.
-///
-/// # Errors
-/// When there is none, or when they do not go together.
-pub fn of_captures(mut captures: Vec<Capture>) -> Result<Cloud, CliError> {
-    match (captures.pop(), captures.is_empty()) {
-        (None, _) => Err(CliError::Failed("there is nothing to project: no input was given".to_owned())),
-        (Some(only), true) => Ok(Cloud::Input(Arc::new(only))),
-        (Some(last), false) => {
-            let captures: Vec<Arc<Capture>> = captures.into_iter().chain([last]).map(Arc::new).collect();
-            let corpus = Corpus::from_captures(&captures, u64::MAX);
-            let corpus = corpus.map_err(|error| CliError::Failed(error.to_string()))?;
-            Ok(Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))))
-        }
-    }
 }
 
 impl Clouds {

@@ -58,7 +58,7 @@ fn cloud(options: &ProjectOptions, engine: &Engine) -> Result<Cloud, CliError> {
         (Some(_), _) if !options.input.is_empty() => {
             Err(CliError::Usage("a capture has its input already: leave out --text and --image".to_owned()))
         }
-        (Some(path), _) => clouds::of_captures(read_captures(path)?),
+        (Some(path), _) => passes::of_captures(read_captures(path)?),
         (None, Some(name)) => {
             let list = if options.input.only_corpus() { options.input.corpus()? } else { None };
             let inputs = if list.is_some() { Vec::new() } else { options.input.read()? };
@@ -71,7 +71,7 @@ fn cloud(options: &ProjectOptions, engine: &Engine) -> Result<Cloud, CliError> {
             let is_corpus = options.input.is_corpus();
             let sites = Sites::of(&[Site::Q, Site::K]);
             let plan = RunPlan { sites, logits: Logits::Skip, pattern_budget_bytes: 0, ..RunPlan::default() };
-            clouds::of_captures(passes::run(&model, &inputs, is_corpus, &plan, 1)?.captures)
+            passes::of_captures(passes::run(&model, &inputs, is_corpus, &plan, 1)?.captures)
         }
         (None, None) => Err(CliError::Usage("name a --model or a --capture".to_owned())),
     }

@@ -7,7 +7,7 @@ use crate::{
     analysis::Cloud,
     capture::Capture,
     cli::{CliError, inputs::read_captures, passes, show_progress},
-    corpus::{Corpus, CorpusView, list::InputList},
+    corpus::{CorpusView, list::InputList},
     model::{Engine, Generation, Logits, Model, RunPlan, Site, Sites, locate},
     worker::corpus,
 };
@@ -43,11 +43,9 @@ fn of_file(captures: Vec<Capture>, options: &RenderOptions) -> Result<Source, Cl
     if captures.len() < 2 || !options.view.shows_space() {
         return Ok(Source::one(only_one(captures, "the file holds")?));
     }
-    let captures: Vec<Arc<Capture>> = captures.into_iter().map(Arc::new).collect();
-    let corpus = Corpus::from_captures(&captures, u64::MAX).map_err(|error| CliError::Failed(error.to_string()))?;
-    let cloud = Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
-    let first = captures.into_iter().next().ok_or_else(|| CliError::Failed("the file is empty".to_owned()))?;
-    Ok(Source { capture: first, cloud })
+    let first = captures.first().cloned().map(Arc::new);
+    let capture = first.ok_or_else(|| CliError::Failed("the file is empty".to_owned()))?;
+    Ok(Source { capture, cloud: passes::of_captures(captures)? })
 }
 
 fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
@@ -73,9 +71,9 @@ fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
     let input = only_one(inputs, "the command line gives")?;
     let mut sites = vec![Site::Pattern];
     if options.view.shows_space() {
-        sites.extend([Site::Q, Site::K]);
+        sites.extend([Site::Q, Site::K, Site::V]);
     }
-    if options.by_value_norm {
+    if options.by_value_norm && !options.view.shows_space() {
         sites.push(Site::V);
     }
     // Recorded patterns, not recomputed ones: their numbers are those of `capture` to the last digit.

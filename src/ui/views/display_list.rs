@@ -1,5 +1,7 @@
 //! Paints a figure's display list in the window: for views whose figure is all there is to see.
 
+use std::sync::Arc;
+
 use eframe::egui::{
     Color32, ColorImage, Context, CornerRadius, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, StrokeKind,
     TextureHandle, TextureOptions, Vec2,
@@ -7,17 +9,49 @@ use eframe::egui::{
 };
 
 use super::texture::FULL_UV;
-use crate::figure::{
-    list::{Cells, Item, Line, Rgba, Sampling, Text},
-    path::{Path, Segment},
+use crate::{
+    figure::{
+        FontSource, Scene, Typesetter,
+        list::{Cells, Item, Line, Rgba, Sampling, Text},
+        path::{Path, Segment},
+        pen::Pen,
+    },
+    ui::{memo::Memo, theme::Theme},
 };
 
 /// Straight pieces of a curve.
 const CURVE_STEPS: usize = 4;
 
+/// Draws a scene into an area of the window, and again only when something changes: `K` is everything that the scene
+/// depends on, apart from where it is and the theme.
+pub struct ScenePainter<K> {
+    type_: Option<Typesetter>,
+    painted: Memo<(K, Rect, bool, f32), Arc<Painted>>,
+}
+
+impl<K> Default for ScenePainter<K> {
+    fn default() -> Self {
+        Self { type_: None, painted: Memo::default() }
+    }
+}
+
+impl<K: PartialEq> ScenePainter<K> {
+    /// Paints the scene.
+    pub fn paint(&mut self, painter: &Painter, theme: &Theme, key: K, scene: &dyn Scene, area: Rect) {
+        let ctx = painter.ctx();
+        let type_ = self.type_.get_or_insert_with(|| Typesetter::new(FontSource::Bundled));
+        let painted = self.painted.get_or_update((key, area, theme.dark, ctx.pixels_per_point()), || {
+            let mut pen = Pen::new(type_, theme.palette);
+            scene.draw(area, &mut pen);
+            Arc::new(Painted::new(ctx, &pen.items, area))
+        });
+        painted.paint(painter);
+    }
+}
+
 /// A display list as the window paints it, and the textures that it needs.
 #[derive(Clone, Default)]
-pub struct Painted {
+struct Painted {
     shapes: Vec<(Rect, Shape)>,
     /// Kept for as long as the shapes are.
     textures: Vec<TextureHandle>,
@@ -25,14 +59,14 @@ pub struct Painted {
 
 impl Painted {
     /// Prepares items for a window; what lies outside `clip` is not seen.
-    pub fn new(ctx: &Context, items: &[Item], clip: Rect) -> Self {
+    fn new(ctx: &Context, items: &[Item], clip: Rect) -> Self {
         let mut painted = Self::default();
         painted.add(ctx, items, clip);
         painted
     }
 
     /// Paints it, as opaque as `painter` is.
-    pub fn paint(&self, painter: &Painter) {
+    fn paint(&self, painter: &Painter) {
         for (clip, shape) in &self.shapes {
             painter.with_clip_rect(clip.intersect(painter.clip_rect())).add(shape.clone());
         }

@@ -2,44 +2,30 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{ComboBox, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+use eframe::egui::{ComboBox, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::{asking, choosers, controls, display_list::Painted, texture, tooltip};
+use super::{asking, choosers, controls, display_list::ScenePainter, texture, tooltip};
 use crate::{
     analysis::{
         Cloud,
         survey::{Average, Finding, Question},
     },
     figure::{
-        FontSource, Scene as _, Typesetter,
-        pen::Pen,
+        Scene as _,
         views::{
             average::{AverageScene, layout::AverageLayout, near},
             cells,
         },
     },
     session::ColorMapChoice,
-    ui::{
-        ViewCtx,
-        memo::{Memo, Same},
-    },
+    text::counted,
+    ui::{ViewCtx, memo::Same},
 };
-
-/// What a picture depends on.
-#[derive(Clone, PartialEq)]
-struct PictureKey {
-    found: Same<Finding>,
-    area: Rect,
-    map: ColorMapChoice,
-    dark: bool,
-    scale: f32,
-}
 
 /// The Average view with what it remembers between frames.
 #[derive(Default)]
 pub struct AverageView {
-    type_: Option<Typesetter>,
-    picture: Memo<PictureKey, Arc<Painted>>,
+    painter: ScenePainter<(Same<Finding>, ColorMapChoice)>,
 }
 
 impl AverageView {
@@ -70,7 +56,8 @@ impl AverageView {
             let label = format!("Mean attention of {} over all inputs", cx.pane.selection.head);
             WidgetInfo::labeled(Role::Image, true, label)
         });
-        self.picture(ui, cx, &scene, area).paint(&painter);
+        let key = (Same(Arc::clone(&scene.found)), cx.pane.options.heatmap.color_map);
+        self.painter.paint(&painter, cx.theme, key, &scene, area);
         let (Some(average), Some(at)) = (scene.average(), response.hover_pos()) else { return };
         let layout = scene.layout(area);
         if let Some((query, key)) = layout.cell_at(at) {
@@ -104,22 +91,6 @@ impl AverageView {
             });
         });
     }
-
-    fn picture(&mut self, ui: &Ui, cx: &ViewCtx<'_>, scene: &AverageScene, area: Rect) -> Arc<Painted> {
-        let key = PictureKey {
-            found: Same(Arc::clone(&scene.found)),
-            area,
-            map: cx.pane.options.heatmap.color_map,
-            dark: cx.theme.dark,
-            scale: ui.pixels_per_point(),
-        };
-        let type_ = self.type_.get_or_insert_with(|| Typesetter::new(FontSource::Bundled));
-        self.picture.get_or_update(key, || {
-            let mut pen = Pen::new(type_, cx.theme.palette);
-            scene.draw(area, &mut pen);
-            Arc::new(Painted::new(ui.ctx(), &pen.items, area))
-        })
-    }
 }
 
 /// Names of the annotations of what is shown.
@@ -145,7 +116,8 @@ fn cell_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, average: &Average, query: usize, k
             ui.strong(controls::weight_text(*weight));
         });
         let n = average.positions.n_inputs.get(query).copied().unwrap_or(0);
-        controls::caption_ui(ui, cx.theme, format!("{n} inputs have a query at this position"));
+        let inputs = counted(n as usize, "input");
+        controls::caption_ui(ui, cx.theme, format!("Mean of {inputs} with a query at this position"));
     });
 }
 

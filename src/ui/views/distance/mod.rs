@@ -2,27 +2,20 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{CornerRadius, CursorIcon, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+use eframe::egui::{CornerRadius, CursorIcon, Pos2, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::{asking, choosers, controls, display_list::Painted, empty, tooltip};
+use super::{asking, choosers, controls, display_list::ScenePainter, empty, tooltip};
 use crate::{
     analysis::{
         projection::ScaleChoice,
         proxy::{self, HeadProxy},
         survey::{Finding, Question},
     },
-    figure::{
-        FontSource, Scene as _, Typesetter,
-        pen::Pen,
-        views::distance::{DistanceScene, Shown, distance, layout::DistanceLayout, number},
-    },
+    figure::views::distance::{DistanceScene, Shown, distance, layout::DistanceLayout, number},
     ids::HeadId,
     projection::correlation::Pair,
     session::{Command, Loadable, ViewKind},
-    ui::{
-        ViewCtx,
-        memo::{Memo, Same},
-    },
+    ui::{ViewCtx, memo::Same},
 };
 
 /// How near the pointer must be to a pair.
@@ -30,23 +23,13 @@ const REACH_PT: f32 = 8.0;
 /// Smaller than this nothing can be told apart.
 const LEAST_PT: (f32, f32) = (480.0, 320.0);
 
-/// What a picture depends on.
-#[derive(Clone, PartialEq)]
-struct PictureKey {
-    proxies: Same<Finding>,
-    plot: Option<Same<Finding>>,
-    head: HeadId,
-    shown: Shown,
-    area: Rect,
-    dark: bool,
-    scale: f32,
-}
+/// Everything that the scene depends on.
+type SceneKey = (Same<Finding>, Option<Same<Finding>>, HeadId, Shown);
 
 /// The Distance view with what it remembers between frames.
 #[derive(Default)]
 pub struct DistanceView {
-    type_: Option<Typesetter>,
-    picture: Memo<PictureKey, Arc<Painted>>,
+    painter: ScenePainter<SceneKey>,
     legend: super::space::Legend,
 }
 
@@ -86,7 +69,8 @@ impl DistanceView {
             let label = format!("Distance and dot product of all heads and of {head}");
             WidgetInfo::labeled(Role::Image, true, label)
         });
-        self.picture(ui, cx, &scene, area).paint(&painter);
+        let found = (Same(Arc::clone(&scene.proxies)), scene.plot.clone().map(Same));
+        self.painter.paint(&painter, cx.theme, (found.0, found.1, head, scene.shown), &scene, area);
         let layout = scene.layout(area);
         if let Some(at) = response.interact_pointer_pos().filter(|_| response.dragged() || response.clicked()) {
             turn_scale(cx, &scene, &layout, at);
@@ -138,24 +122,6 @@ impl DistanceView {
             });
         });
         super::space::joint_ui(ui, cx, &mut self.legend);
-    }
-
-    fn picture(&mut self, ui: &Ui, cx: &ViewCtx<'_>, scene: &DistanceScene, area: Rect) -> Arc<Painted> {
-        let key = PictureKey {
-            proxies: Same(Arc::clone(&scene.proxies)),
-            plot: scene.plot.clone().map(Same),
-            head: scene.head,
-            shown: scene.shown,
-            area,
-            dark: cx.theme.dark,
-            scale: ui.pixels_per_point(),
-        };
-        let type_ = self.type_.get_or_insert_with(|| Typesetter::new(FontSource::Bundled));
-        self.picture.get_or_update(key, || {
-            let mut pen = Pen::new(type_, cx.theme.palette);
-            scene.draw(area, &mut pen);
-            Arc::new(Painted::new(ui.ctx(), &pen.items, area))
-        })
     }
 }
 
