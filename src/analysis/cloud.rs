@@ -77,6 +77,14 @@ impl Cloud {
         }
     }
 
+    /// How long one head's queries and keys are, by point; `None` when they were not recorded.
+    pub fn norms(&self, head: HeadId) -> Option<[Vec<f32>; 2]> {
+        match self {
+            Self::Input(capture) => Some([lengths_of(&capture.q(head)?), lengths_of(&capture.k(head)?)]),
+            Self::Inputs(view) => view.norms(head),
+        }
+    }
+
     /// One head's values, `[point, d_head]`, by key; a corpus has none.
     pub fn values(&self, head: HeadId) -> Option<Matrix> {
         match self {
@@ -232,4 +240,9 @@ impl Cloud {
             Self::Inputs(view) => view.input(0).is_some_and(|input| input.picture_side() == Some(side)),
         }
     }
+}
+
+/// The Euclidean length of every row.
+pub fn lengths_of(matrix: &Matrix) -> Vec<f32> {
+    matrix.rows().map(|row| row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt() as f32).collect()
 }

@@ -28,21 +28,25 @@ pub enum Is {
 /// The points of a head of which a condition holds; none where there is nothing to ask, or the answer is of another
 /// kind than the question.
 pub fn filter(cloud: &Cloud, head: HeadId, condition: &Condition) -> Hits {
-    let wanted = match (values(cloud, head, condition.by), &condition.is) {
+    let [queries, keys] = among(&values(cloud, head, condition.by), &condition.is);
+    Hits::of(cloud, head.stack, queries, keys)
+}
+
+/// Queries and keys of which it holds, by point, in ascending order.
+pub fn among(values: &Values, is: &Is) -> [Vec<u32>; 2] {
+    match (values, is) {
         (Values::Numbers(numbers), &Is::Between(from, to)) => {
             let wraps = numbers.cyclic && from > to;
             let inside = |x: f32| if wraps { x >= from || x <= to } else { (from..=to).contains(&x) };
-            numbers.of.map(|side| indices(side.into_iter().map(inside)))
+            numbers.of.each_ref().map(|side| indices(side.iter().copied().map(inside)))
         }
         (Values::Groups(groups), Is::OneOf(names)) => {
             let wanted: Vec<bool> = groups.names.iter().map(|name| names.contains(name)).collect();
             let inside = |group: Option<u32>| group.is_some_and(|group| wanted.get(group as usize) == Some(&true));
-            groups.of.map(|side| indices(side.into_iter().map(inside)))
+            groups.of.each_ref().map(|side| indices(side.iter().copied().map(inside)))
         }
         _ => Default::default(),
-    };
-    let [queries, keys] = wanted;
-    Hits::of(cloud, head.stack, queries, keys)
+    }
 }
 
 fn indices(wanted: impl Iterator<Item = bool>) -> Vec<u32> {

@@ -19,4 +19,4 @@ pub mod search;
 pub mod stats;
 pub mod survey;
 
-pub use cloud::{Cloud, CloudToken};
+pub use cloud::{Cloud, CloudToken, lengths_of};

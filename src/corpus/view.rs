@@ -94,6 +94,16 @@ impl CorpusView {
         self.corpus.token(side, row)
     }
 
+    /// How long one head's queries and keys are, by point; `None` when it was not recorded.
+    pub fn norms(&self, head: HeadId) -> Option<[Vec<f32>; 2]> {
+        let of = |side: Side, norms: &[f32]| {
+            let inputs = (0..self.selection.inputs().len()).filter_map(|nth| self.input(nth));
+            inputs.flat_map(|input| norms.get(input.tokens(side)).unwrap_or_default()).copied().collect()
+        };
+        let (queries, keys) = (self.corpus.query_norms(head)?, self.corpus.key_norms(head)?);
+        Some([of(head.stack.query_side(), queries), of(head.stack.key_side(), keys)])
+    }
+
     /// One head's queries and keys; `None` when it was not recorded.
     pub fn space(&self, head: HeadId) -> Option<HeadSpace> {
         self.corpus.space(head, &self.selection)

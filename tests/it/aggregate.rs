@@ -8,10 +8,11 @@ use attnscope::{
         aggregate::AggregateError,
         attention,
         filter::{Condition, Is, filter},
-        projection::{AnnotationKey, ColorBy, Meaning, Tint, Values, tints, values},
+        lengths_of,
+        projection::{AnnotationKey, ColorBy, Meaning, SizeBy, Sizing, Tint, Values, looks, tints, values},
     },
     capture::{Capture, Matrix, THUMBNAIL_PX},
-    corpus::{Corpus, CorpusView, Label},
+    corpus::{Corpus, CorpusView, Label, Selection},
     ids::{HeadId, Side},
     model::{Engine, Input, Logits, Model, ModelFiles, RunPlan, Site, Sites, locate, uninterrupted},
 };
@@ -200,6 +201,29 @@ fn colours_tell_what_is_known_of_inputs() {
     let expected = captures[0].v(head).unwrap().row(3).unwrap().iter().map(|x| x * x).sum::<f32>().sqrt();
     near(norms.of[1][3], f64::from(expected));
     assert!(norms.of[0].iter().all(|norm| norm.is_nan()));
+
+    // Of many inputs lengths were kept, in the order of those that were selected.
+    let Cloud::Inputs(view) = &cloud else { panic!("one input") };
+    let some = Cloud::Inputs(Arc::new(CorpusView::new(Arc::clone(view.corpus()), Selection::of([2, 0]))));
+    let expected: Vec<f32> =
+        [&captures[2], &captures[0]].iter().flat_map(|capture| lengths_of(&capture.k(head).unwrap())).collect();
+    assert_eq!(some.norms(head).unwrap()[1], expected);
+    let rows = some.queries_and_keys(head).unwrap();
+    assert_eq!(some.norms(head).unwrap(), rows.each_ref().map(lengths_of));
+
+    // What colours and sizes both tell has one scale.
+    let both = looks(&cloud, head, ColorBy::Norm, SizeBy::Norm);
+    let (Meaning::Scale(colours), Sizing::Steps { of, ends }) = (&both.meaning, &both.sizes) else {
+        panic!("{both:?}")
+    };
+    assert_eq!(colours, ends);
+    let largest = both.range.unwrap()[1];
+    let Values::Numbers(numbers) = &both.values else { panic!("no numbers") };
+    assert!(
+        (0..2).all(|side| numbers.of[side].iter().zip(&of[side]).all(|(norm, step)| *norm < largest || *step == 5))
+    );
+    assert_eq!(looks(&cloud, head, ColorBy::Norm, SizeBy::Same).sizes, Sizing::Same);
+    assert!(matches!(looks(&cloud, head, ColorBy::Type, SizeBy::ValueNorm).sizes, Sizing::Missing(_)));
 
     // Filters ask what colours tell.
     let ask = |by, is| filter(&cloud, head, &Condition { by, is });

@@ -1,7 +1,7 @@
 //! The views of pictures and planes, and pictures of all views for a person to look at.
 
 use attnscope::{
-    analysis::projection::{ColorBy, Dims},
+    analysis::projection::{ColorBy, Dims, SizeBy},
     capture::Capture,
     ids::{HeadId, StackKind},
     session::{Command, Focus, HeadStep, ViewKind},
@@ -286,4 +286,23 @@ fn a_click_in_the_legend_picks_a_kind_a_group_or_a_range() {
     stage.get_by_label("Pick").click();
     stage.run();
     assert_eq!(picked(&stage), 18, "the whole range is every point");
+}
+
+#[test]
+fn what_takes_a_while_to_tell_is_found_out_beside_the_window() {
+    // More pairs than there is time for between two frames.
+    let mut stage = Stage::new(synthetic::text_capture(700, 1, 1), ViewKind::Scatter).show_options();
+    stage.run();
+    let mut options = stage.state().session.pane().options.clone();
+    options.scatter.size = SizeBy::Received;
+    let _ = stage.state_mut().session.apply(Command::SetViewOptions(options));
+    stage.step();
+    assert!(stage.query_by_label_contains("being worked out").is_some(), "the window goes on meanwhile");
+    let begun = std::time::Instant::now();
+    while stage.query_by_label_contains("being worked out").is_some() {
+        assert!(begun.elapsed().as_secs() < 60, "nothing came");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        stage.step();
+    }
+    assert!(stage.query_by_label("Smallest").is_some() && stage.query_by_label("Largest").is_some());
 }

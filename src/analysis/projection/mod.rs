@@ -12,7 +12,8 @@ mod tint;
 
 pub use refine::{Dims, LayoutMethod, LayoutOptions, NoShelf, Refined, Refiner, Shelf};
 pub use tint::{
-    AnnotationKey, ColorBy, Groups, Meaning, Numbers, SizeBy, Tint, Tints, Values, looks, sizes, tints, values,
+    AnnotationKey, ColorBy, Groups, Meaning, Numbers, SizeBy, Sizing, Tint, Tints, Values, is_quick, looks, tints,
+    values,
 };
 
 use crate::{

@@ -288,7 +288,7 @@ mod tests {
     use emath::pos2;
 
     use super::*;
-    use crate::{analysis::projection::Meaning, ids::HeadId};
+    use crate::{analysis::projection::Sizing, ids::HeadId};
 
     fn plane(n: usize) -> HeadProjection {
         let at = |idx: usize| {
@@ -307,12 +307,8 @@ mod tests {
         }
     }
 
-    fn tints() -> Tints {
-        Tints { queries: Vec::new(), keys: Vec::new(), meaning: Meaning::Type, sizes: None }
-    }
-
     fn drawn(plane: &HeadProjection, marked: Option<&PointSet>, turned: Option<Turn>, density: bool) -> (Canvas, u32) {
-        let (seen, tints) = (Seen::new(plane, turned), tints());
+        let (seen, tints) = (Seen::new(plane, turned), Tints::default());
         let mut canvas = Canvas::new([120, 100]);
         let cell = Rect::from_min_size(pos2(0.0, 0.0), Vec2::new(120.0, 100.0));
         let density = density.then_some(ColorMap::Viridis);
@@ -342,12 +338,12 @@ mod tests {
         let (seen, cell) = (Seen::new(&plane, None), Rect::from_min_size(pos2(0.0, 0.0), Vec2::new(120.0, 100.0)));
         let look = Look { palette: Palette::LIGHT, scale: 1.0, density: None };
         let drawn = |sizes| {
-            let (tints, mut canvas) = (Tints { sizes, ..tints() }, Canvas::new([120, 100]));
+            let (tints, mut canvas) = (Tints { sizes, ..Tints::default() }, Canvas::new([120, 100]));
             CellPoints { plane: &plane, seen: &seen, tints: &tints, marked: None, cell }.draw(&mut canvas, &look);
             ink(&canvas)
         };
-        let (small, alike, large) =
-            (drawn(Some([vec![0; 20], vec![0; 20]])), drawn(None), drawn(Some([vec![5; 20], vec![5; 20]])));
+        let all_of_step = |step| Sizing::Steps { of: [vec![step; 20], vec![step; 20]], ends: Default::default() };
+        let (small, alike, large) = (drawn(all_of_step(0)), drawn(Sizing::Same), drawn(all_of_step(5)));
         assert!(small < 0.4 * alike && large > 2.0 * alike, "{small} {alike} {large}");
     }
 

@@ -3,13 +3,15 @@
 use crate::{analysis::Cloud, ids::HeadId};
 
 mod choice;
+mod cost;
 mod size;
 mod values;
 mod words;
 
 pub use choice::{AnnotationKey, ColorBy};
+pub use cost::is_quick;
 use size::size_factor;
-pub use size::{SizeBy, sizes};
+pub use size::{SizeBy, Sizing};
 pub use values::{Groups, Numbers, Values, values};
 
 /// Steps of a scale of colours.
@@ -48,9 +50,10 @@ fn step(fraction: f32) -> u8 {
 }
 
 /// What tints mean.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Meaning {
     /// Query or key.
+    #[default]
     Type,
     /// What the ends of the scale are.
     Scale([String; 2]),
@@ -62,8 +65,8 @@ pub enum Meaning {
     Missing(String),
 }
 
-/// One tint per query and per key, and what they mean.
-#[derive(Clone, Debug, PartialEq)]
+/// One tint per query and per key, and what they mean. Without any, points have the colours of queries and keys.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tints {
     /// By point.
     pub queries: Vec<Tint>,
@@ -71,65 +74,78 @@ pub struct Tints {
     pub keys: Vec<Tint>,
     /// What they mean.
     pub meaning: Meaning,
-    /// Steps of size of queries and keys; `None` where all are alike.
-    pub sizes: Option<[Vec<u8>; 2]>,
+    /// How large points are.
+    pub sizes: Sizing,
+    /// What the tints were made of.
+    pub values: Values,
+    /// The smallest and the largest of the values, where these are numbers that differ.
+    pub range: Option<[f32; 2]>,
 }
 
 impl Tints {
     /// How much larger the point of a query (0) or key (1) is than where all are alike.
     pub fn factor(&self, which: usize, point: usize) -> f32 {
-        if self.sizes.is_some() { size_factor(self.size(which, point)) } else { 1.0 }
+        if self.has_sizes() { size_factor(self.size(which, point)) } else { 1.0 }
     }
 
     /// The step of size of a query (0) or key (1), into [`Self::size_factors`].
     pub fn size(&self, which: usize, point: usize) -> u8 {
-        let steps = self.sizes.as_ref().and_then(|sizes| sizes.get(which));
-        steps.and_then(|steps| steps.get(point)).copied().unwrap_or(0)
+        let Sizing::Steps { of, .. } = &self.sizes else { return 0 };
+        of.get(which).and_then(|steps| steps.get(point)).copied().unwrap_or(0)
+    }
+
+    const fn has_sizes(&self) -> bool {
+        matches!(self.sizes, Sizing::Steps { .. })
     }
 
     /// The factors of all sizes that occur; one alone where all points are alike.
     pub fn size_factors(&self) -> Vec<f32> {
-        if self.sizes.is_some() { (0..size::N_SIZES).map(size_factor).collect() } else { vec![1.0] }
+        if self.has_sizes() { (0..size::N_SIZES).map(size_factor).collect() } else { vec![1.0] }
     }
 }
 
-/// Tints together with sizes.
+/// Tints together with sizes; where both tell the same, it is found out once.
 pub fn looks(cloud: &Cloud, head: HeadId, color: ColorBy, size: SizeBy) -> Tints {
-    Tints { sizes: sizes(cloud, head, size), ..tints(cloud, head, color) }
+    let mut tints = tints(cloud, head, color);
+    tints.sizes = match size.as_color() {
+        None => Sizing::Same,
+        Some(by) if by == color => Sizing::of(&tints.values),
+        Some(by) => Sizing::of(&values(cloud, head, by)),
+    };
+    tints
 }
 
 /// The tints of one head's queries and keys.
 pub fn tints(cloud: &Cloud, head: HeadId, by: ColorBy) -> Tints {
+    let values = values(cloud, head, by);
     let own = || [head.stack.query_side(), head.stack.key_side()].map(|side| vec![Tint::Type; cloud.n(side)]);
-    let ([queries, keys], meaning) = match values(cloud, head, by) {
+    let ([queries, keys], meaning) = match &values {
         Values::Type => (own(), Meaning::Type),
-        Values::Missing(reason) => (own(), Meaning::Missing(reason)),
+        Values::Missing(reason) => (own(), Meaning::Missing(reason.clone())),
         Values::Numbers(numbers) => of_numbers(numbers),
-        Values::Groups(groups) => of_groups(&groups),
+        Values::Groups(groups) => of_groups(groups),
     };
-    Tints { queries, keys, meaning, sizes: None }
+    let range = match &values {
+        Values::Numbers(numbers) => Some(numbers.range()).filter(|[low, high]| low < high),
+        _ => None,
+    };
+    Tints { queries, keys, meaning, sizes: Sizing::Same, values, range }
 }
 
 /// Numbers of queries and keys on one scale, with its ends in words.
-fn of_numbers(Numbers { of, unit, ends, cyclic }: Numbers) -> ([Vec<Tint>; 2], Meaning) {
-    if cyclic {
+fn of_numbers(numbers: &Numbers) -> ([Vec<Tint>; 2], Meaning) {
+    let each = |tint: &dyn Fn(f32) -> Tint| numbers.of.each_ref().map(|of| of.iter().copied().map(tint).collect());
+    if numbers.cyclic {
         let tint = |value: f32| if value.is_finite() { Tint::Hue(step(value)) } else { Tint::Rest };
-        return (of.map(|side| side.into_iter().map(tint).collect()), Meaning::Hues);
+        return (each(&tint), Meaning::Hues);
     }
-    let finite = || of.iter().flatten().copied().filter(|value| value.is_finite());
-    let found = || [finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max)];
-    let [low, high] = ends.map_or_else(found, |ends| ends.map(|(_, end)| end));
+    let [low, high] = numbers.ends.map_or_else(|| numbers.range(), |ends| ends.map(|(_, end)| end));
     let span = if high > low { high - low } else { 1.0 };
-    let text = |value: f32| {
-        let number = if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.2}") };
-        if unit.is_empty() || !value.is_finite() { number } else { format!("{number} {unit}") }
-    };
-    let meaning = Meaning::Scale(match ends {
+    let meaning = Meaning::Scale(match numbers.ends {
         Some(ends) => ends.map(|(name, _)| name.to_owned()),
-        None => [low, high].map(text),
+        None => [low, high].map(|end| numbers.text(end)),
     });
-    let tint = |value: f32| if value.is_finite() { Tint::at((value - low) / span) } else { Tint::Type };
-    (of.map(|side| side.into_iter().map(tint).collect()), meaning)
+    (each(&|value| if value.is_finite() { Tint::at((value - low) / span) } else { Tint::Type }), meaning)
 }
 
 /// A colour for each group, or for the most frequent ones where there are more groups than colours.
@@ -165,7 +181,7 @@ mod tests {
     use super::*;
 
     fn numbers(of: [Vec<f32>; 2], unit: &'static str) -> ([Vec<Tint>; 2], Meaning) {
-        of_numbers(Numbers { of, unit, ends: None, cyclic: false })
+        of_numbers(&Numbers { of, unit, ends: None, cyclic: false })
     }
 
     #[test]
@@ -177,7 +193,7 @@ mod tests {
         let ([equal, none], _) = numbers([vec![2.0; 3], Vec::new()], "");
         assert!(equal.iter().all(|tint| *tint == Tint::at(0.0)) && none.is_empty());
         let hues = Numbers { of: [vec![0.5, f32::NAN], Vec::new()], unit: "", ends: None, cyclic: true };
-        assert_eq!(of_numbers(hues).0[0], [Tint::Hue(16), Tint::Rest]);
+        assert_eq!(of_numbers(&hues).0[0], [Tint::Hue(16), Tint::Rest]);
     }
 
     #[test]

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ColorBy, Numbers, Values, values};
-use crate::{analysis::Cloud, ids::HeadId};
+use super::{ColorBy, Values};
 
 /// Sizes that points can have.
 pub const N_SIZES: u8 = 6;
@@ -39,7 +38,7 @@ impl SizeBy {
     }
 
     /// The colour that tells the same.
-    const fn as_color(self) -> Option<ColorBy> {
+    pub const fn as_color(self) -> Option<ColorBy> {
         match self {
             Self::Same => None,
             Self::Norm => Some(ColorBy::Norm),
@@ -49,19 +48,41 @@ impl SizeBy {
     }
 }
 
-/// Steps of size, one per query and per key: 0 is the smallest, 5 the largest. `None` where all are
-/// alike, or where there is nothing to tell; what has no number is of the middle size.
-pub fn sizes(cloud: &Cloud, head: HeadId, by: SizeBy) -> Option<[Vec<u8>; 2]> {
-    let Values::Numbers(Numbers { of, .. }) = values(cloud, head, by.as_color()?) else { return None };
-    let finite = || of.iter().flatten().copied().filter(|value| value.is_finite());
-    let (low, high) = (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
-    let span = if high > low { high - low } else { 1.0 };
-    let last = f32::from(N_SIZES - 1);
-    let step = |value: &f32| {
-        let part = if value.is_finite() { (value - low) / span } else { 0.5 };
-        (part * last).round() as u8
-    };
-    Some(of.each_ref().map(|side| side.iter().map(step).collect()))
+/// How large points are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Sizing {
+    /// All alike.
+    #[default]
+    Same,
+    /// By what is known about each.
+    Steps {
+        /// One step per query and per key: 0 is the smallest, 5 the largest. What has no number is of the middle size.
+        of: [Vec<u8>; 2],
+        /// What the smallest and the largest stand for.
+        ends: [String; 2],
+    },
+    /// All alike, because there is nothing to tell; why.
+    Missing(String),
+}
+
+impl Sizing {
+    /// Of what is known about the points of one head.
+    pub(super) fn of(values: &Values) -> Self {
+        let numbers = match values {
+            Values::Numbers(numbers) => numbers,
+            Values::Missing(reason) => return Self::Missing(reason.clone()),
+            Values::Type | Values::Groups(_) => return Self::Same,
+        };
+        let [low, high] = numbers.range();
+        let span = if high > low { high - low } else { 1.0 };
+        let last = f32::from(N_SIZES - 1);
+        let step = |value: &f32| {
+            let part = if value.is_finite() { (value - low) / span } else { 0.5 };
+            (part * last).round() as u8
+        };
+        let of = numbers.of.each_ref().map(|side| side.iter().map(step).collect());
+        Self::Steps { of, ends: [low, high].map(|end| numbers.text(end)) }
+    }
 }
 
 /// How much larger a point of a size is than one of points that are all alike.

@@ -5,8 +5,7 @@ use super::{
     words::{KINDS, frequencies, kinds, length},
 };
 use crate::{
-    analysis::{Cloud, CloudToken, aggregate},
-    capture::Matrix,
+    analysis::{Cloud, CloudToken, aggregate, lengths_of},
     ids::{HeadId, Side},
 };
 
@@ -16,9 +15,10 @@ const MODULUS: usize = 5;
 const GREY: f32 = 0.05;
 
 /// One value per query and per key.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Values {
     /// Query or key.
+    #[default]
     Type,
     /// Numbers; NaN where a point has none.
     Numbers(Numbers),
@@ -39,6 +39,20 @@ pub struct Numbers {
     pub ends: Option<[(&'static str, f32); 2]>,
     /// Whether the ends are the same, as of hues.
     pub cyclic: bool,
+}
+
+impl Numbers {
+    /// The smallest and the largest; infinities the other way round where there is none.
+    pub fn range(&self) -> [f32; 2] {
+        let finite = || self.of.iter().flatten().copied().filter(|value| value.is_finite());
+        [finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max)]
+    }
+
+    /// A number with its unit.
+    pub(super) fn text(&self, value: f32) -> String {
+        let number = if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.2}") };
+        if self.unit.is_empty() || !value.is_finite() { number } else { format!("{number} {}", self.unit) }
+    }
 }
 
 /// One group per query and per key.
@@ -105,13 +119,9 @@ pub fn values(cloud: &Cloud, head: HeadId, by: ColorBy) -> Values {
             numbers(of_words(&lengths), "letters", "patches have no letters")
         }
         ColorBy::Frequency => numbers(of_words(&|side| frequencies(cloud, side)), "times", "patches have no words"),
-        ColorBy::Norm => {
-            let norms = |matrix: &Matrix| matrix.rows().map(norm).collect();
-            let norms = cloud.queries_and_keys(head).map(|both| both.each_ref().map(norms));
-            numbers(norms.unwrap_or_default(), "", "there are no queries and keys")
-        }
+        ColorBy::Norm => numbers(cloud.norms(head).unwrap_or_default(), "", "there are no queries and keys"),
         ColorBy::ValueNorm => {
-            let norms = cloud.values(head).map(|values| values.rows().map(norm).collect());
+            let norms = cloud.values(head).map(|values| lengths_of(&values));
             let of = [vec![f32::NAN; cloud.n(sides[0])], norms.unwrap_or_default()];
             numbers(of, "", "values are not kept of many inputs: open one of them")
         }
@@ -138,10 +148,6 @@ pub fn values(cloud: &Cloud, head: HeadId, by: ColorBy) -> Values {
         ColorBy::Saturation => nothing(numbers(hsv(1), "", "")),
         ColorBy::Brightness => nothing(numbers(hsv(2), "", "")),
     }
-}
-
-fn norm(row: &[f32]) -> f32 {
-    row.iter().map(|x| x * x).sum::<f32>().sqrt()
 }
 
 /// How far a patch is from the centre of its picture, in patches.

@@ -30,7 +30,7 @@ type SceneKey = (Same<Finding>, Option<Same<Finding>>, HeadId, Shown);
 #[derive(Default)]
 pub struct DistanceView {
     painter: ScenePainter<SceneKey>,
-    legend: super::space::Legend,
+    looks: super::space::Looks,
 }
 
 impl DistanceView {
@@ -121,7 +121,7 @@ impl DistanceView {
                 controls::choice_ui(ui, "Kind of correlation", &mut shown.ranks, &choices);
             });
         });
-        super::space::joint_ui(ui, cx, &mut self.legend);
+        super::space::joint_ui(ui, cx, &self.looks);
     }
 }
 

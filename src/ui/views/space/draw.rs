@@ -19,7 +19,11 @@ use super::{
     turned,
 };
 use crate::{
-    analysis::{point_set::Spot, projection::Projection, reading::ReadPattern},
+    analysis::{
+        point_set::Spot,
+        projection::{Projection, Tints},
+        reading::ReadPattern,
+    },
     figure::views::{matrix::layout, points::Look},
     raster::ColorMap,
     session::{Focus, HeadOrder, ViewKind},
@@ -38,7 +42,7 @@ const N_LINES: usize = 12;
 const N_STRONGEST: usize = 2;
 const LEAST_STRONG: f32 = 0.05;
 /// Everything that a mesh of few points depends on.
-pub type FewKey = (Same<Projection>, layout::MatrixLayout, HeadOrder, Style);
+pub type FewKey = (Same<Projection>, layout::MatrixLayout, HeadOrder, Style, Vec<Option<Same<Tints>>>);
 
 /// What a point means in the other views: nothing, when it is of another input than the one that they show.
 pub fn focus_of(cx: &ViewCtx<'_>, projection: &Projection, spot: Spot) -> Focus {
@@ -98,9 +102,11 @@ impl SpaceView {
             self.pictures.paint(painter, viewport, style, &cells, &projection.heads, small);
             return;
         }
-        let tints: Vec<_> = places
+        let (looks, by, own) = (self.pictures.looks(), (options.color, options.size), Arc::default());
+        // Until they are known points have the colours of queries and keys.
+        let tints: Vec<Option<Same<Tints>>> = places
             .iter()
-            .map(|place| self.pictures.tints(&projection.cloud, place.plane.head, (options.color, options.size)))
+            .map(|place| looks.get(painter.ctx(), &projection.cloud, place.plane.head, by).map(Same))
             .collect();
         let cells: Vec<CellMarks<'_>> = places
             .iter()
@@ -108,7 +114,7 @@ impl SpaceView {
             .map(|(place, tints)| CellMarks {
                 plane: &place.plane,
                 seen: &place.seen,
-                tints,
+                tints: tints.as_ref().map_or(&own, |Same(tints)| tints),
                 marked: style.marked.as_deref(),
                 cell: place.cell,
             })
@@ -121,7 +127,7 @@ impl SpaceView {
         let content = Rect::from_min_size(first.cell.min, first.cell.size());
         let layout = layout::MatrixLayout { viewport, content, grid: (places.len(), 1) };
         let (marks, ctx) = (&mut self.marks, painter.ctx());
-        let key = (Same(Arc::clone(projection)), layout, options.order, style.clone());
+        let key = (Same(Arc::clone(projection)), layout, options.order, style.clone(), tints.clone());
         let mesh: Arc<Mesh> = self.few.get_or_update(key, || marks.mesh(ctx, &cells, first.cell.size(), cx.theme));
         marks::paint(painter, mesh);
     }

@@ -1,7 +1,6 @@
 //! The threads that draw pictures of cells, beside the window's.
 
 use std::{
-    collections::HashMap,
     sync::{
         Arc, Condvar, Mutex, PoisonError,
         mpsc::{Receiver, Sender, channel},
@@ -11,15 +10,14 @@ use std::{
 
 use eframe::egui::{Color32, ColorImage, Context, Pos2, Rect, Vec2};
 
-use super::state::Same;
+use super::{looks::Looks, state::Same};
 use crate::{
     analysis::{
         Cloud,
         point_set::PointSet,
-        projection::{self, ColorBy, HeadProjection, SizeBy, Tints},
+        projection::{ColorBy, HeadProjection, SizeBy},
     },
     figure::views::points::{CellPoints, Look, Seen, Turn},
-    ids::{CloudId, HeadId},
     raster::points::Canvas,
     worker::step_back,
 };
@@ -91,7 +89,7 @@ pub struct Drawn {
 pub struct Shared {
     pub queue: Mutex<Queue>,
     pub wake: Condvar,
-    pub tints: Mutex<TintStore>,
+    pub looks: Looks,
 }
 
 #[derive(Default)]
@@ -99,12 +97,6 @@ pub struct Queue {
     pub tasks: Vec<Task>,
     pub closed: bool,
 }
-
-pub type TintKey = (CloudId, ColorBy, SizeBy, HeadId);
-
-/// Colours of the points of the heads that were drawn.
-#[derive(Default)]
-pub struct TintStore(HashMap<TintKey, Arc<Tints>>);
 
 /// Starts the thread that draws; `None` when the system gives none.
 pub fn start(ctx: &Context, shared: &Arc<Shared>) -> Option<Receiver<Drawn>> {
@@ -147,7 +139,7 @@ fn draw_all(ctx: &Context, shared: &Arc<Shared>, sender: &Sender<Drawn>) {
 fn draw(shared: &Shared, made: &Made) -> (ColorImage, u32) {
     let plane = &made.plane.0;
     let style = &made.style;
-    let tints = tints(shared, &style.cloud, plane.head, (style.color, style.size));
+    let tints = shared.looks.wait(&style.cloud, plane.head, (style.color, style.size));
     let seen = Seen::new(plane, style.turn);
     let size = [made.part_px.width(), made.part_px.height()].map(|side| (side as usize).max(1));
     let mut canvas = Canvas::new(size);
@@ -156,22 +148,4 @@ fn draw(shared: &Shared, made: &Made) -> (ColorImage, u32) {
     let most = points.draw(&mut canvas, &style.look);
     let pixels = canvas.bytes().map(|[r, g, b, a]| Color32::from_rgba_premultiplied(r, g, b, a)).collect();
     (ColorImage::new(size, pixels), most)
-}
-
-pub fn tints(shared: &Shared, cloud: &Cloud, head: HeadId, (by, size): (ColorBy, SizeBy)) -> Arc<Tints> {
-    let of = if by.depends_on_head() || size != SizeBy::Same {
-        head
-    } else {
-        HeadId { stack: head.stack, ..HeadId::default() }
-    };
-    let key = (cloud.id(), by, size, of);
-    let known = shared.tints.lock().unwrap_or_else(PoisonError::into_inner).0.get(&key).cloned();
-    known.unwrap_or_else(|| {
-        let made = Arc::new(projection::looks(cloud, head, by, size));
-        let mut store = shared.tints.lock().unwrap_or_else(PoisonError::into_inner);
-        // Colours of another cloud, or by something else, are hardly wanted again.
-        store.0.retain(|(cloud, color, other, _), _| *cloud == key.0 && (*color, *other) == (by, size));
-        store.0.insert(key, Arc::clone(&made));
-        made
-    })
 }

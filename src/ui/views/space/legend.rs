@@ -1,48 +1,36 @@
 //! What marks and colours mean, and picking points by it.
 
-use std::sync::Arc;
+use eframe::egui::{DragValue, Label, Painter, Pos2, RichText, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use eframe::egui::{DragValue, Label, Painter, Pos2, RichText, Sense, Ui, Vec2};
-
-use super::paint::diamond;
+use super::{looks::Looks, paint::diamond};
 use crate::{
     analysis::{
-        Cloud,
-        filter::{Condition, Is, filter},
+        filter::{Is, among},
         point_set::{PointSet, Spot},
-        projection::{self, ColorBy, Meaning, Numbers, Values},
+        projection::{ColorBy, Meaning, Sizing, Tint, Tints},
     },
-    ids::{CloudId, HeadId, StackKind},
+    ids::StackKind,
     session::{Command, PickChange},
     ui::{
         ViewCtx,
-        memo::Memo,
         theme::{GRID, text_size},
         views::{controls, texture},
     },
 };
 
-/// What colours mean, for a head of a cloud.
-pub type Legend = Memo<(CloudId, HeadId, ColorBy), Arc<Facts>>;
-
-/// What a legend says.
-pub struct Facts {
-    meaning: Meaning,
-    /// The smallest and the largest number, where colours are a scale.
-    range: Option<[f32; 2]>,
-}
-
 /// Draws the legend of the selected head; a click on a kind or a group picks its points.
-pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend) {
+pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks) {
     controls::heading_ui(ui, cx.theme, "Legend");
     let Some(cloud) = cx.pane.cloud(cx.document) else { return };
-    let (head, by) = (cx.pane.selection.head, cx.pane.options.scatter.color);
-    let facts = legend.get_or_update((cloud.id(), head, by), || Arc::new(facts(&cloud, head, by)));
+    let (head, options) = (cx.pane.selection.head, cx.pane.options.scatter);
+    let found = looks.get(ui.ctx(), &cloud, head, (options.color, options.size));
+    let is_known = found.is_some();
+    let tints = found.unwrap_or_default();
     let [queries, keys] = match head.stack {
         StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
         _ => ["Queries", "Keys"],
     };
-    let meaning = &facts.meaning;
+    let meaning = &tints.meaning;
     let n = [head.stack.query_side(), head.stack.key_side()].map(|side| cloud.n(side));
     for (text, is_query, color) in [(queries, true, cx.theme.query), (keys, false, cx.theme.key)] {
         let color = if matches!(meaning, Meaning::Type | Meaning::Missing(_)) { color } else { cx.theme.text_weak };
@@ -58,6 +46,10 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend) {
                 if is_query { (0..n[0]).map(Spot::Query).collect() } else { (0..n[1]).map(Spot::Key).collect() };
             pick(ui, cx, spots);
         }
+    }
+    if !is_known {
+        controls::caption_ui(ui, cx.theme, "Colours and sizes are being worked out");
+        return;
     }
     match meaning {
         Meaning::Type => {}
@@ -77,31 +69,40 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend) {
                     painter.circle_filled(at, 4.0, color);
                 };
                 if mark_ui(ui, cx, name, dot) {
-                    pick(ui, cx, found(&cloud, head, by, Is::OneOf(vec![name.clone()])));
+                    pick(ui, cx, of_group(&tints, *group, name));
                 }
             }
         }
     }
-    if let Some(range) = facts.range {
-        range_ui(ui, cx, (&cloud, head, by), range);
+    if let Some(range) = tints.range {
+        range_ui(ui, cx, (&tints, options.color), range);
+    }
+    sizes_ui(ui, cx, &tints.sizes);
+}
+
+/// What the smallest and the largest points stand for.
+fn sizes_ui(ui: &mut Ui, cx: &ViewCtx<'_>, sizes: &Sizing) {
+    match sizes {
+        Sizing::Same => {}
+        Sizing::Missing(reason) => {
+            controls::caption_ui(ui, cx.theme, format!("No sizes: {reason}")).on_hover_text(reason);
+        }
+        Sizing::Steps { ends, .. } => {
+            ui.horizontal(|ui| {
+                for (radius, name, text) in [(2.0, "Smallest", &ends[0]), (8.0, "Largest", &ends[1])] {
+                    let (rect, response) = ui.allocate_exact_size(Vec2::splat(16.0), Sense::hover());
+                    ui.painter().circle_filled(rect.center(), radius, cx.theme.text_weak);
+                    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, name));
+                    controls::caption_ui(ui, cx.theme, text);
+                }
+            });
+        }
     }
 }
 
-fn facts(cloud: &Cloud, head: HeadId, by: ColorBy) -> Facts {
-    let range = match projection::values(cloud, head, by) {
-        Values::Numbers(Numbers { of, .. }) => {
-            let finite = || of.iter().flatten().copied().filter(|value| value.is_finite());
-            let (low, high) = (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
-            (low < high).then_some([low, high])
-        }
-        _ => None,
-    };
-    Facts { meaning: projection::tints(cloud, head, by).meaning, range }
-}
-
 /// Numbers from here to there, and a button that picks the points that have them.
-fn range_ui(ui: &mut Ui, cx: &ViewCtx<'_>, (cloud, head, by): (&Cloud, HeadId, ColorBy), [low, high]: [f32; 2]) {
-    let id = ui.scope_id().with(("picked by number", cx.pane.id, by));
+fn range_ui(ui: &mut Ui, cx: &ViewCtx<'_>, (tints, by): (&Tints, ColorBy), [low, high]: [f32; 2]) {
+    let id = ui.scope_id().with(("picked by number", cx.pane.id, by, [low, high].map(f32::to_bits)));
     let [mut from, mut to] = ui.data(|data| data.get_temp::<[f32; 2]>(id)).unwrap_or([low, high]);
     ui.horizontal(|ui| {
         let speed = f64::from(high - low) / 100.0;
@@ -111,15 +112,23 @@ fn range_ui(ui: &mut Ui, cx: &ViewCtx<'_>, (cloud, head, by): (&Cloud, HeadId, C
         ui.add(number(&mut to)).accessible_name("Pick to");
         ui.data_mut(|data| data.insert_temp(id, [from, to]));
         if ui.small_button("Pick").on_hover_text("The points with these numbers; with Ctrl in addition").clicked() {
-            pick(ui, cx, found(cloud, head, by, Is::Between(from, to)));
+            pick(ui, cx, of_points(among(&tints.values, &Is::Between(from, to))));
         }
     });
 }
 
-fn found(cloud: &Cloud, head: HeadId, by: ColorBy, is: Is) -> PointSet {
-    let hits = filter(cloud, head, &Condition { by, is });
-    let queries = hits.queries.iter().map(|query| Spot::Query(*query as usize));
-    queries.chain(hits.keys.iter().map(|key| Spot::Key(*key as usize))).collect()
+/// The points of a group; of those without a colour of their own, all of them.
+fn of_group(tints: &Tints, group: Tint, name: &str) -> PointSet {
+    if group != Tint::Rest {
+        return of_points(among(&tints.values, &Is::OneOf(vec![name.to_owned()])));
+    }
+    let rest = |tints: &[Tint]| (0u32..).zip(tints).filter(|(_, tint)| **tint == group).map(|(at, _)| at).collect();
+    of_points([rest(&tints.queries), rest(&tints.keys)])
+}
+
+fn of_points([queries, keys]: [Vec<u32>; 2]) -> PointSet {
+    let queries = queries.into_iter().map(|query| Spot::Query(query as usize));
+    queries.chain(keys.into_iter().map(|key| Spot::Key(key as usize))).collect()
 }
 
 fn pick(ui: &Ui, cx: &ViewCtx<'_>, points: PointSet) {

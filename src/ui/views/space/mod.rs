@@ -17,7 +17,7 @@ use self::{
     pictures::Pictures,
     state::Same,
 };
-pub use legend::Legend;
+pub use looks::Looks;
 pub use options::joint_ui;
 
 use super::{aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender};
@@ -42,6 +42,7 @@ mod grid;
 mod hits;
 mod labels;
 mod legend;
+mod looks;
 mod marks;
 mod options;
 mod outline;
@@ -97,7 +98,6 @@ pub struct SpaceView {
     turn: Turn,
     tool: Tool,
     outline: Option<(HeadId, Outline)>,
-    legend: Legend,
     hover: HoverSender,
 }
 
@@ -151,7 +151,7 @@ impl SpaceView {
     /// Draws the options and the legend.
     pub fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let most = self.pictures.most(cx.pane.selection.head);
-        options::options_ui(ui, cx, &mut self.legend, most);
+        options::options_ui(ui, cx, self.pictures.looks(), most);
     }
 
     /// What dragging does.

@@ -2,10 +2,7 @@
 
 use eframe::egui::{DragValue, Ui};
 
-use super::{
-    draw,
-    legend::{Legend, legend_ui},
-};
+use super::{draw, legend::legend_ui, looks::Looks};
 use crate::{
     analysis::projection::{ColorBy, Dims, LayoutMethod, LayoutOptions, ScaleChoice, SizeBy},
     projection::Metric,
@@ -21,7 +18,7 @@ use crate::{
 };
 
 /// What is on the canvas, then [`joint_ui`]; with counts instead of marks, `most` is the largest.
-pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend, most: Option<u32>) {
+pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32>) {
     controls::edit_options(cx, |options| {
         controls::heading_ui(ui, cx.theme, "Canvas");
         let scatter = &mut options.scatter;
@@ -46,11 +43,11 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend, most: Opti
         texture::gradient_ui(ui, cx.theme, ["1", "", &most], |part| opaque(map.color(part)));
         controls::caption_ui(ui, cx.theme, "Points in a square; the scale is that of this head");
     }
-    joint_ui(ui, cx, legend);
+    joint_ui(ui, cx, looks);
 }
 
 /// How the joint space is made and laid out, and what its marks mean.
-pub fn joint_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend) {
+pub fn joint_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks) {
     controls::edit_options(cx, |options| {
         controls::heading_ui(ui, cx.theme, "Joint space");
         let scatter = &mut options.scatter;
@@ -94,7 +91,7 @@ pub fn joint_ui(ui: &mut Ui, cx: &ViewCtx<'_>, legend: &mut Legend) {
         ui.checkbox(&mut scatter.projection.translate_keys, "Move the mean key onto the mean query");
         layout_ui(ui, cx, &mut scatter.projection.layout);
     });
-    legend_ui(ui, cx, legend);
+    legend_ui(ui, cx, looks);
 }
 
 /// What heads can be sorted by.

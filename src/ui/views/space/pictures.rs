@@ -13,13 +13,11 @@ use eframe::egui::{
 
 use super::{
     drawing::{self, Drawn, Made, Shared, Style, Task},
+    looks::Looks,
     state::Same,
 };
 use crate::{
-    analysis::{
-        Cloud,
-        projection::{ColorBy, HeadProjection, SizeBy, Tints},
-    },
+    analysis::projection::HeadProjection,
     ids::HeadId,
     ui::{painting, views::texture},
 };
@@ -89,6 +87,7 @@ pub struct Pictures {
 impl Drop for Pictures {
     fn drop(&mut self) {
         let mut queue = self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.looks.close();
         queue.closed = true;
         queue.tasks.clear();
         drop(queue);
@@ -97,9 +96,9 @@ impl Drop for Pictures {
 }
 
 impl Pictures {
-    /// The colours of a head's points; the same ones for all heads where they do not depend on the head.
-    pub fn tints(&self, cloud: &Cloud, head: HeadId, by: (ColorBy, SizeBy)) -> Arc<Tints> {
-        drawing::tints(&self.shared, cloud, head, by)
+    /// Colours and sizes of each head's points.
+    pub fn looks(&self) -> &Looks {
+        &self.shared.looks
     }
 
     /// The largest count in a head's cell, where counts are drawn.
