@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod crowds;
 pub mod detect;
 pub mod edges;
+pub mod explain;
 pub mod filter;
 mod joint;
 pub mod laws;

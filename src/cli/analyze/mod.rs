@@ -1,6 +1,6 @@
 //! `attnscope analyze METHOD`: what the window computes, without a window.
 //!
-//! Every result is JSON with `method`, `parameters` (defaults included), `model`, `tokens` and `result`.
+//! Every result is JSON with `method`, `parameters` (defaults included), `model`, `tokens`, `caveat` and `result`.
 
 mod heads;
 
@@ -14,9 +14,12 @@ use serde_json::{Value, json};
 
 use super::CliError;
 use crate::{
-    capture::{Capture, Token},
+    analysis::explain::{
+        self,
+        report::{model_json, tokens_json},
+    },
+    capture::Capture,
     export,
-    ids::Side,
 };
 
 /// What to compute.
@@ -36,19 +39,17 @@ pub fn run(method: &Method) -> Result<(), CliError> {
 
 /// A result in the form that all methods share.
 fn document(method: &str, parameters: &Value, captures: &[Capture], result: &Value) -> Value {
-    let model = captures.first().map(|capture| {
-        let spec = capture.model();
-        json!({ "name": spec.name, "family": spec.family })
-    });
-    let tokens: Vec<Value> = captures.iter().map(tokens).collect();
-    json!({ "method": method, "parameters": parameters, "model": model, "tokens": tokens, "result": result })
-}
-
-/// What one input's tokens are, by side.
-fn tokens(capture: &Capture) -> Value {
-    let texts = |tokens: &[Token]| tokens.iter().map(|token| Value::from(token.text.as_str())).collect::<Value>();
-    let sides = Side::ALL.iter().map(|side| (side, capture.tokens(*side))).filter(|(_, tokens)| !tokens.is_empty());
-    Value::Object(sides.map(|(side, tokens)| (side.name().to_owned(), texts(tokens))).collect())
+    let model = captures.first().map(model_json);
+    let tokens: Vec<Value> = captures.iter().map(tokens_json).collect();
+    let caveat = explain::report::Method::from_name(method).map(explain::report::Method::caveat);
+    json!({
+        "method": method,
+        "parameters": parameters,
+        "model": model,
+        "tokens": tokens,
+        "caveat": caveat,
+        "result": result,
+    })
 }
 
 /// Writes a result to a file, or to stdout where the file is `-`.

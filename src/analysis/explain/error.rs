@@ -1,0 +1,43 @@
+//! Why something cannot be explained, in words.
+
+/// What is wrong with the numbers or options, or that the caller said stop.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ExplainError {
+    /// There is nothing to work on.
+    #[error("there is nothing to explain: no {0} were given")]
+    Nothing(&'static str),
+    /// Shapes that do not belong together.
+    #[error("{what} should be {expected:?}, but {actual:?} was given")]
+    Shape {
+        /// What has the wrong shape.
+        what: &'static str,
+        /// What it should be.
+        expected: Vec<usize>,
+        /// What it is.
+        actual: Vec<usize>,
+    },
+    /// A value that is NaN or infinite.
+    #[error("{0} hold values that are not finite: the run has overflowed, so nothing follows from them")]
+    NotFinite(&'static str),
+    /// An option outside its range.
+    #[error("{name} is {value}, but must be {must_be}")]
+    Option {
+        /// The option.
+        name: &'static str,
+        /// What it was set to.
+        value: String,
+        /// What is possible.
+        must_be: &'static str,
+    },
+    /// A file in a format of other programs that cannot be understood.
+    #[error("line {line}: {problem}")]
+    Line {
+        /// From 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The caller said stop.
+    #[error("stopped")]
+    Cancelled,
+}

@@ -1,0 +1,316 @@
+//! What can be asked, and what every method's answer is worth.
+
+use std::fmt;
+
+/// What somebody wants to know; methods that answer the same question stand side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Question {
+    /// What does this output depend on?
+    Depends,
+    /// Can I believe this head?
+    Believe,
+    /// What does the head really move?
+    Moves,
+    /// Where is the fact?
+    Fact,
+    /// Does it align?
+    Aligns,
+}
+
+impl Question {
+    /// Every question, in the order in which they are shown.
+    pub const ALL: [Self; 5] = [Self::Depends, Self::Believe, Self::Moves, Self::Fact, Self::Aligns];
+
+    /// The question as it is asked.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Depends => "What does this output depend on?",
+            Self::Believe => "Can I believe this head?",
+            Self::Moves => "What does the head really move?",
+            Self::Fact => "Where is the fact?",
+            Self::Aligns => "Does it align?",
+        }
+    }
+
+    /// The methods that answer it.
+    pub fn methods(self) -> impl Iterator<Item = Method> {
+        Method::ALL.into_iter().filter(move |method| method.question() == self)
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// A method of the laboratory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Method {
+    /// Attention of all layers multiplied up.
+    Rollout,
+    /// What can flow from each input to an output through all layers.
+    Flow,
+    /// Attention weighted by its gradient, summed up over layers.
+    Relevance,
+    /// Gradients of the target by attention or by the input.
+    Gradients,
+    /// What changes when a token is left out.
+    LeaveOneOut,
+    /// Whether a head's weights say what the output depends on.
+    Faithfulness,
+    /// Attention times the length of what it moves.
+    Norms,
+    /// The part of attention that has an effect.
+    Effective,
+    /// What each layer would say.
+    Lens,
+    /// What each component adds to a logit.
+    DirectLogits,
+    /// Where a fact that was destroyed can be restored.
+    Trace,
+    /// What is lost when queries may not see keys.
+    Knockout,
+    /// Which memories of a feed-forward layer fire.
+    Memories,
+    /// One score taken apart.
+    Edges,
+    /// What heads do.
+    Heads,
+    /// Words that translate each other.
+    Alignment,
+    /// Attention under other normalisers.
+    Normalizers,
+}
+
+impl Method {
+    /// Every method, in the order in which they are shown.
+    pub const ALL: [Self; 17] = [
+        Self::Rollout,
+        Self::Flow,
+        Self::Relevance,
+        Self::Gradients,
+        Self::LeaveOneOut,
+        Self::Faithfulness,
+        Self::Normalizers,
+        Self::Norms,
+        Self::Effective,
+        Self::Edges,
+        Self::Heads,
+        Self::Trace,
+        Self::Knockout,
+        Self::Lens,
+        Self::DirectLogits,
+        Self::Memories,
+        Self::Alignment,
+    ];
+
+    /// The name on the command line and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rollout => "rollout",
+            Self::Flow => "flow",
+            Self::Relevance => "relevance",
+            Self::Gradients => "gradients",
+            Self::LeaveOneOut => "loo",
+            Self::Faithfulness => "faithfulness",
+            Self::Norms => "norms",
+            Self::Effective => "effective",
+            Self::Lens => "lens",
+            Self::DirectLogits => "dla",
+            Self::Trace => "trace",
+            Self::Knockout => "knockout",
+            Self::Memories => "ff",
+            Self::Edges => "edges",
+            Self::Heads => "heads",
+            Self::Alignment => "alignment",
+            Self::Normalizers => "normalizers",
+        }
+    }
+
+    /// The method with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == name)
+    }
+
+    /// What the window calls it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Rollout => "Attention rollout",
+            Self::Flow => "Attention flow",
+            Self::Relevance => "Gradient-weighted relevance",
+            Self::Gradients => "Gradients",
+            Self::LeaveOneOut => "Leave one out",
+            Self::Faithfulness => "Faithfulness",
+            Self::Norms => "Norm-based attention",
+            Self::Effective => "Effective attention",
+            Self::Lens => "Logit lens",
+            Self::DirectLogits => "Direct logit attribution",
+            Self::Trace => "Causal tracing",
+            Self::Knockout => "Attention knockout",
+            Self::Memories => "Feed-forward memories",
+            Self::Edges => "One score taken apart",
+            Self::Heads => "What heads do",
+            Self::Alignment => "Word alignment",
+            Self::Normalizers => "Other normalisers",
+        }
+    }
+
+    /// The question that it belongs to.
+    pub const fn question(self) -> Question {
+        match self {
+            Self::Rollout | Self::Flow | Self::Relevance | Self::Gradients | Self::LeaveOneOut => Question::Depends,
+            Self::Faithfulness | Self::Normalizers => Question::Believe,
+            Self::Norms | Self::Effective | Self::Edges | Self::Heads => Question::Moves,
+            Self::Trace | Self::Knockout | Self::Lens | Self::DirectLogits | Self::Memories => Question::Fact,
+            Self::Alignment => Question::Aligns,
+        }
+    }
+
+    /// What a reader must know before believing the numbers, in one sentence.
+    pub const fn caveat(self) -> &'static str {
+        match self {
+            Self::Rollout => {
+                "Rollout follows attention weights alone: values, feed-forward layers and the sign of an influence \
+                 are left out, and the share of the residual stream is an assumption."
+            }
+            Self::Flow => {
+                "Flow bounds what attention weights let through, not what was moved; under a causal mask early \
+                 tokens have more ways to be reached."
+            }
+            Self::Relevance => {
+                "Relevance keeps only what raises the target: evidence against it is cut off in every layer, and \
+                 gradients describe the output near this input alone."
+            }
+            Self::Gradients => {
+                "A gradient is the slope at this input: where the output saturates it is small although the token \
+                 matters, and it says nothing about larger changes."
+            }
+            Self::LeaveOneOut => {
+                "An input with a token missing is one the model may never have seen, and two tokens that stand in \
+                 for each other both look unimportant."
+            }
+            Self::Faithfulness => {
+                "Other attention with the same output shows that these weights are not the only possible \
+                 explanation, not that they are a wrong one."
+            }
+            Self::Norms => {
+                "Norms say how long the moved vectors are, not whether what they add is used, and long vectors can \
+                 cancel each other."
+            }
+            Self::Effective => {
+                "Effective attention is what is left of the weights when the part that cannot change this head's \
+                 output is taken away; it can be negative and its rows need not sum to 1."
+            }
+            Self::Lens => {
+                "Layers between are read as if they were the last: a model need not keep what it is going to say \
+                 in that form."
+            }
+            Self::DirectLogits => {
+                "Only the direct way to the logits counts, with the final norm held fixed: what a component does \
+                 through later layers is booked under those."
+            }
+            Self::Trace => {
+                "Restoring shows where the information is enough to recover the answer, under this noise; it does \
+                 not show that the fact is stored there."
+            }
+            Self::Knockout => {
+                "Without these edges the model runs as it was never trained to; a small effect can also mean that \
+                 the information takes another way."
+            }
+            Self::Memories => {
+                "The words that a value promotes are read off without the layers after it; many memories fire at \
+                 once, and few of them mean something alone."
+            }
+            Self::Edges => {
+                "The parts add up to the score before the softmax, so the weight depends on all other keys too."
+            }
+            Self::Heads => "The scores say what a head attends to, not what the model uses it for.",
+            Self::Alignment => {
+                "Cross-attention is not trained to align: it may look at a word one step earlier, at punctuation, \
+                 or at the end of the sentence."
+            }
+            Self::Normalizers => {
+                "The model was trained with another normaliser, so its output under this one shows what would \
+                 happen, not how well it could do."
+            }
+        }
+    }
+
+    /// How it is computed.
+    pub const fn formula(self) -> &'static str {
+        match self {
+            Self::Rollout => "F_l = fuse over heads of A_l\nÂ_l = rownorm(w·I + (1-w)·F_l)\nR = Â_L · … · Â_2 · Â_1",
+            Self::Flow => {
+                "capacity of (l, i) → (l-1, j) = Â_l[i, j]\nf(q, k) = maximum flow from (L, q) to (0, k)\n\
+                 F[q, k] = f(q, k) / Σ_k f(q, k)"
+            }
+            Self::Relevance => {
+                "Ā_l = mean over heads of relu(∂y/∂A_l ⊙ A_l)\nR = I; for each layer: R ← R + Ā_l · R\n\
+                 across stacks: R_qs ← R_qs + N(R_qq)ᵀ · Ā · N(R_ss), N(R) = rownorm(R - I) + I"
+            }
+            Self::Gradients => {
+                "g = ∂y/∂A, or ∂y/∂x of the input embeddings\ngradient × input: Σ_d g_d · x_d\n\
+                 integrated: (x - x₀) ⊙ mean over t of ∂y/∂x at x₀ + t·(x - x₀)"
+            }
+            Self::LeaveOneOut => "effect of token t = ½ Σ_o |p_o(without t) - p_o|\nlogit effect = y(without t) - y",
+            Self::Faithfulness => {
+                "τ_b = (C - D) / √((T - T_x)(T - T_y))\npermutation: median of ½ Σ_o |p̃_o - p_o|\n\
+                 adversarial: maximise JSD(α̃, α) with the output kept\n\
+                 erasure: fraction of weights set to 0, the rest renormalised, until the decision flips"
+            }
+            Self::Norms => {
+                "f_h(x_j) = (x_j W_V + b_V) W_O^h\nnorm-based attention = ‖Σ_h α^h_ij f_h(x_j)‖\n\
+                 mixing ratio = ‖Σ_{j≠i} c_ij‖ / (‖Σ_{j≠i} c_ij‖ + ‖c_ii‖)"
+            }
+            Self::Effective => "T = X W_V W_O^h = U S Wᵀ\nA_eff = A · U Uᵀ, with the columns of U whose s > 0",
+            Self::Lens => "logits_l = LN_f(x_l) · W_U + b_U, with the statistics of x_l",
+            Self::DirectLogits => {
+                "s = √(var(x_L) + ε), held fixed\nattribution of c = ((c - mean c) / s ⊙ γ) · (W_U[t] - W_U[t'])"
+            }
+            Self::Trace => {
+                "P = p(answer); P* = p(answer) with noise on the subject\ntotal effect = P - P*\n\
+                 indirect effect of (token, layer) = P*(restored there) - P*"
+            }
+            Self::Knockout => "score(q, k) = -∞ for the cut edges in a window of layers\neffect = 100 · (p' - p) / p",
+            Self::Memories => "m = act(x Kᵀ + b), FF(x) = Σ_i m_i v_i + b'\ncontribution of i = |m_i| · ‖v_i‖",
+            Self::Edges => "score = scale · q · kᵀ + bias + mask, with q and k as sums of their parts",
+            Self::Heads => "mean over queries of the weight on the keys that the detector looks for",
+            Self::Alignment => {
+                "X = attention with source pieces summed and target pieces averaged\n\
+                 link of target word t = argmax over s of X[t, s]\nAER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|)"
+            }
+            Self::Normalizers => {
+                "softmax: exp(z) / Σ exp(z)\nα-entmax: relu((α-1) z - τ)^(1/(α-1)), Σ = 1; sparsemax is α = 2\n\
+                 fusedmax: sparsemax of argmin_y ½‖y - z‖² + λ Σ |y_(i+1) - y_i|"
+            }
+        }
+    }
+
+    /// Where it comes from.
+    pub const fn source(self) -> &'static str {
+        match self {
+            Self::Rollout | Self::Flow => "Abnar and Zuidema 2020",
+            Self::Relevance => "Chefer et al. 2021a, 2021b",
+            Self::Gradients => "Simonyan et al. 2014; Sundararajan et al. 2017",
+            Self::LeaveOneOut => "Li et al. 2016; Jain and Wallace 2019",
+            Self::Faithfulness => "Jain and Wallace 2019; Serrano and Smith 2019; Wiegreffe and Pinter 2019",
+            Self::Norms => "Kobayashi et al. 2020, 2021",
+            Self::Effective => "Brunner et al. 2020",
+            Self::Lens => "nostalgebraist 2020",
+            Self::DirectLogits | Self::Edges => "Elhage et al. 2021",
+            Self::Trace => "Meng et al. 2022",
+            Self::Knockout => "Geva et al. 2023",
+            Self::Memories => "Geva et al. 2021, 2022",
+            Self::Heads => "Clark et al. 2019; Voita et al. 2019; Olsson et al. 2022",
+            Self::Alignment => "Och and Ney 2003; Kobayashi et al. 2020",
+            Self::Normalizers => "Martins and Astudillo 2016; Niculae and Blondel 2017; Peters et al. 2019",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

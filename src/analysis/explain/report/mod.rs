@@ -1,0 +1,254 @@
+//! What every method answers with: named values that know which tokens they are about.
+//!
+//! Files, tables and overlays are made from these alone, so that a method is written once.
+
+mod document;
+mod method;
+mod rows;
+
+use std::borrow::Cow;
+
+use crate::{
+    capture::{Matrix, PerHead},
+    ids::Side,
+};
+
+pub use document::{Document, model_json, tokens_json};
+pub use method::{Method, Question};
+pub use rows::{ROW_NAMES, Row};
+
+/// The answer of one method.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Which method.
+    pub method: Method,
+    /// Every option with the value it had, defaults included.
+    pub parameters: Vec<(Cow<'static, str>, serde_json::Value)>,
+    /// What came out, by the names of the contract, in the order in which it is shown.
+    pub values: Vec<(Cow<'static, str>, Value)>,
+    /// What a person should know about this very run: what was left out, what fell back to something else.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// An empty report.
+    pub const fn new(method: Method) -> Self {
+        Self { method, parameters: Vec::new(), values: Vec::new(), notes: Vec::new() }
+    }
+
+    /// With one more parameter.
+    #[must_use]
+    pub fn with_parameter(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<serde_json::Value>) -> Self {
+        self.parameters.push((name.into(), value.into()));
+        self
+    }
+
+    /// With one more value.
+    #[must_use]
+    pub fn with_value(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Value>) -> Self {
+        self.values.push((name.into(), value.into()));
+        self
+    }
+
+    /// With one more note.
+    #[must_use]
+    pub fn with_note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// The value of this name; `of/layers/3` is not a name, groups are taken apart by the caller.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.values.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+}
+
+/// Which tokens an axis runs over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Whose tokens.
+    pub side: Side,
+    /// Their positions where they are not all; none means every token in order.
+    pub only: Option<Vec<usize>>,
+}
+
+impl Axis {
+    /// Every token of a side.
+    pub const fn all(side: Side) -> Self {
+        Self { side, only: None }
+    }
+
+    /// Some tokens of a side, by position.
+    pub const fn only(side: Side, positions: Vec<usize>) -> Self {
+        Self { side, only: Some(positions) }
+    }
+
+    /// The position in the sequence of entry `nth` of this axis.
+    pub fn position(&self, nth: usize) -> usize {
+        self.only.as_ref().and_then(|positions| positions.get(nth).copied()).unwrap_or(nth)
+    }
+}
+
+impl From<Side> for Axis {
+    fn from(side: Side) -> Self {
+        Self::all(side)
+    }
+}
+
+/// One named result. Numbers that could not be computed are NaN and become `null` in files.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// One number for each pair of tokens.
+    Matrix {
+        /// Tokens of the rows (queries, outputs).
+        rows: Axis,
+        /// Tokens of the columns (keys, inputs).
+        cols: Axis,
+        /// `[rows, cols]`.
+        values: Matrix,
+    },
+    /// A matrix for each head of one layer.
+    Heads {
+        /// Tokens of the rows.
+        rows: Axis,
+        /// Tokens of the columns.
+        cols: Axis,
+        /// `[heads, rows, cols]`.
+        values: PerHead,
+    },
+    /// One number for each token.
+    Tokens {
+        /// Which tokens.
+        axis: Axis,
+        /// As many as the axis has tokens.
+        values: Vec<f32>,
+    },
+    /// One number for each position and layer.
+    Grid {
+        /// Tokens of the rows.
+        axis: Axis,
+        /// The first layer of the columns.
+        first_layer: usize,
+        /// `[positions, layers]`.
+        values: Matrix,
+    },
+    /// Named columns of one length.
+    Table(Vec<Column>),
+    /// Numbers without tokens: one per head, per permutation, …
+    List(Vec<f64>),
+    /// A number.
+    Number(f64),
+    /// A whole number.
+    Count(u64),
+    /// Yes or no.
+    Flag(bool),
+    /// Words.
+    Text(String),
+    /// One value for each layer, in order.
+    Layers(Vec<Self>),
+    /// Several values under names of their own: per stack, per order, …
+    Group(Vec<(Cow<'static, str>, Self)>),
+    /// Something that this input has no answer to, and why.
+    Missing(String),
+}
+
+impl Value {
+    /// A number for each token of a side.
+    pub fn tokens(axis: impl Into<Axis>, values: Vec<f32>) -> Self {
+        Self::Tokens { axis: axis.into(), values }
+    }
+
+    /// A number for each pair of tokens.
+    pub fn matrix(rows: impl Into<Axis>, cols: impl Into<Axis>, values: Matrix) -> Self {
+        Self::Matrix { rows: rows.into(), cols: cols.into(), values }
+    }
+
+    /// A matrix for each head of one layer.
+    pub fn heads(rows: impl Into<Axis>, cols: impl Into<Axis>, values: PerHead) -> Self {
+        Self::Heads { rows: rows.into(), cols: cols.into(), values }
+    }
+
+    /// A number for each position and layer, `[positions, layers]`.
+    pub fn grid(axis: impl Into<Axis>, values: Matrix) -> Self {
+        Self::Grid { axis: axis.into(), first_layer: 0, values }
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<usize> for Value {
+    fn from(value: usize) -> Self {
+        Self::Count(value as u64)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Flag(value)
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+
+impl From<Vec<f64>> for Value {
+    fn from(value: Vec<f64>) -> Self {
+        Self::List(value)
+    }
+}
+
+/// One column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// What it is called.
+    pub name: Cow<'static, str>,
+    /// One value per row.
+    pub cells: Cells,
+}
+
+impl Column {
+    /// A column.
+    pub fn new(name: impl Into<Cow<'static, str>>, cells: Cells) -> Self {
+        Self { name: name.into(), cells }
+    }
+}
+
+/// The values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cells {
+    /// Layers, heads, positions, ids.
+    Index(Vec<usize>),
+    /// Numbers.
+    Number(Vec<f64>),
+    /// Words.
+    Text(Vec<String>),
+    /// Several words each: the most probable tokens, …
+    Texts(Vec<Vec<String>>),
+    /// Several numbers each.
+    Numbers(Vec<Vec<f64>>),
+}
+
+impl Cells {
+    /// Number of rows.
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Index(cells) => cells.len(),
+            Self::Number(cells) => cells.len(),
+            Self::Text(cells) => cells.len(),
+            Self::Texts(cells) => cells.len(),
+            Self::Numbers(cells) => cells.len(),
+        }
+    }
+
+    /// Whether there is no row.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
