@@ -238,11 +238,12 @@ fn capture(n: usize) -> Capture {
         model: Arc::new(model),
         input: InputInfo { text: Some(String::new()), ..InputInfo::default() },
         tokens: BTreeMap::from([(Side::Only, (0..n).map(token).collect())]),
-        stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers, resid_final: None }],
+        stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers, ..StackCapture::default() }],
         image: None,
         logits: None,
         prediction: None,
         generated: None,
+        embeds: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: Vec::new(),
     })

@@ -108,6 +108,22 @@ impl Side {
             Self::Text => "text",
         }
     }
+
+    /// The side with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|side| side.name() == name)
+    }
+
+    /// The stack whose stream is made of these tokens.
+    pub const fn stack(self) -> StackKind {
+        match self {
+            Self::Only => StackKind::SelfAttention,
+            Self::Encoder => StackKind::Encoder,
+            Self::Decoder => StackKind::Decoder,
+            Self::Vision => StackKind::Vision,
+            Self::Text => StackKind::Text,
+        }
+    }
 }
 
 /// One attention head of a model. Prints as `L5H3`, zero-based, without the stack.

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Computation, ImageInfo, Matrix, PerHead, RowMass, ShapeError, Token};
+use super::{Computation, ImageInfo, Matrix, PerHead, RowMass, ShapeError, Site, Token};
 use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{HeadKind, ModelSpec},
@@ -30,6 +30,8 @@ pub struct CaptureParts {
     pub tokens: BTreeMap<Side, Vec<Token>>,
     /// One entry per stack of the model, in the model's order.
     pub stacks: Vec<StackCapture>,
+    /// By side, `[n, d_embedding]`: what stands for each token before positions and norms.
+    pub embeds: BTreeMap<Side, Matrix>,
     /// How patches lie on the picture, for vision models.
     pub image: Option<ImageInfo>,
     /// `[n, n_vocab]` or `[1, n_classes]`; `None` without a head or when not asked for.
@@ -101,6 +103,16 @@ pub struct LayerCapture {
     pub z: Option<PerHead>,
     /// `[query, d_model]`: the residual stream entering the layer.
     pub resid_pre: Option<Matrix>,
+    /// `[query, d_model]`: what attention adds to the stream.
+    pub attn_out: Option<Matrix>,
+    /// `[query, d_model]`: the stream between attention and MLP.
+    pub resid_mid: Option<Matrix>,
+    /// `[query, d_mlp]`: the activations inside the MLP.
+    pub mlp_hidden: Option<Matrix>,
+    /// `[query, d_model]`: what the MLP adds to the stream.
+    pub mlp_out: Option<Matrix>,
+    /// `[query, d_model]`: the stream leaving the layer.
+    pub resid_post: Option<Matrix>,
 }
 
 /// What the model's head says about the input.
@@ -141,6 +153,13 @@ impl Capture {
     pub fn new(mut parts: CaptureParts) -> Result<Self, ShapeError> {
         for stack in &parts.stacks {
             check_stack(&parts, stack)?;
+        }
+        for (side, embed) in &parts.embeds {
+            let expected = [parts.tokens.get(side).map_or(0, Vec::len), embed.n_cols()];
+            if embed.shape() != expected {
+                let name = format!("{}.embed", side.name());
+                return Err(misfit(&name, &embed.shape(), &expected, embed.as_slice().len()));
+            }
         }
         check_logits(&parts)?;
         if let Some(note) = parts.computation.note()
@@ -233,6 +252,11 @@ impl Capture {
         self.stack(head.stack)?.layers.get(head.layer)
     }
 
+    /// What stands for each token of one side before positions and norms, `[n, d_embedding]`.
+    pub fn embed(&self, side: Side) -> Option<&Matrix> {
+        self.parts.embeds.get(&side)
+    }
+
     /// One head's pattern `[query, key]`, if it was stored. See `analysis::attention::pattern` for
     /// the version that recomputes what was over the budget.
     pub fn stored_pattern(&self, head: HeadId) -> Option<Matrix> {
@@ -284,12 +308,14 @@ impl Capture {
             if new { size_of_val(values) as u64 } else { 0 }
         };
         let mut bytes = self.parts.logits.as_ref().map_or(0, |logits| once(logits.as_slice()));
+        bytes += self.parts.embeds.values().map(|data| once(data.as_slice())).sum::<u64>();
         for stack in &self.parts.stacks {
             bytes += stack.resid_final.as_ref().map_or(0, |data| once(data.as_slice()));
-            for l in &stack.layers {
-                let per_head = [&l.q, &l.k, &l.v, &l.bias, &l.scores, &l.pattern, &l.z];
-                bytes += per_head.into_iter().flatten().map(|data| once(data.as_slice())).sum::<u64>();
-                bytes += [&l.sink, &l.resid_pre].into_iter().flatten().map(|data| once(data.as_slice())).sum::<u64>();
+            for layer in &stack.layers {
+                let per_head = Site::ALL.into_iter().filter_map(|site| layer.per_head(site)).chain(&layer.bias);
+                bytes += per_head.map(|data| once(data.as_slice())).sum::<u64>();
+                let rows = Site::ALL.into_iter().filter_map(|site| layer.rows(site)).chain(&layer.sink);
+                bytes += rows.map(|data| once(data.as_slice())).sum::<u64>();
             }
         }
         bytes
@@ -312,15 +338,17 @@ fn misfit(name: &str, shape: &[usize], expected: &[usize], actual: usize) -> Sha
 fn check_stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), ShapeError> {
     let (n_query, n_key) = lengths(parts, stack.kind);
     let spec = parts.model.stack(stack.kind);
-    // Towers may have widths of their own; within one, the stream has one.
-    let mut d_stream = None;
-    let mut check_stream = |name: &dyn Fn() -> String, data: Option<&Matrix>| {
-        let Some(data) = data else { return Ok(()) };
-        let expected = [n_query, *d_stream.get_or_insert(data.n_cols())];
+    // Towers may have widths of their own; within one, each kind of stream has one.
+    let mut widths = BTreeMap::new();
+    let mut check_rows = |site: Site, layer: usize, stream: Site| {
+        let Some(data) = stack.rows(site, layer) else { return Ok(()) };
+        let expected = [n_query, *widths.entry(stream).or_insert(data.n_cols())];
         if data.shape() == expected {
             return Ok(());
         }
-        Err(misfit(&name(), &data.shape(), &expected, data.as_slice().len()))
+        let layer = if site.is_of_layer() { format!(".{layer}") } else { String::new() };
+        let name = format!("{}{layer}.{}", stack.kind, site.name());
+        Err(misfit(&name, &data.shape(), &expected, data.as_slice().len()))
     };
     for (layer_idx, layer) in stack.layers.iter().enumerate() {
         let Some(spec) = spec.and_then(|spec| spec.layers.get(layer_idx)) else {
@@ -350,9 +378,12 @@ fn check_stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), ShapeEr
             let name = format!("{}.{layer_idx}.sink", stack.kind);
             return Err(misfit(&name, &sink.shape(), &[h, n_query], sink.as_slice().len()));
         }
-        check_stream(&|| format!("{}.{layer_idx}.resid_pre", stack.kind), layer.resid_pre.as_ref())?;
+        check_rows(Site::MlpHidden, layer_idx, Site::MlpHidden)?;
+        for site in [Site::ResidPre, Site::AttnOut, Site::ResidMid, Site::MlpOut, Site::ResidPost] {
+            check_rows(site, layer_idx, Site::ResidPre)?;
+        }
     }
-    check_stream(&|| format!("{}.resid_final", stack.kind), stack.resid_final.as_ref())
+    check_rows(Site::ResidFinal, 0, Site::ResidPre)
 }
 
 /// Logits are of every position of the sequence that is predicted, or of the input as a whole.

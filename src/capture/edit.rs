@@ -2,86 +2,8 @@
 
 use std::fmt;
 
-use super::Matrix;
+use super::{Matrix, Site};
 use crate::ids::{Side, StackKind};
-
-/// A point in the forward pass where a value exists.
-///
-/// | site | shape |
-/// |---|---|
-/// | `ResidPre`, `AttnOut`, `ResidMid`, `MlpOut`, `ResidFinal` | `[n, d_model]` |
-/// | `Q`, `Z` | `[heads, n, d_head]` |
-/// | `K`, `V` | `[kv_heads, n, d_head]` |
-/// | `Scores`, `Pattern` | `[heads, n_query, n_key]` |
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Site {
-    /// The residual stream entering a layer.
-    ResidPre,
-    /// Queries, after rotary where the model has it.
-    Q,
-    /// Keys, after rotary where the model has it.
-    K,
-    /// Values.
-    V,
-    /// Scaled and masked, before softmax.
-    Scores,
-    /// Softmax of the scores.
-    Pattern,
-    /// `pattern · v`.
-    Z,
-    /// What attention adds to the residual stream.
-    AttnOut,
-    /// The residual stream between attention and MLP.
-    ResidMid,
-    /// What the MLP adds to the residual stream.
-    MlpOut,
-    /// The stream after the last layer and the final norm.
-    ResidFinal,
-}
-
-impl Site {
-    /// Every site, in forward order.
-    pub const ALL: [Self; 11] = [
-        Self::ResidPre,
-        Self::Q,
-        Self::K,
-        Self::V,
-        Self::Scores,
-        Self::Pattern,
-        Self::Z,
-        Self::AttnOut,
-        Self::ResidMid,
-        Self::MlpOut,
-        Self::ResidFinal,
-    ];
-
-    /// The name used in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ResidPre => "resid_pre",
-            Self::Q => "q",
-            Self::K => "k",
-            Self::V => "v",
-            Self::Scores => "scores",
-            Self::Pattern => "pattern",
-            Self::Z => "z",
-            Self::AttnOut => "attn_out",
-            Self::ResidMid => "resid_mid",
-            Self::MlpOut => "mlp_out",
-            Self::ResidFinal => "resid_final",
-        }
-    }
-
-    /// The site with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|site| site.name() == name)
-    }
-
-    /// Whether there is one value per head.
-    pub const fn is_per_head(self) -> bool {
-        matches!(self, Self::Q | Self::K | Self::V | Self::Scores | Self::Pattern | Self::Z)
-    }
-}
 
 /// A change of the forward pass. Everything downstream follows, gradients included.
 #[derive(Clone, Debug, PartialEq)]

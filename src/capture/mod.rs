@@ -9,6 +9,7 @@ mod edit;
 pub mod file;
 mod matrix;
 mod patches;
+mod site;
 mod tokens;
 pub mod words;
 
@@ -16,7 +17,9 @@ pub use capture_data::{
     Capture, CaptureParts, Generated, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow, StackCapture,
 };
 pub(crate) use edit::stack_prefix;
-pub use edit::{AppliedEdit, Computation, Edit, Normalizer, RowMass, Site};
+pub use edit::{AppliedEdit, Computation, Edit, Normalizer, RowMass};
 pub use matrix::{Matrix, PerHead, ShapeError};
 pub use patches::{PatchLook, THUMBNAIL_PX};
+pub use site::Site;
+pub(crate) use site::Slot;
 pub use tokens::{CropRect, ImageInfo, RgbaBuffer, Token};

@@ -20,7 +20,7 @@ use crate::{
         file::{self, FileSite},
     },
     export,
-    model::{Choice, Engine, Generation, Logits, Model, RunPlan, Site, Sites, locate},
+    model::{Choice, Engine, Generation, Logits, Model, RunPlan, Sites, locate},
 };
 
 /// Options of `attnscope capture`.
@@ -33,8 +33,11 @@ pub struct CaptureOptions {
     input: InputOptions,
     #[command(flatten)]
     writing: Writing,
-    /// What to record: q, k, v, scores, pattern, z, resid, logits
-    #[arg(long, value_delimiter = ',', default_value = "q,k,v,pattern", value_parser = parse_site)]
+    #[arg(
+        long,
+        help = "What to record: q, k, v, scores, pattern, z, resid, embed, attn_out, resid_mid, mlp_hidden, mlp_out, \
+                resid_post, logits",
+        value_delimiter = ',', default_value = "q,k,v,pattern", value_parser = parse_site)]
     sites: Vec<FileSite>,
     /// Layers to record, such as 0-3,11
     #[arg(long, value_parser = parse_layers)]
@@ -139,19 +142,7 @@ pub fn run(options: &CaptureOptions) -> Result<(), CliError> {
 }
 
 fn plan(options: &CaptureOptions, model: &Model) -> Result<RunPlan, CliError> {
-    let mut sites = Sites::NONE;
-    for site in &options.sites {
-        sites = match site {
-            FileSite::Q => sites.with(Site::Q),
-            FileSite::K => sites.with(Site::K),
-            FileSite::V => sites.with(Site::V),
-            FileSite::Scores => sites.with(Site::Scores),
-            FileSite::Pattern => sites.with(Site::Pattern),
-            FileSite::Z => sites.with(Site::Z),
-            FileSite::Resid => sites.with(Site::ResidPre).with(Site::ResidFinal),
-            FileSite::Logits => sites,
-        };
-    }
+    let sites = options.sites.iter().flat_map(|site| site.sites()).fold(Sites::NONE, |all, site| all.with(*site));
     let n_layers = model.spec().stacks.iter().map(|stack| stack.layers.len()).max().unwrap_or(0);
     let layers = options.layers.clone().map(|Layers(layers)| layers);
     if let Some(layer) = layers.iter().flatten().find(|layer| **layer >= n_layers) {

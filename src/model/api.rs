@@ -13,17 +13,16 @@ use std::{
 use candle_core::Tensor;
 
 use crate::{
-    capture::{AppliedEdit, Capture, CaptureParts, Computation, Generated, PerHead},
-    ids::{CaptureId, StackKind},
+    capture::{AppliedEdit, Capture, CaptureParts, Computation, Generated, LayerCapture, Matrix, StackCapture},
+    ids::{CaptureId, HeadId, Side},
     model::{
         LoadError, ModelError,
         checkpoint::{Config, ModelFiles, Weights, audit::Audit, keys},
         engine::Engine,
         families,
         input::{Encoded, Input, Reader},
-        kernels,
         network::{Network, Streams, cost::Lengths, head::Outcome},
-        run::{At, Control, Edit, Recorded, Run, RunPlan, Sites, edits, uniformity},
+        run::{Control, Edit, Recorded, Run, RunPlan, Site, Sites, Tapped, Taps, Values, edits, uniformity},
         writing::{Decoding, complete},
     },
     spec::ModelSpec,
@@ -71,8 +70,17 @@ pub enum Objective {
 pub struct Gradients {
     /// The objective's value.
     pub value: f32,
-    /// One per layer of each stack: `[head, query, key]`.
-    pub patterns: BTreeMap<StackKind, Vec<PerHead>>,
+    /// Gradients of the tapped sites, each where a recording has its values.
+    pub stacks: Vec<StackCapture>,
+    /// Gradients of the input embeddings, by side.
+    pub embeds: BTreeMap<Side, Matrix>,
+}
+
+impl Gradients {
+    /// Those of the layer that `head` belongs to.
+    pub fn layer(&self, head: HeadId) -> Option<&LayerCapture> {
+        self.stacks.iter().find(|stack| stack.kind == head.stack)?.layers.get(head.layer)
+    }
 }
 
 impl Model {
@@ -159,23 +167,69 @@ impl Model {
     /// # Errors
     /// When the input or an edit does not fit, the output is not finite, or `control` says stop.
     pub fn forward(&self, input: &Encoded, plan: &RunPlan, control: &Control<'_>) -> Result<Capture, ModelError> {
+        Ok(self.pass(input, plan, None, control)?.0)
+    }
+
+    /// Runs the model as [`Self::forward`] does, and says how an objective changes with every value of the
+    /// sites that are tapped, everything downstream following.
+    ///
+    /// # Errors
+    /// As [`Self::forward`], and when the objective does not fit the model.
+    pub fn gradients(
+        &self,
+        input: &Encoded,
+        plan: &RunPlan,
+        objective: Objective,
+        taps: Taps,
+        control: &Control<'_>,
+    ) -> Result<(Capture, Gradients), ModelError> {
+        let (capture, gradients) = self.pass(input, plan, Some((objective, taps)), control)?;
+        Ok((capture, gradients.ok_or_else(|| ModelError::internal("a pass has no gradients"))?))
+    }
+
+    fn pass(
+        &self,
+        input: &Encoded,
+        plan: &RunPlan,
+        differentiated: Option<(Objective, Taps)>,
+        control: &Control<'_>,
+    ) -> Result<(Capture, Option<Gradients>), ModelError> {
+        let taps = differentiated.map_or(Taps::NONE, |(_, taps)| taps);
         let writes = plan.generate.is_some() || (input.target.is_none() && self.spec.modality.target().is_some());
         if writes {
             // What is known before the text is written: the encoder's input, or the prompt.
             let silent = RunPlan { sites: Sites::NONE, edits: Vec::new(), ..plan.clone() };
-            self.check_memory(input, &silent, false)?;
+            self.check_memory(input, &silent, Taps::NONE)?;
         }
         self.engine.install(|| {
             let (input, generated) = complete(&self.network, &self.reader, &self.decoding, input, plan, control)?;
             edits::check(&plan.edits, &self.spec, &input.tokens)?;
-            self.check_memory(&input, plan, false)?;
-            let mut run = Run::new(plan, &self.spec.stacks, false, control);
+            self.check_memory(&input, plan, taps)?;
+            let mut run = Run::new(plan, &self.spec.stacks, taps, control);
             let streams = self.network.forward(&input, &mut run)?;
+            let value =
+                differentiated.map(|(objective, _)| self.objective(&streams, objective, &mut run)).transpose()?;
             let label = |id| self.reader.label(id);
             let outcome = self.network.predict(&streams, plan.logits, &label, &mut run)?;
-            let recorded = run.finish()?;
-            self.capture(&input, plan, outcome, recorded, generated)
+            let mut recorded = run.finish()?;
+            let tapped = std::mem::take(&mut recorded.tapped);
+            let gradients = value.map(|value| self.differentiate(&value, &tapped)).transpose()?;
+            Ok((self.capture(&input, plan, outcome, recorded, generated)?, gradients))
         })
+    }
+
+    fn differentiate(&self, value: &Tensor, tapped: &[Tapped]) -> Result<Gradients, ModelError> {
+        let mut gradients = Values::of(&self.spec.stacks);
+        if !tapped.is_empty() {
+            let grads = value.backward()?;
+            for Tapped { site, at, zeros } in tapped {
+                // Without a gradient the objective does not depend on this layer.
+                let grad = grads.get(zeros).map_or_else(|| zeros.zeros_like(), |grad| Ok(grad.clone()))?;
+                gradients.keep(*site, *at, &grad)?;
+            }
+        }
+        let (stacks, embeds) = gradients.into_stacks();
+        Ok(Gradients { value: value.to_scalar()?, stacks, embeds })
     }
 
     /// What was recorded of one input, as a capture.
@@ -187,7 +241,7 @@ impl Model {
         recorded: Recorded,
         generated: Option<Generated>,
     ) -> Result<Capture, ModelError> {
-        let Recorded { stacks, n_omitted, .. } = recorded;
+        let Recorded { stacks, embeds, n_omitted, .. } = recorded;
         let mut notes = input.notes.clone();
         if n_omitted > 0 {
             let n: usize = stacks.iter().map(|stack| stack.layers.len()).sum();
@@ -203,6 +257,7 @@ impl Model {
             input: input.input.clone(),
             tokens: input.tokens.clone(),
             stacks,
+            embeds,
             image: input.image.clone(),
             logits: outcome.logits,
             prediction: outcome.prediction,
@@ -215,11 +270,10 @@ impl Model {
         })?)
     }
 
-    /// How an objective changes with every weight of every pattern, other patterns fixed downstream
-    /// only through what they compute.
+    /// The gradients of all patterns, and nothing else.
     ///
     /// # Errors
-    /// As [`Self::forward`], and when the objective does not fit the model.
+    /// As [`Self::gradients`].
     pub fn pattern_gradients(
         &self,
         input: &Encoded,
@@ -227,41 +281,21 @@ impl Model {
         edits: &[Edit],
         control: &Control<'_>,
     ) -> Result<Gradients, ModelError> {
-        let plan = RunPlan { sites: Sites::NONE, edits: edits.to_vec(), ..RunPlan::default() };
-        edits::check(&plan.edits, &self.spec, &input.tokens)?;
-        self.check_memory(input, &plan, true)?;
-        self.engine.install(|| {
-            let mut run = Run::new(&plan, &self.spec.stacks, true, control);
-            let streams = self.network.forward(input, &mut run)?;
-            let value = self.objective(&streams, objective, &mut run)?;
-            let grads = value.backward()?;
-            let mut patterns: BTreeMap<StackKind, Vec<PerHead>> = BTreeMap::new();
-            // A head may attend too (SigLIP), but is no layer.
-            let is_layer = |at: &At| self.spec.stack(at.stack).is_some_and(|stack| at.layer < stack.layers.len());
-            for (at, tap) in run.finish()?.taps.iter().filter(|(at, _)| is_layer(at)) {
-                let shape = tap.dims3()?.into();
-                // Without a gradient the objective does not depend on this layer.
-                let values = match grads.get(tap) {
-                    Some(grad) => kernels::share(grad)?,
-                    None => vec![0.0; tap.elem_count()].into(),
-                };
-                patterns.entry(at.stack).or_default().push(PerHead::new(values, shape)?);
-            }
-            Ok(Gradients { value: value.to_scalar()?, patterns })
-        })
+        let plan = RunPlan { edits: edits.to_vec(), ..RunPlan::silent() };
+        Ok(self.gradients(input, &plan, objective, Taps::of(&[Site::Pattern]), control)?.1)
     }
 
     /// Bytes of memory that [`Self::forward`] takes at its peak besides the model, estimated from shapes;
     /// a text that the model is still to write is not counted.
     pub fn peak_bytes(&self, input: &Encoded, plan: &RunPlan) -> u64 {
-        self.network.peak_bytes(&lengths(input), plan, false)
+        self.network.peak_bytes(&lengths(input), plan, Taps::NONE)
     }
 
     /// Refuses a run for which there is no room, before anything is allocated for it.
-    fn check_memory(&self, input: &Encoded, plan: &RunPlan, differentiated: bool) -> Result<(), ModelError> {
+    fn check_memory(&self, input: &Encoded, plan: &RunPlan, taps: Taps) -> Result<(), ModelError> {
         let Some(available) = self.engine.memory_for_a_run() else { return Ok(()) };
         let lengths = lengths(input);
-        let needed = |lengths: &Lengths| self.network.peak_bytes(lengths, plan, differentiated);
+        let needed = |lengths: &Lengths| self.network.peak_bytes(lengths, plan, taps);
         if needed(&lengths) <= available {
             return Ok(());
         }

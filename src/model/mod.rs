@@ -25,4 +25,4 @@ pub use checkpoint::{ModelFiles, audit, bundled};
 pub use engine::{Engine, EngineError, step_back};
 pub use error::{Cancelled, LoadError, ModelError};
 pub use input::{Encoded, ImageSource, Input, TextInput};
-pub use run::{Choice, Control, Edit, Generation, Logits, Progress, RunPlan, Site, Sites, Stage, uninterrupted};
+pub use run::{Choice, Control, Edit, Generation, Logits, Progress, RunPlan, Site, Sites, Stage, Taps, uninterrupted};

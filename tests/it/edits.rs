@@ -192,7 +192,16 @@ fn pattern_gradients_match_finite_differences() {
                     difference(&run(&model, &encoded, vec![Edit::SetPattern { stack, layer, head, pattern }]))
                 };
                 let slope = (nudged(STEP) - nudged(-STEP)) / (2.0 * STEP);
-                let gradient = gradients.patterns[&stack][layer].head(head).unwrap().get(query, key).unwrap();
+                let gradient = gradients
+                    .layer(HeadId { stack, layer, head })
+                    .unwrap()
+                    .pattern
+                    .as_ref()
+                    .unwrap()
+                    .head(head)
+                    .unwrap()
+                    .get(query, key)
+                    .unwrap();
                 assert!(
                     (slope - gradient).abs() <= 0.02 * gradient.abs() + 2e-3,
                     "{folder} layer {layer} head {head}: slope {slope}, gradient {gradient}"
@@ -210,7 +219,9 @@ fn gradients_of_a_model_without_a_head_need_another_objective() {
     let logit = model.pattern_gradients(&encoded, Objective::Logit { row: 0, id: 0 }, &[], &uninterrupted);
     assert!(matches!(logit, Err(ModelError::Edit(_))));
     let norm = model.pattern_gradients(&encoded, Objective::SquaredNorm { position: 0 }, &[], &uninterrupted).unwrap();
-    assert!(norm.patterns[&SELF].iter().all(|pattern| pattern.as_slice().iter().any(|value| *value != 0.0)));
+    assert!(
+        norm.stacks[0].layers.iter().all(|layer| layer.pattern.as_ref().unwrap().as_slice().iter().any(|x| *x != 0.0))
+    );
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub fn families() -> Vec<String> {
     names
 }
 
-fn open(name: &str) -> (Model, Reference) {
+pub fn open(name: &str) -> (Model, Reference) {
     let files = ModelFiles::open(&folder().join(name)).unwrap();
     let model = Model::load(&files, name, &Engine::cpu(Some(2)).unwrap(), &uninterrupted)
         .unwrap_or_else(|error| panic!("{name}: {error}; {}", error.details()));

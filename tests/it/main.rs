@@ -42,6 +42,8 @@ mod foreign_arrays;
 mod gallery;
 /// Texts that a model writes: limits, chance, cancelling, files.
 mod generation;
+/// Gradients of every site of every family.
+mod gradients;
 /// Broken, lying and absurd checkpoints.
 mod hostile_models;
 /// Downloads from a server on this machine: what is fetched, resumed, refused, and what is left behind.

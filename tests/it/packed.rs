@@ -43,11 +43,12 @@ fn variants(input: &Input) -> Vec<Input> {
 }
 
 fn sites(layer: &LayerCapture) -> Vec<(&'static str, Option<&[f32]>)> {
-    let LayerCapture { q, k, v, bias, scores, pattern, sink, z, resid_pre } = layer;
-    let heads = [("q", q), ("k", k), ("v", v), ("bias", bias), ("scores", scores), ("pattern", pattern), ("z", z)];
-    let heads = heads.into_iter().map(|(name, data)| (name, data.as_ref().map(PerHead::as_slice)));
-    let matrices = [("sink", sink), ("resid_pre", resid_pre)];
-    heads.chain(matrices.into_iter().map(|(name, data)| (name, data.as_ref().map(Matrix::as_slice)))).collect()
+    let of_site = |site: Site| {
+        let heads = layer.per_head(site).map(PerHead::as_slice);
+        (site.name(), heads.or_else(|| layer.rows(site).map(Matrix::as_slice)))
+    };
+    let bias = ("bias", layer.bias.as_ref().map(PerHead::as_slice));
+    Site::ALL.into_iter().map(of_site).chain([bias]).collect()
 }
 
 fn check(what: &str, packed: Option<&[f32]>, single: Option<&[f32]>, wrong: &mut Vec<String>) {

@@ -68,11 +68,12 @@ pub fn capture(id: u64, labels: &[&str], causal: bool) -> Capture {
         }),
         input: InputInfo::default(),
         tokens: BTreeMap::from([(Side::Only, tokens)]),
-        stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers: layers.collect(), resid_final: None }],
+        stacks: vec![StackCapture { layers: layers.collect(), ..StackCapture::default() }],
         image: None,
         logits: None,
         prediction: None,
         generated: None,
+        embeds: std::collections::BTreeMap::new(),
         computation: attnscope::capture::Computation::default(),
         notes: Vec::new(),
     })

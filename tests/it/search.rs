@@ -75,11 +75,12 @@ fn capture(labels: &[&str], royal: &[&str], random: &mut Random) -> Capture {
         model: Arc::new(spec),
         input: InputInfo::default(),
         tokens: BTreeMap::from([(Side::Only, tokens)]),
-        stacks: vec![StackCapture { kind: SELF, layers, resid_final: None }],
+        stacks: vec![StackCapture { kind: SELF, layers, ..StackCapture::default() }],
         image: None,
         logits: None,
         prediction: None,
         generated: None,
+        embeds: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: Vec::new(),
     })

@@ -216,9 +216,9 @@ fn gradients_of_the_similarity_reach_every_layer_of_both_towers() {
         let capture = run(&model, &input(name), &RunPlan { logits: Logits::Keep, ..RunPlan::default() });
         assert!((gradients.value - capture.logits().unwrap().as_slice()[0]).abs() < 1e-4, "{name}");
         for stack in [StackKind::Vision, StackKind::Text] {
-            let layers = &gradients.patterns[&stack];
+            let layers = &gradients.stacks.iter().find(|of| of.kind == stack).unwrap().layers;
             assert_eq!(layers.len(), 2, "{name} {stack}");
-            for (layer, gradient) in layers.iter().enumerate() {
+            for (layer, gradient) in layers.iter().map(|layer| layer.pattern.as_ref().unwrap()).enumerate() {
                 let recorded = capture.stack(stack).unwrap().layers[layer].pattern.as_ref().unwrap();
                 assert_eq!(gradient.shape(), recorded.shape(), "{name} {stack}.{layer}");
                 assert!(gradient.as_slice().iter().any(|value| *value != 0.0), "{name} {stack}.{layer}");

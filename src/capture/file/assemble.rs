@@ -13,11 +13,11 @@ use super::{
         self, GeneratedEntry, ImageEntry, InputEntry, ModelEntry, PredictionEntry, StackEntry, TokensEntry,
         default_scale,
     },
-    place::{Place, Site},
+    place::{Place, What},
     record,
 };
 use crate::{
-    capture::{AppliedEdit, Capture, CaptureParts, Computation, Edit, InputInfo, Matrix, Site as SiteOfRun, Token},
+    capture::{AppliedEdit, Capture, CaptureParts, Computation, Edit, InputInfo, Matrix, Site, Token},
     ids::{CaptureId, Side, StackKind},
     spec::{ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
@@ -55,9 +55,9 @@ impl Input {
     /// Whether there is anything to look at.
     pub(super) fn has_attention(&self) -> bool {
         self.places.iter().any(|place| match *place {
-            Place::Site { site: Site::Pattern | Site::Scores, .. } => true,
-            Place::Site { stack, layer, site: Site::Q } => {
-                self.places.contains(&Place::Site { stack, layer, site: Site::K })
+            Place::Layer { what: What::Site(Site::Pattern | Site::Scores), .. } => true,
+            Place::Layer { stack, layer, what: What::Site(Site::Q) } => {
+                self.places.contains(&Place::Layer { stack, layer, what: What::Site(Site::K) })
             }
             _ => false,
         })
@@ -131,6 +131,7 @@ impl Input {
             input,
             tokens,
             stacks: recorded.stacks,
+            embeds: recorded.embeds,
             image,
             logits: recorded.logits,
             prediction,
@@ -190,12 +191,12 @@ impl Input {
             }
             let mut layers: BTreeMap<usize, Guess> = BTreeMap::new();
             for (place, entry) in &self.tensors {
-                let Place::Site { stack, layer, site } = *place else { continue };
+                let Place::Layer { stack, layer, what } = *place else { continue };
                 if stack == kind {
                     if layer >= metadata::MAX_LAYERS {
                         return Err(FileError::tensor(&entry.name, "has a layer number that no model has"));
                     }
-                    layers.entry(layer).or_default().learn(site, &entry.shape);
+                    layers.entry(layer).or_default().learn(what, &entry.shape);
                 }
             }
             let Some((&last, _)) = layers.last_key_value() else { continue };
@@ -209,21 +210,21 @@ impl Input {
     /// Every shape is the one that the specs and token counts imply; counts were checked before.
     fn check_shapes(&self, specs: &[StackSpec]) -> Result<(), FileError> {
         for (place, entry) in &self.tensors {
-            let Place::Site { stack, layer, site } = *place else { continue };
+            let Place::Layer { stack, layer, what } = *place else { continue };
             let spec = specs.iter().find(|spec| spec.kind == stack);
             let Some(spec) = spec.and_then(|spec| spec.layers.get(layer)) else {
                 return Err(FileError::tensor(&entry.name, "is of a layer that the model does not have"));
             };
-            let n_heads = match site {
-                Site::K | Site::V => spec.n_kv_heads,
-                Site::ResidPre => continue,
-                _ => spec.n_heads,
+            let n_heads = match what {
+                What::Site(site) if !site.is_per_head() => continue,
+                What::Site(Site::K | Site::V) => spec.n_kv_heads,
+                What::Site(_) | What::Bias | What::Sink => spec.n_heads,
             };
             if entry.shape[0] != n_heads || n_heads > metadata::MAX_HEADS {
                 let problem = format!("has {} heads where {n_heads} belong", entry.shape[0]);
                 return Err(FileError::tensor(&entry.name, problem));
             }
-            if matches!(site, Site::Q | Site::K | Site::V | Site::Z) && entry.shape[2] != spec.d_head {
+            if matches!(what, What::Site(Site::Q | Site::K | Site::V | Site::Z)) && entry.shape[2] != spec.d_head {
                 let problem = format!("has heads of width {} where {} belongs", entry.shape[2], spec.d_head);
                 return Err(FileError::tensor(&entry.name, problem));
             }
@@ -237,7 +238,7 @@ impl Input {
 
     fn d_model(&self, specs: &[StackSpec]) -> usize {
         let resid = self.tensors.iter().find_map(|(place, entry)| match place {
-            Place::ResidFinal(_) | Place::Site { site: Site::ResidPre, .. } => entry.shape.get(1).copied(),
+            Place::ResidFinal(_) | Place::Layer { what: What::Site(Site::ResidPre), .. } => entry.shape.get(1).copied(),
             _ => None,
         });
         let of_heads = || specs.first()?.layers.first().map(|layer| layer.n_heads * layer.d_head);
@@ -254,14 +255,18 @@ fn sides(place: Place, entry: &Entry) -> Result<Vec<(Side, usize)>, FileError> {
         }
         Place::Picture => (3, Vec::new()),
         Place::ResidFinal(stack) => (2, vec![(stack.query_side(), 0)]),
-        Place::Site { stack, site, .. } => match site {
-            Site::Q | Site::Z => (3, vec![(stack.query_side(), 1)]),
-            Site::K | Site::V => (3, vec![(stack.key_side(), 1)]),
+        Place::Embed(side) => (2, vec![(side, 0)]),
+        Place::Layer { stack, what, .. } => match what {
             // One row stands for every query.
-            Site::Bias if entry.shape.get(1) == Some(&1) => (3, vec![(stack.key_side(), 2)]),
-            Site::Scores | Site::Pattern | Site::Bias => (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)]),
-            Site::Sink => (2, vec![(stack.query_side(), 1)]),
-            Site::ResidPre => (2, vec![(stack.query_side(), 0)]),
+            What::Bias if entry.shape.get(1) == Some(&1) => (3, vec![(stack.key_side(), 2)]),
+            What::Site(Site::Scores | Site::Pattern) | What::Bias => {
+                (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)])
+            }
+            What::Sink => (2, vec![(stack.query_side(), 1)]),
+            What::Site(site) => {
+                let side = if site.is_of_keys() { stack.key_side() } else { stack.query_side() };
+                if site.is_per_head() { (3, vec![(side, 1)]) } else { (2, vec![(side, 0)]) }
+            }
         },
     };
     if entry.shape.len() != rank {
@@ -282,13 +287,7 @@ fn check_edits(computation: &Computation, tokens: &BTreeMap<Side, Vec<Token>>) -
             AppliedEdit::Known(Edit::SetPattern { stack, pattern, .. }) => {
                 pattern.shape() == [len(stack.query_side()), len(stack.key_side())]
             }
-            AppliedEdit::Known(Edit::Patch {
-                site: SiteOfRun::Scores | SiteOfRun::Pattern,
-                stack,
-                positions,
-                value,
-                ..
-            }) => {
+            AppliedEdit::Known(Edit::Patch { site: Site::Scores | Site::Pattern, stack, positions, value, .. }) => {
                 value.n_cols() == len(stack.key_side())
                     && positions.iter().all(|position| *position < len(stack.query_side()))
             }
@@ -312,15 +311,15 @@ struct Guess {
 }
 
 impl Guess {
-    fn learn(&mut self, site: Site, shape: &[usize]) {
+    fn learn(&mut self, what: What, shape: &[usize]) {
         let (&[n_heads, _, _] | &[n_heads, _]) = shape else { return };
         let width = shape.get(2).copied().unwrap_or(0);
-        match site {
-            Site::ResidPre => return,
-            Site::K | Site::V => self.n_kv_heads = self.n_kv_heads.or(Some(n_heads)),
-            _ => self.n_heads = self.n_heads.or(Some(n_heads)),
+        match what {
+            What::Site(site) if !site.is_per_head() => return,
+            What::Site(Site::K | Site::V) => self.n_kv_heads = self.n_kv_heads.or(Some(n_heads)),
+            What::Site(_) | What::Bias | What::Sink => self.n_heads = self.n_heads.or(Some(n_heads)),
         }
-        if matches!(site, Site::Q | Site::K | Site::V | Site::Z) {
+        if matches!(what, What::Site(Site::Q | Site::K | Site::V | Site::Z)) {
             self.d_head = self.d_head.or(Some(width));
         }
     }

@@ -9,10 +9,10 @@ use super::{
     assemble::{Described, Input},
     entry::{Entry, Stored},
     metadata::{ModelEntry, TokenEntry, TokensEntry},
-    place::{Place, Site},
+    place::{Place, What},
 };
 use crate::{
-    capture::Capture,
+    capture::{Capture, Site},
     ids::{CaptureId, Side, StackKind},
 };
 
@@ -78,7 +78,7 @@ impl Found {
         values: Vec<f32>,
     ) -> Result<(), FileError> {
         let shape = layer_shape(&name, shape)?;
-        self.add(Place::Site { stack, layer, site: Site::Pattern }, name, shape.to_vec(), values)
+        self.add(Place::Layer { stack, layer, what: What::Site(Site::Pattern) }, name, shape.to_vec(), values)
     }
 
     /// Adds a tensor whose name says where it belongs.

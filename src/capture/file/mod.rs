@@ -109,29 +109,70 @@ pub enum FileSite {
     Z,
     /// `{stack}.{layer}.resid_pre` and `{stack}.resid_final`: `[n, d_model]`.
     Resid,
+    /// `{side}.embed`: `[n, d_embedding]`.
+    Embed,
+    /// `{stack}.{layer}.attn_out`: `[n, d_model]`.
+    AttnOut,
+    /// `{stack}.{layer}.resid_mid`: `[n, d_model]`.
+    ResidMid,
+    /// `{stack}.{layer}.mlp_hidden`: `[n, d_mlp]`.
+    MlpHidden,
+    /// `{stack}.{layer}.mlp_out`: `[n, d_model]`.
+    MlpOut,
+    /// `{stack}.{layer}.resid_post`: `[n, d_model]`.
+    ResidPost,
     /// `logits`: `[n, vocab]` or `[classes]`.
     Logits,
 }
 
 impl FileSite {
     /// Every site, in the order they are written.
-    pub const ALL: [Self; 8] =
-        [Self::Q, Self::K, Self::V, Self::Scores, Self::Pattern, Self::Z, Self::Resid, Self::Logits];
+    pub const ALL: [Self; 14] = [
+        Self::Q,
+        Self::K,
+        Self::V,
+        Self::Scores,
+        Self::Pattern,
+        Self::Z,
+        Self::Resid,
+        Self::Embed,
+        Self::AttnOut,
+        Self::ResidMid,
+        Self::MlpHidden,
+        Self::MlpOut,
+        Self::ResidPost,
+        Self::Logits,
+    ];
 
     /// What is written unless something else is asked for.
     pub const DEFAULT: [Self; 4] = [Self::Q, Self::K, Self::V, Self::Pattern];
 
     /// The name on the command line.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Q => Site::Q.name(),
-            Self::K => Site::K.name(),
-            Self::V => Site::V.name(),
-            Self::Scores => Site::Scores.name(),
-            Self::Pattern => Site::Pattern.name(),
-            Self::Z => Site::Z.name(),
             Self::Resid => "resid",
             Self::Logits => "logits",
+            _ => self.sites().first().map_or("", |site| site.name()),
+        }
+    }
+
+    /// The points of the forward pass that it stands for; the logits are none.
+    pub const fn sites(self) -> &'static [Site] {
+        match self {
+            Self::Q => &[Site::Q],
+            Self::K => &[Site::K],
+            Self::V => &[Site::V],
+            Self::Scores => &[Site::Scores],
+            Self::Pattern => &[Site::Pattern],
+            Self::Z => &[Site::Z],
+            Self::Resid => &[Site::ResidPre, Site::ResidFinal],
+            Self::Embed => &[Site::Embed],
+            Self::AttnOut => &[Site::AttnOut],
+            Self::ResidMid => &[Site::ResidMid],
+            Self::MlpHidden => &[Site::MlpHidden],
+            Self::MlpOut => &[Site::MlpOut],
+            Self::ResidPost => &[Site::ResidPost],
+            Self::Logits => &[],
         }
     }
 

@@ -11,7 +11,7 @@ use super::{
     FileError,
     foreign::{self, Found},
     npy::Array,
-    place::{self, Place, Site},
+    place::{self, Place, What},
 };
 use crate::{
     capture::Capture,
@@ -83,7 +83,7 @@ fn role(name: &str, n_unnamed: usize) -> Option<Role> {
         Some(if n_unnamed == 1 { Role::Stack(StackKind::SelfAttention) } else { Role::Layer(layer) })
     } else {
         match place::place(name) {
-            (None, Some(place @ Place::Site { .. })) => Some(Role::Site(place)),
+            (None, Some(place @ Place::Layer { .. })) => Some(Role::Site(place)),
             _ => None,
         }
     }
@@ -103,9 +103,9 @@ fn take<R: Read + Seek>(
             let shape = foreign::layer_shape(name, &array.shape)?;
             found.add_layer(StackKind::SelfAttention, layer, name.to_owned(), &shape, array.read_all(member)?)?;
         }
-        Role::Site(place @ Place::Site { site, .. }) => {
-            let shape = match site {
-                Site::ResidPre => array.shape.clone(),
+        Role::Site(place @ Place::Layer { what, .. }) => {
+            let shape = match what {
+                What::Site(site) if !site.is_per_head() => array.shape.clone(),
                 _ => foreign::layer_shape(name, &array.shape)?.to_vec(),
             };
             found.add(place, name.to_owned(), shape, array.read_all(member)?)?;

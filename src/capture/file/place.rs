@@ -1,13 +1,17 @@
 //! Names of tensors in capture files, and what they mean.
 
 use super::FileError;
-use crate::{capture, ids::StackKind};
+use crate::{
+    capture::Site,
+    ids::{Side, StackKind},
+};
 
 /// Where a tensor belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
-    Site { stack: StackKind, layer: usize, site: Site },
+    Layer { stack: StackKind, layer: usize, what: What },
     ResidFinal(StackKind),
+    Embed(Side),
     Logits,
     Picture,
 }
@@ -17,34 +21,21 @@ pub(super) const PICTURE: &str = "picture";
 
 /// What was recorded in a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Site {
-    Q,
-    K,
-    V,
-    Scores,
-    Pattern,
-    Z,
-    ResidPre,
+pub(super) enum What {
+    /// A point of the forward pass.
+    Site(Site),
+    /// What is added to the scaled scores.
     Bias,
+    /// What of each row went to a learned sink.
     Sink,
 }
 
-impl Site {
-    /// What is no point of the forward pass has a name of its own.
+impl What {
     fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "bias" => Self::Bias,
             "sink" => Self::Sink,
-            _ => match capture::Site::from_name(name)? {
-                capture::Site::Q => Self::Q,
-                capture::Site::K => Self::K,
-                capture::Site::V => Self::V,
-                capture::Site::Scores => Self::Scores,
-                capture::Site::Pattern => Self::Pattern,
-                capture::Site::Z => Self::Z,
-                capture::Site::ResidPre => Self::ResidPre,
-                _ => return None,
-            },
+            _ => Self::Site(Site::from_name(name).filter(|site| site.is_of_layer())?),
         })
     }
 }
@@ -60,8 +51,9 @@ pub(super) fn place(name: &str) -> (Option<usize>, Option<Place>) {
     let parts: Vec<&str> = name.splitn(4, '.').collect();
     let place = match parts[..] {
         [stack, "resid_final"] => StackKind::from_name(stack).map(Place::ResidFinal),
-        [stack, layer, site] => StackKind::from_name(stack)
-            .and_then(|stack| Some(Place::Site { stack, layer: layer.parse().ok()?, site: Site::from_name(site)? })),
+        [side, "embed"] => Side::from_name(side).map(Place::Embed),
+        [stack, layer, what] => StackKind::from_name(stack)
+            .and_then(|stack| Some(Place::Layer { stack, layer: layer.parse().ok()?, what: What::from_name(what)? })),
         _ => None,
     };
     (input, place)

@@ -1,24 +1,26 @@
 //! Values into the places they belong to, each checked for what its name says it is.
 
-use std::io::{Read, Seek};
+use std::{
+    collections::BTreeMap,
+    io::{Read, Seek},
+};
 
 use super::{
     FileError,
     entry::Entry,
-    place::{Place, Site},
+    place::{Place, What},
     values::{self, RowNotes, Rows},
 };
 use crate::{
-    capture::{
-        AppliedEdit, Computation, Edit, LayerCapture, Matrix, PerHead, RgbaBuffer, Site as SiteOfRun, StackCapture,
-    },
-    ids::StackKind,
+    capture::{AppliedEdit, Computation, Edit, LayerCapture, Matrix, PerHead, RgbaBuffer, Site, Slot, StackCapture},
+    ids::{Side, StackKind},
     spec::StackSpec,
 };
 
 /// What the tensors of one input held.
 pub(super) struct Recorded {
     pub(super) stacks: Vec<StackCapture>,
+    pub(super) embeds: BTreeMap<Side, Matrix>,
     pub(super) logits: Option<Matrix>,
     pub(super) picture: Option<RgbaBuffer>,
     /// The tensors in whose rows the most deviates or is missing, if it is worth a note.
@@ -34,15 +36,11 @@ pub(super) fn read(
     computation: &Computation,
     notes: &mut Vec<String>,
 ) -> Result<Recorded, FileError> {
-    let empty = |spec: &StackSpec| StackCapture {
-        kind: spec.kind,
-        layers: vec![LayerCapture::default(); spec.layers.len()],
-        resid_final: None,
-    };
-    let stacks = specs.iter().map(empty).collect();
-    let mut recorded = Recorded { stacks, logits: None, picture: None, deviating: None, missing: None };
+    let stacks = specs.iter().map(|spec| StackCapture::empty(spec.kind, spec.layers.len())).collect();
+    let mut recorded =
+        Recorded { stacks, embeds: BTreeMap::new(), logits: None, picture: None, deviating: None, missing: None };
     // Rows are only whole with their sinks.
-    tensors.sort_by_key(|(place, _)| !matches!(place, Place::Site { site: Site::Sink, .. }));
+    tensors.sort_by_key(|(place, _)| !matches!(place, Place::Layer { what: What::Sink, .. }));
     for (place, entry) in tensors {
         recorded.take(place, &entry, computation, source)?;
     }
@@ -73,26 +71,18 @@ impl Recorded {
                 let shape = if let [n_classes] = entry.shape[..] { [1, n_classes] } else { entry.shape_of()? };
                 self.logits = Some(matrix(entry, shape, source)?);
             }
-            Place::ResidFinal(kind) => {
-                let data = matrix(entry, entry.shape_of()?, source)?;
-                if let Some(stack) = self.stack(kind) {
-                    stack.resid_final = Some(data);
-                }
+            Place::ResidFinal(stack) => self.take_site((stack, 0, Site::ResidFinal), entry, computation, source)?,
+            Place::Embed(side) => {
+                self.embeds.insert(side, matrix(entry, entry.shape_of()?, source)?);
             }
-            Place::Site { stack, layer, site: Site::ResidPre } => {
-                let data = matrix(entry, entry.shape_of()?, source)?;
-                if let Some(layer) = self.layer(stack, layer) {
-                    layer.resid_pre = Some(data);
-                }
-            }
-            Place::Site { stack, layer, site: Site::Sink } => {
+            Place::Layer { stack, layer, what: What::Sink } => {
                 let data = matrix(entry, entry.shape_of()?, source)?;
                 values::check_sink(entry, data.as_slice())?;
                 if let Some(layer) = self.layer(stack, layer) {
                     layer.sink = Some(data);
                 }
             }
-            Place::Site { stack, layer, site: Site::Bias } => {
+            Place::Layer { stack, layer, what: What::Bias } => {
                 let data = entry.read(source)?;
                 values::check_finite(entry, &data)?;
                 // Layers that share a bias have it once in memory, as in a run.
@@ -106,13 +96,29 @@ impl Recorded {
                     layer.bias = Some(bias);
                 }
             }
-            Place::Site { stack, layer, site } => {
-                let data = self.per_head(stack, layer, site, entry, computation, source)?;
-                if let Some(layer) = self.layer(stack, layer)
-                    && let Some(slot) = slot(layer, site)
-                {
-                    *slot = Some(data);
-                }
+            Place::Layer { stack, layer, what: What::Site(site) } => {
+                self.take_site((stack, layer, site), entry, computation, source)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_site(
+        &mut self,
+        (stack, layer, site): (StackKind, usize, Site),
+        entry: &Entry,
+        computation: &Computation,
+        source: &mut (impl Read + Seek),
+    ) -> Result<(), FileError> {
+        if site.is_per_head() {
+            let data = self.per_head(stack, layer, site, entry, computation, source)?;
+            if let Some(Slot::PerHead(slot)) = self.stack(stack).and_then(|stack| stack.slot(site, layer)) {
+                *slot = Some(data);
+            }
+        } else {
+            let data = matrix(entry, entry.shape_of()?, source)?;
+            if let Some(Slot::Rows(slot)) = self.stack(stack).and_then(|stack| stack.slot(site, layer)) {
+                *slot = Some(data);
             }
         }
         Ok(())
@@ -172,26 +178,12 @@ fn is_causal(pattern: &PerHead) -> bool {
     n_query == n_key && n_key > 1 && pattern.as_slice().chunks_exact(n_key).enumerate().all(above)
 }
 
-/// Where a site with one matrix per head is kept.
-const fn slot(layer: &mut LayerCapture, site: Site) -> Option<&mut Option<PerHead>> {
-    Some(match site {
-        Site::Q => &mut layer.q,
-        Site::K => &mut layer.k,
-        Site::V => &mut layer.v,
-        Site::Scores => &mut layer.scores,
-        Site::Pattern => &mut layer.pattern,
-        Site::Z => &mut layer.z,
-        Site::Bias => &mut layer.bias,
-        Site::ResidPre | Site::Sink => return None,
-    })
-}
-
 /// Heads of a layer whose rows the run was given.
 fn written_heads(computation: &Computation, stack: StackKind, layer: usize) -> Vec<usize> {
     let head = |edit: &AppliedEdit| match edit {
         AppliedEdit::Known(
             Edit::SetPattern { stack: of, layer: at, head, .. }
-            | Edit::Patch { site: SiteOfRun::Pattern, stack: of, layer: at, head: Some(head), .. },
+            | Edit::Patch { site: Site::Pattern, stack: of, layer: at, head: Some(head), .. },
         ) => Some((*of, *at, *head)),
         _ => None,
     };

@@ -14,7 +14,7 @@ use super::{
     place::PICTURE,
 };
 use crate::{
-    capture::{Capture, Matrix, PerHead, RgbaBuffer},
+    capture::{Capture, RgbaBuffer, Site},
     ids::Side,
     spec::HeadKind,
 };
@@ -146,43 +146,40 @@ fn entry(value: &impl Serialize) -> io::Result<Value> {
 }
 
 fn collect<'a>(capture: &'a Capture, sites: &[FileSite], prefix: &str, tensors: &mut Vec<Tensor<'a>>) {
-    let wanted = |site| sites.contains(&site);
+    let wanted = |site: Site| sites.iter().any(|wanted| wanted.sites().contains(&site));
     let mut add = |name: String, shape: &[usize], values: &'a [f32]| {
         tensors.push(Tensor { name: format!("{prefix}{name}"), shape: shape.to_vec(), values: Values::Floats(values) });
     };
     for stack in capture.stacks() {
         let kind = stack.kind;
         for (layer_idx, layer) in stack.layers.iter().enumerate() {
-            // A bias is of use with what it is added to, and a sink with the rows that it completes.
-            let per_head: [(&str, bool, &Option<PerHead>); 7] = [
-                ("q", wanted(FileSite::Q), &layer.q),
-                ("k", wanted(FileSite::K), &layer.k),
-                ("bias", wanted(FileSite::Q) && wanted(FileSite::K), &layer.bias),
-                ("v", wanted(FileSite::V), &layer.v),
-                ("scores", wanted(FileSite::Scores), &layer.scores),
-                ("pattern", wanted(FileSite::Pattern), &layer.pattern),
-                ("z", wanted(FileSite::Z), &layer.z),
-            ];
-            for (site, _, data) in per_head.into_iter().filter(|(_, wanted, _)| *wanted) {
-                if let Some(data) = data {
-                    add(format!("{kind}.{layer_idx}.{site}"), &data.shape(), data.as_slice());
+            let named = |name: &str| format!("{kind}.{layer_idx}.{name}");
+            for site in Site::ALL.into_iter().filter(|site| wanted(*site)) {
+                if let Some(data) = layer.per_head(site) {
+                    add(named(site.name()), &data.shape(), data.as_slice());
+                }
+                if let Some(data) = layer.rows(site) {
+                    add(named(site.name()), &data.shape(), data.as_slice());
                 }
             }
-            let rows: [(&str, bool, &Option<Matrix>); 2] = [
-                ("sink", wanted(FileSite::Pattern) || wanted(FileSite::Scores), &layer.sink),
-                ("resid_pre", wanted(FileSite::Resid), &layer.resid_pre),
-            ];
-            for (site, _, data) in rows.into_iter().filter(|(_, wanted, _)| *wanted) {
-                if let Some(data) = data {
-                    add(format!("{kind}.{layer_idx}.{site}"), &data.shape(), data.as_slice());
-                }
+            // A bias is of use with what it is added to, and a sink with the rows that it completes.
+            if let Some(bias) = layer.bias.as_ref().filter(|_| wanted(Site::Q) && wanted(Site::K)) {
+                add(named("bias"), &bias.shape(), bias.as_slice());
+            }
+            if let Some(sink) = layer.sink.as_ref().filter(|_| wanted(Site::Pattern) || wanted(Site::Scores)) {
+                add(named("sink"), &sink.shape(), sink.as_slice());
             }
         }
-        if let Some(data) = stack.resid_final.as_ref().filter(|_| wanted(FileSite::Resid)) {
+        if let Some(data) = stack.resid_final.as_ref().filter(|_| wanted(Site::ResidFinal)) {
             add(format!("{kind}.resid_final"), &data.shape(), data.as_slice());
         }
     }
-    if let Some(data) = capture.logits().filter(|_| wanted(FileSite::Logits)) {
+    for side in Side::ALL {
+        if let Some(data) = capture.embed(side).filter(|_| wanted(Site::Embed)) {
+            add(format!("{}.embed", side.name()), &data.shape(), data.as_slice());
+        }
+    }
+    if let Some(data) = capture.logits().filter(|_| sites.contains(&FileSite::Logits)) {
         let classifier =
             matches!(capture.model().head, Some(HeadKind::TextClass | HeadKind::ImageClass | HeadKind::Similarity));
         let shape = if classifier && data.n_rows() == 1 { vec![data.n_cols()] } else { data.shape().to_vec() };

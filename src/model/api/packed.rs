@@ -7,7 +7,7 @@ use crate::{
         ModelError,
         input::Encoded,
         network::Network,
-        run::{Control, Run, RunPlan},
+        run::{Control, Run, RunPlan, Taps},
     },
 };
 
@@ -53,7 +53,7 @@ impl Model {
             return Some("the decoder's text is made of each input");
         }
         // More than they take together: scores are each input's own.
-        let needed: u64 = inputs.iter().map(|input| self.network.peak_bytes(&lengths(input), plan, false)).sum();
+        let needed: u64 = inputs.iter().map(|input| self.network.peak_bytes(&lengths(input), plan, Taps::NONE)).sum();
         if self.engine.memory_for_a_run().is_some_and(|available| needed > available) {
             return Some("there is no memory for all of them at once");
         }

@@ -148,6 +148,7 @@ impl Attention {
         } else {
             kernels::softmax_in_place(scores, causal)?
         };
+        let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
         let given = pattern.id();
         let pattern = run.at(Site::Pattern, at, pattern)?;
         // Only an untouched pattern is sure to be zero beyond the diagonal.

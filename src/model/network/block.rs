@@ -52,7 +52,11 @@ impl Norms {
         at: At,
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
-        let resid = if self.branch.is_none() && !run.edits(site, at) {
+        let resid = if self.branch.is_none() && !run.changes(site, at) {
+            if run.records(site, at) {
+                // Beside the sum, which must not depend on whether somebody looks at its parts.
+                run.record(site, at, &map.forward(x)?)?;
+            }
             map.forward_add(x, resid)?
         } else {
             let mut added = map.forward(x)?;
@@ -86,15 +90,16 @@ impl Mlp {
     }
 
     /// The hidden layer; `down` maps it back to the stream.
-    pub fn forward(&self, x: &Tensor, run: &Run<'_>) -> candle_core::Result<Tensor> {
+    pub fn forward(&self, at: At, x: &Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let hidden = self.up.forward(x)?;
-        if self.gated {
-            kernels::gated(&hidden, self.activation)
+        let hidden = if self.gated {
+            kernels::gated(&hidden, self.activation)?
         } else if run.is_differentiated() {
-            kernels::activation(&hidden, self.activation)
+            kernels::activation(&hidden, self.activation)?
         } else {
-            kernels::activation_in_place(hidden, self.activation)
-        }
+            kernels::activation_in_place(hidden, self.activation)?
+        };
+        run.at(Site::MlpHidden, at, hidden)
     }
 }
 
@@ -137,7 +142,7 @@ impl Block {
         let resid = run.at(Site::ResidMid, at, resid)?;
         let source = if self.parallel { &entering } else { &resid };
         let normed = self.mlp_norms.enter(source)?;
-        let hidden = self.mlp.forward(&normed, run)?;
+        let hidden = self.mlp.forward(at, &normed, run)?;
         let stream = if self.mlp_norms.carries { &normed } else { &resid };
         self.mlp_norms.join(&self.mlp.down, &hidden, stream, Site::MlpOut, at, run)
     }
@@ -200,6 +205,7 @@ impl Stack {
             if let (0, Some(convolution), Some(embedded)) = (layer, &self.convolution, &embedded) {
                 x = convolution.join_parts(embedded, &x, &pass.parts)?;
             }
+            x = run.at(Site::ResidPost, at, x)?;
             run.layer_done();
         }
         run.checkpoint()?;

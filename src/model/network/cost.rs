@@ -14,7 +14,7 @@ use crate::{
     ids::{Side, StackKind},
     model::{
         kernels::Linear,
-        run::{Logits, RunPlan, Site},
+        run::{Logits, RunPlan, Site, Sites, Taps},
     },
 };
 
@@ -25,8 +25,11 @@ const LOGITS_AT_ONCE: u64 = 4_000_000;
 /// Streams of the model's width that a block holds at once: entering, normed, attended, leaving, and one
 /// for what is passed on.
 const STREAMS: u64 = 6;
-/// Copies of scores and pattern that a differentiated layer keeps for the way back, with the tap.
+/// Copies of scores and pattern that a differentiated layer keeps for the way back.
 const KEPT_FOR_GRADIENT: u64 = 4;
+
+/// Copies of a tapped site: the zeros, the sum with them, and the gradient.
+const KEPT_FOR_TAP: u64 = 3;
 
 /// Of so many bytes in use the allocator keeps another one, or has it not given back yet.
 const ALLOCATOR: u64 = 8;
@@ -59,12 +62,12 @@ impl Lengths {
 
 impl Network {
     /// Bytes that a run takes at its peak, weights not included, and what the allocator keeps besides.
-    pub fn peak_bytes(&self, lengths: &Lengths, plan: &RunPlan, differentiated: bool) -> u64 {
-        let used = self.used_bytes(lengths, plan, differentiated);
+    pub fn peak_bytes(&self, lengths: &Lengths, plan: &RunPlan, taps: Taps) -> u64 {
+        let used = self.used_bytes(lengths, plan, taps);
         used.saturating_add(used / ALLOCATOR)
     }
 
-    fn used_bytes(&self, lengths: &Lengths, plan: &RunPlan, differentiated: bool) -> u64 {
+    fn used_bytes(&self, lengths: &Lengths, plan: &RunPlan, taps: Taps) -> u64 {
         let stacks: Vec<&Stack> = match &self.body {
             Body::Single(tower) => vec![&tower.stack],
             Body::EncoderDecoder { encoder, decoder, .. } => vec![&encoder.stack, &decoder.stack],
@@ -86,11 +89,11 @@ impl Network {
                 let layer = Layer { block, stack, n, lengths };
                 peak = peak.max(layer.working_bytes(plan));
                 largest = largest.max(layer.scores(&block.attention, n));
-                let (sites, scores) = layer.recorded_bytes(plan);
+                let (sites, scores) = layer.bytes_of(plan.sites);
                 kept = kept.saturating_add(sites);
                 patterns = patterns.saturating_add(scores);
-                if differentiated {
-                    kept = kept.saturating_add(layer.differentiated_bytes());
+                if taps.any() {
+                    kept = kept.saturating_add(layer.differentiated_bytes(taps));
                 }
             }
         }
@@ -183,36 +186,44 @@ impl Layer<'_> {
         one.saturating_mul(copies).saturating_add(VALUE * (d_projected + d_turned + z))
     }
 
-    /// Bytes of what the run keeps of this layer: all but scores, and scores with patterns and biases.
-    fn recorded_bytes(&self, plan: &RunPlan) -> (u64, u64) {
+    /// Bytes of one copy of what these sites have in this layer: all but scores, and scores with patterns and
+    /// biases.
+    fn bytes_of(&self, wanted: Sites) -> (u64, u64) {
         let mut sites = 0u64;
         let mut scores = 0u64;
         let own = (&self.block.attention, self.n);
         for (attention, n_key) in [Some(own), self.cross()].into_iter().flatten() {
             let (h, kv, d) = (attention.spec.n_heads, attention.spec.n_kv_heads, attention.spec.d_head as u64);
             let per_head = [(Site::Q, h, self.n), (Site::Z, h, self.n), (Site::K, kv, n_key), (Site::V, kv, n_key)];
-            for (_, heads, n) in per_head.into_iter().filter(|(site, ..)| plan.sites.contains(*site)) {
+            for (_, heads, n) in per_head.into_iter().filter(|(site, ..)| wanted.contains(*site)) {
                 sites += VALUE * heads as u64 * n * d;
             }
             let one = self.scores(attention, n_key);
-            for _ in [Site::Scores, Site::Pattern].into_iter().filter(|site| plan.sites.contains(*site)) {
+            for _ in [Site::Scores, Site::Pattern].into_iter().filter(|site| wanted.contains(*site)) {
                 scores = scores.saturating_add(one);
             }
-            if attention.bias.is_some() && plan.sites.contains(Site::Q) {
+            if attention.bias.is_some() && wanted.contains(Site::Q) {
                 scores = scores.saturating_add(one);
             }
         }
-        if plan.sites.contains(Site::ResidPre) {
-            sites += VALUE * self.n * width_in(&self.block.mlp.up);
+        let streams = [Site::ResidPre, Site::AttnOut, Site::ResidMid, Site::MlpOut, Site::ResidPost];
+        let n_streams = streams.into_iter().filter(|site| wanted.contains(*site)).count() as u64;
+        sites += VALUE * self.n * n_streams * width_in(&self.block.mlp.up);
+        if wanted.contains(Site::MlpHidden) {
+            sites += VALUE * self.n * width_in(&self.block.mlp.down);
         }
         (sites, scores)
     }
 
     /// Bytes that the way back needs of this layer.
-    fn differentiated_bytes(&self) -> u64 {
+    fn differentiated_bytes(&self, taps: Taps) -> u64 {
         let cross = self.cross().map_or(0, |(attention, n)| self.scores(attention, n));
         let scores = self.scores(&self.block.attention, self.n).saturating_add(cross);
         let streams = 2 * width_out(&self.block.mlp.up) + 2 * STREAMS * width_in(&self.block.mlp.up);
-        scores.saturating_mul(KEPT_FOR_GRADIENT).saturating_add(VALUE * self.n * streams)
+        let (sites, maps) = self.bytes_of(taps.sites);
+        scores
+            .saturating_mul(KEPT_FOR_GRADIENT)
+            .saturating_add(VALUE * self.n * streams)
+            .saturating_add(sites.saturating_add(maps).saturating_mul(KEPT_FOR_TAP))
     }
 }

@@ -7,6 +7,7 @@ use crate::model::{
     ModelError,
     input::Payload,
     kernels::{Linear, Norm},
+    run::{At, Run, Site},
 };
 
 /// Longest sequence of patches; attention over more would not fit in memory.
@@ -29,13 +30,19 @@ impl Embedding {
 
     /// The first stream `[n, d_model]` of an input whose first token stands at `first`, and the grid of
     /// patches if there is one.
-    pub fn forward(&self, input: &Payload, first: usize) -> Result<(Tensor, Option<(usize, usize)>), ModelError> {
+    pub fn forward(
+        &self,
+        input: &Payload,
+        first: usize,
+        at: At,
+        run: &mut Run<'_>,
+    ) -> Result<(Tensor, Option<(usize, usize)>), ModelError> {
         match (self, input) {
             (Self::Text(embedding), Payload::Text { ids, segments }) => {
-                Ok((embedding.forward(ids, segments, first)?, None))
+                Ok((embedding.forward(ids, segments, first, at, run)?, None))
             }
             (Self::Patches(embedding), Payload::Image { pixels, size_px }) => {
-                let (x, grid) = embedding.forward(pixels, *size_px)?;
+                let (x, grid) = embedding.forward(pixels, *size_px, at, run)?;
                 Ok((x, Some(grid)))
             }
             _ => Err(input_error("this input was prepared for another model", "")),
@@ -196,7 +203,14 @@ impl TextEmbedding {
 
     /// `[n, d_model]`; `segments` may be empty, which means segment 0 throughout. The first token
     /// stands at position `first`.
-    pub fn forward(&self, ids: &[u32], segments: &[u32], first: usize) -> Result<Tensor, ModelError> {
+    pub fn forward(
+        &self,
+        ids: &[u32],
+        segments: &[u32],
+        first: usize,
+        at: At,
+        run: &mut Run<'_>,
+    ) -> Result<Tensor, ModelError> {
         let device = self.word.device();
         let n_vocab = self.word.n_vocab()?;
         if ids.is_empty() {
@@ -216,7 +230,7 @@ impl TextEmbedding {
         }
         let n = ids.len();
         let select = |table: &Tensor, ids: &[u32]| table.index_select(&Tensor::new(ids, device)?, 0);
-        let mut x = self.word.select(ids)?;
+        let mut x = run.at(Site::Embed, at, self.word.select(ids)?)?;
         if self.scale != 1.0 {
             x = (x * f64::from(self.scale))?;
         }
@@ -272,7 +286,13 @@ pub(crate) struct PatchEmbedding {
 impl PatchEmbedding {
     /// `[prefix + registers + patches, d_model]` and the grid, from channel-major pixels of any size;
     /// positions are interpolated when the grid is another than the trained one.
-    pub fn forward(&self, pixels: &[f32], size_px: (usize, usize)) -> Result<(Tensor, (usize, usize)), ModelError> {
+    pub fn forward(
+        &self,
+        pixels: &[f32],
+        size_px: (usize, usize),
+        at: At,
+        run: &mut Run<'_>,
+    ) -> Result<(Tensor, (usize, usize)), ModelError> {
         let grid = self.grid_of(pixels.len(), size_px)?;
         let patches = unfold(pixels, size_px, self.patch_px, grid);
         let x = Tensor::from_vec(
@@ -284,14 +304,22 @@ impl PatchEmbedding {
         if let Some(prefix) = &self.prefix {
             x = Tensor::cat(&[prefix, &x], 0)?;
         }
-        if let Some(position) = &self.position {
-            x = if grid == self.grid { (x + position)? } else { (x + self.positions_for(position, grid)?)? };
-        }
+        let n_prefix = self.n_prefix()?;
+        // Registers come between the prefix and the patches, and have no positions.
+        let with_registers = |x: &Tensor, registers: &Tensor| {
+            let n_patches = x.dim(0)? - n_prefix;
+            Tensor::cat(&[&x.narrow(0, 0, n_prefix)?, registers, &x.narrow(0, n_prefix, n_patches)?], 0)
+        };
         if let Some(registers) = &self.registers {
-            let n_prefix = self.n_prefix()?;
-            let n_patches = grid.0 * grid.1;
-            let parts = [x.narrow(0, 0, n_prefix)?, registers.clone(), x.narrow(0, n_prefix, n_patches)?];
-            x = Tensor::cat(&parts, 0)?;
+            x = with_registers(&x, registers)?;
+        }
+        x = run.at(Site::Embed, at, x)?;
+        if let Some(position) = &self.position {
+            let mut position = if grid == self.grid { position.clone() } else { self.positions_for(position, grid)? };
+            if let Some(registers) = &self.registers {
+                position = with_registers(&position, &registers.zeros_like()?)?;
+            }
+            x = (x + position)?;
         }
         if let Some(norm) = &self.norm {
             x = norm.forward(&x)?;

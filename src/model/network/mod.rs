@@ -30,7 +30,7 @@ use crate::{
         ModelError,
         input::{Encoded, Payload},
         kernels::Linear,
-        run::{Logits, Run},
+        run::{At, Logits, Run},
     },
     spec::{HeadKind, Modality, StackSpec},
 };
@@ -94,7 +94,7 @@ impl Tower {
     fn forward(&self, input: &Payload, mut pass: Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         run.checkpoint()?;
         let first = pass.cache.as_ref().map_or(0, |cache| cache.n);
-        let (x, grid) = self.embedding.forward(input, first)?;
+        let (x, grid) = self.embedding.forward(input, first, At::entry(self.stack.kind), run)?;
         pass.grid = grid;
         self.stack.forward(x, &mut pass, run)
     }

@@ -14,7 +14,7 @@ use crate::{
     model::{
         ModelError,
         input::{Encoded, Payload},
-        run::{Rows, Run},
+        run::{At, Rows, Run},
     },
 };
 
@@ -89,8 +89,12 @@ impl Tower {
         run: &mut Run<'_>,
     ) -> Result<(Tensor, Vec<Range<usize>>), ModelError> {
         run.checkpoint()?;
-        let embedded =
-            inputs.iter().map(|input| self.embedding.forward(input, 0)).collect::<Result<Vec<_>, ModelError>>()?;
+        let mut embedded = Vec::with_capacity(inputs.len());
+        for (idx, input) in inputs.iter().enumerate() {
+            run.enter(Some(idx));
+            embedded.push(self.embedding.forward(input, 0, At::entry(self.stack.kind), run)?);
+        }
+        run.enter(None);
         let lengths = embedded.iter().map(|(x, _)| x.dim(0)).collect::<candle_core::Result<Vec<_>>>()?;
         let rows = ranges(lengths.into_iter());
         let of_memory = |idx: usize| memory.and_then(|(_, rows)| rows.get(idx).cloned()).unwrap_or_default();

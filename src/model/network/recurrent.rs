@@ -6,7 +6,7 @@ use candle_core::{Result as CandleResult, Tensor};
 
 use super::{block::check_finite, embedding::TextEmbedding, pass::Pass};
 use crate::{
-    ids::StackKind,
+    ids::{Side, StackKind},
     model::{
         ModelError,
         input::Payload,
@@ -83,8 +83,8 @@ impl Recurrent {
     ///
     /// # Shapes
     /// - result: `[n_key, d_head]`
-    pub fn encode(&self, source: &Payload, run: &Run<'_>) -> Result<Tensor, ModelError> {
-        let x = self.embed(source, 0)?;
+    pub fn encode(&self, source: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        let x = self.embed(source, 0, Side::Encoder, run)?;
         let n = x.dim(0)?;
         let half = self.spec.d_head / 2;
         let read = |gru: &Gru, order: &mut dyn Iterator<Item = usize>| -> Result<Vec<Tensor>, ModelError> {
@@ -111,7 +111,8 @@ impl Recurrent {
     /// - result: `[n_query, d_readout]`
     pub fn decode(&self, target: &Payload, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let Some(memory) = pass.memory else { return Err(ModelError::internal("the writer has nothing to attend to")) };
-        let words = self.embed(target, pass.cache.as_ref().map_or(0, |cache| cache.n))?;
+        let first = pass.cache.as_ref().map_or(0, |cache| cache.n);
+        let words = self.embed(target, first, Side::Decoder, run)?;
         let n_query = words.dim(0)?;
         let mut state = match pass.cache.as_mut().and_then(|cache| cache.state.take()) {
             Some(state) => state,
@@ -126,7 +127,6 @@ impl Recurrent {
         })?;
         let keys = if matches!(self.score, Score::Additive { .. }) { keys } else { run.at(Site::K, ATTENTION, keys)? };
         let values = run.at(Site::V, ATTENTION, values)?;
-        let tap = run.tap(ATTENTION, (1, n_query, keys.dim(1)?), keys.device())?;
         let mut rows = Rows::default();
         let mut features = Vec::with_capacity(n_query);
         for idx in 0..n_query {
@@ -136,10 +136,8 @@ impl Recurrent {
             let scores = run.row(Site::Scores, ATTENTION, row, scores)?;
             rows.scores.push(scores.clone());
             let pattern = kernels::softmax(&scores, false)?;
-            let mut pattern = run.row(Site::Pattern, ATTENTION, row, pattern)?;
-            if let Some(tap) = &tap {
-                pattern = (pattern + tap.narrow(1, idx, 1)?)?;
-            }
+            let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
+            let pattern = run.row(Site::Pattern, ATTENTION, row, pattern)?;
             let context = kernels::attend(&pattern, &values, false)?.unsqueeze(0)?;
             let context = run.row(Site::Z, ATTENTION, row, context)?;
             rows.pattern.push(pattern);
@@ -185,9 +183,9 @@ impl Recurrent {
         self.bridge.forward(&memory.narrow(0, 0, 1)?.narrow(1, half, half)?.contiguous()?)?.tanh()
     }
 
-    fn embed(&self, input: &Payload, first: usize) -> Result<Tensor, ModelError> {
+    fn embed(&self, input: &Payload, first: usize, side: Side, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         match input {
-            Payload::Text { ids, segments } => self.words.forward(ids, segments, first),
+            Payload::Text { ids, segments } => self.words.forward(ids, segments, first, At::entry(side.stack()), run),
             Payload::Image { .. } => Err(ModelError::internal("a recurrent network was given a picture")),
         }
     }

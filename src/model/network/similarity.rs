@@ -137,7 +137,7 @@ impl Pool {
                 let mut pass = Pass::decoding(Some(x), None);
                 let z = probe.attention.forward(probe.at, &probe.query, &mut pass, run)?;
                 let resid = probe.attention.out.forward(&z)?;
-                let hidden = probe.mlp.forward(&probe.norm.forward(&resid)?, run)?;
+                let hidden = probe.mlp.forward(probe.at, &probe.norm.forward(&resid)?, run)?;
                 Ok(probe.mlp.down.forward_add(&hidden, &resid)?)
             }
         }

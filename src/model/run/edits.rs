@@ -59,7 +59,11 @@ pub(crate) fn check(edits: &[Edit], spec: &ModelSpec, tokens: &BTreeMap<Side, Ve
                 if positions.is_empty() {
                     return refuse(format!("“{edit}” changes no row"));
                 }
-                if *site == Site::ResidFinal {
+                if *site == Site::Embed {
+                    if tokens.get(&kind.query_side()).is_none_or(Vec::is_empty) || *kind == StackKind::Cross {
+                        return refuse(format!("no sequence enters at {kind}"));
+                    }
+                } else if *site == Site::ResidFinal {
                     stack(*kind)?;
                 } else {
                     let layer = layer(*kind, *idx)?;
@@ -91,7 +95,7 @@ pub(crate) fn touches(edit: &Edit, at_site: Site, at: At) -> bool {
         Edit::SetPattern { stack, layer, .. } => at_site == Site::Pattern && here(stack, layer),
         Edit::HideToken { side, .. } => at_site == Site::Scores && at.stack.key_side() == side,
         Edit::Patch { site, stack, layer, .. } => {
-            site == at_site && stack == at.stack && (layer == at.layer || at_site == Site::ResidFinal)
+            site == at_site && stack == at.stack && (layer == at.layer || !at_site.is_of_layer())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One run's bookkeeping: at every site it applies edits (see `edits`), taps the pattern for gradients,
+//! One run's bookkeeping: at every site it applies edits (see `edits`), taps it for its gradient,
 //! records, and between steps asks whether to go on.
 //!
 //! With an empty plan every call hands its tensor back untouched, so recording cannot change numbers.
@@ -11,17 +11,17 @@ pub(crate) mod uniformity;
 
 use std::{collections::BTreeMap, ops::Range};
 
-use candle_core::{DType, Device, Tensor, Var};
+use candle_core::{DType, Tensor, Var};
 
 use self::edits::{apply, of_row, touches};
 pub use self::{
-    plan::{Choice, Generation, Logits, RunPlan},
+    plan::{Choice, Generation, Logits, RunPlan, Taps},
     progress::{Control, Progress, Stage, uninterrupted},
     site::Sites,
 };
 pub use crate::capture::{Edit, Site};
 use crate::{
-    capture::{LayerCapture, Matrix, PerHead, StackCapture},
+    capture::{LayerCapture, Matrix, PerHead, Slot, StackCapture},
     ids::{Side, StackKind},
     model::{ModelError, kernels::share},
     spec::StackSpec,
@@ -32,6 +32,13 @@ use crate::{
 pub(crate) struct At {
     pub stack: StackKind,
     pub layer: usize,
+}
+
+impl At {
+    /// Where a sequence enters a stack.
+    pub const fn entry(stack: StackKind) -> Self {
+        Self { stack, layer: 0 }
+    }
 }
 
 pub(crate) struct Run<'a> {
@@ -48,10 +55,18 @@ pub(crate) struct Run<'a> {
     input: Option<usize>,
     /// The layer whose queries and keys are the last things that anybody wants.
     last: Option<usize>,
-    /// One zero per pattern value, added to the pattern: their gradients are the pattern's.
-    taps: Option<Vec<(At, Var)>>,
+    taps: Taps,
+    /// Zeros that were added to sites: their gradients are those of the sites.
+    tapped: Vec<Tapped>,
     /// Which of the plan's edits have changed something.
     edited: Vec<bool>,
+}
+
+/// Zeros that were added to a site.
+pub(crate) struct Tapped {
+    pub site: Site,
+    pub at: At,
+    pub zeros: Var,
 }
 
 /// What is recorded of one input.
@@ -59,9 +74,16 @@ struct Recording {
     /// Bytes that patterns, scores and biases may still take.
     budget: u64,
     n_omitted: usize,
-    stacks: BTreeMap<StackKind, StackCapture>,
+    values: Values,
     /// The bias that all layers of a stack share, so that they also share its storage.
     shared_bias: Option<(StackKind, PerHead)>,
+}
+
+/// Values of sites, each in its place.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    stacks: BTreeMap<StackKind, StackCapture>,
+    embeds: BTreeMap<Side, Matrix>,
 }
 
 /// By side, the rows of each packed input in the joined sequence; empty in a pass with one input.
@@ -79,29 +101,24 @@ pub(crate) struct Row {
 #[derive(Default)]
 pub(crate) struct Recorded {
     pub stacks: Vec<StackCapture>,
+    pub embeds: BTreeMap<Side, Matrix>,
     /// Layers whose patterns or scores were over the budget.
     pub n_omitted: usize,
-    pub taps: Vec<(At, Var)>,
+    pub tapped: Vec<Tapped>,
 }
 
 impl<'a> Run<'a> {
-    pub fn new(plan: &'a RunPlan, stacks: &[StackSpec], with_taps: bool, control: &'a Control<'a>) -> Self {
-        let mut run = Self::packed(plan, stacks, (1, Rows::new()), control);
-        run.taps = with_taps.then(Vec::new);
-        run
+    pub fn new(plan: &'a RunPlan, stacks: &[StackSpec], taps: Taps, control: &'a Control<'a>) -> Self {
+        Self { taps, ..Self::packed(plan, stacks, (1, Rows::new()), control) }
     }
 
     /// A run of `n` inputs at once, whose sequences lie one after the other as `rows` says. Without edits:
     /// their positions are those of one input.
     pub fn packed(plan: &'a RunPlan, stacks: &[StackSpec], (n, rows): (usize, Rows), control: &'a Control<'a>) -> Self {
-        let empty = |spec: &StackSpec| {
-            let layers = vec![LayerCapture::default(); spec.layers.len()];
-            (spec.kind, StackCapture { kind: spec.kind, layers, resid_final: None })
-        };
         let recording = || Recording {
             budget: plan.pattern_budget_bytes,
             n_omitted: 0,
-            stacks: stacks.iter().map(empty).collect(),
+            values: Values::of(stacks),
             shared_bias: None,
         };
         let own_layers = stacks.iter().filter(|spec| spec.kind != StackKind::Cross || stacks.len() == 1);
@@ -114,7 +131,8 @@ impl<'a> Run<'a> {
             rows,
             input: None,
             last: None,
-            taps: None,
+            taps: Taps::NONE,
+            tapped: Vec::new(),
             edited: vec![false; plan.edits.len()],
         }
     }
@@ -122,11 +140,11 @@ impl<'a> Run<'a> {
     /// Lets the run of a model with one stack end with the queries and keys of the last layer that is wanted,
     /// where nothing that comes later is recorded, edited or predicted.
     pub fn end_early(&mut self) {
-        const PROJECTED: Sites = Sites::of(&[Site::ResidPre, Site::Q, Site::K, Site::V]);
+        const PROJECTED: Sites = Sites::of(&[Site::Embed, Site::ResidPre, Site::Q, Site::K, Site::V]);
         let Self { plan, .. } = self;
         let wanted = |site: &Site| plan.sites.contains(*site);
         let later = Site::ALL.iter().any(|site| wanted(site) && !PROJECTED.contains(*site));
-        let is_silent = plan.logits == Logits::Skip && plan.edits.is_empty() && self.taps.is_none();
+        let is_silent = plan.logits == Logits::Skip && plan.edits.is_empty() && !self.taps.any();
         if is_silent && !later && Site::ALL.iter().any(wanted) {
             let last = self.n_layers.saturating_sub(1);
             let wanted = plan.layers.as_ref().map_or(last, |layers| layers.iter().copied().max().unwrap_or(0));
@@ -156,17 +174,36 @@ impl<'a> Run<'a> {
 
     /// Whether this run does anything at a site. Callers skip building a view that nobody looks at.
     pub fn needs(&self, site: Site, at: At) -> bool {
-        self.records(site, at) || self.edits(site, at)
+        self.records(site, at) || self.changes(site, at)
     }
 
     /// Whether gradients will be asked for, so that every value must stay as it is.
     pub const fn is_differentiated(&self) -> bool {
-        self.taps.is_some()
+        self.taps.any()
+    }
+
+    /// Whether patterns count as given on the way back.
+    pub const fn fixes_patterns(&self) -> bool {
+        self.taps.fixed_patterns
+    }
+
+    /// Whether this run edits or taps a site, so that what follows must be computed from it.
+    pub fn changes(&self, site: Site, at: At) -> bool {
+        self.edits(site, at) || self.is_tapped(site, at)
     }
 
     /// Whether this run changes anything at a site.
     pub fn edits(&self, site: Site, at: At) -> bool {
         self.plan.edits.iter().any(|edit| touches(edit, site, at))
+    }
+
+    fn is_tapped(&self, site: Site, at: At) -> bool {
+        self.taps.sites.contains(site) && self.is_wanted(site, at)
+    }
+
+    /// Whether the plan is about this layer.
+    fn is_wanted(&self, site: Site, at: At) -> bool {
+        !site.is_of_layer() || self.plan.layers.as_ref().is_none_or(|layers| layers.contains(&at.layer))
     }
 
     /// Passes a site's value on, after edits, tap and recording.
@@ -178,10 +215,10 @@ impl<'a> Run<'a> {
                 *edited = true;
             }
         }
-        if site == Site::Pattern
-            && let Some(tap) = self.tap(at, x.dims3()?, x.device())?
-        {
-            x = (x + tap)?;
+        if self.is_tapped(site, at) {
+            let zeros = Var::zeros(x.shape(), DType::F32, x.device())?;
+            x = (x + zeros.as_tensor())?;
+            self.tapped.push(Tapped { site, at, zeros });
         }
         if self.records(site, at) {
             self.record(site, at, &x)?;
@@ -189,8 +226,8 @@ impl<'a> Run<'a> {
         Ok(x)
     }
 
-    /// Passes one row `[heads, 1, width]` on, after edits. It is neither tapped nor recorded: that is done
-    /// for all rows together, by [`Self::tap`] and [`Self::record`].
+    /// Passes one row `[heads, 1, width]` on, after edits and tap. It is not recorded: that is done for all
+    /// rows together, by [`Self::record`].
     pub fn row(&mut self, site: Site, at: At, row: Row, mut x: Tensor) -> Result<Tensor, ModelError> {
         let plan = self.plan;
         for (edit, edited) in plan.edits.iter().zip(&mut self.edited) {
@@ -201,16 +238,17 @@ impl<'a> Run<'a> {
                 *edited = true;
             }
         }
+        if self.is_tapped(site, at) {
+            let (n_heads, _, width) = x.dims3()?;
+            if row.idx == 0 {
+                let zeros = Var::zeros((n_heads, row.of, width), DType::F32, x.device())?;
+                self.tapped.push(Tapped { site, at, zeros });
+            }
+            if let Some(tapped) = self.tapped.iter().find(|tapped| tapped.site == site && tapped.at == at) {
+                x = (x + tapped.zeros.narrow(1, row.idx, 1)?)?;
+            }
+        }
         Ok(x)
-    }
-
-    /// Zeros to add to a pattern of this shape, if gradients are asked for.
-    pub fn tap(&mut self, at: At, dims: (usize, usize, usize), device: &Device) -> Result<Option<Tensor>, ModelError> {
-        let Some(taps) = &mut self.taps else { return Ok(None) };
-        let tap = Var::zeros(dims, DType::F32, device)?;
-        let zeros = tap.as_tensor().clone();
-        taps.push((at, tap));
-        Ok(Some(zeros))
     }
 
     /// Keeps the bias of a layer whose queries and keys are kept, so that its scores can be recomputed.
@@ -249,7 +287,7 @@ impl<'a> Run<'a> {
             return Err(ModelError::Edit(format!("“{edit}” touches nothing that this model computes")));
         }
         let recording = self.inputs.into_iter().next().map(Recording::finish).unwrap_or_default();
-        Ok(Recorded { taps: self.taps.unwrap_or_default(), ..recording })
+        Ok(Recorded { tapped: self.tapped, ..recording })
     }
 
     /// What was recorded of each of the packed inputs.
@@ -259,13 +297,12 @@ impl<'a> Run<'a> {
 
     /// Whether this run keeps a site.
     pub fn records(&self, site: Site, at: At) -> bool {
-        let in_layer = || self.plan.layers.as_ref().is_none_or(|layers| layers.contains(&at.layer));
-        self.plan.sites.contains(site) && (site == Site::ResidFinal || in_layer())
+        self.plan.sites.contains(site) && self.is_wanted(site, at)
     }
 
     /// Keeps a site, as long as patterns and scores are within the budget; of packed inputs each its part.
     pub fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
-        let side = if matches!(site, Site::K | Site::V) { at.stack.key_side() } else { at.stack.query_side() };
+        let side = if site.is_of_keys() { at.stack.key_side() } else { at.stack.query_side() };
         match (self.input, self.rows.get(&side)) {
             (None, Some(rows)) => {
                 // Tokens are rows: of the stream, or of each head.
@@ -285,12 +322,12 @@ impl<'a> Run<'a> {
 
 impl Recording {
     fn layer(&mut self, at: At) -> Option<&mut LayerCapture> {
-        self.stacks.get_mut(&at.stack)?.layers.get_mut(at.layer)
+        self.values.stacks.get_mut(&at.stack)?.layers.get_mut(at.layer)
     }
 
     fn finish(self) -> Recorded {
-        // In the order in which stacks are shown, which is that of their kinds.
-        Recorded { stacks: self.stacks.into_values().collect(), n_omitted: self.n_omitted, taps: Vec::new() }
+        let (stacks, embeds) = self.values.into_stacks();
+        Recorded { stacks, embeds, n_omitted: self.n_omitted, tapped: Vec::new() }
     }
 
     fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
@@ -302,26 +339,33 @@ impl Recording {
             }
             self.budget -= bytes;
         }
-        let per_head = |x: &Tensor| -> Result<_, ModelError> { Ok(Some(PerHead::new(share(x)?, x.dims3()?.into())?)) };
-        let matrix = |x: &Tensor| -> Result<_, ModelError> { Ok(Some(Matrix::new(share(x)?, x.dims2()?.into())?)) };
-        if site == Site::ResidFinal {
-            if let Some(stack) = self.stacks.get_mut(&at.stack) {
-                stack.resid_final = matrix(x)?;
-            }
+        self.values.keep(site, at, x)
+    }
+}
+
+impl Values {
+    /// Nothing yet of these stacks.
+    pub fn of(stacks: &[StackSpec]) -> Self {
+        let empty = |spec: &StackSpec| (spec.kind, StackCapture::empty(spec.kind, spec.layers.len()));
+        Self { stacks: stacks.iter().map(empty).collect(), embeds: BTreeMap::new() }
+    }
+
+    /// Puts a value into its place. A layer that the spec does not count, such as a head that attends, has none.
+    pub fn keep(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
+        if site == Site::Embed {
+            self.embeds.insert(at.stack.query_side(), Matrix::new(share(x)?, x.dims2()?.into())?);
             return Ok(());
         }
-        let Some(slot) = self.layer(at) else { return Ok(()) };
-        match site {
-            Site::Q => slot.q = per_head(x)?,
-            Site::K => slot.k = per_head(x)?,
-            Site::V => slot.v = per_head(x)?,
-            Site::Scores => slot.scores = per_head(x)?,
-            Site::Pattern => slot.pattern = per_head(x)?,
-            Site::Z => slot.z = per_head(x)?,
-            Site::ResidPre => slot.resid_pre = matrix(x)?,
-            // A capture has no place for these; they exist for edits.
-            Site::AttnOut | Site::ResidMid | Site::MlpOut | Site::ResidFinal => {}
+        match self.stacks.get_mut(&at.stack).and_then(|stack| stack.slot(site, at.layer)) {
+            Some(Slot::PerHead(slot)) => *slot = Some(PerHead::new(share(x)?, x.dims3()?.into())?),
+            Some(Slot::Rows(slot)) => *slot = Some(Matrix::new(share(x)?, x.dims2()?.into())?),
+            None => {}
         }
         Ok(())
+    }
+
+    /// In the order in which stacks are shown, which is that of their kinds.
+    pub fn into_stacks(self) -> (Vec<StackCapture>, BTreeMap<Side, Matrix>) {
+        (self.stacks.into_values().collect(), self.embeds)
     }
 }

@@ -47,6 +47,37 @@ impl Default for RunPlan {
     }
 }
 
+impl RunPlan {
+    /// Nothing is recorded, and the head does not run.
+    pub fn silent() -> Self {
+        Self { sites: Sites::NONE, logits: Logits::Skip, ..Self::default() }
+    }
+}
+
+/// Which gradients a pass is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taps {
+    /// Sites whose gradients are wanted, in every layer that the plan records.
+    pub sites: Sites,
+    /// Whether patterns count as given, so that nothing flows back through queries and keys.
+    pub fixed_patterns: bool,
+}
+
+impl Taps {
+    /// No gradient: a plain pass.
+    pub const NONE: Self = Self { sites: Sites::NONE, fixed_patterns: false };
+
+    /// The gradients of these sites.
+    pub const fn of(sites: &[crate::capture::Site]) -> Self {
+        Self { sites: Sites::of(sites), fixed_patterns: false }
+    }
+
+    /// Whether this pass is differentiated.
+    pub const fn any(self) -> bool {
+        !self.sites.is_empty()
+    }
+}
+
 /// How a text is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Generation {

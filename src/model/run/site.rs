@@ -25,10 +25,14 @@ impl Sites {
         Self::of(&[Site::Q, Site::K, Site::V, Site::Pattern])
     }
 
-    /// Everything a capture can hold.
+    /// Everything there is.
     pub const fn all() -> Self {
-        use Site::{K, Pattern, Q, ResidFinal, ResidPre, Scores, V, Z};
-        Self::of(&[Q, K, V, Scores, Pattern, Z, ResidPre, ResidFinal])
+        Self::of(&Site::ALL)
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
     }
 
     /// Whether the set has this site.

@@ -19,7 +19,7 @@ use crate::{
         ModelError,
         input::{Encoded, Payload, Reader},
         network::{Network, head::Head, pass::Cache},
-        run::{Choice, Control, Generation, Progress, Run, RunPlan, Sites, Stage},
+        run::{Choice, Control, Generation, Progress, Run, RunPlan, Sites, Stage, Taps},
     },
     spec::{HeadKind, Modality},
 };
@@ -126,7 +126,7 @@ impl Writer<'_> {
         let control = |_: Progress| {
             (self.control)(Progress { stage: Stage::Generate, done: done.load(Ordering::Relaxed), total: limit })
         };
-        let new_run = || Run::new(&silent, &[], false, &control);
+        let new_run = || Run::new(&silent, &[], Taps::NONE, &control);
         let memory = source.map(|source| self.network.encode(source, &mut new_run())).transpose()?;
         let mut choose = LogitsProcessor::from_sampling(seed(self.plan.choice), sampling(self.plan.choice));
         let mut cache = Cache::default();

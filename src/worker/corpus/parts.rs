@@ -259,7 +259,7 @@ fn capture(entry: Entry, values: &mut &[u8], model: &Model) -> Option<Capture> {
         .into_iter()
         .map(|(kind, layers)| {
             let layers: Option<Vec<LayerCapture>> = layers.into_iter().map(&mut layer).collect();
-            Some(StackCapture { kind, layers: layers?, resid_final: None })
+            Some(StackCapture { kind, layers: layers?, ..StackCapture::default() })
         })
         .collect();
     Capture::new(CaptureParts {
@@ -272,6 +272,7 @@ fn capture(entry: Entry, values: &mut &[u8], model: &Model) -> Option<Capture> {
         logits: None,
         prediction: None,
         generated: None,
+        embeds: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: entry.notes,
     })

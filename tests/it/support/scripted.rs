@@ -116,10 +116,11 @@ pub fn capture(model: &LoadedModel, input: &Input) -> Arc<Capture> {
         input: info,
         prediction: Some(prediction(kind, n)),
         tokens: BTreeMap::from([(Side::Only, tokens)]),
-        stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers, resid_final: None }],
+        stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers, ..StackCapture::default() }],
         image,
         logits: None,
         generated: None,
+        embeds: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: Vec::new(),
     };

@@ -155,7 +155,7 @@ fn parts(name: &str, modality: Modality, tokens: Sides, stacks: &[(StackKind, Ve
     let recorded = |(kind, layers, causal): &(StackKind, Vec<LayerSpec>, bool)| {
         let words = [words[&kind.query_side()].as_slice(), words[&kind.key_side()].as_slice()];
         let layers = layers.iter().enumerate().map(|(idx, layer)| layer_capture(idx, layer, words, *causal));
-        StackCapture { kind: *kind, layers: layers.collect(), resid_final: None }
+        StackCapture { kind: *kind, layers: layers.collect(), ..StackCapture::default() }
     };
     let n_tokens: usize = tokens.values().map(Vec::len).sum();
     let spec = ModelSpec {
@@ -180,6 +180,7 @@ fn parts(name: &str, modality: Modality, tokens: Sides, stacks: &[(StackKind, Ve
         logits: None,
         prediction: None,
         generated: None,
+        embeds: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: Vec::new(),
     }

@@ -149,11 +149,12 @@ fn build(
         model: Arc::new(spec),
         input,
         tokens: BTreeMap::from([(Side::Only, tokens)]),
-        stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers, resid_final: None }],
+        stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers, ..StackCapture::default() }],
         image,
         logits: None,
         prediction: None,
         generated: None,
+        embeds: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: Vec::new(),
     })

@@ -1,0 +1,263 @@
+//! Gradients of every site of every stack of every family, against finite differences of the same run.
+
+use std::ops::Range;
+
+use attnscope::{
+    capture::{Capture, LayerCapture, Matrix, StackCapture},
+    ids::{HeadId, Side},
+    model::{
+        Edit, Encoded, Gradients, Logits, Model, Objective, RunPlan, Site, Sites, Taps,
+        kernels::{Way, forced},
+        uninterrupted,
+    },
+};
+
+use crate::{
+    families::{families, open},
+    parity::load,
+};
+
+/// Largest relative difference between a directional derivative and its finite difference.
+const RELATIVE: f64 = 1e-3;
+/// Steps, relative to the values, at which differences are taken: too large bends, too small drowns in rounding.
+const STEPS: [f64; 6] = [3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4];
+/// A gradient is too faint to be told from rounding when that is more than this part of it at every step.
+const FAINT: f64 = 0.05;
+/// Rounding of an objective in single precision, relative to its terms.
+const ROUNDING: f64 = 4e-7;
+
+/// One place whose values are moved.
+struct Place<'a> {
+    site: Site,
+    head: HeadId,
+    value: &'a [f32],
+    gradient: &'a [f32],
+    width: usize,
+    /// Rows that are moved.
+    rows: Range<usize>,
+}
+
+impl Place<'_> {
+    fn of_rows<'a>(&self, values: &'a [f32]) -> &'a [f32] {
+        &values[self.rows.start * self.width..self.rows.end * self.width]
+    }
+}
+
+fn objective(capture: &Capture) -> Objective {
+    match capture.logits() {
+        Some(logits) if logits.n_cols() > 1 => {
+            Objective::LogitDifference { row: logits.n_rows() - 1, id: 1, against: 0 }
+        }
+        Some(logits) => Objective::Logit { row: logits.n_rows() - 1, id: 0 },
+        None => Objective::SquaredNorm { position: 1 },
+    }
+}
+
+/// Every site with a value and a gradient: of each layer the head that matters most.
+fn places<'a>(capture: &'a Capture, gradients: &'a Gradients) -> Vec<Place<'a>> {
+    let norm = |values: &[f32]| values.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
+    let mut places = Vec::new();
+    for (values, grads) in capture.stacks().iter().zip(&gradients.stacks) {
+        let stack = values.kind;
+        let of_layer = |layer: usize, value: &'a LayerCapture, grad: &'a LayerCapture, places: &mut Vec<Place<'a>>| {
+            for site in Site::ALL {
+                let at = |head| HeadId { stack, layer, head };
+                if let (Some(value), Some(grad)) = (value.rows(site), grad.rows(site)) {
+                    let (value, gradient) = (value.as_slice(), grad.as_slice());
+                    places.push(Place {
+                        site,
+                        head: at(0),
+                        value,
+                        gradient,
+                        width: grad.n_cols(),
+                        rows: 0..grad.n_rows(),
+                    });
+                }
+                if let (Some(value), Some(grad)) = (value.per_head(site), grad.per_head(site)) {
+                    assert_eq!(value.shape(), grad.shape());
+                    let [n_heads, n, width] = value.shape();
+                    let of = |head: usize| &grad.as_slice()[head * n * width..(head + 1) * n * width];
+                    let head = (0..n_heads).max_by(|a, b| norm(of(*a)).total_cmp(&norm(of(*b)))).unwrap();
+                    let value = &value.as_slice()[head * n * width..(head + 1) * n * width];
+                    places.push(Place { site, head: at(head), value, gradient: of(head), width, rows: 0..n });
+                }
+            }
+        };
+        for (layer, (value, grad)) in values.layers.iter().zip(&grads.layers).enumerate() {
+            of_layer(layer, value, grad, &mut places);
+        }
+        if let (Some(value), Some(grad)) = (&values.resid_final, &grads.resid_final) {
+            let head = HeadId { stack, layer: values.layers.len(), head: 0 };
+            let (value, gradient) = (value.as_slice(), grad.as_slice());
+            places.push(Place {
+                site: Site::ResidFinal,
+                head,
+                value,
+                gradient,
+                width: grad.n_cols(),
+                rows: 0..grad.n_rows(),
+            });
+        }
+    }
+    for side in Side::ALL {
+        if let (Some(value), Some(grad)) = (capture.embed(side), gradients.embeds.get(&side)) {
+            let head = HeadId { stack: side.stack(), layer: 0, head: 0 };
+            let (value, gradient) = (value.as_slice(), grad.as_slice());
+            places.push(Place {
+                site: Site::Embed,
+                head,
+                value,
+                gradient,
+                width: grad.n_cols(),
+                rows: 0..grad.n_rows(),
+            });
+        }
+    }
+    places
+}
+
+/// The objective when the values of a place are moved along its gradient by `step` times their own length.
+fn moved(model: &Model, encoded: &Encoded, objective: Objective, place: &Place<'_>, step: f64) -> f64 {
+    let value: Vec<f32> = place
+        .of_rows(place.value)
+        .iter()
+        .zip(place.of_rows(place.gradient))
+        .map(|(x, g)| (f64::from(*x) + step * f64::from(*g)) as f32)
+        .collect();
+    let edit = Edit::Patch {
+        site: place.site,
+        stack: place.head.stack,
+        layer: place.head.layer,
+        head: place.site.is_per_head().then_some(place.head.head),
+        positions: place.rows.clone().collect(),
+        value: Matrix::new(value, [place.rows.len(), place.width]).unwrap(),
+    };
+    let plan = RunPlan { edits: vec![edit], ..RunPlan::silent() };
+    f64::from(model.gradients(encoded, &plan, objective, Taps::NONE, &uninterrupted).unwrap().1.value)
+}
+
+/// What a comparison with differences says.
+enum Finding {
+    Agrees,
+    Faint,
+    Differs(String),
+}
+
+/// What is wrong with the gradient of one place: the best of several steps, each extrapolated to none
+/// (Richardson), must agree.
+///
+/// `magnitude` is that of the terms of the objective, whose rounding limits what can be seen.
+fn difference(model: &Model, encoded: &Encoded, objective: Objective, magnitude: f64, place: &Place<'_>) -> Finding {
+    let length =
+        |values: &[f32]| values.iter().filter(|x| x.is_finite()).map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+    let (of_value, of_gradient) = (length(place.of_rows(place.value)), length(place.of_rows(place.gradient)));
+    // The derivative along the gradient is its squared length.
+    let expected = of_gradient * of_gradient;
+    let at = |step: f64| moved(model, encoded, objective, place, step);
+    let central = |step: f64| (at(step) - at(-step)) / (2.0 * step);
+    let mut tried = Vec::new();
+    for step in STEPS {
+        let step = step * of_value.max(1e-3) / of_gradient;
+        let rounding = ROUNDING * magnitude / step;
+        if of_gradient == 0.0 || rounding > FAINT * expected {
+            continue;
+        }
+        let off = ((4.0 * central(step / 2.0) - central(step)) / 3.0 - expected).abs();
+        if off <= RELATIVE * expected + rounding {
+            return Finding::Agrees;
+        }
+        tried.push(off / expected);
+    }
+    if tried.is_empty() {
+        return Finding::Faint;
+    }
+    let (site, head) = (place.site.name(), place.head);
+    Finding::Differs(format!("{site} of {}.{head}: off by {tried:?} of |∇|² = {expected:e}", head.stack))
+}
+
+fn check(name: &str, model: &Model, encoded: &Encoded) -> Vec<String> {
+    let plan = RunPlan { sites: Sites::all(), logits: Logits::Keep, ..RunPlan::default() };
+    let plain = model.forward(encoded, &plan, &uninterrupted).unwrap();
+    let objective = objective(&plain);
+    let taps = Taps { sites: Sites::all(), fixed_patterns: false };
+    let (capture, gradients) = model.gradients(encoded, &plan, objective, taps, &uninterrupted).unwrap();
+    let mut wrong = Vec::new();
+    let mut add = |problem: String| wrong.push(format!("{name}: {problem}"));
+    for stack in plain.stacks() {
+        let twin = capture.stack(stack.kind).unwrap();
+        if !equal(stack, twin) {
+            add(format!("a tapped pass of {} has other values", stack.kind));
+        }
+    }
+    let mut places = places(&capture, &gradients);
+    let logits = plain.logits().map_or(&[][..], Matrix::as_slice);
+    let magnitude = logits.iter().fold(f64::from(gradients.value.abs()), |most, x| most.max(f64::from(x.abs())));
+    for place in &mut places {
+        // Rows that come one after the other follow from those before, which an edit would hold where they were.
+        if name.starts_with("rnnsearch") && place.site.is_per_head() && !place.site.is_of_keys() {
+            place.rows.start = place.rows.end - 1;
+        }
+    }
+    let mut n_faint = 0;
+    for place in &places {
+        match difference(model, encoded, objective, magnitude, place) {
+            Finding::Agrees => {}
+            Finding::Faint => n_faint += 1,
+            Finding::Differs(problem) => add(problem),
+        }
+    }
+    if 2 * n_faint > places.len() {
+        add(format!("{n_faint} of {} gradients are too faint to be checked", places.len()));
+    }
+    // The portable operations have backward passes of their own.
+    let portable = model.engine().install(|| {
+        forced(Way::Operations, || model.gradients(encoded, &plan, objective, taps, &uninterrupted).unwrap())
+    });
+    for (a, b) in places.iter().zip(self::places(&portable.0, &portable.1)) {
+        let largest = a.gradient.iter().fold(0.0f32, |most, x| most.max(x.abs()));
+        let worst = a.gradient.iter().zip(b.gradient).map(|(a, b)| (a - b).abs()).fold(0.0f32, f32::max);
+        if a.head == b.head && worst > 1e-3 * largest + 1e-6 {
+            add(format!("{} of {}: the portable gradient differs by {worst:e} of {largest:e}", a.site.name(), a.head));
+        }
+    }
+    wrong
+}
+
+fn equal(a: &StackCapture, b: &StackCapture) -> bool {
+    let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| a == b || (a - b).abs() <= 1e-5 * a.abs().max(1.0));
+    a.layers.iter().zip(&b.layers).all(|(a, b)| {
+        Site::ALL.into_iter().all(|site| {
+            let heads = a.per_head(site).zip(b.per_head(site)).is_none_or(|(a, b)| near(a.as_slice(), b.as_slice()));
+            heads && a.rows(site).zip(b.rows(site)).is_none_or(|(a, b)| near(a.as_slice(), b.as_slice()))
+        })
+    })
+}
+
+#[test]
+fn gradients_of_every_site_of_every_family_are_the_slopes_of_the_run() {
+    let check = |name: &String| {
+        let (model, reference) = open(name);
+        check(name, &model, &model.encode(&reference.input()).unwrap())
+    };
+    let wrong: Vec<String> = families().iter().flat_map(check).collect();
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_pattern_that_counts_as_given_lets_nothing_through_to_queries_and_keys() {
+    let model = load("bert");
+    let encoded = model.encode(&crate::parity::Reference::open("bert", "reference.safetensors").input()).unwrap();
+    let objective = Objective::LogitDifference { row: 4, id: 1, against: 2 };
+    let of = |fixed_patterns| {
+        let taps = Taps { sites: Sites::of(&[Site::Q, Site::V, Site::Pattern, Site::Embed]), fixed_patterns };
+        model.gradients(&encoded, &RunPlan::silent(), objective, taps, &uninterrupted).unwrap().1
+    };
+    let (free, fixed) = (of(false), of(true));
+    let some = |values: &[f32]| values.iter().any(|x| *x != 0.0);
+    let first = |gradients: &Gradients, site| {
+        gradients.layer(HeadId::single(0, 0)).unwrap().per_head(site).unwrap().as_slice().to_vec()
+    };
+    assert!(some(&first(&free, Site::Q)) && !some(&first(&fixed, Site::Q)));
+    assert!(some(&first(&fixed, Site::V)) && some(&first(&fixed, Site::Pattern)));
+    assert_ne!(free.embeds[&Side::Only].as_slice(), fixed.embeds[&Side::Only].as_slice());
+}
