@@ -37,9 +37,11 @@ pub mod umap;
 
 pub use affinities::Affinities;
 pub use error::ProjectionError;
+pub(crate) use moments::{Moments, ranks};
 pub use neighbors::Neighbors;
 pub use pca::Pca;
 pub use points::{Metric, Points};
+pub(crate) use random::SplitMix;
 
 /// The most points that a layout can have: indices are 32 bits, and two more are needed for marks.
 pub const MAX_POINTS: usize = 1 << 24;

@@ -2,7 +2,7 @@
 
 /// Sums about the means (Chan, Golub and `LeVeque`, 1983).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Moments {
+pub struct Moments {
     n: f64,
     mean: [f64; 2],
     /// Σ(x − x̄)², Σ(y − ȳ)².
@@ -77,7 +77,7 @@ fn sum(values: &[f64]) -> f64 {
 }
 
 /// The rank of each value, from 1; equal ones share the mean of their ranks.
-pub(super) fn ranks(values: &[f64], order: &mut Vec<u32>, ranks: &mut Vec<f64>) {
+pub fn ranks(values: &[f64], order: &mut Vec<u32>, ranks: &mut Vec<f64>) {
     order.clear();
     order.extend(0..values.len() as u32);
     order.sort_unstable_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]).then(a.cmp(&b)));

@@ -41,3 +41,23 @@ pub enum ExplainError {
     #[error("stopped")]
     Cancelled,
 }
+
+impl ExplainError {
+    pub(super) fn option(name: &'static str, value: impl std::fmt::Display, must_be: &'static str) -> Self {
+        Self::Option { name, value: value.to_string(), must_be }
+    }
+
+    pub(super) fn shape(what: &'static str, expected: &[usize], actual: &[usize]) -> Self {
+        Self::Shape { what, expected: expected.to_vec(), actual: actual.to_vec() }
+    }
+
+    /// Fails with [`Self::Shape`] unless both are equal.
+    pub(super) fn check_shape(what: &'static str, expected: &[usize], actual: &[usize]) -> Result<(), Self> {
+        if expected == actual { Ok(()) } else { Err(Self::shape(what, expected, actual)) }
+    }
+
+    /// Fails unless `value` lies in `0..=1`.
+    pub(super) fn check_fraction(name: &'static str, value: f64) -> Result<(), Self> {
+        if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(Self::option(name, value, "between 0 and 1")) }
+    }
+}

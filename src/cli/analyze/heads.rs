@@ -20,6 +20,7 @@ use crate::{
     },
     ids::{HeadId, StackKind},
     model::{Engine, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, bundled, locate},
+    projection::SplitMix,
     spec::Modality,
     text::counted,
 };
@@ -131,7 +132,7 @@ fn probes(model: &Model, options: &HeadsOptions) -> Result<Vec<Input>, CliError>
             Err(CliError::Usage(format!("{copies} times {period} are {n} tokens, but the model reads at most {n_ctx}")))
         }
         Modality::Text(text) => {
-            let mut random = SplitMix(options.seed);
+            let mut random = SplitMix::new(options.seed);
             let mut ordinary = || -> Result<u32, CliError> {
                 // Some models have few ordinary tokens, but none has none.
                 for _ in 0..1000 {
@@ -191,17 +192,4 @@ fn table(scored: &[Scored], n: usize) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Random numbers that are the same everywhere (Steele et al. 2014).
-struct SplitMix(u64);
-
-impl SplitMix {
-    const fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
 }
