@@ -3,6 +3,7 @@
 use std::f32::consts::TAU;
 
 use crate::{
+    analysis::explain::patches::{PatchGrid, mean_distance},
     capture::{Capture, Matrix},
     ids::StackKind,
 };
@@ -12,9 +13,7 @@ const NOTHING: f64 = 1e-9;
 
 /// The patches that a stack attends between.
 pub struct Patches {
-    grid: (usize, usize),
-    n_prefix: usize,
-    patch_px: (f32, f32),
+    grid: PatchGrid,
     /// Mean hue in turns, saturation and brightness of each; `None` without the picture.
     colours: Option<Vec<[f32; 3]>>,
 }
@@ -34,25 +33,13 @@ impl Patches {
         let image = capture.image().filter(|_| capture.picture_side() == Some(stack.query_side()))?;
         let (height, width) = image.patch_px;
         let patch_px = (height as f32, width as f32);
-        Some(Self { grid: image.grid, n_prefix: image.n_prefix, patch_px, colours: None })
+        let grid = PatchGrid { size: image.grid, n_prefix: image.n_prefix, patch_px };
+        Some(Self { grid, colours: None })
     }
 
     /// Mean distance in pixels, weights between patches brought back to a sum of one.
     pub fn distance(&self, pattern: &Matrix) -> Option<f32> {
-        let (mut sum, mut n) = (0.0f64, 0usize);
-        for query in 0..self.len() {
-            let (mut far, mut mass) = (0.0f64, 0.0f64);
-            for (key, weight) in self.row(pattern, query)?.iter().enumerate() {
-                far += f64::from(*weight) * f64::from(self.between(query, key));
-                mass += f64::from(*weight);
-            }
-            // A query that looks at other tokens alone is at no distance.
-            if mass > NOTHING {
-                sum += far / mass;
-                n += 1;
-            }
-        }
-        (n > 0).then(|| (sum / n as f64) as f32)
+        mean_distance(pattern, self.grid, true)
     }
 
     /// Mean cosine of the difference in hue, weighted by attention and saturation, less what uniform
@@ -61,7 +48,7 @@ impl Patches {
         let colours = self.colours.as_ref()?;
         let (mut attended, mut uniform) = ([0.0f64; 2], [0.0f64; 2]);
         for (query, [hue, saturation, _]) in colours.iter().enumerate() {
-            for (weight, [other_hue, other_saturation, _]) in self.row(pattern, query)?.iter().zip(colours) {
+            for (weight, [other_hue, other_saturation, _]) in self.grid.row(pattern, query)?.iter().zip(colours) {
                 let both = f64::from(saturation * other_saturation);
                 let near = f64::from((TAU * (hue - other_hue)).cos());
                 let weight = f64::from(*weight);
@@ -77,14 +64,16 @@ impl Patches {
     pub fn brightness(&self, pattern: &Matrix) -> Option<f32> {
         let colours = self.colours.as_ref()?;
         let pairs = || {
-            colours.iter().enumerate().filter_map(|(query, colour)| Some((colour, self.row(pattern, query)?))).flat_map(
-                |(colour, row)| {
+            colours
+                .iter()
+                .enumerate()
+                .filter_map(|(query, colour)| Some((colour, self.grid.row(pattern, query)?)))
+                .flat_map(|(colour, row)| {
                     let pair = move |(weight, other): (&f32, &[f32; 3])| {
                         (f64::from(*weight), f64::from(colour[2]), f64::from(other[2]))
                     };
                     row.iter().zip(colours).map(pair)
-                },
-            )
+                })
         };
         let (mut mass, mut x, mut y) = (0.0, 0.0, 0.0);
         for (weight, a, b) in pairs() {
@@ -103,22 +92,6 @@ impl Patches {
         let spread = (xx * yy).sqrt();
         (spread > NOTHING).then(|| (xy / spread) as f32)
     }
-
-    const fn len(&self) -> usize {
-        self.grid.0 * self.grid.1
-    }
-
-    /// What a patch gives to all patches.
-    fn row<'a>(&self, pattern: &'a Matrix, query: usize) -> Option<&'a [f32]> {
-        pattern.row(self.n_prefix + query)?.get(self.n_prefix..self.n_prefix + self.len())
-    }
-
-    fn between(&self, a: usize, b: usize) -> f32 {
-        let columns = self.grid.1.max(1);
-        let rows = (a / columns).abs_diff(b / columns) as f32 * self.patch_px.0;
-        let columns = (a % columns).abs_diff(b % columns) as f32 * self.patch_px.1;
-        rows.hypot(columns)
-    }
 }
 
 #[cfg(test)]
@@ -126,20 +99,14 @@ mod tests {
     use super::*;
 
     fn patches(colours: &[[f32; 3]]) -> Patches {
-        Patches { grid: (2, 2), n_prefix: 1, patch_px: (16.0, 16.0), colours: Some(colours.to_vec()) }
+        let grid = PatchGrid { size: (2, 2), n_prefix: 1, patch_px: (16.0, 16.0) };
+        Patches { grid, colours: Some(colours.to_vec()) }
     }
 
     /// Weights between patches only, behind a prefix token.
     fn pattern(weights: impl Fn(usize, usize) -> f32) -> Matrix {
         let at = |query: usize, key: usize| if query == 0 || key == 0 { 0.2 } else { weights(query - 1, key - 1) };
         Matrix::new((0..25).map(|idx| at(idx / 5, idx % 5)).collect::<Vec<_>>(), [5, 5]).unwrap()
-    }
-
-    /// Two patches across, two down: 16, 16 and 16·√2 pixels away.
-    #[test]
-    fn uniform_attention_between_four_patches_has_a_known_distance() {
-        let distance = patches(&[[0.0; 3]; 4]).distance(&pattern(|_, _| 0.2)).unwrap();
-        assert!((distance - 13.656_854).abs() < 1e-5, "{distance}");
     }
 
     #[test]

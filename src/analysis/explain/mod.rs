@@ -7,18 +7,27 @@
 //! are taken in `f64`. Logarithms are natural.
 
 pub mod adversary;
+pub mod attribution;
 pub mod dense;
 pub mod divergence;
+pub mod effective;
 pub mod erasure;
 mod error;
 pub mod flow;
+pub mod gates;
+pub mod importance;
+pub mod memories;
 pub mod normalizers;
+pub mod norms;
+pub mod patches;
 pub mod permutation;
 pub mod rank;
 pub mod relevance;
 pub mod report;
 pub mod rollout;
+pub mod svd;
 #[cfg(test)]
 mod toy;
+pub mod trace;
 
 pub use error::ExplainError;
