@@ -35,6 +35,28 @@ pub enum AggregateError {
     Stopped,
 }
 
+/// Why the patterns of a head are not decided by what is there; `None` when they are. Nothing is computed for that.
+pub fn refusal(cloud: &Cloud, head: HeadId) -> Option<AggregateError> {
+    let missing = Some(AggregateError::NotRecorded(head));
+    let Some(layer) = cloud.model().and_then(|model| model.layer_of(head)) else { return missing };
+    match cloud {
+        Cloud::Input(capture) if attention::has_pattern(capture, head) => None,
+        Cloud::Input(capture) if layer.biased && capture.q(head).is_some() => Some(AggregateError::Biased(head)),
+        Cloud::Input(_) => missing,
+        Cloud::Inputs(view) => {
+            let corpus = view.corpus();
+            let Computation { edits, normalizer, .. } = corpus.computation();
+            if corpus.query_norms(head).is_none() {
+                missing
+            } else if layer.biased {
+                Some(AggregateError::Biased(head))
+            } else {
+                (!edits.is_empty() || *normalizer != Normalizer::Softmax).then_some(AggregateError::Changed)
+            }
+        }
+    }
+}
+
 /// Calls `each` with the place of every input in the cloud, its points, and its pattern `[query, key]`; that answers
 /// whether to go on.
 ///
@@ -45,30 +67,19 @@ pub fn patterns(
     head: HeadId,
     each: &mut dyn FnMut(usize, &Segment, &Matrix) -> bool,
 ) -> Result<(), AggregateError> {
+    if let Some(refusal) = refusal(cloud, head) {
+        return Err(refusal);
+    }
     let segments = cloud.segments(head.stack);
     let missing = AggregateError::NotRecorded(head);
     let spec = cloud.model().and_then(|model| Some((*model.layer_of(head)?, model.mask_of(head)?)));
     let (layer, mask) = spec.ok_or(missing.clone())?;
-    let view = match cloud {
-        Cloud::Input(capture) => {
-            let pattern = attention::pattern(capture, head).ok_or(if layer.biased && capture.q(head).is_some() {
-                AggregateError::Biased(head)
-            } else {
-                missing
-            })?;
-            let told = segments.first().is_none_or(|segment| each(0, segment, &pattern));
-            return if told { Ok(()) } else { Err(AggregateError::Stopped) };
-        }
-        Cloud::Inputs(view) => view,
-    };
+    if let Cloud::Input(capture) = cloud {
+        let pattern = attention::pattern(capture, head).ok_or(missing)?;
+        let told = segments.first().is_none_or(|segment| each(0, segment, &pattern));
+        return if told { Ok(()) } else { Err(AggregateError::Stopped) };
+    }
     let [q, k] = cloud.queries_and_keys(head).ok_or(missing.clone())?;
-    let Computation { edits, normalizer, .. } = view.corpus().computation();
-    if layer.biased {
-        return Err(AggregateError::Biased(head));
-    }
-    if !edits.is_empty() || *normalizer != Normalizer::Softmax {
-        return Err(AggregateError::Changed);
-    }
     for (nth, segment) in segments.iter().enumerate() {
         let rows = q.window(segment.queries.clone()).zip(k.window(segment.keys.clone()));
         let pattern = rows.and_then(|(q, k)| attention::pattern_of(q, k, layer, mask)).ok_or(missing.clone())?;

@@ -8,7 +8,10 @@ use super::{
     ColorMapChoice, ColorScale, Document, Effect, HeadSet, Loadable, NoticeKind, Pane, Session, Smoothing, ViewKind,
 };
 use crate::{
-    analysis::reading::{Over, Whose},
+    analysis::{
+        Cloud,
+        reading::{Over, Whose},
+    },
     capture::Capture,
     export::{FigureRequest, Preview, default_file_name},
     figure::{
@@ -200,8 +203,8 @@ impl Session {
         let capture = Arc::clone(document.latest_capture()?);
         let minus = pane.minus.and_then(|minus| self.find_document(minus.document));
         let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).cloned();
-        let order = Arc::new(order(pane, document, &capture, self.settings.figures));
         let cloud = pane.cloud(document)?;
+        let order = Arc::new(order(pane, document, (&capture, &cloud), self.settings.figures));
         Some(FigureRequest { order, capture, cloud, other })
     }
 
@@ -269,7 +272,7 @@ impl Session {
 }
 
 /// The order for what a pane shows.
-fn order(pane: &Pane, document: &Document, capture: &Capture, options: FigureOptions) -> Order {
+fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud), options: FigureOptions) -> Order {
     let head = pane.selection.head;
     let views = &pane.options;
     let n_heads = pane.n_heads(document);
@@ -323,10 +326,11 @@ fn order(pane: &Pane, document: &Document, capture: &Capture, options: FigureOpt
         contour: views.image.contour,
         // Words ask in cross-attention: there is nothing to lead from.
         flows: views.image.flow_filter().filter(|_| capture.picture_side() == Some(head.stack.query_side())),
-        color_by: views.scatter.color,
-        size_by: views.scatter.size,
+        // What cannot be told here is not shown in the window either.
+        color_by: Some(views.scatter.color).filter(|by| by.missing(cloud, head).is_none()).unwrap_or_default(),
+        size_by: Some(views.scatter.size).filter(|by| by.missing(cloud, head).is_none()).unwrap_or_default(),
         distance: views.distance,
-        annotation: views.average.clone(),
+        annotation: views.average.clone().filter(|name| cloud.annotations().contains(name)),
         sheet,
         each: Each { layer: files, head: files },
         paper: Paper {

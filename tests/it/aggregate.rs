@@ -213,7 +213,7 @@ fn colours_tell_what_is_known_of_inputs() {
 
     // What colours and sizes both tell has one scale.
     let both = looks(&cloud, head, ColorBy::Norm, SizeBy::Norm);
-    let (Meaning::Scale(colours), Sizing::Steps { of, ends }) = (&both.meaning, &both.sizes) else {
+    let (Meaning::Scale(colours), Sizing::Steps { of, ends, .. }) = (&both.meaning, &both.sizes) else {
         panic!("{both:?}")
     };
     assert_eq!(colours, ends);

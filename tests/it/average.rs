@@ -35,7 +35,12 @@ fn values_of_an_annotation_are_compared_and_written() {
     fs::write(&list, "text,mood\nOnce upon a time,calm\nThe dog ran home.,wild\nThe cat sat.,calm\n").unwrap();
     let arguments = ["render", "average", "--model", "demo:gpt", "--layer", "1", "--head", "2", "--caption", "full"];
     let files = ["--corpus", &list, "--annotation", "mood", "--out", &figure, "--data", &data];
-    let output = Command::new(env!("CARGO_BIN_EXE_attnscope")).args(arguments).args(files).output().unwrap();
+    let attnscope =
+        |files: &[&str]| Command::new(env!("CARGO_BIN_EXE_attnscope")).args(arguments).args(files).output().unwrap();
+    let unknown = attnscope(&["--corpus", &list, "--annotation", "colour", "--out", &figure]);
+    let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(unknown.status.code() == Some(1) && said.contains("no annotation `colour`: choose one of mood"), "{said}");
+    let output = attnscope(&files);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let figure = fs::read_to_string(&figure).unwrap();
     assert!(figure.contains("over 3 inputs") && figure.contains("wild"));

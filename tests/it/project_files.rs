@@ -210,6 +210,16 @@ fn the_space_of_a_corpus_is_drawn_with_its_inputs() {
     assert_eq!((of(0, "Once"), of(1, "Once"), of(1, "dog")), (2, 0, 2), "{rows:?}");
     assert!(data.to_string().contains("The dog ran home."), "{}", data["provenance"]);
 
+    let sized = render(&["--size-by", "received"]);
+    assert!(
+        sized.status.success() && fs::read_to_string(&figure).unwrap().contains("Sizes tell the attention received")
+    );
+    let refused = render(&["--size-by", "value-norm"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        refused.status.code() == Some(1) && said.contains("--size-by has nothing to tell here: values are"),
+        "{said}"
+    );
     let refused = render(&["--target", "x"]);
     assert!(refused.status.code() == Some(2) && String::from_utf8_lossy(&refused.stderr).contains("leave out --text"));
 }

@@ -313,6 +313,9 @@ fn planes_are_laid_out_and_coloured_as_asked() {
         ("scatter", &["--method", "umap", "--perplexity", "9"][..], "--perplexity changes nothing with --method umap"),
         ("heads", &["--method", "tsne"], "heads has no points to lay out"),
         ("scatter", &["--method", "tsne", "--perplexity", "0.1"], "perplexity is 0.1"),
+        ("heads", &["--size-by", "norm"], "heads has none, so leave them out"),
+        ("distance", &["--color-by", "kind"], "distance has none, so leave them out"),
+        ("matrix", &["--annotation", "mood"], "leave it out of matrix"),
     ] {
         let refused = attnscope(&[&["render", view], &one[..], flags, &["--out", "x.svg"]].concat());
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();

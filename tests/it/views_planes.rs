@@ -7,7 +7,10 @@ use attnscope::{
     session::{Command, Focus, HeadStep, ViewKind},
 };
 use eframe::egui::{Event, Modifiers, PointerButton, Pos2, accesskit::Role, vec2};
-use egui_kittest::{Harness, kittest::Queryable as _};
+use egui_kittest::{
+    Harness,
+    kittest::{NodeT as _, Queryable as _},
+};
 
 use crate::{
     support::{stacks, synthetic},
@@ -305,4 +308,22 @@ fn what_takes_a_while_to_tell_is_found_out_beside_the_window() {
         stage.step();
     }
     assert!(stage.query_by_label("Smallest").is_some() && stage.query_by_label("Largest").is_some());
+}
+
+#[test]
+fn what_changes_nothing_now_cannot_be_chosen() {
+    let mut stage = Stage::new(sentence(), ViewKind::Matrix).projected().show_options();
+    stage.run();
+    let disabled =
+        |stage: &Harness<'static, Stage>, label: &str| stage.get_by_label(label).accesskit_node().is_disabled();
+    assert!(disabled(&stage, "Lines of every query"), "lines are drawn in one head");
+    assert!(!disabled(&stage, "Size of points"));
+    let mut options = stage.state().session.pane().options.clone();
+    options.scatter.density = true;
+    for command in [Command::ShowView(ViewKind::Scatter), Command::SetViewOptions(options)] {
+        let _ = stage.state_mut().session.apply(command);
+    }
+    stage.run();
+    assert!(!disabled(&stage, "Lines of every query"));
+    assert!(disabled(&stage, "Size of points") && disabled(&stage, "Colour of points"), "counts have neither");
 }

@@ -171,6 +171,7 @@ impl RenderOptions {
     /// # Errors
     /// Settings of a layout that change nothing, or are outside their range.
     pub fn order(&self) -> Result<Order, CliError> {
+        self.check_view()?;
         let flat = |lists: &[Numbers]| -> Vec<usize> { lists.iter().flat_map(|list| list.0.iter().copied()).collect() };
         let minus = |(layer, head)| Subtrahend { stack: None, layer, head, of: Whose::This };
         Ok(Order {
@@ -215,6 +216,19 @@ impl RenderOptions {
                 fonts: self.fonts,
             },
         })
+    }
+
+    /// Refuses what the view has no use for.
+    fn check_view(&self) -> Result<(), CliError> {
+        let view = self.view;
+        let refused = if self.annotation.is_some() && view != ViewKind::Average {
+            format!("--annotation compares inputs in the average view: leave it out of {}", view.name())
+        } else if (self.color_by, self.size_by) != Default::default() && !view.is_projected() {
+            format!("--color-by and --size-by are about points: {} has none, so leave them out", view.name())
+        } else {
+            return Ok(());
+        };
+        Err(CliError::Usage(refused))
     }
 
     /// Which weights become arrows on a picture.

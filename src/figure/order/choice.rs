@@ -74,6 +74,7 @@ impl<'a> Choice<'a> {
     }
 
     fn check(&self) -> Result<(), OrderError> {
+        self.check_told()?;
         for id in self.ids()? {
             // The reader's own words where there is no such head.
             let layer = self.capture.model().layer_of(id);
@@ -90,6 +91,29 @@ impl<'a> Choice<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses colours, sizes and annotations that tell nothing about what is drawn.
+    fn check_told(&self) -> Result<(), OrderError> {
+        let Order { view, color_by, size_by, annotation, .. } = self.order;
+        let there = self.cloud.heads(self.stack);
+        if let (true, Some(&head)) = (view.is_projected(), there.first()) {
+            let colors = color_by.missing(self.cloud, head).map(|reason| ("--color-by", "type", reason));
+            let sizes = size_by.missing(self.cloud, head).map(|reason| ("--size-by", "same", reason));
+            if let Some((flag, none, reason)) = colors.or(sizes) {
+                return Err(OrderError::Failed(format!("{flag} has nothing to tell here: {reason}; choose {none}")));
+            }
+        }
+        match annotation {
+            Some(name) if *view == ViewKind::Average && !self.cloud.annotations().contains(name) => {
+                let known = match self.cloud.annotations() {
+                    [] => "they have none".to_owned(),
+                    known => format!("choose one of {}", known.join(", ")),
+                };
+                Err(OrderError::Failed(format!("the inputs have no annotation `{name}`: {known}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The heads of a layer that were chosen.

@@ -342,7 +342,8 @@ mod tests {
             CellPoints { plane: &plane, seen: &seen, tints: &tints, marked: None, cell }.draw(&mut canvas, &look);
             ink(&canvas)
         };
-        let all_of_step = |step| Sizing::Steps { of: [vec![step; 20], vec![step; 20]], ends: Default::default() };
+        let all_of_step =
+            |step| Sizing::Steps { of: [vec![step; 20], vec![step; 20]], ends: Default::default(), name: "" };
         let (small, alike, large) = (drawn(all_of_step(0)), drawn(Sizing::Same), drawn(all_of_step(5)));
         assert!(small < 0.4 * alike && large > 2.0 * alike, "{small} {alike} {large}");
     }

@@ -3,12 +3,13 @@
 use std::ops::RangeInclusive;
 
 use eframe::egui::{
-    Align, Color32, ComboBox, Label, Layout, Response, RichText, Sense, Slider, Stroke, StrokeKind, Ui,
+    Align, Button, Color32, ComboBox, Label, Layout, Response, RichText, Sense, Slider, Stroke, StrokeKind, Ui,
 };
 
 use crate::{
     analysis::reading::RowLabels,
     session::{ColorMapChoice, Command, ViewOptions},
+    text::sentence,
     ui::{
         ViewCtx,
         theme::{GRID, Theme, text_size},
@@ -70,6 +71,25 @@ pub fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, op
     });
     combo.response.accessible_name(name);
     changed
+}
+
+/// The same, with the reason for each that cannot be chosen now.
+pub fn choice_with_reasons_ui<T: PartialEq + Copy>(
+    ui: &mut Ui,
+    name: &str,
+    value: &mut T,
+    options: &[(T, &str, Option<String>)],
+) {
+    let current = options.iter().find(|(option, ..)| option == value).map_or("", |(_, text, _)| text);
+    let combo = ComboBox::new(name, "").selected_text(current).show_ui(ui, |ui| {
+        for (option, text, reason) in options {
+            let choice = ui.add_enabled(reason.is_none(), Button::selectable(option == value, *text));
+            if choice.on_disabled_hover_text(sentence(reason.as_deref().unwrap_or_default())).clicked() {
+                *value = *option;
+            }
+        }
+    });
+    combo.response.accessible_name(name);
 }
 
 /// Whether the pane takes part in one scale for several.

@@ -87,7 +87,7 @@ impl Views {
             ViewKind::Heatmap => self.heatmap.options_ui(ui, cx),
             ViewKind::Image => self.image.options_ui(ui, cx),
             ViewKind::Scatter | ViewKind::Matrix => self.space.options_ui(ui, cx),
-            ViewKind::Distance => self.distance.options_ui(ui, cx),
+            ViewKind::Distance => distance::DistanceView::options_ui(ui, cx),
             ViewKind::Average => average::AverageView::options_ui(ui, cx),
         }
     }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{analysis::Cloud, ids::StackKind};
+use crate::{
+    analysis::{Cloud, aggregate},
+    ids::{HeadId, StackKind},
+};
 
 /// What the colour of a point means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -69,6 +72,11 @@ impl AnnotationKey {
     }
 }
 
+/// Why lengths of values are unknown of a corpus.
+pub(super) const NO_VALUES_OF_MANY: &str = "values are not kept of many inputs: open one of them";
+/// Why an annotation cannot be told.
+pub(super) const NO_ANNOTATION: &str = "the inputs have no such annotation";
+
 /// What comes before the name of an annotation on the command line.
 const ANNOTATION: &str = "annotation:";
 
@@ -105,7 +113,8 @@ impl ColorBy {
 
     /// What can tell points of a cloud apart, with names for the screen; annotations come last.
     pub fn choices(cloud: &Cloud, stack: StackKind) -> Vec<(Self, String)> {
-        let of_all = Self::ALL.into_iter().filter(|(by, ..)| by.tells(cloud, stack));
+        let head = cloud.heads(stack).first().copied().unwrap_or(HeadId { stack, ..HeadId::default() });
+        let of_all = Self::ALL.into_iter().filter(|(by, ..)| by.missing(cloud, head).is_none());
         let annotations = cloud.annotations().iter();
         of_all
             .map(|(by, _, text, _)| (by, text.to_owned()))
@@ -113,20 +122,41 @@ impl ColorBy {
             .collect()
     }
 
-    /// Whether there can be something to tell.
-    fn tells(self, cloud: &Cloud, stack: StackKind) -> bool {
-        let sides = [stack.query_side(), stack.key_side()];
+    /// What it tells, on screen; of an annotation that it is one.
+    pub fn text(self) -> &'static str {
+        Self::ALL.into_iter().find(|(by, ..)| *by == self).map_or("Annotation", |(_, _, text, _)| text)
+    }
+
+    /// Why there is nothing to tell about the points of a head, in words; `None` when there can be something. It is
+    /// known without computing anything.
+    pub fn missing(self, cloud: &Cloud, head: HeadId) -> Option<String> {
+        let sides = [head.stack.query_side(), head.stack.key_side()];
         let patches = sides.map(|side| cloud.has_patches(side));
+        let unless = |tells: bool, reason: &str| (!tells).then(|| reason.to_owned());
         match self {
-            Self::Length | Self::Frequency => patches.contains(&false),
-            Self::ValueNorm => cloud.has_values(stack),
-            Self::InputLength | Self::Input => cloud.n_inputs() > 1,
-            Self::Row | Self::Column | Self::Radius => patches.contains(&true),
-            Self::Hue | Self::Saturation | Self::Brightness => sides.into_iter().any(|side| {
-                let first = (0..cloud.n(side)).find_map(|point| cloud.place(side, point));
-                first.is_some_and(|(image, _)| image.source.is_some())
-            }),
-            _ => true,
+            Self::Length => unless(patches.contains(&false), "patches have no letters"),
+            Self::Frequency => unless(patches.contains(&false), "patches have no words"),
+            Self::ValueNorm => {
+                let reason = match cloud {
+                    Cloud::Inputs(_) => NO_VALUES_OF_MANY,
+                    Cloud::Input(_) => "the value vectors were not recorded",
+                };
+                unless(cloud.has_values(head.stack), reason)
+            }
+            Self::Received => aggregate::refusal(cloud, head).map(|reason| reason.to_string()),
+            Self::InputLength | Self::Input => unless(cloud.n_inputs() > 1, "there is one input"),
+            Self::Row | Self::Column | Self::Radius => unless(patches.contains(&true), "there is no picture"),
+            Self::Hue | Self::Saturation | Self::Brightness => {
+                let has_pixels = sides.into_iter().filter(|side| cloud.has_patches(*side)).any(|side| {
+                    let first = (0..cloud.n(side)).find_map(|point| cloud.place(side, point));
+                    first.is_some_and(|(image, _)| image.source.is_some())
+                });
+                unless(has_pixels, "there is no picture")
+            }
+            Self::Annotation(key) => unless(key.name(cloud).is_some(), NO_ANNOTATION),
+            Self::Type | Self::Position | Self::PositionCounted | Self::PositionModulo | Self::Kind | Self::Norm => {
+                None
+            }
         }
     }
 

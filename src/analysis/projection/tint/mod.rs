@@ -109,8 +109,8 @@ pub fn looks(cloud: &Cloud, head: HeadId, color: ColorBy, size: SizeBy) -> Tints
     let mut tints = tints(cloud, head, color);
     tints.sizes = match size.as_color() {
         None => Sizing::Same,
-        Some(by) if by == color => Sizing::of(&tints.values),
-        Some(by) => Sizing::of(&values(cloud, head, by)),
+        Some(by) if by == color => Sizing::of(size, &tints.values),
+        Some(by) => Sizing::of(size, &values(cloud, head, by)),
     };
     tints
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ColorBy, Values};
+use crate::{analysis::Cloud, ids::HeadId};
 
 /// Sizes that points can have.
 pub const N_SIZES: u8 = 6;
@@ -37,6 +38,17 @@ impl SizeBy {
         Self::ALL.into_iter().find(|(_, known, _)| *known == name).map(|(by, ..)| by)
     }
 
+    /// What it tells, on screen.
+    pub fn text(self) -> &'static str {
+        Self::ALL.into_iter().find(|(by, ..)| *by == self).map_or("", |(.., text)| text)
+    }
+
+    /// Why there is nothing to tell about the points of a head, in words; `None` when there can be something. It is
+    /// known without computing anything.
+    pub fn missing(self, cloud: &Cloud, head: HeadId) -> Option<String> {
+        self.as_color()?.missing(cloud, head)
+    }
+
     /// The colour that tells the same.
     pub const fn as_color(self) -> Option<ColorBy> {
         match self {
@@ -60,14 +72,26 @@ pub enum Sizing {
         of: [Vec<u8>; 2],
         /// What the smallest and the largest stand for.
         ends: [String; 2],
+        /// What is told, on screen.
+        name: &'static str,
     },
     /// All alike, because there is nothing to tell; why.
     Missing(String),
 }
 
 impl Sizing {
+    /// What sizes mean, as a sentence of a caption; empty where all points are alike.
+    pub fn caption(&self) -> String {
+        match self {
+            Self::Steps { ends: [low, high], name, .. } => {
+                format!("Sizes tell the {}, from {low} to {high}", name.to_lowercase())
+            }
+            Self::Same | Self::Missing(_) => String::new(),
+        }
+    }
+
     /// Of what is known about the points of one head.
-    pub(super) fn of(values: &Values) -> Self {
+    pub(super) fn of(by: SizeBy, values: &Values) -> Self {
         let numbers = match values {
             Values::Numbers(numbers) => numbers,
             Values::Missing(reason) => return Self::Missing(reason.clone()),
@@ -81,7 +105,7 @@ impl Sizing {
             (part * last).round() as u8
         };
         let of = numbers.of.each_ref().map(|side| side.iter().map(step).collect());
-        Self::Steps { of, ends: [low, high].map(|end| numbers.text(end)) }
+        Self::Steps { of, ends: [low, high].map(|end| numbers.text(end)), name: by.text() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{
     AnnotationKey, ColorBy,
+    choice::{NO_ANNOTATION, NO_VALUES_OF_MANY},
     words::{KINDS, frequencies, kinds, length},
 };
 use crate::{
@@ -123,7 +124,7 @@ pub fn values(cloud: &Cloud, head: HeadId, by: ColorBy) -> Values {
         ColorBy::ValueNorm => {
             let norms = cloud.values(head).map(|values| lengths_of(&values));
             let of = [vec![f32::NAN; cloud.n(sides[0])], norms.unwrap_or_default()];
-            numbers(of, "", "values are not kept of many inputs: open one of them")
+            numbers(of, "", NO_VALUES_OF_MANY)
         }
         ColorBy::Received => match aggregate::received(cloud, head) {
             Ok(received) => numbers([vec![f32::NAN; cloud.n(sides[0])], received], "", "there are no keys"),
@@ -172,7 +173,7 @@ fn inputs(cloud: &Cloud, sides: [Side; 2]) -> Values {
 
 /// Numbers where all values are numbers, else groups in the order in which they come.
 fn annotation(cloud: &Cloud, sides: [Side; 2], key: AnnotationKey) -> Values {
-    let missing = || Values::Missing("the inputs have no such annotation".to_owned());
+    let missing = || Values::Missing(NO_ANNOTATION.to_owned());
     let Some(name) = key.name(cloud) else { return missing() };
     let of_inputs: Vec<Option<&str>> = (0..cloud.n_inputs()).map(|nth| cloud.annotation(nth, name)).collect();
     if of_inputs.iter().all(Option::is_none) {

@@ -11,7 +11,7 @@ use super::{
     scatter::legend,
 };
 use crate::{
-    analysis::projection::{HeadProjection, Meaning, Projection, Tints},
+    analysis::projection::{HeadProjection, Meaning, Projection, Sizing, Tints},
     figure::{
         font::Align,
         list::faded,
@@ -120,13 +120,30 @@ impl MatrixScene {
         }
     }
 
-    fn meaning(&self) -> &Meaning {
-        self.tints.first().map_or(&Meaning::Type, |tints| &tints.meaning)
+    /// What colours mean: where each head has a scale of its own, no numbers stand at its ends.
+    fn meaning(&self) -> Meaning {
+        let first = self.tints.first().map_or(&Meaning::Type, |tints| &tints.meaning);
+        match first {
+            Meaning::Scale(_) if self.tints.iter().any(|tints| tints.meaning != *first) => {
+                Meaning::Scale(["least of each head", "most of each head"].map(str::to_owned))
+            }
+            first => first.clone(),
+        }
+    }
+
+    /// What sizes mean, as a sentence; empty where all points are alike.
+    fn sizes(&self) -> String {
+        match self.tints.first().map(|tints| &tints.sizes) {
+            Some(Sizing::Steps { name, .. }) => {
+                format!("Sizes tell the {}, from the least to the most of each head", name.to_lowercase())
+            }
+            _ => String::new(),
+        }
     }
 
     fn legend(&self, layout: &MatrixLayout, pen: &mut Pen<'_>) {
         let at = pos2(layout.viewport.left() + GRID, layout.viewport.bottom() + LEGEND_PT / 2.0 + 2.0);
-        legend::legend(self.kinds, self.meaning(), at, layout.viewport.right(), pen);
+        legend::legend(self.kinds, &self.meaning(), at, layout.viewport.right(), pen);
     }
 }
 
@@ -139,7 +156,7 @@ impl Scene for MatrixScene {
         let cells = layout::ROW_LABEL_PT + 180.0;
         match self.meaning() {
             Meaning::Type | Meaning::Scale(_) => cells,
-            meaning => legend::width(self.kinds, meaning, layout::ROW_LABEL_PT + GRID, pen).max(cells),
+            meaning => legend::width(self.kinds, &meaning, layout::ROW_LABEL_PT + GRID, pen).max(cells),
         }
     }
 
@@ -173,10 +190,11 @@ impl Scene for MatrixScene {
         let first = self.projection.heads.first();
         let (n_query, n_key) = first.map_or((0, 0), |plane| (plane.queries.len(), plane.keys.len()));
         let what = format!("{n_heads} heads, {n_query} queries and {n_key} keys each");
-        let short = joined([format!("{}: {what}", capitalised(&self.subject)).as_str()]);
+        let sizes = self.sizes();
+        let short = joined([format!("{}: {what}", capitalised(&self.subject)).as_str(), &sizes]);
         let laid_out = first.map_or_else(String::new, |plane| super::scatter::laid_out(plane));
         let how = format!("Every plane shows the queries and keys of one head, {laid_out}, both to the same scale");
         let subject = format!("Joint query–key spaces of {}: {what}", self.subject);
-        Captions { short, full: joined([subject.as_str(), &how, &self.origin]) }
+        Captions { short, full: joined([subject.as_str(), &how, &sizes, &self.origin]) }
     }
 }

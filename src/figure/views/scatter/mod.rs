@@ -258,7 +258,8 @@ impl Scene for ScatterScene {
         // Lines are all that weights are drawn as here.
         let norm = self.read.as_ref().is_some_and(|read| read.by_value_norm) && !self.pinned.is_empty();
         let norm = if norm { capitalised(BY_VALUE_NORM) } else { String::new() };
-        let short = joined([format!("{}: {numbers}", capitalised(&self.subject)).as_str(), &norm]);
+        let sizes = self.tints.sizes.caption();
+        let short = joined([format!("{}: {numbers}", capitalised(&self.subject)).as_str(), &norm, &sizes]);
         let how = format!(
             "Queries (divided by c = {:.2}) and keys (multiplied by it) of one head, {}",
             self.plane.c,
@@ -271,7 +272,7 @@ impl Scene for ScatterScene {
         };
         let held = if self.pinned.is_empty() { "" } else { "Lines lead to the strongest partners of the held token" };
         let subject = format!("Joint query–key space of {}: {numbers}", self.subject);
-        Captions { short, full: joined([subject.as_str(), &how, near, held, &norm, &self.origin]) }
+        Captions { short, full: joined([subject.as_str(), &how, near, held, &norm, &sizes, &self.origin]) }
     }
 }
 

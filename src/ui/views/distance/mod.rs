@@ -30,7 +30,6 @@ type SceneKey = (Same<Finding>, Option<Same<Finding>>, HeadId, Shown);
 #[derive(Default)]
 pub struct DistanceView {
     painter: ScenePainter<SceneKey>,
-    looks: super::space::Looks,
 }
 
 impl DistanceView {
@@ -104,7 +103,7 @@ impl DistanceView {
     }
 
     /// Draws the options.
-    pub fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         controls::edit_options(cx, |options| {
             controls::heading_ui(ui, cx.theme, "First mosaic");
             let shown = &mut options.distance;
@@ -121,7 +120,7 @@ impl DistanceView {
                 controls::choice_ui(ui, "Kind of correlation", &mut shown.ranks, &choices);
             });
         });
-        super::space::joint_ui(ui, cx, &self.looks);
+        super::space::scaling_ui(ui, cx);
     }
 }
 

@@ -20,11 +20,12 @@ use crate::{
     analysis::{
         point_set::{PointSet, Spot},
         projection::Projection,
-        reading::{ReadPattern, store::Subject},
+        reading::{ReadPattern, Refusal, store::Subject},
     },
     figure::views::matrix::layout::MatrixLayout,
     ids::HeadId,
     session::{Command, Focus, PickChange, ViewKind},
+    text::sentence,
     ui::{ViewCtx, views::source},
 };
 
@@ -316,11 +317,27 @@ impl SpaceView {
     }
 }
 
+/// Why no lines can be drawn from all queries now, in words; `None` when they can.
+pub(super) fn no_lines(cx: &ViewCtx<'_>) -> Option<String> {
+    if cx.pane.view == ViewKind::Matrix {
+        return Some("They are drawn in one head: zoom into it, or double-click it".to_owned());
+    }
+    if cx.pane.shown_input(cx.document).is_none() {
+        return Some("None of these inputs is shown: click one of its points or its row in the list".to_owned());
+    }
+    weights(cx)?.err().map(|refusal| sentence(&refusal.to_string()))
+}
+
 /// The selected head's weights, for lines between points.
 fn pattern(cx: &ViewCtx<'_>) -> Option<Arc<ReadPattern>> {
-    let capture = cx.document.latest_capture()?;
     cx.pane.shown_input(cx.document)?;
+    weights(cx)?.ok()
+}
+
+/// The same, or why there are none; `None` while they are being read.
+fn weights(cx: &ViewCtx<'_>) -> Option<Result<Arc<ReadPattern>, Refusal>> {
+    let capture = cx.document.latest_capture()?;
     // The points are one head's, whatever else is taken together.
     let subject = Subject::one(Arc::clone(capture));
-    cx.patterns.pattern(&subject, &source::of_head(cx, capture, cx.pane.selection.head))?.ok()
+    cx.patterns.pattern(&subject, &source::of_head(cx, capture, cx.pane.selection.head))
 }

@@ -7,10 +7,10 @@ use crate::{
     analysis::{
         filter::{Is, among},
         point_set::{PointSet, Spot},
-        projection::{ColorBy, Meaning, Sizing, Tint, Tints},
+        projection::{ColorBy, Meaning, SizeBy, Sizing, Tint, Tints},
     },
     ids::StackKind,
-    session::{Command, PickChange},
+    session::{Command, PickChange, ViewKind},
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
@@ -78,6 +78,9 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks) {
         range_ui(ui, cx, (&tints, options.color), range);
     }
     sizes_ui(ui, cx, &tints.sizes);
+    if cx.pane.view == ViewKind::Matrix && (options.color.depends_on_head() || options.size != SizeBy::Same) {
+        controls::caption_ui(ui, cx.theme, format!("Each head has its own scales; these are those of {head}"));
+    }
 }
 
 /// What the smallest and the largest points stand for.
@@ -94,6 +97,7 @@ fn sizes_ui(ui: &mut Ui, cx: &ViewCtx<'_>, sizes: &Sizing) {
                     ui.painter().circle_filled(rect.center(), radius, cx.theme.text_weak);
                     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, name));
                     controls::caption_ui(ui, cx.theme, text);
+                    ui.add_space(GRID);
                 }
             });
         }

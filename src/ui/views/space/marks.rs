@@ -106,7 +106,7 @@ impl CellMarks<'_> {
     }
 
     /// Against points that are all alike.
-    fn larger(&self, spot: Spot) -> f32 {
+    pub(super) fn larger(&self, spot: Spot) -> f32 {
         let (kind, point) = match spot {
             Spot::Query(query) => (0, query),
             Spot::Key(key) => (1, key),

@@ -17,8 +17,7 @@ use self::{
     pictures::Pictures,
     state::Same,
 };
-pub use looks::Looks;
-pub use options::joint_ui;
+pub use options::scaling_ui;
 
 use super::{aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender};
 use crate::{

@@ -1,8 +1,8 @@
 //! Options of the joint space, and what its marks and colours mean.
 
-use eframe::egui::{DragValue, Ui};
+use eframe::egui::{Checkbox, DragValue, Ui};
 
-use super::{draw, legend::legend_ui, looks::Looks};
+use super::{canvas, draw, legend::legend_ui, looks::Looks};
 use crate::{
     analysis::projection::{ColorBy, Dims, LayoutMethod, LayoutOptions, ScaleChoice, SizeBy},
     projection::Metric,
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// What is on the canvas, then [`joint_ui`]; with counts instead of marks, `most` is the largest.
+/// What is on the canvas, what its marks mean, and how the joint space is made and laid out; with counts instead of marks, `most` is the largest.
 pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32>) {
     controls::edit_options(cx, |options| {
         controls::heading_ui(ui, cx.theme, "Canvas");
@@ -27,13 +27,17 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32
         });
         ui.checkbox(&mut scatter.density, "Density instead of points")
             .on_hover_text("How many points lie where, for crowds in which single points cannot be told apart");
-        let texts = eframe::egui::Checkbox::new(&mut scatter.labels, "Texts of tokens");
+        let texts = Checkbox::new(&mut scatter.labels, "Texts of tokens");
         ui.add_enabled(!scatter.density && !scatter.clusters, texts)
             .on_hover_text("Beside their points, as many as there is room for")
             .on_disabled_hover_text("Density and names of clusters take their place");
-        ui.checkbox(&mut scatter.lines, "Lines of every query").on_hover_text(
-            "From each query of the input that is shown to its two strongest keys, from a weight of 0.05",
-        );
+        let no_lines = canvas::no_lines(cx);
+        let lines = Checkbox::new(&mut scatter.lines, "Lines of every query");
+        ui.add_enabled(no_lines.is_none(), lines)
+            .on_hover_text(
+                "From each query of the input that is shown to its two strongest keys, from a weight of 0.05",
+            )
+            .on_disabled_hover_text(no_lines.unwrap_or_default());
         ui.checkbox(&mut scatter.clusters, "Names of clusters")
             .on_hover_text("Crowds in the selected head, by the token that is most frequent there against the whole");
     });
@@ -43,24 +47,43 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32
         texture::gradient_ui(ui, cx.theme, ["1", "", &most], |part| opaque(map.color(part)));
         controls::caption_ui(ui, cx.theme, "Points in a square; the scale is that of this head");
     }
-    joint_ui(ui, cx, looks);
+    marks_ui(ui, cx);
+    scaling_ui(ui, cx);
+    controls::edit_options(cx, |options| layout_ui(ui, cx, &mut options.scatter.projection.layout));
+    legend_ui(ui, cx, looks);
 }
 
-/// How the joint space is made and laid out, and what its marks mean.
-pub fn joint_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks) {
+/// What colours and sizes tell.
+fn marks_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let Some(cloud) = cx.pane.cloud(cx.document) else { return };
+    let head = cx.pane.selection.head;
+    controls::edit_options(cx, |options| {
+        controls::heading_ui(ui, cx.theme, "Points");
+        let scatter = &mut options.scatter;
+        let shown = ui.add_enabled_ui(!scatter.density, |ui| {
+            controls::row_ui(ui, cx.theme, "Colour", |ui| {
+                let mut named = ColorBy::choices(&cloud, head.stack);
+                // What was chosen for other points stays to be seen.
+                if named.iter().all(|(by, _)| *by != scatter.color) {
+                    named.push((scatter.color, scatter.color.text().to_owned()));
+                }
+                let choices: Vec<_> = named.iter().map(|(by, text)| (*by, text.as_str())).collect();
+                controls::choice_ui(ui, "Colour of points", &mut scatter.color, &choices);
+            });
+            controls::row_ui(ui, cx.theme, "Size", |ui| {
+                let choices = SizeBy::ALL.map(|(by, _, text)| (by, text, by.missing(&cloud, head)));
+                controls::choice_with_reasons_ui(ui, "Size of points", &mut scatter.size, &choices);
+            });
+        });
+        shown.response.on_disabled_hover_text("Density shows how many points lie where, not what they are");
+    });
+}
+
+/// How queries and keys are brought into one space.
+pub fn scaling_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     controls::edit_options(cx, |options| {
         controls::heading_ui(ui, cx.theme, "Joint space");
         let scatter = &mut options.scatter;
-        controls::row_ui(ui, cx.theme, "Colour", |ui| {
-            let cloud = cx.pane.cloud(cx.document);
-            let named = cloud.map_or_else(Vec::new, |cloud| ColorBy::choices(&cloud, cx.pane.selection.stack()));
-            let choices: Vec<_> = named.iter().map(|(by, text)| (*by, text.as_str())).collect();
-            controls::choice_ui(ui, "Colour of points", &mut scatter.color, &choices);
-        });
-        controls::row_ui(ui, cx.theme, "Size", |ui| {
-            let choices = SizeBy::ALL.map(|(by, _, text)| (by, text));
-            controls::choice_ui(ui, "Size of points", &mut scatter.size, &choices);
-        });
         controls::row_ui(ui, cx.theme, "Scale c", |ui| {
             let mut fixed = match scatter.projection.scale {
                 ScaleChoice::Auto => 0,
@@ -89,9 +112,7 @@ pub fn joint_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks) {
             }
         }
         ui.checkbox(&mut scatter.projection.translate_keys, "Move the mean key onto the mean query");
-        layout_ui(ui, cx, &mut scatter.projection.layout);
     });
-    legend_ui(ui, cx, looks);
 }
 
 /// What heads can be sorted by.

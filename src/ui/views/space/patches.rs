@@ -48,7 +48,7 @@ pub fn draw(
             painter.circle(at, side * 0.3, color, Stroke::new(1.0, theme.canvas));
             continue;
         };
-        let larger = if cell.seen.is_space() { nearness(depth).0 } else { 1.0 };
+        let larger = cell.larger(spot) * if cell.seen.is_space() { nearness(depth).0 } else { 1.0 };
         let rect = Rect::from_center_size(at, Vec2::splat(side * larger));
         let faded = if cell.is_lit(spot) { 1.0 } else { DIMMED };
         painter.image(pictures.texture.id(), rect, uv, Color32::WHITE.gamma_multiply(faded));
