@@ -42,14 +42,6 @@ impl Pane {
         (picked.cloud == cloud && picked.sides == self.sides()).then_some(&picked.points)
     }
 
-    /// The points that stand out: those that were picked among those that a search found, or all of either.
-    pub fn marked(&self, document: &Document) -> Option<Arc<PointSet>> {
-        match (self.picked(document), self.hits(document)) {
-            (Some(picked), Some(hits)) => Some(Arc::new(picked.intersection(hits))),
-            (picked, hits) => picked.or(hits).cloned(),
-        }
-    }
-
     /// Which tokens of the shown input are among the picked points, as queries and as keys, by position; `None` when
     /// nothing is picked.
     pub fn picked_tokens(&self, document: &Document) -> Option<[Vec<bool>; 2]> {

@@ -12,6 +12,7 @@ use super::{
     marks::{self, CellMarks},
     paint, partners,
     patches::{self, PatchPictures},
+    picking,
     pictures::Cell,
     readout,
     state::Same,
@@ -76,7 +77,9 @@ impl SpaceView {
         let options = cx.pane.options.scatter;
         let n: usize = places.iter().map(|place| place.plane.queries.len() + place.plane.keys.len()).sum();
         let few = if Painting::of(painter.ctx()) == Painting::Software { FEW.0 } else { FEW.1 };
-        let marked = cx.pane.marked(cx.document);
+        let (picked, hits) = (cx.pane.picked(cx.document), cx.pane.hits(cx.document));
+        let marked = picking::marked(&mut self.both, picked, hits);
+        self.marked.clone_from(&marked);
         self.are_patches = false;
         let style = Style {
             cloud: projection.cloud.clone(),

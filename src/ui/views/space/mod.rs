@@ -21,7 +21,10 @@ pub use options::scaling_ui;
 
 use super::{aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender};
 use crate::{
-    analysis::projection::{Dims, HeadProjection, Projection},
+    analysis::{
+        point_set::PointSet,
+        projection::{Dims, HeadProjection, Projection},
+    },
     figure::views::{
         matrix::layout::{COL_LABEL_PT, MatrixLayout, ROW_LABEL_PT},
         points::{Seen, Turn},
@@ -88,6 +91,9 @@ pub struct SpaceView {
     seen: HashMap<HeadId, (Same<HeadProjection>, Option<Turn>, Seen)>,
     /// Of the head under the pointer.
     hits: Memo<(Same<HeadProjection>, Option<Turn>), Arc<HitGrid>>,
+    both: picking::Both,
+    /// The points that stand out in this frame.
+    marked: Option<Arc<PointSet>>,
     few: Memo<draw::FewKey, Arc<eframe::egui::Mesh>>,
     /// Whether patches stood in for marks in this frame.
     are_patches: bool,

@@ -1,5 +1,7 @@
 //! Points that are picked: what is inside an outline, and what can be done with them.
 
+use std::sync::Arc;
+
 use eframe::egui::{RichText, Ui};
 
 use super::{Place, outline::Outline, readout};
@@ -9,8 +11,27 @@ use crate::{
         projection::Projection,
     },
     session::{Command, PickChange},
-    ui::{ViewCtx, theme::text_size, views::controls::grouped},
+    ui::{
+        ViewCtx,
+        memo::{Memo, Same},
+        theme::text_size,
+        views::controls::grouped,
+    },
 };
+
+/// What was picked among what was found, as long as neither changes.
+pub type Both = Memo<(Same<PointSet>, Same<PointSet>), Arc<PointSet>>;
+
+/// The points that stand out: those that were picked among those that a search found, or all of either.
+pub fn marked(both: &mut Both, picked: Option<&Arc<PointSet>>, hits: Option<&Arc<PointSet>>) -> Option<Arc<PointSet>> {
+    match (picked, hits) {
+        (Some(picked), Some(hits)) => {
+            let key = (Same(Arc::clone(picked)), Same(Arc::clone(hits)));
+            Some(both.get_or_update(key, || Arc::new(picked.intersection(hits))))
+        }
+        (picked, hits) => picked.or(hits).cloned(),
+    }
+}
 
 /// The points of a cell that lie inside an outline.
 pub fn inside(place: &Place, outline: &Outline) -> PointSet {
@@ -62,4 +83,21 @@ fn as_text(picked: &PointSet, projection: &Projection) -> String {
         lines.push(format!("{side}\t{input}\t{}\t{text}", token.position));
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_picked_among_hits_is_worked_out_once() {
+        let of = |queries: &[usize]| -> Arc<PointSet> { Arc::new(queries.iter().map(|&at| Spot::Query(at)).collect()) };
+        let (picked, hits, mut both) = (of(&[1, 2, 3]), of(&[2, 3, 4]), Both::default());
+        let first = marked(&mut both, Some(&picked), Some(&hits)).unwrap();
+        assert_eq!(*first, *of(&[2, 3]));
+        assert!(Arc::ptr_eq(&first, &marked(&mut both, Some(&picked), Some(&hits)).unwrap()));
+        assert_eq!(*marked(&mut both, Some(&of(&[4])), Some(&hits)).unwrap(), *of(&[4]), "others were picked");
+        assert!(Arc::ptr_eq(&marked(&mut both, None, Some(&hits)).unwrap(), &hits));
+        assert_eq!(marked(&mut both, None, None), None);
+    }
 }

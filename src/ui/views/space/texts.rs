@@ -67,13 +67,13 @@ impl SpaceView {
                 }
             }
         }
-        let marked = cx.pane.marked(cx.document);
         let repeated = self.repeated(projection);
+        let marked = self.marked.as_ref();
         let all = spread(n_query.max(n_key)).flat_map(|idx| {
             let query = (idx < n_query).then_some(Spot::Query(idx));
             [query, (idx < n_key).then_some(Spot::Key(idx))].into_iter().flatten()
         });
-        let lit = |spot: &Spot| marked.as_ref().is_none_or(|marked| marked.contains(*spot));
+        let lit = |spot: &Spot| marked.is_none_or(|marked| marked.contains(*spot));
         // Of many points those come into question that are in sight.
         let in_sight = |spot: &Spot| place.at(*spot).is_some_and(|at| inside.contains(at));
         let chosen = first.iter().copied().chain(all.filter(|spot| lit(spot) && !first.contains(spot)));
