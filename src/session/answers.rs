@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Document, Effect, Loadable, NoticeKind, Pane, Session};
+use super::{Document, Effect, Loadable, NoticeKind, Session};
 use crate::{
     analysis::survey::QuestionKind,
     capture::Capture,
@@ -23,7 +23,7 @@ enum Waiting {
     Load(DocumentId),
     Run(DocumentId),
     Corpus(DocumentId),
-    Project(PaneId),
+    Project,
     Survey(PaneId, QuestionKind),
 }
 
@@ -48,8 +48,8 @@ impl Session {
                 self.on_corpus_event(document, kind);
                 Vec::new()
             }
-            Some(Waiting::Project(pane)) => {
-                self.on_projection_event(pane, kind);
+            Some(Waiting::Project) => {
+                self.on_projection_event(job, kind);
                 Vec::new()
             }
             Some(Waiting::Survey(pane, question)) => {
@@ -83,8 +83,8 @@ impl Session {
         } else if let Some(id) = document(|document| document.corpus.as_ref()?.data.job()) {
             Some(Waiting::Corpus(id))
         } else {
-            let shows = |pane: &&Pane| pane.projection.job() == Some(job);
-            self.panes.iter().find(shows).map(|pane| Waiting::Project(pane.id))
+            let is_shown = self.panes.iter().any(|pane| pane.projection.job() == Some(job));
+            is_shown.then_some(Waiting::Project)
         }
     }
 
@@ -213,20 +213,21 @@ impl Session {
         }
     }
 
-    fn on_projection_event(&mut self, id: PaneId, kind: EventKind) {
-        let Some(pane) = self.panes.get_mut(id) else { return };
+    /// What several panes wait for is told to all of them.
+    fn on_projection_event(&mut self, job: JobId, kind: EventKind) {
+        for pane in self.panes.iter_mut().filter(|pane| pane.projection.job() == Some(job)) {
+            match &kind {
+                EventKind::Progress(progress) => pane.projection.report(*progress),
+                EventKind::Refined(projection) => pane.projection.improve(Arc::clone(projection)),
+                EventKind::Projected(projection) => pane.projection = Loadable::Ready(Arc::clone(projection)),
+                EventKind::Cancelled => pane.projection.cancel(),
+                EventKind::Failed(failure) => pane.projection.fail(failure.clone()),
+                _ => {}
+            }
+        }
         match kind {
-            EventKind::Progress(progress) => pane.projection.report(progress),
-            EventKind::Refined(projection) => pane.projection.improve(projection),
-            EventKind::Projected(projection) => {
-                pane.projection = Loadable::Ready(Arc::clone(&projection));
-                self.keep_projection(projection);
-            }
-            EventKind::Cancelled => pane.projection.cancel(),
-            EventKind::Failed(failure) => {
-                pane.projection.fail(failure.clone());
-                self.notify(NoticeKind::Error, failure);
-            }
+            EventKind::Projected(projection) => self.keep_projection(projection),
+            EventKind::Failed(failure) => self.notify(NoticeKind::Error, failure),
             _ => {}
         }
     }

@@ -31,7 +31,9 @@ impl Session {
             return Vec::new();
         }
         if command == Command::ClosePane {
-            return if self.panes.close(pane) { vec![Effect::Cancel(Lane::Project(pane))] } else { Vec::new() };
+            let left = (self.panes.len() > 1).then(|| self.leave_projection(pane)).flatten();
+            self.panes.close(pane);
+            return left.into_iter().collect();
         }
         self.panes.activate(pane);
         let moves = !matches!(command, Command::Back | Command::Forward | Command::Flip);
@@ -208,8 +210,8 @@ impl Session {
                     document.capture.cancel();
                 }
             }
-            Lane::Project(id) => {
-                if let Some(pane) = self.panes.get_mut(id) {
+            Lane::Project(_) => {
+                for pane in self.panes.iter_mut().filter(|pane| pane.projection_lane() == lane) {
                     pane.projection.cancel();
                 }
             }
@@ -225,7 +227,7 @@ impl Session {
         let mut lanes: Vec<Lane> = self.documents.iter().map(|document| Lane::Load(document.id)).collect();
         lanes.extend(self.documents.iter().map(|document| Lane::Run(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::Corpus(document.id)));
-        lanes.extend(self.panes.iter().map(|pane| Lane::Project(pane.id)));
+        lanes.extend(self.panes.iter().map(Pane::projection_lane));
         let kinds = |pane: &Pane| QuestionKind::ALL.map(|kind| Lane::Survey(pane.id, kind));
         lanes.extend(self.panes.iter().filter(|pane| pane.surveys.is_pending()).flat_map(kinds));
         lanes.extend([Lane::Export, Lane::Download]);

@@ -10,6 +10,7 @@ use crate::{
     analysis::{Cloud, attention, projection::Projection, search::Search},
     capture::Capture,
     ids::{DocumentId, HeadId, PaneId, StackKind},
+    worker::Lane,
 };
 
 /// A view of a document, with its own selection and options.
@@ -122,6 +123,11 @@ impl Pane {
     /// Why `view` cannot be shown here, in words; `None` when it can.
     pub fn view_unavailable(&self, document: &Document, view: ViewKind) -> Option<&'static str> {
         document.view_unavailable(view, self.selection.stack())
+    }
+
+    /// The lane in which its planes are projected: another pane's where that shows the same ones.
+    pub fn projection_lane(&self) -> Lane {
+        Lane::Project(self.projecting.map_or(self.id, |asked| asked.lane))
     }
 
     /// Whether the projection was stopped before there was one.

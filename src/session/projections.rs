@@ -35,6 +35,10 @@ pub(super) struct Asked {
     key: ProjectionKey,
     /// The head that was to come first.
     first: HeadId,
+    /// The head that comes first in the job: that of whoever asked last.
+    running: HeadId,
+    /// Where: panes that show the same share a lane, that of the one which asked first.
+    pub(super) lane: PaneId,
 }
 
 /// Finished projections, the newest last.
@@ -58,7 +62,7 @@ impl Session {
     /// Asks for the planes of every pane that shows some.
     pub(super) fn project_if_needed(&mut self) -> Vec<Effect> {
         let panes: Vec<PaneId> = self.panes.iter().map(|pane| pane.id).collect();
-        panes.into_iter().filter_map(|pane| self.project(pane)).collect()
+        panes.into_iter().flat_map(|pane| self.project(pane)).collect()
     }
 
     /// Goes on with what was stopped.
@@ -74,38 +78,80 @@ impl Session {
         self.kept_projections.insert(projection);
     }
 
-    fn project(&mut self, id: PaneId) -> Option<Effect> {
+    fn project(&mut self, id: PaneId) -> Vec<Effect> {
         if self.is_outdated(id) {
-            let pane = self.panes.get_mut(id)?;
-            pane.projection.cancel();
-            pane.projecting = None;
-            // What is wanted instead takes its place in the lane.
-            return Some(self.project(id).unwrap_or(Effect::Cancel(Lane::Project(id))));
+            let left = self.leave_projection(id);
+            let wanted = self.project(id);
+            // What is wanted instead may take its place in the lane.
+            let replaced = wanted.iter().any(|effect| match (effect, &left) {
+                (Effect::Submit(_, request), Some(Effect::Cancel(lane))) => request.lane() == *lane,
+                _ => false,
+            });
+            return left.filter(|_| !replaced).into_iter().chain(wanted).collect();
         }
-        let (cloud, asked) = self.wanted(id)?;
-        let pane = self.panes.get(id)?;
-        let latest = pane.projection.latest().filter(|it| ProjectionKey::of(it) == asked.key);
-        let known = match pane.projecting.filter(|before| before.key == asked.key) {
+        let Some((cloud, key, first)) = self.wanted(id) else { return Vec::new() };
+        let Some(pane) = self.panes.get(id) else { return Vec::new() };
+        let latest = pane.projection.latest().filter(|it| ProjectionKey::of(it) == key);
+        let before = pane.projecting.filter(|before| before.key == key);
+        let known = latest.cloned();
+        if let Some(before) = before {
             // The head that is looked at comes first, also when another was asked for before.
-            Some(before) => {
-                let waits = pane.projection.is_pending() && before.first != asked.first;
-                let known = latest.filter(|it| waits && !it.is_finished(asked.first))?;
-                Some(Arc::clone(known))
+            let waits = pane.projection.is_pending() && before.first != first;
+            if !waits || latest.is_none_or(|it| it.is_finished(first)) {
+                return Vec::new();
             }
-            None => latest.cloned(),
-        };
-        let kept = self.kept_projections.find(asked.key);
-        let shared = kept.or_else(|| self.panes.iter().find_map(|other| finished(other, asked.key)));
+            if before.running == first {
+                if let Some(pane) = self.panes.get_mut(id) {
+                    pane.projecting = Some(Asked { first, ..before });
+                }
+                return Vec::new();
+            }
+        }
+        let kept = self.kept_projections.find(key);
+        let ready = kept.or_else(|| self.panes.iter().find_map(|other| finished(other, key)));
+        let others = || self.panes.iter().filter(|other| other.id != id && other.projection.is_pending());
+        let shared = others().find_map(|other| Some((other.projecting.filter(|it| it.key == key)?, other)));
+        let shared = shared.map(|(asked, other)| (asked, other.projection.clone()));
+        let is_taken = |lane: &PaneId| others().any(|other| other.projection_lane() == Lane::Project(*lane));
+        let free = || [id].into_iter().chain(self.panes.iter().map(|pane| pane.id)).find(|lane| !is_taken(lane));
+        let lane = before
+            .map(|before| before.lane)
+            .or(shared.as_ref().map(|(asked, _)| asked.lane))
+            .or_else(free)
+            .unwrap_or(id);
         let job = self.new_job();
-        let pane = self.panes.get_mut(id)?;
-        pane.projecting = Some(asked);
-        if let Some(projection) = shared {
+        let Some(pane) = self.panes.get_mut(id) else { return Vec::new() };
+        pane.projecting = Some(Asked { key, first, lane, running: first });
+        if let Some(projection) = ready {
             pane.projection = Loadable::Ready(projection);
-            return None;
+            return Vec::new();
+        }
+        if let (None, Some((asked, other))) = (before, shared) {
+            // Another pane shows the same: they wait together.
+            pane.projecting = Some(Asked { first: asked.running, ..asked });
+            pane.projection = other;
+            return Vec::new();
         }
         pane.projection.start(job);
-        let ProjectionKey { stack, options, .. } = asked.key;
-        Some(Effect::Submit(job, Request::Project { pane: id, cloud, stack, options, known, first: asked.first }))
+        for other in self.panes.iter_mut().filter(|other| other.projection_lane() == Lane::Project(lane)) {
+            if let Some(asked) = other.projecting.as_mut().filter(|_| other.projection.is_pending()) {
+                asked.running = first;
+                other.projection.start(job);
+            }
+        }
+        let ProjectionKey { stack, options, .. } = key;
+        vec![Effect::Submit(job, Request::Project { pane: lane, cloud, stack, options, known, first })]
+    }
+
+    /// A pane waits no longer; what nobody else waits for is stopped.
+    pub(super) fn leave_projection(&mut self, id: PaneId) -> Option<Effect> {
+        let pane = self.panes.get_mut(id)?;
+        let lane = pane.projection_lane();
+        let waited = pane.projection.is_pending();
+        pane.projection.cancel();
+        pane.projecting = None;
+        let waits = |pane: &Pane| pane.projection.is_pending() && pane.projection_lane() == lane;
+        (waited && !self.panes.iter().any(waits)).then_some(Effect::Cancel(lane))
     }
 
     /// Whether a projection is on its way that the pane would not show any more: of another capture, or with
@@ -121,7 +167,7 @@ impl Session {
     }
 
     /// What a pane shows planes of, if it shows any.
-    fn wanted(&self, id: PaneId) -> Option<(Cloud, Asked)> {
+    fn wanted(&self, id: PaneId) -> Option<(Cloud, ProjectionKey, HeadId)> {
         let pane = self.panes.get(id)?;
         let document = self.document_of(pane);
         if !pane.view.is_projected() || pane.view_unavailable(document, pane.view).is_some() {
@@ -130,7 +176,7 @@ impl Session {
         let cloud = pane.cloud(document).filter(|cloud| document.is_settled(cloud))?;
         let (stack, options) = (pane.selection.stack(), pane.options.scatter.projection);
         let key = ProjectionKey { cloud: cloud.id(), stack, options };
-        Some((cloud, Asked { key, first: pane.selection.head }))
+        Some((cloud, key, pane.selection.head))
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     thread::Engine,
 };
 use crate::{
-    analysis::projection::NoShelf,
+    analysis::projection::{Aside, NoShelf},
     ids::ModelId,
     model::{self, LoadError, Model, ModelFiles, RunPlan, locate},
     text::sentence,
@@ -161,7 +161,7 @@ impl Engine for ModelEngine {
             // Whoever has only this thread gets the same answers.
             Request::Project { cloud, stack, options, known, first, .. } => {
                 let wanted = projector::Wanted { cloud, stack, options, known, first };
-                self.engine.install(|| projector::project(&wanted, &NoShelf, control))
+                self.engine.install(|| projector::project(&wanted, (&NoShelf, &Aside::default()), control))
             }
             Request::Survey { survey, .. } => self.engine.install(|| surveyor::answer(&survey, control)),
             Request::Read(_) => AnalysisEngine::default().answer(request, control),

@@ -12,7 +12,7 @@ use super::{EventKind, Failure, JobControl, Progress, Request, Stage, Stop, scra
 use crate::{
     analysis::{
         Cloud,
-        projection::{NoShelf, Projection, ProjectionOptions, Refiner, Shelf, project_heads},
+        projection::{Aside, NoShelf, Projection, ProjectionOptions, Refiner, Shelf, project_heads},
     },
     ids::{HeadId, StackKind},
     model::step_back,
@@ -28,6 +28,8 @@ const SHOW_EVERY: Duration = Duration::from_millis(40);
 pub struct ProjectionEngine {
     pool: ThreadPool,
     scratch: Option<Scratch>,
+    /// Heads that were left for another one.
+    aside: Aside,
 }
 
 impl ProjectionEngine {
@@ -36,7 +38,7 @@ impl ProjectionEngine {
     /// # Errors
     /// When the system refuses to start the threads.
     pub fn new(scratch: Option<Scratch>) -> io::Result<Self> {
-        Ok(Self { pool: pool("project")?, scratch })
+        Ok(Self { pool: pool("project")?, scratch, aside: Aside::default() })
     }
 }
 
@@ -61,7 +63,7 @@ impl Engine for ProjectionEngine {
         };
         let wanted = Wanted { cloud, stack, options, known, first };
         let shelf: &(dyn Shelf + Sync) = self.scratch.as_ref().map_or(&NoShelf, |scratch| scratch);
-        self.pool.install(|| project(&wanted, shelf, control))
+        self.pool.install(|| project(&wanted, (shelf, &self.aside), control))
     }
 }
 
@@ -76,7 +78,11 @@ pub(super) struct Wanted {
 
 /// Projects on the compute threads of the caller: principal components at once, then what was asked for, head by
 /// head, shown while it is refined.
-pub(super) fn project(wanted: &Wanted, shelf: &dyn Shelf, control: &JobControl) -> Result<EventKind, Stop> {
+pub(super) fn project(
+    wanted: &Wanted,
+    (shelf, aside): (&dyn Shelf, &Aside),
+    control: &JobControl,
+) -> Result<EventKind, Stop> {
     let Wanted { cloud, stack, options, known, first } = wanted;
     let all = cloud.heads(*stack);
     let Some(first) = all.iter().find(|head| *head == first).or(all.first()).copied() else {
@@ -95,7 +101,7 @@ pub(super) fn project(wanted: &Wanted, shelf: &dyn Shelf, control: &JobControl) 
     if known.is_none() {
         control.tell(EventKind::Refined(Arc::new(planes.clone())));
     }
-    let mut refiner = Refiner::new(planes, first, shelf);
+    let mut refiner = Refiner::new(planes, first, shelf).with_aside(aside);
     if !missing.is_empty() {
         // Who looks at one head sees it move before the others are there.
         refine(&mut refiner, Some(SHOW_EVERY / 2), control)?;

@@ -6,12 +6,12 @@ use attnscope::{
     analysis::{
         Cloud,
         projection::{
-            self, Dims, LayoutMethod, LayoutOptions, NoShelf, Projection, ProjectionOptions, Refined, Refiner,
+            self, Aside, Dims, LayoutMethod, LayoutOptions, NoShelf, Projection, ProjectionOptions, Refined, Refiner,
         },
     },
     ids::{HeadId, JobId, PaneId, StackKind},
     projection::{ProjectionError, to_the_end},
-    session::{Command, HeadStep, ViewKind},
+    session::{Command, HeadStep, Pane, Split, ViewKind},
     worker::{EventKind, ProjectionEngine, Request, Worker, scratch::Scratch},
 };
 
@@ -226,4 +226,74 @@ fn heads_that_come_later_are_lined_up_behind_the_one_that_is_on_its_way() {
 
 fn finished(planes: &Projection) -> Vec<HeadId> {
     planes.heads.iter().map(|it| it.head).filter(|head| planes.is_finished(*head)).collect()
+}
+
+#[test]
+fn a_head_that_was_left_goes_on_where_it_was() {
+    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(40, 1, 2)));
+    let [first, second] = [0, 1].map(|head| HeadId::single(0, head));
+    for method in [LayoutMethod::Tsne, LayoutMethod::Umap] {
+        let begun = start(&cloud, options(method));
+        let aside = Aside::default();
+        let iteration = |planes: &Projection, head: HeadId| {
+            planes.heads.iter().find(|plane| plane.head == head).unwrap().refined.map_or(0, |it| it.iteration)
+        };
+        let look_at = |planes: Projection, head: HeadId, n_steps: usize| {
+            let mut refiner = Refiner::new(planes, head, &NoShelf).with_aside(&aside);
+            for _ in 0..n_steps {
+                assert!(refiner.step(&to_the_end).unwrap());
+            }
+            refiner.planes()
+        };
+        let planes = look_at(begun.clone(), first, 51);
+        let planes = look_at(planes, second, 21);
+        assert_eq!((iteration(&planes, first), iteration(&planes, second)), (50, 20));
+        let planes = look_at(planes, first, 11);
+        assert_eq!(iteration(&planes, first), 60, "it did not begin again");
+        let whole = Refiner::new(planes, first, &NoShelf).with_aside(&aside).finish(&to_the_end).unwrap();
+        let at_once = Refiner::new(begun, first, &NoShelf).finish(&to_the_end).unwrap();
+        assert_eq!(points(&whole), points(&at_once), "{method:?}: the same bytes as without a break");
+    }
+}
+
+#[test]
+fn panes_that_show_the_same_wait_for_one_layout() {
+    let mut play = Play::showing("one two three");
+    let mut views = play.session.pane().options.clone();
+    views.scatter.projection = options(LayoutMethod::Tsne);
+    play.does(Command::SetViewOptions(views.clone()));
+    play.does(Command::ShowView(ViewKind::Scatter));
+    let (job, request) = play.asked.pop().unwrap();
+    play.hears(job, EventKind::Refined(halfway(&request, 10)));
+    play.does(Command::SplitPane(Split::Right));
+    assert!(play.asked.is_empty(), "it is on its way already");
+    play.hears(job, EventKind::Refined(halfway(&request, 20)));
+    let iterations = |play: &Play| -> Vec<usize> {
+        let latest = |pane: &Pane| pane.projection.latest().unwrap().heads[0].refined.unwrap().iteration;
+        play.session.panes.iter().map(latest).collect()
+    };
+    assert_eq!(iterations(&play), [20, 20], "both see it move");
+
+    // The head that is looked at in the new pane comes first, for both.
+    play.does(Command::ToggleLink);
+    play.does(Command::Step(HeadStep::NextHead));
+    let (job, request) = play.asked.pop().unwrap();
+    assert!(play.asked.is_empty() && matches!(&request, Request::Project { first, .. } if first.head == 1));
+    play.hears(job, EventKind::Refined(halfway(&request, 30)));
+    assert_eq!(iterations(&play), [30, 30]);
+
+    // One leaves: the other still waits, and what is wanted instead is computed beside it.
+    let mut other = views.clone();
+    other.scatter.projection.layout.seed = 7;
+    assert!(play.does(Command::SetViewOptions(other)).is_empty(), "nothing is stopped");
+    let (theirs, new) = play.asked.pop().unwrap();
+    assert_ne!(new.lane(), request.lane());
+    let done = halfway(&request, 300);
+    play.hears(job, EventKind::Projected(Arc::clone(&done)));
+    let first = play.session.panes.iter().next().unwrap();
+    assert!(Arc::ptr_eq(first.projection.latest().unwrap(), &done) && !first.projection.is_pending());
+    // It is closed before it is done: nobody waits any more.
+    assert_eq!(play.does(Command::ClosePane), [format!("Cancel({:?})", new.lane())]);
+    play.hears(theirs, EventKind::Refined(halfway(&new, 5)));
+    assert_eq!(iterations(&play), [300]);
 }

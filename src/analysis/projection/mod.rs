@@ -7,10 +7,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+mod aside;
 mod refine;
 mod tint;
 
-pub use refine::{Dims, LayoutMethod, LayoutOptions, NoShelf, Refined, Refiner, Shelf};
+pub use refine::{Aside, Dims, LayoutMethod, LayoutOptions, NoShelf, Refined, Refiner, Shelf};
 pub use tint::{
     AnnotationKey, ColorBy, Groups, Meaning, Numbers, SizeBy, Sizing, Tint, Tints, Values, is_quick, looks, tints,
     values,

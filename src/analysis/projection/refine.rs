@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadProjection, Projection};
+use super::{HeadProjection, Projection, aside::Left};
 use crate::{
     ids::HeadId,
     projection::{
@@ -222,6 +222,16 @@ struct Current {
     joint: (Vec<f32>, usize, usize),
 }
 
+/// Heads that were left in the middle of their layout because another one is looked at: the last few.
+#[derive(Default)]
+pub struct Aside(Left<Current>);
+
+impl std::fmt::Debug for Aside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Aside").finish_non_exhaustive()
+    }
+}
+
 /// Refines the planes of a projection, one head after the other.
 pub struct Refiner<'a> {
     shelf: &'a dyn Shelf,
@@ -230,14 +240,32 @@ pub struct Refiner<'a> {
     waiting: Vec<usize>,
     current: Option<Current>,
     first: HeadId,
+    aside: Option<&'a Aside>,
+}
+
+impl Drop for Refiner<'_> {
+    fn drop(&mut self) {
+        if let (Some(aside), Some(current)) = (self.aside, self.current.take())
+            && let Some(plane) = self.planes.heads.get(current.idx)
+        {
+            aside.0.put(&self.planes, plane.head, current);
+        }
+    }
 }
 
 impl<'a> Refiner<'a> {
     /// Goes on where `planes` are: what is finished stays. `first` comes first, then its layer, then all others.
     pub fn new(planes: Projection, first: HeadId, shelf: &'a dyn Shelf) -> Self {
-        let mut refiner = Self { shelf, planes, waiting: Vec::new(), current: None, first };
+        let mut refiner = Self { shelf, planes, waiting: Vec::new(), current: None, first, aside: None };
         refiner.line_up();
         refiner
+    }
+
+    /// A head that is not finished when this is dropped is put aside there; one that lies there goes on where it was.
+    #[must_use]
+    pub const fn with_aside(mut self, aside: &'a Aside) -> Self {
+        self.aside = Some(aside);
+        self
     }
 
     /// More heads, to be refined after what is being refined.
@@ -284,6 +312,11 @@ impl<'a> Refiner<'a> {
             return Ok(true);
         }
         let Some(idx) = self.waiting.pop() else { return Ok(false) };
+        let head = self.planes.heads[idx].head;
+        if let Some(current) = self.aside.and_then(|aside| aside.0.take(&self.planes, head)) {
+            self.current = Some(Current { idx, ..current });
+            return Ok(true);
+        }
         let joint = self.joint(&self.planes.heads[idx])?;
         let points = Points::new(&joint.0, joint.1, joint.2)?;
         let kept = self.shelf.find(points, &options).filter(|(layout, _)| layout.len() == joint.1 * options.dims.n());
@@ -303,7 +336,7 @@ impl<'a> Refiner<'a> {
     /// As [`Self::step`].
     pub fn finish(mut self, go_on: Progress<'_>) -> Result<Projection, ProjectionError> {
         while self.step(go_on)? {}
-        Ok(self.planes)
+        Ok(self.planes.clone())
     }
 
     /// The planes as they are now.

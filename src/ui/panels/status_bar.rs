@@ -85,7 +85,7 @@ fn running(session: &Session) -> Option<Running> {
     {
         Some(corpus_running(id, corpus))
     } else if let Some(pane) = panes().find(|pane| pane.projection.is_pending()) {
-        steps(Lane::Project(pane.id), "Projecting", pane.projection.progress())
+        steps(pane.projection_lane(), "Projecting", pane.projection.progress())
     } else if let Some((pane, (kind, progress))) = panes().find_map(|pane| Some((pane, pane.surveys.running()?))) {
         steps(Lane::Survey(pane.id, kind), "Measuring", progress)
     } else if !session.exports_pending.is_empty() {
