@@ -4,8 +4,9 @@
 //! is part of the capture; a file that lacks the bias of a biased layer must store its scores or patterns.
 
 use crate::{
-    capture::{AppliedEdit, Capture, Computation, Edit, Matrix, Normalizer, Site},
-    ids::{HeadId, StackKind},
+    analysis::explain::normalizers,
+    capture::{AppliedEdit, Capture, Computation, Matrix, Normalizer, Site},
+    ids::HeadId,
     spec::{LayerSpec, Mask},
 };
 
@@ -109,30 +110,9 @@ fn edits_are_known(edits: &[AppliedEdit]) -> bool {
 
 /// What the run's changes made of one row of a head's scores or pattern.
 fn apply_edits(edits: &[AppliedEdit], site: Site, head: HeadId, query: usize, row: &mut [f32]) {
-    let here = |stack: StackKind, layer: usize| stack == head.stack && layer == head.layer;
     for edit in edits {
-        let AppliedEdit::Known(edit) = edit else { continue };
-        let given = match edit {
-            Edit::HideToken { side, position } if site == Site::Scores && head.stack.key_side() == *side => {
-                if let Some(score) = row.get_mut(*position) {
-                    *score += f32::NEG_INFINITY;
-                }
-                None
-            }
-            Edit::SetPattern { stack, layer, head: of, pattern }
-                if site == Site::Pattern && here(*stack, *layer) && *of == head.head =>
-            {
-                pattern.row(query)
-            }
-            Edit::Patch { site: at, stack, layer, head: of, positions, value }
-                if *at == site && here(*stack, *layer) && *of == Some(head.head) =>
-            {
-                positions.iter().rposition(|position| *position == query).and_then(|idx| value.row(idx))
-            }
-            _ => None,
-        };
-        if let Some(given) = given.filter(|given| given.len() == row.len()) {
-            row.copy_from_slice(given);
+        if let AppliedEdit::Known(edit) = edit {
+            edit.apply_to_row(site, head, query, row);
         }
     }
 }
@@ -152,11 +132,11 @@ pub(crate) fn pattern_of(q: Matrix, k: Matrix, layer: LayerSpec, mask: Mask) -> 
 
 /// The pattern that one head has with these scores.
 pub(crate) fn pattern_from(capture: &Capture, head: HeadId, scores: &Matrix) -> Option<Matrix> {
-    let Computation { edits, normalizer, .. } = capture.computation();
-    if *normalizer != Normalizer::Softmax || !edits_are_known(edits) {
+    let Computation { edits, .. } = capture.computation();
+    if !edits_are_known(edits) {
         return None;
     }
-    let pattern = softmax(scores)?;
+    let pattern = normalized(scores, capture.computation().normalizer_of(head))?;
     let sink = capture.sink(head);
     if edits.is_empty() && sink.is_none() {
         return Some(pattern);
@@ -177,12 +157,30 @@ pub(crate) fn pattern_from(capture: &Capture, head: HeadId, scores: &Matrix) -> 
 /// Whether [`pattern`] can answer, without computing it.
 pub fn has_pattern(capture: &Capture, head: HeadId) -> bool {
     let biased = || capture.model().layer_of(head).map(|layer| layer.biased);
-    let Computation { edits, normalizer, .. } = capture.computation();
+    let Computation { edits, .. } = capture.computation();
     capture.layer(head).is_some_and(|layer| {
         let has_scores = layer.scores.is_some()
             || (layer.q.is_some() && layer.k.is_some() && (layer.bias.is_some() || biased() == Some(false)));
-        layer.pattern.is_some() || (has_scores && *normalizer == Normalizer::Softmax && edits_are_known(edits))
+        layer.pattern.is_some() || (has_scores && edits_are_known(edits))
     })
+}
+
+/// What a normaliser makes of every row; a row that is masked everywhere becomes zeros.
+pub(crate) fn normalized(scores: &Matrix, normalizer: Normalizer) -> Option<Matrix> {
+    let of_row = |row: &[f32]| -> Vec<f64> {
+        let row: Vec<f64> = row.iter().map(|score| f64::from(*score)).collect();
+        match normalizer {
+            Normalizer::Softmax => normalizers::softmax(&row),
+            Normalizer::Sparsemax => normalizers::sparsemax(&row),
+            Normalizer::Entmax(alpha) => normalizers::entmax(&row, f64::from(alpha)),
+            Normalizer::Fusedmax(lambda) => normalizers::fusedmax(&row, f64::from(lambda)),
+        }
+    };
+    if normalizer == Normalizer::Softmax {
+        return softmax(scores);
+    }
+    let values = scores.rows().flat_map(of_row).map(|weight| weight as f32).collect::<Vec<_>>();
+    Matrix::new(values, scores.shape()).ok()
 }
 
 /// Softmax of every row; a row that is masked everywhere becomes zeros.

@@ -16,8 +16,8 @@ pub mod words;
 pub use capture_data::{
     Capture, CaptureParts, Generated, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow, StackCapture,
 };
-pub(crate) use edit::stack_prefix;
-pub use edit::{AppliedEdit, Computation, Edit, Normalizer, RowMass};
+pub use edit::{Ablation, AppliedEdit, Computation, Cut, Edit, Normalizer, RowMass, Scope, Sparsity};
+pub(crate) use edit::{even_out, head_name, shuffled, stack_prefix};
 pub use matrix::{Matrix, PerHead, ShapeError};
 pub use patches::{PatchLook, THUMBNAIL_PX};
 pub use site::Site;

@@ -3,6 +3,7 @@
 mod packed;
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     sync::{
         Arc,
@@ -20,7 +21,7 @@ use crate::{
         checkpoint::{Config, ModelFiles, Weights, audit::Audit, keys},
         engine::Engine,
         families,
-        input::{Encoded, Input, Reader},
+        input::{Encoded, Input, Reader, replaced},
         network::{Network, Streams, cost::Lengths, head::Outcome},
         run::{Control, Edit, Recorded, Run, RunPlan, Site, Sites, Tapped, Taps, Values, edits, uniformity},
         writing::{Decoding, complete},
@@ -204,12 +205,17 @@ impl Model {
         self.engine.install(|| {
             let (input, generated) = complete(&self.network, &self.reader, &self.decoding, input, plan, control)?;
             edits::check(&plan.edits, &self.spec, &input.tokens)?;
+            let label = |id| self.reader.label(id);
+            let input = if plan.edits.iter().any(edits::is_of_input) {
+                Cow::Owned(replaced(input.into_owned(), &plan.edits, self.mask_id(), &label)?)
+            } else {
+                input
+            };
             self.check_memory(&input, plan, taps)?;
             let mut run = Run::new(plan, &self.spec.stacks, taps, control);
             let streams = self.network.forward(&input, &mut run)?;
             let value =
                 differentiated.map(|(objective, _)| self.objective(&streams, objective, &mut run)).transpose()?;
-            let label = |id| self.reader.label(id);
             let outcome = self.network.predict(&streams, plan.logits, &label, &mut run)?;
             let mut recorded = run.finish()?;
             let tapped = std::mem::take(&mut recorded.tapped);

@@ -1,7 +1,7 @@
 //! Changes of the forward pass, and gradients with respect to the patterns.
 
 use attnscope::{
-    capture::{Capture, Matrix},
+    capture::{Ablation, Capture, Matrix},
     ids::{HeadId, Side, StackKind},
     model::{
         Edit, Encoded, Engine, Input, Logits, Model, ModelError, ModelFiles, Objective, RunPlan, Site, Sites,
@@ -67,14 +67,22 @@ fn a_query_without_any_key_attends_to_nothing() {
 #[test]
 fn an_ablated_head_adds_nothing() {
     let (model, encoded) = setup("bert");
-    let ablated = run(&model, &encoded, vec![Edit::AblateHead { stack: SELF, layer: 1, head: 2 }]);
+    let ablated = run(
+        &model,
+        &encoded,
+        vec![Edit::Ablate { head: HeadId { stack: SELF, layer: 1, head: 2 }, with: Ablation::Zero }],
+    );
     let z = ablated.layer(HeadId::single(1, 0)).unwrap().z.clone().unwrap();
     assert!(z.head(2).unwrap().as_slice().iter().all(|value| *value == 0.0));
     assert!(z.head(1).unwrap().as_slice().iter().any(|value| *value != 0.0));
     // Attending to nothing is the same as adding nothing.
     let n = z.shape()[1];
     let nothing = Matrix::new(vec![0.0; n * n], [n, n]).unwrap();
-    let blind = run(&model, &encoded, vec![Edit::SetPattern { stack: SELF, layer: 1, head: 2, pattern: nothing }]);
+    let blind = run(
+        &model,
+        &encoded,
+        vec![Edit::SetPattern { head: HeadId { stack: SELF, layer: 1, head: 2 }, pattern: nothing }],
+    );
     assert!(max_diff(logits(&ablated), logits(&blind)) < 1e-5);
 }
 
@@ -84,7 +92,8 @@ fn setting_what_is_already_there_changes_nothing() {
         let (model, encoded) = setup(folder);
         let plain = run(&model, &encoded, vec![]);
         let pattern = plain.stored_pattern(HeadId::single(1, 1)).unwrap();
-        let same = run(&model, &encoded, vec![Edit::SetPattern { stack: SELF, layer: 1, head: 1, pattern }]);
+        let same =
+            run(&model, &encoded, vec![Edit::SetPattern { head: HeadId { stack: SELF, layer: 1, head: 1 }, pattern }]);
         assert!(max_diff(logits(&plain), logits(&same)) < 1e-5, "{folder}");
         let stream = plain.layer(HeadId::single(1, 0)).unwrap().resid_pre.clone().unwrap();
         let positions = (0..stream.n_rows()).collect();
@@ -100,7 +109,9 @@ fn edits_reach_the_rows_of_a_recurrent_writer() {
     let (model, encoded) = setup("families/rnnsearch-dot");
     let plain = run(&model, &encoded, vec![]);
     let pattern = plain.stored_pattern(HeadId { stack, layer: 0, head: 0 }).unwrap();
-    let set = |pattern: Matrix| run(&model, &encoded, vec![Edit::SetPattern { stack, layer: 0, head: 0, pattern }]);
+    let set = |pattern: Matrix| {
+        run(&model, &encoded, vec![Edit::SetPattern { head: HeadId { stack, layer: 0, head: 0 }, pattern }])
+    };
     assert!(max_diff(logits(&plain), logits(&set(pattern.clone()))) < 1e-6);
     let [n_query, n_key] = pattern.shape();
     let mut values = pattern.as_slice().to_vec();
@@ -113,7 +124,7 @@ fn edits_reach_the_rows_of_a_recurrent_writer() {
     let pattern = hidden.stored_pattern(HeadId { stack, layer: 0, head: 0 }).unwrap();
     assert!(pattern.rows().all(|row| row[4] == 0.0 && (row.iter().sum::<f32>() - 1.0).abs() < 1e-5));
     let short = Matrix::new(vec![0.0; n_key], [1, n_key]).unwrap();
-    let short = Edit::SetPattern { stack, layer: 0, head: 0, pattern: short };
+    let short = Edit::SetPattern { head: HeadId { stack, layer: 0, head: 0 }, pattern: short };
     let refused = model.forward(&encoded, &plan(vec![short]), &uninterrupted);
     assert!(matches!(refused, Err(ModelError::Edit(_))), "a pattern of one row is for another text");
 }
@@ -143,8 +154,8 @@ fn edits_that_do_not_fit_are_refused() {
     };
     let edits = [
         Edit::HideToken { side: Side::Only, position: 15 },
-        Edit::AblateHead { stack: SELF, layer: 0, head: 4 },
-        Edit::SetPattern { stack: SELF, layer: 0, head: 0, pattern: value() },
+        Edit::Ablate { head: HeadId { stack: SELF, layer: 0, head: 4 }, with: Ablation::Zero },
+        Edit::SetPattern { head: HeadId { stack: SELF, layer: 0, head: 0 }, pattern: value() },
         patch(Site::ResidPre, None, 15),
         patch(Site::ResidPre, Some(0), 0),
         patch(Site::Q, None, 0),
@@ -189,7 +200,11 @@ fn pattern_gradients_match_finite_differences() {
                     let mut values = pattern.as_slice().to_vec();
                     values[query * pattern.n_cols() + key] += step;
                     let pattern = Matrix::new(values, pattern.shape()).unwrap();
-                    difference(&run(&model, &encoded, vec![Edit::SetPattern { stack, layer, head, pattern }]))
+                    difference(&run(
+                        &model,
+                        &encoded,
+                        vec![Edit::SetPattern { head: HeadId { stack, layer, head }, pattern }],
+                    ))
                 };
                 let slope = (nudged(STEP) - nudged(-STEP)) / (2.0 * STEP);
                 let gradient = gradients

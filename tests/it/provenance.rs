@@ -5,7 +5,7 @@ use std::io::Cursor;
 use attnscope::{
     analysis::{attention, laws},
     capture::{
-        AppliedEdit, Capture, Edit, Matrix, Normalizer, RowMass, Site,
+        Ablation, AppliedEdit, Capture, Cut, Edit, Matrix, Normalizer, RowMass, Scope, Site, Sparsity,
         file::{self, FileSite, Format},
     },
     ids::{CaptureId, HeadId, Side, StackKind},
@@ -124,10 +124,10 @@ fn a_changed_run_says_so_and_is_recomputed_as_it_was() {
         };
         let edits = vec![
             Edit::HideToken { side: stack.key_side(), position: 2 },
-            Edit::SetPattern { stack, layer: 0, head: 1, pattern: uniform },
+            Edit::SetPattern { head: HeadId { stack, layer: 0, head: 1 }, pattern: uniform },
             patch(Site::Scores, 0, 1, &row),
             patch(Site::Pattern, 1, 1, &row),
-            Edit::AblateHead { stack, layer: 0, head: 0 },
+            Edit::Ablate { head: HeadId { stack, layer: 0, head: 0 }, with: Ablation::Zero },
         ];
         let capture = run(&model, &encoded, edits.clone());
         let note = capture.notes()[0].clone();
@@ -147,6 +147,58 @@ fn a_changed_run_says_so_and_is_recomputed_as_it_was() {
             assert!(law.holds(), "{folder}: {law:?}");
         }
         assert!(plain.notes().iter().all(|note| !note.contains("changed")), "{:?}", plain.notes());
+    }
+}
+
+/// Every kind of change that bears on attention, one at a time.
+#[test]
+fn every_kind_of_change_is_kept_and_followed() {
+    for folder in ["bert", "gpt2", "families/llama", "families/t5", "families/rnnsearch-dot"] {
+        let (model, encoded) = setup(folder);
+        let plain = run(&model, &encoded, vec![]);
+        let stack = plain.model().stacks.last().unwrap().kind;
+        let head = |layer, head| HeadId { stack, layer, head };
+        let last = head(plain.model().stack(stack).unwrap().layers.len() - 1, 0);
+        let rowwise = folder.contains("rnnsearch");
+        let mut edits = vec![
+            Edit::Ablate { head: head(0, 0), with: Ablation::Uniform },
+            Edit::Ablate { head: last, with: Ablation::Shuffle { seed: 7 } },
+            Edit::Sharpen { head: last, by: 3.0 },
+            Edit::Knockout { stack, scope: Scope::All, edges: vec![[3, 1], [2, 0]], cut: Cut::Scores },
+            Edit::Knockout { stack, scope: Scope::Heads(vec![last]), edges: vec![[3, 1]], cut: Cut::Pattern },
+            Edit::Restrict {
+                stack,
+                scope: Scope::Layers(vec![0]),
+                to: Sparsity::Window { reach: 1, dilation: 2, n_global: 1 },
+            },
+            Edit::Restrict { stack, scope: Scope::All, to: Sparsity::Blocks { size: 3 } },
+            Edit::Normalize { scope: Scope::All, with: Normalizer::Entmax(1.5) },
+            Edit::Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Sparsemax },
+            Edit::Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Fusedmax(0.2) },
+            Edit::Normalize { scope: Scope::All, with: Normalizer::Entmax(1.3) },
+            Edit::ReplaceToken { side: stack.key_side(), position: 1, id: 7 },
+        ];
+        if !rowwise {
+            edits.push(Edit::Ablate { head: head(0, 0), with: Ablation::Mean });
+        }
+        for edit in edits {
+            let capture = run(&model, &encoded, vec![edit.clone()]);
+            let again = saved(&capture, &FileSite::ALL);
+            assert_eq!(again.computation().edits, [AppliedEdit::Known(edit.clone())], "{folder}");
+            let lean = saved(&capture, &[FileSite::Q, FileSite::K]);
+            let mut changed = capture.tokens(stack.key_side()) != plain.tokens(stack.key_side());
+            for head in heads(&capture).into_iter().filter(|head| lean.q(*head).is_some()) {
+                let stored = capture.stored_pattern(head).unwrap();
+                let worst = difference(&attention::pattern(&lean, head).unwrap(), &stored);
+                assert!(worst < 1e-5, "{folder}, {edit}: {} {head} differs by {worst:e}", head.stack);
+                changed |= difference(&plain.stored_pattern(head).unwrap(), &stored) > 1e-4;
+            }
+            assert!(changed || matches!(edit, Edit::Ablate { with: Ablation::Mean, .. }), "{folder}: {edit}");
+            let broken: Vec<_> = laws::check(&capture).into_iter().filter(|law| !law.holds()).collect();
+            assert!(broken.is_empty(), "{folder}, {edit}: {broken:?}");
+            let moved = plain.logits().unwrap().as_slice().iter().zip(capture.logits().unwrap().as_slice());
+            assert!(moved.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) > 1e-5, "{folder}: {edit} moves no logit");
+        }
     }
 }
 
@@ -188,10 +240,13 @@ fn edits_of_what_is_not_there_are_refused_by_name() {
         positions,
     };
     let cases = [
-        (Edit::AblateHead { stack: SELF, layer: 7, head: 0 }, "L7"),
-        (Edit::AblateHead { stack: SELF, layer: 0, head: 9 }, "L0H9"),
-        (Edit::AblateHead { stack: StackKind::Cross, layer: 0, head: 0 }, "no stack cross"),
-        (Edit::SetPattern { stack: SELF, layer: 2, head: 0, pattern: matrix() }, "L2"),
+        (Edit::Ablate { head: HeadId { stack: SELF, layer: 7, head: 0 }, with: Ablation::Zero }, "L7"),
+        (Edit::Ablate { head: HeadId { stack: SELF, layer: 0, head: 9 }, with: Ablation::Zero }, "L0H9"),
+        (
+            Edit::Ablate { head: HeadId { stack: StackKind::Cross, layer: 0, head: 0 }, with: Ablation::Zero },
+            "no stack cross",
+        ),
+        (Edit::SetPattern { head: HeadId { stack: SELF, layer: 2, head: 0 }, pattern: matrix() }, "L2"),
         (Edit::HideToken { side: Side::Encoder, position: 0 }, "the side encoder"),
         (Edit::HideToken { side: Side::Only, position: 500 }, "no token 500"),
         (patch(Site::ResidPre, SELF, 12, vec![0]), "L12"),
@@ -214,7 +269,7 @@ fn edits_of_what_is_not_there_are_refused_by_name() {
 
 /// What only another version knows is kept, shown, and stops what would be wrong.
 #[test]
-fn unknown_changes_and_normalisers_forbid_recomputing() {
+fn unknown_changes_forbid_recomputing_and_known_normalisers_are_followed() {
     let model = load("gpt2");
     let text = Input::Text(TextInput { text: "The cat".to_owned(), ..TextInput::default() });
     let capture = run(&model, &model.encode(&text).unwrap(), vec![]);
@@ -234,12 +289,14 @@ fn unknown_changes_and_normalisers_forbid_recomputing() {
     assert_eq!(entmax.computation().normalizer, Normalizer::Entmax(1.5));
     assert!(entmax.notes()[0].contains("entmax:1.5"), "{:?}", entmax.notes());
     assert!(attention::scores(&entmax, head).is_some());
-    assert!(attention::pattern(&entmax, head).is_none() && !attention::has_pattern(&entmax, head));
-    let edits = "\"edits\":\"[{\\\"sharpen\\\":\\\"L0H0\\\",\\\"by\\\":2}]\",\"normalizer\":\"softmax\"";
-    let sharpened = with("\"normalizer\":\"softmax\"", edits).unwrap().remove(0);
-    assert!(matches!(&sharpened.computation().edits[..], [AppliedEdit::Foreign(json)] if json.contains("sharpen")));
-    assert!(sharpened.notes()[0].contains("sharpen"), "{:?}", sharpened.notes());
-    assert!(attention::pattern(&sharpened, head).is_none() && !attention::has_pattern(&sharpened, head));
+    let row = attention::pattern(&entmax, head).unwrap();
+    let worst = row.rows().map(|row| (row.iter().sum::<f32>() - 1.0).abs()).fold(0.0, f32::max);
+    assert!(worst < 1e-6 && row != attention::pattern(&capture, head).unwrap(), "it is normalised as the file says");
+    let edits = "\"edits\":\"[{\\\"reshape\\\":\\\"L0H0\\\",\\\"by\\\":2}]\",\"normalizer\":\"softmax\"";
+    let reshaped = with("\"normalizer\":\"softmax\"", edits).unwrap().remove(0);
+    assert!(matches!(&reshaped.computation().edits[..], [AppliedEdit::Foreign(json)] if json.contains("reshape")));
+    assert!(reshaped.notes()[0].contains("reshape"), "{:?}", reshaped.notes());
+    assert!(attention::pattern(&reshaped, head).is_none() && !attention::has_pattern(&reshaped, head));
     let wrong = with("\"normalizer\":\"softmax\"", "\"normalizer\":\"hardmax\"").unwrap_err().to_string();
     assert!(wrong.contains("normalizer") && wrong.contains("hardmax"), "{wrong}");
     assert_eq!(capture.row_mass(SELF, 0), RowMass::Full);

@@ -227,3 +227,57 @@ fn exponential_and_sigmoids_are_as_accurate_as_promised() {
         });
     }
 }
+
+/// Sparse normalisers, forward and backward: against the references, and against finite differences of them.
+#[test]
+fn normalisers_are_those_of_their_papers_forward_and_backward() {
+    use attnscope::{analysis::explain::normalizers as exact, capture::Normalizer};
+    let (n_query, n_key) = (6, 9);
+    let mut scores = sample(&[4, n_query, n_key], 5).flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    for (idx, score) in scores.iter_mut().enumerate().filter(|(idx, _)| idx % 7 == 3) {
+        *score = if idx % 2 == 0 { f32::NEG_INFINITY } else { *score };
+    }
+    scores[..n_key].fill(f32::NEG_INFINITY);
+    let by_head = [Normalizer::Sparsemax, Normalizer::Entmax(1.5), Normalizer::Entmax(1.2), Normalizer::Fusedmax(0.3)];
+    let reference = |head: usize, row: &[f64]| match by_head[head] {
+        Normalizer::Sparsemax => exact::sparsemax(row),
+        Normalizer::Entmax(1.5) => exact::entmax15(row),
+        Normalizer::Entmax(alpha) => exact::entmax(row, f64::from(alpha)),
+        Normalizer::Fusedmax(lambda) => exact::fusedmax(row, f64::from(lambda)),
+        Normalizer::Softmax => exact::softmax(row),
+    };
+    let wide = |row: &[f32]| row.iter().map(|score| f64::from(*score)).collect::<Vec<f64>>();
+    let shape = (4, n_query, n_key);
+    let weights = sample(&[4, n_query, n_key], 11);
+    for way in Way::supported() {
+        let (pattern, grad) = forced(way, || {
+            let var = Var::from_tensor(&Tensor::from_vec(scores.clone(), shape, &Device::Cpu).unwrap()).unwrap();
+            let pattern = kernels::normalize(var.as_tensor(), &by_head).unwrap();
+            let grads = (&pattern * &weights).unwrap().sum_all().unwrap().backward().unwrap();
+            let values = |tensor: &Tensor| tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            (values(&pattern), values(grads.get(&var).unwrap()))
+        });
+        let weights = weights.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        for (idx, row) in scores.chunks_exact(n_key).enumerate() {
+            let at = idx * n_key..(idx + 1) * n_key;
+            let (head, row) = (idx / n_query, wide(row));
+            let expected = reference(head, &row);
+            for (found, expected) in pattern[at.clone()].iter().zip(&expected) {
+                assert!((f64::from(*found) - expected).abs() < 1e-6, "{way:?} {head}: {found} is not {expected}");
+            }
+            let objective = |row: &[f64]| -> f64 {
+                reference(head, row).iter().zip(&weights[at.clone()]).map(|(p, w)| p * f64::from(*w)).sum()
+            };
+            for key in (0..n_key).filter(|key| row[*key].is_finite()) {
+                let moved = |step: f64| {
+                    let mut row = row.clone();
+                    row[key] += step;
+                    objective(&row)
+                };
+                let slope = (moved(1e-6) - moved(-1e-6)) / 2e-6;
+                let found = f64::from(grad[at.start + key]);
+                assert!((slope - found).abs() < 1e-4, "{way:?} head {head}: slope {slope}, gradient {found}");
+            }
+        }
+    }
+}

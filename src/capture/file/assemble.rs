@@ -17,7 +17,7 @@ use super::{
     record,
 };
 use crate::{
-    capture::{AppliedEdit, Capture, CaptureParts, Computation, Edit, InputInfo, Matrix, Site, Token},
+    capture::{AppliedEdit, Capture, CaptureParts, Computation, Edit, InputInfo, Matrix, Site, Sparsity, Token},
     ids::{CaptureId, Side, StackKind},
     spec::{ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
@@ -284,14 +284,21 @@ fn check_edits(computation: &Computation, tokens: &BTreeMap<Side, Vec<Token>>) -
     let len = |side: Side| tokens.get(&side).map_or(0, Vec::len);
     for edit in &computation.edits {
         let fits = match edit {
-            AppliedEdit::Known(Edit::SetPattern { stack, pattern, .. }) => {
-                pattern.shape() == [len(stack.query_side()), len(stack.key_side())]
+            AppliedEdit::Known(Edit::SetPattern { head, pattern }) => {
+                pattern.shape() == [len(head.stack.query_side()), len(head.stack.key_side())]
             }
             AppliedEdit::Known(Edit::Patch { site: Site::Scores | Site::Pattern, stack, positions, value, .. }) => {
                 value.n_cols() == len(stack.key_side())
                     && positions.iter().all(|position| *position < len(stack.query_side()))
             }
-            AppliedEdit::Known(Edit::HideToken { side, position }) => *position < len(*side),
+            AppliedEdit::Known(
+                Edit::HideToken { side, position }
+                | Edit::MaskToken { side, position }
+                | Edit::ReplaceToken { side, position, .. },
+            ) => *position < len(*side),
+            AppliedEdit::Known(Edit::Restrict { to, .. }) => {
+                !matches!(to, Sparsity::Window { dilation: 0, .. } | Sparsity::Blocks { size: 0 })
+            }
             AppliedEdit::Known(_) | AppliedEdit::Foreign(_) => true,
         };
         if !fits {

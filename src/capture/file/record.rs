@@ -12,8 +12,10 @@ use super::{
     values::{self, RowNotes, Rows},
 };
 use crate::{
-    capture::{AppliedEdit, Computation, Edit, LayerCapture, Matrix, PerHead, RgbaBuffer, Site, Slot, StackCapture},
-    ids::{Side, StackKind},
+    capture::{
+        AppliedEdit, Computation, Cut, Edit, LayerCapture, Matrix, PerHead, RgbaBuffer, Site, Slot, StackCapture,
+    },
+    ids::{HeadId, Side, StackKind},
     spec::StackSpec,
 };
 
@@ -140,7 +142,7 @@ impl Recorded {
                 let rows = Rows {
                     partial: computation.partial_rows,
                     sink: sink.as_ref().map(Matrix::as_slice),
-                    free: &written_heads(computation, stack, layer),
+                    free: &written_heads(computation, stack, layer, entry.shape[0]),
                     may_be_empty: !computation.edits.is_empty(),
                 };
                 let RowNotes { deviation, missing } = values::check_pattern(entry, &data, &rows)?;
@@ -179,16 +181,22 @@ fn is_causal(pattern: &PerHead) -> bool {
 }
 
 /// Heads of a layer whose rows the run was given.
-fn written_heads(computation: &Computation, stack: StackKind, layer: usize) -> Vec<usize> {
-    let head = |edit: &AppliedEdit| match edit {
-        AppliedEdit::Known(
-            Edit::SetPattern { stack: of, layer: at, head, .. }
-            | Edit::Patch { site: Site::Pattern, stack: of, layer: at, head: Some(head), .. },
-        ) => Some((*of, *at, *head)),
-        _ => None,
-    };
-    let heads = computation.edits.iter().filter_map(head);
-    heads.filter(|(of, at, _)| *of == stack && *at == layer).map(|(_, _, head)| head).collect()
+fn written_heads(computation: &Computation, stack: StackKind, layer: usize, n_heads: usize) -> Vec<usize> {
+    let heads = (0..n_heads).filter(|head| {
+        let head = HeadId { stack, layer, head: *head };
+        computation.edits.iter().any(|edit| match edit {
+            AppliedEdit::Known(Edit::SetPattern { head: of, .. }) => *of == head,
+            AppliedEdit::Known(Edit::Patch { site: Site::Pattern, stack, layer, head: Some(of), .. }) => {
+                HeadId { stack: *stack, layer: *layer, head: *of } == head
+            }
+            // Weight was lost.
+            AppliedEdit::Known(Edit::Knockout { stack, scope, cut: Cut::Pattern, .. }) => {
+                *stack == head.stack && scope.contains(head)
+            }
+            _ => false,
+        })
+    });
+    heads.collect()
 }
 
 /// `[height, width, 3 or 4]` bytes.

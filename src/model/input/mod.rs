@@ -11,6 +11,7 @@ mod guard;
 mod image;
 mod picture;
 mod pieces;
+mod replaced;
 mod resample;
 mod sentencepiece;
 mod settings;
@@ -22,7 +23,6 @@ mod vocabulary;
 
 use std::{borrow::Cow, path::PathBuf};
 
-pub(crate) use self::encode::{Payload, Reader};
 pub use self::{
     encode::Encoded,
     encoded::{EncodedText, check_ids},
@@ -31,6 +31,10 @@ pub use self::{
     source::{ImageSource, Input, TextInput},
     special::SpecialIds,
     text::TextEncoder,
+};
+pub(crate) use self::{
+    encode::{Payload, Reader},
+    replaced::replaced,
 };
 use crate::{
     model::{

@@ -143,10 +143,10 @@ impl Attention {
         // An edit may have opened keys that the mask hides.
         let causal = mask.causal && !run.edits(Site::Scores, at);
         let scores = run.at(Site::Scores, at, scores)?;
-        let pattern = if run.is_differentiated() {
-            kernels::softmax(&scores, causal)?
-        } else {
-            kernels::softmax_in_place(scores, causal)?
+        let pattern = match run.normalizers(at, n_heads) {
+            Some(by_head) => kernels::normalize(&scores, &by_head)?,
+            None if run.is_differentiated() => kernels::softmax(&scores, causal)?,
+            None => kernels::softmax_in_place(scores, causal)?,
         };
         let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
         let given = pattern.id();

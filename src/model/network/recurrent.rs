@@ -135,7 +135,10 @@ impl Recurrent {
             let scores = self.scores(&state, &keys, row, &mut rows, run)?;
             let scores = run.row(Site::Scores, ATTENTION, row, scores)?;
             rows.scores.push(scores.clone());
-            let pattern = kernels::softmax(&scores, false)?;
+            let pattern = match run.normalizers(ATTENTION, 1) {
+                Some(by_head) => kernels::normalize(&scores, &by_head)?,
+                None => kernels::softmax(&scores, false)?,
+            };
             let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
             let pattern = run.row(Site::Pattern, ATTENTION, row, pattern)?;
             let context = kernels::attend(&pattern, &values, false)?.unsqueeze(0)?;

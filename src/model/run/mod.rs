@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 use candle_core::{DType, Tensor, Var};
 
-use self::edits::{apply, of_row, touches};
+use self::edits::{apply, normalizers, touches};
 pub use self::{
     plan::{Choice, Generation, Logits, RunPlan, Taps},
     progress::{Control, Progress, Stage, uninterrupted},
@@ -21,7 +21,7 @@ pub use self::{
 };
 pub use crate::capture::{Edit, Site};
 use crate::{
-    capture::{LayerCapture, Matrix, PerHead, Slot, StackCapture},
+    capture::{LayerCapture, Matrix, Normalizer, PerHead, Slot, StackCapture},
     ids::{Side, StackKind},
     model::{ModelError, kernels::share},
     spec::StackSpec,
@@ -79,6 +79,28 @@ struct Recording {
     shared_bias: Option<(StackKind, PerHead)>,
 }
 
+/// Which rows of a site are there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub first: usize,
+    pub n: usize,
+    /// How many there are in all.
+    pub of: usize,
+}
+
+impl Span {
+    /// All rows of a site's value.
+    fn of(x: &Tensor) -> Self {
+        let n = x.dims().iter().rev().nth(1).copied().unwrap_or(0);
+        Self { first: 0, n, of: n }
+    }
+
+    /// Whether no row is missing.
+    pub const fn are_all(self) -> bool {
+        self.n == self.of
+    }
+}
+
 /// Values of sites, each in its place.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
@@ -133,7 +155,7 @@ impl<'a> Run<'a> {
             last: None,
             taps: Taps::NONE,
             tapped: Vec::new(),
-            edited: vec![false; plan.edits.len()],
+            edited: plan.edits.iter().map(edits::is_of_input).collect(),
         }
     }
 
@@ -211,7 +233,7 @@ impl<'a> Run<'a> {
         let plan = self.plan;
         for (edit, edited) in plan.edits.iter().zip(&mut self.edited) {
             if touches(edit, site, at) {
-                x = apply(edit, &x)?;
+                x = apply(edit, site, at, Span::of(&x), &x)?;
                 *edited = true;
             }
         }
@@ -231,10 +253,8 @@ impl<'a> Run<'a> {
     pub fn row(&mut self, site: Site, at: At, row: Row, mut x: Tensor) -> Result<Tensor, ModelError> {
         let plan = self.plan;
         for (edit, edited) in plan.edits.iter().zip(&mut self.edited) {
-            if touches(edit, site, at)
-                && let Some(edit) = of_row(edit, row)?
-            {
-                x = apply(&edit, &x)?;
+            if touches(edit, site, at) {
+                x = apply(edit, site, at, Span { first: row.idx, n: 1, of: row.of }, &x)?;
                 *edited = true;
             }
         }
@@ -249,6 +269,15 @@ impl<'a> Run<'a> {
             }
         }
         Ok(x)
+    }
+
+    /// What makes the patterns of a layer's heads, where it is not softmax in all of them.
+    pub fn normalizers(&mut self, at: At, n_heads: usize) -> Option<Vec<Normalizer>> {
+        let (by_head, followed) = normalizers(&self.plan.edits, at, n_heads)?;
+        for idx in followed {
+            self.edited[idx] = true;
+        }
+        Some(by_head)
     }
 
     /// Keeps the bias of a layer whose queries and keys are kept, so that its scores can be recomputed.

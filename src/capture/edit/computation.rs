@@ -1,82 +1,9 @@
-//! What a run may change, and what a capture says about how its patterns came about.
+//! What a capture says about how its patterns came about.
 
 use std::fmt;
 
-use super::{Matrix, Site};
-use crate::ids::{Side, StackKind};
-
-/// A change of the forward pass. Everything downstream follows, gradients included.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Edit {
-    /// One head adds nothing: its `z` is zero.
-    AblateHead {
-        /// Which stack.
-        stack: StackKind,
-        /// Layer, from 0.
-        layer: usize,
-        /// Query head, from 0.
-        head: usize,
-    },
-    /// One head attends as given.
-    SetPattern {
-        /// Which stack.
-        stack: StackKind,
-        /// Layer, from 0.
-        layer: usize,
-        /// Query head, from 0.
-        head: usize,
-        /// `[n_query, n_key]`; taken as it is, so rows should sum to one.
-        pattern: Matrix,
-    },
-    /// No query of any layer can attend to this token.
-    HideToken {
-        /// Whose token.
-        side: Side,
-        /// Position, from 0.
-        position: usize,
-    },
-    /// Rows of a site take values from elsewhere, such as another run.
-    Patch {
-        /// Where.
-        site: Site,
-        /// Which stack.
-        stack: StackKind,
-        /// Layer, from 0; not used by `ResidFinal`.
-        layer: usize,
-        /// Which head of a per-head site; `None` for the others.
-        head: Option<usize>,
-        /// Rows to replace.
-        positions: Vec<usize>,
-        /// One row per position.
-        value: Matrix,
-    },
-}
-
-/// A stack's name in front of a layer or site, where it is not the model's only one.
-pub(crate) fn stack_prefix(stack: StackKind) -> String {
-    if stack == StackKind::SelfAttention { String::new() } else { format!("{stack}.") }
-}
-
-impl fmt::Display for Edit {
-    /// What is different, as a clause: `head L3H5 adds nothing`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AblateHead { stack, layer, head } => {
-                write!(f, "head {}L{layer}H{head} adds nothing", stack_prefix(*stack))
-            }
-            Self::SetPattern { stack, layer, head, .. } => {
-                write!(f, "head {}L{layer}H{head} attends as given", stack_prefix(*stack))
-            }
-            Self::HideToken { side: Side::Only, position } => write!(f, "token {position} is hidden"),
-            Self::HideToken { side, position } => write!(f, "token {position} of the side {} is hidden", side.name()),
-            Self::Patch { site, stack, layer, head, positions, .. } => {
-                let (n, s) = (positions.len(), if positions.len() == 1 { "" } else { "s" });
-                let head = head.map_or_else(String::new, |head| format!("H{head}"));
-                write!(f, "{n} row{s} of {}{}.L{layer}{head} replaced", stack_prefix(*stack), site.name())
-            }
-        }
-    }
-}
+use super::Edit;
+use crate::ids::HeadId;
 
 /// A change that a capture was made with.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,6 +38,8 @@ pub enum Normalizer {
     Sparsemax,
     /// Between the two (Peters et al. 2019); the number is its α.
     Entmax(f32),
+    /// Sparsemax with neighbours drawn to each other (Niculae and Blondel 2017); the number is its λ.
+    Fusedmax(f32),
 }
 
 impl fmt::Display for Normalizer {
@@ -119,6 +48,7 @@ impl fmt::Display for Normalizer {
             Self::Softmax => f.write_str("softmax"),
             Self::Sparsemax => f.write_str("sparsemax"),
             Self::Entmax(alpha) => write!(f, "entmax:{alpha}"),
+            Self::Fusedmax(lambda) => write!(f, "fusedmax:{lambda}"),
         }
     }
 }
@@ -130,8 +60,13 @@ impl Normalizer {
             "softmax" => Some(Self::Softmax),
             "sparsemax" => Some(Self::Sparsemax),
             _ => {
-                let alpha: f32 = name.strip_prefix("entmax:")?.parse().ok()?;
-                (alpha.is_finite() && alpha >= 1.0).then_some(Self::Entmax(alpha))
+                let (kind, number) = name.split_once(':')?;
+                let number: f32 = number.parse().ok().filter(|number: &f32| number.is_finite())?;
+                match kind {
+                    "entmax" => (number >= 1.0).then_some(Self::Entmax(number)),
+                    "fusedmax" => (number >= 0.0).then_some(Self::Fusedmax(number)),
+                    _ => None,
+                }
             }
         }
     }
@@ -161,6 +96,15 @@ pub struct Computation {
 }
 
 impl Computation {
+    /// What makes the pattern of one head: the last change of it, or what all heads have.
+    pub fn normalizer_of(&self, head: HeadId) -> Normalizer {
+        let of_edit = |edit: &AppliedEdit| match edit {
+            AppliedEdit::Known(Edit::Normalize { scope, with }) if scope.contains(head) => Some(*with),
+            _ => None,
+        };
+        self.edits.iter().rev().find_map(of_edit).unwrap_or(self.normalizer)
+    }
+
     /// The sentence about a run that was changed; `None` for an ordinary one.
     pub fn note(&self) -> Option<String> {
         /// More changes than these are counted, not listed.

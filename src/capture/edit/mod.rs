@@ -1,0 +1,281 @@
+//! What a run may change.
+
+mod computation;
+mod effect;
+
+use std::fmt;
+
+use super::{Matrix, Site};
+use crate::ids::{HeadId, Side, StackKind};
+
+pub use computation::{AppliedEdit, Computation, Normalizer, RowMass};
+pub(crate) use effect::{even_out, shuffled};
+
+/// A change of the forward pass. Everything downstream follows, gradients included.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Edit {
+    /// One head is put out of action.
+    Ablate {
+        /// Which head.
+        head: HeadId,
+        /// What takes its place.
+        with: Ablation,
+    },
+    /// One head attends as given.
+    SetPattern {
+        /// Which head.
+        head: HeadId,
+        /// `[n_query, n_key]`; taken as it is, so rows should sum to one.
+        pattern: Matrix,
+    },
+    /// The scores of one head are multiplied: above 1 it attends more sharply, below 1 more evenly.
+    Sharpen {
+        /// Which head.
+        head: HeadId,
+        /// The factor, above 0: one over the temperature.
+        by: f32,
+    },
+    /// No query of any layer can attend to this token.
+    HideToken {
+        /// Whose token.
+        side: Side,
+        /// Position, from 0.
+        position: usize,
+    },
+    /// Another token is read in place of one.
+    ReplaceToken {
+        /// Whose token.
+        side: Side,
+        /// Position, from 0.
+        position: usize,
+        /// The other one.
+        id: u32,
+    },
+    /// The model's mask token is read in place of one.
+    MaskToken {
+        /// Whose token.
+        side: Side,
+        /// Position, from 0.
+        position: usize,
+    },
+    /// Some queries cannot attend to some keys.
+    Knockout {
+        /// Which stack.
+        stack: StackKind,
+        /// In which of its heads.
+        scope: Scope,
+        /// Query and key of each.
+        edges: Vec<[usize; 2]>,
+        /// Before or after the normaliser.
+        cut: Cut,
+    },
+    /// Queries can attend only as a sparse form of attention allows.
+    Restrict {
+        /// Which stack.
+        stack: StackKind,
+        /// In which of its heads.
+        scope: Scope,
+        /// The form.
+        to: Sparsity,
+    },
+    /// Something else than softmax makes patterns of scores.
+    Normalize {
+        /// In which heads, of all stacks.
+        scope: Scope,
+        /// What.
+        with: Normalizer,
+    },
+    /// Rows of a site take values from elsewhere, such as another run.
+    Patch {
+        /// Where.
+        site: Site,
+        /// Which stack; of [`Site::Embed`], the one that its sequence enters.
+        stack: StackKind,
+        /// Layer, from 0; not used by `Embed` and `ResidFinal`.
+        layer: usize,
+        /// Which head of a per-head site; `None` for the others.
+        head: Option<usize>,
+        /// Rows to replace.
+        positions: Vec<usize>,
+        /// One row per position.
+        value: Matrix,
+    },
+}
+
+/// What takes the place of a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ablation {
+    /// Nothing: its `z` is zero.
+    Zero,
+    /// The mean of its `z` over the positions of this input, everywhere.
+    Mean,
+    /// It attends evenly to all keys that it can see.
+    Uniform,
+    /// Each of its rows has its weights in another order.
+    Shuffle {
+        /// The same seed, the same order.
+        seed: u64,
+    },
+}
+
+/// Where a change applies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Everywhere.
+    #[default]
+    All,
+    /// In all heads of these layers.
+    Layers(Vec<usize>),
+    /// In these heads.
+    Heads(Vec<HeadId>),
+}
+
+/// When weights are taken away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cut {
+    /// Before the normaliser: what is left takes over (Geva et al. 2023).
+    #[default]
+    Scores,
+    /// After it: the weight is lost.
+    Pattern,
+}
+
+/// A form of sparse attention. A key that a mask hides stays hidden.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sparsity {
+    /// Keys at most `reach` steps of `dilation` positions away (Beltagy et al. 2020); the first `n_global`
+    /// tokens see all and are seen by all.
+    Window {
+        /// Steps in each direction.
+        reach: usize,
+        /// Positions in a step, at least 1.
+        dilation: usize,
+        /// Tokens at the beginning that take part in everything.
+        n_global: usize,
+    },
+    /// Keys in the same block of so many positions (Child et al. 2019).
+    Blocks {
+        /// Positions in a block, at least 1.
+        size: usize,
+    },
+}
+
+/// A stack's name in front of a layer or site, where it is not the model's only one.
+pub(crate) fn stack_prefix(stack: StackKind) -> String {
+    if stack == StackKind::SelfAttention { String::new() } else { format!("{stack}.") }
+}
+
+/// A head with its stack, where it is not the model's only one: `cross.L2H1`.
+pub(crate) fn head_name(head: HeadId) -> String {
+    format!("{}{head}", stack_prefix(head.stack))
+}
+
+impl Scope {
+    /// Whether it has this head.
+    pub fn contains(&self, head: HeadId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Layers(layers) => layers.contains(&head.layer),
+            Self::Heads(heads) => heads.contains(&head),
+        }
+    }
+
+    /// Whether it has a head of this layer.
+    pub fn touches(&self, stack: StackKind, layer: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Layers(layers) => layers.contains(&layer),
+            Self::Heads(heads) => heads.iter().any(|head| head.stack == stack && head.layer == layer),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    /// `everywhere`, `in layers 2, 3`, `in heads L0H1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |items: Vec<String>| items.join(", ");
+        match self {
+            Self::All => f.write_str("everywhere"),
+            Self::Layers(layers) => {
+                let s = if layers.len() == 1 { "" } else { "s" };
+                write!(f, "in layer{s} {}", list(layers.iter().map(usize::to_string).collect()))
+            }
+            Self::Heads(heads) => {
+                let s = if heads.len() == 1 { "" } else { "s" };
+                write!(f, "in head{s} {}", list(heads.iter().map(|head| head_name(*head)).collect()))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Sparsity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Window { reach, dilation, n_global } => write!(f, "window:{reach}:{dilation}:{n_global}"),
+            Self::Blocks { size } => write!(f, "blocks:{size}"),
+        }
+    }
+}
+
+impl Sparsity {
+    /// The one that displays as `name`; dilation and global tokens may be left out.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let mut parts = name.split(':');
+        let kind = parts.next()?;
+        let numbers: Vec<usize> = parts.map(|part| part.parse().ok()).collect::<Option<_>>()?;
+        match (kind, &numbers[..]) {
+            ("window", &[reach]) => Some(Self::Window { reach, dilation: 1, n_global: 0 }),
+            ("window", &[reach, dilation]) => Some(Self::Window { reach, dilation, n_global: 0 }),
+            ("window", &[reach, dilation, n_global]) => Some(Self::Window { reach, dilation, n_global }),
+            ("blocks", &[size]) => Some(Self::Blocks { size }),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Edit {
+    /// What is different, as a clause: `head L3H5 adds nothing`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let token = |side: Side, position: usize| match side {
+            Side::Only => format!("token {position}"),
+            _ => format!("token {position} of the side {}", side.name()),
+        };
+        match self {
+            Self::Ablate { head, with } => {
+                let head = head_name(*head);
+                match with {
+                    Ablation::Zero => write!(f, "head {head} adds nothing"),
+                    Ablation::Mean => write!(f, "head {head} adds its mean everywhere"),
+                    Ablation::Uniform => write!(f, "head {head} attends evenly"),
+                    Ablation::Shuffle { seed } => write!(f, "the weights of head {head} are shuffled (seed {seed})"),
+                }
+            }
+            Self::SetPattern { head, .. } => write!(f, "head {} attends as given", head_name(*head)),
+            Self::Sharpen { head, by } => write!(f, "the scores of head {} are multiplied by {by}", head_name(*head)),
+            Self::HideToken { side, position } => write!(f, "{} is hidden", token(*side, *position)),
+            Self::ReplaceToken { side, position, id } => {
+                write!(f, "{} is replaced by the token with the id {id}", token(*side, *position))
+            }
+            Self::MaskToken { side, position } => write!(f, "{} is masked", token(*side, *position)),
+            Self::Knockout { stack, scope, edges, cut } => {
+                let lost = if *cut == Cut::Pattern { ", and its weight is lost" } else { "" };
+                match &edges[..] {
+                    [[query, key]] => {
+                        write!(f, "{}query {query} cannot attend to key {key} {scope}{lost}", stack_prefix(*stack))
+                    }
+                    _ => write!(f, "{}{} edges are cut {scope}{lost}", stack_prefix(*stack), edges.len()),
+                }
+            }
+            Self::Restrict { stack, scope, to } => {
+                write!(f, "{}attention is restricted to {to} {scope}", stack_prefix(*stack))
+            }
+            Self::Normalize { scope, with } => write!(f, "scores are normalised by {with} {scope}"),
+            Self::Patch { site, stack, layer, head, positions, .. } => {
+                let (n, s) = (positions.len(), if positions.len() == 1 { "" } else { "s" });
+                let head = head.map_or_else(String::new, |head| format!("H{head}"));
+                let layer = if site.is_of_layer() { format!(".L{layer}{head}") } else { String::new() };
+                write!(f, "{n} row{s} of {}{}{layer} replaced", stack_prefix(*stack), site.name())
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Changes of what is read, before anything is run.
+
+use super::{Encoded, Payload};
+use crate::{capture::Edit, ids::Side, model::ModelError};
+
+/// The input with other tokens in it, where edits ask for them. `mask` is the id of the mask token, `label`
+/// names an id.
+pub(crate) fn replaced(
+    mut input: Encoded,
+    edits: &[Edit],
+    mask: Option<u32>,
+    label: &dyn Fn(u32) -> String,
+) -> Result<Encoded, ModelError> {
+    for edit in edits {
+        let (side, position, id) = match edit {
+            Edit::ReplaceToken { side, position, id } => (*side, *position, *id),
+            Edit::MaskToken { side, position } => {
+                let Some(mask) = mask else {
+                    let what = "the model has no mask token; hide the token, or replace it by another one";
+                    return Err(ModelError::Edit(what.to_owned()));
+                };
+                (*side, *position, mask)
+            }
+            _ => continue,
+        };
+        let payload = match side {
+            Side::Only | Side::Encoder => Some(&mut input.source),
+            Side::Decoder | Side::Text => input.target.as_mut(),
+            Side::Vision => None,
+        };
+        if let Some(Payload::Text { ids, .. }) = payload
+            && let (Some(old), Some(token)) =
+                (ids.get_mut(position), input.tokens.get_mut(&side).and_then(|tokens| tokens.get_mut(position)))
+        {
+            *old = id;
+            (token.id, token.text) = (Some(id), label(id));
+        } else {
+            return Err(ModelError::Edit(format!("“{edit}” has no token to change")));
+        }
+    }
+    Ok(input)
+}

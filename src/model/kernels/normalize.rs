@@ -1,0 +1,195 @@
+//! What makes patterns of scores where it is not softmax: sparsemax, α-entmax, fusedmax.
+//!
+//! Rows are short and few heads are changed, so this is plain code on the CPU, in double precision inside a
+//! row; on other devices scores make a detour over the CPU. `analysis::explain::normalizers` is the reference.
+
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
+use rayon::prelude::*;
+
+use super::{ops::values, softmax};
+use crate::capture::Normalizer;
+
+/// Halvings of the interval of a threshold, to below what single precision can tell.
+const N_HALVINGS: usize = 40;
+
+/// The pattern that scores have when each head has a normaliser of its own. Entries of `-inf` give exactly
+/// zero, and a row of them gives zeros.
+///
+/// # Shapes
+/// - `scores`, result: `[head, query, key]`; `by_head`: one per head
+pub fn normalize(scores: &Tensor, by_head: &[Normalizer]) -> Result<Tensor> {
+    if by_head.iter().all(|normalizer| *normalizer == Normalizer::Softmax) {
+        return softmax(scores, false);
+    }
+    if by_head.len() != scores.dim(0)? {
+        bail!("{} normalisers for {} heads", by_head.len(), scores.dim(0)?);
+    }
+    let device = scores.device();
+    let cpu = scores.to_device(&candle_core::Device::Cpu)?.contiguous()?;
+    cpu.apply_op1(NormalizeOp(by_head.to_vec()))?.to_device(device)
+}
+
+struct NormalizeOp(Vec<Normalizer>);
+
+impl NormalizeOp {
+    /// Calls `f(normaliser, row)` for every row.
+    fn for_each_row(&self, layout: &Layout, out: &mut [f32], f: impl Fn(Normalizer, usize, &mut [f32]) + Sync) {
+        let (n_query, n_key) = match layout.dims() {
+            &[_, n_query, n_key] => (n_query.max(1), n_key.max(1)),
+            _ => return,
+        };
+        out.par_chunks_exact_mut(n_key).enumerate().for_each(|(idx, row)| f(self.0[idx / n_query], idx, row));
+    }
+}
+
+impl CustomOp1 for NormalizeOp {
+    fn name(&self) -> &'static str {
+        "normalize"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let mut out = values(storage, layout)?.to_vec();
+        self.for_each_row(layout, &mut out, |normalizer, _, row| weights(normalizer, row));
+        Ok((CpuStorage::F32(out), layout.shape().clone()))
+    }
+
+    fn bwd(&self, scores: &Tensor, pattern: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        // Which keys are hidden is told by a score, and no longer by a weight.
+        let visible = scores.ge(f32::MIN)?.to_dtype(candle_core::DType::F32)?;
+        let op = NormalizeGrad { of: Self(self.0.clone()), visible };
+        Ok(Some(pattern.contiguous()?.apply_op2_no_bwd(&grad.contiguous()?, &op)?))
+    }
+}
+
+struct NormalizeGrad {
+    of: NormalizeOp,
+    visible: Tensor,
+}
+
+impl CustomOp2 for NormalizeGrad {
+    fn name(&self) -> &'static str {
+        "normalize-grad"
+    }
+
+    fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (pattern, grad) = (values(s1, l1)?, values(s2, l2)?);
+        let visible = self.visible.flatten_all()?.to_vec1::<f32>()?;
+        let mut out = vec![0.0; pattern.len()];
+        let n = l1.dims().last().copied().unwrap_or(1).max(1);
+        self.of.for_each_row(l1, &mut out, |normalizer, idx, out| {
+            let range = idx * n..(idx + 1) * n;
+            gradient(normalizer, &pattern[range.clone()], &grad[range.clone()], &visible[range], out);
+        });
+        Ok((CpuStorage::F32(out), l1.shape().clone()))
+    }
+}
+
+/// One row of scores becomes one of weights.
+fn weights(normalizer: Normalizer, row: &mut [f32]) {
+    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    if max == f32::NEG_INFINITY {
+        row.fill(0.0);
+        return;
+    }
+    // Relative to the largest: nothing changes, and large scores do not swallow small differences.
+    let visible: Vec<usize> = (0..row.len()).filter(|key| row[*key] > f32::NEG_INFINITY).collect();
+    let mut z: Vec<f64> = visible.iter().map(|key| f64::from(row[*key]) - f64::from(max)).collect();
+    match normalizer {
+        Normalizer::Softmax => of_softmax(&mut z),
+        Normalizer::Entmax(alpha) if alpha <= 1.0 => of_softmax(&mut z),
+        Normalizer::Entmax(alpha) => of_entmax(&mut z, f64::from(alpha)),
+        Normalizer::Sparsemax => of_entmax(&mut z, 2.0),
+        Normalizer::Fusedmax(lambda) => {
+            fuse(&mut z, f64::from(lambda));
+            let max = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            for z in &mut z {
+                *z -= max;
+            }
+            of_entmax(&mut z, 2.0);
+        }
+    }
+    row.fill(0.0);
+    for (key, weight) in visible.into_iter().zip(z) {
+        row[key] = weight as f32;
+    }
+}
+
+fn of_softmax(z: &mut [f64]) {
+    for z in z.iter_mut() {
+        *z = z.exp();
+    }
+    let sum: f64 = z.iter().sum();
+    for z in z.iter_mut() {
+        *z /= sum;
+    }
+}
+
+/// α-entmax, `relu((α-1) z - τ)^(1/(α-1))` with `τ` such that the sum is 1 (Peters et al. 2019), by halving;
+/// sparsemax is α = 2. The largest `z` is 0.
+fn of_entmax(z: &mut [f64], alpha: f64) {
+    let power = 1.0 / (alpha - 1.0);
+    let raise = |x: f64| {
+        if power == 1.0 {
+            x
+        } else if power == 2.0 {
+            x * x
+        } else {
+            x.powf(power)
+        }
+    };
+    for z in z.iter_mut() {
+        *z *= alpha - 1.0;
+    }
+    // The largest weight is at most 1, so nothing below -1 has any.
+    let near: Vec<f64> = z.iter().copied().filter(|x| *x > -1.0).collect();
+    let sum = |threshold: f64| near.iter().filter(|x| **x > threshold).map(|x| raise(x - threshold)).sum::<f64>();
+    let (mut low, mut high) = (-1.0, -(near.len() as f64).powf(1.0 - alpha));
+    for _ in 0..N_HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if sum(middle) >= 1.0 { low = middle } else { high = middle }
+    }
+    let total = sum(low);
+    for z in z.iter_mut() {
+        *z = if *z > low { raise(*z - low) / total } else { 0.0 };
+    }
+}
+
+/// Draws neighbours to each other: `argmin_y ½‖y - z‖² + λ Σ |y_(i+1) - y_i|` (Condat 2013).
+fn fuse(z: &mut [f64], lambda: f64) {
+    let fused = crate::analysis::explain::normalizers::prox_tv(z, lambda);
+    z.copy_from_slice(&fused);
+}
+
+/// The gradient of the scores from that of the weights.
+fn gradient(normalizer: Normalizer, pattern: &[f32], grad: &[f32], visible: &[f32], out: &mut [f32]) {
+    let alpha = match normalizer {
+        Normalizer::Softmax => 1.0,
+        Normalizer::Entmax(alpha) => f64::from(alpha).max(1.0),
+        Normalizer::Sparsemax | Normalizer::Fusedmax(_) => 2.0,
+    };
+    // `s ⊙ g - s (s·g) / Σs` with `s = p^(2-α)` where there is weight.
+    let share = |p: f32| if p > 0.0 { f64::from(p).powf(2.0 - alpha) } else { 0.0 };
+    let (mut sum, mut product) = (0.0, 0.0);
+    for (p, g) in pattern.iter().zip(grad) {
+        sum += share(*p);
+        product += share(*p) * f64::from(*g);
+    }
+    let mean = if sum > 0.0 { product / sum } else { 0.0 };
+    for ((out, p), g) in out.iter_mut().zip(pattern).zip(grad) {
+        *out = (share(*p) * (f64::from(*g) - mean)) as f32;
+    }
+    if let Normalizer::Fusedmax(_) = normalizer {
+        spread(pattern, visible, out);
+    }
+}
+
+/// Neighbours that share a weight share its gradient.
+fn spread(pattern: &[f32], visible: &[f32], out: &mut [f32]) {
+    let keys: Vec<usize> = (0..pattern.len()).filter(|key| visible[*key] > 0.0).collect();
+    for group in keys.chunk_by(|a, b| pattern[*a] == pattern[*b]) {
+        let mean = group.iter().map(|key| out[*key]).sum::<f32>() / group.len() as f32;
+        for key in group {
+            out[*key] = mean;
+        }
+    }
+}
