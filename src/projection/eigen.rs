@@ -8,7 +8,7 @@
 ///
 /// The sign is chosen so that the component of largest size (the first of them) is positive. Equal input
 /// gives equal output. A matrix with values that are not finite gives `None`.
-pub(super) fn symmetric(a: &[f64], n: usize) -> Option<Vec<(f64, Vec<f64>)>> {
+pub fn symmetric(a: &[f64], n: usize) -> Option<Vec<(f64, Vec<f64>)>> {
     if n == 0 || a.len() != n * n || !a.iter().all(|x| x.is_finite()) {
         return None;
     }

@@ -36,6 +36,7 @@ pub mod tsne;
 pub mod umap;
 
 pub use affinities::Affinities;
+pub(crate) use eigen::symmetric as symmetric_eigen;
 pub use error::ProjectionError;
 pub(crate) use moments::{Moments, ranks};
 pub use neighbors::Neighbors;

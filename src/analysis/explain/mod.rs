@@ -7,14 +7,19 @@
 //! are taken in `f64`. Logarithms are natural.
 
 pub mod adversary;
+pub mod alignment;
 pub mod attribution;
 pub mod dense;
+pub mod detection;
 pub mod divergence;
 pub mod effective;
 pub mod erasure;
 mod error;
 pub mod flow;
 pub mod gates;
+pub mod gradients;
+pub mod head_map;
+pub mod head_profile;
 pub mod importance;
 pub mod memories;
 pub mod normalizers;
@@ -26,6 +31,7 @@ pub mod relevance;
 pub mod report;
 pub mod rollout;
 pub mod svd;
+pub mod syntax;
 #[cfg(test)]
 mod toy;
 pub mod trace;

@@ -57,10 +57,30 @@ impl Report {
         self
     }
 
-    /// The value of this name; `of/layers/3` is not a name, groups are taken apart by the caller.
+    /// The value of this name. Values within groups and layers are among the [`leaves`](Self::leaves).
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.values.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
+
+    /// Every value that is not made of others, in order: what can be drawn, listed or laid over a view.
+    pub fn leaves(&self) -> Vec<Leaf<'_>> {
+        let mut leaves = Vec::new();
+        for (name, value) in &self.values {
+            value.add_leaves(name.to_string(), None, &mut leaves);
+        }
+        leaves
+    }
+}
+
+/// A value of a report that is not made of others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leaf<'a> {
+    /// Its name, behind those of the groups around it: `relevance.cross`.
+    pub name: String,
+    /// The layer that it is of; none where it is of all, or of none.
+    pub layer: Option<usize>,
+    /// The value.
+    pub value: &'a Value,
 }
 
 /// Which tokens an axis runs over.
@@ -166,6 +186,22 @@ impl Value {
     /// A matrix for each head of one layer.
     pub fn heads(rows: impl Into<Axis>, cols: impl Into<Axis>, values: PerHead) -> Self {
         Self::Heads { rows: rows.into(), cols: cols.into(), values }
+    }
+
+    fn add_leaves<'a>(&'a self, name: String, layer: Option<usize>, out: &mut Vec<Leaf<'a>>) {
+        match self {
+            Self::Layers(layers) => {
+                for (layer, value) in layers.iter().enumerate() {
+                    value.add_leaves(name.clone(), Some(layer), out);
+                }
+            }
+            Self::Group(values) => {
+                for (inner, value) in values {
+                    value.add_leaves(format!("{name}.{inner}"), layer, out);
+                }
+            }
+            value => out.push(Leaf { name, layer, value }),
+        }
     }
 
     /// A number for each position and layer, `[positions, layers]`.

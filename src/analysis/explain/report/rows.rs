@@ -1,6 +1,6 @@
 //! A report as one long table: a line for each number, with the layer, head and tokens that it is about.
 
-use super::{Axis, Cells, Report, Value};
+use super::{Axis, Cells, Leaf, Report, Value};
 use crate::{capture::Matrix, ids::Side};
 
 /// The columns of the table, in their order.
@@ -66,8 +66,8 @@ impl Report {
     /// Every number of the report, in the order of its values, row by row.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        for (name, value) in &self.values {
-            add(value, &Row { value: name.to_string(), ..Row::default() }, &mut rows);
+        for Leaf { name, layer, value } in self.leaves() {
+            add(value, &Row { value: name, layer, ..Row::default() }, &mut rows);
         }
         rows
     }
@@ -117,16 +117,8 @@ fn add(value: &Value, at: &Row, out: &mut Vec<Row>) {
         Value::Count(value) => number(at.clone(), *value as f64),
         Value::Flag(value) => out.push(Row { text: Some(value.to_string()), ..at.clone() }),
         Value::Text(text) | Value::Missing(text) => out.push(Row { text: Some(text.clone()), ..at.clone() }),
-        Value::Layers(layers) => {
-            for (layer, value) in layers.iter().enumerate() {
-                add(value, &Row { layer: Some(layer), ..at.clone() }, out);
-            }
-        }
-        Value::Group(values) => {
-            for (name, value) in values {
-                add(value, &Row { value: format!("{}.{name}", at.value), ..at.clone() }, out);
-            }
-        }
+        // Taken apart before.
+        Value::Layers(_) | Value::Group(_) => {}
     }
 }
 
