@@ -1,6 +1,8 @@
 //! [`Model`]: a checkpoint that is ready to run, and everything that can be asked of it.
 
 mod packed;
+mod variants;
+mod weights;
 
 use std::{
     borrow::Cow,
@@ -10,6 +12,9 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
 };
+
+pub use variants::{Start, Variant};
+pub use weights::{FinalNorm, Projection};
 
 use candle_core::Tensor;
 

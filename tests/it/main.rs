@@ -121,6 +121,8 @@ mod ui_inputs;
 mod ui_layout;
 /// Opening things in the window.
 mod ui_opening;
+/// Many changed runs at once, runs that go on from a layer, and what the head reads from other streams.
+mod variants;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
 mod views_distance;

@@ -190,10 +190,21 @@ impl Stack {
 
     /// # Shapes
     /// - `x`, result: `[n, d_model]`; the result is after the final norm
-    pub fn forward(&self, mut x: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+    pub fn forward(&self, x: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        self.forward_from(0, x, pass, run)
+    }
+
+    /// As [`Self::forward`], where `x` is the stream that enters layer `first`.
+    pub fn forward_from(
+        &self,
+        first: usize,
+        mut x: Tensor,
+        pass: &mut Pass<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<Tensor, ModelError> {
         pass.prepare(&self.rotary, self.bias.as_ref(), x.dim(0)?, x.device())?;
         let embedded = self.convolution.is_some().then(|| x.clone());
-        for (layer, block) in self.blocks.iter().enumerate() {
+        for (layer, block) in self.blocks.iter().enumerate().skip(first) {
             run.checkpoint()?;
             let at = At { stack: self.kind, layer };
             // A bias is recorded with the scores, where there is one.
@@ -209,11 +220,19 @@ impl Stack {
             run.layer_done();
         }
         run.checkpoint()?;
-        if let Some(norm) = &self.final_norm {
-            x = norm.forward(&x)?;
-        }
+        let x = self.normed(x)?;
         let x = run.at(Site::ResidFinal, At { stack: self.kind, layer: self.blocks.len() }, x)?;
         check_finite(x)
+    }
+}
+
+impl Stack {
+    /// A stream after the final norm, where there is one.
+    pub fn normed(&self, x: Tensor) -> candle_core::Result<Tensor> {
+        match &self.final_norm {
+            Some(norm) => norm.forward(&x),
+            None => Ok(x),
+        }
     }
 }
 

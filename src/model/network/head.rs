@@ -68,6 +68,13 @@ pub(crate) struct Transform {
     pub norm: Option<Norm>,
 }
 
+impl Transform {
+    /// Whether there is none, but for a factor.
+    pub const fn is_none(&self) -> bool {
+        self.dense.is_none() && self.activation.is_none() && self.norm.is_none()
+    }
+}
+
 /// What became of the head.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
@@ -125,7 +132,12 @@ impl Head {
     /// - `x`: `[n, d_model]`, after the final norm
     /// - result: `[rows.len(), n_vocab]` or `[1, classes]`
     pub fn logits(&self, x: &Tensor, rows: Range<usize>, place: usize) -> candle_core::Result<Tensor> {
-        self.cap(self.output.forward(&self.features(x, rows, place)?)?)
+        self.logits_of(&self.features(x, rows, place)?)
+    }
+
+    /// Logits of what [`Self::features`] made.
+    pub fn logits_of(&self, features: &Tensor) -> candle_core::Result<Tensor> {
+        self.cap(self.output.forward(features)?)
     }
 
     fn cap(&self, logits: Tensor) -> candle_core::Result<Tensor> {
@@ -136,7 +148,7 @@ impl Head {
     }
 
     /// What the last linear map reads.
-    fn features(&self, x: &Tensor, rows: Range<usize>, place: usize) -> candle_core::Result<Tensor> {
+    pub fn features(&self, x: &Tensor, rows: Range<usize>, place: usize) -> candle_core::Result<Tensor> {
         let n = x.dim(0)?;
         let mean = |n_prefix: usize| x.narrow(0, n_prefix, n - n_prefix)?.mean_keepdim(0);
         let mut x = match self.reads {

@@ -224,6 +224,25 @@ impl Network {
         }
     }
 
+    /// Logits of one position of each of several streams, or of the whole input where the head sees it as a
+    /// whole: `[n, n_outcomes]`.
+    pub fn logits_of(&self, streams: &[(Streams, usize)], run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        let rows = |run: &mut Run<'_>| -> Result<Tensor, ModelError> {
+            let rows = streams.iter().map(|(streams, row)| self.logits(streams, *row, run));
+            Ok(Tensor::cat(&rows.collect::<Result<Vec<_>, _>>()?, 0)?)
+        };
+        let (Some(head), false) = (&self.head, matches!(self.body, Body::TwoTowers { .. })) else { return rows(run) };
+        let features = streams.iter().map(|(streams, row)| {
+            let (x, n) = (streams.main(), streams.main().dim(0)?);
+            if *row >= n {
+                return Err(ModelError::Edit(format!("there is no position {row} among {n}")));
+            }
+            Ok(head.features(x, *row..*row + 1, streams.place())?)
+        });
+        // One product with the vocabulary for all of them.
+        Ok(head.logits_of(&Tensor::cat(&features.collect::<Result<Vec<_>, ModelError>>()?, 0)?)?)
+    }
+
     /// What to call the tokens before the patches of a picture.
     pub fn prefix_labels(&self) -> candle_core::Result<Vec<String>> {
         match &self.body {

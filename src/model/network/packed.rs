@@ -37,6 +37,27 @@ impl Network {
         Side::ALL.into_iter().map(of_side).filter(|(_, rows)| rows.iter().any(|rows| !rows.is_empty())).collect()
     }
 
+    /// The streams of several inputs whose streams entering layer `first` of the only stack are known already,
+    /// one after the other in `x` `[n, d_model]`.
+    pub fn resume_packed(
+        &self,
+        inputs: &[Encoded],
+        first: usize,
+        x: Tensor,
+        run: &mut Run<'_>,
+    ) -> Result<Vec<Streams>, ModelError> {
+        let Body::Single(tower) = &self.body else {
+            return Err(ModelError::internal("only a model with one stack can go on from a layer"));
+        };
+        let rows = Self::rows(inputs).remove(&tower.stack.kind.query_side()).unwrap_or_default();
+        let places = inputs.iter().map(|input| self.place(&input.source, &input.source));
+        let places = places.collect::<Result<Vec<_>, _>>()?;
+        let grid = |input: &Encoded| input.image.as_ref().map(|image| image.grid);
+        let parts = rows.iter().zip(inputs).map(|(rows, input)| Part::new(rows.clone(), 0..0, grid(input))).collect();
+        let stream = tower.stack.forward_from(first, x, &mut Pass::of_parts(None, parts), run)?;
+        one_by_one(&(stream, rows), &places)
+    }
+
     /// [`Self::forward`] of several inputs at once; one answer for each.
     pub fn forward_packed(&self, inputs: &[Encoded], run: &mut Run<'_>) -> Result<Vec<Streams>, ModelError> {
         let sources: Vec<&Payload> = inputs.iter().map(|input| &input.source).collect();

@@ -6,6 +6,7 @@
 pub(crate) mod edits;
 mod plan;
 mod progress;
+mod recording;
 mod site;
 pub(crate) mod uniformity;
 
@@ -13,7 +14,11 @@ use std::{collections::BTreeMap, ops::Range};
 
 use candle_core::{DType, Tensor, Var};
 
-use self::edits::{apply, normalizers, touches};
+pub(crate) use self::recording::{Recorded, Values};
+use self::{
+    edits::{apply, normalizers, touches},
+    recording::Recording,
+};
 pub use self::{
     plan::{Choice, Generation, Logits, RunPlan, Taps},
     progress::{Control, Progress, Stage, uninterrupted},
@@ -21,9 +26,9 @@ pub use self::{
 };
 pub use crate::capture::{Edit, Site};
 use crate::{
-    capture::{LayerCapture, Matrix, Normalizer, PerHead, Slot, StackCapture},
+    capture::Normalizer,
     ids::{Side, StackKind},
-    model::{ModelError, kernels::share},
+    model::ModelError,
     spec::StackSpec,
 };
 
@@ -60,6 +65,8 @@ pub(crate) struct Run<'a> {
     tapped: Vec<Tapped>,
     /// Which of the plan's edits have changed something.
     edited: Vec<bool>,
+    /// Changes of each packed input alone; empty where there are none.
+    own: Vec<&'a [Edit]>,
 }
 
 /// Zeros that were added to a site.
@@ -67,16 +74,6 @@ pub(crate) struct Tapped {
     pub site: Site,
     pub at: At,
     pub zeros: Var,
-}
-
-/// What is recorded of one input.
-struct Recording {
-    /// Bytes that patterns, scores and biases may still take.
-    budget: u64,
-    n_omitted: usize,
-    values: Values,
-    /// The bias that all layers of a stack share, so that they also share its storage.
-    shared_bias: Option<(StackKind, PerHead)>,
 }
 
 /// Which rows of a site are there.
@@ -101,13 +98,6 @@ impl Span {
     }
 }
 
-/// Values of sites, each in its place.
-#[derive(Debug, Default)]
-pub(crate) struct Values {
-    stacks: BTreeMap<StackKind, StackCapture>,
-    embeds: BTreeMap<Side, Matrix>,
-}
-
 /// By side, the rows of each packed input in the joined sequence; empty in a pass with one input.
 pub(crate) type Rows = BTreeMap<Side, Vec<Range<usize>>>;
 
@@ -119,16 +109,6 @@ pub(crate) struct Row {
     pub of: usize,
 }
 
-/// What a run recorded of one input.
-#[derive(Default)]
-pub(crate) struct Recorded {
-    pub stacks: Vec<StackCapture>,
-    pub embeds: BTreeMap<Side, Matrix>,
-    /// Layers whose patterns or scores were over the budget.
-    pub n_omitted: usize,
-    pub tapped: Vec<Tapped>,
-}
-
 impl<'a> Run<'a> {
     pub fn new(plan: &'a RunPlan, stacks: &[StackSpec], taps: Taps, control: &'a Control<'a>) -> Self {
         Self { taps, ..Self::packed(plan, stacks, (1, Rows::new()), control) }
@@ -137,26 +117,30 @@ impl<'a> Run<'a> {
     /// A run of `n` inputs at once, whose sequences lie one after the other as `rows` says. Without edits:
     /// their positions are those of one input.
     pub fn packed(plan: &'a RunPlan, stacks: &[StackSpec], (n, rows): (usize, Rows), control: &'a Control<'a>) -> Self {
-        let recording = || Recording {
-            budget: plan.pattern_budget_bytes,
-            n_omitted: 0,
-            values: Values::of(stacks),
-            shared_bias: None,
-        };
         let own_layers = stacks.iter().filter(|spec| spec.kind != StackKind::Cross || stacks.len() == 1);
         Self {
             plan,
             control,
             n_layers: own_layers.map(|spec| spec.layers.len()).sum(),
             n_done: 0,
-            inputs: (0..n).map(|_| recording()).collect(),
+            inputs: (0..n).map(|_| Recording::new(stacks, plan.pattern_budget_bytes)).collect(),
             rows,
             input: None,
             last: None,
             taps: Taps::NONE,
             tapped: Vec::new(),
             edited: plan.edits.iter().map(edits::is_of_input).collect(),
+            own: Vec::new(),
         }
+    }
+
+    /// The same with changes of each packed input, whose positions are its own.
+    #[must_use]
+    pub fn with_own_edits(mut self, own: Vec<&'a [Edit]>) -> Self {
+        if own.iter().any(|edits| !edits.is_empty()) {
+            self.own = own;
+        }
+        self
     }
 
     /// Lets the run of a model with one stack end with the queries and keys of the last layer that is wanted,
@@ -166,7 +150,7 @@ impl<'a> Run<'a> {
         let Self { plan, .. } = self;
         let wanted = |site: &Site| plan.sites.contains(*site);
         let later = Site::ALL.iter().any(|site| wanted(site) && !PROJECTED.contains(*site));
-        let is_silent = plan.logits == Logits::Skip && plan.edits.is_empty() && !self.taps.any();
+        let is_silent = plan.logits == Logits::Skip && plan.edits.is_empty() && self.own.is_empty() && !self.taps.any();
         if is_silent && !later && Site::ALL.iter().any(wanted) {
             let last = self.n_layers.saturating_sub(1);
             let wanted = plan.layers.as_ref().map_or(last, |layers| layers.iter().copied().max().unwrap_or(0));
@@ -216,7 +200,30 @@ impl<'a> Run<'a> {
 
     /// Whether this run changes anything at a site.
     pub fn edits(&self, site: Site, at: At) -> bool {
-        self.plan.edits.iter().any(|edit| touches(edit, site, at))
+        let touched = |edits: &[Edit]| edits.iter().any(|edit| touches(edit, site, at));
+        match self.input {
+            _ if touched(&self.plan.edits) => true,
+            Some(input) => self.own.get(input).is_some_and(|edits| touched(edits)),
+            None => self.own.iter().any(|edits| touched(edits)),
+        }
+    }
+
+    /// What the changes of single packed inputs make of a value.
+    fn own_edits(&self, site: Site, at: At, x: Tensor) -> Result<Tensor, ModelError> {
+        let changed = |edits: &[Edit], x: Tensor| {
+            let mut touching = edits.iter().filter(|edit| touches(edit, site, at));
+            touching.try_fold(x, |x, edit| apply(edit, site, at, Span::of(&x), &x))
+        };
+        if let Some(input) = self.input {
+            return changed(self.own.get(input).copied().unwrap_or(&[]), x);
+        }
+        let Some(rows) = self.rows.get(&side_of(site, at)) else { return Ok(x) };
+        let tokens = x.rank() - 2;
+        let mut parts = Vec::with_capacity(rows.len());
+        for (rows, edits) in rows.iter().zip(&self.own) {
+            parts.push(changed(edits, x.narrow(tokens, rows.start, rows.len())?)?);
+        }
+        Ok(Tensor::cat(&parts, tokens)?)
     }
 
     fn is_tapped(&self, site: Site, at: At) -> bool {
@@ -236,6 +243,9 @@ impl<'a> Run<'a> {
                 x = apply(edit, site, at, Span::of(&x), &x)?;
                 *edited = true;
             }
+        }
+        if !self.own.is_empty() && self.edits(site, at) {
+            x = self.own_edits(site, at, x)?;
         }
         if self.is_tapped(site, at) {
             let zeros = Var::zeros(x.shape(), DType::F32, x.device())?;
@@ -273,6 +283,10 @@ impl<'a> Run<'a> {
 
     /// What makes the patterns of a layer's heads, where it is not softmax in all of them.
     pub fn normalizers(&mut self, at: At, n_heads: usize) -> Option<Vec<Normalizer>> {
+        let own = self.input.and_then(|input| self.own.get(input)).copied().unwrap_or(&[]);
+        if let Some((by_head, _)) = normalizers(own, at, n_heads) {
+            return Some(by_head);
+        }
         let (by_head, followed) = normalizers(&self.plan.edits, at, n_heads)?;
         for idx in followed {
             self.edited[idx] = true;
@@ -285,26 +299,10 @@ impl<'a> Run<'a> {
         if !self.records(Site::Q, at) {
             return Ok(());
         }
-        let Some(recording) = self.inputs.get_mut(self.input.unwrap_or(0)) else { return Ok(()) };
-        let known = recording.shared_bias.as_ref().filter(|(stack, _)| shared && *stack == at.stack);
-        let kept = if let Some((_, kept)) = known {
-            kept.clone()
-        } else {
-            let bytes = 4 * bias.elem_count() as u64;
-            if bytes > recording.budget {
-                return Ok(());
-            }
-            recording.budget -= bytes;
-            let kept = PerHead::new(share(bias)?, bias.dims3()?.into())?;
-            if shared {
-                recording.shared_bias = Some((at.stack, kept.clone()));
-            }
-            kept
-        };
-        if let Some(layer) = recording.layer(at) {
-            layer.bias = Some(kept);
+        match self.inputs.get_mut(self.input.unwrap_or(0)) {
+            Some(recording) => recording.keep_bias(at, bias, shared),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// What was recorded.
@@ -331,8 +329,7 @@ impl<'a> Run<'a> {
 
     /// Keeps a site, as long as patterns and scores are within the budget; of packed inputs each its part.
     pub fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
-        let side = if site.is_of_keys() { at.stack.key_side() } else { at.stack.query_side() };
-        match (self.input, self.rows.get(&side)) {
+        match (self.input, self.rows.get(&side_of(site, at))) {
             (None, Some(rows)) => {
                 // Tokens are rows: of the stream, or of each head.
                 let tokens = x.rank() - 2;
@@ -349,52 +346,7 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Recording {
-    fn layer(&mut self, at: At) -> Option<&mut LayerCapture> {
-        self.values.stacks.get_mut(&at.stack)?.layers.get_mut(at.layer)
-    }
-
-    fn finish(self) -> Recorded {
-        let (stacks, embeds) = self.values.into_stacks();
-        Recorded { stacks, embeds, n_omitted: self.n_omitted, tapped: Vec::new() }
-    }
-
-    fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
-        if matches!(site, Site::Scores | Site::Pattern) {
-            let bytes = 4 * x.elem_count() as u64;
-            if bytes > self.budget {
-                self.n_omitted += 1;
-                return Ok(());
-            }
-            self.budget -= bytes;
-        }
-        self.values.keep(site, at, x)
-    }
-}
-
-impl Values {
-    /// Nothing yet of these stacks.
-    pub fn of(stacks: &[StackSpec]) -> Self {
-        let empty = |spec: &StackSpec| (spec.kind, StackCapture::empty(spec.kind, spec.layers.len()));
-        Self { stacks: stacks.iter().map(empty).collect(), embeds: BTreeMap::new() }
-    }
-
-    /// Puts a value into its place. A layer that the spec does not count, such as a head that attends, has none.
-    pub fn keep(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
-        if site == Site::Embed {
-            self.embeds.insert(at.stack.query_side(), Matrix::new(share(x)?, x.dims2()?.into())?);
-            return Ok(());
-        }
-        match self.stacks.get_mut(&at.stack).and_then(|stack| stack.slot(site, at.layer)) {
-            Some(Slot::PerHead(slot)) => *slot = Some(PerHead::new(share(x)?, x.dims3()?.into())?),
-            Some(Slot::Rows(slot)) => *slot = Some(Matrix::new(share(x)?, x.dims2()?.into())?),
-            None => {}
-        }
-        Ok(())
-    }
-
-    /// In the order in which stacks are shown, which is that of their kinds.
-    pub fn into_stacks(self) -> (Vec<StackCapture>, BTreeMap<Side, Matrix>) {
-        (self.stacks.into_values().collect(), self.embeds)
-    }
+/// Whose tokens the rows of a site are.
+const fn side_of(site: Site, at: At) -> Side {
+    if site.is_of_keys() { at.stack.key_side() } else { at.stack.query_side() }
 }

@@ -30,6 +30,8 @@ pub enum Stage {
     Project,
     /// Measuring; steps are heads.
     Measure,
+    /// Running an input with changes; steps are runs.
+    Variants,
     /// Writing a file.
     Write,
 }
@@ -45,6 +47,7 @@ impl Stage {
             Self::Generate => "Writing token",
             Self::Project => "Projecting head",
             Self::Measure => "Measuring head",
+            Self::Variants => "Changed run",
             Self::Write => "Writing file",
         }
     }

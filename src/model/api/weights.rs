@@ -1,0 +1,207 @@
+//! What of a model's weights explanations need, as plain numbers.
+
+use candle_core::Tensor;
+
+use super::Model;
+use crate::{
+    capture::{Matrix, PredictionRow},
+    ids::StackKind,
+    model::{
+        ModelError,
+        kernels::{Linear, NormKind, share},
+        network::{
+            Body,
+            block::{Block, Stack},
+            head::Head,
+        },
+        run::Logits,
+    },
+};
+
+/// A linear map, `x · weight + bias`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Projection {
+    /// `[d_in, d_out]`.
+    pub weight: Matrix,
+    /// `[d_out]`.
+    pub bias: Option<Vec<f32>>,
+}
+
+/// The norm between the last layer and the head.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FinalNorm {
+    /// Whether the mean is taken away first: layer norm, and not RMS norm.
+    pub centred: bool,
+    /// `[d_model]`.
+    pub weight: Vec<f32>,
+    /// `[d_model]`.
+    pub bias: Option<Vec<f32>>,
+    /// Added to the variance.
+    pub eps: f32,
+}
+
+impl FinalNorm {
+    fn of(norm: &crate::model::kernels::Norm) -> Result<Self, ModelError> {
+        Ok(Self {
+            centred: norm.kind == NormKind::Layer,
+            weight: norm.weight.to_vec1()?,
+            bias: norm.bias.as_ref().map(Tensor::to_vec1).transpose()?,
+            eps: norm.eps,
+        })
+    }
+}
+
+impl Projection {
+    fn of(linear: &Linear) -> Result<Self, ModelError> {
+        let weight = linear.matrix()?.contiguous()?;
+        let bias = linear.bias.as_ref().map(Tensor::to_vec1).transpose()?;
+        Ok(Self { weight: Matrix::new(share(&weight)?, weight.dims2()?.into())?, bias })
+    }
+}
+
+impl Model {
+    /// What maps `z` of all heads of a layer side by side back to the stream, `[heads · d_head, d_model]`; `None`
+    /// for networks without such a map.
+    ///
+    /// # Errors
+    /// When the weights cannot be read.
+    pub fn attention_output(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
+        let own = |block: &Block| match stack {
+            StackKind::Cross => block.cross.as_ref().map(|(attention, _)| Projection::of(&attention.out)),
+            _ => Some(Projection::of(&block.attention.out)),
+        };
+        self.block(stack, layer).and_then(own).transpose()
+    }
+
+    /// The norm of the stream after a layer's attention was added (BERT); `None` where there is none.
+    ///
+    /// # Errors
+    /// When the weights cannot be read.
+    pub fn norm_after_attention(&self, stack: StackKind, layer: usize) -> Result<Option<FinalNorm>, ModelError> {
+        let norms = self.block(stack, layer).and_then(|block| match stack {
+            StackKind::Cross => block.cross.as_ref().map(|(_, norms)| norms),
+            _ => Some(&block.attention_norms),
+        });
+        norms.and_then(|norms| norms.after.as_ref()).map(FinalNorm::of).transpose()
+    }
+
+    /// What maps the activations inside a layer's MLP back to the stream, `[d_mlp, d_model]`: its rows are the
+    /// values of feed-forward memories.
+    ///
+    /// # Errors
+    /// When the weights cannot be read.
+    pub fn mlp_output(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
+        self.block(stack, layer).map(|block| Projection::of(&block.mlp.down)).transpose()
+    }
+
+    /// The norm between the last layer of a stack and what reads it; `None` where there is none.
+    ///
+    /// # Errors
+    /// When the weights cannot be read.
+    pub fn final_norm(&self, stack: StackKind) -> Result<Option<FinalNorm>, ModelError> {
+        let norm = self.stack(stack).and_then(|stack| stack.final_norm.as_ref());
+        norm.map(FinalNorm::of).transpose()
+    }
+
+    /// Whether a stream before the head adds up from what layers add to it: no layer norms the sum.
+    pub fn is_additive(&self, stack: StackKind) -> bool {
+        self.stack(stack).is_some_and(|stack| {
+            stack.convolution.is_none()
+                && stack.blocks.iter().all(|block| {
+                    let norms = block.cross.as_ref().map(|(_, norms)| norms);
+                    let mut all = [Some(&block.attention_norms), norms, Some(&block.mlp_norms)].into_iter().flatten();
+                    all.all(|norms| norms.after.is_none() && !norms.carries)
+                })
+        })
+    }
+
+    /// What a logit is the product of with the normed stream: the column of one outcome `[d_model]` and its bias.
+    ///
+    /// # Errors
+    /// When the model has no head, its head is more than one linear map, or there is no such outcome.
+    pub fn unembedding(&self, id: u32) -> Result<(Vec<f32>, f32), ModelError> {
+        let head = self.head()?;
+        if !head.transform.is_none() || head.softcap.is_some() {
+            let what = "between the stream and the logits there is more than one linear map, so a logit is no sum";
+            return Err(ModelError::Edit(what.to_owned()));
+        }
+        if id as usize >= head.output.dims()?.1 {
+            return Err(ModelError::Edit(format!("there is no outcome {id}")));
+        }
+        let column = share(&head.output.columns_as_rows(&[id])?.contiguous()?)?.to_vec();
+        let scale = head.transform.scale.unwrap_or(1.0);
+        let bias = match &head.output.bias {
+            Some(bias) => bias.get(id as usize)?.to_scalar::<f32>()?,
+            None => 0.0,
+        };
+        Ok((column.into_iter().map(|value| value * scale).collect(), bias))
+    }
+
+    /// The logits that the head gives for a stream that is not the model's own, such as that of an earlier layer:
+    /// rows of `stream` `[n, d_model]` that stand in for the stream before (`normed` is false) or after the
+    /// final norm. A head that reads the whole text or picture answers with one row.
+    ///
+    /// # Errors
+    /// When the model has no head, or the width is another one.
+    pub fn unembed(&self, stack: StackKind, stream: &Matrix, normed: bool) -> Result<Matrix, ModelError> {
+        self.engine.install(|| {
+            let x = self.stream(stack, stream, normed)?;
+            let n = x.dim(0)?;
+            let logits = self.head()?.logits(&x, 0..n, 0)?.contiguous()?;
+            Ok(Matrix::new(share(&logits)?, logits.dims2()?.into())?)
+        })
+    }
+
+    /// The most probable outcomes that the head reads from such a stream, as [`Self::unembed`] does.
+    ///
+    /// # Errors
+    /// As [`Self::unembed`].
+    pub fn lens(&self, stack: StackKind, stream: &Matrix, normed: bool) -> Result<Vec<PredictionRow>, ModelError> {
+        self.engine.install(|| {
+            let x = self.stream(stack, stream, normed)?;
+            let label = |id| self.reader.label(id);
+            let outcome = self.head()?.run(&x, 0, Logits::Predict, &label, &|| Ok(()))?;
+            Ok(outcome.prediction.map(|prediction| prediction.rows).unwrap_or_default())
+        })
+    }
+
+    /// What people call an outcome: a token, or a class.
+    pub fn outcome_label(&self, id: u32) -> String {
+        let class = self.network.head.as_ref().and_then(|head| head.labels.as_ref()?.get(id as usize));
+        class.cloned().unwrap_or_else(|| self.reader.label(id))
+    }
+
+    fn stream(&self, stack: StackKind, stream: &Matrix, normed: bool) -> Result<Tensor, ModelError> {
+        let [n, width] = stream.shape();
+        if width != self.network.d_model {
+            let what =
+                format!("a stream of width {width} is not one of this model, whose width is {}", self.network.d_model);
+            return Err(ModelError::Edit(what));
+        }
+        let x = Tensor::from_slice(stream.as_slice(), (n, width), self.engine.device())?;
+        match self.stack(stack) {
+            Some(stack) if !normed => Ok(stack.normed(x)?),
+            _ => Ok(x),
+        }
+    }
+
+    fn head(&self) -> Result<&Head, ModelError> {
+        let missing = || ModelError::Edit("it has no head, so there are no logits".to_owned());
+        self.network.head.as_ref().ok_or_else(missing)
+    }
+
+    fn stack(&self, kind: StackKind) -> Option<&Stack> {
+        let kind = if kind == StackKind::Cross { StackKind::Decoder } else { kind };
+        let stacks: [Option<&Stack>; 2] = match &self.network.body {
+            Body::Single(tower) => [Some(&tower.stack), None],
+            Body::EncoderDecoder { encoder, decoder, .. } => [Some(&encoder.stack), Some(&decoder.stack)],
+            Body::TwoTowers { vision, text, .. } => [Some(&vision.stack), Some(&text.stack)],
+            Body::Recurrent(_) => [None, None],
+        };
+        stacks.into_iter().flatten().find(|stack| stack.kind == kind)
+    }
+
+    fn block(&self, stack: StackKind, layer: usize) -> Option<&Block> {
+        self.stack(stack)?.blocks.get(layer).map(|block| &**block)
+    }
+}

@@ -1,0 +1,118 @@
+//! What a run keeps of one input.
+
+use std::collections::BTreeMap;
+
+use candle_core::Tensor;
+
+use super::{At, Site, Tapped};
+use crate::{
+    capture::{LayerCapture, Matrix, PerHead, Slot, StackCapture},
+    ids::{Side, StackKind},
+    model::{ModelError, kernels::share},
+    spec::StackSpec,
+};
+
+/// What is recorded of one input.
+pub(crate) struct Recording {
+    /// Bytes that patterns, scores and biases may still take.
+    budget: u64,
+    n_omitted: usize,
+    values: Values,
+    /// The bias that all layers of a stack share, so that they also share its storage.
+    shared_bias: Option<(StackKind, PerHead)>,
+}
+
+/// Values of sites, each in its place.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    stacks: BTreeMap<StackKind, StackCapture>,
+    embeds: BTreeMap<Side, Matrix>,
+}
+
+/// What a run recorded of one input.
+#[derive(Default)]
+pub(crate) struct Recorded {
+    pub stacks: Vec<StackCapture>,
+    pub embeds: BTreeMap<Side, Matrix>,
+    /// Layers whose patterns or scores were over the budget.
+    pub n_omitted: usize,
+    pub tapped: Vec<Tapped>,
+}
+
+impl Recording {
+    /// Nothing yet; `budget` is for patterns, scores and biases.
+    pub fn new(stacks: &[StackSpec], budget: u64) -> Self {
+        Self { budget, n_omitted: 0, values: Values::of(stacks), shared_bias: None }
+    }
+
+    /// Keeps the bias of a layer, as long as it is within the budget.
+    pub fn keep_bias(&mut self, at: At, bias: &Tensor, shared: bool) -> Result<(), ModelError> {
+        let known = self.shared_bias.as_ref().filter(|(stack, _)| shared && *stack == at.stack);
+        let kept = if let Some((_, kept)) = known {
+            kept.clone()
+        } else {
+            let bytes = 4 * bias.elem_count() as u64;
+            if bytes > self.budget {
+                return Ok(());
+            }
+            self.budget -= bytes;
+            let kept = PerHead::new(share(bias)?, bias.dims3()?.into())?;
+            if shared {
+                self.shared_bias = Some((at.stack, kept.clone()));
+            }
+            kept
+        };
+        if let Some(layer) = self.layer(at) {
+            layer.bias = Some(kept);
+        }
+        Ok(())
+    }
+
+    fn layer(&mut self, at: At) -> Option<&mut LayerCapture> {
+        self.values.stacks.get_mut(&at.stack)?.layers.get_mut(at.layer)
+    }
+
+    pub fn finish(self) -> Recorded {
+        let (stacks, embeds) = self.values.into_stacks();
+        Recorded { stacks, embeds, n_omitted: self.n_omitted, tapped: Vec::new() }
+    }
+
+    pub fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
+        if matches!(site, Site::Scores | Site::Pattern) {
+            let bytes = 4 * x.elem_count() as u64;
+            if bytes > self.budget {
+                self.n_omitted += 1;
+                return Ok(());
+            }
+            self.budget -= bytes;
+        }
+        self.values.keep(site, at, x)
+    }
+}
+
+impl Values {
+    /// Nothing yet of these stacks.
+    pub fn of(stacks: &[StackSpec]) -> Self {
+        let empty = |spec: &StackSpec| (spec.kind, StackCapture::empty(spec.kind, spec.layers.len()));
+        Self { stacks: stacks.iter().map(empty).collect(), embeds: BTreeMap::new() }
+    }
+
+    /// Puts a value into its place. A layer that the spec does not count, such as a head that attends, has none.
+    pub fn keep(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
+        if site == Site::Embed {
+            self.embeds.insert(at.stack.query_side(), Matrix::new(share(x)?, x.dims2()?.into())?);
+            return Ok(());
+        }
+        match self.stacks.get_mut(&at.stack).and_then(|stack| stack.slot(site, at.layer)) {
+            Some(Slot::PerHead(slot)) => *slot = Some(PerHead::new(share(x)?, x.dims3()?.into())?),
+            Some(Slot::Rows(slot)) => *slot = Some(Matrix::new(share(x)?, x.dims2()?.into())?),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// In the order in which stacks are shown, which is that of their kinds.
+    pub fn into_stacks(self) -> (Vec<StackCapture>, BTreeMap<Side, Matrix>) {
+        (self.stacks.into_values().collect(), self.embeds)
+    }
+}
