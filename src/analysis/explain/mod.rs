@@ -6,6 +6,7 @@
 //! Rows are queries and columns are keys throughout. Inputs and large results are `f32`; sums and products
 //! are taken in `f64`. Logarithms are natural.
 
+pub mod adam;
 pub mod adversary;
 pub mod alignment;
 pub mod attribution;
@@ -21,12 +22,14 @@ pub mod gradients;
 pub mod head_map;
 pub mod head_profile;
 pub mod importance;
+pub mod masks;
 pub mod memories;
 pub mod normalizers;
 pub mod norms;
 pub mod patches;
 pub mod permutation;
 pub mod rank;
+pub mod rank_one;
 pub mod relevance;
 pub mod report;
 pub mod rollout;

@@ -1,8 +1,8 @@
 //! What makes weights of scores, in double precision: the reference of the model's own kernels.
 //!
 //! Keys that are hidden have a score of -∞; they are taken out first and get exactly 0. A row of which every
-//! key is hidden is 0. The smaller α of α-entmax, the more keys get something: softmax is α = 1, sparsemax
-//! α = 2.
+//! key is hidden is 0, and one with a score that is no number or +∞ is NaN. The smaller α of α-entmax, the
+//! more keys get something: softmax is α = 1, sparsemax α = 2.
 
 /// Weights below this count as 0 where the number of keys with weight is told: an entry that lies exactly at
 /// the edge comes out as rounding.
@@ -178,6 +178,10 @@ fn of_visible(z: &[f64], normalise: impl FnOnce(&[f64]) -> Vec<f64>) -> Vec<f64>
     if visible.is_empty() {
         return vec![0.0; z.len()];
     }
+    // A cut at 0 would make a weight of 0 of what is no number.
+    if !visible.iter().all(|z| z.is_finite()) {
+        return vec![f64::NAN; z.len()];
+    }
     let mut weights = normalise(&visible).into_iter();
     z.iter().map(|z| if *z == f64::NEG_INFINITY { 0.0 } else { weights.next().unwrap_or(0.0) }).collect()
 }
@@ -223,6 +227,7 @@ mod tests {
         toy::assert_near(&fusedmax(&Z, 0.1), &[0.533_333, 0.133_333, 0.0, 0.333_333]);
         toy::assert_near(&fusedmax(&[1.0, 2.1, 1.9], 0.1), &[0.0, 0.5, 0.5]);
         assert_eq!(sparsemax(&[f64::NEG_INFINITY; 3]), [0.0; 3]);
+        assert!(sparsemax(&[f64::NAN, 1.0]).iter().all(|weight| weight.is_nan()));
     }
 
     #[test]
