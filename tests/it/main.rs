@@ -27,6 +27,8 @@ mod corpus_worker;
 mod download;
 /// Changes of the forward pass, and gradients of the patterns.
 mod edits;
+/// What explains an output, on matrices alone.
+mod explain;
 /// Pictures and other files out.
 mod export;
 mod families;

@@ -1,7 +1,16 @@
 //! Explanations: what an output depends on, and what a head is worth, as pure functions of plain matrices.
 //!
 //! Nothing here knows a model. What has to run one again (`lab/`) hands in what it recorded, or a closure
-//! that answers for a changed input, and puts what comes out into a [`Report`].
+//! that answers for a changed input, and puts what comes out into a [`report::Report`].
+//!
+//! ```text
+//! what does it depend on?   rollout  flow  relevance  gradients  masks       rank and divergence compare them
+//! can I believe it?         erasure  permutation  adversary  normalizers
+//! what does it move?        norms  effective  head_profile  head_map  detection  syntax  patches  importance
+//! where is the fact?        trace  attribution  memories  rank_one
+//! does it align?            alignment
+//! underneath                dense  svd  gates  adam
+//! ```
 //!
 //! Rows are queries and columns are keys throughout. Inputs and large results are `f32`; sums and products
 //! are taken in `f64`. Logarithms are natural.
