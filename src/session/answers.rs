@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Document, Effect, Loadable, NoticeKind, Session};
+use super::{Document, Effect, Loadable, NoticeKind, Session, corpora::not_kept};
 use crate::{
     analysis::survey::QuestionKind,
     capture::Capture,
@@ -32,6 +32,11 @@ impl Session {
     #[must_use]
     pub fn on_event(&mut self, event: Event) -> Vec<Effect> {
         let Event { job, kind } = event;
+        if let EventKind::NotKept(details) = kind {
+            // Whoever waits for the job: it concerns the whole program.
+            self.notify(NoticeKind::Info, not_kept(details));
+            return Vec::new();
+        }
         let mut effects = match self.who_waits(job) {
             Some(Waiting::Download) => self.on_download_event(job, kind),
             Some(Waiting::Export) => {

@@ -8,7 +8,7 @@ use crate::{
     corpus::{SortBy, list::Content},
     ids::{DocumentId, ModelId, PaneId},
     worker::{
-        CorpusOrder, CorpusSoFar, CorpusSource, EventKind, ImageSource, Lane, ModelSource, Request,
+        CorpusOrder, CorpusSoFar, CorpusSource, EventKind, Failure, ImageSource, Lane, ModelSource, Request,
         corpus::CorpusOptions,
     },
 };
@@ -86,8 +86,10 @@ impl Session {
             CorpusCommand::Show(source) => return self.show_corpus_input(source, Focus::NONE),
             CorpusCommand::Ask(dialog) => self.corpus_dialog = dialog,
             listing => {
-                if let Some(corpus) = self.document_mut().corpus.as_deref_mut() {
-                    corpus.change(listing);
+                let document = self.document_mut();
+                let depth = document.undo.depth();
+                if let Some(corpus) = document.corpus.as_deref_mut() {
+                    corpus.change(listing, depth);
                 }
             }
         }
@@ -327,4 +329,10 @@ impl Session {
         self.panes.activate(active);
         beside
     }
+}
+
+/// What the user is told when results of long computations are lost with the program.
+pub(super) fn not_kept(details: String) -> Failure {
+    let summary = "What is computed cannot be kept for the next time".to_owned();
+    Failure { summary, details: format!("Free some space, or let ATTNSCOPE_CACHE name another folder: {details}") }
 }

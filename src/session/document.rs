@@ -88,14 +88,14 @@ impl Document {
         view.unavailable(self.latest_capture()?, stack)
     }
 
-    /// Whether there is an experiment to go back to.
-    pub const fn can_undo(&self) -> bool {
-        self.undo.can_undo()
+    /// Whether there is an experiment to go back to, or inputs to be put back.
+    pub fn can_undo(&self) -> bool {
+        self.undo.can_undo() || self.corpus.as_deref().is_some_and(|corpus| corpus.can_undo(self.undo.depth()))
     }
 
-    /// Whether there is an experiment to go forward to.
-    pub const fn can_redo(&self) -> bool {
-        self.undo.can_redo()
+    /// Whether there is an experiment to go forward to, or inputs to be taken out again.
+    pub fn can_redo(&self) -> bool {
+        self.undo.can_redo() || self.corpus.as_deref().is_some_and(|corpus| corpus.can_redo(self.undo.depth()))
     }
 
     /// The position of the shown input in the opened capture file; `None` when no file is shown.

@@ -47,6 +47,11 @@ impl Undo {
         !self.future.is_empty()
     }
 
+    /// How many steps lie behind the current one.
+    pub const fn depth(&self) -> usize {
+        self.past.len()
+    }
+
     /// Takes note of what is run now. The same once more is no step.
     pub fn ran(&mut self, now: &Experiment) {
         if self.current.as_ref() == Some(now) {

@@ -8,6 +8,15 @@ use crate::{
     worker::{CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, corpus::CorpusOptions},
 };
 
+/// Inputs that were taken out together.
+#[derive(Clone, Debug)]
+struct Removal {
+    /// Their places in the list.
+    sources: Vec<usize>,
+    /// Experiments that lay behind the document then.
+    depth: usize,
+}
+
 /// A corpus of a document. Inputs go by their place in the list, which stays when others are removed.
 #[derive(Clone, Debug)]
 pub struct OpenCorpus {
@@ -30,7 +39,9 @@ pub struct OpenCorpus {
     /// Inputs that were taken out.
     removed: BTreeSet<usize>,
     /// What was taken out, step by step.
-    removals: Vec<Vec<usize>>,
+    removals: Vec<Removal>,
+    /// What of that was put back last, to be taken out again.
+    undone: Vec<Removal>,
     /// It is run as soon as there is a model.
     pub(super) is_owed: bool,
     /// Those that were not taken out, as joint spaces show them.
@@ -52,6 +63,7 @@ impl OpenCorpus {
             selected: BTreeSet::new(),
             removed: BTreeSet::new(),
             removals: Vec::new(),
+            undone: Vec::new(),
             is_owed: false,
             view: None,
             rows: Arc::default(),
@@ -134,7 +146,7 @@ impl OpenCorpus {
     }
 
     /// Takes those out, or all but those, that are selected, or else listed.
-    fn take_out(&mut self, others: bool) {
+    fn take_out(&mut self, others: bool, depth: usize) {
         let Some(corpus) = self.corpus().cloned() else { return };
         let meant: BTreeSet<usize> =
             if self.selected.is_empty() { self.listed().into_iter().collect() } else { self.selected.clone() };
@@ -144,23 +156,52 @@ impl OpenCorpus {
         if taken.is_empty() || taken.len() + self.removed.len() >= corpus.inputs().len() {
             return;
         }
-        self.removed.extend(&taken);
-        self.removals.push(taken);
+        self.undone.clear();
+        self.remove(Removal { sources: taken, depth });
+    }
+
+    fn remove(&mut self, removal: Removal) {
+        self.removed.extend(&removal.sources);
+        self.removals.push(removal);
         self.selected.clear();
         self.update();
     }
 
     fn put_back(&mut self) {
-        for source in self.removals.pop().unwrap_or_default() {
-            self.removed.remove(&source);
+        let Some(removal) = self.removals.pop() else { return };
+        for source in &removal.sources {
+            self.removed.remove(source);
         }
+        self.undone.push(removal);
         self.update();
+    }
+
+    /// Whether inputs were taken out since the experiment that `depth` others lie behind.
+    pub(super) fn can_undo(&self, depth: usize) -> bool {
+        self.removals.last().is_some_and(|removal| removal.depth >= depth)
+    }
+
+    /// Whether inputs were put back that can be taken out again then.
+    pub(super) fn can_redo(&self, depth: usize) -> bool {
+        self.undone.last().is_some_and(|removal| removal.depth == depth)
+    }
+
+    /// Puts back what was taken out last, or takes it out again, if that is the next step; whether it was.
+    pub(super) fn undo(&mut self, backwards: bool, depth: usize) -> bool {
+        if backwards && self.can_undo(depth) {
+            self.put_back();
+        } else if !backwards && self.can_redo(depth) {
+            self.undone.pop().into_iter().for_each(|removal| self.remove(removal));
+        } else {
+            return false;
+        }
+        true
     }
 }
 
 impl OpenCorpus {
     /// Does what concerns the list alone.
-    pub(super) fn change(&mut self, command: CorpusCommand) {
+    pub(super) fn change(&mut self, command: CorpusCommand, depth: usize) {
         match command {
             CorpusCommand::Filter(filter) => {
                 self.filter = filter;
@@ -171,12 +212,13 @@ impl OpenCorpus {
                 self.select_rows();
             }
             CorpusCommand::Select(selected) => self.selected = selected,
-            CorpusCommand::Remove => self.take_out(false),
-            CorpusCommand::Keep => self.take_out(true),
+            CorpusCommand::Remove => self.take_out(false, depth),
+            CorpusCommand::Keep => self.take_out(true, depth),
             CorpusCommand::Restore => self.put_back(),
             CorpusCommand::RestoreAll => {
                 self.removed.clear();
                 self.removals.clear();
+                self.undone.clear();
                 self.update();
             }
             // Everything else is done by the session.

@@ -1,4 +1,4 @@
-//! Undo and redo of experiments: what was run before is run again.
+//! Undo and redo: what was run before is run again, and what was taken out of a corpus comes back.
 
 use super::{Effect, Session};
 
@@ -6,6 +6,11 @@ impl Session {
     /// Goes to the experiment that was run before the current one, or after it.
     pub(super) fn undo(&mut self, backwards: bool) -> Vec<Effect> {
         let document = self.document_mut();
+        let depth = document.undo.depth();
+        // What was taken out of a corpus since the last run comes back first.
+        if document.corpus.as_deref_mut().is_some_and(|corpus| corpus.undo(backwards, depth)) {
+            return Vec::new();
+        }
         let Some(experiment) = document.undo.travel(backwards) else { return Vec::new() };
         let loaded = document.model.latest().map(|model| model.source.clone());
         document.example = None;

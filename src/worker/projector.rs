@@ -63,7 +63,11 @@ impl Engine for ProjectionEngine {
         };
         let wanted = Wanted { cloud, stack, options, known, first };
         let shelf: &(dyn Shelf + Sync) = self.scratch.as_ref().map_or(&NoShelf, |scratch| scratch);
-        self.pool.install(|| project(&wanted, (shelf, &self.aside), control))
+        let answer = self.pool.install(|| project(&wanted, (shelf, &self.aside), control));
+        if let Some(trouble) = self.scratch.as_ref().and_then(Scratch::trouble) {
+            control.tell(EventKind::NotKept(trouble));
+        }
+        answer
     }
 }
 

@@ -183,6 +183,8 @@ pub enum EventKind {
     CorpusPlanned(Arc<CorpusPlan>),
     /// How far a corpus is.
     CorpusProgress(CorpusProgress),
+    /// What was computed cannot be kept on disk; why, and where.
+    NotKept(String),
     /// A corpus as far as it was run: now and then in between, and as the answer in the end.
     Corpus(Box<CorpusSoFar>),
     /// What was to be opened as a model is a list of inputs.

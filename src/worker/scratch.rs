@@ -34,6 +34,17 @@ pub struct Scratch {
     budget_bytes: u64,
     /// About what is there, once somebody has looked: other programs may write, too.
     n_bytes: Arc<Mutex<Option<u64>>>,
+    trouble: Arc<Mutex<Trouble>>,
+}
+
+/// Whether results could be kept so far. The user is told once.
+#[derive(Debug, Default)]
+enum Trouble {
+    #[default]
+    None,
+    /// Why not, and where.
+    Untold(String),
+    Told,
 }
 
 /// What a result depends on, on its way to become a [`Key`]. Every part counts with its length, so that no two
@@ -92,7 +103,7 @@ impl Scratch {
 
     /// In a folder of one's own, with so many bytes at most.
     pub fn at(root: PathBuf, budget_bytes: u64) -> Self {
-        Self { root, budget_bytes, n_bytes: Arc::default() }
+        Self { root, budget_bytes, n_bytes: Arc::default(), trouble: Arc::default() }
     }
 
     /// What was kept under a key; `None` when there is nothing, or when it is damaged.
@@ -130,6 +141,22 @@ impl Scratch {
         }
         if let Err(error) = self.make_room(n_bytes).and_then(|()| publish(path, bytes)) {
             log::warn!("a result is not kept: {error}: {}", path.display());
+            let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+            if matches!(*trouble, Trouble::None) {
+                *trouble = Trouble::Untold(format!("{error}: {}", self.root.display()));
+            }
+        }
+    }
+
+    /// Why something could not be kept, and where, the first time that anybody asks.
+    pub fn trouble(&self) -> Option<String> {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if !matches!(*trouble, Trouble::Untold(_)) {
+            return None;
+        }
+        match std::mem::replace(&mut *trouble, Trouble::Told) {
+            Trouble::Untold(text) => Some(text),
+            Trouble::None | Trouble::Told => None,
         }
     }
 
@@ -282,8 +309,13 @@ mod tests {
         let blocked = folder.path().join("file");
         fs::write(&blocked, b"").unwrap();
         let scratch = Scratch::at(blocked, 1000);
-        scratch.write(&key("a"), b"one");
+        assert_eq!(scratch.trouble(), None);
+        let clone = scratch.clone();
+        clone.write(&key("a"), b"one");
         assert_eq!(scratch.read(&key("a")), None);
+        assert!(scratch.trouble().is_some_and(|text| text.ends_with("file")), "whoever shares it is told");
+        clone.write(&key("a"), b"one");
+        assert_eq!((scratch.trouble(), clone.trouble()), (None, None), "and once is enough");
     }
 
     #[test]

@@ -151,8 +151,33 @@ fn inputs_are_narrowed_sorted_taken_out_and_put_back() {
     assert_eq!(cloud(&play.session).n_inputs(), 2);
     does(&mut play, CorpusCommand::RestoreAll);
     assert_eq!((cloud(&play.session).n_inputs(), corpus(&play.session).n_removed()), (4, (0, 0)));
+    // Undo and redo go through runs and removals in the order in which they came.
+    let steps = |play: &mut Play, command| {
+        play.does(command);
+        play.answers();
+        (cloud(&play.session).n_inputs(), play.session.document().experiment.text.clone())
+    };
+    let text = play.session.document().experiment.text.clone();
+    does(&mut play, CorpusCommand::Select([0].into()));
+    does(&mut play, CorpusCommand::Remove);
+    play.does(Command::SetText("another".to_owned()));
+    assert_eq!(steps(&mut play, Command::Run), (3, "another".to_owned()));
+    assert_eq!(steps(&mut play, Command::Undo), (3, text.clone()));
+    assert_eq!(steps(&mut play, Command::Undo), (4, text.clone()));
+    assert!(play.session.document().can_redo());
+    assert_eq!(steps(&mut play, Command::Redo), (3, text));
+    assert_eq!(steps(&mut play, Command::Redo), (3, "another".to_owned()));
     does(&mut play, CorpusCommand::Close);
     assert!(matches!(cloud(&play.session), Cloud::Input(_)));
+}
+
+#[test]
+fn a_full_disk_is_told_once_and_stops_nothing() {
+    let mut play = with_model();
+    play.does(open());
+    let job = play.last_corpus().0;
+    play.hears(job, EventKind::NotKept("no space left".to_owned()));
+    assert!(play.last_notice().contains("cannot be kept") && corpus(&play.session).data.is_pending());
 }
 
 #[test]

@@ -202,6 +202,9 @@ impl Begun {
         }
         let (started, before) = (Instant::now(), self.n_tokens());
         self.passes.run_next(asked, self.parts.as_mut(), &go_on)?;
+        if let Some(trouble) = self.parts.as_ref().and_then(Parts::trouble) {
+            control.tell(EventKind::NotKept(trouble));
+        }
         self.pace.secs += started.elapsed().as_secs_f64();
         self.pace.n_tokens += self.n_tokens() - before;
         control.send_sign_of_life(EventKind::CorpusProgress(self.progress()));

@@ -86,6 +86,11 @@ impl Parts {
         Self { scratch: scratch.clone(), key: key.key(), next: 0 }
     }
 
+    /// Why passes cannot be kept, the first time that anybody asks.
+    pub fn trouble(&self) -> Option<String> {
+        self.scratch.trouble()
+    }
+
     /// The next pass, if it is there already.
     pub fn recall(&mut self, model: &Model) -> Option<Pass> {
         let pass = decode(&self.scratch.read_part(&self.key, self.next)?, model)?;
