@@ -38,7 +38,7 @@ pub struct InputOptions {
     /// The column of a corpus that holds the text; without it the likeliest is taken
     #[arg(long, value_name = "NAME", requires = "corpus")]
     text_column: Option<String>,
-    /// What one input of a corpus in plain text is: lines or sentences
+    /// What one input of a corpus is: lines (rows of a table) or sentences
     #[arg(long, value_name = "WHAT", requires = "corpus", default_value = "lines", value_parser = parse_split)]
     split: SplitBy,
     /// Picture to run on; give it several times for several inputs

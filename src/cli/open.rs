@@ -45,7 +45,7 @@ pub struct OpenOptions {
     /// The column of a corpus that holds the text; without it the likeliest is taken
     #[arg(long, value_name = "NAME", requires = "corpus")]
     pub text_column: Option<String>,
-    /// What one input of a corpus in plain text is: lines or sentences
+    /// What one input of a corpus is: lines (rows of a table) or sentences
     #[arg(long, value_name = "WHAT", requires = "corpus", default_value = "lines", value_parser = parse_split)]
     pub split: SplitBy,
     /// Example to open, by its title

@@ -20,6 +20,7 @@ enum Waiting {
     Download,
     Export,
     Figure,
+    Look,
     Load(DocumentId),
     Run(DocumentId),
     Corpus(DocumentId),
@@ -34,7 +35,7 @@ impl Session {
         let Event { job, kind } = event;
         if let EventKind::NotKept(details) = kind {
             // Whoever waits for the job: it concerns the whole program.
-            self.notify(NoticeKind::Info, not_kept(details));
+            self.notify(NoticeKind::Info, not_kept(&details));
             return Vec::new();
         }
         let mut effects = match self.who_waits(job) {
@@ -44,6 +45,7 @@ impl Session {
                 Vec::new()
             }
             Some(Waiting::Figure) => self.on_figure_event(job, kind),
+            Some(Waiting::Look) => self.on_look_event(kind),
             Some(Waiting::Load(document)) => self.on_load_event(document, job, kind),
             Some(Waiting::Run(document)) => {
                 self.on_run_event(document, kind);
@@ -79,6 +81,8 @@ impl Session {
             Some(Waiting::Export)
         } else if self.is_figure_job(job) {
             Some(Waiting::Figure)
+        } else if self.is_look_job(job) {
+            Some(Waiting::Look)
         } else if let Some(id) = document(|document| document.model.job()) {
             Some(Waiting::Load(id))
         } else if let Some(id) = document(|document| document.capture.job()) {

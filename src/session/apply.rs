@@ -196,6 +196,7 @@ impl Session {
         let mut effects = vec![Effect::Cancel(lane)];
         match lane {
             Lane::Download => return self.stop_download(),
+            Lane::Look => return self.close_corpus_sheet(),
             // Whoever still shows a pattern asks for it again; a corpus hands over what it has before it ends.
             Lane::Catalog | Lane::Forget | Lane::Analysis | Lane::Corpus(_) => {}
             Lane::Load(id) => {

@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 use super::{Document, Effect, Focus, Loadable, NoticeKind, OpenCorpus, PendingSelection, Session, Split, ViewKind};
 use crate::{
     analysis::Cloud,
-    corpus::{SortBy, list::Content},
+    corpus::{
+        SortBy,
+        list::{Content, Kind, ListOptions},
+    },
     ids::{DocumentId, ModelId, PaneId},
     worker::{
         CorpusOrder, CorpusSoFar, CorpusSource, EventKind, Failure, ImageSource, Lane, ModelSource, Request,
@@ -24,6 +27,14 @@ const MANY_LINES: usize = 12;
 pub enum CorpusCommand {
     /// Open one instead of whatever is open.
     Open(CorpusSource),
+    /// Open a file, after asking what can be chosen about it.
+    Choose(PathBuf),
+    /// Choose that.
+    SetSheet(ListOptions, CorpusOptions),
+    /// Run what was chosen.
+    RunSheet,
+    /// Choose nothing.
+    CloseSheet,
     /// Open the same one with only so many of its first inputs.
     OpenFirst(usize),
     /// Run what is missing.
@@ -71,6 +82,10 @@ impl Session {
         let id = self.document().id;
         match command {
             CorpusCommand::Open(source) => return self.open_corpus(id, source, CorpusOptions::default()),
+            CorpusCommand::Choose(path) => return self.choose_corpus(id, path),
+            CorpusCommand::SetSheet(list, options) => return self.set_corpus_sheet(list, options),
+            CorpusCommand::RunSheet => return self.run_corpus_sheet(),
+            CorpusCommand::CloseSheet => return self.close_corpus_sheet(),
             CorpusCommand::OpenFirst(first) => {
                 let Some(corpus) = &self.document().corpus else { return Vec::new() };
                 let options = CorpusOptions { first: Some(first), ..corpus.options.clone() };
@@ -167,12 +182,12 @@ impl Session {
 
     /// A document has another model now: what the one before made of the corpus is not comparable.
     pub(super) fn model_changed(&mut self, id: DocumentId) -> Vec<Effect> {
-        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
-        let Some(corpus) = document.corpus.as_deref_mut() else { return Vec::new() };
+        let mut effects = self.look_again(id);
+        let Some(document) = self.find_document_mut(id) else { return effects };
+        let Some(corpus) = document.corpus.as_deref_mut() else { return effects };
         if matches!(corpus.source, CorpusSource::Captures(_)) {
-            return Vec::new();
+            return effects;
         }
-        let mut effects = Vec::new();
         if corpus.data.is_pending() {
             effects.push(Effect::Cancel(Lane::Corpus(id)));
         }
@@ -221,6 +236,9 @@ impl Session {
 
     /// Opens a file or folder as a corpus, on a bundled model if there is none.
     pub(super) fn open_listed(&mut self, id: DocumentId, path: PathBuf, has_pictures: bool) -> Vec<Effect> {
+        if !has_pictures && Kind::of_name(&path.to_string_lossy()) != Kind::Text {
+            return self.choose_corpus(id, path);
+        }
         let has_model = self
             .find_document(id)
             .is_some_and(|document| document.model.latest().is_some() || document.model.is_pending());
@@ -332,7 +350,7 @@ impl Session {
 }
 
 /// What the user is told when results of long computations are lost with the program.
-pub(super) fn not_kept(details: String) -> Failure {
+pub(super) fn not_kept(details: &str) -> Failure {
     let summary = "What is computed cannot be kept for the next time".to_owned();
     Failure { summary, details: format!("Free some space, or let ATTNSCOPE_CACHE name another folder: {details}") }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CorpusDialog, Document, Download, Experiment, FigureDialog, Pane, Panes, PendingSelection, Settings};
+use super::{
+    CorpusDialog, CorpusSheet, Document, Download, Experiment, FigureDialog, Pane, Panes, PendingSelection, Settings,
+};
 use crate::{
     ids::{DocumentId, JobId, ModelId, PaneId},
     worker::Failure,
@@ -24,6 +26,8 @@ pub struct Session {
     pub figures: FigureDialog,
     /// What is asked before a corpus is opened.
     pub corpus_dialog: Option<CorpusDialog>,
+    /// A corpus about to be opened.
+    pub corpus_sheet: Option<CorpusSheet>,
     /// Files being written.
     pub exports_pending: Vec<JobId>,
     /// What is remembered between runs.
@@ -86,6 +90,7 @@ impl Session {
             download: Download::default(),
             figures: FigureDialog::default(),
             corpus_dialog: None,
+            corpus_sheet: None,
             exports_pending: Vec::new(),
             settings,
             notices: Vec::new(),
@@ -140,6 +145,7 @@ impl Session {
             || self.panes.iter().any(|pane| pane.projection.is_pending() || pane.surveys.is_pending())
             || self.documents.iter().filter_map(|document| document.corpus.as_ref()).any(|it| it.data.is_pending())
             || !self.exports_pending.is_empty()
+            || self.corpus_sheet.as_ref().is_some_and(|sheet| sheet.look.is_pending())
     }
 
     /// Selects these in the active pane once the next capture has arrived; what is `None` stays as an

@@ -128,6 +128,11 @@ impl ModelEngine {
         corpus::run(Some((&held.model, shelf)), order, control)
     }
 
+    fn look(&self, order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {
+        let held = self.models.get(&order.model).map(|held| (&held.model, None));
+        corpus::look(held, order, control)
+    }
+
     fn run(
         &self,
         model: ModelId,
@@ -157,6 +162,7 @@ impl Engine for ModelEngine {
             }
             Request::Run { model, input, generation, .. } => self.run(model, &input, generation, control),
             Request::Corpus(order) => self.corpus(*order, control),
+            Request::LookAtCorpus(order) => self.look(*order, control),
             Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),
             // Whoever has only this thread gets the same answers.
             Request::Project { cloud, stack, options, known, first, .. } => {

@@ -26,9 +26,9 @@ pub use files::FileEngine;
 pub use hub::HubEngine;
 pub use projector::ProjectionEngine;
 pub use protocol::{
-    CaptureFile, Choice, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, DrawFor, Drawn, Event,
-    EventKind, Failure, Generation, ImageSource, Input, KnownModel, Lane, LoadedModel, ModelSource, Plan, PlannedFile,
-    Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,
+    CaptureFile, Choice, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, DrawFor,
+    Drawn, Event, EventKind, Failure, Generation, ImageSource, Input, KnownModel, Lane, LoadedModel, ModelSource, Plan,
+    PlannedFile, Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,
 };
 pub use surveyor::SurveyEngine;
 pub use thread::{Engine, JobControl, Stop, Wake, Worker};

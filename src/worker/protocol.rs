@@ -16,7 +16,7 @@ use crate::{
     spec::ModelSpec,
 };
 
-pub use super::corpus::{CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
+pub use super::corpus::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
 pub use crate::{
     hub::{Plan, PlannedFile, RepoId, Retry, Transfer},
     model::{Choice, Generation, ImageSource, Input, Progress, Stage, TextInput, locate::KnownModel},
@@ -52,6 +52,8 @@ pub enum Request {
     },
     /// Run a model on many inputs. Gives way to everything else between two passes.
     Corpus(Box<CorpusOrder>),
+    /// Look at many inputs before they are run.
+    LookAtCorpus(Box<CorpusOrder>),
     /// Project the joint query–key space of every head of one stack.
     Project {
         /// Who shows it.
@@ -102,6 +104,8 @@ pub enum Lane {
     Run(DocumentId),
     /// Running a model on many inputs for a document.
     Corpus(DocumentId),
+    /// Looking at a corpus before it is run.
+    Look,
     /// Projecting for a pane.
     Project(PaneId),
     /// Measuring for a pane.
@@ -134,6 +138,7 @@ impl Request {
             Self::Load { document, .. } => Lane::Load(*document),
             Self::Run { document, .. } => Lane::Run(*document),
             Self::Corpus(order) => Lane::Corpus(order.document),
+            Self::LookAtCorpus(_) => Lane::Look,
             Self::Project { pane, .. } => Lane::Project(*pane),
             Self::Survey { pane, survey } => Lane::Survey(*pane, survey.question.kind()),
             Self::Forget(_) => Lane::Forget,
@@ -181,6 +186,8 @@ pub enum EventKind {
     Opened(CaptureFile),
     /// What a corpus will take, before anything was run.
     CorpusPlanned(Arc<CorpusPlan>),
+    /// What can be chosen about a corpus, and what it will take: as far as it is known, and in the end.
+    CorpusLooked(Arc<CorpusLook>),
     /// How far a corpus is.
     CorpusProgress(CorpusProgress),
     /// What was computed cannot be kept on disk; why, and where.

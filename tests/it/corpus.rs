@@ -329,3 +329,21 @@ fn inputs_of_a_corpus_and_one_input_are_clouds_alike() {
         }
     }
 }
+
+#[test]
+fn texts_of_a_table_are_taken_apart_and_keep_what_is_known_of_their_row() {
+    let options = ListOptions { text_column: Some("note".to_owned()), split: Split::Sentences };
+    let table = "id,note,title\n1,The cat sat. It slept!,A\n2,A dog ran.,B\n";
+    let list = InputList::parse(table.as_bytes(), Kind::Table, &options).unwrap();
+    let texts: Vec<(&Content, Vec<(String, String)>)> =
+        list.items.iter().map(|item| (&item.content, list.annotations(item))).collect();
+    let of = |text: &str, id: &str, title: &str| {
+        (Content::Text(text.to_owned()), vec![("id".to_owned(), id.to_owned()), ("title".to_owned(), title.to_owned())])
+    };
+    let expected = [of("The cat sat.", "1", "A"), of("It slept!", "1", "A"), of("A dog ran.", "2", "B")];
+    assert!(texts.iter().map(|(text, known)| ((*text).clone(), known.clone())).eq(expected), "{texts:?}");
+    assert_eq!(list.text_columns, ["note", "id", "title"], "the one that was taken comes first");
+    let lines = b"{\"n\": 1, \"body\": \"One. Two.\", \"by\": \"x\"}";
+    let list = InputList::parse(lines, Kind::JsonLines, &ListOptions { text_column: None, ..options }).unwrap();
+    assert_eq!((list.items.len(), list.text_columns), (2, vec!["body".to_owned(), "by".to_owned()]));
+}

@@ -7,12 +7,12 @@ use std::{
 };
 
 use attnscope::{
-    corpus::list::ListOptions,
+    corpus::list::{ListOptions, Split},
     ids::{DocumentId, JobId, ModelId, Side},
     model,
     worker::{
-        CorpusOrder, CorpusSoFar, CorpusSource, Event, EventKind, Failure, Input, Lane, ModelEngine, ModelSource,
-        Request, Worker, corpus::CorpusOptions,
+        CorpusLook, CorpusOrder, CorpusSoFar, CorpusSource, Event, EventKind, Failure, Input, Lane, ModelEngine,
+        ModelSource, Request, Worker, corpus::CorpusOptions,
     },
 };
 
@@ -252,4 +252,36 @@ fn one_damaged_picture_among_many_and_captures_of_another_model_are_left_out_alo
     let so_far = whole(&mut worker);
     assert_eq!(so_far.corpus.inputs().iter().map(|input| input.source).collect::<Vec<_>>(), [0, 2]);
     assert!(so_far.left_out[0].reason.contains("a corpus has one model"), "{:?}", so_far.left_out);
+}
+
+#[test]
+fn a_look_says_what_can_be_chosen_and_what_it_will_take() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table.csv");
+    let rows = "7,The cat sat on the mat. It slept.,short\n".repeat(40);
+    fs::write(&table, format!("id,story,tag\n{rows}")).unwrap();
+    let mut worker = worker("demo:gpt", engine());
+    let mut look = |list: ListOptions, layers: Option<Vec<usize>>| {
+        let source = CorpusSource::Path { path: table.clone(), list };
+        let options = CorpusOptions { layers, ..CorpusOptions::default() };
+        let order = CorpusOrder::new(DocumentId(1), ModelId(1), source, options);
+        worker.submit(CORPUS, Request::LookAtCorpus(Box::new(order)));
+        let first = answer(&mut worker, |kind| matches!(kind, EventKind::CorpusLooked(_))).kind;
+        let last = answer(&mut worker, |kind| matches!(kind, EventKind::CorpusLooked(_))).kind;
+        let (EventKind::CorpusLooked(first), EventKind::CorpusLooked(last)) = (first, last) else { panic!("no look") };
+        assert!(first.secs.is_none() && first.plan == last.plan, "memory is known before time");
+        assert!(last.secs.is_some_and(|secs| secs > 0.0));
+        last
+    };
+    let whole = look(ListOptions::default(), None);
+    assert!(whole.has_choice);
+    assert_eq!(whole.text_columns, ["story", "id", "tag"]);
+    assert!(whole.samples[0].starts_with("The cat sat on the mat."));
+    let split = look(ListOptions { split: Split::Sentences, ..ListOptions::default() }, None);
+    let n = |look: &CorpusLook| look.plan.as_ref().map(|plan| (plan.n_inputs, plan.n_bytes)).unwrap();
+    assert_eq!((n(&whole).0, n(&split).0), (40, 80));
+    let fewer = look(ListOptions::default(), Some(vec![0]));
+    assert!(n(&fewer).1 < n(&whole).1 / 2, "{:?} {:?}", n(&fewer), n(&whole));
+    let tags = look(ListOptions { text_column: Some("tag".to_owned()), ..ListOptions::default() }, None);
+    assert_eq!(tags.text_columns[0], "tag");
 }

@@ -6,13 +6,13 @@ use attnscope::{
     analysis::Cloud,
     corpus::{
         Corpus, Label, SortBy,
-        list::{InputList, Item},
+        list::{InputList, Item, ListOptions},
     },
     ids::{Side, StackKind},
     session::{Command, CorpusCommand, CorpusDialog, Focus, OpenCorpus, Session, ViewKind},
     worker::{
-        CaptureFile, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, EventKind, Input, Lane,
-        LoadedModel, TextInput,
+        CaptureFile, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, EventKind, Input,
+        Lane, LoadedModel, Request, TextInput, corpus::CorpusOptions,
     },
 };
 
@@ -248,6 +248,13 @@ fn a_corpus_waits_for_its_model_and_a_text_of_many_lines_is_asked_about() {
     alone.does(Command::OpenPaths(vec!["rows.csv".into()]));
     alone.answers();
     assert_eq!(loaded(&alone).spec.name, "demo:bert");
+    let mut looks = alone.asked.iter().filter_map(|(job, request)| match request {
+        Request::LookAtCorpus(order) => Some((*job, order.model)),
+        _ => None,
+    });
+    let (job, model) = looks.next_back().unwrap();
+    assert_eq!(model, loaded(&alone).id, "it is looked at again with the model");
+    alone.hears(job, EventKind::CorpusLooked(Arc::default()));
     assert!(corpus(&alone.session).data.is_pending());
 
     let path = std::path::PathBuf::from("a.txt");
@@ -259,6 +266,7 @@ fn a_corpus_waits_for_its_model_and_a_text_of_many_lines_is_asked_about() {
     assert_eq!(play.session.corpus_dialog, Some(CorpusDialog::Lines { path, text, n_lines: 30 }));
     play.does(Command::OpenPaths(vec!["rows.csv".into()]));
     assert_eq!(play.session.corpus_dialog, None);
+    play.hears(play.last_job(), EventKind::CorpusLooked(Arc::default()));
     assert_eq!(order(&play).source, CorpusSource::path("rows.csv"));
 }
 
@@ -292,4 +300,54 @@ fn the_inputs_of_a_capture_file_are_a_corpus_that_needs_no_run() {
     play.does(Command::NextInput);
     assert_eq!((shown(&play), play.session.document().corpus_input), (file.captures[3].id(), Some(3)));
     assert!(!play.asked_names().contains(&"run"));
+}
+
+#[test]
+fn a_table_is_asked_about_and_run_as_it_was_chosen() {
+    let mut play = with_model();
+    let choose = |path: &str| Command::Corpus(CorpusCommand::Choose(path.into()));
+    let look = |has_choice, secs| {
+        let plan = CorpusPlan { n_inputs: 4, n_tokens: 20, n_bytes: 1000, n_fit: None, notes: Vec::new() };
+        let text_columns = vec!["text".to_owned(), "kind".to_owned()];
+        EventKind::CorpusLooked(Arc::new(CorpusLook {
+            text_columns,
+            has_choice,
+            plan: Some(plan),
+            secs,
+            ..CorpusLook::default()
+        }))
+    };
+    // Where there is nothing to choose it is run at once, and the look ends.
+    play.does(choose("one.csv"));
+    assert_eq!(play.asked_names(), ["look"]);
+    let effects = play.hears(play.last_job(), look(false, None));
+    assert_eq!((effects, &play.asked_names()[..2]), (vec!["Cancel(Look)".to_owned()], &["look", "corpus"][..]));
+    play.asked.clear();
+
+    play.does(choose("two.csv"));
+    let first = play.last_job();
+    play.hears(first, look(true, None));
+    let sheet = |play: &Play| play.session.corpus_sheet.clone().unwrap();
+    assert!(sheet(&play).shown().is_some() && play.session.is_busy(), "it is measured while one chooses");
+    let list = ListOptions { text_column: Some("kind".to_owned()), ..ListOptions::default() };
+    let options = CorpusOptions { layers: Some(vec![1]), ..CorpusOptions::default() };
+    play.does(Command::Corpus(CorpusCommand::SetSheet(list.clone(), options.clone())));
+    play.hears(first, look(true, Some(3.0)));
+    assert!(sheet(&play).look.is_pending(), "that was about another choice");
+    play.hears(play.last_job(), look(true, Some(5.0)));
+    let known = sheet(&play).look;
+    assert_eq!((known.latest().unwrap().secs, known.is_pending()), (Some(5.0), false));
+    play.does(Command::Corpus(CorpusCommand::RunSheet));
+    let order = order(&play);
+    assert!(matches!(&order.source, CorpusSource::Path { list: chosen, .. } if *chosen == list));
+    assert!(order.options == options && play.session.corpus_sheet.is_none());
+
+    // Closed, it changes nothing; what cannot be read is said where the corpus stands.
+    play.asked.clear();
+    play.does(choose("three.csv"));
+    assert_eq!(play.does(Command::Corpus(CorpusCommand::CloseSheet)), ["Cancel(Look)"]);
+    assert_eq!((corpus(&play.session).source.name(), play.asked_names()), ("two.csv".to_owned(), vec!["look"]));
+    play.does(choose("four.csv"));
+    play.hears(play.last_job(), EventKind::Failed(failure("Not a table")));
+    assert_eq!(corpus(&play.session).source.name(), "four.csv");
 }

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, sync::Arc, time::Instant};
 
 use attnscope::{
     cli::open::OpenOptions,
-    session::{FilePurpose, OpenCorpus, ViewKind},
+    session::{Command, CorpusCommand, FilePurpose, OpenCorpus, ViewKind},
     worker::{CorpusPlan, CorpusProgress, CorpusSource, Event, EventKind, Lane, Request},
 };
 use eframe::egui::{self, Key, Modifiers, accesskit::Role};
@@ -104,7 +104,7 @@ fn a_running_corpus_says_how_far_it_is_and_stops() {
         drop(script);
         window.settle();
     };
-    window.app().request(attnscope::session::Command::OpenPaths(vec![path]));
+    window.app().request(Command::Corpus(CorpusCommand::Open(CorpusSource::path(path))));
     window.settle();
     assert!(window.shows("Reading the inputs"));
     let plan = CorpusPlan { n_inputs: 2000, n_tokens: 40_000, n_bytes: 12_000_000, n_fit: None, notes: Vec::new() };
@@ -159,6 +159,7 @@ fn tables_open_as_corpora_and_a_text_of_many_lines_is_asked_about() {
     };
     let mut window = Window::open(with_text("one two three"));
     drop(&mut window, file(&folder, "rows.csv", ROWS));
+    window.click("Run");
     assert_eq!((corpus(&window).source.name(), n_points_of(&window)), ("rows.csv".to_owned(), 4));
     let many = file(&folder, "many.txt", &"the cat sat\n".repeat(20));
     drop(&mut window, many.clone());
@@ -187,7 +188,9 @@ fn the_menu_opens_bundled_ones_files_and_pasted_lines() {
     window.desktop.0.borrow_mut().pick = vec![file(&folder, "rows.csv", ROWS)];
     window.click("Open another corpus");
     window.click("Text, table or capture…");
-    window.until("the file", |window| n_points_of(window) == 4);
+    window.until("the file", |window| window.shows("Open rows.csv"));
+    window.click("Run");
+    assert_eq!(n_points_of(&window), 4);
     assert_eq!(window.desktop.0.borrow().purposes, [FilePurpose::CorpusFile]);
     window.settle();
     window.click("Open another corpus");
@@ -218,4 +221,25 @@ fn a_list_of_100_000_inputs_scrolls() {
     assert!(started.elapsed().as_secs_f64() < 6.0, "{:?}", started.elapsed());
     window.settle();
     assert!(window.harness.query_by_label("Input w3").is_none(), "it has moved");
+}
+
+#[test]
+fn column_sentences_and_layers_are_chosen_before_a_table_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "id,note,title\n1,the cat sat. It slept.,a cat\n2,a dog ran.,a dog\n";
+    let path = file(&folder, "notes.csv", rows);
+    let mut window =
+        Window::open(OpenOptions { paths: vec![path], model: Some("demo:gpt".to_owned()), ..OpenOptions::default() });
+    assert!(window.shows("Open notes.csv") && window.shows("2 inputs, about 10 tokens"));
+    assert!(window.app().session().document().corpus.is_none(), "nothing is run before one said so");
+    // It is called as texts often are, and is not what is meant.
+    window.click("Column");
+    window.click("note");
+    window.click("Each sentence is an input of its own");
+    assert!(window.shows("3 inputs") && window.shows("About 30 s"));
+    window.click("Run");
+    assert_eq!(n_points_of(&window), 3);
+    let session = window.app().session();
+    assert!(session.corpus_sheet.is_none() && !window.shows("Open notes.csv"));
+    assert_eq!(corpus(&window).corpus().unwrap().annotations(), ["id", "title"]);
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{Content, InputList, Item, ListError, MAX_INPUTS, empty_note, found_note, text_column};
+use super::{Content, InputList, Item, ListError, MAX_INPUTS, empty_note, first, found_note, text_column};
 
 /// Objects that tell which key has the longest texts.
 const N_TRIED: usize = 100;
@@ -78,6 +78,7 @@ fn list(values: Vec<Value>, what: &'static str, wanted: Option<&str>) -> Result<
     }
     let (column, is_guess) = text_column(&texts, wanted, length)?;
     let key = texts[column].clone();
+    list.text_columns = first(&texts, column);
     list.notes.extend((is_guess && names.len() > 1).then(|| found_note(&key)));
     list.columns = names.iter().filter(|name| **name != key).cloned().collect();
     for (idx, mut object) in objects.into_iter().enumerate() {

@@ -23,6 +23,8 @@ pub struct InputList {
     pub columns: Vec<String>,
     /// Sentences the user must see: which column was taken for the text, what was left out.
     pub notes: Vec<String>,
+    /// Names of the columns that can hold the text, the one that does first; empty where there are no columns.
+    pub text_columns: Vec<String>,
 }
 
 /// One input.
@@ -65,17 +67,18 @@ pub enum Kind {
 pub struct ListOptions {
     /// The column with the text; `None` looks for it.
     pub text_column: Option<String>,
-    /// What one input of a plain text is.
+    /// What one input of a plain text is, and whether texts of a table are taken apart.
     pub split: Split,
 }
 
-/// What one input of a plain text is.
+/// What one input is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Split {
-    /// A line.
+    /// A line of a plain text, the whole text of a row.
     #[default]
     Lines,
-    /// A sentence, by the rules of Unicode (UAX 29); an empty line ends a paragraph.
+    /// A sentence, by the rules of Unicode (UAX 29). In a plain text an empty line ends a paragraph; sentences of a row
+    /// have its annotations.
     Sentences,
 }
 
@@ -146,7 +149,7 @@ impl InputList {
     /// See [`ListError`].
     pub fn parse(bytes: &[u8], kind: Kind, options: &ListOptions) -> Result<Self, ListError> {
         let text = decoded(bytes)?;
-        let list = match kind {
+        let mut list = match kind {
             Kind::Text => match &options.text_column {
                 None => text::parse(text, options.split),
                 Some(wanted) => Err(ListError::NoColumns(wanted.clone())),
@@ -155,6 +158,9 @@ impl InputList {
             Kind::Json => json::parse(text, options.text_column.as_deref()),
             Kind::JsonLines => json::parse_lines(text, options.text_column.as_deref()),
         }?;
+        if kind != Kind::Text && options.split == Split::Sentences {
+            list.items = text::split(list.items)?;
+        }
         if list.items.is_empty() { Err(ListError::Empty("all of its texts are empty")) } else { Ok(list) }
     }
 
@@ -198,6 +204,12 @@ fn text_column(
     // The first of the longest.
     let longest = (0..columns.len()).rev().max_by_key(|column| length(*column)).unwrap_or(0);
     Ok((longest, columns.len() > 1))
+}
+
+/// The same names with one of them first.
+fn first(names: &[String], column: usize) -> Vec<String> {
+    let others = names.iter().enumerate().filter(|(at, _)| *at != column).map(|(_, name)| name);
+    names.get(column).into_iter().chain(others).cloned().collect()
 }
 
 /// What is said about a column that was found.

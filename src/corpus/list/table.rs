@@ -2,7 +2,7 @@
 
 use csv_core::{ReadRecordResult, ReaderBuilder};
 
-use super::{Content, InputList, Item, ListError, MAX_INPUTS, empty_note, found_note, text_column};
+use super::{Content, InputList, Item, ListError, MAX_INPUTS, empty_note, first, found_note, text_column};
 
 /// Rows that tell which column has the longest texts.
 const N_TRIED: usize = 100;
@@ -46,6 +46,7 @@ pub(super) fn parse(text: &str, wanted: Option<&str>) -> Result<InputList, ListE
     }
     let mut list = InputList::default();
     list.notes.extend(is_guess.then(|| found_note(&names[column])));
+    list.text_columns = first(&names, column);
     list.columns = names.into_iter().enumerate().filter(|(idx, _)| *idx != column).map(|(_, name)| name).collect();
     let n_rows = records.len();
     for mut fields in records {

@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::{InputList, Item, ListError, MAX_INPUTS, Split};
+use super::{Content, InputList, Item, ListError, MAX_INPUTS, Split};
 
 pub(super) fn parse(text: &str, split: Split) -> Result<InputList, ListError> {
     match split {
@@ -42,5 +42,22 @@ fn sentences(text: &str) -> Result<InputList, ListError> {
             return Err(ListError::TooMany);
         }
     }
-    Ok(InputList { items, columns: vec!["paragraph".to_owned()], notes: Vec::new() })
+    Ok(InputList { items, columns: vec!["paragraph".to_owned()], ..InputList::default() })
+}
+
+/// Texts sentence by sentence, each with what is known about its text; pictures as they are.
+pub(super) fn split(items: Vec<Item>) -> Result<Vec<Item>, ListError> {
+    let mut sentences: Vec<Item> = Vec::new();
+    for item in items {
+        let Content::Text(text) = &item.content else {
+            sentences.push(item);
+            continue;
+        };
+        let filled = text.unicode_sentences().map(str::trim).filter(|sentence| !sentence.is_empty());
+        sentences.extend(filled.map(|sentence| Item { content: Content::Text(sentence.to_owned()), ..item.clone() }));
+        if sentences.len() > MAX_INPUTS {
+            return Err(ListError::TooMany);
+        }
+    }
+    Ok(sentences)
 }

@@ -19,11 +19,12 @@ use crate::{
 impl App {
     pub(super) fn on_shell_event(&mut self, event: ShellEvent) {
         match event {
-            ShellEvent::Chosen(FilePurpose::CorpusFile | FilePurpose::CorpusFolder, paths) => {
-                let source = paths.into_iter().next().map(CorpusSource::path);
-                self.commands.push(source.map_or(Command::Corpus(CorpusCommand::Ask(None)), |source| {
-                    Command::Corpus(CorpusCommand::Open(source))
-                }));
+            ShellEvent::Chosen(purpose @ (FilePurpose::CorpusFile | FilePurpose::CorpusFolder), paths) => {
+                let command = paths.into_iter().next().map_or(CorpusCommand::Ask(None), |path| match purpose {
+                    FilePurpose::CorpusFile => CorpusCommand::Choose(path),
+                    _ => CorpusCommand::Open(CorpusSource::path(path)),
+                });
+                self.commands.push(Command::Corpus(command));
             }
             ShellEvent::Chosen(_, paths) => self.commands.push(Command::OpenPaths(paths)),
             ShellEvent::Text(path, text) => self.commands.push(Command::OpenTextFile { path, text }),

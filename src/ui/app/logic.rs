@@ -217,6 +217,9 @@ impl App {
             UiCommand::Release if self.session.corpus_dialog.is_some() => {
                 self.commands.push(Command::Corpus(CorpusCommand::Ask(None)));
             }
+            UiCommand::Release if self.session.corpus_sheet.is_some() => {
+                self.commands.push(Command::Corpus(CorpusCommand::CloseSheet));
+            }
             UiCommand::Release if self.sheet.is_some() => self.sheet = None,
             UiCommand::Gallery => self.toggle(Sheet::Gallery),
             UiCommand::Shortcuts => self.toggle(Sheet::Shortcuts),

@@ -44,7 +44,7 @@ struct Pace {
 }
 
 /// A model, where passes are kept, and what the model is known by there.
-type Known<'a> = (&'a Model, Option<(&'a Scratch, &'a Fingerprint)>);
+pub(super) type Known<'a> = (&'a Model, Option<(&'a Scratch, &'a Fingerprint)>);
 
 /// Runs a corpus, or goes on with one.
 pub fn run(model: Option<Known<'_>>, mut order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {
@@ -64,12 +64,12 @@ fn needed(model: Option<Known<'_>>) -> Result<Known<'_>, Stop> {
 }
 
 /// Inputs from wherever they come.
-enum Listed {
+pub(super) enum Listed {
     ToRun(InputList),
     Run(CaptureFile),
 }
 
-fn listed(source: &CorpusSource, control: &JobControl) -> Result<Listed, Stop> {
+pub(super) fn listed(source: &CorpusSource, control: &JobControl) -> Result<Listed, Stop> {
     match source {
         CorpusSource::Captures(file) => Ok(Listed::Run(file.clone())),
         CorpusSource::Lines(text) => {
@@ -126,25 +126,8 @@ fn begin(
     if let Some(first) = order.options.first {
         list.items.truncate(first);
     }
-    let free = model.engine().memory_for_a_run();
-    let (mut corpus, left_out) = match order.known.take() {
-        // The window may show it meanwhile, so it may have to be copied.
-        Some(known) => (Arc::unwrap_or_clone(known.corpus), known.left_out),
-        None => (Corpus::new(0), Vec::new()),
-    };
-    let size = corpus.size_bytes();
-    corpus.set_budget(free.map_or(u64::MAX, |free| size + free / 3 * 2));
-    let mut passes = Passes::new(&list, corpus, left_out);
-    let asked = Order { model, list: &list, options: &order.options };
-    // Until it is known what the corpus takes, nothing is too much.
-    let budget = passes.set_budget(u64::MAX);
-    passes.prepare(asked, &|_| control.check())?;
-    passes.set_budget(budget);
-    let n_expected = |side| passes.n_expected(side);
-    let n_bytes = Corpus::estimate_bytes(model.spec(), order.options.layers.as_deref(), n_expected);
-    let (n_inputs, n_tokens) = (list.items.len(), Side::ALL.into_iter().map(n_expected).sum());
-    let n_fit = (n_bytes > budget).then(|| (n_inputs as f64 * budget as f64 / n_bytes as f64) as usize);
-    let plan = CorpusPlan { n_inputs, n_tokens, n_bytes, n_fit, notes: list.notes.clone() };
+    let (passes, plan, free) = plan(model, &list, order, control)?;
+    let (n_inputs, n_bytes, n_fit) = (plan.n_inputs, plan.n_bytes, plan.n_fit);
     control.tell(EventKind::CorpusPlanned(Arc::new(plan)));
     if let Some((n_fit, free)) = n_fit.zip(free) {
         return Err(Stop::Failed(too_large(n_inputs, n_bytes, free, n_fit)));
@@ -153,6 +136,34 @@ fn begin(
     let mut begun = Begun { list: Arc::new(list), passes, pace: Pace::default(), n_shown: 0, parts, n_recalled: 0 };
     begun.recall(model, control)?;
     Ok(begun)
+}
+
+/// The first inputs, made ready, with what all will take and what is free.
+pub(super) fn plan(
+    model: &Model,
+    list: &InputList,
+    order: &mut CorpusOrder,
+    control: &JobControl,
+) -> Result<(Passes, CorpusPlan, Option<u64>), Stop> {
+    let free = model.engine().memory_for_a_run();
+    let (mut corpus, left_out) = match order.known.take() {
+        // The window may show it meanwhile, so it may have to be copied.
+        Some(known) => (Arc::unwrap_or_clone(known.corpus), known.left_out),
+        None => (Corpus::new(0), Vec::new()),
+    };
+    let size = corpus.size_bytes();
+    corpus.set_budget(free.map_or(u64::MAX, |free| size + free / 3 * 2));
+    let mut passes = Passes::new(list, corpus, left_out);
+    let asked = Order { model, list, options: &order.options };
+    // Until it is known what the corpus takes, nothing is too much.
+    let budget = passes.set_budget(u64::MAX);
+    passes.prepare(asked, &|_| control.check())?;
+    passes.set_budget(budget);
+    let n_expected = |side| passes.n_expected(side);
+    let n_bytes = Corpus::estimate_bytes(model.spec(), order.options.layers.as_deref(), n_expected);
+    let (n_inputs, n_tokens) = (list.items.len(), Side::ALL.into_iter().map(n_expected).sum());
+    let n_fit = (n_bytes > budget).then(|| (n_inputs as f64 * budget as f64 / n_bytes as f64) as usize);
+    Ok((passes, CorpusPlan { n_inputs, n_tokens, n_bytes, n_fit, notes: list.notes.clone() }, free))
 }
 
 fn go_on(model: &Model, mut begun: Begun, mut order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {
@@ -255,7 +266,7 @@ fn so_far(list: &Arc<InputList>, (corpus, run): (Corpus, CorpusRun), is_whole: b
 }
 
 /// Texts for a model that reads, pictures for one that sees.
-fn check_kind(model: &ModelSpec, list: &InputList) -> Result<(), Stop> {
+pub(super) fn check_kind(model: &ModelSpec, list: &InputList) -> Result<(), Stop> {
     let is_text = list.items.first().is_some_and(|item| matches!(item.content, Content::Text(_)));
     let name = &model.name;
     match (is_text, model.modality.text().is_some(), model.modality.image().is_some()) {

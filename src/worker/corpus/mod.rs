@@ -2,6 +2,7 @@
 
 mod capture;
 mod job;
+mod look;
 mod order;
 mod parts;
 mod passes;
@@ -11,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 pub use capture::{CorpusOptions, CorpusRun, LeftOut, capture, packs, run_pack};
 pub(super) use job::run;
-pub use order::{CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
+pub(super) use look::look;
+pub use order::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
 pub use passes::{Order, Passes};
 pub use read::{CorpusFileError, read};
 

@@ -83,6 +83,21 @@ pub struct CorpusPlan {
     pub notes: Vec<String>,
 }
 
+/// What can be chosen about a corpus before it is run, and what it will take as it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CorpusLook {
+    /// Names of the columns that can hold the text, the one that does first; empty where there are no columns.
+    pub text_columns: Vec<String>,
+    /// Whether there is anything to choose.
+    pub has_choice: bool,
+    /// The beginnings of the first inputs.
+    pub samples: Vec<String>,
+    /// What it will take; `None` without a model.
+    pub plan: Option<CorpusPlan>,
+    /// Seconds that it will take, judged by its first pass; `None` before that.
+    pub secs: Option<f64>,
+}
+
 /// How far a corpus is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CorpusProgress {

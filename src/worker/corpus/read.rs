@@ -129,7 +129,7 @@ fn drawn(pictures: &[(&str, &str)]) -> InputList {
         name: Some((*name).to_owned()),
         values: vec![Some((*label).to_owned())],
     };
-    InputList { items: pictures.iter().map(item).collect(), columns: vec!["label".to_owned()], notes: Vec::new() }
+    InputList { items: pictures.iter().map(item).collect(), columns: vec!["label".to_owned()], ..InputList::default() }
 }
 
 /// The pictures of a folder and of the folders in it, whose names are their labels.

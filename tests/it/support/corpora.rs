@@ -7,7 +7,7 @@ use attnscope::{
         Corpus, Label,
         list::{Content, InputList, Kind, ListOptions},
     },
-    worker::{CorpusOrder, CorpusSoFar, CorpusSource, EventKind, Input, LoadedModel, corpus},
+    worker::{CorpusLook, CorpusOrder, CorpusPlan, CorpusSoFar, CorpusSource, EventKind, Input, LoadedModel, corpus},
 };
 
 use super::scripted::{capture, failure};
@@ -38,4 +38,23 @@ pub fn answer(order: &CorpusOrder, model: &LoadedModel) -> EventKind {
     }
     let (list, corpus) = (Arc::new(list), Arc::new(corpus));
     EventKind::Corpus(Box::new(CorpusSoFar { list, corpus, left_out, full: None, file: None, is_whole: true }))
+}
+
+/// What is known of a corpus before it is run: ten seconds an input.
+pub fn look(order: &CorpusOrder) -> EventKind {
+    let CorpusSource::Path { path, list } = &order.source else { return EventKind::CorpusLooked(Arc::default()) };
+    let list = match corpus::read(path, list) {
+        Ok(list) => list,
+        Err(error) => return EventKind::Failed(failure(&error.to_string())),
+    };
+    let n_inputs = list.items.len();
+    let n_bytes = order.options.layers.as_ref().map_or(4000, |layers| 1000 * layers.len() as u64);
+    let plan = CorpusPlan { n_inputs, n_tokens: 5 * n_inputs, n_bytes, n_fit: None, notes: Vec::new() };
+    EventKind::CorpusLooked(Arc::new(CorpusLook {
+        has_choice: list.text_columns.len() > 1,
+        text_columns: list.text_columns,
+        samples: Vec::new(),
+        plan: Some(plan),
+        secs: Some(10.0 * n_inputs as f64),
+    }))
 }

@@ -298,6 +298,7 @@ impl Jobs for ScriptedJobs {
                 Request::Read(_) => EventKind::FoundAll,
                 Request::ListCached => EventKind::CachedModels(script.cached.clone()),
                 Request::Corpus(order) => corpora::answer(order, script.loaded.as_ref().unwrap()),
+                Request::LookAtCorpus(order) => corpora::look(order),
                 Request::PlanDownload(_) | Request::Download(_) => {
                     // The test says what the hub answers.
                     script.submitted.push((job, request));

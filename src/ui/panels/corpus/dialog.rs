@@ -2,6 +2,7 @@
 
 use eframe::egui::{self, Button, Id, Modal, RichText, ScrollArea, TextEdit, Ui};
 
+use super::sheet;
 use crate::{
     session::{Command, CorpusCommand, CorpusDialog as Question},
     text::{counted, grouped},
@@ -30,6 +31,9 @@ impl CorpusDialog {
         let question = cx.session.corpus_dialog.as_ref();
         let just_opened = question.is_some() && !self.was_open;
         self.was_open = question.is_some();
+        if let Some(sheet) = &cx.session.corpus_sheet {
+            sheet::sheet_ui(ctx, cx, sheet);
+        }
         let Some(question) = question else { return };
         let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
         let modal = Modal::new(Id::unique("corpus dialog")).frame(frame).show(ctx, |ui| {
@@ -89,7 +93,7 @@ fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, name: &str, (text, n_lines): (&str,
     ui.horizontal(|ui| {
         let lines = ui.button(RichText::new(format!("A corpus of {} inputs", grouped(n_lines))).strong());
         if lines.on_hover_text("Each line is an input of its own").clicked() {
-            open(cx, CorpusSource::path(path));
+            cx.send(Command::Corpus(CorpusCommand::Choose(path.to_owned())));
         }
         if ui
             .button("One text")

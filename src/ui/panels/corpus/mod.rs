@@ -3,6 +3,7 @@
 mod dialog;
 mod list;
 mod menu;
+mod sheet;
 
 use eframe::egui::{self, Align, ComboBox, Layout, ProgressBar, RichText, Role, ScrollArea, TextEdit, Ui, WidgetInfo};
 

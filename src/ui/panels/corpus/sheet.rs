@@ -1,0 +1,126 @@
+//! What is asked before a corpus from a file is run, with what it will take.
+
+use eframe::egui::{self, Button, ComboBox, DragValue, Id, Label, Modal, RichText, Ui};
+
+use crate::{
+    corpus::list::Split,
+    session::{Command, CorpusCommand, CorpusSheet},
+    text::{grouped, wait_text},
+    ui::{PanelCtx, theme::GRID, views::controls, widgets::bytes_text},
+    worker::CorpusLook,
+};
+
+const WIDTH: f32 = 112.0 * GRID;
+
+/// Draws it over everything, as soon as there is something to choose.
+pub fn sheet_ui(ctx: &egui::Context, cx: &PanelCtx<'_>, sheet: &CorpusSheet) {
+    let Some(look) = sheet.shown() else { return };
+    let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
+    let modal = Modal::new(Id::unique("corpus sheet")).frame(frame).show(ctx, |ui| {
+        ui.set_width(WIDTH);
+        let name = sheet.path.file_name().unwrap_or(sheet.path.as_os_str()).to_string_lossy();
+        ui.heading(format!("Open {name}"));
+        ui.add_space(GRID);
+        choices_ui(ui, cx, sheet, look);
+        ui.add_space(2.0 * GRID);
+        for sample in &look.samples {
+            let line = RichText::new(sample.replace(['\n', '\r'], " ")).color(cx.theme.text_weak);
+            ui.add(Label::new(line).truncate());
+        }
+        ui.add_space(2.0 * GRID);
+        costs_ui(ui, cx, sheet, look);
+        ui.add_space(2.0 * GRID);
+        let n_fit = look.plan.as_ref().and_then(|plan| plan.n_fit).filter(|_| !sheet.look.is_pending());
+        ui.horizontal(|ui| {
+            let text = n_fit.map_or_else(|| "Run".to_owned(), |n| format!("Run the first {}", grouped(n)));
+            let can = n_fit != Some(0) && sheet.look.failure().is_none();
+            if ui.add_enabled(can, Button::new(RichText::new(text).strong())).clicked() {
+                if let Some(first) = n_fit {
+                    let options = crate::worker::corpus::CorpusOptions { first: Some(first), ..sheet.options.clone() };
+                    send(cx, CorpusCommand::SetSheet(sheet.list.clone(), options));
+                }
+                send(cx, CorpusCommand::RunSheet);
+            }
+            if ui.button("Cancel").clicked() {
+                send(cx, CorpusCommand::CloseSheet);
+            }
+        });
+    });
+    if modal.should_close() {
+        send(cx, CorpusCommand::CloseSheet);
+    }
+}
+
+fn send(cx: &PanelCtx<'_>, command: CorpusCommand) {
+    cx.send(Command::Corpus(command));
+}
+
+fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>, sheet: &CorpusSheet, look: &CorpusLook) {
+    let (mut list, mut options) = (sheet.list.clone(), sheet.options.clone());
+    if let Some(first) = look.text_columns.first() {
+        let chosen = list.text_column.clone().unwrap_or_else(|| first.clone());
+        // In one order, whichever is chosen.
+        let mut names = look.text_columns.clone();
+        names.sort();
+        controls::row_ui(ui, cx.theme, "Column with the text", |ui| {
+            let combo = ComboBox::new("column with the text", "").selected_text(&chosen).show_ui(ui, |ui| {
+                for name in &names {
+                    if ui.selectable_label(*name == chosen, name).clicked() {
+                        list.text_column = Some(name.clone());
+                    }
+                }
+            });
+            combo.response.accessible_name("Column");
+        });
+    }
+    let mut sentences = list.split == Split::Sentences;
+    let meaning = "Instead of a row or a line; what is known about a row is known about each of its sentences";
+    if ui.checkbox(&mut sentences, "Each sentence is an input of its own").on_hover_text(meaning).changed() {
+        list.split = if sentences { Split::Sentences } else { Split::Lines };
+    }
+    let spec = cx.document.model.latest().map(|model| &model.spec);
+    let n_layers = spec.and_then(|spec| spec.stacks.iter().map(|stack| stack.layers.len()).max()).unwrap_or(0);
+    if n_layers > 1 {
+        let meaning = "Queries and keys of these layers are kept: fewer take less memory";
+        controls::row_about_ui(ui, cx.theme, "Layers", meaning, |ui| {
+            let kept = options.layers.as_deref().unwrap_or_default();
+            let [from, to] = [kept.first().copied().unwrap_or(0), kept.last().copied().unwrap_or(n_layers - 1)];
+            let [mut first, mut last] = [from, to];
+            // From right to left.
+            let drag = |value, range| DragValue::new(value).range(range).update_while_editing(false);
+            ui.add(drag(&mut last, from..=n_layers - 1)).accessible_name("Last layer");
+            ui.label("to");
+            ui.add(drag(&mut first, 0..=to)).accessible_name("First layer");
+            if [first, last] != [from, to] {
+                options.layers = ([first, last] != [0, n_layers - 1]).then(|| (first..=last).collect());
+            }
+        });
+    }
+    if (&list, &options) != (&sheet.list, &sheet.options) {
+        send(cx, CorpusCommand::SetSheet(list, options));
+    }
+}
+
+/// What it will take, as far as that is known.
+fn costs_ui(ui: &mut Ui, cx: &PanelCtx<'_>, sheet: &CorpusSheet, look: &CorpusLook) {
+    if let Some(failure) = sheet.look.failure() {
+        ui.label(RichText::new(&failure.summary).color(cx.theme.error));
+        if !failure.details.is_empty() {
+            ui.label(RichText::new(&failure.details).color(cx.theme.text_weak));
+        }
+        return;
+    }
+    let Some(plan) = &look.plan else {
+        ui.label(RichText::new("What it takes is known as soon as there is a model").color(cx.theme.text_weak));
+        return;
+    };
+    let (inputs, tokens) = (grouped(plan.n_inputs), grouped(plan.n_tokens));
+    ui.label(format!("{inputs} inputs, about {tokens} tokens, {} of memory", bytes_text(plan.n_bytes)));
+    // After another choice it is measured anew.
+    let time = match (look.secs.filter(|_| !sheet.look.is_pending()), plan.n_fit) {
+        (_, Some(_)) => "There is no room for all of them".to_owned(),
+        (Some(secs), _) => format!("About {}, judged by the first inputs", wait_text(secs)),
+        (None, _) => "How long it takes is being measured on the first inputs".to_owned(),
+    };
+    ui.label(RichText::new(time).color(cx.theme.text_weak));
+}
