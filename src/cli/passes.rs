@@ -7,7 +7,7 @@ use crate::{
     analysis::Cloud,
     capture::Capture,
     corpus::{Corpus, CorpusView, list::InputList},
-    model::{Encoded, Input, Model, RunPlan, uninterrupted},
+    model::{Encoded, Input, Model, ModelError, RunPlan, uninterrupted},
     text::{bytes_text, counted},
     worker::corpus::{self, CorpusOptions, packs, run_pack},
 };
@@ -22,63 +22,104 @@ pub struct Passes {
     pub forward_ms: Vec<f64>,
 }
 
-/// Runs `model` on all inputs, each pass `repeat` times. Of a corpus, inputs that cannot be run are left out
-/// with a warning.
+/// What came so far, and what it took.
+struct Runs<'a> {
+    model: &'a Model,
+    plan: &'a RunPlan,
+    /// Rounds of each pass.
+    repeat: u32,
+    /// What cannot be run is left out.
+    lenient: bool,
+    passes: Passes,
+    /// Inputs in all, those that were run, and bytes of what came of them.
+    n_inputs: usize,
+    n_run: usize,
+    kept: u64,
+}
+
+/// Runs `model` on all inputs, each pass `repeat` times. A corpus is made ready in chunks and run in passes of
+/// several inputs; what of it cannot be run is left out with a warning.
 pub fn run(model: &Model, inputs: &[Input], is_corpus: bool, plan: &RunPlan, repeat: u32) -> Result<Passes, CliError> {
-    let started = Instant::now();
-    let mut encoded: Vec<Option<Encoded>> = Vec::with_capacity(inputs.len());
-    for (idx, input) in inputs.iter().enumerate() {
-        match model.encode(input) {
-            Ok(input) => encoded.push(Some(input)),
-            Err(error) if is_corpus => {
-                leave_out(idx, &error.into());
-                encoded.push(None);
-            }
-            Err(error) => return Err(error.into()),
-        }
+    let passes = Passes { captures: Vec::with_capacity(inputs.len()), encode_ms: 0.0, forward_ms: Vec::new() };
+    let n_inputs = inputs.len();
+    let mut runs = Runs { model, plan, repeat, lenient: is_corpus, passes, n_inputs, n_run: 0, kept: 0 };
+    let is_picture = inputs.iter().any(|input| matches!(input, Input::Image(_)));
+    let size = if is_corpus { corpus::chunk_size(is_picture) } else { n_inputs.max(1) };
+    for (nth, chunk) in inputs.chunks(size).enumerate() {
+        runs.chunk(nth * size, chunk)?;
     }
-    let encode_ms = millis(started);
-    let n_tokens = |input: &Encoded| input.tokens.values().map(Vec::len).sum();
-    let there: Vec<usize> = (0..encoded.len()).filter(|input| encoded[*input].is_some()).collect();
-    let passes = if is_corpus {
-        let lengths: Vec<usize> = encoded.iter().flatten().map(n_tokens).collect();
-        packs(&lengths, CorpusOptions::default().pack_tokens)
-    } else {
-        (0..there.len()).map(|input| vec![input]).collect()
-    };
-    let mut captures: Vec<Option<Capture>> = (0..encoded.len()).map(|_| None).collect();
-    let mut forward_ms = Vec::new();
-    let n_inputs = there.len();
-    let (mut n_run, mut kept) = (0, 0u64);
-    for pass in passes {
-        let pass: Vec<usize> = pass.into_iter().map(|input| there[input]).collect();
-        let inputs: Vec<Encoded> = pass.iter().filter_map(|input| encoded[*input].take()).collect();
+    if runs.passes.captures.is_empty() {
+        return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));
+    }
+    Ok(runs.passes)
+}
+
+impl Runs<'_> {
+    /// Runs some inputs, the first of which is that one of all.
+    fn chunk(&mut self, first: usize, inputs: &[Input]) -> Result<(), CliError> {
+        let started = Instant::now();
+        let mut encoded: Vec<Option<Encoded>> = Vec::with_capacity(inputs.len());
+        for (idx, input) in inputs.iter().enumerate() {
+            match self.model.encode(input) {
+                Ok(input) => encoded.push(Some(input)),
+                Err(error) => {
+                    self.leave_out(first + idx, error.into())?;
+                    encoded.push(None);
+                }
+            }
+        }
+        self.passes.encode_ms += millis(started);
+        let n_tokens = |input: &Encoded| input.tokens.values().map(Vec::len).sum();
+        let there: Vec<usize> = (0..encoded.len()).filter(|input| encoded[*input].is_some()).collect();
+        let passes = if self.lenient {
+            let lengths: Vec<usize> = encoded.iter().flatten().map(n_tokens).collect();
+            packs(&lengths, CorpusOptions::default().pack_tokens)
+        } else {
+            (0..there.len()).map(|input| vec![input]).collect()
+        };
+        let mut captures: Vec<Option<Capture>> = (0..encoded.len()).map(|_| None).collect();
+        for pass in passes {
+            let pass: Vec<usize> = pass.into_iter().map(|input| there[input]).collect();
+            let inputs: Vec<Encoded> = pass.iter().filter_map(|input| encoded[*input].take()).collect();
+            for (input, answer) in pass.into_iter().zip(self.pass(&inputs)?) {
+                self.n_run += 1;
+                match answer {
+                    Ok(capture) => {
+                        self.kept += capture.size_bytes();
+                        captures[input] = Some(capture);
+                    }
+                    Err(error) => self.leave_out(first + input, error.into())?,
+                }
+            }
+            let left = self.n_inputs.saturating_sub(self.n_run) as u64;
+            check_memory(self.model, self.kept / self.n_run.max(1) as u64 * left, self.n_inputs)?;
+        }
+        self.passes.captures.extend(captures.into_iter().flatten());
+        Ok(())
+    }
+
+    /// What comes of one pass; the last round counts.
+    fn pass(&mut self, inputs: &[Encoded]) -> Result<Vec<Result<Capture, ModelError>>, CliError> {
         let mut answers = Vec::new();
-        for round in 1..=repeat {
+        for round in 1..=self.repeat {
             let started = Instant::now();
             // The bar belongs to the first round; it would cost time in the ones that are measured.
             let control = if round == 1 { &show_progress as _ } else { &uninterrupted as _ };
-            answers = run_pack(model, &inputs, plan, control).map_err(|stop| CliError::Failed(stop.to_string()))?;
-            forward_ms.push(millis(started));
+            answers =
+                run_pack(self.model, inputs, self.plan, control).map_err(|stop| CliError::Failed(stop.to_string()))?;
+            self.passes.forward_ms.push(millis(started));
         }
-        for (input, answer) in pass.into_iter().zip(answers) {
-            n_run += 1;
-            match answer {
-                Ok(capture) => {
-                    kept += capture.size_bytes();
-                    captures[input] = Some(capture);
-                }
-                Err(error) if is_corpus => leave_out(input, &error.into()),
-                Err(error) => return Err(error.into()),
-            }
+        Ok(answers)
+    }
+
+    fn leave_out(&mut self, idx: usize, error: CliError) -> Result<(), CliError> {
+        if !self.lenient {
+            return Err(error);
         }
-        check_memory(model, kept / n_run as u64 * (n_inputs - n_run) as u64, n_inputs)?;
+        let (CliError::Failed(reason) | CliError::Usage(reason)) = error;
+        log::warn!("input {} is left out: {reason}", idx + 1);
+        Ok(())
     }
-    let captures: Vec<Capture> = captures.into_iter().flatten().collect();
-    if captures.is_empty() {
-        return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));
-    }
-    Ok(Passes { captures, encode_ms, forward_ms })
 }
 
 /// Queries and keys of a list of inputs; those that cannot be run are left out with a warning.
@@ -111,11 +152,6 @@ fn check_memory(model: &Model, needed: u64, n_inputs: usize) -> Result<(), CliEr
         "{inputs} are too many at once: the captures would take {needed} more, and {available} are free. Give fewer, \
          or record fewer --sites or --layers"
     )))
-}
-
-fn leave_out(idx: usize, error: &CliError) {
-    let (CliError::Failed(reason) | CliError::Usage(reason)) = error;
-    log::warn!("input {} is left out: {reason}", idx + 1);
 }
 
 fn millis(since: Instant) -> f64 {

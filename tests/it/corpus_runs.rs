@@ -249,6 +249,21 @@ fn the_command_line_runs_a_corpus() {
         assert!(metadata[&format!("{prefix}input")].contains(name), "{metadata:?}");
     }
 
+    // More than are made ready at once: numbers and order are those of the whole list.
+    for nth in 0..32 {
+        fs::copy(bundled_picture("wave-4.png"), pictures.join(format!("b{nth:02}.png"))).unwrap();
+    }
+    fs::write(pictures.join("z.png"), b"no picture").unwrap();
+    let all = ["--corpus", pictures.to_str().unwrap(), "--out", &out, "--layers", "0", "--sites", "q"];
+    let run = attnscope(&[&["capture", "--model", "demo:vit"], &all[..]].concat());
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(said.contains("input 1 is left out") && said.contains("input 36 is left out"), "{said}");
+    let bytes = fs::read(&out).unwrap();
+    let metadata = SafeTensors::read_metadata(&bytes).unwrap().1.metadata().clone().unwrap();
+    for (prefix, name) in [("input0/", "b00.png"), ("input31/", "b31.png"), ("input33/", "wave-4.png")] {
+        assert!(metadata[&format!("{prefix}input")].contains(name), "{prefix}: {metadata:?}");
+    }
+
     let wrong = attnscope(&[&common[..], &["--corpus", &path("texts.csv"), "--text-column", "text"]].concat());
     let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert_eq!(wrong.status.code(), Some(1));

@@ -25,6 +25,11 @@ const CHUNK_PICTURES: usize = 32;
 /// Characters that stand for the tokens which a tokenizer adds to every text.
 const EXTRA_CHARS: u64 = 8;
 
+/// Inputs of one kind that are made ready at once.
+pub const fn chunk_size(are_pictures: bool) -> usize {
+    if are_pictures { CHUNK_PICTURES } else { CHUNK_TEXTS }
+}
+
 /// What is run, and how.
 #[derive(Clone, Copy)]
 pub struct Order<'a> {
@@ -139,10 +144,7 @@ impl Passes {
     /// When `control` says stop.
     pub fn prepare(&mut self, order: Order<'_>, control: &Control<'_>) -> Result<bool, Cancelled> {
         while self.waiting.is_empty() && self.next < order.list.items.len() && self.run.full.is_none() {
-            let size = match order.list.items[self.next].content {
-                Content::Text(_) => CHUNK_TEXTS,
-                Content::Picture(_) | Content::BundledPicture(_) => CHUNK_PICTURES,
-            };
+            let size = chunk_size(!matches!(order.list.items[self.next].content, Content::Text(_)));
             let end = (self.next + size).min(order.list.items.len());
             let chunk = self.next..end;
             if !self.settled[chunk.clone()].iter().all(|settled| *settled) {
