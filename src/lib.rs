@@ -12,6 +12,7 @@
 //! - [`figure`]: display lists, the typesetter, and the writers of SVG, PDF and PNG.
 //! - [`hub`]: the Hugging Face cache, and downloads into it.
 //! - [`model`]: the instrumented forward pass; the only module that names candle.
+//! - [`lab`]: methods that explain a prediction, and run the model again for it.
 //! - [`export`]: files out.
 //! - [`worker`]: the background thread and its protocol.
 //! - [`session`]: the application's state machine.
@@ -35,6 +36,8 @@ pub mod figure;
 
 pub mod hub;
 pub mod model;
+
+pub mod lab;
 
 pub mod export;
 pub mod worker;

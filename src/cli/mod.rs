@@ -5,6 +5,7 @@
 mod analyze;
 mod capture;
 mod check;
+mod edits;
 mod inputs;
 mod layout;
 mod models;

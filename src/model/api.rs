@@ -1,6 +1,7 @@
 //! [`Model`]: a checkpoint that is ready to run, and everything that can be asked of it.
 
 mod packed;
+mod reading;
 mod variants;
 mod weights;
 
@@ -13,6 +14,7 @@ use std::{
     },
 };
 
+pub use reading::HeadReads;
 pub use variants::{Start, Variant};
 pub use weights::{FinalNorm, Projection};
 
@@ -191,6 +193,17 @@ impl Model {
     ) -> Result<(Capture, Gradients), ModelError> {
         let (capture, gradients) = self.pass(input, plan, Some((objective, taps)), control)?;
         Ok((capture, gradients.ok_or_else(|| ModelError::internal("a pass has no gradients"))?))
+    }
+
+    /// The input with the text that a decoder without a target writes; any other input as it is.
+    ///
+    /// # Errors
+    /// As [`Self::forward`].
+    pub fn completed(&self, input: &Encoded, plan: &RunPlan, control: &Control<'_>) -> Result<Encoded, ModelError> {
+        self.engine.install(|| {
+            let (input, _) = complete(&self.network, &self.reader, &self.decoding, input, plan, control)?;
+            Ok(input.into_owned())
+        })
     }
 
     fn pass(

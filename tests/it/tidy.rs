@@ -11,7 +11,7 @@ const MAX_LINES: usize = 400;
 const WITH_SOURCES: [&str; 3] = ["src", "tests", "benches"];
 
 /// Each layer and the sibling layers it may name. `ids` and `spec` are free for all.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("projection", &[]),
     ("capture", &[]),
     ("corpus", &["capture"]),
@@ -20,8 +20,9 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("figure", &["capture", "projection", "analysis", "raster"]),
     ("hub", &[]),
     ("model", &["capture", "analysis", "hub"]),
+    ("lab", &["capture", "analysis", "model"]),
     ("export", &["capture", "analysis", "raster", "figure"]),
-    ("worker", &["capture", "projection", "analysis", "corpus", "raster", "figure", "hub", "model", "export"]),
+    ("worker", &["capture", "projection", "analysis", "corpus", "raster", "figure", "hub", "model", "lab", "export"]),
     ("session", &["capture", "analysis", "corpus", "raster", "figure", "export", "worker"]),
     (
         "cli",
@@ -34,6 +35,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
             "figure",
             "hub",
             "model",
+            "lab",
             "export",
             "worker",
             "session",

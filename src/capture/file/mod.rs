@@ -36,6 +36,7 @@ use crate::{
     text::unreadable,
 };
 
+pub use metadata::{edit_to_json, known_edit};
 pub use write::write;
 
 /// The containers that attention is read from.

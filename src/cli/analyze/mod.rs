@@ -3,6 +3,7 @@
 //! Every result is JSON with `method`, `parameters` (defaults included), `model`, `tokens`, `caveat` and `result`.
 
 mod heads;
+mod lab;
 
 use std::{
     io::{self, Write as _},
@@ -29,11 +30,34 @@ pub enum Method {
     #[command(after_help = "Without an input, text models read random tokens that repeat and vision models the \
                             bundled pictures.\n\nExample: attnscope analyze heads --model demo:gpt")]
     Heads(heads::HeadsOptions),
+    /// Attention of all layers multiplied up (Abnar and Zuidema 2020)
+    #[command(
+        after_help = "Example: attnscope analyze rollout --model demo:bert --text \"the cat sat\" --residual 0.5"
+    )]
+    Rollout(lab::Rollout),
+    /// What can flow from each input to an output through all layers (Abnar and Zuidema 2020)
+    #[command(after_help = "Example: attnscope analyze flow --model demo:bert --text \"the cat sat\" --query 0")]
+    Flow(lab::Flow),
+    /// Attention weighted by its gradient, summed up over layers (Chefer et al. 2021)
+    #[command(after_help = "Example: attnscope analyze relevance --model demo:vit --image cat.png --class 3")]
+    Relevance(lab::Relevance),
+    /// Gradients of an output by input embeddings or patterns, also along a path
+    #[command(after_help = "Example: attnscope analyze gradients --model demo:sentiment --text \"a fine film\" \
+                            --integrated 50")]
+    Gradients(lab::Gradients),
+    /// What changes when each token is left out: hidden, masked or deleted
+    #[command(after_help = "Example: attnscope analyze loo --model demo:sentiment --text \"a fine film\" --by hide")]
+    Loo(lab::LeaveOneOut),
 }
 
 pub fn run(method: &Method) -> Result<(), CliError> {
     match method {
         Method::Heads(options) => heads::run(options),
+        Method::Rollout(options) => lab::run(options),
+        Method::Flow(options) => lab::run(options),
+        Method::Relevance(options) => lab::run(options),
+        Method::Gradients(options) => lab::run(options),
+        Method::Loo(options) => lab::run(options),
     }
 }
 

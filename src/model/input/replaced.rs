@@ -40,3 +40,26 @@ pub(crate) fn replaced(
     }
     Ok(input)
 }
+
+impl Encoded {
+    /// The input without one token; `None` where there is no such token, it is no text, or it is the last one.
+    pub fn without(&self, side: Side, position: usize) -> Option<Self> {
+        let mut input = self.clone();
+        let payload = match side {
+            Side::Only | Side::Encoder => Some(&mut input.source),
+            Side::Decoder | Side::Text => input.target.as_mut(),
+            Side::Vision => None,
+        };
+        let Some(Payload::Text { ids, segments }) = payload else { return None };
+        let tokens = input.tokens.get_mut(&side)?;
+        if position >= ids.len() || ids.len() < 2 || tokens.len() != ids.len() {
+            return None;
+        }
+        if segments.len() == ids.len() {
+            segments.remove(position);
+        }
+        ids.remove(position);
+        tokens.remove(position);
+        Some(input)
+    }
+}

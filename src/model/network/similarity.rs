@@ -122,6 +122,13 @@ impl Similarity {
     }
 }
 
+impl Similarity {
+    /// Whether the picture's vector is made of all its patches.
+    pub const fn pools_vision(&self) -> bool {
+        matches!(self.vision, Pool::Probe(_))
+    }
+}
+
 impl Pool {
     /// `[1, d_shared]`.
     fn forward(&self, x: &Tensor, position: usize, run: &mut Run<'_>) -> Result<Tensor, ModelError> {

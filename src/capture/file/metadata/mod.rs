@@ -9,8 +9,9 @@ mod written;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::edits::{edit_to_json, known_edit};
 pub(super) use self::{
-    edits::{edit_from_json, edit_to_json},
+    edits::edit_from_json,
     image::ImageEntry,
     model::{MAX_HEADS, MAX_LAYERS, ModelEntry, StackEntry, default_scale},
     tokens::{TokenEntry, TokensEntry},

@@ -1,0 +1,221 @@
+//! Methods of the laboratory on the command line.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::write;
+use crate::{
+    analysis::explain::{
+        report::{Document, Report},
+        rollout::{Fuse, RolloutOptions},
+    },
+    cli::{CliError, edits::EditOptions, inputs::InputOptions, show_progress},
+    lab::{self, Answer, Ask, Bench, LabError, LeaveOut, Of, Target},
+    model::{Engine, Logits, Model, RunPlan, locate},
+};
+
+/// What every method takes: a model, an input, changes, and which output is explained.
+#[derive(Debug, Args)]
+pub struct LabOptions {
+    /// A model folder, a bundled model such as demo:gpt, or a hub id that is in the local cache
+    #[arg(long)]
+    model: String,
+    #[command(flatten)]
+    input: InputOptions,
+    #[command(flatten)]
+    edits: EditOptions,
+    /// Which output row: a token position; without it the last of a decoder, the first mask, or the whole input
+    #[arg(long, value_name = "N")]
+    position: Option<usize>,
+    /// The token or class whose logit is explained; without it the most probable one
+    #[arg(long, value_name = "ID")]
+    class: Option<u32>,
+    /// Explain the difference to the logit of this token or class
+    #[arg(long, value_name = "ID")]
+    against: Option<u32>,
+    /// Where to write the result; - is stdout
+    #[arg(long, value_name = "FILE.json", default_value = "-")]
+    out: PathBuf,
+    /// Compute threads
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// How layers are multiplied up.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct RolloutArgs {
+    /// How heads become one: mean, max or min
+    #[arg(long, default_value = "mean", value_parser = parse_fuse)]
+    fuse: Fuse,
+    /// The fraction of each layer's weights that is set to 0, the smallest first
+    #[arg(long, value_name = "R", default_value_t = 0.0)]
+    discard: f64,
+    /// The share of the residual stream: an assumption
+    #[arg(long, value_name = "W", default_value_t = 0.5)]
+    residual: f64,
+    /// The first layer that counts
+    #[arg(long, value_name = "L", default_value_t = 0)]
+    start: usize,
+}
+
+impl RolloutArgs {
+    fn options(self) -> RolloutOptions {
+        let Self { fuse, discard, residual, start } = self;
+        RolloutOptions { fuse, discard, residual, start_layer: start }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Rollout {
+    #[command(flatten)]
+    lab: LabOptions,
+    #[command(flatten)]
+    rollout: RolloutArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Flow {
+    #[command(flatten)]
+    lab: LabOptions,
+    #[command(flatten)]
+    rollout: RolloutArgs,
+    /// The row that is wanted; without it all
+    #[arg(long, value_name = "N")]
+    query: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub struct Relevance {
+    #[command(flatten)]
+    lab: LabOptions,
+    /// The first layer that counts
+    #[arg(long, value_name = "L", default_value_t = 0)]
+    start: usize,
+}
+
+#[derive(Debug, Args)]
+pub struct Gradients {
+    #[command(flatten)]
+    lab: LabOptions,
+    /// Gradients of what: input or pattern
+    #[arg(long, default_value = "input", value_parser = parse_of)]
+    of: Of,
+    /// Multiply them by what they are of
+    #[arg(long)]
+    times_input: bool,
+    /// Average them over so many steps from an input of nothing to this one
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    integrated: Option<u16>,
+}
+
+#[derive(Debug, Args)]
+pub struct LeaveOneOut {
+    #[command(flatten)]
+    lab: LabOptions,
+    /// How tokens are left out: hide, mask or delete
+    #[arg(long, default_value = "hide", value_parser = parse_leave_out)]
+    by: LeaveOut,
+}
+
+fn parse_fuse(name: &str) -> Result<Fuse, String> {
+    Fuse::from_name(name).ok_or_else(|| "choose from mean, max, min".to_owned())
+}
+
+fn parse_of(name: &str) -> Result<Of, String> {
+    [Of::Input, Of::Pattern]
+        .into_iter()
+        .find(|of| of.name() == name)
+        .ok_or_else(|| "choose input or pattern".to_owned())
+}
+
+fn parse_leave_out(name: &str) -> Result<LeaveOut, String> {
+    LeaveOut::from_name(name).ok_or_else(|| "choose from hide, mask, delete".to_owned())
+}
+
+/// A method with what it is to be run on.
+pub trait Method {
+    /// What it runs on.
+    fn lab(&self) -> &LabOptions;
+    /// The question.
+    fn ask(&self) -> Ask;
+}
+
+impl Method for Rollout {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        Ask::Rollout(self.rollout.options())
+    }
+}
+
+impl Method for Flow {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        Ask::Flow { query: self.query, options: self.rollout.options() }
+    }
+}
+
+impl Method for Relevance {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        Ask::Relevance { start_layer: self.start }
+    }
+}
+
+impl Method for Gradients {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        Ask::Gradients { of: self.of, times_input: self.times_input, steps: self.integrated.map(usize::from) }
+    }
+}
+
+impl Method for LeaveOneOut {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        Ask::LeaveOneOut { by: self.by }
+    }
+}
+
+/// Runs a method on each input and writes what it answers.
+pub fn run(method: &impl Method) -> Result<(), CliError> {
+    let LabOptions { model, input, edits, position, class, against, out, threads } = method.lab();
+    let inputs = input.read()?;
+    let [input] = &inputs[..] else {
+        let n = inputs.len();
+        return Err(CliError::Usage(format!("one input is explained at a time, not {n}: give one --text or --image")));
+    };
+    let engine = Engine::cpu(threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
+    let (files, name) = locate::model(model)?;
+    let model = Model::load(&files, &name, &engine, &show_progress)?;
+    let encoded = model.encode(input)?;
+    let encoded = model.completed(&encoded, &RunPlan { logits: Logits::Skip, ..RunPlan::silent() }, &show_progress)?;
+    let edits = edits.edits();
+    let quiet = |_: &Report| {};
+    let bench = Bench::new(&model, &encoded, &edits, &show_progress, &quiet);
+    let target = Target { position: *position, class: *class, against: *against };
+    let Answer { capture, report } = lab::answer(bench, &method.ask(), target).map_err(failed)?;
+    let captures = [capture];
+    write_report(&report, &captures, out)
+}
+
+fn write_report(report: &Report, captures: &[crate::capture::Capture], out: &Path) -> Result<(), CliError> {
+    let document = serde_json::to_value(Document { report, captures });
+    write(&document.map_err(|error| CliError::Failed(error.to_string()))?, out)
+}
+
+fn failed(error: LabError) -> CliError {
+    match error {
+        LabError::Model(error) => error.into(),
+        error => CliError::Failed(error.to_string()),
+    }
+}

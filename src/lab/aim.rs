@@ -1,0 +1,123 @@
+//! What a method explains: one output of the model.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use super::{Bench, LabError};
+use crate::{
+    capture::Capture,
+    ids::Side,
+    model::{HeadReads, Objective},
+    spec::HeadKind,
+};
+
+/// The output that is to be explained, as far as somebody has said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Which position's; without it the last of a decoder, the first mask, or the whole text or picture.
+    pub position: Option<usize>,
+    /// Which token or class; without it the most probable one.
+    pub class: Option<u32>,
+    /// The token or class that it is told apart from; without it the logit alone counts.
+    pub against: Option<u32>,
+}
+
+/// The output that is explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aim {
+    /// Row of the logits.
+    pub row: usize,
+    /// Token or class.
+    pub id: u32,
+    /// What it is told apart from.
+    pub against: Option<u32>,
+    /// Whose tokens are predicted.
+    pub side: Side,
+    /// What of them the head reads for this output.
+    pub reads: HeadReads,
+}
+
+impl Aim {
+    /// What is differentiated.
+    pub const fn objective(&self) -> Objective {
+        match self.against {
+            Some(against) => Objective::LogitDifference { row: self.row, id: self.id, against },
+            None => Objective::Logit { row: self.row, id: self.id },
+        }
+    }
+
+    /// The logit, or the difference of two, in a row of logits.
+    pub fn value(&self, logits: &[f32]) -> f64 {
+        let of = |id: u32| logits.get(id as usize).map_or(f64::NAN, |logit| f64::from(*logit));
+        of(self.id) - self.against.map_or(0.0, of)
+    }
+
+    /// What a report says about it.
+    pub fn parameters(&self, bench: &Bench<'_>) -> Vec<(Cow<'static, str>, Value)> {
+        let named = |id: u32| json!({ "id": id, "label": bench.model.outcome_label(id) });
+        vec![
+            (Cow::Borrowed("position"), json!(self.row)),
+            (Cow::Borrowed("class"), named(self.id)),
+            (Cow::Borrowed("against"), self.against.map_or(Value::Null, named)),
+        ]
+    }
+}
+
+impl Target {
+    /// The output that is meant, after a plain run.
+    ///
+    /// # Errors
+    /// When the model predicts nothing, or not at this position, or has no such outcome.
+    pub fn aim(self, bench: &Bench<'_>) -> Result<Aim, LabError> {
+        let capture = bench.plain()?;
+        let Some(prediction) = capture.prediction() else {
+            let what = "the model has no head, so there is no prediction to explain; open a checkpoint with its head";
+            return Err(LabError::unsuited(what));
+        };
+        let side = predicted_side(capture);
+        let n = capture.tokens(side).len();
+        let whole = prediction.rows.first().is_some_and(|row| row.position.is_none());
+        if whole && self.position.is_some_and(|position| position > 0) {
+            let what =
+                "this model says one thing about the whole input, and nothing about a position: leave the position out";
+            return Err(LabError::unsuited(what));
+        }
+        let row = match self.position {
+            _ if whole => 0,
+            Some(position) if position < n => position,
+            Some(position) => return Err(LabError::unsuited(format!("there is no position {position} among {n}"))),
+            None if prediction.kind == HeadKind::MaskedLm => {
+                let mask = bench.model.mask_id();
+                capture.tokens(side).iter().position(|token| token.id.is_some() && token.id == mask).unwrap_or(0)
+            }
+            None => n.saturating_sub(1),
+        };
+        let most_probable = || {
+            let best = prediction.rows.iter().find(|found| whole || found.position == Some(row))?.top.first()?;
+            Some(best.id)
+        };
+        let id = self.class.or_else(most_probable).ok_or_else(|| {
+            LabError::unsuited(format!("position {row} was not predicted, to save time; say which token is meant"))
+        })?;
+        let n_outcomes = bench.model.n_outcomes();
+        if let Some(wrong) = [Some(id), self.against].into_iter().flatten().find(|id| *id as usize >= n_outcomes) {
+            let what = if whole {
+                format!("there is no class {wrong}: the model tells {n_outcomes} classes apart")
+            } else {
+                format!("there is no token {wrong} among {n_outcomes}")
+            };
+            return Err(LabError::unsuited(what));
+        }
+        if self.against == Some(id) {
+            return Err(LabError::unsuited("an output cannot be told apart from itself: choose another one"));
+        }
+        Ok(Aim { row, id, against: self.against, side, reads: bench.model.head_reads(bench.input, row) })
+    }
+}
+
+/// Whose tokens are predicted, or stand for the whole.
+pub fn predicted_side(capture: &Capture) -> Side {
+    let sides = [Side::Decoder, Side::Text, Side::Only];
+    sides.into_iter().find(|side| !capture.tokens(*side).is_empty()).unwrap_or(Side::Only)
+}

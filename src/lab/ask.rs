@@ -1,0 +1,130 @@
+//! Questions, with their options.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use crate::analysis::explain::{report::Method, rollout::RolloutOptions};
+
+/// A method with its options.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ask {
+    /// Attention of all layers multiplied up.
+    Rollout(RolloutOptions),
+    /// What can flow from each input to an output.
+    Flow {
+        /// The output; all where there is none.
+        query: Option<usize>,
+        /// As for the rollout.
+        options: RolloutOptions,
+    },
+    /// Attention weighted by its gradient, summed up over layers (Chefer et al. 2021).
+    Relevance {
+        /// Layers before this one are left out.
+        start_layer: usize,
+    },
+    /// Gradients of the target.
+    Gradients {
+        /// By what.
+        of: Of,
+        /// Whether they are multiplied by what they are of.
+        times_input: bool,
+        /// Steps of a path from nothing to the input, whose gradients are averaged (Sundararajan et al. 2017).
+        steps: Option<usize>,
+    },
+    /// What changes when a token is left out.
+    LeaveOneOut {
+        /// How it is left out.
+        by: LeaveOut,
+    },
+}
+
+/// What gradients are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Of {
+    /// Input embeddings.
+    #[default]
+    Input,
+    /// Every weight of every pattern.
+    Pattern,
+}
+
+/// How a token is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LeaveOut {
+    /// No query can attend to it: positions stay.
+    #[default]
+    Hide,
+    /// The mask token stands in its place.
+    Mask,
+    /// It is taken out of the text: positions after it move.
+    Delete,
+}
+
+impl LeaveOut {
+    /// Every way.
+    pub const ALL: [Self; 3] = [Self::Hide, Self::Mask, Self::Delete];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hide => "hide",
+            Self::Mask => "mask",
+            Self::Delete => "delete",
+        }
+    }
+
+    /// The way with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|by| by.name() == name)
+    }
+}
+
+impl Of {
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Pattern => "pattern",
+        }
+    }
+}
+
+impl Ask {
+    /// Which method it is.
+    pub const fn method(&self) -> Method {
+        match self {
+            Self::Rollout(_) => Method::Rollout,
+            Self::Flow { .. } => Method::Flow,
+            Self::Relevance { .. } => Method::Relevance,
+            Self::Gradients { .. } => Method::Gradients,
+            Self::LeaveOneOut { .. } => Method::LeaveOneOut,
+        }
+    }
+
+    /// Every option with its value, defaults included.
+    pub fn parameters(&self) -> Vec<(Cow<'static, str>, Value)> {
+        let of_rollout = |options: &RolloutOptions| {
+            vec![
+                ("fuse", json!(options.fuse.name())),
+                ("discard", json!(options.discard)),
+                ("residual", json!(options.residual)),
+                ("start_layer", json!(options.start_layer)),
+            ]
+        };
+        let all = match self {
+            Self::Rollout(options) => of_rollout(options),
+            Self::Flow { query, options } => {
+                let mut all = of_rollout(options);
+                all.push(("query", json!(query)));
+                all
+            }
+            Self::Relevance { start_layer } => vec![("rule", json!("gradient")), ("start_layer", json!(start_layer))],
+            Self::Gradients { of, times_input, steps } => {
+                vec![("of", json!(of.name())), ("times_input", json!(times_input)), ("integrated", json!(steps))]
+            }
+            Self::LeaveOneOut { by } => vec![("by", json!(by.name()))],
+        };
+        all.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect()
+    }
+}

@@ -1,0 +1,373 @@
+//! What does this output depend on?
+
+use std::{
+    borrow::Cow,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use super::{Aim, Bench, LabError, LeaveOut, Of, Target};
+use crate::{
+    analysis::{
+        attention,
+        explain::{
+            ExplainError,
+            divergence::tvd,
+            flow as flows, gradients as sums,
+            normalizers::softmax,
+            relevance::{DecoderLayer, RelevanceOptions, encoder_decoder, relevance as relevances},
+            report::{Axis, Method, Report, Value},
+            rollout::{RolloutOptions, rollout as rollouts},
+        },
+    },
+    capture::{Capture, Matrix, PerHead},
+    ids::{HeadId, Side, StackKind},
+    model::{Edit, Encoded, Gradients, Logits, Site, Sites, Taps, Variant},
+    spec::{HeadKind, StackSpec},
+};
+
+/// Every pattern of a stack, layer by layer.
+fn patterns(capture: &Capture, stack: &StackSpec) -> Result<Vec<PerHead>, LabError> {
+    let missing = || LabError::unsuited("a pattern is missing: the input is too long to keep all of them");
+    let layer = |(layer, spec): (usize, &crate::spec::LayerSpec)| -> Result<PerHead, LabError> {
+        if let Some(kept) =
+            capture.layer(HeadId { stack: stack.kind, layer, head: 0 }).and_then(|it| it.pattern.as_ref())
+        {
+            return Ok(kept.clone());
+        }
+        let mut values = Vec::new();
+        let mut shape = [spec.n_heads, 0, 0];
+        for head in 0..spec.n_heads {
+            let head = attention::pattern(capture, HeadId { stack: stack.kind, layer, head }).ok_or_else(missing)?;
+            (shape[1], shape[2]) = (head.n_rows(), head.n_cols());
+            values.extend_from_slice(head.as_slice());
+        }
+        PerHead::new(values, shape).map_err(|_| missing())
+    };
+    stack.layers.iter().enumerate().map(layer).collect()
+}
+
+/// Stacks whose queries and keys are the same tokens, so that layers can be multiplied.
+fn square_stacks(capture: &Capture) -> impl Iterator<Item = &StackSpec> {
+    capture.model().stacks.iter().filter(|stack| stack.kind.query_side() == stack.kind.key_side())
+}
+
+const NOTHING_TO_MULTIPLY: &str =
+    "its only attention goes from one sequence to another, so layers cannot be multiplied";
+
+/// One value of a stack alone goes by its usual name, those of several by the names of their stacks.
+fn by_stack(name: &'static str, mut values: Vec<(Cow<'static, str>, Value)>) -> Vec<(Cow<'static, str>, Value)> {
+    if values.len() == 1 {
+        return values.pop().map(|(_, value)| (Cow::Borrowed(name), value)).into_iter().collect();
+    }
+    vec![(Cow::Borrowed(name), Value::Group(values))]
+}
+
+/// Attention rollout (Abnar and Zuidema 2020).
+pub fn rollout(bench: &Bench<'_>, options: RolloutOptions) -> Result<Report, LabError> {
+    let capture = bench.plain()?;
+    let mut found = Vec::new();
+    for stack in square_stacks(capture) {
+        let side = stack.kind.query_side();
+        let last = rollouts(&patterns(capture, stack)?, options)?.pop();
+        let last = last.ok_or(ExplainError::Nothing("layers"))?;
+        found.push((Cow::Borrowed(stack.kind.name()), Value::matrix(side, side, last)));
+    }
+    if found.is_empty() {
+        return Err(LabError::unsuited(NOTHING_TO_MULTIPLY));
+    }
+    let mut report = Report::new(Method::Rollout);
+    report.values = by_stack("matrix", found);
+    Ok(report)
+}
+
+/// Attention flow (Abnar and Zuidema 2020), of one query or of all.
+pub fn flow(
+    bench: &Bench<'_>,
+    query: Option<usize>,
+    options: RolloutOptions,
+    target: Target,
+) -> Result<Report, LabError> {
+    let capture = bench.plain()?;
+    let side = super::aim::predicted_side(capture);
+    let stack = square_stacks(capture).find(|stack| stack.kind.query_side() == side);
+    let stack = stack.ok_or_else(|| LabError::unsuited(NOTHING_TO_MULTIPLY))?;
+    let n = capture.tokens(side).len();
+    let query = query.or(target.position);
+    let queries: Vec<usize> = query.map_or_else(|| (0..n).collect(), |query| vec![query]);
+    // The control's own refusal says what to do with what is there.
+    let stopped = AtomicBool::new(false);
+    let go_on = |done: usize, total: usize| {
+        let go_on = bench.step(done, total).is_ok();
+        stopped.fetch_or(!go_on, Ordering::Relaxed);
+        go_on
+    };
+    let found = flows::flow(&patterns(capture, stack)?, &queries, options, &go_on)?;
+    let rows = if query.is_some() { Axis::only(side, queries) } else { Axis::all(side) };
+    Ok(Report::new(Method::Flow)
+        .with_value("raw", Value::matrix(rows.clone(), side, found.raw))
+        .with_value("matrix", Value::matrix(rows, side, found.normalised)))
+}
+
+/// Gradients of every pattern, in the run that is explained.
+fn pattern_gradients(bench: &Bench<'_>, aim: &Aim) -> Result<Gradients, LabError> {
+    let plan = bench.plan(Sites::NONE, Logits::Skip);
+    let taps = Taps::of(&[Site::Pattern]);
+    Ok(bench.model.gradients(bench.input, &plan, aim.objective(), taps, bench.control)?.1)
+}
+
+fn of_stack(gradients: &Gradients, kind: StackKind) -> Vec<PerHead> {
+    let stack = gradients.stacks.iter().find(|stack| stack.kind == kind);
+    stack.map_or_else(Vec::new, |stack| stack.layers.iter().filter_map(|layer| layer.pattern.clone()).collect())
+}
+
+/// Gradient × attention (Chefer et al. 2021), of self-attention, encoder–decoders and two towers.
+pub fn relevance(bench: &Bench<'_>, start_layer: usize, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    let capture = bench.plain()?;
+    let gradients = pattern_gradients(bench, &aim)?;
+    let spec = capture.model();
+    let mut report = Report::new(Method::Relevance);
+    report.parameters = aim.parameters(bench);
+    let layers = |kind| -> Result<_, LabError> {
+        match spec.stack(kind) {
+            Some(stack) => Ok(Some((patterns(capture, stack)?, of_stack(&gradients, kind)))),
+            None => Ok(None),
+        }
+    };
+    if let (Some((encoder, encoder_grads)), Some((own, own_grads)), Some((cross, cross_grads))) =
+        (layers(StackKind::Encoder)?, layers(StackKind::Decoder)?, layers(StackKind::Cross)?)
+    {
+        if start_layer > 0 {
+            return Err(LabError::unsuited(
+                "an encoder–decoder is explained from its first layer: leave the start out",
+            ));
+        }
+        let encoder: Vec<_> = encoder.iter().zip(&encoder_grads).map(|(a, g)| [a, g]).collect();
+        let decoder: Vec<_> = own
+            .iter()
+            .zip(&own_grads)
+            .zip(cross.iter().zip(&cross_grads))
+            .map(|((own, own_grad), (cross, cross_grad))| DecoderLayer {
+                own: [own, own_grad],
+                cross: [cross, cross_grad],
+            })
+            .collect();
+        let found = encoder_decoder(&encoder, &decoder)?;
+        let (source, decoder) = (aim.reads.row_of(&found.cross), aim.reads.row_of(&found.decoder));
+        return Ok(report
+            .with_value("scores", Value::tokens(Side::Encoder, source))
+            .with_value("prefix", Value::tokens(Side::Decoder, decoder))
+            .with_value("encoder", Value::matrix(Side::Encoder, Side::Encoder, found.encoder))
+            .with_value("decoder", Value::matrix(Side::Decoder, Side::Decoder, found.decoder))
+            .with_value("cross", Value::matrix(Side::Decoder, Side::Encoder, found.cross)));
+    }
+    let options = RelevanceOptions { start_layer, ..RelevanceOptions::default() };
+    let mut maps = Vec::new();
+    let mut scores = Vec::new();
+    for stack in square_stacks(capture) {
+        let side = stack.kind.query_side();
+        let map = relevances(&patterns(capture, stack)?, &of_stack(&gradients, stack.kind), options)?;
+        let row = if side == aim.side { aim.reads.row_of(&map) } else { bench.model.tower_reads().row_of(&map) };
+        if row.iter().all(|value| *value == 0.0) {
+            report.notes.push(format!("no {} token has relevance: no gradient reaches the attention", side.name()));
+        }
+        scores.push((Cow::Borrowed(side.name()), Value::tokens(side, row)));
+        maps.push((Cow::Borrowed(stack.kind.name()), Value::matrix(side, side, map)));
+    }
+    if maps.is_empty() {
+        return Err(LabError::unsuited(NOTHING_TO_MULTIPLY));
+    }
+    report.values = by_stack("scores", scores);
+    report.values.extend(by_stack("self", maps));
+    Ok(report)
+}
+
+/// Gradients of the target by input embeddings or by patterns.
+pub fn gradients(
+    bench: &Bench<'_>,
+    of: Of,
+    times_input: bool,
+    steps: Option<usize>,
+    target: Target,
+) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    let mut report = Report::new(Method::Gradients);
+    report.parameters = aim.parameters(bench);
+    if of == Of::Pattern {
+        if steps.is_some() {
+            return Err(LabError::unsuited("a path from nothing to the input exists for input embeddings alone"));
+        }
+        let capture = bench.plain()?;
+        let gradients = pattern_gradients(bench, &aim)?;
+        let mut stacks = Vec::new();
+        for stack in &capture.model().stacks {
+            let side = (stack.kind.query_side(), stack.kind.key_side());
+            let patterns = patterns(capture, stack)?;
+            let layer = |(pattern, gradient): (&PerHead, PerHead)| {
+                let product =
+                    || pattern.as_slice().iter().zip(gradient.as_slice()).map(|(a, g)| a * g).collect::<Vec<_>>();
+                let values = if times_input { PerHead::new(product(), gradient.shape()).ok() } else { Some(gradient) };
+                values.map(|values| Value::heads(side.0, side.1, values))
+            };
+            let layers = patterns.iter().zip(of_stack(&gradients, stack.kind)).filter_map(layer).collect();
+            stacks.push((Cow::Borrowed(stack.kind.name()), Value::Layers(layers)));
+        }
+        report.values = by_stack("pattern", stacks);
+        return Ok(report.with_value("value", f64::from(gradients.value)));
+    }
+    let taps = Taps::of(&[Site::Embed]);
+    let at = |edits: Vec<Edit>| {
+        let mut plan = bench.plan(Sites::of(&[Site::Embed]), Logits::Skip);
+        plan.edits.extend(edits);
+        bench.model.gradients(bench.input, &plan, aim.objective(), taps, bench.control)
+    };
+    let (capture, gradients) = at(Vec::new())?;
+    let value = f64::from(gradients.value);
+    let sides: Vec<Side> = gradients.embeds.keys().copied().collect();
+    let inputs: Vec<Matrix> = sides.iter().filter_map(|side| capture.embed(*side).cloned()).collect();
+    let grads: Vec<Matrix> = sides.iter().filter_map(|side| gradients.embeds.get(side).cloned()).collect();
+    if inputs.is_empty() || grads.len() != inputs.len() {
+        return Err(LabError::unsuited("this model does not tell its input embeddings"));
+    }
+    let named = |values: Vec<(Side, Vec<f32>)>, name: &'static str| {
+        let values = values.into_iter().map(|(side, values)| (Cow::Borrowed(side.name()), Value::tokens(side, values)));
+        by_stack(name, values.collect())
+    };
+    let lengths = sides.iter().zip(&grads).map(|(side, grad)| (*side, sums::lengths(grad))).collect();
+    let Some(n_steps) = steps else {
+        let of_side = |((side, grad), input): ((&Side, &Matrix), &Matrix)| -> Result<_, LabError> {
+            Ok((*side, sums::times_input(grad, input)?))
+        };
+        let products = sides.iter().zip(&grads).zip(&inputs).map(of_side).collect::<Result<Vec<_>, _>>()?;
+        report.values = if times_input { named(products, "scores") } else { named(lengths, "scores") };
+        return Ok(report.with_value("value", value));
+    };
+    // Nothing is the embedding of zeros: all sequences go there at once.
+    let zeros = inputs.iter().map(|input| Matrix::new(vec![0.0; input.as_slice().len()], input.shape()));
+    let zeros = zeros.collect::<Result<Vec<_>, _>>().map_err(|_| LabError::unsuited("an embedding is empty"))?;
+    let on_path = |share: f64| -> Result<Vec<Edit>, LabError> {
+        let of_side = |((side, input), zero): ((&Side, &Matrix), &Matrix)| -> Result<Edit, LabError> {
+            let value = sums::on_path(input, zero, share)?;
+            let positions = (0..value.n_rows()).collect();
+            Ok(Edit::Patch { site: Site::Embed, stack: side.stack(), layer: 0, head: None, positions, value })
+        };
+        sides.iter().zip(&inputs).zip(&zeros).map(of_side).collect()
+    };
+    let mut along: Vec<Vec<Matrix>> = vec![Vec::new(); sides.len()];
+    for (step, share) in sums::path(n_steps).enumerate() {
+        bench.step(step, n_steps)?;
+        let (_, found) = at(on_path(share)?)?;
+        for (along, side) in along.iter_mut().zip(&sides) {
+            along.extend(found.embeds.get(side).cloned());
+        }
+    }
+    let nothing = f64::from(at(on_path(0.0)?)?.1.value);
+    let (mut found, mut gained) = (Vec::new(), 0.0);
+    for ((side, along), (input, zero)) in sides.iter().zip(&along).zip(inputs.iter().zip(&zeros)) {
+        let tokens = sums::integrated(along, input, zero, [nothing, value])?.tokens;
+        gained += tokens.iter().map(|value| f64::from(*value)).sum::<f64>();
+        found.push((*side, tokens));
+    }
+    report.values = named(found, "scores");
+    Ok(report.with_value("value", value).with_value("baseline", nothing).with_value("gap", gained - (value - nothing)))
+}
+
+/// What changes when each token is left out in turn.
+pub fn leave_one_out(bench: &Bench<'_>, by: LeaveOut, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    let capture = bench.plain()?;
+    let mut report = Report::new(Method::LeaveOneOut);
+    report.parameters = aim.parameters(bench);
+    let sides: Vec<Side> =
+        bench.input.tokens.iter().filter(|(_, tokens)| !tokens.is_empty()).map(|(side, _)| *side).collect();
+    let read: Vec<Side> = sides.into_iter().filter(|side| by != LeaveOut::Hide || is_read(capture, *side)).collect();
+    let mut places = Vec::new();
+    let mut changed = vec![(Cow::Borrowed(bench.input), bench.edits.to_vec(), aim.row)];
+    for side in read {
+        for position in 0..capture.tokens(side).len() {
+            if let Some(change) = without(bench, &aim, by, side, position) {
+                places.push((side, position));
+                changed.push(change);
+            }
+        }
+    }
+    if places.is_empty() {
+        return Err(LabError::unsuited(match by {
+            LeaveOut::Mask => "the model has no mask token, or no text: hide tokens instead",
+            LeaveOut::Delete => "there is no token that could be taken out: hide tokens instead",
+            LeaveOut::Hide => "no attention reads the input, so nothing can be hidden from it",
+        }));
+    }
+    let variants: Vec<Variant<'_>> =
+        changed.iter().map(|(input, edits, row)| Variant { row: *row, ..Variant::of(input, edits, *row) }).collect();
+    let wide = |logits: &[f32]| logits.iter().map(|logit| f64::from(*logit)).collect::<Vec<f64>>();
+    let (mut before, mut logit_before) = (Vec::new(), 0.0);
+    let mut found: Vec<(f32, f32)> = Vec::with_capacity(places.len());
+    bench.model.logits_of(&variants, bench.control, &mut |idx, logits| {
+        let (p, logit) = (softmax(&wide(logits)), aim.value(logits));
+        if idx == 0 {
+            (before, logit_before) = (p, logit);
+        } else {
+            found.push((tvd(&before, &p) as f32, (logit_before - logit) as f32));
+            if found.len().is_multiple_of(16) {
+                (bench.partial)(&told(report.clone(), capture, &places, &found));
+            }
+        }
+    })?;
+    if by == LeaveOut::Delete {
+        report.notes.push("tokens after one that is taken out move up by a position".to_owned());
+    }
+    Ok(told(report, capture, &places, &found))
+}
+
+/// Effects by side, on all tokens; those that could not be left out are NaN.
+fn told(report: Report, capture: &Capture, places: &[(Side, usize)], found: &[(f32, f32)]) -> Report {
+    let mut sides: Vec<Side> = places.iter().map(|(side, _)| *side).collect();
+    sides.dedup();
+    let of = |pick: &dyn Fn(&(f32, f32)) -> f32| {
+        let side = |side: &Side| {
+            let mut values = vec![f32::NAN; capture.tokens(*side).len()];
+            for ((_, position), found) in places.iter().zip(found).filter(|((of, _), _)| of == side) {
+                values[*position] = pick(found);
+            }
+            (Cow::Borrowed(side.name()), Value::tokens(*side, values))
+        };
+        sides.iter().map(side).collect::<Vec<_>>()
+    };
+    let mut report = report;
+    report.values = by_stack("effect", of(&|found| found.0));
+    report.values.extend(by_stack("logit", of(&|found| found.1)));
+    // A single outcome has all the probability whatever happens.
+    if capture.model().head == Some(HeadKind::Similarity) {
+        report.values.remove(0);
+    }
+    report
+}
+
+/// Whether some attention has these tokens as keys.
+fn is_read(capture: &Capture, side: Side) -> bool {
+    capture.model().stacks.iter().any(|stack| stack.kind.key_side() == side)
+}
+
+type Change<'a> = (Cow<'a, Encoded>, Vec<Edit>, usize);
+
+/// The input without one token; `None` where it cannot be left out in this way.
+fn without<'a>(bench: &Bench<'a>, aim: &Aim, by: LeaveOut, side: Side, position: usize) -> Option<Change<'a>> {
+    let mut edits = bench.edits.to_vec();
+    match by {
+        LeaveOut::Hide => edits.push(Edit::HideToken { side, position }),
+        LeaveOut::Mask => {
+            bench.model.mask_id()?;
+            bench.input.tokens.get(&side)?.get(position)?.id?;
+            edits.push(Edit::MaskToken { side, position });
+        }
+        LeaveOut::Delete => {
+            // What is read there cannot be asked about once it is gone.
+            let is_read = side == aim.side && aim.row == position && !bench.model.reads_whole();
+            let input = bench.input.without(side, position).filter(|_| !is_read && bench.edits.is_empty())?;
+            let row = if side == aim.side && position < aim.row { aim.row - 1 } else { aim.row };
+            return Some((Cow::Owned(input), edits, row));
+        }
+    }
+    Some((Cow::Borrowed(bench.input), edits, aim.row))
+}

@@ -1,0 +1,127 @@
+//! The laboratory: methods that explain a prediction, and have to run the model again for it.
+//!
+//! What they compute from recordings is in `analysis::explain`; here is what has to be recorded, changed and
+//! run. Every method takes a [`Bench`] and answers with a [`Report`], for window, command line and files alike.
+
+mod aim;
+mod ask;
+mod depends;
+
+use std::sync::OnceLock;
+
+use crate::{
+    analysis::explain::{ExplainError, report::Report},
+    capture::Capture,
+    model::{Control, Edit, Encoded, Logits, Model, ModelError, Progress, RunPlan, Site, Sites, Stage},
+};
+
+pub use aim::{Aim, Target};
+pub use ask::{Ask, LeaveOut, Of};
+
+/// What a method works with.
+pub struct Bench<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// What it reads; the text of a decoder is there.
+    pub input: &'a Encoded,
+    /// Changes that every run is made with.
+    pub edits: &'a [Edit],
+    /// Takes note of the progress and says whether to go on.
+    pub control: &'a Control<'a>,
+    /// Is shown what there is already, now and then.
+    pub partial: &'a (dyn Fn(&Report) + Sync),
+    plain: OnceLock<Capture>,
+}
+
+/// What a method answered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The run that is explained, with patterns and prediction.
+    pub capture: Capture,
+    /// The explanation.
+    pub report: Report,
+}
+
+/// Why a method has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The model could not be run.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The numbers do not allow it.
+    #[error(transparent)]
+    Explain(#[from] ExplainError),
+    /// The question does not suit the model or the input.
+    #[error("{0}")]
+    Unsuited(String),
+}
+
+impl LabError {
+    fn unsuited(what: impl Into<String>) -> Self {
+        Self::Unsuited(what.into())
+    }
+
+    /// Whether somebody said stop.
+    pub const fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Explain(ExplainError::Cancelled) | Self::Model(ModelError::Cancelled(_)))
+    }
+}
+
+impl<'a> Bench<'a> {
+    /// A bench; a decoder that was given no text writes its own first.
+    pub const fn new(
+        model: &'a Model,
+        input: &'a Encoded,
+        edits: &'a [Edit],
+        control: &'a Control<'a>,
+        partial: &'a (dyn Fn(&Report) + Sync),
+    ) -> Self {
+        Self { model, input, edits, control, partial, plain: OnceLock::new() }
+    }
+
+    /// The run that is explained, with patterns, values and prediction.
+    ///
+    /// # Errors
+    /// When the model cannot be run.
+    pub fn plain(&self) -> Result<&Capture, LabError> {
+        if let Some(plain) = self.plain.get() {
+            return Ok(plain);
+        }
+        let capture = self.run(Sites::of(&[Site::Pattern, Site::V]), Logits::Predict)?;
+        Ok(self.plain.get_or_init(|| capture))
+    }
+
+    /// A run of the input that records other sites.
+    fn run(&self, sites: Sites, logits: Logits) -> Result<Capture, LabError> {
+        Ok(self.model.forward(self.input, &self.plan(sites, logits), self.control)?)
+    }
+
+    fn plan(&self, sites: Sites, logits: Logits) -> RunPlan {
+        RunPlan { sites, logits, pattern_budget_bytes: u64::MAX, edits: self.edits.to_vec(), ..RunPlan::default() }
+    }
+
+    /// Between steps of a method.
+    fn step(&self, done: usize, total: usize) -> Result<(), LabError> {
+        let progress = Progress { stage: Stage::Variants, done, total };
+        (self.control)(progress).map_err(|cancelled| LabError::Model(cancelled.into()))
+    }
+}
+
+/// Answers a question.
+///
+/// # Errors
+/// When the question does not suit the model or the input, a run fails, or somebody says stop.
+pub fn answer(bench: Bench<'_>, ask: &Ask, target: Target) -> Result<Answer, LabError> {
+    let mut report = match ask {
+        Ask::Rollout(options) => depends::rollout(&bench, *options)?,
+        Ask::Flow { query, options } => depends::flow(&bench, *query, *options, target)?,
+        Ask::Relevance { start_layer } => depends::relevance(&bench, *start_layer, target)?,
+        Ask::Gradients { of, times_input, steps } => depends::gradients(&bench, *of, *times_input, *steps, target)?,
+        Ask::LeaveOneOut { by } => depends::leave_one_out(&bench, *by, target)?,
+    };
+    let mut parameters = ask.parameters();
+    parameters.append(&mut report.parameters);
+    report.parameters = parameters;
+    let Some(capture) = bench.plain.into_inner() else { return Err(LabError::unsuited("nothing was run")) };
+    Ok(Answer { capture, report })
+}
