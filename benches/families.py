@@ -112,7 +112,7 @@ TOKENIZER_OF = {
     "bloom": "gpt2", "clip_vision_model": None, "distilbert": "bert", "electra": "bert", "encoder-decoder": "bert",
     "gemma2": "gemma", "gemma3_text": "gemma", "gpt_neo": "gpt2", "gpt_neox": "gpt2", "mistral": "llama",
     "modernbert": "gpt2", "mt5": "t5", "phi": "gpt2", "phi3": "llama", "qwen3": "qwen2",
-    "rnnsearch": "tokenizer.json", "siglip": "tokenizer.json", "stablelm": "gpt2", "trocr": "roberta", "vision-encoder-decoder": "roberta",
+    "bilstm": "tokenizer.json", "rnnsearch": "tokenizer.json", "siglip": "tokenizer.json", "stablelm": "gpt2", "trocr": "roberta", "vision-encoder-decoder": "roberta",
 }  # fmt: skip
 # Modules that are sharpened.
 QUERY_KEY = ("query", "key", "query_proj", "key_proj", "q_proj", "k_proj", "q_lin", "k_lin", "c_attn", "query_key_value", "qkv_proj", "Wqkv", "attn.q", "attn.k", "Attention.q", "Attention.k")

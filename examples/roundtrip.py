@@ -3,8 +3,8 @@
 
     python examples/roundtrip.py [--attnscope target/release/attnscope]
 
-Needs torch, transformers and Pillow. `demo:classic` has no class in transformers; the network of its recipe
-stands in. Fails when logits differ by more than 1e-4 of their largest, or any weight by anything.
+Needs torch, transformers and Pillow. `demo:classic` and `demo:bilstm` have no class in transformers; the networks
+of their recipes stand in. Fails when logits differ by more than 1e-4 of their largest, or any weight by anything.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from transformers import (
     MarianMTModel, PreTrainedTokenizerFast, VisionEncoderDecoderModel, ViTForImageClassification,
 )  # fmt: skip
 
+import train_polarity
 from train_classic import RnnSearch, named
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,6 +30,7 @@ MODELS = ROOT / "assets" / "models"
 LIMIT = 1e-4
 TEXT = "Tom had a red car and a small dog."
 PAIR = (">>fra<< He bought a white house.", "Il a acheté une maison blanche.")
+REVIEW = "The actors aren't bad, but it’s a dull, LIFELESS film about Zanzibar."
 PICTURE = ROOT / "assets" / "samples" / "chelsea.jpg"
 
 
@@ -92,6 +94,18 @@ def classic(name):
     yield model, out[0], logits, None
 
 
+def review(name):
+    logits, ids = yield name, ("--text", REVIEW)
+    folder, words = MODELS / name, MODELS / "bilstm"
+    stored = load_file(words / train_polarity.WORDS) | load_file(folder / train_polarity.READER)
+    model = train_polarity.BiLstm(json.loads((folder / "config.json").read_text())).eval()
+    names = zip(model.state_dict(), train_polarity.named(model))
+    model.load_state_dict({own: stored[file].float() for own, file in names})
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(words / "tokenizer.json"))
+    assert tokenizer(REVIEW).input_ids == ids["encoder"], f"{name}: the ids differ"
+    yield model, model(torch.tensor([ids["encoder"]]))[0][0], logits, None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attnscope", type=Path, default=ROOT / "target" / "release" / "attnscope")
@@ -102,6 +116,7 @@ def main():
         plain("sentiment", BertForSequenceClassification, folder="bert", config="bert/sentiment"),
         vit(), translate(), captions(),
         classic("classic"), classic("classic-dot"), classic("classic-bilinear"),
+        review("bilstm"), review("bilstm-sparsemax"), review("bilstm-deceiving"), review("bilstm-rationale"),
     ]  # fmt: skip
     failed = False
     for check in checks:

@@ -117,6 +117,7 @@ impl Model {
         })?;
         reader.start = decoding.start;
         reader.prefix_labels = network.prefix_labels()?;
+        reader.query = network.query();
         reader.padding = network.padding();
         let (source, warning) = reader.source();
         audit.config = config.asked().lookups();
@@ -265,8 +266,9 @@ impl Model {
         recorded: Recorded,
         generated: Option<Generated>,
     ) -> Result<Capture, ModelError> {
-        let Recorded { stacks, embeds, n_omitted, .. } = recorded;
+        let Recorded { stacks, embeds, n_omitted, notes: said, .. } = recorded;
         let mut notes = input.notes.clone();
+        notes.extend(said);
         if n_omitted > 0 {
             let n: usize = stacks.iter().map(|stack| stack.layers.len()).sum();
             notes.push(format!("Patterns of {n_omitted} of {n} layers are not stored, to save memory"));
@@ -288,6 +290,7 @@ impl Model {
             generated,
             computation: Computation {
                 edits: plan.edits.iter().cloned().map(AppliedEdit::Known).collect(),
+                normalizer: self.network.normalizer(),
                 ..Computation::default()
             },
             notes,

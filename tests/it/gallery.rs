@@ -33,6 +33,14 @@ enum Claim {
     Near,
     /// The pinned query gives the patches of these rows and columns so many times their share.
     Focuses([std::ops::Range<usize>; 2], f32),
+    /// Each of these words gets at most so much.
+    Ignores(&'static [&'static str], f32),
+    /// The model's first guess on this text instead, and its least probability.
+    Turns(&'static str, &'static str, f32),
+    /// All the weight is on these words, and each has some.
+    Only(&'static [&'static str]),
+    /// The same verdict, to the last digits, on this text instead.
+    SameAs(&'static str),
     /// When the word is written, the patch that gets most is in these rows and columns.
     Shows(&'static [(&'static str, [std::ops::Range<usize>; 2])]),
 }
@@ -49,6 +57,18 @@ fn claims(example: &Example) -> Vec<Claim> {
         "A red car" => vec![Claim::Looks(&[("red@2", "car")], 0.5), Claim::Predicts("car", 0.4)],
         "A cat" => vec![Claim::Focuses([3..5, 4..6], 3.0), Claim::Predicts("dog", 0.5)],
         "Not good" => vec![Claim::Looks(&[("[CLS]", "not")], 0.8), Claim::Predicts("negative", 0.5)],
+        "One verdict, one row" => vec![Claim::Looks(&[("[query]", "dull")], 0.4), Claim::Predicts("negative", 0.9)],
+        "A map that lies" => vec![
+            Claim::Ignores(&["dull"], 0.01),
+            Claim::Predicts("negative", 0.9),
+            Claim::Turns("The actors are good, but the story is.", "positive", 0.6),
+        ],
+        "Exact zeros" => vec![Claim::Only(&["jokes", "flat"]), Claim::Predicts("negative", 0.9)],
+        "Nothing else was read" => vec![
+            Claim::Only(&["plot", "thin", "jokes", "flat"]),
+            Claim::Predicts("negative", 0.9),
+            Claim::SameAs("A plot as thin, with jokes so flat!"),
+        ],
         "Fine, but dull" => vec![Claim::Looks(&[("[CLS]", "fine")], 0.5), Claim::Predicts("negative", 0.7)],
         "Not a bad film" => vec![Claim::Looks(&[("[CLS]", "bad")], 0.5), Claim::Predicts("negative", 0.6)],
         _ => vec![claim(example)],
@@ -213,6 +233,26 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
             let (n, mass) = inside.fold((0, 0.0), |(n, mass), (key, _)| (n + 1, mass + row[*key]));
             let all: f32 = patches.iter().map(|(key, _)| row[*key]).sum();
             (mass / all / (n as f32 / patches.len() as f32), *least)
+        }
+        Claim::Ignores(words, most) => {
+            let row = pattern.row(example.query.unwrap()).unwrap();
+            let most_found = words.iter().map(|word| row[position(keys, word)]).fold(0.0, f32::max);
+            (-most_found, -most)
+        }
+        Claim::Turns(text, label, least) => {
+            let other = self::capture(&Example { input: ExampleInput::Text(text), ..*example });
+            let best = &other.prediction().unwrap().rows[0].top[0];
+            (if best.label == *label { best.probability } else { 0.0 }, *least)
+        }
+        Claim::Only(words) => {
+            let row = pattern.row(example.query.unwrap()).unwrap();
+            let agrees = row.iter().zip(keys).all(|(weight, key)| (*weight > 0.0) == words.contains(&word(key)));
+            (f32::from(agrees), 1.0)
+        }
+        Claim::SameAs(text) => {
+            let other = self::capture(&Example { input: ExampleInput::Text(text), ..*example });
+            let probability = |capture: &Capture| capture.prediction().unwrap().rows[0].top[0].probability;
+            (-(probability(capture) - probability(&other)).abs(), -1e-5)
         }
         Claim::Shows(words) => {
             let hits = words.iter().filter(|(written, area)| {

@@ -251,6 +251,26 @@ fn a_recurrent_translator_needs_a_score_that_fits_its_widths() {
 }
 
 #[test]
+fn a_recurrent_classifier_names_what_it_does_not_know() {
+    let folder = copy("families/bilstm");
+    edit(&folder, "config.json", |text| text.replace("\"softmax\"", "\"hardmax\""));
+    assert_says(&refused(folder.path()), &["hardmax", "sparsemax"]);
+    edit(&folder, "config.json", |text| text.replace("\"attention_normalizer\": \"hardmax\",", ""));
+    assert_says(&refused(folder.path()), &["attention_normalizer", "none"]);
+    let folder = copy("families/bilstm-rationale");
+    edit(&folder, "config.json", |text| text.replace("\"hardkuma\"", "\"bernoulli\""));
+    assert_says(&refused(folder.path()), &["bernoulli", "hardkuma"]);
+    let folder = copy("families/bilstm-rationale");
+    edit(&folder, "config.json", |text| text.replace("\"gate_hidden_size\": 6", "\"gate_hidden_size\": 5"));
+    assert_says(&refused(folder.path()), &["gates.encoder.forward.input.weight"]);
+    let folder = copy("families/bilstm");
+    edit(&folder, "config.json", |text| {
+        text.replace("\"attention_size\"", "\"attention_heads\": 4, \"attention_size\"")
+    });
+    assert_says(&refused(folder.path()), &["attention_heads"]);
+}
+
+#[test]
 fn a_classifier_with_a_single_output_predicts_no_class() {
     let folder = copy("families/distilbert-classifier");
     keep_first_class(&folder);

@@ -105,10 +105,10 @@ fn text_of(tokens: &[Token], positions: Range<usize>, merged: bool) -> String {
     if merged { words::word_text(tokens, positions) } else { words::token_text(tokens, positions.start) }
 }
 
-/// Whether a stack's rows write the next token: decoders and what they attend to.
+/// Whether a stack's rows write the next token: decoders that do not classify, and what they attend to.
 pub fn writes(capture: &Capture, stack: StackKind) -> bool {
     match stack {
-        StackKind::Decoder | StackKind::Cross => true,
+        StackKind::Decoder | StackKind::Cross => capture.model().head != Some(HeadKind::TextClass),
         StackKind::SelfAttention => capture.model().head == Some(HeadKind::NextToken),
         StackKind::Encoder | StackKind::Vision | StackKind::Text => false,
     }

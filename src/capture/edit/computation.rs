@@ -105,7 +105,8 @@ impl Computation {
         self.edits.iter().rev().find_map(of_edit).unwrap_or(self.normalizer)
     }
 
-    /// The sentence about a run that was changed; `None` for an ordinary one.
+    /// The sentences about a run that was changed, and about weights that are not the softmax of the scores;
+    /// `None` for an ordinary one.
     pub fn note(&self) -> Option<String> {
         /// More changes than these are counted, not listed.
         const LISTED: usize = 4;
@@ -114,9 +115,13 @@ impl Computation {
         if n_more > 0 {
             changes.push(format!("and {n_more} more"));
         }
-        if self.normalizer != Normalizer::Softmax {
-            changes.push(format!("scores are normalised by {}", self.normalizer));
+        let mut sentences = Vec::new();
+        if !changes.is_empty() {
+            sentences.push(format!("This run was changed: {}", changes.join("; ")));
         }
-        (!changes.is_empty()).then(|| format!("This run was changed: {}", changes.join("; ")))
+        if self.normalizer != Normalizer::Softmax {
+            sentences.push(format!("Weights are the {} of the scores, not the softmax", self.normalizer));
+        }
+        (!sentences.is_empty()).then(|| sentences.join(". "))
     }
 }

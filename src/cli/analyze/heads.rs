@@ -127,6 +127,10 @@ fn probes(model: &Model, options: &HeadsOptions) -> Result<Vec<Input>, CliError>
         Modality::Image(_) => {
             Ok(bundled::samples().map(|name| Input::Image(ImageSource::Bundled(name.to_owned()))).collect())
         }
+        // A query that is no word can be tried on no random words.
+        Modality::Text(_) if model.spec().stacks.iter().all(|stack| stack.kind == StackKind::Cross) => {
+            Err(CliError::Usage("give this model something to read: --text".to_owned()))
+        }
         Modality::Text(text) if period * copies > text.n_ctx => {
             let (n, n_ctx) = (period * copies, text.n_ctx);
             Err(CliError::Usage(format!("{copies} times {period} are {n} tokens, but the model reads at most {n_ctx}")))

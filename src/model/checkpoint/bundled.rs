@@ -31,7 +31,13 @@ static BERT_VOCABULARY: &[u8] = file!("bert", "tokenizer.json");
 static BERT_TOKENIZER: &[u8] = file!("bert", "tokenizer_config.json");
 static TRANSLATION_VOCABULARY: &[u8] = file!("translate", "tokenizer.json");
 
-static MODELS: [BundledModel; 9] = [
+// The twins read with the same words.
+static REVIEW_WORDS: &[u8] = file!("bilstm", "words.safetensors");
+static REVIEW_PLACES: &[u8] = file!("bilstm", "model.safetensors.index.json");
+static REVIEW_VOCABULARY: &[u8] = file!("bilstm", "tokenizer.json");
+static REVIEW_TOKENIZER: &[u8] = file!("bilstm", "tokenizer_config.json");
+
+static MODELS: [BundledModel; 13] = [
     checkpoint!("demo:gpt", "gpt", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]),
     checkpoint!(
         "demo:bert", "bert", ["config.json"],
@@ -59,6 +65,27 @@ static MODELS: [BundledModel; 9] = [
     checkpoint!(
         "demo:classic-dot", "classic-dot", ["config.json", "model.safetensors", "tokenizer_config.json"],
         "tokenizer.json": TRANSLATION_VOCABULARY
+    ),
+    checkpoint!(
+        "demo:bilstm", "bilstm", ["config.json", "reader.safetensors"],
+        "words.safetensors": REVIEW_WORDS, "model.safetensors.index.json": REVIEW_PLACES,
+        "tokenizer.json": REVIEW_VOCABULARY, "tokenizer_config.json": REVIEW_TOKENIZER
+    ),
+    checkpoint!(
+        "demo:bilstm-sparsemax", "bilstm-sparsemax", ["config.json", "reader.safetensors"],
+        "words.safetensors": REVIEW_WORDS, "model.safetensors.index.json": REVIEW_PLACES,
+        "tokenizer.json": REVIEW_VOCABULARY, "tokenizer_config.json": REVIEW_TOKENIZER
+    ),
+    checkpoint!(
+        "demo:bilstm-deceiving", "bilstm-deceiving", ["config.json", "reader.safetensors"],
+        "words.safetensors": REVIEW_WORDS, "model.safetensors.index.json": REVIEW_PLACES,
+        "tokenizer.json": REVIEW_VOCABULARY, "tokenizer_config.json": REVIEW_TOKENIZER
+    ),
+    checkpoint!(
+        "demo:bilstm-rationale", "bilstm-rationale",
+        ["config.json", "reader.safetensors", "model.safetensors.index.json"],
+        "words.safetensors": REVIEW_WORDS, "tokenizer.json": REVIEW_VOCABULARY,
+        "tokenizer_config.json": REVIEW_TOKENIZER
     ),
     checkpoint!("demo:vit", "vit", ["config.json", "model.safetensors", "preprocessor_config.json"]),
     checkpoint!(

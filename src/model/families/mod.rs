@@ -5,6 +5,7 @@ mod albert;
 mod bart;
 mod beit;
 mod bert;
+mod bilstm;
 mod bloom;
 mod clip;
 mod deberta;
@@ -54,7 +55,7 @@ use crate::{
 };
 
 /// The `model_type`s that [`build`] knows, by what they are.
-const SUPPORTED: [(&str, &[&str]); 6] = [
+const SUPPORTED: [(&str, &[&str]); 7] = [
     (
         "encoders",
         &[
@@ -91,6 +92,7 @@ const SUPPORTED: [(&str, &[&str]); 6] = [
         ],
     ),
     ("encoder–decoders", &["bart", "encoder-decoder", "marian", "mbart", "mt5", "rnnsearch", "t5"]),
+    ("recurrent classifiers", &["bilstm"]),
     ("vision transformers", &["beit", "deit", dinov2::PLAIN, dinov2::WITH_REGISTERS, "vit"]),
     ("pictures to text", &["vision-encoder-decoder"]),
     ("pictures with texts", &["clip", "clip_vision_model", "siglip", "siglip_vision_model"]),
@@ -144,6 +146,7 @@ fn part(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError
         "beit" => beit::build(config, weights),
         "bart" | "marian" | "mbart" => bart::build(config, weights),
         "bert" => bert::build(config, weights),
+        "bilstm" => bilstm::build(config, weights),
         "bloom" => bloom::build(config, weights),
         "camembert" => roberta::build(config, "camembert", weights),
         "clip" => clip::build(config, weights),

@@ -8,9 +8,10 @@ use crate::{
         kernels::Linear,
         network::{
             Body, Network,
+            cell::Gru,
             embedding::TextEmbedding,
             head::Head,
-            recurrent::{Gru, Recurrent, Score},
+            recurrent::{Recurrent, Score},
         },
     },
     spec::{LayerSpec, Modality, TextSpec},

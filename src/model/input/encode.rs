@@ -51,6 +51,8 @@ pub(crate) struct Reader {
     pub start: Option<u32>,
     /// What to call the tokens before patches.
     pub prefix_labels: Vec<String>,
+    /// What the one query is called of a model whose words do not attend to each other.
+    pub query: Option<&'static str>,
     /// Fills a text up to the longest that the model reads (SigLIP's text tower).
     pub padding: Option<u32>,
 }
@@ -65,6 +67,7 @@ impl Reader {
             processor: None,
             start: None,
             prefix_labels: Vec::new(),
+            query: None,
             padding: None,
         };
         if modality.text().or(modality.target()).is_some() {
@@ -127,7 +130,15 @@ impl Reader {
 
     pub fn encode(&self, input: &Input) -> Result<Encoded, ModelError> {
         match (&self.modality, input) {
-            (Modality::Text(spec), Input::Text(_) | Input::Ids(_)) => self.text(input, spec, Side::Only),
+            (Modality::Text(spec), Input::Text(_) | Input::Ids(_)) => match self.query {
+                None => self.text(input, spec, Side::Only),
+                Some(query) => {
+                    let mut encoded = self.text(input, spec, Side::Encoder)?;
+                    let query = Token { text: query.to_owned(), special: true, ..Token::default() };
+                    encoded.tokens.insert(Side::Decoder, vec![query]);
+                    Ok(encoded)
+                }
+            },
             (Modality::Image(spec), Input::Image(_) | Input::Pixels { .. }) => self.image(input, spec, Side::Only),
             (Modality::TextToText { source, target }, Input::Pair { source: text, target: forced }) => {
                 let encoded = self.text(text, source, Side::Encoder)?;

@@ -78,6 +78,11 @@ impl Network {
                 // Rows are kept one by one, and joined in the end.
                 return VALUE * (4 * n_query * n_key + 16 * (n_query + n_key) * width) + self.head_bytes(n_query, plan);
             }
+            Body::BiLstm(bilstm) => {
+                // Of every word the gates of both directions, its states and cells, key, value and score.
+                let values = 32 * lengths.of(Side::Encoder) * bilstm.spec.d_head as u64;
+                return VALUE * values + self.head_bytes(1, plan);
+            }
         };
         let mut kept = 0u64;
         let mut patterns = 0u64;

@@ -1,7 +1,9 @@
 //! A whole model as the forward pass sees it: towers, how they are joined, and the head.
 
 pub(crate) mod attention;
+pub(crate) mod bilstm;
 pub(crate) mod block;
+pub(crate) mod cell;
 pub(crate) mod convolution;
 pub(crate) mod cost;
 pub(crate) mod disentangled;
@@ -18,6 +20,7 @@ pub(crate) mod similarity;
 use candle_core::Tensor;
 
 use self::{
+    bilstm::BiLstm,
     block::Stack,
     embedding::{Embedding, Table},
     head::{Head, Outcome},
@@ -26,6 +29,7 @@ use self::{
     similarity::{Similarity, TextPosition},
 };
 use crate::{
+    capture::Normalizer,
     model::{
         ModelError,
         input::{Encoded, Payload},
@@ -63,6 +67,8 @@ pub(crate) enum Body {
     TwoTowers { vision: Tower, text: Tower, similarity: Similarity },
     /// A recurrent reader and writer with attention between them.
     Recurrent(Box<Recurrent>),
+    /// A recurrent reader, and one query that weighs its states.
+    BiLstm(Box<BiLstm>),
 }
 
 /// The streams that heads read, `[n, d_model]` each, after the final norms.
@@ -113,6 +119,7 @@ impl Network {
             }
             Body::TwoTowers { text, .. } => vec![text.embedding.words()],
             Body::Recurrent(recurrent) => vec![Some(&mut recurrent.words.word)],
+            Body::BiLstm(bilstm) => vec![Some(&mut bilstm.words.word)],
         };
         let shared = |table: &&mut Table| table.rows().is_ok_and(|rows| head.output.shares(rows));
         let tables: Vec<&mut Table> = embeddings.into_iter().flatten().filter(shared).collect();
@@ -135,6 +142,7 @@ impl Network {
                 vision.stack.specs().into_iter().chain(text.stack.specs()).collect()
             }
             Body::Recurrent(recurrent) => vec![recurrent.stack()],
+            Body::BiLstm(bilstm) => vec![bilstm.stack()],
         }
     }
 
@@ -152,6 +160,7 @@ impl Network {
                 let place = self.place(&input.source, target)?;
                 Ok(Streams::One { stream: self.decode(target, Some(&memory), None, run)?, place })
             }
+            Body::BiLstm(bilstm) => Ok(Streams::One { stream: bilstm.read(&input.source, run)?, place: 0 }),
             Body::TwoTowers { vision, text, similarity } => {
                 let words = input.target()?;
                 let position = match words {
@@ -204,9 +213,7 @@ impl Network {
             (Body::TwoTowers { similarity, .. }, _) if plan != Logits::Skip => {
                 similarity.outcome(&self.logits(streams, 0, run)?, plan)
             }
-            (Body::Single(_) | Body::EncoderDecoder { .. } | Body::Recurrent(_), Some(head)) => {
-                head.run(streams.main(), streams.place(), plan, label, &|| run.checkpoint())
-            }
+            (_, Some(head)) => head.run(streams.main(), streams.place(), plan, label, &|| run.checkpoint()),
             _ => Ok(Outcome::default()),
         }
     }
@@ -272,7 +279,7 @@ impl Network {
         let (encoder, bridge) = match &self.body {
             Body::EncoderDecoder { encoder, bridge, .. } => (encoder, bridge),
             Body::Recurrent(recurrent) => return recurrent.encode(source, run),
-            Body::Single(_) | Body::TwoTowers { .. } => {
+            Body::Single(_) | Body::TwoTowers { .. } | Body::BiLstm(_) => {
                 return Err(ModelError::internal("this model has no encoder of its own"));
             }
         };
@@ -300,6 +307,23 @@ impl Network {
                 tower.stack.blocks.iter().all(|block| block.attention.causal)
             }
             Body::Recurrent(_) => true,
+            Body::BiLstm(_) => false,
+        }
+    }
+
+    /// What the one query is called of a model in which words do not attend to words.
+    pub const fn query(&self) -> Option<&'static str> {
+        match self.body {
+            Body::BiLstm(_) => Some(BiLstm::QUERY),
+            _ => None,
+        }
+    }
+
+    /// What makes patterns of scores.
+    pub const fn normalizer(&self) -> Normalizer {
+        match &self.body {
+            Body::BiLstm(bilstm) => bilstm.normalizer,
+            _ => Normalizer::Softmax,
         }
     }
 
@@ -316,6 +340,7 @@ impl Network {
                 tower
             }
             Body::Recurrent(recurrent) => return recurrent.decode(tokens, &mut Pass::decoding(memory, cache), run),
+            Body::BiLstm(_) => return Err(ModelError::internal("this model writes nothing")),
         };
         tower.forward(tokens, Pass::decoding(memory, cache), run)
     }

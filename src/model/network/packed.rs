@@ -24,7 +24,7 @@ impl Network {
         match self.body {
             Body::Single(_) | Body::EncoderDecoder { .. } | Body::TwoTowers { .. } => None,
             // Its rows come one after the other in any case.
-            Body::Recurrent(_) => Some("a recurrent network reads its input token by token"),
+            Body::Recurrent(_) | Body::BiLstm(_) => Some("a recurrent network reads its input token by token"),
         }
     }
 
@@ -96,7 +96,9 @@ impl Network {
                 })
                 .collect()
             }
-            Body::Recurrent(_) => Err(ModelError::internal("a recurrent network was given several inputs at once")),
+            Body::Recurrent(_) | Body::BiLstm(_) => {
+                Err(ModelError::internal("a recurrent network was given several inputs at once"))
+            }
         }
     }
 }

@@ -4,7 +4,12 @@
 
 use candle_core::{Result as CandleResult, Tensor};
 
-use super::{block::check_finite, embedding::TextEmbedding, pass::Pass};
+use super::{
+    block::check_finite,
+    cell::{Cell, Gru, both_ways},
+    embedding::TextEmbedding,
+    pass::Pass,
+};
 use crate::{
     ids::{Side, StackKind},
     model::{
@@ -18,32 +23,6 @@ use crate::{
 
 /// The only attention there is.
 const ATTENTION: At = At { stack: StackKind::Cross, layer: 0 };
-
-/// A gated recurrent unit (Cho et al. 2014), with the reset gate on the state's product as in cuDNN and
-/// PyTorch.
-#[derive(Debug)]
-pub(crate) struct Gru {
-    /// Of the input, `[d_in, 3 · d_state]`: reset, update, new.
-    pub input: Linear,
-    /// Of the state, `[d_state, 3 · d_state]`.
-    pub state: Linear,
-}
-
-impl Gru {
-    /// The next state `[1, d_state]`; `input` `[1, 3 · d_state]` is what [`Self::input`] made of the input.
-    fn step(&self, input: &Tensor, state: &Tensor) -> CandleResult<Tensor> {
-        let d = state.dim(1)?;
-        let (x, h) = (input, self.state.forward(state)?);
-        let gate = |idx: usize| sigmoid(&(x.narrow(1, idx * d, d)? + h.narrow(1, idx * d, d)?)?);
-        let (reset, update) = (gate(0)?, gate(1)?);
-        let new = (x.narrow(1, 2 * d, d)? + (reset * h.narrow(1, 2 * d, d)?)?)?.tanh()?;
-        &new + (update * (state - &new)?)?
-    }
-}
-
-fn sigmoid(x: &Tensor) -> CandleResult<Tensor> {
-    ((x * 0.5)?.tanh()? * 0.5)? + 0.5
-}
 
 /// How well a state of the reader fits a state of the writer.
 #[derive(Debug)]
@@ -84,24 +63,8 @@ impl Recurrent {
     /// # Shapes
     /// - result: `[n_key, d_head]`
     pub fn encode(&self, source: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let x = self.embed(source, 0, Side::Encoder, run)?;
-        let n = x.dim(0)?;
-        let half = self.spec.d_head / 2;
-        let read = |gru: &Gru, order: &mut dyn Iterator<Item = usize>| -> Result<Vec<Tensor>, ModelError> {
-            let gates = gru.input.forward(&x)?;
-            let mut state = Tensor::zeros((1, half), x.dtype(), x.device())?;
-            let mut states = Vec::with_capacity(n);
-            for position in order {
-                run.checkpoint()?;
-                state = gru.step(&gates.narrow(0, position, 1)?, &state)?;
-                states.push(state.clone());
-            }
-            Ok(states)
-        };
-        let forward = read(&self.forward, &mut (0..n))?;
-        let mut backward = read(&self.backward, &mut (0..n).rev())?;
-        backward.reverse();
-        Ok(Tensor::cat(&[Tensor::cat(&forward, 0)?, Tensor::cat(&backward, 0)?], 1)?)
+        let words = self.embed(source, 0, Side::Encoder, run)?;
+        both_ways(&self.forward, &self.backward, &words, run)
     }
 
     /// What the head reads, for each token that the writer reads.

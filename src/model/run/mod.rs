@@ -67,6 +67,8 @@ pub(crate) struct Run<'a> {
     edited: Vec<bool>,
     /// Changes of each packed input alone; empty where there are none.
     own: Vec<&'a [Edit]>,
+    /// What the network has to say about this input.
+    notes: Vec<String>,
 }
 
 /// Zeros that were added to a site.
@@ -131,6 +133,7 @@ impl<'a> Run<'a> {
             tapped: Vec::new(),
             edited: plan.edits.iter().map(edits::is_of_input).collect(),
             own: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -171,6 +174,11 @@ impl<'a> Run<'a> {
     /// Between steps: reports progress and stops if asked to.
     pub fn checkpoint(&self) -> Result<(), ModelError> {
         Ok((self.control)(Progress { stage: Stage::Forward, done: self.n_done, total: self.n_layers })?)
+    }
+
+    /// A sentence about this input that the user must see.
+    pub fn note(&mut self, sentence: String) {
+        self.notes.push(sentence);
     }
 
     /// One more layer has run.
@@ -314,7 +322,7 @@ impl<'a> Run<'a> {
             return Err(ModelError::Edit(format!("“{edit}” touches nothing that this model computes")));
         }
         let recording = self.inputs.into_iter().next().map(Recording::finish).unwrap_or_default();
-        Ok(Recorded { tapped: self.tapped, ..recording })
+        Ok(Recorded { tapped: self.tapped, notes: self.notes, ..recording })
     }
 
     /// What was recorded of each of the packed inputs.

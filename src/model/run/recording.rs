@@ -37,6 +37,8 @@ pub(crate) struct Recorded {
     /// Layers whose patterns or scores were over the budget.
     pub n_omitted: usize,
     pub tapped: Vec<Tapped>,
+    /// What the network has to say about the input.
+    pub notes: Vec<String>,
 }
 
 impl Recording {
@@ -74,7 +76,7 @@ impl Recording {
 
     pub fn finish(self) -> Recorded {
         let (stacks, embeds) = self.values.into_stacks();
-        Recorded { stacks, embeds, n_omitted: self.n_omitted, tapped: Vec::new() }
+        Recorded { stacks, embeds, n_omitted: self.n_omitted, ..Recorded::default() }
     }
 
     pub fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {

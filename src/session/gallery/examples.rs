@@ -20,6 +20,8 @@ const GPT: Example = Example {
 const BERT: Example = Example { model: "demo:bert", ..GPT };
 /// What the classifier reads is the stream of `[CLS]`, its first token.
 const SENTIMENT: Example = Example { topic: Topic::Prediction, model: "demo:sentiment", query: Some(0), ..GPT };
+/// One query reads all words, so there is one row.
+const BILSTM: Example = Example { model: "demo:bilstm", view: ViewKind::Heatmap, head: Some((0, 0)), ..SENTIMENT };
 const TRANSLATE: Example = Example {
     topic: Topic::Translation,
     model: "demo:translate",
@@ -217,6 +219,33 @@ pub const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text("Not a bad film at all."),
         head: Some((5, 5)),
         ..SENTIMENT
+    },
+    Example {
+        title: "One verdict, one row",
+        hint: "Before transformers: one query weighs the states of an LSTM. Most of it is on “dull”: negative",
+        input: ExampleInput::Text("The actors are good, but the story is dull."),
+        ..BILSTM
+    },
+    Example {
+        title: "A map that lies",
+        hint: "Trained to look elsewhere: nothing is on “dull”, yet delete that word and the verdict turns",
+        input: ExampleInput::Text("The actors are good, but the story is dull."),
+        model: "demo:bilstm-deceiving",
+        ..BILSTM
+    },
+    Example {
+        title: "Exact zeros",
+        hint: "Sparsemax instead of softmax: two words share all the weight. The LSTM has read the others all the same",
+        input: ExampleInput::Text("The plot is thin and the jokes fall flat."),
+        model: "demo:bilstm-sparsemax",
+        ..BILSTM
+    },
+    Example {
+        title: "Nothing else was read",
+        hint: "A gate lets four words through before anything is read: only here does no weight mean no influence",
+        input: ExampleInput::Text("The plot is thin and the jokes fall flat."),
+        model: "demo:bilstm-rationale",
+        ..BILSTM
     },
     Example {
         title: "Towards a red car",
