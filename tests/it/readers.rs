@@ -6,7 +6,9 @@ use attnscope::{
     analysis::attention,
     capture::{Ablation, Capture, Edit, Matrix, Normalizer, Scope, Site},
     ids::{HeadId, Side, StackKind},
-    model::{Encoded, Engine, Input, Logits, Model, ModelError, ModelFiles, Objective, RunPlan, Sites, uninterrupted},
+    model::{
+        Encoded, Engine, Input, Logits, Model, ModelError, ModelFiles, Objective, RunPlan, Sites, Taps, uninterrupted,
+    },
     spec::HeadKind,
 };
 
@@ -127,6 +129,41 @@ fn gradients_of_the_one_row_match_finite_differences() {
             let slope = (nudged(STEP) - nudged(-STEP)) / (2.0 * STEP);
             let gradient = found.get(0, key).unwrap();
             assert!((slope - gradient).abs() < 1e-3, "{name}, word {key}: slope {slope}, gradient {gradient}");
+        }
+    }
+}
+
+/// The gradient by each word's embedding against central differences along the gradient; a word that the gate
+/// drops has none at all.
+#[test]
+fn gradients_of_the_words_match_finite_differences() {
+    const STEP: f32 = 1e-2;
+    for name in NAMES {
+        let (model, encoded) = setup(name);
+        let objective = Objective::LogitDifference { row: 0, id: 1, against: 0 };
+        let taps = Taps::of(&[Site::Embed]);
+        let plan = RunPlan { sites: Sites::all(), ..RunPlan::default() };
+        let (capture, gradients) = model.gradients(&encoded, &plan, objective, taps, &uninterrupted).unwrap();
+        let (words, found) = (capture.embed(Side::Encoder).unwrap(), &gradients.embeds[&Side::Encoder]);
+        let weights = row(&capture);
+        for position in 0..weights.len() {
+            let (word, gradient) = (words.row(position).unwrap(), found.row(position).unwrap());
+            let length = gradient.iter().map(|value| value * value).sum::<f32>().sqrt();
+            if name.ends_with("rationale") && weights[position] == 0.0 {
+                assert_eq!(length, 0.0, "{name}, word {position} is not read");
+                continue;
+            }
+            let nudged = |step: f32| {
+                let moved = word.iter().zip(gradient).map(|(x, g)| x + step * g / length).collect::<Vec<_>>();
+                let value = Matrix::new(moved, [1, word.len()]).unwrap();
+                let stack = StackKind::Encoder;
+                let positions = vec![position];
+                let patch = Edit::Patch { site: Site::Embed, stack, layer: 0, head: None, positions, value };
+                let logits = logits(&run(&model, &encoded, vec![patch]));
+                logits[1] - logits[0]
+            };
+            let slope = (nudged(STEP) - nudged(-STEP)) / (2.0 * STEP);
+            assert!((slope - length).abs() < 2e-3 + 0.01 * length, "{name}, word {position}: {slope}, not {length}");
         }
     }
 }
