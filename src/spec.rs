@@ -39,6 +39,13 @@ impl ModelSpec {
         self.stack(head.stack)?.layers.get(head.layer)
     }
 
+    /// Whether a stack's queries are a decoder's and its keys an encoder's. The one query that reads a text by
+    /// itself is neither's.
+    pub fn has_two_sides(&self, stack: StackKind) -> bool {
+        let is_one_text = matches!(self.modality, Modality::Text(_)) && self.head == Some(HeadKind::TextClass);
+        stack == StackKind::Cross && !is_one_text
+    }
+
     /// What a query of a head may see.
     pub fn mask_of(&self, head: HeadId) -> Option<Mask> {
         let stack = self.stack(head.stack)?;

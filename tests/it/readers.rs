@@ -145,11 +145,10 @@ fn gradients_of_the_words_match_finite_differences() {
         let plan = RunPlan { sites: Sites::all(), ..RunPlan::default() };
         let (capture, gradients) = model.gradients(&encoded, &plan, objective, taps, &uninterrupted).unwrap();
         let (words, found) = (capture.embed(Side::Encoder).unwrap(), &gradients.embeds[&Side::Encoder]);
-        let weights = row(&capture);
-        for position in 0..weights.len() {
+        for (position, weight) in row(&capture).into_iter().enumerate() {
             let (word, gradient) = (words.row(position).unwrap(), found.row(position).unwrap());
             let length = gradient.iter().map(|value| value * value).sum::<f32>().sqrt();
-            if name.ends_with("rationale") && weights[position] == 0.0 {
+            if name.ends_with("rationale") && weight == 0.0 {
                 assert_eq!(length, 0.0, "{name}, word {position} is not read");
                 continue;
             }

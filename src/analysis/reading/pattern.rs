@@ -35,6 +35,8 @@ pub struct ReadPattern {
     pub mass: Vec<RowMass>,
     /// The same of what was subtracted; empty when nothing was.
     pub minus_mass: Vec<RowMass>,
+    /// Whether the rows are a decoder's and the columns an encoder's.
+    pub has_two_sides: bool,
     /// Whether the values are differences.
     pub signed: bool,
     /// Whether weights count by the lengths of the values: `a_ij · ‖v_j‖`, rows with the sums they had.

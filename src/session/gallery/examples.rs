@@ -231,6 +231,7 @@ pub const EXAMPLES: &[Example] = &[
         hint: "Trained to look elsewhere: nothing is on “dull”, yet delete that word and the verdict turns",
         input: ExampleInput::Text("The actors are good, but the story is dull."),
         model: "demo:bilstm-deceiving",
+        in_strip: true,
         ..BILSTM
     },
     Example {

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     analysis::reading::ReadPattern,
     capture::{Capture, RgbaBuffer, Token},
-    ids::{CaptureId, Side},
+    ids::{CaptureId, Side, StackKind},
     session::{Command, Focus, gallery::SAMPLES},
     text::counted,
     ui::{
@@ -169,14 +169,14 @@ impl InputPanel {
         let on_picture = capture.picture_side();
         if on_picture != Some(query_side) {
             let tokens = capture.tokens(query_side);
-            section_ui(ui, cx.theme, &tokens_title(tokens.len(), query_side));
+            section_ui(ui, cx.theme, &tokens_title(tokens.len(), query_side, capture));
             self.search_ui(ui, cx, tokens);
             let (tint, part) = if query_side == key_side { (key_tint.or(query_tint), 1.0) } else { (query_tint, 0.5) };
             let room = ChipRoom { max_height: MAX_CHIPS_HEIGHT * part, reveal: self.reveal.take() };
             self.query_chips.ui(ui, cx, query_side, tint, room);
         }
         if query_side != key_side && on_picture != Some(key_side) {
-            section_ui(ui, cx.theme, &tokens_title(capture.tokens(key_side).len(), key_side));
+            section_ui(ui, cx.theme, &tokens_title(capture.tokens(key_side).len(), key_side, capture));
             self.key_chips.ui(
                 ui,
                 cx,
@@ -291,8 +291,13 @@ fn picture_caption(capture: &Capture, source: &RgbaBuffer) -> String {
     format!("{name} · {} × {} px · {} × {} patches", source.width, source.height, grid.1, grid.0)
 }
 
-fn tokens_title(n: usize, side: Side) -> String {
+fn tokens_title(n: usize, side: Side, capture: &Capture) -> String {
+    // One query reads a text by itself.
+    let reads_alone =
+        capture.model().stack(StackKind::Cross).is_some() && !capture.model().has_two_sides(StackKind::Cross);
     match side {
+        Side::Decoder if reads_alone => "Query".to_owned(),
+        Side::Encoder if reads_alone => counted(n, "token"),
         Side::Only => counted(n, "token"),
         other => counted(n, &format!("{} token", other.name())),
     }

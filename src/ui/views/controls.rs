@@ -120,6 +120,12 @@ pub fn query_name(cx: &ViewCtx<'_>) -> &'static str {
     if labels == Some(RowLabels::Written) { "Writes" } else { "Query" }
 }
 
+/// Whether the rows are a decoder's and the columns an encoder's.
+pub fn has_two_sides(cx: &ViewCtx<'_>) -> bool {
+    let model = cx.document.latest_capture().map(|capture| capture.model());
+    model.is_some_and(|model| model.has_two_sides(cx.pane.selection.stack()))
+}
+
 /// Lets `edit` change a copy of the view options and asks for them if they changed.
 pub fn edit_options(cx: &ViewCtx<'_>, edit: impl FnOnce(&mut ViewOptions)) {
     let mut options = cx.pane.options.clone();

@@ -25,7 +25,6 @@ use crate::{
         path::Path,
         pen::Pen,
     },
-    ids::StackKind,
     text::{capitalised, counted},
 };
 
@@ -113,7 +112,7 @@ impl HeadsScene {
     /// The names of both columns: whose tokens they are, and how many where they differ.
     fn headings(&self) -> [String; 2] {
         match self.read() {
-            Some(read) if read.stack == StackKind::Cross => {
+            Some(read) if read.has_two_sides => {
                 let unit = |axis: &Axis| if axis.is_by_position() { "token" } else { "word" };
                 let [queries, keys] = [&read.rows, &read.cols].map(|axis| counted(axis.len(), unit(axis)));
                 [format!("Query (decoder, {queries})"), format!("Key (encoder, {keys})")]

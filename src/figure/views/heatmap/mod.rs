@@ -16,7 +16,6 @@ use crate::{
         page::{Captions, Scene},
         pen::{Pen, signed_text, tick_text},
     },
-    ids::StackKind,
     raster::{
         ColorMap, ColorRange,
         colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
@@ -127,10 +126,7 @@ impl HeatmapScene {
     }
 
     fn axis_names(&self) -> [&'static str; 2] {
-        match self.read.stack {
-            StackKind::Cross => ["Query (decoder)", "Key (encoder)"],
-            _ => ["Query", "Key"],
-        }
+        if self.read.has_two_sides { ["Query (decoder)", "Key (encoder)"] } else { ["Query", "Key"] }
     }
 
     fn layout(&self, area: Rect, pen: &mut Pen<'_>) -> HeatmapLayout {

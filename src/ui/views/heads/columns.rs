@@ -9,12 +9,11 @@ use super::{
     paint,
 };
 use crate::{
-    ids::StackKind,
     session::{Command, Focus, Selection},
     text::counted,
     ui::{
         ViewCtx,
-        views::controls::query_name,
+        views::controls::{has_two_sides, query_name},
         widgets::{Along, Roving},
     },
 };
@@ -23,15 +22,14 @@ use crate::{
 pub const HEADING_WIDTH_PT: f32 = 140.0;
 
 /// The names of both columns: whose tokens they are, and how many where they differ.
-pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, stack: StackKind, cx: &ViewCtx<'_>) {
+pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, cx: &ViewCtx<'_>) {
     let query = query_name(cx);
-    let [query, key] = match stack {
-        StackKind::Cross => {
-            let what = if cx.pane.options.reading.words { "word" } else { "token" };
-            let [queries, keys] = [layout.n_query, layout.n_key].map(|n| counted(n, what));
-            [format!("{query} (decoder, {queries})"), format!("Key (encoder, {keys})")]
-        }
-        _ => [query.to_owned(), "Key".to_owned()],
+    let [query, key] = if has_two_sides(cx) {
+        let what = if cx.pane.options.reading.words { "word" } else { "token" };
+        let [queries, keys] = [layout.n_query, layout.n_key].map(|n| counted(n, what));
+        [format!("{query} (decoder, {queries})"), format!("Key (encoder, {keys})")]
+    } else {
+        [query.to_owned(), "Key".to_owned()]
     };
     let y = rect.center().y;
     let x = |range: Rangef, from_right: bool| {

@@ -152,7 +152,7 @@ impl HeatmapView {
             [&pattern.rows, &pattern.cols].map(|axis| text::widest(ui.painter(), axis, text_size::SMALL))
         });
         // The names of the axes stand in the corner, where short texts leave little room.
-        text_widths[0] = text_widths[0].max(readout::axis_room(head.stack));
+        text_widths[0] = text_widths[0].max(readout::axis_room(pattern));
         let [n_query, n_key] = pattern.matrix.shape();
         let area = ui.available_rect_before_wrap();
         let layout = HeatmapLayout::compute(HeatmapLayoutInput { area, n_query, n_key, text_widths });

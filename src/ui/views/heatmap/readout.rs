@@ -6,12 +6,15 @@ use super::layout::HeatmapLayout;
 use crate::{
     analysis::reading::ReadPattern,
     capture::Capture,
-    ids::StackKind,
     session::{Command, Focus},
     ui::{
         ViewCtx,
         theme::GRID,
-        views::{controls, controls::query_name, source, tooltip},
+        views::{
+            controls,
+            controls::{has_two_sides, query_name},
+            source, tooltip,
+        },
     },
 };
 
@@ -20,9 +23,10 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern) -> St
     let head = cx.pane.selection.head;
     let what = source::what(cx, pattern);
     let [n_query, n_key] = pattern.matrix.shape();
-    let sides = match head.stack {
-        StackKind::Cross => format!("{n_query} decoder queries × {n_key} encoder keys"),
-        _ => format!("{n_query} queries × {n_key} keys"),
+    let sides = if pattern.has_two_sides {
+        format!("{n_query} decoder queries × {n_key} encoder keys")
+    } else {
+        format!("{n_query} {} × {n_key} keys", if n_query == 1 { "query" } else { "queries" })
     };
     let words = if cx.pane.options.reading.words { ", words" } else { "" };
     let masked = if pattern.causal { ", causal" } else { "" };
@@ -37,19 +41,16 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern) -> St
 
 /// Whose tokens the rows and the columns are.
 pub fn axis_names(cx: &ViewCtx<'_>) -> [&'static str; 2] {
-    match (cx.pane.selection.stack(), query_name(cx)) {
-        (StackKind::Cross, "Query") => ["Decoder query", "Encoder key"],
-        (StackKind::Cross, _) => ["Decoder writes", "Encoder key"],
-        (_, query) => [query, "Key"],
+    match (has_two_sides(cx), query_name(cx)) {
+        (true, "Query") => ["Decoder query", "Encoder key"],
+        (true, _) => ["Decoder writes", "Encoder key"],
+        (false, query) => [query, "Key"],
     }
 }
 
 /// Room that the names of the axes need, in points.
-pub const fn axis_room(stack: StackKind) -> f32 {
-    match stack {
-        StackKind::Cross => 17.0 * GRID,
-        _ => 0.0,
-    }
+pub const fn axis_room(pattern: &ReadPattern) -> f32 {
+    if pattern.has_two_sides { 17.0 * GRID } else { 0.0 }
 }
 
 /// The token whose label is under the pointer: its row or column is meant, and its whole text is shown,
