@@ -22,12 +22,22 @@ pub enum ViewKind {
     Distance,
     /// Mean attention over many inputs.
     Average,
+    /// What explains a prediction.
+    Lab,
 }
 
 impl ViewKind {
     /// Every view, in tab order.
-    pub const ALL: [Self; 7] =
-        [Self::Heads, Self::Heatmap, Self::Image, Self::Scatter, Self::Matrix, Self::Distance, Self::Average];
+    pub const ALL: [Self; 8] = [
+        Self::Heads,
+        Self::Heatmap,
+        Self::Image,
+        Self::Scatter,
+        Self::Matrix,
+        Self::Distance,
+        Self::Average,
+        Self::Lab,
+    ];
 
     /// Tab label.
     pub const fn label(self) -> &'static str {
@@ -39,6 +49,7 @@ impl ViewKind {
             Self::Matrix => "Matrix",
             Self::Distance => "Distance",
             Self::Average => "Average",
+            Self::Lab => "Lab",
         }
     }
 
@@ -52,6 +63,7 @@ impl ViewKind {
             Self::Matrix => "matrix",
             Self::Distance => "distance",
             Self::Average => "average",
+            Self::Lab => "lab",
         }
     }
 
@@ -74,7 +86,7 @@ impl ViewKind {
     pub fn unavailable(self, capture: &Capture, stack: StackKind) -> Option<&'static str> {
         let recorded = capture.stack(stack)?;
         match self {
-            Self::Heads | Self::Heatmap | Self::Average => None,
+            Self::Heads | Self::Heatmap | Self::Average | Self::Lab => None,
             Self::Image => image_unavailable(capture, stack),
             Self::Scatter | Self::Matrix | Self::Distance => recorded
                 .layers

@@ -63,13 +63,20 @@ fn by_stack(name: &'static str, mut values: Vec<(Cow<'static, str>, Value)>) -> 
 }
 
 /// Attention rollout (Abnar and Zuidema 2020).
-pub fn rollout(bench: &Bench<'_>, options: RolloutOptions) -> Result<Report, LabError> {
+pub fn rollout(bench: &Bench<'_>, options: RolloutOptions, target: Target) -> Result<Report, LabError> {
     let capture = bench.plain()?;
+    // Of a model without a prediction there is the map alone.
+    let aim = target.aim(bench).ok();
     let mut found = Vec::new();
+    let mut scores = Vec::new();
     for stack in square_stacks(capture) {
         let side = stack.kind.query_side();
         let last = rollouts(&patterns(capture, stack)?, options)?.pop();
         let last = last.ok_or(ExplainError::Nothing("layers"))?;
+        if let Some(aim) = &aim {
+            let reads = if side == aim.side { aim.reads } else { bench.model.tower_reads() };
+            scores.push((Cow::Borrowed(side.name()), Value::tokens(side, reads.row_of(&last))));
+        }
         found.push((Cow::Borrowed(stack.kind.name()), Value::matrix(side, side, last)));
     }
     if found.is_empty() {
@@ -77,6 +84,9 @@ pub fn rollout(bench: &Bench<'_>, options: RolloutOptions) -> Result<Report, Lab
     }
     let mut report = Report::new(Method::Rollout);
     report.values = by_stack("matrix", found);
+    if !scores.is_empty() {
+        report.values.extend(by_stack("scores", scores));
+    }
     Ok(report)
 }
 
@@ -163,21 +173,28 @@ pub fn relevance(bench: &Bench<'_>, start_layer: usize, target: Target) -> Resul
     }
     let options = RelevanceOptions { start_layer, ..RelevanceOptions::default() };
     let mut maps = Vec::new();
-    let mut scores = Vec::new();
+    let (mut scores, mut gained) = (Vec::new(), Vec::new());
     for stack in square_stacks(capture) {
         let side = stack.kind.query_side();
         let map = relevances(&patterns(capture, stack)?, &of_stack(&gradients, stack.kind), options)?;
-        let row = if side == aim.side { aim.reads.row_of(&map) } else { bench.model.tower_reads().row_of(&map) };
-        if row.iter().all(|value| *value == 0.0) {
+        // Each token begins with a relevance of 1 for itself, which says nothing.
+        let mut beyond = map.as_slice().to_vec();
+        beyond.iter_mut().step_by(map.n_cols() + 1).for_each(|own| *own -= 1.0);
+        let beyond = Matrix::new(beyond, map.shape()).map_err(|_| LabError::unsuited("a map has no rows"))?;
+        let reads = if side == aim.side { aim.reads } else { bench.model.tower_reads() };
+        let beyond = reads.row_of(&beyond);
+        if beyond.iter().all(|value| *value == 0.0) {
             report.notes.push(format!("no {} token has relevance: no gradient reaches the attention", side.name()));
         }
-        scores.push((Cow::Borrowed(side.name()), Value::tokens(side, row)));
+        gained.push((Cow::Borrowed(side.name()), Value::tokens(side, beyond)));
+        scores.push((Cow::Borrowed(side.name()), Value::tokens(side, reads.row_of(&map))));
         maps.push((Cow::Borrowed(stack.kind.name()), Value::matrix(side, side, map)));
     }
     if maps.is_empty() {
         return Err(LabError::unsuited(NOTHING_TO_MULTIPLY));
     }
     report.values = by_stack("scores", scores);
+    report.values.extend(by_stack("gained", gained));
     report.values.extend(by_stack("self", maps));
     Ok(report)
 }

@@ -113,7 +113,7 @@ impl<'a> Bench<'a> {
 /// When the question does not suit the model or the input, a run fails, or somebody says stop.
 pub fn answer(bench: Bench<'_>, ask: &Ask, target: Target) -> Result<Answer, LabError> {
     let mut report = match ask {
-        Ask::Rollout(options) => depends::rollout(&bench, *options)?,
+        Ask::Rollout(options) => depends::rollout(&bench, *options, target)?,
         Ask::Flow { query, options } => depends::flow(&bench, *query, *options, target)?,
         Ask::Relevance { start_layer } => depends::relevance(&bench, *start_layer, target)?,
         Ask::Gradients { of, times_input, steps } => depends::gradients(&bench, *of, *times_input, *steps, target)?,

@@ -26,6 +26,7 @@ enum Waiting {
     Corpus(DocumentId),
     Project,
     Survey(PaneId, QuestionKind),
+    Explain(PaneId),
 }
 
 impl Session {
@@ -63,6 +64,10 @@ impl Session {
                 self.on_survey_event((pane, question), kind);
                 Vec::new()
             }
+            Some(Waiting::Explain(pane)) => {
+                self.on_explain_event(pane, job, kind);
+                Vec::new()
+            }
             None => self.on_late_event(job, kind),
         };
         effects.extend(self.forget_models());
@@ -89,6 +94,8 @@ impl Session {
             Some(Waiting::Run(id))
         } else if let Some((pane, question)) = self.surveying(job) {
             Some(Waiting::Survey(pane, question))
+        } else if let Some(pane) = self.explaining(job) {
+            Some(Waiting::Explain(pane))
         } else if let Some(id) = document(|document| document.corpus.as_ref()?.data.job()) {
             Some(Waiting::Corpus(id))
         } else {

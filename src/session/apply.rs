@@ -26,6 +26,9 @@ impl Session {
         if let Command::Survey(question) = command {
             return self.survey(pane, question);
         }
+        if let Command::Explain(ask, target) = command {
+            return self.explain(pane, ask, target);
+        }
         if let Command::HoverPoint(spot) = command {
             self.with_pane(pane, |pane, _| pane.selection.spot = spot);
             return Vec::new();
@@ -217,6 +220,7 @@ impl Session {
                 }
             }
             Lane::Survey(id, kind) => self.stop_survey(id, kind),
+            Lane::Explain(id, method) => self.stop_explaining(id, method),
             Lane::Export => self.exports_pending.clear(),
             Lane::Draw => self.figures.preview.cancel(),
         }
@@ -231,6 +235,8 @@ impl Session {
         lanes.extend(self.panes.iter().map(Pane::projection_lane));
         let kinds = |pane: &Pane| QuestionKind::ALL.map(|kind| Lane::Survey(pane.id, kind));
         lanes.extend(self.panes.iter().filter(|pane| pane.surveys.is_pending()).flat_map(kinds));
+        let explaining = |pane: &Pane| Some(Lane::Explain(pane.id, pane.explanations.running()?.0));
+        lanes.extend(self.panes.iter().filter_map(explaining));
         lanes.extend([Lane::Export, Lane::Download]);
         lanes.into_iter().flat_map(|lane| self.cancel(lane)).collect()
     }

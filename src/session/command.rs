@@ -15,7 +15,7 @@ use crate::{
     capture::RgbaBuffer,
     export::FigureRequest,
     ids::{DocumentId, HeadId, JobId, StackKind},
-    worker::{ImageSource, Lane, ModelSource, Request},
+    worker::{Ask, ImageSource, Lane, ModelSource, Request, Target},
 };
 
 /// Something the user asked for.
@@ -70,6 +70,8 @@ pub enum Command {
     CancelAll,
     /// Ask something about the whole cloud of a pane, unless that is known or on its way.
     Survey(Question),
+    /// Ask the laboratory.
+    Explain(Ask, Target),
     /// Go on with a projection that was stopped.
     Project,
     /// Back to the experiment that was run before: input, target, model, how it writes.

@@ -59,6 +59,11 @@ impl Document {
         }
     }
 
+    /// The experiment that was run last.
+    pub(super) const fn ran(&self) -> Option<&Experiment> {
+        self.undo.current()
+    }
+
     /// After a load that did not replace the model: the experiment speaks of the one that is there.
     pub(super) fn keep_model(&mut self) {
         self.experiment.model = self.model.latest().map(|model| model.source.clone());

@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::WritingOptions;
-use crate::worker::{ImageSource, ModelSource};
+use super::{WritingOptions, can_continue};
+use crate::{
+    spec::{Modality, ModelSpec},
+    worker::{Failure, Generation, ImageSource, Input, ModelSource, TextInput},
+};
 
 /// Experiments kept for `Undo`.
 const MAX_UNDO: usize = 100;
@@ -29,6 +32,51 @@ pub struct Experiment {
     pub continued: bool,
 }
 
+impl Experiment {
+    /// What a model reads or sees.
+    ///
+    /// # Errors
+    /// When there is no text or picture.
+    pub fn input(&self, model: &ModelSpec) -> Result<Input, Failure> {
+        let Self { text, text_b, target, image, .. } = self;
+        let text = || {
+            if text.trim().is_empty() {
+                return Err(Failure {
+                    summary: "There is no text to run".to_owned(),
+                    details: "Type a sentence, or drop a text file".to_owned(),
+                });
+            }
+            let text_b = text_b.clone().filter(|text| !text.trim().is_empty());
+            Ok(Input::Text(TextInput { text: text.clone(), text_b, ..TextInput::default() }))
+        };
+        let image = || {
+            image.clone().map(Input::Image).ok_or_else(|| Failure {
+                summary: "There is no picture to run".to_owned(),
+                details: "Drop a picture, or paste one".to_owned(),
+            })
+        };
+        // Without a target the model writes one.
+        let with_target = |source: Input| match target.trim() {
+            "" => source,
+            target => source.with_target(Input::text(target)),
+        };
+        match model.modality {
+            Modality::Text(_) => text(),
+            Modality::Image(_) => image(),
+            Modality::TextToText { .. } => text().map(with_target),
+            Modality::ImageToText { .. } => image().map(with_target),
+            Modality::ImageAndText { .. } => Ok(image()?.with_target(text()?)),
+        }
+    }
+
+    /// How `model` is to write in a run, if it is to.
+    pub fn generation(&self, model: &ModelSpec) -> Option<Generation> {
+        let continued = self.continued && can_continue(model);
+        let writes = model.modality.target().is_some() && self.target.trim().is_empty();
+        (continued || writes).then(|| self.writing.generation())
+    }
+}
+
 /// The experiments that were run, around the current one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undo {
@@ -45,6 +93,11 @@ impl Undo {
 
     pub const fn can_redo(&self) -> bool {
         !self.future.is_empty()
+    }
+
+    /// The one that was run last.
+    pub const fn current(&self) -> Option<&Experiment> {
+        self.current.as_ref()
     }
 
     /// How many steps lie behind the current one.

@@ -5,11 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use super::{Document, Effect, Experiment, Loadable, Session, gallery::EXAMPLES, state::PendingLoad};
+use super::{Document, Effect, Loadable, Session, gallery::EXAMPLES, state::PendingLoad};
 use crate::{
     ids::{DocumentId, JobId},
-    spec::Modality,
-    worker::{Failure, ImageSource, Input, Lane, LoadedModel, ModelSource, Request, TextInput},
+    worker::{ImageSource, Lane, LoadedModel, ModelSource, Request},
 };
 
 impl Session {
@@ -165,7 +164,7 @@ impl Document {
         self.run_owed = self.model.is_pending();
         let (false, Some(model)) = (self.run_owed, self.model.latest().cloned()) else { return Vec::new() };
         let lane = Lane::Run(self.id);
-        let input = match self.input_for(&model) {
+        let input = match self.experiment.input(&model.spec) {
             Ok(input) => input,
             Err(failure) => {
                 let had_job = self.capture.is_pending();
@@ -175,40 +174,8 @@ impl Document {
         };
         self.undo.ran(&self.experiment);
         self.capture.start(job);
-        let generation = self.generation(&model.spec);
+        let generation = self.experiment.generation(&model.spec);
         vec![Effect::Submit(job, Request::Run { document: self.id, model: model.id, input, generation })]
-    }
-
-    fn input_for(&self, model: &LoadedModel) -> Result<Input, Failure> {
-        let Experiment { text, text_b, target, image, .. } = &self.experiment;
-        let text = || {
-            if text.trim().is_empty() {
-                return Err(Failure {
-                    summary: "There is no text to run".to_owned(),
-                    details: "Type a sentence, or drop a text file".to_owned(),
-                });
-            }
-            let text_b = text_b.clone().filter(|text| !text.trim().is_empty());
-            Ok(Input::Text(TextInput { text: text.clone(), text_b, ..TextInput::default() }))
-        };
-        let image = || {
-            image.clone().map(Input::Image).ok_or_else(|| Failure {
-                summary: "There is no picture to run".to_owned(),
-                details: "Drop a picture, or paste one".to_owned(),
-            })
-        };
-        // Without a target the model writes one.
-        let with_target = |source: Input| match target.trim() {
-            "" => source,
-            target => source.with_target(Input::text(target)),
-        };
-        match model.spec.modality {
-            Modality::Text(_) => text(),
-            Modality::Image(_) => image(),
-            Modality::TextToText { .. } => text().map(with_target),
-            Modality::ImageToText { .. } => image().map(with_target),
-            Modality::ImageAndText { .. } => Ok(image()?.with_target(text()?)),
-        }
     }
 }
 

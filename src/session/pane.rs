@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Document, Focus, HeadRef, HeadSet, HeadStep, Loadable, QueryStep, Selection, Surveys, ViewKind, ViewOptions,
-    place::Places,
+    Document, Explanations, Focus, HeadRef, HeadSet, HeadStep, Loadable, QueryStep, Selection, Surveys, ViewKind,
+    ViewOptions, place::Places,
 };
 use crate::{
     analysis::{Cloud, attention, projection::Projection, search::Search},
@@ -36,6 +36,8 @@ pub struct Pane {
     pub(super) projecting: Option<super::projections::Asked>,
     /// What was asked about its whole cloud.
     pub surveys: Surveys,
+    /// What it asked the laboratory.
+    pub explanations: Explanations,
     /// What is looked for in its joint spaces.
     pub search: Search,
     pub(super) places: Places,
@@ -91,6 +93,7 @@ impl Pane {
             projection: Loadable::Empty,
             projecting: None,
             surveys: Surveys::default(),
+            explanations: Explanations::default(),
             search: Search::default(),
             places: Places::default(),
             pending: None,

@@ -5,6 +5,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::LabOptions;
+
 pub use crate::figure::views::image::{
     flows::{FlowFilter, FlowKind},
     weights::Role as PatchRole,
@@ -137,6 +139,9 @@ pub struct ViewOptions {
     pub distance: Shown,
     /// Average view: the annotation whose values are told apart.
     pub average: Option<String>,
+    /// Lab view; what is explained is not remembered.
+    #[serde(skip)]
+    pub lab: LabOptions,
 }
 
 /// Heads view.

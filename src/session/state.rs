@@ -142,7 +142,10 @@ impl Session {
     /// Whether the worker is busy with anything the user waits for.
     pub fn is_busy(&self) -> bool {
         self.documents.iter().any(Document::is_busy)
-            || self.panes.iter().any(|pane| pane.projection.is_pending() || pane.surveys.is_pending())
+            || self
+                .panes
+                .iter()
+                .any(|pane| pane.projection.is_pending() || pane.surveys.is_pending() || pane.explanations.is_pending())
             || self.documents.iter().filter_map(|document| document.corpus.as_ref()).any(|it| it.data.is_pending())
             || !self.exports_pending.is_empty()
             || self.corpus_sheet.as_ref().is_some_and(|sheet| sheet.look.is_pending())

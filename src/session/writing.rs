@@ -50,12 +50,6 @@ impl Document {
     pub fn writes_target(&self, model: &ModelSpec) -> bool {
         model.modality.target().is_some() && self.experiment.target.trim().is_empty()
     }
-
-    /// How `model` is to write in a run, if it is to.
-    pub(super) fn generation(&self, model: &ModelSpec) -> Option<Generation> {
-        let continued = self.experiment.continued && can_continue(model);
-        (continued || self.writes_target(model)).then(|| self.experiment.writing.generation())
-    }
 }
 
 /// Whether `model` can write on behind its input.

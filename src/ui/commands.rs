@@ -95,7 +95,7 @@ pub enum UiCommand {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 48] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -103,6 +103,7 @@ impl UiCommand {
         Self::Show(ViewKind::Matrix),
         Self::Show(ViewKind::Distance),
         Self::Show(ViewKind::Average),
+        Self::Show(ViewKind::Lab),
         Self::PreviousHead,
         Self::NextHead,
         Self::PreviousLayer,
@@ -200,6 +201,7 @@ impl UiCommand {
             Self::Show(ViewKind::Image) => "Attention on the picture",
             Self::Show(ViewKind::Scatter) => "One head’s queries and keys in one plane",
             Self::Show(ViewKind::Matrix) => "Every head’s queries and keys in one plane each",
+            Self::Show(ViewKind::Lab) => "What a prediction depends on, and whether methods agree",
             Self::Show(ViewKind::Average) => "A head’s mean attention over all inputs, by position and by distance",
             Self::Show(ViewKind::Distance) => "How well distance stands for the dot product, head by head",
             Self::OpenModel => "Choose a folder with config.json and the weights",

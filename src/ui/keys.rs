@@ -40,6 +40,7 @@ impl UiCommand {
             Self::Show(ViewKind::Matrix) => plain(Key::Num5),
             Self::Show(ViewKind::Distance) => plain(Key::Num6),
             Self::Show(ViewKind::Average) => plain(Key::Num7),
+            Self::Show(ViewKind::Lab) => plain(Key::Num8),
             Self::OpenModel => command(Key::O),
             Self::DownloadModel => command(Key::D),
             Self::OpenFile => command_shift(Key::O),

@@ -4,7 +4,7 @@ use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
     AnalysisEngine, CorpusOrder, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel,
-    ModelSource, Progress, Request, Stage, Stop, capture_file, corpus, projector,
+    ModelSource, Progress, Request, Stage, Stop, capture_file, corpus, explain, projector,
     scratch::{Fingerprint, Scratch},
     surveyor,
     thread::Engine,
@@ -141,8 +141,7 @@ impl ModelEngine {
         control: &JobControl,
     ) -> Result<EventKind, Stop> {
         let Some(Held { model, .. }) = self.models.get(&model) else {
-            let details = "Open a model first".to_owned();
-            return Err(Stop::Failed(Failure { summary: "There is no model".to_owned(), details }));
+            return Err(no_model());
         };
         control.report(Progress { stage: Stage::Encode, done: 0, total: 1 })?;
         let encoded = model.encode(input)?;
@@ -161,6 +160,10 @@ impl Engine for ModelEngine {
                 Ok(EventKind::Forgotten(id))
             }
             Request::Run { model, input, generation, .. } => self.run(model, &input, generation, control),
+            Request::Explain(wanted) => match self.models.get(&wanted.model) {
+                Some(held) => explain::answer(&held.model, *wanted, control),
+                None => Err(no_model()),
+            },
             Request::Corpus(order) => self.corpus(*order, control),
             Request::LookAtCorpus(order) => self.look(*order, control),
             Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),
@@ -175,6 +178,10 @@ impl Engine for ModelEngine {
             Request::Export(_) | Request::Draw { .. } => FileEngine.answer(request, control),
         }
     }
+}
+
+fn no_model() -> Stop {
+    Stop::Failed(Failure { summary: "There is no model".to_owned(), details: "Open a model first".to_owned() })
 }
 
 /// The model, and what it is known by.

@@ -8,6 +8,7 @@ mod analyst;
 mod capture_file;
 pub mod corpus;
 mod engine;
+mod explain;
 mod files;
 mod hub;
 mod layouts;
@@ -26,9 +27,10 @@ pub use files::FileEngine;
 pub use hub::HubEngine;
 pub use projector::ProjectionEngine;
 pub use protocol::{
-    CaptureFile, Choice, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, DrawFor,
-    Drawn, Event, EventKind, Failure, Generation, ImageSource, Input, KnownModel, Lane, LoadedModel, ModelSource, Plan,
-    PlannedFile, Progress, RepoId, Request, Retry, Stage, TextInput, Transfer,
+    Ask, CaptureFile, Choice, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, DrawFor,
+    Drawn, Event, EventKind, Explanation, Failure, Generation, ImageSource, Input, KnownModel, Lane, LeaveOut,
+    LoadedModel, ModelSource, Of, Plan, PlannedFile, Progress, RepoId, Request, Retry, Stage, Target, TextInput,
+    Transfer,
 };
 pub use surveyor::SurveyEngine;
 pub use thread::{Engine, JobControl, Stop, Wake, Worker};

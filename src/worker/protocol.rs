@@ -5,11 +5,12 @@ use std::{borrow::Cow, path::PathBuf, sync::Arc};
 use crate::{
     analysis::{
         Cloud,
+        explain::report::{Method, Report},
         projection::{Projection, ProjectionOptions},
         reading::store::{Answer, Key, Want},
         survey::{Finding, QuestionKind, Survey},
     },
-    capture::{Capture, RgbaBuffer},
+    capture::{Capture, Edit, RgbaBuffer},
     export::{ExportRequest, FigureRequest, Preview},
     ids::{DocumentId, HeadId, JobId, ModelId, PaneId, StackKind},
     model::audit::Audit,
@@ -19,6 +20,7 @@ use crate::{
 pub use super::corpus::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
 pub use crate::{
     hub::{Plan, PlannedFile, RepoId, Retry, Transfer},
+    lab::{Ask, LeaveOut, Of, Target},
     model::{Choice, Generation, ImageSource, Input, Progress, Stage, TextInput, locate::KnownModel},
 };
 
@@ -76,6 +78,8 @@ pub enum Request {
         /// What.
         survey: Arc<Survey>,
     },
+    /// Ask the laboratory. Gives way to runs.
+    Explain(Box<Explanation>),
     /// Read patterns and what follows from them; each answer is told when it is there.
     Read(Vec<Want>),
     /// Write a file.
@@ -110,6 +114,8 @@ pub enum Lane {
     Project(PaneId),
     /// Measuring for a pane.
     Survey(PaneId, QuestionKind),
+    /// Explaining for a pane.
+    Explain(PaneId, Method),
     /// Reading captures.
     Analysis,
     /// Writing files.
@@ -141,6 +147,7 @@ impl Request {
             Self::LookAtCorpus(_) => Lane::Look,
             Self::Project { pane, .. } => Lane::Project(*pane),
             Self::Survey { pane, survey } => Lane::Survey(*pane, survey.question.kind()),
+            Self::Explain(wanted) => Lane::Explain(wanted.pane, wanted.ask.method()),
             Self::Forget(_) => Lane::Forget,
             Self::Read(_) => Lane::Analysis,
             Self::Export(_) => Lane::Export,
@@ -149,6 +156,25 @@ impl Request {
             Self::PlanDownload(_) | Self::Download(_) => Lane::Download,
         }
     }
+}
+
+/// A question to the laboratory.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// Who wants to know.
+    pub pane: PaneId,
+    /// Which model.
+    pub model: ModelId,
+    /// What it reads or sees.
+    pub input: Input,
+    /// How it writes, where it does.
+    pub generation: Option<Generation>,
+    /// What is changed about the run that is explained.
+    pub edits: Vec<Edit>,
+    /// What is asked.
+    pub ask: Ask,
+    /// About which output.
+    pub target: Target,
 }
 
 /// Where a model comes from.
@@ -207,6 +233,10 @@ pub enum EventKind {
     Projected(Arc<Projection>),
     /// A cloud was measured.
     Surveyed(Arc<Finding>),
+    /// An explanation as far as it is; the rest is on its way.
+    Explaining(Arc<Report>),
+    /// An explanation is there.
+    Explained(Arc<Report>),
     /// One of the answers to [`Request::Read`].
     Found(Box<Key>, Answer),
     /// That was the last one.

@@ -17,6 +17,27 @@ pub(super) struct Job {
     pub generation: u64,
 }
 
+/// Which jobs give way to which: the first to none, the others to those before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Urgency {
+    /// Somebody looks at the place where the answer will be.
+    Waited,
+    /// Takes a while, and can begin again.
+    Explaining,
+    /// Takes long.
+    Corpus,
+}
+
+impl Urgency {
+    const fn of(lane: Lane) -> Self {
+        match lane {
+            Lane::Corpus(_) => Self::Corpus,
+            Lane::Explain(..) => Self::Explaining,
+            _ => Self::Waited,
+        }
+    }
+}
+
 /// The jobs that wait, in the order they were asked for; at most one per lane that does not queue.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
@@ -55,9 +76,9 @@ impl Queue {
         wanted
     }
 
-    /// Whether anything waits that goes before a corpus.
-    pub fn is_awaited(&self) -> bool {
-        self.lock().jobs.iter().any(|job| !matches!(job.lane, Lane::Corpus(_)))
+    /// Whether anything waits that goes before a job of this kind.
+    pub fn is_awaited(&self, by: Urgency) -> bool {
+        self.lock().jobs.iter().any(|job| Urgency::of(job.lane) < by)
     }
 
     /// Tells what runs in `lane` to stop, and gives back what waited there.

@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     Event, EventKind, Failure, Lane, Progress, Request,
-    queue::{Job, Queue},
+    queue::{Job, Queue, Urgency},
 };
 use crate::{
     ids::JobId,
@@ -223,8 +223,8 @@ impl JobControl {
     }
 
     /// Whether something waits that a long job gives way to.
-    pub(super) fn is_awaited(&self) -> bool {
-        self.queue.is_awaited()
+    pub(super) fn is_awaited(&self, by: Urgency) -> bool {
+        self.queue.is_awaited(by)
     }
 
     fn is_cancelled(&self) -> bool {

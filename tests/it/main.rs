@@ -54,6 +54,8 @@ mod hub;
 mod kernels;
 /// Every key of `config.json`: read, known to change no number, or refused by name.
 mod keys;
+/// The Lab view.
+mod lab_view;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
 mod laws;
 /// Layouts of points: PCA, t-SNE and UMAP, live and the same on any number of threads.

@@ -64,6 +64,9 @@ pub fn all(order: &Order, subject: super::Subject<'_>) -> Result<Vec<Drawn>, Ord
         ViewKind::Matrix => choice.matrix(),
         ViewKind::Distance => choice.distances(),
         ViewKind::Average => choice.averages(),
+        ViewKind::Lab => {
+            Err(OrderError::Usage("explanations are no figure yet: attnscope analyze writes their numbers".to_owned()))
+        }
     }
 }
 
@@ -91,6 +94,7 @@ impl Choice<'_> {
             ViewKind::Scatter | ViewKind::Matrix => "Joint query–key spaces",
             ViewKind::Distance => "Distance and dot product",
             ViewKind::Average => "Mean attention",
+            ViewKind::Lab => "Explanations",
         };
         let origin = self.origin.clone();
         Drawn { scene, table, layer: id.map(|id| id.layer), head: id.map(|id| id.head), label, view_text, origin }

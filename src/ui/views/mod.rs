@@ -23,6 +23,7 @@ mod heads;
 mod heatmap;
 mod hover;
 mod image;
+mod lab;
 mod line_painter;
 mod menu;
 mod source;
@@ -72,6 +73,7 @@ impl Views {
                 ViewKind::Scatter | ViewKind::Matrix => self.space.ui(ui, cx),
                 ViewKind::Distance => self.distance.ui(ui, cx),
                 ViewKind::Average => self.average.ui(ui, cx),
+                ViewKind::Lab => lab::LabView::ui(ui, cx),
             }
         });
         ui.advance_cursor_after_rect(area);
@@ -89,6 +91,7 @@ impl Views {
             ViewKind::Scatter | ViewKind::Matrix => self.space.options_ui(ui, cx),
             ViewKind::Distance => distance::DistanceView::options_ui(ui, cx),
             ViewKind::Average => average::AverageView::options_ui(ui, cx),
+            ViewKind::Lab => lab::LabView::options_ui(ui, cx),
         }
     }
 }

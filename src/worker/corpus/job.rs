@@ -19,6 +19,7 @@ use crate::{
     text::{bytes_text, counted, grouped, sentence},
     worker::{
         CaptureFile, EventKind, Failure, JobControl, Request, Stop, capture_file,
+        queue::Urgency,
         scratch::{Fingerprint, Scratch},
     },
 };
@@ -182,7 +183,7 @@ fn go_on(model: &Model, mut begun: Begun, mut order: CorpusOrder, control: &JobC
                 return Err(stop);
             }
         }
-        if control.is_awaited() {
+        if control.is_awaited(Urgency::Corpus) {
             order.begun = Some(Box::new(begun));
             return Err(Stop::Later(Box::new(Request::Corpus(Box::new(order)))));
         }

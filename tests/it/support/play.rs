@@ -113,6 +113,7 @@ impl Play {
                 Request::PlanDownload(_) => "plan",
                 Request::Download(_) => "download",
                 Request::Read(_) => "read",
+                Request::Explain(_) => "explain",
             })
             .collect()
     }

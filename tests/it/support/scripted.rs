@@ -12,7 +12,10 @@ use std::{
 };
 
 use attnscope::{
-    analysis::projection::{HeadProjection, Projection},
+    analysis::{
+        explain::report::{Report, Value},
+        projection::{HeadProjection, Projection},
+    },
     capture::{
         Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, Prediction,
         PredictionItem, PredictionRow, RgbaBuffer, StackCapture, Token,
@@ -25,7 +28,9 @@ use attnscope::{
         app::Jobs,
         shell::{Choice, Desktop, ScreenshotFn},
     },
-    worker::{DrawFor, Drawn, Event, EventKind, Failure, Input, KnownModel, Lane, LoadedModel, ModelSource, Request},
+    worker::{
+        Ask, DrawFor, Drawn, Event, EventKind, Failure, Input, KnownModel, Lane, LoadedModel, ModelSource, Request,
+    },
 };
 use eframe::egui::{self, ColorImage};
 
@@ -270,6 +275,14 @@ impl ScriptedJobs {
     }
 }
 
+/// What the laboratory says: growing numbers, those of leave-one-out in the opposite order.
+fn explained(ask: &Ask) -> Report {
+    let values: Vec<f32> = (1..=8).map(|nth| nth as f32 / 8.0).collect();
+    let turned = matches!(ask, Ask::LeaveOneOut { .. });
+    let values = if turned { values.into_iter().rev().map(|value| -value).collect() } else { values };
+    Report::new(ask.method()).with_value("scores", Value::tokens(Side::Only, values))
+}
+
 impl Jobs for ScriptedJobs {
     fn submit(&mut self, job: JobId, request: Request) {
         let mut script = self.0.borrow_mut();
@@ -296,6 +309,7 @@ impl Jobs for ScriptedJobs {
                 }
                 Request::Forget(id) => EventKind::Forgotten(*id),
                 Request::Read(_) => EventKind::FoundAll,
+                Request::Explain(wanted) => EventKind::Explained(Arc::new(explained(&wanted.ask))),
                 Request::ListCached => EventKind::CachedModels(script.cached.clone()),
                 Request::Corpus(order) => corpora::answer(order, script.loaded.as_ref().unwrap()),
                 Request::LookAtCorpus(order) => corpora::look(order),

@@ -1,0 +1,78 @@
+//! Which output is explained: one choice for all methods.
+
+use eframe::egui::{ComboBox, RichText, Ui};
+
+use crate::{
+    capture::{Capture, PredictionRow},
+    ui::{ViewCtx, views::controls, widgets::percent_text},
+    worker::Target,
+};
+
+/// The row of the prediction that is meant.
+fn row_of(capture: &Capture, target: Target) -> Option<&PredictionRow> {
+    let rows = &capture.prediction()?.rows;
+    let at = |position: Option<usize>| rows.iter().find(|row| position.is_some() && row.position == position);
+    if target.position.is_some() {
+        return at(target.position);
+    }
+    let is_mask = |text: &str| matches!(text, "[MASK]" | "<mask>");
+    let mask = capture.tokens(side_of(capture)).iter().position(|token| is_mask(&token.text));
+    at(mask).or_else(|| rows.last())
+}
+
+fn side_of(capture: &Capture) -> crate::ids::Side {
+    use crate::ids::Side::{Decoder, Only, Text};
+    [Decoder, Text, Only].into_iter().find(|side| !capture.tokens(*side).is_empty()).unwrap_or(Only)
+}
+
+/// Draws the choice.
+pub fn target_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, target: Target) {
+    let Some(row) = row_of(capture, target) else {
+        controls::caption_ui(ui, cx.theme, "The model has no head here, so there is no prediction to explain");
+        return;
+    };
+    let choose = |target: Target| controls::edit_options(cx, |options| options.lab.target = target);
+    let label =
+        |id: u32| row.top.iter().find(|item| item.id == id).map_or_else(|| format!("#{id}"), |item| item.label.clone());
+    let best = row.top.first().map_or(0, |item| item.id);
+    ui.horizontal_wrapped(|ui| {
+        ui.label(RichText::new("Why").color(cx.theme.text_weak));
+        let chosen = target.class.unwrap_or(best);
+        let combo = ComboBox::from_id_salt("explained outcome").selected_text(label(chosen)).show_ui(ui, |ui| {
+            for item in &row.top {
+                let text = format!("{}  {}", item.label, percent_text(item.probability));
+                if ui.selectable_label(item.id == chosen, text).clicked() {
+                    choose(Target { class: (item.id != best).then_some(item.id), ..target });
+                }
+            }
+        });
+        combo.response.on_hover_text("The output whose logit is explained");
+        ui.label(RichText::new("and not").color(cx.theme.text_weak));
+        let against = target.against.map_or_else(|| "anything else".to_owned(), label);
+        let combo = ComboBox::from_id_salt("outcome told apart").selected_text(against).show_ui(ui, |ui| {
+            if ui.selectable_label(target.against.is_none(), "anything else").clicked() {
+                choose(Target { against: None, ..target });
+            }
+            for item in row.top.iter().filter(|item| item.id != chosen) {
+                if ui.selectable_label(target.against == Some(item.id), &item.label).clicked() {
+                    choose(Target { against: Some(item.id), ..target });
+                }
+            }
+        });
+        combo.response.on_hover_text("Explain the difference of two logits: what speaks for one and against the other");
+        if let Some(position) = row.position {
+            let tokens = capture.tokens(side_of(capture));
+            let here = tokens.get(position).map_or("", |token| token.text.as_str());
+            ui.label(RichText::new(format!("at {position} {here}")).color(cx.theme.text_weak));
+            let wanted = cx.pane.selection.pinned.query.filter(|query| *query != position);
+            if let Some(query) = wanted
+                && ui.small_button(format!("Explain {query} instead")).clicked()
+            {
+                choose(Target { position: Some(query), class: None, against: None });
+            }
+            if target.position.is_some() && ui.small_button("Back to the default position").clicked() {
+                choose(Target::default());
+            }
+        }
+    });
+}

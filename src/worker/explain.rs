@@ -1,0 +1,58 @@
+//! The laboratory on the model's thread: it gives way to runs, and shows what there is meanwhile.
+
+use std::{
+    cell::Cell,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{EventKind, Explanation, Failure, JobControl, Progress, Request, Stage, Stop, queue::Urgency};
+use crate::{
+    analysis::explain::report::Report,
+    lab::{self, Bench, LabError},
+    model::{Cancelled, Model, RunPlan},
+    text::sentence,
+};
+
+/// How often what there is already is shown.
+const SHOWN_EVERY: Duration = Duration::from_millis(100);
+
+/// Answers a question of the laboratory.
+pub(super) fn answer(model: &Model, wanted: Explanation, control: &JobControl) -> Result<EventKind, Stop> {
+    let gives_way = AtomicBool::new(false);
+    let go_on = |progress: Progress| {
+        if control.is_awaited(Urgency::Explaining) {
+            gives_way.store(true, Ordering::Relaxed);
+            return Err(Cancelled);
+        }
+        control.report(progress)
+    };
+    let shown = Mutex::new(Cell::new(Instant::now()));
+    let partial = |report: &Report| {
+        let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.get().elapsed() >= SHOWN_EVERY {
+            shown.set(Instant::now());
+            control.send_sign_of_life(EventKind::Explaining(Arc::new(report.clone())));
+        }
+    };
+    let found = (|| {
+        go_on(Progress { stage: Stage::Encode, done: 0, total: 1 }).map_err(|_| LabError::Model(Cancelled.into()))?;
+        let encoded = model.encode(&wanted.input)?;
+        let plan = RunPlan { generate: wanted.generation, ..RunPlan::silent() };
+        let encoded = model.completed(&encoded, &plan, &go_on)?;
+        let bench = Bench::new(model, &encoded, &wanted.edits, &go_on, &partial);
+        lab::answer(bench, &wanted.ask, wanted.target)
+    })();
+    match found {
+        Ok(answer) => Ok(EventKind::Explained(Arc::new(answer.report))),
+        Err(error) if error.is_cancelled() && gives_way.load(Ordering::Relaxed) => {
+            Err(Stop::Later(Box::new(Request::Explain(Box::new(wanted)))))
+        }
+        Err(error) if error.is_cancelled() => Err(Stop::Cancelled),
+        Err(LabError::Model(error)) => Err(error.into()),
+        Err(error) => Err(Stop::Failed(Failure { summary: sentence(&error.to_string()), details: String::new() })),
+    }
+}
