@@ -14,6 +14,7 @@ text scatter scatter --layer 1 --head 8
 text scatter tsne --layer 0 --head 2 --method tsne --color-by kind
 text scatter sizes --layer 0 --head 2 --size-by norm
 text distance distance --layer 1 --head 8
+text residual matrix --space residual --color-by kind
 text average average --layer 1 --head 8 --annotation source
 
 picture() { name=$1; shift; "$program" render image --model demo:vit --image "$sample" --layer 2 --head 3 --scale 1.5 --out "$out/$name.png" "$@"; }

@@ -161,6 +161,8 @@ pub enum CloudId {
     Input(CaptureId),
     /// Inputs of a corpus, by a number of their own.
     Inputs(u64),
+    /// The positions that a model knows.
+    Positions(CaptureId),
 }
 
 /// Tells the answer to one request from the answer to another.

@@ -42,7 +42,7 @@ pub fn refusal(cloud: &Cloud, head: HeadId) -> Option<AggregateError> {
     match cloud {
         Cloud::Input(capture) if attention::has_pattern(capture, head) => None,
         Cloud::Input(capture) if layer.biased && capture.q(head).is_some() => Some(AggregateError::Biased(head)),
-        Cloud::Input(_) => missing,
+        Cloud::Input(_) | Cloud::Positions(_) => missing,
         Cloud::Inputs(view) => {
             let corpus = view.corpus();
             let Computation { edits, normalizer, .. } = corpus.computation();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::{
-    Cloud,
+    Cloud, Space,
     joint::Joint,
     projection::{ColorBy, ProjectionOptions, Values, values},
     search::Hits,
@@ -14,7 +14,6 @@ use crate::{
     capture::words,
     ids::{HeadId, StackKind},
     projection::{
-        Points,
         clustering::{Clustering, Labelled, Marked},
         correlation::Segment,
         to_the_end,
@@ -70,8 +69,8 @@ pub fn rank(
     options: ProjectionOptions,
     progress: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Option<Vec<RankedHead>> {
-    let points = Labels::of(cloud, stack, hits);
-    ranked(cloud, stack, &|head, segments| points.clustering(cloud, head, segments, options), progress)
+    let points = Labels::of(cloud, (stack, options.space), hits);
+    ranked(cloud, (stack, options.space), &|head, segments| points.clustering(cloud, head, segments, options), progress)
 }
 
 /// How much points share something with their neighbours in every head of a stack, most first.
@@ -87,7 +86,7 @@ pub fn rank_shared(
     options: ProjectionOptions,
     progress: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Option<Result<Vec<RankedHead>, String>> {
-    let points = Labels::of(cloud, stack, &Hits::default());
+    let points = Labels::of(cloud, (stack, options.space), &Hits::default());
     let labels = match shared {
         Shared::Told(by) if by.depends_on_head() => None,
         _ => match points.shared(cloud, HeadId { stack, ..HeadId::default() }, shared) {
@@ -106,17 +105,17 @@ pub fn rank_shared(
         };
         points.labelled(cloud, head, segments, options, (labels, within))
     };
-    ranked(cloud, stack, &of, progress).map(Ok)
+    ranked(cloud, (stack, options.space), &of, progress).map(Ok)
 }
 
 /// Every head with what `of` says of it, the highest score first.
 fn ranked(
     cloud: &Cloud,
-    stack: StackKind,
+    (stack, space): (StackKind, Space),
     of: &(dyn Fn(HeadId, &[Segment]) -> Option<Clustering> + Sync),
     progress: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Option<Vec<RankedHead>> {
-    let (heads, segments) = (cloud.heads(stack), cloud.segments(stack));
+    let (heads, segments) = (cloud.cells(stack, space), cloud.segments(stack));
     let mut ranked: Vec<RankedHead> = Vec::with_capacity(heads.len());
     for group in heads.chunks(2 * rayon::current_num_threads().max(1)) {
         if !progress(ranked.len(), heads.len()) {
@@ -130,32 +129,36 @@ fn ranked(
     progress(heads.len(), heads.len()).then_some(ranked)
 }
 
-/// What the points of a joint space are, queries before keys.
+/// What the points of a cell are, queries before keys.
 struct Labels {
+    space: Space,
     owners: Vec<u32>,
     kinds: Vec<u32>,
     marked: Vec<bool>,
 }
 
 impl Labels {
-    fn of(cloud: &Cloud, stack: StackKind, hits: &Hits) -> Self {
-        let sides = [stack.query_side(), stack.key_side()];
-        let n = sides.map(|side| cloud.n(side));
+    fn of(cloud: &Cloud, (stack, space): (StackKind, Space), hits: &Hits) -> Self {
+        let sides = space.sides(stack);
+        let n = sides.map(|side| side.map_or(0, |side| cloud.n(side)));
         let first_key = if sides[0] == sides[1] { 0 } else { n[0] };
         let mut numbers: HashMap<String, u32> = HashMap::new();
         let mut kinds = Vec::with_capacity(n[0] + n[1]);
-        for token in sides.into_iter().flat_map(|side| cloud.tokens(side)) {
+        for token in sides.into_iter().flatten().flat_map(|side| cloud.tokens(side)) {
             // Copies of a word at the start and in the middle of a text are the same word.
             let next = numbers.len() as u32;
             kinds.push(*numbers.entry(words::bare(token.text).to_lowercase()).or_insert(next));
         }
         let mut marked = vec![false; n[0] + n[1]];
-        for point in hits.queries.iter().copied().chain(hits.keys.iter().map(|key| key + n[0] as u32)) {
+        let queries = hits.queries.iter().copied().filter(|_| sides[0].is_some());
+        let keys = hits.keys.iter().filter(|_| sides[1].is_some()).map(|key| key + n[0] as u32);
+        for point in queries.chain(keys) {
             if let Some(marked) = marked.get_mut(point as usize) {
                 *marked = true;
             }
         }
-        Self { owners: (0..n[0]).chain(first_key..first_key + n[1]).map(|owner| owner as u32).collect(), kinds, marked }
+        let owners = (0..n[0]).chain(first_key..first_key + n[1]).map(|owner| owner as u32).collect();
+        Self { space, owners, kinds, marked }
     }
 
     fn clustering(
@@ -166,10 +169,9 @@ impl Labels {
         options: ProjectionOptions,
     ) -> Option<Clustering> {
         let joint = Joint::of(cloud, head, segments, options)?;
-        let (queries, keys) = (joint.queries().ok()?, joint.keys().ok()?);
-        let values = joint.transform.apply(queries, keys).ok()?;
-        let points = Points::new(&values, queries.n() + keys.n(), queries.width()).ok()?;
-        let Self { owners, kinds, marked } = self;
+        let together = joint.together().ok()?;
+        let points = together.points().ok()?;
+        let Self { owners, kinds, marked, .. } = self;
         Clustering::of(Marked { points, owners, kinds, marked }, NEIGHBORS, &to_the_end).ok()
     }
 
@@ -182,9 +184,8 @@ impl Labels {
         (labels, within): (&[Option<u32>], u32),
     ) -> Option<Clustering> {
         let joint = Joint::of(cloud, head, segments, options)?;
-        let (queries, keys) = (joint.queries().ok()?, joint.keys().ok()?);
-        let values = joint.transform.apply(queries, keys).ok()?;
-        let points = Points::new(&values, queries.n() + keys.n(), queries.width()).ok()?;
+        let together = joint.together().ok()?;
+        let points = together.points().ok()?;
         Clustering::of_labels(Labelled { points, owners: &self.owners, labels, within }, NEIGHBORS, &to_the_end).ok()
     }
 
@@ -193,13 +194,13 @@ impl Labels {
         let by = match shared {
             Shared::Text => return Ok(self.kinds.iter().copied().map(Some).collect()),
             Shared::Position => {
-                let sides = [head.stack.query_side(), head.stack.key_side()].into_iter();
+                let sides = self.space.sides(head.stack).into_iter().flatten();
                 let positions = sides.flat_map(|side| cloud.tokens(side)).map(|token| Some(token.position as u32));
                 return Ok(positions.collect());
             }
             Shared::Told(by) => by,
         };
-        match values(cloud, head, by) {
+        match values(cloud, self.space, head, by) {
             Values::Type => Err("a side is no property of a token".to_owned()),
             Values::Missing(reason) => Err(reason),
             Values::Groups(groups) => Ok(groups.of.concat()),

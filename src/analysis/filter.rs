@@ -1,7 +1,7 @@
 //! Points of which something holds: what colours can tell, filters can ask for.
 
 use super::{
-    Cloud,
+    Cloud, Space,
     projection::{ColorBy, Values, values},
     search::Hits,
 };
@@ -25,10 +25,10 @@ pub enum Is {
     OneOf(Vec<String>),
 }
 
-/// The points of a head of which a condition holds; none where there is nothing to ask, or the answer is of another
+/// The points of a cell of a space of which a condition holds; none where there is nothing to ask, or the answer is of another
 /// kind than the question.
-pub fn filter(cloud: &Cloud, head: HeadId, condition: &Condition) -> Hits {
-    let [queries, keys] = among(&values(cloud, head, condition.by), &condition.is);
+pub fn filter(cloud: &Cloud, space: Space, head: HeadId, condition: &Condition) -> Hits {
+    let [queries, keys] = among(&values(cloud, space, head, condition.by), &condition.is);
     Hits::of(cloud, head.stack, queries, keys)
 }
 

@@ -17,7 +17,9 @@ pub mod projection;
 pub mod proxy;
 pub mod reading;
 pub mod search;
+mod space;
 pub mod stats;
 pub mod survey;
 
 pub use cloud::{Cloud, CloudToken, lengths_of};
+pub use space::Space;

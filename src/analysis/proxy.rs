@@ -79,8 +79,8 @@ pub fn plot(cloud: &Cloud, head: HeadId, options: ProjectionOptions, n_pairs: us
     let segments = cloud.segments(head.stack);
     let joint = Joint::of(cloud, head, &segments, options)?;
     let proxy = of_joint(&joint, head, &segments, true)?;
-    let (queries, keys) = (joint.queries().ok()?, joint.keys().ok()?);
-    let pairs = correlation::sample(queries, keys, &segments, &joint.transform, n_pairs).ok()?;
+    let ([queries, keys], transform) = joint.queries_and_keys()?;
+    let pairs = correlation::sample(queries, keys, &segments, transform, n_pairs).ok()?;
     let probe = ScaleProbe::new(queries, keys, &segments, options.translate_keys).ok()?;
     let centre = norm_ratio(queries, keys);
     let scale = |step: i32| centre * (f64::from(step) * 0.25).exp2();
@@ -99,9 +99,9 @@ fn of_segments(
 }
 
 fn of_joint(joint: &Joint, head: HeadId, segments: &[Segment], with_ranks: bool) -> Option<HeadProxy> {
-    let (queries, keys) = (joint.queries().ok()?, joint.keys().ok()?);
-    let correlations = Correlations::of(queries, keys, segments, &joint.transform, with_ranks, &to_the_end).ok()?;
-    Some(HeadProxy { head, c: joint.transform.c, correlations, norms: Norms::of(queries, keys) })
+    let ([queries, keys], transform) = joint.queries_and_keys()?;
+    let correlations = Correlations::of(queries, keys, segments, transform, with_ranks, &to_the_end).ok()?;
+    Some(HeadProxy { head, c: transform.c, correlations, norms: Norms::of(queries, keys) })
 }
 
 /// What distance cannot stand for in a head, because the scores have more than `q·k` in them.

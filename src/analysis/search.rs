@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Cloud;
 pub use super::cluster::{RankedHead, rank};
+use super::{Cloud, Space};
 use crate::{
     capture::{Token, words},
     ids::{Side, StackKind},
@@ -135,16 +135,19 @@ impl Search {
         }
     }
 
-    /// The points of a stack's queries and keys that are meant.
+    /// The points of a stack that are meant, of those kinds that a space has. Where queries and keys are the same
+    /// tokens both are given in every space, so that a point that is found once is found everywhere.
     ///
     /// # Errors
     /// When there is nothing to look for, or it is not of its kind.
-    pub fn find(&self, cloud: &Cloud, stack: StackKind) -> Result<Hits, SearchError> {
+    pub fn find(&self, cloud: &Cloud, stack: StackKind, space: Space) -> Result<Hits, SearchError> {
         let matcher = self.matcher()?;
-        let queries = matcher.points(cloud, stack.query_side());
-        let keys = match stack.key_side() {
-            side if side == stack.query_side() => queries.clone(),
-            side => matcher.points(cloud, side),
+        let points = |side: Option<Side>| side.map_or_else(Vec::new, |side| matcher.points(cloud, side));
+        let [queries, keys] = if stack.query_side() == stack.key_side() {
+            let tokens = points(Some(stack.query_side()));
+            [tokens.clone(), tokens]
+        } else {
+            space.sides(stack).map(points)
         };
         Ok(Hits::of(cloud, stack, queries, keys))
     }

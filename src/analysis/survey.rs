@@ -10,7 +10,10 @@ use super::{
     proxy::{self, HeadPlot, HeadProxy},
     search::{self, Hits, RankedHead, Search},
 };
-use crate::ids::{CloudId, HeadId, StackKind};
+use crate::{
+    ids::{CloudId, HeadId, StackKind},
+    text::capitalised,
+};
 
 /// Pairs of query and key that a plot shows.
 const PLOTTED_PAIRS: usize = 4000;
@@ -160,8 +163,8 @@ impl Survey {
     /// One sentence: what is wrong with the question, or that there are no queries and keys.
     pub fn answer(&self, progress: &mut dyn FnMut(usize, usize) -> bool) -> Option<Result<Finding, String>> {
         let Self { cloud, stack, options, question } = self;
-        if cloud.heads(*stack).is_empty() {
-            return Some(Err("There are no queries and keys to measure".to_owned()));
+        if let Some(reason) = cloud.lacks(*stack, options.space) {
+            return Some(Err(capitalised(&reason)));
         }
         match question {
             Question::Proxies => proxy::proxies(cloud, *stack, *options, true, progress).map(Finding::Proxies).map(Ok),
@@ -174,7 +177,7 @@ impl Survey {
                 }))
             }
             Question::Average(head, annotation) => average(cloud, *head, annotation.as_deref(), progress),
-            Question::Search(search) => match search.find(cloud, *stack) {
+            Question::Search(search) => match search.find(cloud, *stack, options.space) {
                 Err(error) => Some(Err(error.to_string())),
                 Ok(hits) => {
                     let ranked = if hits.is_empty() {

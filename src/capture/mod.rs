@@ -9,6 +9,7 @@ mod edit;
 pub mod file;
 mod matrix;
 mod patches;
+mod positions;
 mod site;
 mod tokens;
 pub mod words;
@@ -20,6 +21,7 @@ pub use edit::{Ablation, AppliedEdit, Computation, Cut, Edit, Normalizer, RowMas
 pub(crate) use edit::{even_out, head_name, shuffled, stack_prefix};
 pub use matrix::{Matrix, PerHead, ShapeError};
 pub use patches::{PatchLook, THUMBNAIL_PX};
+pub use positions::{PositionTable, PositionTables};
 pub use site::Site;
 pub(crate) use site::Slot;
 pub use tokens::{CropRect, ImageInfo, RgbaBuffer, Token};

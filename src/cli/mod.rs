@@ -15,6 +15,7 @@ mod passes;
 mod project;
 mod pull;
 mod render;
+mod spaces;
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -60,14 +61,16 @@ enum Subcommands {
     #[command(
         after_help = "Examples:\n  attnscope render heads --model demo:gpt --text \"Once upon a time\" --layer 2 --out heads.svg\n  \
                       attnscope render heatmap --model demo:translate --text \"Good morning\" --sheet 4x2 --out sheet.pdf\n  \
-                      attnscope render heatmap --capture story.safetensors --layer 2 --head 3 --data head.csv"
+                      attnscope render heatmap --capture story.safetensors --layer 2 --head 3 --data head.csv\n  \
+                      attnscope render matrix --model demo:bert --text \"The bank of the river\" --space residual --color-by kind --out stream.svg"
     )]
     Render(Box<render::RenderOptions>),
-    /// Lay out the queries and keys of heads in the plane or in space, and write the coordinates
+    /// Lay out the queries and keys of heads, or other vectors, in the plane or in space, and write the coordinates
     #[command(
         after_help = "Examples:\n  attnscope project --model demo:gpt --text \"Once upon a time\" --method tsne --out space.json\n  \
                       attnscope project --capture story.safetensors --method umap --dims 3 --heads L2H3,L3H0 --out space.csv\n  \
-                      attnscope project --model demo:bert --corpus demo:sentences --search \"cat,dog\" --search-as word --shared position,text --out space.json"
+                      attnscope project --model demo:bert --corpus demo:sentences --search \"cat,dog\" --search-as word --shared position,text --out space.json\n  \
+                      attnscope project --model demo:gpt --space positions --method umap --out positions.csv"
     )]
     Project(Box<project::ProjectOptions>),
     /// Open a model, show what was understood, and test that its numbers obey the laws of attention

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::inputs::{SplitBy, parse_split};
+use super::{
+    inputs::{SplitBy, parse_split},
+    spaces,
+};
 use crate::{
-    analysis::search::SearchKind,
+    analysis::{Space, search::SearchKind},
     ids::StackKind,
     session::{Appearance, ViewKind, gallery::EXAMPLES},
 };
@@ -69,6 +72,9 @@ pub struct OpenOptions {
     /// Query token to pin, from 0
     #[arg(long)]
     pub query: Option<usize>,
+    /// What the views scatter and matrix lay out: qk (queries with keys), values, residual, positions
+    #[arg(long, value_parser = spaces::parse, value_name = "WHAT")]
+    pub space: Option<Space>,
     /// Search the joint spaces for tokens that have this text in them (views scatter, matrix)
     #[arg(long, value_name = "TEXT")]
     pub search: Option<String>,

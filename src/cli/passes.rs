@@ -6,7 +6,7 @@ use super::{CliError, show_progress};
 use crate::{
     analysis::Cloud,
     capture::Capture,
-    corpus::{Corpus, CorpusView, list::InputList},
+    corpus::{Corpus, CorpusView, Kept, list::InputList},
     model::{Encoded, Input, Model, ModelError, RunPlan, uninterrupted},
     text::{bytes_text, counted},
     worker::corpus::{self, CorpusOptions, packs, run_pack},
@@ -122,13 +122,15 @@ impl Runs<'_> {
     }
 }
 
-/// Queries and keys of a list of inputs; those that cannot be run are left out with a warning.
+/// Queries and keys of a list of inputs, and what else is to be kept; those that cannot be run are left out with a
+/// warning.
 ///
 /// # Errors
 /// When none can be run, or when they do not fit into memory.
-pub fn corpus(model: &Model, list: &InputList) -> Result<Corpus, CliError> {
+pub fn corpus(model: &Model, list: &InputList, kept: Kept) -> Result<Corpus, CliError> {
     let mut corpus = Corpus::new(model.engine().memory_for_a_run().unwrap_or(u64::MAX));
-    let run = corpus::capture(model, list, &mut corpus, &CorpusOptions::default(), &show_progress, &mut |_| ())
+    let options = CorpusOptions { kept, ..CorpusOptions::default() };
+    let run = corpus::capture(model, list, &mut corpus, &options, &show_progress, &mut |_| ())
         .map_err(|stop| CliError::Failed(stop.to_string()))?;
     for left_out in &run.left_out {
         log::warn!("left out: {}: {}", left_out.name, left_out.reason);
@@ -162,13 +164,13 @@ fn millis(since: Instant) -> f64 {
 ///
 /// # Errors
 /// When there is none, or when they do not go together.
-pub fn of_captures(mut captures: Vec<Capture>) -> Result<Cloud, CliError> {
+pub fn of_captures(mut captures: Vec<Capture>, kept: Kept) -> Result<Cloud, CliError> {
     match (captures.pop(), captures.is_empty()) {
         (None, _) => Err(CliError::Failed("there is nothing to show: no input was given".to_owned())),
         (Some(only), true) => Ok(Cloud::Input(Arc::new(only))),
         (Some(last), false) => {
             let captures: Vec<Arc<Capture>> = captures.into_iter().chain([last]).map(Arc::new).collect();
-            let corpus = Corpus::from_captures(&captures, u64::MAX);
+            let corpus = Corpus::from_captures(&captures, kept, u64::MAX);
             let corpus = corpus.map_err(|error| CliError::Failed(error.to_string()))?;
             Ok(Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))))
         }

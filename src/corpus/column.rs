@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::capture::PerHead;
+use super::Kept;
+use crate::capture::{LayerCapture, Matrix, PerHead};
 
 /// A column that has to grow gets room for this part of what it holds besides.
 const SLACK: usize = 4;
@@ -60,13 +61,51 @@ impl Column {
         gathered
     }
 
+    /// The same as a matrix.
+    pub fn rows(&self, rows: &[Range<usize>]) -> Option<Matrix> {
+        let n = rows.iter().map(ExactSizeIterator::len).sum();
+        Matrix::new(self.gather(rows), [n, self.width]).ok()
+    }
+
+    /// Whether the rows of a matrix can be added.
+    pub const fn fits(&self, rows: &Matrix) -> bool {
+        self.width == rows.n_cols()
+    }
+
+    /// Adds whole rows.
+    pub fn extend(&mut self, rows: &[f32]) {
+        self.data.extend_from_slice(rows);
+    }
+
+    /// Bytes by which the allocation grows when `n_rows` are added.
+    pub fn growth_bytes(&self, n_rows: usize, slack: bool) -> u64 {
+        (self.growth(n_rows, slack) * size_of::<f32>()) as u64
+    }
+
     /// Keeps the rows of these ranges, in this order.
-    fn arrange(&mut self, rows: &[Range<usize>]) {
+    pub fn arrange(&mut self, rows: &[Range<usize>]) {
         self.data = self.gather(rows);
     }
 }
 
-/// One layer's queries and keys.
+/// What one input has of a layer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LayerRows<'a> {
+    q: &'a PerHead,
+    k: &'a PerHead,
+    v: Option<&'a PerHead>,
+    stream: Option<&'a Matrix>,
+}
+
+impl<'a> LayerRows<'a> {
+    /// `None` without queries and keys.
+    pub fn of(layer: &'a LayerCapture) -> Option<Self> {
+        let (q, k) = layer.q.as_ref().zip(layer.k.as_ref())?;
+        Some(Self { q, k, v: layer.v.as_ref(), stream: layer.resid_pre.as_ref() })
+    }
+}
+
+/// One layer's queries and keys, and what else is kept of it.
 #[derive(Clone, Debug)]
 pub(super) struct LayerColumns {
     /// Per head, rows of `d_head`.
@@ -77,62 +116,104 @@ pub(super) struct LayerColumns {
     pub k: Vec<Column>,
     /// Per key/value head, one length a row.
     pub k_norms: Vec<Column>,
+    /// Per key/value head, rows of `d_head`; none where values are not kept.
+    pub v: Vec<Column>,
+    /// The residual stream before the layer, where that is kept.
+    pub stream: Option<Column>,
 }
 
 impl LayerColumns {
-    /// Empty columns for data of these shapes.
-    pub fn like(q: &PerHead, k: &PerHead) -> Self {
+    /// Empty columns for such rows.
+    pub fn like(rows: LayerRows<'_>, kept: Kept) -> Self {
         let columns = |data: &PerHead| vec![Column::new(data.shape()[2]); data.shape()[0]];
         let norms = |data: &PerHead| vec![Column::new(1); data.shape()[0]];
-        Self { q: columns(q), q_norms: norms(q), k: columns(k), k_norms: norms(k) }
+        let LayerRows { q, k, v, stream } = rows;
+        Self {
+            q: columns(q),
+            q_norms: norms(q),
+            k: columns(k),
+            k_norms: norms(k),
+            v: v.filter(|_| kept.values).map(columns).unwrap_or_default(),
+            stream: stream.filter(|_| kept.residual).map(|stream| Column::new(stream.n_cols())),
+        }
     }
 
     pub fn size_bytes(&self) -> u64 {
-        self.all().map(Column::size_bytes).sum()
+        self.of_queries().chain(self.of_keys()).map(Column::size_bytes).sum()
     }
 
     /// Bytes by which the allocations grow for so many more queries and keys.
     pub fn growth_bytes(&self, (n_query, n_key): (usize, usize), slack: bool) -> u64 {
-        let queries = self.q.iter().chain(&self.q_norms).map(|column| column.growth(n_query, slack));
-        let keys = self.k.iter().chain(&self.k_norms).map(|column| column.growth(n_key, slack));
-        (queries.chain(keys).sum::<usize>() * size_of::<f32>()) as u64
+        let queries = self.of_queries().map(|column| column.growth_bytes(n_query, slack));
+        queries.chain(self.of_keys().map(|column| column.growth_bytes(n_key, slack))).sum()
     }
 
     pub fn grow(&mut self, (n_query, n_key): (usize, usize), slack: bool) {
-        self.q.iter_mut().chain(&mut self.q_norms).for_each(|column| column.grow(n_query, slack));
-        self.k.iter_mut().chain(&mut self.k_norms).for_each(|column| column.grow(n_key, slack));
+        let [queries, keys] = self.by_side();
+        for (columns, n_rows) in [(queries, n_query), (keys, n_key)] {
+            for column in columns {
+                column.grow(n_rows, slack);
+            }
+        }
     }
 
-    /// Whether data of these shapes can be added.
-    pub fn fits(&self, q: &PerHead, k: &PerHead) -> bool {
+    /// Whether such rows can be added.
+    pub fn fits(&self, LayerRows { q, k, v, stream }: LayerRows<'_>) -> bool {
         let same = |columns: &[Column], data: &PerHead| {
             let [n_heads, _, width] = data.shape();
             columns.len() == n_heads && columns.iter().all(|column| column.width == width)
         };
-        same(&self.q, q) && same(&self.k, k)
+        same(&self.q, q)
+            && same(&self.k, k)
+            && (self.v.is_empty() || v.is_some_and(|v| same(&self.v, v)))
+            && self.stream.as_ref().is_none_or(|column| stream.is_some_and(|stream| column.fits(stream)))
     }
 
     /// Adds the rows of one input.
-    pub fn extend(&mut self, q: &PerHead, k: &PerHead) {
+    pub fn extend(&mut self, LayerRows { q, k, v, stream }: LayerRows<'_>) {
         extend(&mut self.q, &mut self.q_norms, q);
         extend(&mut self.k, &mut self.k_norms, k);
+        for (head, column) in self.v.iter_mut().enumerate() {
+            if let Some(rows) = v.and_then(|v| v.head(head)) {
+                column.extend(rows.as_slice());
+            }
+        }
+        if let Some((column, rows)) = self.stream.as_mut().zip(stream) {
+            column.extend(rows.as_slice());
+        }
     }
 
     /// Keeps these rows, in this order.
-    pub fn arrange(&mut self, queries: &[Range<usize>], keys: &[Range<usize>]) {
-        self.q.iter_mut().chain(&mut self.q_norms).for_each(|column| column.arrange(queries));
-        self.k.iter_mut().chain(&mut self.k_norms).for_each(|column| column.arrange(keys));
+    pub fn arrange(&mut self, of_queries: &[Range<usize>], of_keys: &[Range<usize>]) {
+        let [queries, keys] = self.by_side();
+        for (columns, rows) in [(queries, of_queries), (keys, of_keys)] {
+            for column in columns {
+                column.arrange(rows);
+            }
+        }
     }
 
-    fn all(&self) -> impl Iterator<Item = &Column> {
-        self.q.iter().chain(&self.q_norms).chain(&self.k).chain(&self.k_norms)
+    /// Columns with a row for each query.
+    fn of_queries(&self) -> impl Iterator<Item = &Column> {
+        self.q.iter().chain(&self.q_norms).chain(&self.stream)
+    }
+
+    /// Columns with a row for each key.
+    fn of_keys(&self) -> impl Iterator<Item = &Column> {
+        self.k.iter().chain(&self.k_norms).chain(&self.v)
+    }
+
+    /// Columns with a row for each query, and for each key.
+    fn by_side(&mut self) -> [Vec<&mut Column>; 2] {
+        let queries = self.q.iter_mut().chain(&mut self.q_norms).chain(&mut self.stream).collect();
+        [queries, self.k.iter_mut().chain(&mut self.k_norms).chain(&mut self.v).collect()]
     }
 }
 
 fn extend(columns: &mut [Column], norms: &mut [Column], data: &PerHead) {
     for (head, (column, norms)) in columns.iter_mut().zip(norms).enumerate() {
         let Some(rows) = data.head(head) else { continue };
-        column.data.extend_from_slice(rows.as_slice());
+        column.extend(rows.as_slice());
         norms.data.extend(rows.rows().map(norm));
     }
 }

@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use super::{
-    CorpusError, Selection,
-    column::LayerColumns,
+    CorpusError, InputRow, Kept, Label, Selection,
+    column::{Column, LayerColumns, LayerRows},
     patches::{small, small_bytes},
     tokens::{NONE, Texts, TokenRow, TokenTable},
 };
 use crate::{
-    capture::{Capture, Computation, ImageInfo, InputInfo, Matrix},
+    capture::{Capture, Computation, Matrix},
     ids::{HeadId, Side, StackKind},
     spec::ModelSpec,
 };
@@ -28,57 +28,10 @@ pub struct Corpus {
     tokens: BTreeMap<Side, TokenTable>,
     texts: Texts,
     layers: BTreeMap<(StackKind, usize), LayerColumns>,
-}
-
-/// What an input is known by.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Label {
-    /// Its place in the list that it came from.
-    pub source: usize,
-    /// A name, for inputs that have one: a picture's file.
-    pub name: Option<String>,
-    /// Names and values.
-    pub annotations: Vec<(String, String)>,
-}
-
-/// One input of a corpus.
-#[derive(Clone, Debug)]
-pub struct InputRow {
-    /// Its place in the list that it came from.
-    pub source: usize,
-    /// What to call it: its name, or its text.
-    pub name: String,
-    /// What was fed in, to run it again.
-    pub info: InputInfo,
-    /// How patches lie on a small copy of the picture.
-    pub image: Option<ImageInfo>,
-    /// Sentences the user must see, such as truncation.
-    pub notes: Vec<String>,
-    /// Rows of the token tables, by side.
-    tokens: BTreeMap<Side, Range<usize>>,
-    /// Numbers of the values, by annotation; may be shorter than the list of names.
-    annotations: Vec<u32>,
-}
-
-impl InputRow {
-    fn size_bytes(&self) -> u64 {
-        let texts = [&self.info.text, &self.info.text_b, &self.info.image, &self.info.target];
-        let texts: usize = texts.into_iter().flatten().map(String::len).sum();
-        let besides = size_of::<Self>() + self.name.len() + texts + 4 * self.annotations.len();
-        besides as u64 + small_bytes(self.image.as_ref())
-    }
-
-    /// Whose tokens are the patches of its picture, with the tokens before them.
-    pub fn picture_side(&self) -> Option<Side> {
-        let image = self.image.as_ref()?;
-        let n = image.n_prefix + image.grid.0 * image.grid.1;
-        [Side::Vision, Side::Encoder, Side::Only].into_iter().find(|&side| self.tokens(side).len() == n)
-    }
-
-    /// Its rows in the token table of a side, which are those of its queries and keys.
-    pub fn tokens(&self, side: Side) -> Range<usize> {
-        self.tokens.get(&side).cloned().unwrap_or_default()
-    }
+    /// What else is kept where captures have it.
+    kept: Kept,
+    /// Per stack the residual stream behind the last layer, where that is kept.
+    ends: BTreeMap<StackKind, Column>,
 }
 
 /// One head's queries and keys over a selection of inputs.
@@ -107,31 +60,45 @@ impl Corpus {
             tokens: BTreeMap::new(),
             texts: Texts::default(),
             layers: BTreeMap::new(),
+            kept: Kept::default(),
+            ends: BTreeMap::new(),
         }
+    }
+
+    /// The same for captures whose values or residual stream are kept as well, as far as they have them.
+    #[must_use]
+    pub fn keeping(self, kept: Kept) -> Self {
+        Self { kept, ..self }
     }
 
     /// The captures of one file, in its order.
     ///
     /// # Errors
     /// As [`Self::append`].
-    pub fn from_captures(captures: &[Arc<Capture>], budget_bytes: u64) -> Result<Self, CorpusError> {
-        let mut corpus = Self::new(budget_bytes);
+    pub fn from_captures(captures: &[Arc<Capture>], kept: Kept, budget_bytes: u64) -> Result<Self, CorpusError> {
+        let mut corpus = Self::new(budget_bytes).keeping(kept);
         for (source, capture) in captures.iter().enumerate() {
             corpus.append(capture, &Label { source, ..Label::default() })?;
         }
         Ok(corpus)
     }
 
-    /// Bytes that queries and keys of `n` tokens take, before they are there: of every stack, or of some
-    /// layers of it.
-    pub fn estimate_bytes(model: &ModelSpec, layers: Option<&[usize]>, n: impl Fn(Side) -> usize) -> u64 {
+    /// Bytes that queries and keys of `n` tokens take, and what else is kept, before they are there: of every
+    /// stack, or of some layers of it.
+    pub fn estimate_bytes(model: &ModelSpec, layers: Option<&[usize]>, kept: Kept, n: impl Fn(Side) -> usize) -> u64 {
         let wanted = |layer: usize| layers.is_none_or(|layers| layers.contains(&layer));
         let mut bytes = Side::ALL.iter().map(|side| n(*side) as u64 * TokenTable::ROW_BYTES).sum::<u64>();
         for stack in &model.stacks {
             let (n_query, n_key) = (n(stack.kind.query_side()) as u64, n(stack.kind.key_side()) as u64);
+            let has_stream = kept.residual && stack.kind != StackKind::Cross;
+            let stream = if has_stream { (size_of::<f32>() * model.d_model) as u64 * n_query } else { 0 };
+            bytes += stream;
             for (_, spec) in stack.layers.iter().enumerate().filter(|(layer, _)| wanted(*layer)) {
                 let row = (size_of::<f32>() * (spec.d_head + 1)) as u64;
-                bytes += row * (n_query * spec.n_heads as u64 + n_key * spec.n_kv_heads as u64);
+                bytes += row * (n_query * spec.n_heads as u64 + n_key * spec.n_kv_heads as u64) + stream;
+                if kept.values {
+                    bytes += (size_of::<f32>() * spec.d_head * spec.n_kv_heads) as u64 * n_key;
+                }
             }
         }
         bytes
@@ -146,9 +113,10 @@ impl Corpus {
         let recorded = || {
             capture.stacks().iter().flat_map(|stack| {
                 let layers = stack.layers.iter().enumerate();
-                layers.filter_map(|(layer, data)| Some(((stack.kind, layer), (data.q.as_ref()?, data.k.as_ref()?))))
+                layers.filter_map(|(layer, data)| Some(((stack.kind, layer), LayerRows::of(data)?)))
             })
         };
+        let ends = || capture.stacks().iter().filter_map(|stack| Some((stack.kind, stack.resid_final.as_ref()?)));
         if recorded().next().is_none() {
             return Err(CorpusError::NoQueries { name });
         }
@@ -160,8 +128,10 @@ impl Corpus {
             if *capture.computation() != self.computation {
                 return Err(CorpusError::OtherRun { name });
             }
-            let fits = |(at, (q, k))| self.layers.get(&at).is_some_and(|columns| columns.fits(q, k));
-            if recorded().count() != self.layers.len() || !recorded().all(fits) {
+            let fits = |(at, rows)| self.layers.get(&at).is_some_and(|columns| columns.fits(rows));
+            let ends: BTreeMap<StackKind, &Matrix> = ends().collect();
+            let goes_on = |(stack, column): (&StackKind, &Column)| ends.get(stack).is_some_and(|it| column.fits(it));
+            if recorded().count() != self.layers.len() || !recorded().all(fits) || !self.ends.iter().all(goes_on) {
                 return Err(CorpusError::OtherLayers { name });
             }
         }
@@ -169,9 +139,12 @@ impl Corpus {
         if Side::ALL.iter().any(too_long) {
             return Err(CorpusError::TooManyTokens);
         }
-        let empty: BTreeMap<_, _> = match &self.model {
-            Some(_) => BTreeMap::new(),
-            None => recorded().map(|(at, (q, k))| (at, LayerColumns::like(q, k))).collect(),
+        let (empty, first_ends): (BTreeMap<_, _>, BTreeMap<_, _>) = match &self.model {
+            Some(_) => Default::default(),
+            None => (
+                recorded().map(|(at, rows)| (at, LayerColumns::like(rows, self.kept))).collect(),
+                ends().filter(|_| self.kept.residual).map(|(at, end)| (at, Column::new(end.n_cols()))).collect(),
+            ),
         };
         let n_rows = |stack: StackKind| (capture.query_tokens(stack).len(), capture.key_tokens(stack).len());
         let size = self.size_bytes();
@@ -179,7 +152,9 @@ impl Corpus {
             let columns = self.layers.iter().chain(&empty);
             let n_tokens: usize = Side::ALL.iter().map(|side| capture.tokens(*side).len()).sum();
             let table = n_tokens as u64 * TokenTable::ROW_BYTES + small_bytes(capture.image());
-            table + columns.map(|((stack, _), columns)| columns.growth_bytes(n_rows(*stack), slack)).sum::<u64>()
+            let columns: u64 = columns.map(|((stack, _), columns)| columns.growth_bytes(n_rows(*stack), slack)).sum();
+            let ends = self.ends.iter().chain(&first_ends);
+            table + columns + ends.map(|(stack, end)| end.growth_bytes(n_rows(*stack).0, slack)).sum::<u64>()
         };
         let slack = size + growth(true) <= self.budget_bytes;
         let needed = size + growth(false);
@@ -189,12 +164,18 @@ impl Corpus {
         if self.model.is_none() {
             self.model = Some(Arc::clone(capture.model()));
             self.computation = capture.computation().clone();
-            self.layers = empty;
+            (self.layers, self.ends) = (empty, first_ends);
         }
-        for (at, (q, k)) in recorded() {
+        for (at, rows) in recorded() {
             if let Some(columns) = self.layers.get_mut(&at) {
                 columns.grow(n_rows(at.0), slack);
-                columns.extend(q, k);
+                columns.extend(rows);
+            }
+        }
+        for (stack, end) in ends() {
+            if let Some(column) = self.ends.get_mut(&stack) {
+                column.grow(n_rows(stack).0, slack);
+                column.extend(end.as_slice());
             }
         }
         self.add_row(capture, label, name);
@@ -231,13 +212,15 @@ impl Corpus {
     /// Makes room for so many more tokens of each side at once, as far as the budget allows.
     pub fn reserve(&mut self, n: impl Fn(Side) -> usize) {
         let n_rows = |stack: StackKind| (n(stack.query_side()), n(stack.key_side()));
-        let growth: u64 =
-            self.layers.iter().map(|((stack, _), columns)| columns.growth_bytes(n_rows(*stack), false)).sum();
+        let layers = self.layers.iter().map(|((stack, _), columns)| columns.growth_bytes(n_rows(*stack), false));
+        let ends = self.ends.iter().map(|(stack, end)| end.growth_bytes(n_rows(*stack).0, false));
+        let growth: u64 = layers.chain(ends).sum();
         let table: u64 = self.tokens.keys().map(|side| n(*side) as u64 * TokenTable::ROW_BYTES).sum();
         if self.size_bytes() + growth + table > self.budget_bytes {
             return;
         }
         self.layers.iter_mut().for_each(|((stack, _), columns)| columns.grow(n_rows(*stack), false));
+        self.ends.iter_mut().for_each(|(stack, end)| end.grow(n_rows(*stack).0, false));
         self.tokens.iter_mut().for_each(|(side, table)| table.reserve(n(*side)));
     }
 
@@ -263,7 +246,8 @@ impl Corpus {
 
     /// Bytes it takes, room for growth included.
     pub fn size_bytes(&self) -> u64 {
-        let columns: u64 = self.layers.values().map(LayerColumns::size_bytes).sum();
+        let columns = self.layers.values().map(LayerColumns::size_bytes);
+        let columns: u64 = columns.chain(self.ends.values().map(Column::size_bytes)).sum();
         let tokens: u64 = self.tokens.values().map(TokenTable::size_bytes).sum();
         columns + tokens + self.texts.size_bytes() + self.rows_bytes
     }
@@ -335,6 +319,33 @@ impl Corpus {
         })
     }
 
+    /// The values that a head reads over some inputs, `[n_key, d_head]`; `None` when they are not kept.
+    pub fn values(&self, head: HeadId, selection: &Selection) -> Option<Matrix> {
+        let (columns, kv) = self.columns_of(head)?;
+        columns.v.get(kv)?.rows(&self.ranges(head.stack.key_side(), selection.inputs()))
+    }
+
+    /// The residual stream before a layer over some inputs, `[n_query, width]`, or behind the last layer for the
+    /// one after it; `None` when it is not kept.
+    pub fn stream(&self, stack: StackKind, layer: usize, selection: &Selection) -> Option<Matrix> {
+        self.stream_column(stack, layer)?.rows(&self.ranges(stack.query_side(), selection.inputs()))
+    }
+
+    /// Whether the values that a head reads are kept.
+    pub fn has_values(&self, head: HeadId) -> bool {
+        self.columns_of(head).is_some_and(|(columns, _)| !columns.v.is_empty())
+    }
+
+    /// Whether [`Self::stream`] has something.
+    pub fn has_stream(&self, stack: StackKind, layer: usize) -> bool {
+        self.stream_column(stack, layer).is_some()
+    }
+
+    fn stream_column(&self, stack: StackKind, layer: usize) -> Option<&Column> {
+        let n_layers = self.model.as_ref()?.stack(stack)?.layers.len();
+        if layer == n_layers { self.ends.get(&stack) } else { self.layers.get(&(stack, layer))?.stream.as_ref() }
+    }
+
     /// Keeps the selected inputs alone, in their order, and gives the memory of the others back.
     pub fn keep(&mut self, selection: &Selection) {
         let inputs = selection.inputs();
@@ -344,6 +355,7 @@ impl Corpus {
         for ((stack, _), columns) in &mut self.layers {
             columns.arrange(of(stack.query_side()), of(stack.key_side()));
         }
+        self.ends.iter_mut().for_each(|(stack, end)| end.arrange(of(stack.query_side())));
         for (side, table) in &mut self.tokens {
             table.arrange(of(*side));
         }

@@ -10,7 +10,10 @@ use std::{
 };
 
 use super::{Corpus, HeadSpace, InputRow, Selection, TokenRow};
-use crate::ids::{CloudId, HeadId, Side};
+use crate::{
+    capture::Matrix,
+    ids::{CloudId, HeadId, Side, StackKind},
+};
 
 /// Selected inputs of a corpus with their tokens as points `0..n`, one input after the other. Never changes.
 #[derive(Debug)]
@@ -102,6 +105,16 @@ impl CorpusView {
         };
         let (queries, keys) = (self.corpus.query_norms(head)?, self.corpus.key_norms(head)?);
         Some([of(head.stack.query_side(), queries), of(head.stack.key_side(), keys)])
+    }
+
+    /// The values that a head reads; `None` when they are not kept.
+    pub fn values(&self, head: HeadId) -> Option<Matrix> {
+        self.corpus.values(head, &self.selection)
+    }
+
+    /// The residual stream before a layer, or behind the last one; `None` when it is not kept.
+    pub fn stream(&self, stack: StackKind, layer: usize) -> Option<Matrix> {
+        self.corpus.stream(stack, layer, &self.selection)
     }
 
     /// One head's queries and keys; `None` when it was not recorded.

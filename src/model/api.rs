@@ -1,6 +1,7 @@
 //! [`Model`]: a checkpoint that is ready to run, and everything that can be asked of it.
 
 mod packed;
+mod positions;
 mod reading;
 mod variants;
 mod weights;

@@ -125,6 +125,7 @@ impl Session {
                 pane.own_options = None;
                 self.settings.views = ViewOptions { reading: options.reading.without_positions(), ..options.clone() };
                 pane.options = options;
+                pane.translate_picks();
             }
             Command::Pick(purpose) => return vec![Effect::Pick(purpose)],
             Command::Download(command) => return self.on_download_command(command),

@@ -6,7 +6,7 @@ use super::{Document, Effect, Focus, Loadable, NoticeKind, OpenCorpus, PendingSe
 use crate::{
     analysis::Cloud,
     corpus::{
-        SortBy,
+        Kept, SortBy,
         list::{Content, Kind, ListOptions},
     },
     ids::{DocumentId, ModelId, PaneId},
@@ -37,6 +37,8 @@ pub enum CorpusCommand {
     CloseSheet,
     /// Open the same one with only so many of its first inputs.
     OpenFirst(usize),
+    /// Run the same one again and keep more of it.
+    KeepMore(Kept),
     /// Run what is missing.
     GoOn,
     /// Put it away.
@@ -89,6 +91,11 @@ impl Session {
             CorpusCommand::OpenFirst(first) => {
                 let Some(corpus) = &self.document().corpus else { return Vec::new() };
                 let options = CorpusOptions { first: Some(first), ..corpus.options.clone() };
+                return self.open_corpus(id, corpus.source.clone(), options);
+            }
+            CorpusCommand::KeepMore(kept) => {
+                let Some(corpus) = &self.document().corpus else { return Vec::new() };
+                let options = CorpusOptions { kept: corpus.options.kept.or(kept), ..corpus.options.clone() };
                 return self.open_corpus(id, corpus.source.clone(), options);
             }
             CorpusCommand::GoOn => return self.start_corpus(id),
@@ -274,7 +281,7 @@ impl Session {
                 };
                 self.show_corpus_input(source, focus(position))
             }
-            Some(Cloud::Input(_)) => {
+            Some(Cloud::Input(_) | Cloud::Positions(_)) => {
                 self.set_focus(self.panes.active_id(), |selection| &mut selection.pinned, focus(point));
                 Vec::new()
             }

@@ -77,14 +77,15 @@ impl Document {
     /// What joint spaces can be made of here.
     pub fn clouds(&self) -> impl Iterator<Item = Cloud> {
         let corpus = self.corpus.as_ref().and_then(|corpus| corpus.view()).cloned().map(Cloud::Inputs);
-        self.latest_capture().cloned().map(Cloud::Input).into_iter().chain(corpus)
+        let positions = self.positions().ok().cloned().map(Cloud::Positions);
+        self.latest_capture().cloned().map(Cloud::Input).into_iter().chain(corpus).chain(positions)
     }
 
     /// Whether no newer one is on its way.
     pub(super) const fn is_settled(&self, cloud: &Cloud) -> bool {
         match cloud {
             Cloud::Input(_) => !self.capture.is_pending(),
-            Cloud::Inputs(_) => true,
+            Cloud::Inputs(_) | Cloud::Positions(_) => true,
         }
     }
 

@@ -38,6 +38,7 @@ impl Session {
             head: example.head.map(|(_, head)| head),
             query: example.query,
             key: None,
+            space: None,
         });
 
         // It is about its own input.

@@ -274,6 +274,7 @@ impl Session {
 /// The order for what a pane shows.
 fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud), options: FigureOptions) -> Order {
     let head = pane.selection.head;
+    let cell = pane.cell(document);
     let views = &pane.options;
     let n_heads = pane.n_heads(document);
     let stack = capture.model().stack(head.stack);
@@ -281,6 +282,14 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
     let planes = pane.view == ViewKind::Matrix;
     let (layers, heads, sheet) = match options.range {
         _ if planes => (Vec::new(), Vec::new(), None),
+        // A cell of its own for each layer, and one for the final stream; or one in all.
+        FigureRange::Stack | FigureRange::Files if !pane.space().is_per_head() => {
+            let all: Vec<usize> = cloud.cells(head.stack, pane.space()).iter().map(|cell| cell.layer).collect();
+            let columns = all.len().clamp(1, MAX_COLUMNS);
+            let sheet = [columns, all.len().div_ceil(columns)];
+            (all, Vec::new(), Some(sheet).filter(|_| options.range == FigureRange::Stack))
+        }
+        _ if !pane.space().is_per_head() => (vec![cell.layer], Vec::new(), None),
         _ if views.reading.together.is_some_and(|together| together.over == Over::Stack) => {
             ((0..n_layers).collect(), Vec::new(), None)
         }
@@ -313,7 +322,7 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
             of: if minus.document == document.id { Whose::This } else { Whose::Other },
         }),
         filter: views.heads.filter,
-        projection: views.scatter.projection,
+        projection: pane.projection_options(),
         color_map: Some(match pane.view {
             ViewKind::Image => color_map(views.image.color_map),
             _ => color_map(views.heatmap.color_map),
@@ -327,8 +336,12 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
         // Words ask in cross-attention: there is nothing to lead from.
         flows: views.image.flow_filter().filter(|_| capture.picture_side() == Some(head.stack.query_side())),
         // What cannot be told here is not shown in the window either.
-        color_by: Some(views.scatter.color).filter(|by| by.missing(cloud, head).is_none()).unwrap_or_default(),
-        size_by: Some(views.scatter.size).filter(|by| by.missing(cloud, head).is_none()).unwrap_or_default(),
+        color_by: Some(views.scatter.color)
+            .filter(|by| by.missing(cloud, pane.space(), cell).is_none())
+            .unwrap_or_default(),
+        size_by: Some(views.scatter.size)
+            .filter(|by| by.missing(cloud, pane.space(), cell).is_none())
+            .unwrap_or_default(),
         distance: views.distance,
         annotation: views.average.clone().filter(|name| cloud.annotations().contains(name)),
         sheet,

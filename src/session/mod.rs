@@ -29,6 +29,7 @@ mod projections;
 mod search;
 mod selection;
 mod settings;
+mod spaces;
 mod state;
 mod surveys;
 mod travel;

@@ -7,7 +7,7 @@ use super::{
     ViewOptions, place::Places,
 };
 use crate::{
-    analysis::{Cloud, attention, projection::Projection, search::Search},
+    analysis::{Space, attention, projection::Projection, search::Search},
     capture::Capture,
     ids::{DocumentId, HeadId, PaneId, StackKind},
     worker::Lane,
@@ -62,6 +62,8 @@ pub struct PendingSelection {
     pub query: Option<usize>,
     /// Key token to pin.
     pub key: Option<usize>,
+    /// Space to lay out.
+    pub space: Option<Space>,
 }
 
 impl PendingSelection {
@@ -75,6 +77,7 @@ impl PendingSelection {
             head: self.head.or(other.head),
             query: self.query.or(other.query),
             key: self.key.or(other.key),
+            space: self.space.or(other.space),
         }
     }
 }
@@ -141,17 +144,10 @@ impl Pane {
     /// The newest projection of what is shown, even while another is on its way.
     pub fn shown_projection(&self, document: &Document) -> Option<&Arc<Projection>> {
         let (projection, cloud) = (self.projection.latest()?, self.cloud(document)?);
-        let fits = projection.stack == self.selection.stack() && projection.cloud.id() == cloud.id();
+        let fits = projection.stack == self.selection.stack()
+            && projection.options.space == self.space()
+            && projection.cloud.id() == cloud.id();
         fits.then_some(projection)
-    }
-
-    /// What the joint spaces of this pane are made of: the corpus where there is one and it is wanted, else the
-    /// input.
-    pub fn cloud(&self, document: &Document) -> Option<Cloud> {
-        let wanted = self.options.scatter.corpus;
-        let corpus = document.corpus.as_ref().filter(|_| wanted).and_then(|corpus| corpus.view());
-        let inputs = corpus.filter(|view| !view.selection().inputs().is_empty()).cloned().map(Cloud::Inputs);
-        inputs.or_else(|| document.latest_capture().cloned().map(Cloud::Input))
     }
 
     /// Shows another view, if it can be shown.
@@ -165,6 +161,7 @@ impl Pane {
     /// Selects the existing head nearest to `head`.
     pub(super) fn select(&mut self, document: &Document, head: HeadId) {
         let before = self.selection.stack();
+        self.selection.is_final = self.is_final(document, head);
         self.selection.head = match document.latest_capture() {
             Some(capture) => nearest_head(capture, head),
             None => head,
@@ -206,6 +203,9 @@ impl Pane {
     }
 
     pub(super) fn step(&mut self, document: &Document, step: HeadStep) {
+        if !self.space().is_joint() {
+            return self.step_cell(document, step);
+        }
         let HeadId { stack, layer, head } = self.selection.head;
         let Some(spec) = document.latest_capture().and_then(|capture| capture.model().stack(stack)) else { return };
         let n_layers = spec.layers.len().max(1);
@@ -287,6 +287,9 @@ impl Pane {
             self.view = if has_picture { ViewKind::Image } else { ViewKind::Heads };
         }
         let pending = self.pending.take().unwrap_or_default();
+        if let Some(space) = pending.space {
+            self.options.scatter.choose_space(space);
+        }
         let old = self.selection.head;
         let head = HeadId {
             stack: pending.stack.unwrap_or_else(|| opening_stack(capture, old.stack)),

@@ -59,7 +59,7 @@ impl Pane {
     /// Which input of its cloud is the one that other views show; `None` when it is none of them.
     pub fn shown_input(&self, document: &Document) -> Option<usize> {
         match self.cloud(document)? {
-            Cloud::Input(_) => Some(0),
+            Cloud::Input(_) | Cloud::Positions(_) => Some(0),
             Cloud::Inputs(view) => {
                 let source = document.corpus_input?;
                 (0..view.selection().inputs().len())
@@ -73,9 +73,18 @@ impl Pane {
         [stack.query_side(), stack.key_side()]
     }
 
+    /// What was picked in another space, in the one that is shown now.
+    pub(super) fn translate_picks(&mut self) {
+        let picked = self.selection.picked.as_ref().map(|picked| Arc::new(self.of_space(&picked.points)));
+        if let (Some(picked), Some(points)) = (&mut self.selection.picked, picked) {
+            picked.points = points;
+        }
+    }
+
     fn pick(&mut self, document: &Document, points: &PointSet, change: PickChange) {
         let Some(cloud) = self.cloud(document) else { return };
         let before = self.picked(document).cloned().unwrap_or_default();
+        let points = &self.of_space(points);
         let points = match change {
             PickChange::Replace => points.clone(),
             PickChange::Add => before.union(points),

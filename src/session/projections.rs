@@ -1,4 +1,4 @@
-//! The joint query–key planes: what is asked for, in which order, and what is kept.
+//! The planes of joint spaces and of others: what is asked for, in which order, and what is kept.
 
 use std::sync::Arc;
 
@@ -160,8 +160,7 @@ impl Session {
         let running = self.panes.get(id).filter(|pane| pane.projection.is_pending());
         running.is_some_and(|pane| {
             let shown = pane.cloud(self.document_of(pane)).map(|cloud| cloud.id());
-            let wanted =
-                |key: ProjectionKey| shown == Some(key.cloud) && key.options == pane.options.scatter.projection;
+            let wanted = |key: ProjectionKey| shown == Some(key.cloud) && key.options == pane.projection_options();
             !pane.projecting.is_some_and(|asked| wanted(asked.key))
         })
     }
@@ -174,9 +173,12 @@ impl Session {
             return None;
         }
         let cloud = pane.cloud(document).filter(|cloud| document.is_settled(cloud))?;
-        let (stack, options) = (pane.selection.stack(), pane.options.scatter.projection);
+        let (stack, options) = (pane.selection.stack(), pane.projection_options());
+        if cloud.lacks(stack, options.space).is_some() {
+            return None;
+        }
         let key = ProjectionKey { cloud: cloud.id(), stack, options };
-        Some((cloud, key, pane.selection.head))
+        Some((cloud, key, pane.cell(document)))
     }
 }
 

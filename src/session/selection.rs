@@ -19,6 +19,8 @@ pub struct Selection {
     pub hover: Focus,
     /// The point of a joint space under the pointer, whatever input it belongs to.
     pub spot: Option<Spot>,
+    /// Of the residual stream, what is behind the last layer is looked at instead of what is before the selected one.
+    pub is_final: bool,
     /// Points that were picked out of a joint space, until they are let go of.
     pub picked: Option<Picked>,
 }

@@ -13,6 +13,7 @@ pub use crate::figure::views::image::{
 };
 use crate::{
     analysis::{
+        Space,
         edges::EdgeFilter,
         projection::{ColorBy, ProjectionOptions, SizeBy},
         reading::ReadingOptions,
@@ -308,6 +309,30 @@ impl Default for ScatterOptions {
             clusters: false,
             lines: false,
             order: HeadOrder::default(),
+        }
+    }
+}
+
+impl ScatterOptions {
+    /// Lays another space out. Colours and sizes that say nothing there give way to some that do.
+    pub fn choose_space(&mut self, space: Space) {
+        self.projection.space = space;
+        let says_nothing = match self.color {
+            ColorBy::Type | ColorBy::ValueNorm => !space.is_joint(),
+            ColorBy::Received => !space.is_per_head(),
+            ColorBy::Kind | ColorBy::Length | ColorBy::Frequency => space == Space::Positions,
+            _ => false,
+        };
+        if says_nothing {
+            self.color = ColorBy::Position;
+        }
+        let is_alike = match self.size {
+            SizeBy::Same | SizeBy::Norm => false,
+            SizeBy::ValueNorm => !space.is_joint(),
+            SizeBy::Received => !space.is_per_head(),
+        };
+        if is_alike {
+            self.size = SizeBy::Same;
         }
     }
 }

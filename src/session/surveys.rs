@@ -55,7 +55,7 @@ impl Pane {
     /// A question about what the joint spaces of this pane are made of.
     pub fn survey(&self, document: &Document, question: Question) -> Option<Survey> {
         let (cloud, stack) = (self.cloud(document)?, self.selection.stack());
-        Some(Survey { cloud, stack, options: self.options.scatter.projection, question })
+        Some(Survey { cloud, stack, options: self.projection_options(), question })
     }
 }
 

@@ -12,9 +12,12 @@ use super::{
 use crate::{
     analysis::projection::{Aside, NoShelf},
     ids::ModelId,
-    model::{self, LoadError, Model, ModelFiles, RunPlan, locate},
+    model::{self, Encoded, LoadError, Model, ModelFiles, RunPlan, Site, Sites, locate},
     text::sentence,
 };
+
+/// Bytes of the residual stream up to which it is recorded of every input.
+const STREAM_BYTES: u64 = 256 << 20;
 
 /// Holds the models that documents need. A failed or cancelled request leaves them as they were.
 #[derive(Debug)]
@@ -85,6 +88,7 @@ impl ModelEngine {
             source: source.clone(),
             spec: Arc::clone(model.spec()),
             audit: model.audit().clone(),
+            positions: model.position_embeddings().map(Arc::new),
             load_secs: started.elapsed().as_secs_f64(),
         };
         // The last moment at which the old model can stay, if it is still there.
@@ -145,7 +149,7 @@ impl ModelEngine {
         };
         control.report(Progress { stage: Stage::Encode, done: 0, total: 1 })?;
         let encoded = model.encode(input)?;
-        let plan = RunPlan { generate, ..RunPlan::default() };
+        let plan = RunPlan { sites: recorded(model, &encoded, generate), generate, ..RunPlan::default() };
         let capture = model.forward(&encoded, &plan, &|progress| control.report(progress))?;
         Ok(EventKind::Captured(Arc::new(capture)))
     }
@@ -182,6 +186,18 @@ impl Engine for ModelEngine {
 
 fn no_model() -> Stop {
     Stop::Failed(Failure { summary: "There is no model".to_owned(), details: "Open a model first".to_owned() })
+}
+
+/// What is recorded of an input that somebody looks at: the residual stream too, unless that takes much.
+fn recorded(model: &Model, input: &Encoded, generate: Option<Generation>) -> Sites {
+    let read: usize = input.tokens.values().map(Vec::len).sum();
+    let n_tokens = read + generate.map_or(0, |generate| generate.max_new_tokens);
+    let n_layers = model.spec().stacks.iter().map(|stack| stack.layers.len() + 1).max().unwrap_or(0);
+    let sites = Sites::standard();
+    if (n_tokens * n_layers * model.spec().d_model * size_of::<f32>()) as u64 > STREAM_BYTES {
+        return sites;
+    }
+    sites.with(Site::ResidPre).with(Site::ResidFinal)
 }
 
 /// The model, and what it is known by.

@@ -1,4 +1,4 @@
-//! The thread that projects queries and keys, so that a projection waits for no run.
+//! The thread that projects queries and keys, or other points, so that a projection waits for no run.
 
 use std::{
     io,
@@ -17,7 +17,7 @@ use crate::{
     ids::{HeadId, StackKind},
     model::step_back,
     projection::{Progress as GoOn, ProjectionError},
-    text::sentence,
+    text::{capitalised, sentence},
 };
 
 /// How often a layout that is being refined is shown.
@@ -88,7 +88,14 @@ pub(super) fn project(
     control: &JobControl,
 ) -> Result<EventKind, Stop> {
     let Wanted { cloud, stack, options, known, first } = wanted;
-    let all = cloud.heads(*stack);
+    let nothing = || Failure {
+        summary: cloud.lacks(*stack, options.space).map_or_else(
+            || "There are no points to project, or they are not finite".to_owned(),
+            |reason| capitalised(&reason),
+        ),
+        details: String::new(),
+    };
+    let all = cloud.cells(*stack, options.space);
     let Some(first) = all.iter().find(|head| *head == first).or(all.first()).copied() else {
         return Err(nothing().into());
     };
@@ -119,10 +126,6 @@ pub(super) fn project(
     }
     refine(&mut refiner, None, control)?;
     Ok(EventKind::Projected(Arc::new(refiner.planes())))
-}
-
-fn nothing() -> Failure {
-    Failure { summary: "There are no queries and keys to project".to_owned(), details: String::new() }
 }
 
 /// Goes on to the end, or for some time; shows the state every now and then.

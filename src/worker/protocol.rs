@@ -10,7 +10,7 @@ use crate::{
         reading::store::{Answer, Key, Want},
         survey::{Finding, QuestionKind, Survey},
     },
-    capture::{Capture, Edit, RgbaBuffer},
+    capture::{Capture, Edit, PositionTables, RgbaBuffer},
     export::{ExportRequest, FigureRequest, Preview},
     ids::{DocumentId, HeadId, JobId, ModelId, PaneId, StackKind},
     model::audit::Audit,
@@ -324,6 +324,8 @@ pub struct LoadedModel {
     pub spec: Arc<ModelSpec>,
     /// What was found in its files.
     pub audit: Audit,
+    /// Its position embeddings, or why it has none.
+    pub positions: Result<Arc<PositionTables>, String>,
     /// How long loading took, in seconds.
     pub load_secs: f64,
 }

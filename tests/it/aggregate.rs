@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use attnscope::{
     analysis::{
-        Cloud, aggregate,
+        Cloud, Space, aggregate,
         aggregate::AggregateError,
         attention,
         filter::{Condition, Is, filter},
@@ -18,6 +18,8 @@ use attnscope::{
 };
 
 use crate::support::synthetic;
+
+const QK: Space = Space::QueriesKeys;
 
 const HEAD: HeadId = HeadId::single(1, 2);
 
@@ -145,7 +147,7 @@ fn what_queries_and_keys_do_not_decide_is_refused() {
     let many = cloud(&[Arc::clone(&capture)], &[]);
     let refused = aggregate::received(&many, head).unwrap_err();
     assert_eq!(refused, AggregateError::Biased(head));
-    let Meaning::Missing(reason) = tints(&many, head, ColorBy::Received).meaning else { panic!("a colour") };
+    let Meaning::Missing(reason) = tints(&many, QK, head, ColorBy::Received).meaning else { panic!("a colour") };
     assert!(reason.contains("a bias that depends on positions"), "{reason}");
     // One input has its bias beside it.
     let one = aggregate::received(&Cloud::Input(Arc::clone(&capture)), head).unwrap();
@@ -163,7 +165,7 @@ fn colours_tell_what_is_known_of_inputs() {
     let n: Vec<usize> = captures.iter().map(|capture| capture.tokens(Side::Only).len()).collect();
     let head = HeadId::single(0, 0);
     let by_name = |name: &str| ColorBy::from_name(name).unwrap();
-    let told = tints(&cloud, head, by_name("annotation:who"));
+    let told = tints(&cloud, QK, head, by_name("annotation:who"));
     assert_eq!(
         told.meaning,
         Meaning::Groups(vec![(Tint::Group(0), "cat".to_owned()), (Tint::Group(1), "dog".to_owned())])
@@ -172,32 +174,35 @@ fn colours_tell_what_is_known_of_inputs() {
         (told.queries[0], told.keys[n[0]], told.queries[n[0] + n[1]]),
         (Tint::Group(0), Tint::Group(1), Tint::Group(0))
     );
-    let told = tints(&cloud, head, by_name("annotation:rank"));
+    let told = tints(&cloud, QK, head, by_name("annotation:rank"));
     assert_eq!(told.meaning, Meaning::Scale(["1.50".to_owned(), "3".to_owned()]));
     assert_eq!(
         (told.queries[0], told.queries[n[0]]),
         (Tint::Step(31), Tint::Type),
         "an input without a value has no colour"
     );
-    let missing = tints(&cloud, head, ColorBy::Annotation(AnnotationKey::of("mood"))).meaning;
+    let missing = tints(&cloud, QK, head, ColorBy::Annotation(AnnotationKey::of("mood"))).meaning;
     assert_eq!(missing, Meaning::Missing("the inputs have no such annotation".to_owned()));
-    let lengths = tints(&cloud, head, ColorBy::InputLength).meaning;
+    let lengths = tints(&cloud, QK, head, ColorBy::InputLength).meaning;
     let (shortest, longest) = (n.iter().min().unwrap(), n.iter().max().unwrap());
     assert_eq!(lengths, Meaning::Scale([format!("{shortest} tokens"), format!("{longest} tokens")]));
-    let counted = tints(&cloud, head, ColorBy::PositionCounted);
+    let counted = tints(&cloud, QK, head, ColorBy::PositionCounted);
     assert_eq!(counted.meaning, Meaning::Scale(["0".to_owned(), (longest - 1).to_string()]));
     assert_eq!(counted.queries[3], counted.keys[n[0] + 3], "the same in every input");
-    assert!(matches!(tints(&cloud, head, ColorBy::Input).meaning, Meaning::Groups(names) if names.len() == 3));
-    assert!(matches!(tints(&cloud, head, ColorBy::ValueNorm).meaning, Meaning::Missing(_)), "a corpus keeps no values");
-    assert!(matches!(tints(&cloud, head, ColorBy::Hue).meaning, Meaning::Missing(_)));
-    let names: Vec<String> = ColorBy::choices(&cloud, head.stack).into_iter().map(|(_, name)| name).collect();
+    assert!(matches!(tints(&cloud, QK, head, ColorBy::Input).meaning, Meaning::Groups(names) if names.len() == 3));
+    assert!(
+        matches!(tints(&cloud, QK, head, ColorBy::ValueNorm).meaning, Meaning::Missing(_)),
+        "a corpus keeps no values"
+    );
+    assert!(matches!(tints(&cloud, QK, head, ColorBy::Hue).meaning, Meaning::Missing(_)));
+    let names: Vec<String> = ColorBy::choices(&cloud, QK, head.stack).into_iter().map(|(_, name)| name).collect();
     assert!(
         names.ends_with(&["who".to_owned(), "rank".to_owned()]) && !names.iter().any(|name| name.contains("patch"))
     );
 
     // One input has values: their lengths, of keys alone.
     let alone = Cloud::Input(Arc::clone(&captures[0]));
-    let Values::Numbers(norms) = values(&alone, head, ColorBy::ValueNorm) else { panic!("no values") };
+    let Values::Numbers(norms) = values(&alone, QK, head, ColorBy::ValueNorm) else { panic!("no values") };
     let expected = captures[0].v(head).unwrap().row(3).unwrap().iter().map(|x| x * x).sum::<f32>().sqrt();
     near(norms.of[1][3], f64::from(expected));
     assert!(norms.of[0].iter().all(|norm| norm.is_nan()));
@@ -207,12 +212,12 @@ fn colours_tell_what_is_known_of_inputs() {
     let some = Cloud::Inputs(Arc::new(CorpusView::new(Arc::clone(view.corpus()), Selection::of([2, 0]))));
     let expected: Vec<f32> =
         [&captures[2], &captures[0]].iter().flat_map(|capture| lengths_of(&capture.k(head).unwrap())).collect();
-    assert_eq!(some.norms(head).unwrap()[1], expected);
+    assert_eq!(some.norms(QK, head)[1], expected);
     let rows = some.queries_and_keys(head).unwrap();
-    assert_eq!(some.norms(head).unwrap(), rows.each_ref().map(lengths_of));
+    assert_eq!(some.norms(QK, head), rows.each_ref().map(lengths_of));
 
     // What colours and sizes both tell has one scale.
-    let both = looks(&cloud, head, ColorBy::Norm, SizeBy::Norm);
+    let both = looks(&cloud, QK, head, ColorBy::Norm, SizeBy::Norm);
     let (Meaning::Scale(colours), Sizing::Steps { of, ends, .. }) = (&both.meaning, &both.sizes) else {
         panic!("{both:?}")
     };
@@ -222,11 +227,11 @@ fn colours_tell_what_is_known_of_inputs() {
     assert!(
         (0..2).all(|side| numbers.of[side].iter().zip(&of[side]).all(|(norm, step)| *norm < largest || *step == 5))
     );
-    assert_eq!(looks(&cloud, head, ColorBy::Norm, SizeBy::Same).sizes, Sizing::Same);
-    assert!(matches!(looks(&cloud, head, ColorBy::Type, SizeBy::ValueNorm).sizes, Sizing::Missing(_)));
+    assert_eq!(looks(&cloud, QK, head, ColorBy::Norm, SizeBy::Same).sizes, Sizing::Same);
+    assert!(matches!(looks(&cloud, QK, head, ColorBy::Type, SizeBy::ValueNorm).sizes, Sizing::Missing(_)));
 
     // Filters ask what colours tell.
-    let ask = |by, is| filter(&cloud, head, &Condition { by, is });
+    let ask = |by, is| filter(&cloud, QK, head, &Condition { by, is });
     let dogs = ask(by_name("annotation:who"), Is::OneOf(vec!["dog".to_owned()]));
     assert_eq!(dogs.queries, (n[0] as u32..(n[0] + n[1]) as u32).collect::<Vec<_>>());
     assert_eq!((dogs.keys == dogs.queries, dogs.n_inputs), (true, 1));
@@ -252,21 +257,21 @@ fn patches_have_places_colours_and_looks() {
         assert!(look.hsv.iter().zip(same.hsv).all(|(a, b)| (a - b).abs() < 0.02), "{look:?} {same:?}");
         assert_eq!(many.place(Side::Only, n + point).unwrap().1, ((point - 1) / 6, (point - 1) % 6));
     }
-    let numbers = |by| match values(&many, head, by) {
+    let numbers = |by| match values(&many, QK, head, by) {
         Values::Numbers(numbers) => numbers.of[0].clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!((numbers(ColorBy::Row)[n + 7], numbers(ColorBy::Column)[n + 9]), (1.0, 2.0));
     near(numbers(ColorBy::Radius)[1], 1.5f64.hypot(2.5));
     assert!(numbers(ColorBy::Brightness)[0].is_nan() && numbers(ColorBy::Saturation)[1] > 0.0);
-    let hues = tints(&many, head, ColorBy::Hue);
+    let hues = tints(&many, QK, head, ColorBy::Hue);
     assert_eq!((hues.meaning, hues.queries[0]), (Meaning::Hues, Tint::Rest));
     assert!(matches!(hues.queries[1], Tint::Hue(_)));
     // Red lies on both sides of the end.
     let hue = numbers(ColorBy::Hue);
-    let reds = filter(&many, head, &Condition { by: ColorBy::Hue, is: Is::Between(0.9, 0.1) });
+    let reds = filter(&many, QK, head, &Condition { by: ColorBy::Hue, is: Is::Between(0.9, 0.1) });
     let expected = hue.iter().filter(|hue| **hue >= 0.9 || **hue <= 0.1).count();
     assert_eq!(reds.queries.len(), expected);
-    let names: Vec<String> = ColorBy::choices(&many, head.stack).into_iter().map(|(_, name)| name).collect();
+    let names: Vec<String> = ColorBy::choices(&many, QK, head.stack).into_iter().map(|(_, name)| name).collect();
     assert!(names.iter().any(|name| name == "Hue of the patch") && !names.iter().any(|name| name == "Frequency"));
 }

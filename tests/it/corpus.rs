@@ -6,7 +6,7 @@ use attnscope::{
     analysis::Cloud,
     capture::Capture,
     corpus::{
-        Corpus, CorpusError, CorpusView, Filter, Label, Selection, SortBy,
+        Corpus, CorpusError, CorpusView, Filter, Kept, Label, Selection, SortBy,
         list::{Content, InputList, Kind, ListError, ListOptions, Split},
     },
     ids::{HeadId, Side, StackKind},
@@ -189,7 +189,7 @@ fn keys_that_heads_share_are_kept_once() {
     assert!(layer.n_kv_heads < layer.n_heads, "the fixture shares keys");
     let captures: Vec<_> = [3, 5].map(|n| capture(&model, &Input::Ids((1..=n).collect()))).into();
     let captures: Vec<_> = captures.into_iter().map(Arc::new).collect();
-    let corpus = Corpus::from_captures(&captures, u64::MAX).unwrap();
+    let corpus = Corpus::from_captures(&captures, Kept::default(), u64::MAX).unwrap();
     for head in 0..layer.n_heads {
         let head = HeadId::single(0, head);
         let (q, k) = joined(captures.iter().map(Arc::as_ref), head);
@@ -197,7 +197,8 @@ fn keys_that_heads_share_are_kept_once() {
         assert_eq!((space.queries.as_slice(), space.keys.as_slice()), (&q[..], &k[..]));
     }
     // The estimate counts shared keys once, and is what the columns take.
-    let estimate = Corpus::estimate_bytes(model.spec(), None, |side| if side == Side::Only { 8 } else { 0 });
+    let estimate =
+        Corpus::estimate_bytes(model.spec(), None, Kept::default(), |side| if side == Side::Only { 8 } else { 0 });
     let per_row = (layer.n_heads + layer.n_kv_heads) * (layer.d_head + 1) * model.spec().stacks[0].layers.len();
     assert_eq!(estimate, (8 * (4 * per_row + 18)) as u64);
     assert!(corpus.size_bytes() >= estimate);
@@ -207,7 +208,7 @@ fn keys_that_heads_share_are_kept_once() {
 fn cross_attention_has_tokens_of_two_sides() {
     let model = demo("demo:translate");
     let input = Input::text("The cat sleeps.").with_target(Input::text("Die Katze"));
-    let corpus = Corpus::from_captures(&[Arc::new(capture(&model, &input))], u64::MAX).unwrap();
+    let corpus = Corpus::from_captures(&[Arc::new(capture(&model, &input))], Kept::default(), u64::MAX).unwrap();
     let head = HeadId { stack: StackKind::Cross, layer: 0, head: 0 };
     let space = corpus.space(head, &corpus.all()).unwrap();
     assert_eq!(space.query_rows.len(), corpus.n_tokens(Side::Decoder));
@@ -299,7 +300,7 @@ fn captures_that_do_not_belong_together_are_refused() {
 #[test]
 fn inputs_of_a_corpus_and_one_input_are_clouds_alike() {
     let captures = [3, 4, 5].map(|n| Arc::new(synthetic::text_capture(n, 2, 2)));
-    let corpus = Arc::new(Corpus::from_captures(&captures, u64::MAX).unwrap());
+    let corpus = Arc::new(Corpus::from_captures(&captures, Kept::default(), u64::MAX).unwrap());
     // The last input, then the first.
     let view = Arc::new(CorpusView::new(corpus, Selection::of([2, 0, 9])));
     let (side, stack) = (Side::Only, StackKind::SelfAttention);

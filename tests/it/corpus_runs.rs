@@ -10,7 +10,7 @@ use std::{
 
 use attnscope::{
     corpus::{
-        Corpus,
+        Corpus, Kept,
         list::{InputList, Item, ListOptions, Split},
     },
     ids::Side,
@@ -73,7 +73,7 @@ fn a_corpus_is_run_in_packs_and_has_the_numbers_of_single_runs() {
         }
     }
     // The columns were made as large as they had to be.
-    let needed = Corpus::estimate_bytes(model.spec(), None, |side| corpus.n_tokens(side));
+    let needed = Corpus::estimate_bytes(model.spec(), None, Kept::default(), |side| corpus.n_tokens(side));
     assert!(corpus.size_bytes() < needed + needed / 4, "{} {needed}", corpus.size_bytes());
 }
 
@@ -113,7 +113,7 @@ fn a_full_corpus_and_texts_too_long_are_told() {
     let model = demo("demo:gpt");
     let mut list = list("demo:sentences");
     let options = CorpusOptions::default();
-    let per_token = Corpus::estimate_bytes(model.spec(), None, |side| usize::from(side == Side::Only));
+    let per_token = Corpus::estimate_bytes(model.spec(), None, Kept::default(), |side| usize::from(side == Side::Only));
     let mut corpus = Corpus::new(per_token * 500);
     let run = capture(&model, &list, &mut corpus, &options, &uninterrupted, &mut |_| {}).unwrap();
     assert!(run.full.unwrap().to_string().starts_with("The corpus is full"));

@@ -108,6 +108,8 @@ mod session_files;
 mod session_settings;
 /// Models with several stacks in a session, and models that write.
 mod session_stacks;
+/// Spaces other than that of queries with keys.
+mod spaces;
 /// Made-up captures, a scripted worker and a scripted desktop for other modules.
 mod support;
 /// What newcomers want to do first.

@@ -4,14 +4,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use attnscope::{
     analysis::{
-        Cloud,
+        Cloud, Space,
         cluster::{self, Shared},
         projection::{self, ProjectionOptions, ScaleChoice},
         proxy,
         search::{self, Hits, Search, SearchError, SearchKind},
     },
     capture::{Capture, CaptureParts, Computation, InputInfo, LayerCapture, PerHead, StackCapture, Token},
-    corpus::{Corpus, CorpusView},
+    corpus::{Corpus, CorpusView, Kept},
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
@@ -98,12 +98,12 @@ fn planted() -> Cloud {
             Arc::new(capture(&words, &ROYAL, &mut random))
         })
         .collect();
-    let corpus = Corpus::from_captures(&captures, u64::MAX).unwrap();
+    let corpus = Corpus::from_captures(&captures, Kept::default(), u64::MAX).unwrap();
     Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))))
 }
 
 fn find(cloud: &Cloud, text: &str, kind: SearchKind, case: bool) -> Result<Vec<u32>, SearchError> {
-    let hits = Search { text: text.to_owned(), kind, case }.find(cloud, SELF)?;
+    let hits = Search { text: text.to_owned(), kind, case }.find(cloud, SELF, Space::QueriesKeys)?;
     assert_eq!(hits.queries, hits.keys, "of one sequence");
     Ok(hits.queries)
 }
@@ -113,7 +113,7 @@ fn searches_find_parts_words_expressions_and_ids() {
     let labels = ["[CLS]", "un", "##believ", "##able", "The", "king", "ask", "##ing", "the", "King", "[SEP]"];
     let one = capture(&labels, &[], &mut Random(1));
     let several = [one.clone(), one.clone()].map(Arc::new);
-    let corpus = Arc::new(Corpus::from_captures(&several, u64::MAX).unwrap());
+    let corpus = Arc::new(Corpus::from_captures(&several, Kept::default(), u64::MAX).unwrap());
     let cloud = Cloud::Input(Arc::new(one));
     let found = |text: &str, kind, case| find(&cloud, text, kind, case).unwrap();
     assert_eq!(found("ing", SearchKind::Text, false), [5, 7, 9]);
@@ -129,7 +129,9 @@ fn searches_find_parts_words_expressions_and_ids() {
 
     // The same in every input of a corpus, whose tokens have no places any more.
     let cloud = Cloud::Inputs(Arc::new(CorpusView::all(corpus)));
-    let hits = Search { text: "asking".to_owned(), kind: SearchKind::Word, case: false }.find(&cloud, SELF).unwrap();
+    let hits = Search { text: "asking".to_owned(), kind: SearchKind::Word, case: false }
+        .find(&cloud, SELF, Space::QueriesKeys)
+        .unwrap();
     assert_eq!((hits.queries.as_slice(), hits.n_inputs, hits.n_tokens()), (&[6, 7, 17, 18][..], 2, 4));
 
     let failed = |text: &str, kind| find(&cloud, text, kind, false).unwrap_err().to_string();
@@ -143,7 +145,7 @@ fn the_head_with_the_planted_cluster_comes_first() {
     let cloud = planted();
     let rank = |hits: &Hits| search::rank(&cloud, SELF, hits, ProjectionOptions::default(), &mut |_, _| true).unwrap();
     let royal = Search { text: "king,queen,prince,duchess".to_owned(), kind: SearchKind::Word, case: false };
-    let hits = royal.find(&cloud, SELF).unwrap();
+    let hits = royal.find(&cloud, SELF, Space::QueriesKeys).unwrap();
     assert_eq!((hits.n_tokens(), hits.n_inputs), (40, 40));
     let ranked = rank(&hits);
     assert_eq!(ranked.len(), LAYERS * HEADS);
@@ -152,7 +154,9 @@ fn the_head_with_the_planted_cluster_comes_first() {
     assert!(first > 0.9 && second.abs() < 0.1, "{first} {second}");
     assert!(ranked[0].found.across.is_some(), "different words are together, not copies of one");
     // One word alone is measured among all points.
-    let one = Search { text: "king".to_owned(), kind: SearchKind::Word, case: false }.find(&cloud, SELF).unwrap();
+    let one = Search { text: "king".to_owned(), kind: SearchKind::Word, case: false }
+        .find(&cloud, SELF, Space::QueriesKeys)
+        .unwrap();
     assert_eq!(rank(&one)[0].found.across, None);
     // Marks dealt at random are together nowhere.
     let shuffled: Vec<u32> = (0..280).filter(|point| point * 13 % 7 == 3).collect();
@@ -182,7 +186,7 @@ fn heads_are_ranked_by_what_neighbours_share() {
     assert_eq!(Shared::from_name("type"), None, "a side is nothing that tokens share");
     // Heads that look at themselves, the one before and a little of everything: their keys are positions.
     let several: Vec<Arc<Capture>> = (0..6).map(|_| Arc::new(synthetic::text_capture(24, 1, 5))).collect();
-    let corpus = Corpus::from_captures(&several, u64::MAX).unwrap();
+    let corpus = Corpus::from_captures(&several, Kept::default(), u64::MAX).unwrap();
     let positions = rank(&Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))), "position").unwrap();
     assert!([0, 2].contains(&positions[0].head.head), "{positions:?}");
     assert!(positions[0].found.score().unwrap() > 0.9);

@@ -1,4 +1,4 @@
-//! The joint query–key space of the heads of one input or of many, by its principal components.
+//! The spaces of one input or of many, such as the joint query–key space of each head, by their principal components.
 //!
 //! After `AttentionViz` (Yeh et al., 2023); the mathematics is in [`crate::projection`].
 
@@ -18,20 +18,23 @@ pub use tint::{
 };
 
 use crate::{
-    analysis::Cloud,
+    analysis::{Cloud, Space, joint::Joint},
     capture::Matrix,
     ids::{HeadId, StackKind},
     projection::{
-        Pca, Points,
+        Pca,
         correlation::{Correlation, Correlations, Segment},
-        space::{Scale, Transform},
+        space::Scale,
         to_the_end,
     },
 };
 
-/// How the joint space is normalised before projection.
+/// Which space is projected, and how it is normalised before.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProjectionOptions {
+    /// Which vectors are points. Scale and translation are of queries and keys alone.
+    #[serde(default)]
+    pub space: Space,
     /// The query–key scale `c`.
     pub scale: ScaleChoice,
     /// Whether the mean key is moved onto the mean query.
@@ -43,7 +46,12 @@ pub struct ProjectionOptions {
 
 impl Default for ProjectionOptions {
     fn default() -> Self {
-        Self { scale: ScaleChoice::Auto, translate_keys: true, layout: LayoutOptions::default() }
+        Self {
+            space: Space::default(),
+            scale: ScaleChoice::Auto,
+            translate_keys: true,
+            layout: LayoutOptions::default(),
+        }
     }
 }
 
@@ -73,7 +81,7 @@ impl ScaleChoice {
     }
 }
 
-/// Every head of one stack in its joint query–key space.
+/// Every cell of one stack in a space: every head in its joint query–key space, or every layer of the residual stream.
 #[derive(Clone, Debug)]
 pub struct Projection {
     /// What was projected.
@@ -82,7 +90,7 @@ pub struct Projection {
     pub stack: StackKind,
     /// How.
     pub options: ProjectionOptions,
-    /// One entry per head, by layer then head.
+    /// One entry per cell, by layer then head.
     pub heads: Vec<Arc<HeadProjection>>,
 }
 
@@ -99,16 +107,17 @@ impl Projection {
     }
 }
 
-/// One head's queries and keys in the plane, or in space.
+/// The points of one cell in the plane, or in space: a head's queries and keys, or points of one kind.
 #[derive(Clone, Debug)]
 pub struct HeadProjection {
-    /// Which head.
+    /// Which head, or which cell: see [`Space::cell_of`].
     pub head: HeadId,
-    /// One point per query, in the order of the cloud; the third coordinate is 0 in the plane.
+    /// One point per query, in the order of the cloud; the third coordinate is 0 in the plane. Of other spaces what
+    /// stands where queries do; empty where nothing does.
     pub queries: Vec<[f32; 3]>,
-    /// One point per key.
+    /// One point per key, or per value.
     pub keys: Vec<[f32; 3]>,
-    /// The scale that was used.
+    /// The scale that was used; 1 where points are of one kind.
     pub c: f32,
     /// Fraction of variance along each of the principal axes; 0 for one that is not there.
     pub explained: [f32; 3],
@@ -116,17 +125,17 @@ pub struct HeadProjection {
     pub refined: Option<Refined>,
     /// Mean over queries of the Pearson correlation of dot product and distance over all keys, as given.
     /// The closer to −1, the better distance stands for attention. NaN where no query has one (fewer than
-    /// two keys, or all keys equal).
+    /// two keys, or all keys equal), or where points are of one kind.
     pub correlation_before: f32,
     /// The same after scaling and translation.
     pub correlation_after: f32,
 }
 
-/// Projects every head of one stack on its principal components, whatever layout was asked for: that is where a
+/// Projects every cell of one stack on its principal components, whatever layout was asked for: that is where a
 /// [`Refiner`] goes on.
 ///
 /// `progress(done, total)` is called between groups of heads and answers whether to go on. `None` when it
-/// said no, or when there are no q and k of this stack; layers without them are left out. The same
+/// said no, or when there are no such points of this stack; layers without them are left out. The same
 /// cloud gives the same values whatever the number of threads.
 pub fn project(
     cloud: &Cloud,
@@ -134,11 +143,11 @@ pub fn project(
     options: ProjectionOptions,
     progress: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Option<Projection> {
-    let heads = project_heads(cloud, &cloud.heads(stack), options, progress)?;
+    let heads = project_heads(cloud, &cloud.cells(stack, options.space), options, progress)?;
     (!heads.is_empty()).then(|| Projection { cloud: cloud.clone(), stack, options, heads })
 }
 
-/// The same of some heads of one stack, in the order given.
+/// The same of some cells of one stack, in the order given.
 pub fn project_heads(
     cloud: &Cloud,
     ids: &[HeadId],
@@ -158,7 +167,7 @@ pub fn project_heads(
     progress(ids.len(), ids.len()).then_some(heads)
 }
 
-/// Projects one head. `None` when there are no q and k of it.
+/// Projects one cell. `None` when there are no points of it.
 pub fn project_head(cloud: &Cloud, head: HeadId, options: ProjectionOptions) -> Option<HeadProjection> {
     of_segments(cloud, head, &cloud.segments(head.stack), options)
 }
@@ -169,8 +178,7 @@ fn of_segments(
     segments: &[Segment],
     options: ProjectionOptions,
 ) -> Option<HeadProjection> {
-    let [q, k] = cloud.queries_and_keys(head)?;
-    project_points([&q, &k], segments, head, options)
+    of_joint(&Joint::of(cloud, head, segments, options)?, segments, head, options)
 }
 
 /// Projects queries `[query, d_head]` and keys `[key, d_head]` of one head; `segments` says which meet which.
@@ -182,28 +190,34 @@ pub fn project_points(
     head: HeadId,
     options: ProjectionOptions,
 ) -> Option<HeadProjection> {
-    let (queries, keys) = (points(q)?, points(k)?);
-    let transform = Transform::choose(queries, keys, segments, options.scale.scale(), options.translate_keys).ok()?;
-    let joint = transform.apply(queries, keys).ok()?;
-    let joint = Points::new(&joint, queries.n() + keys.n(), queries.width()).ok()?;
-    let dims = options.layout.dims;
-    let pca = Pca::fit(joint, dims.n()).ok()?;
-    let layout = dims.points(&pca.layout(joint));
-    let (layout_q, layout_k) = layout.split_at(queries.n());
-    let correlations = Correlations::of(queries, keys, segments, &transform, false, &to_the_end).ok()?;
-    let per_query = |correlation: Correlation| correlation.per_query.pearson.map_or(f32::NAN, |r| r as f32);
-    Some(HeadProjection {
-        head,
-        queries: layout_q.to_vec(),
-        keys: layout_k.to_vec(),
-        c: transform.c as f32,
-        explained: [0, 1, 2].map(|axis| pca.explained().get(axis).map_or(0.0, |part| *part as f32)),
-        refined: None,
-        correlation_before: per_query(correlations.before),
-        correlation_after: per_query(correlations.after),
-    })
+    let both = [q.clone(), k.clone()];
+    let joint = Joint::both(both, segments, options.scale.scale(), options.translate_keys).ok()?;
+    of_joint(&joint, segments, head, options)
 }
 
-fn points(matrix: &Matrix) -> Option<Points<'_>> {
-    Points::new(matrix.as_slice(), matrix.n_rows(), matrix.n_cols()).ok()
+fn of_joint(joint: &Joint, segments: &[Segment], head: HeadId, options: ProjectionOptions) -> Option<HeadProjection> {
+    let together = joint.together().ok()?;
+    let points = together.points().ok()?;
+    let dims = options.layout.dims;
+    let pca = Pca::fit(points, dims.n()).ok()?;
+    let layout = dims.points(&pca.layout(points));
+    let (queries, keys) = layout.split_at(together.n_queries);
+    let per_query = |correlation: Correlation| correlation.per_query.pearson.map_or(f32::NAN, |r| r as f32);
+    let (c, [correlation_before, correlation_after]) = match joint.queries_and_keys() {
+        Some(([q, k], transform)) => {
+            let found = Correlations::of(q, k, segments, transform, false, &to_the_end).ok()?;
+            (transform.c as f32, [found.before, found.after].map(per_query))
+        }
+        None => (1.0, [f32::NAN; 2]),
+    };
+    Some(HeadProjection {
+        head,
+        queries: queries.to_vec(),
+        keys: keys.to_vec(),
+        c,
+        explained: [0, 1, 2].map(|axis| pca.explained().get(axis).map_or(0.0, |part| *part as f32)),
+        refined: None,
+        correlation_before,
+        correlation_after,
+    })
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadProjection, Projection, aside::Left};
+use super::{HeadProjection, Projection, ProjectionOptions, ScaleChoice, aside::Left};
 use crate::{
+    analysis::joint::{Joint, Together},
     ids::HeadId,
     projection::{
         Metric, Points, Progress, ProjectionError,
-        space::{Scale, Transform},
         tsne::{Tsne, TsneOptions},
         umap::{Umap, UmapOptions},
     },
@@ -355,15 +355,12 @@ impl<'a> Refiner<'a> {
         (total - self.waiting.len() - usize::from(self.current.is_some()), total)
     }
 
-    /// Queries, then keys, in the joint space: values, points, width.
+    /// The points of a cell in their space, queries before keys: values, points, width.
     fn joint(&self, plane: &HeadProjection) -> Result<(Vec<f32>, usize, usize), ProjectionError> {
-        let Some([q, k]) = self.planes.cloud.queries_and_keys(plane.head) else {
-            return Err(ProjectionError::NoPoints);
-        };
-        let queries = Points::new(q.as_slice(), q.n_rows(), q.n_cols())?;
-        let keys = Points::new(k.as_slice(), k.n_rows(), k.n_cols())?;
-        let scale = Scale::Fixed(f64::from(plane.c));
-        let transform = Transform::choose(queries, keys, &[], scale, self.planes.options.translate_keys)?;
-        Ok((transform.apply(queries, keys)?, q.n_rows() + k.n_rows(), q.n_cols()))
+        let scale = ScaleChoice::Fixed(plane.c);
+        let options = ProjectionOptions { scale, ..self.planes.options };
+        let joint = Joint::of(&self.planes.cloud, plane.head, &[], options).ok_or(ProjectionError::NoPoints)?;
+        let Together { values, n, width, .. } = joint.together()?;
+        Ok((values.into_owned(), n, width))
     }
 }

@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     clouds::Clouds,
-    lay_out::HeadLayout,
+    lay_out::{HeadLayout, JointFacts},
     measured::Measured,
     options::{Format, ProjectOptions},
 };
 use crate::{
-    analysis::CloudToken,
+    analysis::{CloudToken, Space},
     cli::layout::Method,
     figure::data::{self, Array, Column, DataFormat, Table, Values},
     projection::{correlation::Correlation, space::Norms},
@@ -42,17 +42,37 @@ struct Document<'a> {
     /// Where keys are of another sequence than queries.
     #[serde(skip_serializing_if = "Option::is_none")]
     key_tokens: Option<Vec<Value>>,
-    heads: Vec<OneHead<'a>>,
+    #[serde(flatten)]
+    cells: Cells<'a>,
+}
+
+/// Cells by what they are.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Cells<'a> {
+    Heads(Vec<Cell<'a>>),
+    Layers(Vec<Cell<'a>>),
+    Tables(Vec<Cell<'a>>),
 }
 
 #[derive(Serialize)]
-struct OneHead<'a> {
-    layer: usize,
-    head: usize,
-    queries: Vec<&'a [f32]>,
-    keys: Vec<&'a [f32]>,
+struct Cell<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layer: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<usize>,
+    #[serde(flatten)]
+    points: PointsOf<'a>,
     #[serde(flatten)]
     facts: Map<String, Value>,
+}
+
+/// Coordinates by what they are of.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum PointsOf<'a> {
+    Joint { queries: Vec<&'a [f32]>, keys: Vec<&'a [f32]> },
+    One { points: Vec<&'a [f32]> },
 }
 
 impl Results<'_> {
@@ -72,30 +92,38 @@ impl Results<'_> {
     }
 
     fn document(&self) -> Document<'_> {
-        let two_sides = self.clouds.two_sides();
-        let table = |rows: Vec<CloudToken<'_>>| rows.iter().map(|row| self.token(row)).collect::<Vec<Value>>();
+        let table = |rows: &[CloudToken<'_>]| rows.iter().map(|row| self.token(row)).collect::<Vec<Value>>();
+        let [queries, keys] = self.clouds.rows();
+        let space = self.clouds.space();
+        let cells = self.heads.iter().map(|head| self.cell(head)).collect();
         Document {
             method: self.options.layout.method.name(),
             parameters: self.parameters(),
             model: self.model(),
             caveat: self.caveat(),
-            measured: self.measured.summary(),
-            tokens: table(self.clouds.query_rows()),
-            key_tokens: two_sides.then(|| table(self.clouds.key_rows())),
-            heads: self
-                .heads
-                .iter()
-                .map(|head| {
-                    let (queries, keys) = head.layout.split_at(head.n_queries * self.dims());
-                    OneHead {
-                        layer: head.head.layer,
-                        head: head.head.head,
-                        queries: queries.chunks(self.dims()).collect(),
-                        keys: keys.chunks(self.dims()).collect(),
-                        facts: self.facts(head),
-                    }
-                })
-                .collect(),
+            measured: self.measured.summary(self.clouds),
+            tokens: table(if queries.is_empty() { &keys } else { &queries }),
+            key_tokens: self.clouds.two_sides().then(|| table(&keys)),
+            cells: match space {
+                Space::QueriesKeys | Space::Values => Cells::Heads(cells),
+                Space::Residual => Cells::Layers(cells),
+                Space::Positions => Cells::Tables(cells),
+            },
+        }
+    }
+
+    fn cell<'a>(&self, head: &'a HeadLayout) -> Cell<'a> {
+        let (space, dims) = (self.clouds.space(), self.dims());
+        let (queries, keys) = head.layout.split_at(head.n_queries * dims);
+        Cell {
+            layer: (space != Space::Positions).then_some(head.head.layer),
+            head: space.is_per_head().then_some(head.head.head),
+            points: if space.is_joint() {
+                PointsOf::Joint { queries: queries.chunks(dims).collect(), keys: keys.chunks(dims).collect() }
+            } else {
+                PointsOf::One { points: head.layout.chunks(dims).collect() }
+            },
+            facts: self.facts(head),
         }
     }
 
@@ -139,6 +167,8 @@ impl Results<'_> {
     /// Numbers about one head.
     fn facts(&self, head: &HeadLayout) -> Map<String, Value> {
         let mut facts = facts(head);
+        let sharing = self.clouds.sharing(head.head);
+        facts.extend(sharing.map(|heads| ("shared_by".to_owned(), json!(heads.collect::<Vec<usize>>()))));
         facts.extend(self.measured.of_head(head.head));
         facts
     }
@@ -148,8 +178,14 @@ impl Results<'_> {
         let mut arrays = Vec::new();
         for head in self.heads {
             let (queries, keys) = head.layout.split_at(head.n_queries * self.dims());
-            for (name, values) in [("queries", queries), ("keys", keys)] {
-                let name = format!("{}.{name}", head.head);
+            let key = self.clouds.key(head.head);
+            let named = match self.clouds.space() {
+                Space::QueriesKeys => vec![(format!("{key}.queries"), queries), (format!("{key}.keys"), keys)],
+                Space::Values => vec![(format!("{key}.values"), keys)],
+                Space::Residual => vec![(format!("{key}.tokens"), queries)],
+                Space::Positions => vec![(key, queries)],
+            };
+            for (name, values) in named {
                 arrays.push(Array::numbers(name, &[values.len() / self.dims(), self.dims()], values));
             }
         }
@@ -159,14 +195,17 @@ impl Results<'_> {
         ]);
         parameters.extend(self.parameters());
         parameters.extend(self.caveat().map(|caveat| ("caveat".to_owned(), json!(caveat))));
-        parameters.extend(self.measured.summary());
-        let heads = self.heads.iter().map(|head| (head.head.to_string(), Value::Object(self.facts(head))));
+        parameters.extend(self.measured.summary(self.clouds));
+        let heads = self.heads.iter().map(|head| (self.clouds.key(head.head), Value::Object(self.facts(head))));
         parameters.insert("heads".to_owned(), Value::Object(heads.collect()));
         arrays.push(Array::text("parameters".to_owned(), &Value::Object(parameters).to_string()));
-        for (prefix, rows) in [("", self.clouds.query_rows()), ("key_", self.clouds.key_rows())] {
-            if !prefix.is_empty() && !self.clouds.two_sides() {
-                continue;
-            }
+        let [queries, keys] = self.clouds.rows();
+        let tables = match (queries.is_empty(), self.clouds.two_sides()) {
+            (true, _) => vec![("", keys)],
+            (false, true) => vec![("", queries), ("key_", keys)],
+            (false, false) => vec![("", queries)],
+        };
+        for (prefix, rows) in tables {
             let index =
                 |of: &dyn Fn(&CloudToken<'_>) -> usize| rows.iter().map(|row| of(row) as u32).collect::<Vec<u32>>();
             arrays.push(Array::indices(format!("{prefix}input"), &index(&|row| row.input)));
@@ -178,17 +217,24 @@ impl Results<'_> {
 
     /// One line per point.
     fn table(&self) -> Table {
-        let (queries, keys) = (self.clouds.query_rows(), self.clouds.key_rows());
+        let ([queries, keys], space) = (self.clouds.rows(), self.clouds.space());
         let sides = || [("query", &queries), ("key", &keys)];
         let each = |of: &dyn Fn(&HeadLayout, &'static str, &CloudToken<'_>) -> String| {
             let of_head =
                 |head| sides().into_iter().flat_map(move |(side, rows)| rows.iter().map(move |row| (head, side, row)));
             Values::Text(self.heads.iter().flat_map(of_head).map(|(head, side, row)| of(head, side, row)).collect())
         };
-        let mut columns = vec![
-            Column { name: "layer".into(), values: each(&|head, _, _| head.head.layer.to_string()) },
-            Column { name: "head".into(), values: each(&|head, _, _| head.head.head.to_string()) },
-            Column { name: "side".into(), values: each(&|_, side, _| side.to_owned()) },
+        let mut columns = Vec::new();
+        if space != Space::Positions {
+            columns.push(Column { name: "layer".into(), values: each(&|head, _, _| head.head.layer.to_string()) });
+        }
+        if space.is_per_head() {
+            columns.push(Column { name: "head".into(), values: each(&|head, _, _| head.head.head.to_string()) });
+        }
+        if space.is_joint() {
+            columns.push(Column { name: "side".into(), values: each(&|_, side, _| side.to_owned()) });
+        }
+        columns.extend([
             Column { name: "input".into(), values: each(&|_, _, row| row.input.to_string()) },
             Column { name: "position".into(), values: each(&|_, _, row| row.position.to_string()) },
             Column {
@@ -197,7 +243,7 @@ impl Results<'_> {
             },
             Column { name: "text".into(), values: each(&|_, _, row| text(row)) },
             Column { name: "special".into(), values: each(&|_, _, row| u8::from(row.special).to_string()) },
-        ];
+        ]);
         let cloud = self.clouds.cloud();
         for name in cloud.annotations() {
             let values = each(&|_, _, row| cloud.annotation(row.input, name).unwrap_or_default().to_owned());
@@ -222,24 +268,23 @@ fn facts(head: &HeadLayout) -> Map<String, Value> {
             |c: crate::projection::correlation::Coefficients| json!({ "pearson": c.pearson, "spearman": c.spearman });
         json!({ "pooled": pair(correlation.pooled), "per_query": pair(correlation.per_query) })
     };
-    let found = &head.correlations;
-    let mut facts = Map::from_iter([
-        ("c".to_owned(), json!(head.transform.c)),
-        ("translation".to_owned(), json!(head.transform.translation)),
-        (
-            "correlation".to_owned(),
-            json!({
-                "before": correlation(found.before),
-                "after": correlation(found.after),
-                "pairs": found.n_pairs,
-                "pairs_measured": found.n_measured,
-                "pairs_ranked": found.n_ranked,
-            }),
-        ),
-    ]);
-    let Norms { queries, keys } = head.norms;
-    let norms = json!({ "queries": queries, "keys": keys, "disparity": head.norms.disparity() });
-    facts.insert("norms".to_owned(), norms);
+    let mut facts = Map::new();
+    if let Some(JointFacts { transform, correlations: found, norms }) = &head.joint {
+        facts.insert("c".to_owned(), json!(transform.c));
+        facts.insert("translation".to_owned(), json!(transform.translation));
+        let correlation = json!({
+            "before": correlation(found.before),
+            "after": correlation(found.after),
+            "pairs": found.n_pairs,
+            "pairs_measured": found.n_measured,
+            "pairs_ranked": found.n_ranked,
+        });
+        facts.insert("correlation".to_owned(), correlation);
+        let Norms { queries, keys } = norms;
+        let norms = json!({ "queries": queries, "keys": keys, "disparity": norms.disparity() });
+        facts.insert("norms".to_owned(), norms);
+    }
+    facts.extend(head.norm.map(|norm| ("norm".to_owned(), json!(norm))));
     facts.extend(head.explained.as_ref().map(|explained| ("explained".to_owned(), json!(explained))));
     facts.extend(head.kl.map(|kl| ("kl".to_owned(), json!(kl))));
     facts

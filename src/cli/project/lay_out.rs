@@ -1,6 +1,6 @@
-//! One head: joint space, correlations, coordinates.
+//! One head, or another cell of a space: joint space, correlations, coordinates.
 
-use std::time::Instant;
+use std::{borrow::Cow, time::Instant};
 
 use super::{
     clouds::Clouds,
@@ -8,6 +8,7 @@ use super::{
     options::{ProjectOptions, Translation},
 };
 use crate::{
+    capture::Matrix,
     cli::layout::Method,
     ids::HeadId,
     projection::{
@@ -27,9 +28,10 @@ pub struct HeadLayout {
     pub layout: Vec<f32>,
     pub n_queries: usize,
     pub n_points: usize,
-    pub transform: Transform,
-    pub correlations: Correlations,
-    pub norms: Norms,
+    /// Of queries and keys.
+    pub joint: Option<JointFacts>,
+    /// Mean length of the points, where they are of one kind.
+    pub norm: Option<f64>,
     /// Fractions of variance, of PCA.
     pub explained: Option<Vec<f64>>,
     /// Kullback–Leibler divergence, of t-SNE.
@@ -40,31 +42,45 @@ pub struct HeadLayout {
     pub embed_ms: f64,
 }
 
+/// What is known of queries and keys together.
+pub struct JointFacts {
+    pub transform: Transform,
+    pub correlations: Correlations,
+    pub norms: Norms,
+}
+
 pub fn lay_out(
     clouds: &Clouds,
     head: HeadId,
     options: &ProjectOptions,
     method: &Method,
 ) -> Result<HeadLayout, ProjectionError> {
-    let [q, k] = clouds.queries_and_keys(head).ok_or(ProjectionError::NoPoints)?;
-    let queries = Points::new(q.as_slice(), q.n_rows(), q.n_cols())?;
-    let keys = Points::new(k.as_slice(), k.n_rows(), k.n_cols())?;
-    let segments = clouds.segments();
-    let translate = options.translate == Translation::Keys;
-    let transform = Transform::choose(queries, keys, segments, options.scale, translate)?;
-    let correlations = Correlations::of(queries, keys, segments, &transform, true, &to_the_end)?;
-    let joint = transform.apply(queries, keys)?;
-    let points = Points::new(&joint, queries.n() + keys.n(), queries.width())?;
+    let kinds = clouds.points_of(head);
+    let (values, n, width, n_queries, joint) = match &kinds {
+        [Some(q), Some(k)] => {
+            let (queries, keys) = (points_of(q)?, points_of(k)?);
+            let segments = clouds.segments();
+            let translate = options.translate == Translation::Keys;
+            let transform = Transform::choose(queries, keys, segments, options.scale, translate)?;
+            let correlations = Correlations::of(queries, keys, segments, &transform, true, &to_the_end)?;
+            let values = Cow::Owned(transform.apply(queries, keys)?);
+            let joint = JointFacts { transform, correlations, norms: Norms::of(queries, keys) };
+            (values, queries.n() + keys.n(), queries.width(), queries.n(), Some(joint))
+        }
+        [Some(only), None] => (Cow::Borrowed(only.as_slice()), only.n_rows(), only.n_cols(), only.n_rows(), None),
+        [None, Some(only)] => (Cow::Borrowed(only.as_slice()), only.n_rows(), only.n_cols(), 0, None),
+        [None, None] => return Err(ProjectionError::NoPoints),
+    };
+    let points = Points::new(&values, n, width)?;
     let start = Instant::now();
     let pca = Pca::fit(points, usize::from(options.dims))?;
     let mut found = HeadLayout {
         head,
         layout: pca.layout(points),
-        n_queries: queries.n(),
+        n_queries,
         n_points: points.n(),
-        transform,
-        correlations,
-        norms: Norms::of(queries, keys),
+        norm: joint.is_none().then(|| mean_norm(points)),
+        joint,
         explained: None,
         kl: None,
         note: None,
@@ -110,4 +126,13 @@ pub fn lay_out(
         found.embed_ms = milliseconds(start) - found.neighbors_ms;
     }
     Ok(found)
+}
+
+fn points_of(matrix: &Matrix) -> Result<Points<'_>, ProjectionError> {
+    Points::new(matrix.as_slice(), matrix.n_rows(), matrix.n_cols())
+}
+
+fn mean_norm(points: Points<'_>) -> f64 {
+    let norm = |row: &[f32]| row.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
+    points.rows().map(norm).sum::<f64>() / points.n() as f64
 }

@@ -41,14 +41,14 @@ impl Measured {
             Scale::Fixed(c) => ScaleChoice::Fixed(c as f32),
         };
         let translate_keys = options.translate == Translation::Keys;
-        let space = ProjectionOptions { scale, translate_keys, ..ProjectionOptions::default() };
+        let space = ProjectionOptions { space: options.space, scale, translate_keys, ..ProjectionOptions::default() };
         // Nobody stops this but by ending the program.
         let mut tell =
             |done: usize, total: usize| show_progress(Progress { stage: Stage::Project, done, total }).is_ok();
         let mut measured = Self::default();
         if let Some(text) = &options.search {
             let search = Search { text: text.clone(), kind: options.search_as, case: options.match_case };
-            let hits = search.find(cloud, stack).map_err(|error| CliError::Usage(error.to_string()))?;
+            let hits = search.find(cloud, stack, options.space).map_err(|error| CliError::Usage(error.to_string()))?;
             let ranked = cluster::rank(cloud, stack, &hits, space, &mut tell).unwrap_or_default();
             measured.search = Some((search, hits, ranked));
         }
@@ -62,8 +62,8 @@ impl Measured {
     }
 
     /// What was searched for and found, and heads in their order.
-    pub fn summary(&self) -> Map<String, Value> {
-        let order = |ranked: &[RankedHead]| ranked.iter().map(|head| json!(head.head.to_string())).collect::<Value>();
+    pub fn summary(&self, clouds: &Clouds) -> Map<String, Value> {
+        let order = |ranked: &[RankedHead]| ranked.iter().map(|head| json!(clouds.key(head.head))).collect::<Value>();
         let mut summary = Map::new();
         if let Some((search, hits, ranked)) = &self.search {
             summary.insert(

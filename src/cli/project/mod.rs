@@ -1,4 +1,4 @@
-//! `attnscope project`: the joint query–key space of heads, laid out in the plane or in space.
+//! `attnscope project`: the joint query–key space of heads, or another space, laid out in the plane or in space.
 
 mod clouds;
 mod files;
@@ -18,24 +18,25 @@ use self::{
     lay_out::{HeadLayout, lay_out},
     measured::Measured,
 };
-use super::{CliError, inputs::read_captures, passes, show_progress};
+use super::{CliError, inputs::read_captures, passes, show_progress, spaces};
 use crate::{
-    analysis::Cloud,
+    analysis::{Cloud, Space},
     cli::layout::Method,
     corpus::CorpusView,
     export,
     ids::HeadId,
-    model::{Engine, Logits, Model, Progress, RunPlan, Site, Sites, Stage, locate},
+    model::{Engine, Logits, Model, Progress, RunPlan, Stage, locate},
 };
 
 pub fn run(options: &ProjectOptions) -> Result<(), CliError> {
     let format = options.format()?;
+    options.check_space()?;
     let method = options.layout.method(usize::from(options.dims))?;
     // The window is not there: all cores.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = options.threads.map_or(cores, usize::from);
     let engine = Engine::cpu(Some(threads)).map_err(|error| CliError::Failed(error.to_string()))?;
-    let clouds = Clouds::new(cloud(options, &engine)?, options.stack, &options.heads)?;
+    let clouds = Clouds::new(cloud(options, &engine)?, options)?;
     let start = Instant::now();
     let heads = engine.install(|| all(&clouds, options, &method, threads))?;
     let total_ms = milliseconds(start);
@@ -47,7 +48,7 @@ pub fn run(options: &ProjectOptions) -> Result<(), CliError> {
     export::atomic_write(&options.out, |writer| results.write(format, writer))
         .map_err(|error| CliError::Failed(error.to_string()))?;
     match &options.timings {
-        Some(path) => write_timings(path, &heads, total_ms, threads),
+        Some(path) => write_timings(path, &clouds, &heads, (total_ms, threads)),
         None => Ok(()),
     }
 }
@@ -58,20 +59,27 @@ fn cloud(options: &ProjectOptions, engine: &Engine) -> Result<Cloud, CliError> {
         (Some(_), _) if !options.input.is_empty() => {
             Err(CliError::Usage("a capture has its input already: leave out --text and --image".to_owned()))
         }
-        (Some(path), _) => passes::of_captures(read_captures(path)?),
+        (Some(path), _) => passes::of_captures(read_captures(path)?, spaces::kept(options.space)),
         (None, Some(name)) => {
             let list = if options.input.only_corpus() { options.input.corpus()? } else { None };
-            let inputs = if list.is_some() { Vec::new() } else { options.input.read()? };
+            let runs = list.is_none() && options.space != Space::Positions;
+            let inputs = if runs { options.input.read()? } else { Vec::new() };
             let (files, name) = locate::model(name)?;
             let model = Model::load(&files, &name, engine, &show_progress)?;
+            if options.space == Space::Positions {
+                return Ok(spaces::positions(&model)?.0);
+            }
             if let Some(list) = list {
-                let corpus = passes::corpus(&model, &list)?;
+                let corpus = passes::corpus(&model, &list, spaces::kept(options.space))?;
                 return Ok(Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))));
             }
             let is_corpus = options.input.is_corpus();
-            let sites = Sites::of(&[Site::Q, Site::K]);
+            let sites = spaces::sites(options.space);
             let plan = RunPlan { sites, logits: Logits::Skip, pattern_budget_bytes: 0, ..RunPlan::default() };
-            passes::of_captures(passes::run(&model, &inputs, is_corpus, &plan, 1)?.captures)
+            passes::of_captures(
+                passes::run(&model, &inputs, is_corpus, &plan, 1)?.captures,
+                spaces::kept(options.space),
+            )
         }
         (None, None) => Err(CliError::Usage("name a --model or a --capture".to_owned())),
     }
@@ -89,7 +97,7 @@ fn all(
         // Nobody stops this but by ending the program.
         show_progress(Progress { stage: Stage::Project, done, total }).ok();
     };
-    let work = |head: HeadId| lay_out(clouds, head, options, method).map_err(|error| failed(head, &error));
+    let work = |head: HeadId| lay_out(clouds, head, options, method).map_err(|error| failed(clouds, head, &error));
     let mut done = Vec::with_capacity(total);
     tell(0);
     for some in clouds.heads().chunks(if total >= threads { threads } else { 1 }) {
@@ -104,8 +112,8 @@ fn all(
     Ok(done)
 }
 
-fn failed(head: HeadId, error: &crate::projection::ProjectionError) -> CliError {
-    CliError::Failed(format!("{head} cannot be projected: {error}"))
+fn failed(clouds: &Clouds, cell: HeadId, error: &crate::projection::ProjectionError) -> CliError {
+    CliError::Failed(format!("{} cannot be projected: {error}", clouds.name(cell)))
 }
 
 /// What was done otherwise than asked, each once.
@@ -115,12 +123,17 @@ fn notes(heads: &[HeadLayout]) -> Vec<String> {
     notes
 }
 
-fn write_timings(path: &Path, heads: &[HeadLayout], total_ms: f64, threads: usize) -> Result<(), CliError> {
+fn write_timings(
+    path: &Path,
+    clouds: &Clouds,
+    heads: &[HeadLayout],
+    (total_ms, threads): (f64, usize),
+) -> Result<(), CliError> {
     let rows: Vec<_> = heads
         .iter()
         .map(|head| {
             json!({
-                "head": head.head.to_string(),
+                "head": clouds.key(head.head),
                 "n_points": head.n_points,
                 "neighbors_ms": head.neighbors_ms,
                 "embed_ms": head.embed_ms,

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    analysis::{cluster::Shared, projection::ColorBy, search::SearchKind},
+    analysis::{Space, cluster::Shared, projection::ColorBy, search::SearchKind},
     cli::{
         CliError,
         inputs::InputOptions,
         layout::{LayoutFlags, Method},
+        render::{Numbers, parse_numbers},
+        spaces,
     },
     ids::StackKind,
     projection::space::Scale,
@@ -26,6 +28,10 @@ pub struct ProjectOptions {
     pub capture: Option<PathBuf>,
     #[command(flatten)]
     pub input: InputOptions,
+    /// What points are: qk (queries with keys, of each head), values (of each key/value head), residual (tokens before
+    /// each layer; the layer after the last one is the final stream), positions (of the model, without an input)
+    #[arg(long, value_parser = spaces::parse, default_value = "qk", value_name = "WHAT")]
+    pub space: Space,
     /// Where to write the coordinates, ending in .json, .npz or .csv
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
@@ -47,6 +53,9 @@ pub struct ProjectOptions {
     /// Heads such as L3H5,L0H2, counted from 0, or all
     #[arg(long, default_value = "all", value_parser = parse_heads)]
     pub heads: Heads,
+    /// Only these layers, from 0, such as 3 or 0-3,6
+    #[arg(long, value_parser = parse_numbers, value_name = "LIST")]
+    pub layers: Vec<Numbers>,
     /// Look for tokens, mark them, and say in which heads they lie together
     #[arg(long, value_name = "TEXT")]
     pub search: Option<String>,
@@ -107,6 +116,25 @@ impl ProjectOptions {
         }
     }
 
+    /// Refuses what means nothing in the space that was chosen.
+    pub fn check_space(&self) -> Result<(), CliError> {
+        let space = self.space;
+        let given = [
+            ("--scale", self.scale != Scale::Auto && !space.is_joint()),
+            ("--translate", self.translate != Translation::Keys && !space.is_joint()),
+            ("--heads", self.heads != Heads::All && !space.is_per_head()),
+            ("--layers", !self.layers.is_empty() && space == Space::Positions),
+        ];
+        if let Some((name, _)) = given.into_iter().find(|(_, given)| *given) {
+            let space = space.name();
+            return Err(CliError::Usage(format!("{name} means nothing with --space {space}: leave it out")));
+        }
+        if space == Space::Positions {
+            spaces::check_positions(!self.input.is_empty(), self.capture.is_some())?;
+        }
+        Ok(())
+    }
+
     /// Everything that decides about the coordinates, defaults included; `n` is the number of points.
     pub fn parameters(&self, method: &Method, n: usize) -> Map<String, Value> {
         let scale = match self.scale {
@@ -115,11 +143,13 @@ impl ProjectOptions {
             Scale::Search => json!("search"),
             Scale::Fixed(c) => json!(c),
         };
-        let mut all = Map::from_iter([
-            ("dims".to_owned(), json!(self.dims)),
-            ("scale".to_owned(), scale),
-            ("translate".to_owned(), json!(if self.translate == Translation::Keys { "keys" } else { "none" })),
-        ]);
+        let mut all =
+            Map::from_iter([("space".to_owned(), json!(self.space.name())), ("dims".to_owned(), json!(self.dims))]);
+        if self.space.is_joint() {
+            all.insert("scale".to_owned(), scale);
+            let translate = if self.translate == Translation::Keys { "keys" } else { "none" };
+            all.insert("translate".to_owned(), json!(translate));
+        }
         let of_method = match method {
             Method::Pca => json!({}),
             Method::Tsne(tsne) => json!({

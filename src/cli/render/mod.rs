@@ -6,6 +6,7 @@ mod parse;
 mod source;
 
 pub use options::RenderOptions;
+pub use parse::{Numbers, parse_numbers};
 
 use self::{output::Target, source::Source};
 use super::CliError;

@@ -9,6 +9,7 @@ use super::parse::{
 };
 use crate::{
     analysis::{
+        Space,
         edges::EdgeFilter,
         projection::{ColorBy, ProjectionOptions, SizeBy},
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Whose},
@@ -17,6 +18,7 @@ use crate::{
         CliError,
         inputs::{InputOptions, parse_position},
         layout::LayoutFlags,
+        spaces,
     },
     figure::{
         CaptionKind, FontSource, ViewKind,
@@ -134,6 +136,10 @@ pub struct RenderOptions {
     /// What sizes of points tell: same, norm, value-norm, received
     #[arg(long, value_parser = parse_size_by, default_value = "same", value_name = "WHAT")]
     pub size_by: SizeBy,
+    /// Of scatter and matrix, what points are: qk (queries with keys), values, residual (tokens before each layer; the
+    /// layer after the last one is the final stream), positions (of the model, without an input)
+    #[arg(long, value_parser = spaces::parse, default_value = "qk", value_name = "WHAT")]
+    pub space: Space,
     #[command(flatten)]
     pub layout: LayoutFlags,
     /// Many figures on one page, such as 4x3: four side by side, three below each other
@@ -191,7 +197,11 @@ impl RenderOptions {
             together: self.aggregate,
             minus: self.minus.map(minus),
             filter: self.filter(),
-            projection: ProjectionOptions { layout: self.layout.of_view(self.view)?, ..ProjectionOptions::default() },
+            projection: ProjectionOptions {
+                space: self.space()?,
+                layout: self.layout.of_view(self.view)?,
+                ..ProjectionOptions::default()
+            },
             color_map: self.colormap,
             log: self.log,
             values: self.values,
@@ -229,6 +239,18 @@ impl RenderOptions {
             return Ok(());
         };
         Err(CliError::Usage(refused))
+    }
+
+    /// What points are.
+    ///
+    /// # Errors
+    /// For a view that has none to choose.
+    pub fn space(&self) -> Result<Space, CliError> {
+        if self.space.is_joint() || self.view.is_projected() {
+            return Ok(self.space);
+        }
+        let view = self.view.name();
+        Err(CliError::Usage(format!("{view} knows no other space: leave out --space, or draw scatter or matrix")))
     }
 
     /// Which weights become arrows on a picture.

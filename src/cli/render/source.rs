@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::RenderOptions;
 use crate::{
-    analysis::Cloud,
+    analysis::{Cloud, Space},
     capture::Capture,
-    cli::{CliError, inputs::read_captures, passes, show_progress},
+    cli::{CliError, inputs::read_captures, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
     model::{Engine, Generation, Logits, Model, RunPlan, Site, Sites, locate},
     worker::corpus,
@@ -29,6 +29,9 @@ impl Source {
 
 /// Runs or reads what is to be drawn.
 pub fn read(options: &RenderOptions) -> Result<Source, CliError> {
+    if options.space()? == Space::Positions {
+        spaces::check_positions(!options.input.is_empty(), options.capture.is_some())?;
+    }
     match (&options.capture, &options.model) {
         (Some(_), _) if !options.input.is_empty() => {
             Err(CliError::Usage("a capture has its input already: leave out --text and --image".to_owned()))
@@ -45,7 +48,7 @@ fn of_file(captures: Vec<Capture>, options: &RenderOptions) -> Result<Source, Cl
     }
     let first = captures.first().cloned().map(Arc::new);
     let capture = first.ok_or_else(|| CliError::Failed("the file is empty".to_owned()))?;
-    Ok(Source { capture, cloud: passes::of_captures(captures)? })
+    Ok(Source { capture, cloud: passes::of_captures(captures, spaces::kept(options.space))? })
 }
 
 fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
@@ -60,11 +63,13 @@ fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
 }
 
 fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
+    if options.space == Space::Positions {
+        let (cloud, nothing) = spaces::positions(&load(name, options)?)?;
+        return Ok(Source { capture: Arc::new(nothing), cloud });
+    }
     let corpus = if options.view.shows_space() { options.input.corpus()? } else { None };
     let inputs = if corpus.is_some() { Vec::new() } else { options.input.read()? };
-    let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
-    let (files, name) = locate::model(name)?;
-    let model = Model::load(&files, &name, &engine, &show_progress)?;
+    let model = load(name, options)?;
     if let Some(list) = corpus {
         return run_corpus(&model, &list, options);
     }
@@ -72,6 +77,9 @@ fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
     let mut sites = vec![Site::Pattern];
     if options.view.shows_space() {
         sites.extend([Site::Q, Site::K, Site::V]);
+    }
+    if options.space == Space::Residual {
+        sites.extend([Site::ResidPre, Site::ResidFinal]);
     }
     if options.by_value_norm && !options.view.shows_space() {
         sites.push(Site::V);
@@ -89,13 +97,19 @@ fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
     Ok(Source::one(model.forward(&model.encode(&input)?, &plan, &show_progress)?))
 }
 
+fn load(name: &str, options: &RenderOptions) -> Result<Model, CliError> {
+    let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
+    let (files, name) = locate::model(name)?;
+    Ok(Model::load(&files, &name, &engine, &show_progress)?)
+}
+
 /// Queries and keys of every input, and the first of them whole.
 fn run_corpus(model: &Model, list: &InputList, options: &RenderOptions) -> Result<Source, CliError> {
     if !options.input.only_corpus() || options.generate.is_some() {
         let message = "a corpus is drawn as it is: leave out --text, --image, --target and --generate";
         return Err(CliError::Usage(message.to_owned()));
     }
-    let corpus = passes::corpus(model, list)?;
+    let corpus = passes::corpus(model, list, spaces::kept(options.space))?;
     let first = corpus.inputs().first().and_then(|input| list.items.get(input.source));
     let Some(first) = first else {
         return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));

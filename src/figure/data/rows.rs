@@ -3,7 +3,7 @@
 use super::{Column, Table, Values};
 use crate::{
     analysis::{
-        Cloud,
+        Cloud, Space,
         projection::HeadProjection,
         reading::{
             ReadPattern,
@@ -210,20 +210,26 @@ fn flows(read: &ReadPattern, flows: &Flows) -> Table {
     cells.table()
 }
 
-/// One row per point: of each plane the queries, then the keys, with the tokens that they stand for.
-pub fn points<'a>(planes: impl IntoIterator<Item = &'a HeadProjection>, cloud: &Cloud, stack: StackKind) -> Table {
-    let tokens = [stack.query_side(), stack.key_side()].map(|side| cloud.tokens(side).collect::<Vec<_>>());
+/// One row per point: of each plane the queries, then the keys, with the tokens that they stand for. Where cells are
+/// no heads there is none to name; the layer after the last one is the final residual stream.
+pub fn points<'a>(
+    planes: impl IntoIterator<Item = &'a HeadProjection>,
+    cloud: &Cloud,
+    (stack, space): (StackKind, Space),
+) -> Table {
+    let tokens = space.sides(stack).map(|side| side.map_or_else(Vec::new, |side| cloud.tokens(side).collect()));
+    let names = [false, true].map(|is_key| space.kind_of(is_key).to_lowercase());
     let (mut stack, mut layer, mut head) = (Vec::new(), Vec::new(), Vec::new());
     let (mut kind, mut input, mut position, mut text) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut x, mut y, mut z) = (Vec::new(), Vec::new(), Vec::new());
     for plane in planes {
         let HeadId { stack: of, layer: l, head: h } = plane.head;
-        for (name, points, tokens) in [("query", &plane.queries, &tokens[0]), ("key", &plane.keys, &tokens[1])] {
+        for (name, points, tokens) in [(&names[0], &plane.queries, &tokens[0]), (&names[1], &plane.keys, &tokens[1])] {
             for (&[px, py, pz], token) in points.iter().zip(tokens) {
                 stack.push(of.name().to_owned());
                 layer.push(l as u32);
                 head.push(h as u32);
-                kind.push(name.to_owned());
+                kind.push(name.clone());
                 input.push(token.input as u32);
                 position.push(token.position as u32);
                 text.push(words::shown(token.text, token.position));
@@ -234,10 +240,10 @@ pub fn points<'a>(planes: impl IntoIterator<Item = &'a HeadProjection>, cloud: &
         }
     }
     let column = |name: &'static str, values| Column { name: name.into(), values };
+    let stack = column("stack", Values::Text(stack));
+    let layer = (space != Space::Positions).then(|| column("layer", Values::Index(layer)));
+    let head = space.is_per_head().then(|| column("head", Values::Index(head)));
     let columns = vec![
-        column("stack", Values::Text(stack)),
-        column("layer", Values::Index(layer)),
-        column("head", Values::Index(head)),
         column("kind", Values::Text(kind)),
         column("position", Values::Index(position)),
         column("text", Values::Text(text)),
@@ -247,5 +253,6 @@ pub fn points<'a>(planes: impl IntoIterator<Item = &'a HeadProjection>, cloud: &
     // In the plane there is no third coordinate, and one input needs no number.
     let depth = z.iter().any(|z| *z != 0.0).then(|| column("z", Values::Number(z)));
     let input = (cloud.n_inputs() > 1).then(|| column("input", Values::Index(input)));
-    Table { provenance: String::new(), columns: columns.into_iter().chain(depth).chain(input).collect() }
+    let cell = [Some(stack), layer, head].into_iter().flatten();
+    Table { provenance: String::new(), columns: cell.chain(columns).chain(depth).chain(input).collect() }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Order, OrderError, Subject, Subtrahend};
 use crate::{
     analysis::{
-        Cloud, attention,
+        Cloud, Space, attention,
         reading::{self, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, Which, Whose},
     },
     capture::{Capture, Token},
@@ -53,8 +53,10 @@ impl<'a> Choice<'a> {
         let spec = capture.model().stack(stack);
         let n_layers = spec.map_or(0, |spec| spec.layers.len());
         let recorded = |layer: &usize| attention::has_pattern(capture, HeadId { stack, layer: *layer, head: 0 });
+        let space = order.projection.space;
+        let of_vectors = order.view.is_projected() && !space.is_joint();
         if layers.is_empty() {
-            let all = (0..n_layers).filter(recorded);
+            let all = (0..n_layers).filter(|layer| of_vectors || recorded(layer));
             layers = if many || order.view == ViewKind::Matrix { all.collect() } else { all.take(1).collect() };
         }
         if layers.is_empty() {
@@ -73,8 +75,43 @@ impl<'a> Choice<'a> {
         Ok(choice)
     }
 
+    /// The cells of a space that were chosen.
+    pub fn cells(&self) -> Result<Vec<HeadId>, OrderError> {
+        let space = self.order.projection.space;
+        if space.is_joint() {
+            return self.ids();
+        }
+        let (stack, model) = (self.stack, self.capture.model());
+        let there = self.cloud.cells(stack, space);
+        if let Some(reason) = self.cloud.lacks(stack, space) {
+            return Err(OrderError::Failed(reason));
+        }
+        let mut cells: Vec<HeadId> = match space {
+            Space::Positions => there.clone(),
+            Space::Residual => self.layers.iter().map(|&layer| HeadId { stack, layer, head: 0 }).collect(),
+            _ => self.ids()?.into_iter().map(|head| space.cell_of(head, model)).collect(),
+        };
+        cells.dedup();
+        match cells.iter().find(|cell| !there.contains(cell)) {
+            None => Ok(cells),
+            Some(missing) => {
+                let last = there.last().map_or(0, |cell| cell.layer);
+                Err(OrderError::Failed(format!(
+                    "the {} of layer {} was not recorded: layers are counted from 0 to {last}",
+                    space.title().to_lowercase(),
+                    missing.layer
+                )))
+            }
+        }
+    }
+
     fn check(&self) -> Result<(), OrderError> {
         self.check_told()?;
+        let is_projected = self.order.view.is_projected();
+        if is_projected && !self.order.projection.space.is_joint() {
+            self.cells()?;
+            return self.check_tokens();
+        }
         for id in self.ids()? {
             // The reader's own words where there is no such head.
             let layer = self.capture.model().layer_of(id);
@@ -82,6 +119,10 @@ impl<'a> Choice<'a> {
                 reading::read(Captures::one(self.capture), &Reading::of(id)).map_err(refused)?;
             }
         }
+        self.check_tokens()
+    }
+
+    fn check_tokens(&self) -> Result<(), OrderError> {
         // Of many inputs a token is held by its point.
         let [queries, keys] = [self.stack.query_side(), self.stack.key_side()].map(|side| self.cloud.n(side));
         for (name, chosen, n) in [("query", self.order.query, queries), ("key", self.order.key, keys)] {
@@ -96,10 +137,11 @@ impl<'a> Choice<'a> {
     /// Refuses colours, sizes and annotations that tell nothing about what is drawn.
     fn check_told(&self) -> Result<(), OrderError> {
         let Order { view, color_by, size_by, annotation, .. } = self.order;
-        let there = self.cloud.heads(self.stack);
+        let space = self.order.projection.space;
+        let there = self.cloud.cells(self.stack, space);
         if let (true, Some(&head)) = (view.is_projected(), there.first()) {
-            let colors = color_by.missing(self.cloud, head).map(|reason| ("--color-by", "type", reason));
-            let sizes = size_by.missing(self.cloud, head).map(|reason| ("--size-by", "same", reason));
+            let colors = color_by.missing(self.cloud, space, head).map(|reason| ("--color-by", "type", reason));
+            let sizes = size_by.missing(self.cloud, space, head).map(|reason| ("--size-by", "same", reason));
             if let Some((flag, none, reason)) = colors.or(sizes) {
                 return Err(OrderError::Failed(format!("{flag} has nothing to tell here: {reason}; choose {none}")));
             }
@@ -242,6 +284,9 @@ pub fn names_of(tokens: &[Token]) -> Vec<String> {
 
 /// Model and input, in words.
 fn origin(capture: &Capture, cloud: &Cloud) -> String {
+    if let Cloud::Positions(_) = cloud {
+        return format!("Model: {}", capture.model().name);
+    }
     if let Cloud::Inputs(_) = cloud {
         return format!("Model: {}; {}", capture.model().name, counted(cloud.n_inputs(), "input"));
     }

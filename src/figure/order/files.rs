@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Captions, Drawn, Order, OrderError, Page, Sheet, Subject, Typesetter};
 use crate::{
     analysis::{
-        Cloud,
+        Cloud, Space,
         edges::EdgeFilter,
         reading::{LeaveOut, Policy, RowLabels},
     },
@@ -96,7 +96,9 @@ pub fn provenance(
         EdgeFilter::TopK(k) => json!({ "top_k": k }),
         EdgeFilter::Threshold(least) => json!({ "threshold": short(least) }),
     };
+    let space = order.view.is_projected().then_some(order.projection.space);
     let input = match subject.cloud {
+        Cloud::Positions(_) => Value::Null,
         Cloud::Inputs(view) if view.selection().inputs().len() != 1 => {
             let names: Vec<&str> = (0..subject.cloud.n_inputs()).map(|nth| subject.cloud.input_name(nth)).collect();
             json!({ "corpus": names })
@@ -120,6 +122,7 @@ pub fn provenance(
             "renormalized": order.reading.leave_out.policy == Policy::Renormalize,
             "words": order.reading.words,
             "written": order.reading.rows == RowLabels::Written,
+            "space": space.map(Space::name),
             "flows": order.flows.map(|flows| json!({ "show": flows.kind.name(), "threshold": short(flows.least) })),
             "theme": if order.paper.dark { "dark" } else { "light" },
         },

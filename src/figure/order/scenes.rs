@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     analysis::{
+        Space,
         projection::{self, HeadProjection, NoShelf, Projection, Refiner, SizeBy, Tints},
         reading::{self, Aggregate, Heads, RowLabels},
     },
@@ -25,7 +26,7 @@ use crate::{
                 flows::FlowKind,
                 weights::{Role, Subject},
             },
-            matrix::MatrixScene,
+            matrix::{MatrixScene, columns},
             scatter::ScatterScene,
         },
     },
@@ -91,7 +92,12 @@ impl Choice<'_> {
                     "Arrows from patches to what they attend to (ring: themselves, square: a token before the patches)"
                 }
             },
-            ViewKind::Scatter | ViewKind::Matrix => "Joint query–key spaces",
+            ViewKind::Scatter | ViewKind::Matrix => match self.space() {
+                Space::QueriesKeys => "Joint query–key spaces",
+                Space::Values => "Values",
+                Space::Residual => "Residual stream",
+                Space::Positions => "Position embeddings",
+            },
             ViewKind::Distance => "Distance and dot product",
             ViewKind::Average => "Mean attention",
             ViewKind::Lab => "Explanations",
@@ -230,9 +236,13 @@ impl Choice<'_> {
             .map(|side| self.cloud.tokens(side).map(|token| words::shown(token.text, token.position)).collect())
     }
 
-    fn plane(&self, id: HeadId) -> Result<HeadProjection, OrderError> {
-        let plane = projection::project_head(self.cloud, id, self.order.projection).ok_or_else(|| {
-            OrderError::Failed(format!("the queries and keys of {} {id} were not recorded", id.stack))
+    fn plane(&self, cell: HeadId) -> Result<HeadProjection, OrderError> {
+        let plane = projection::project_head(self.cloud, cell, self.order.projection).ok_or_else(|| {
+            let name = self.cell_text(cell);
+            OrderError::Failed(match self.space() {
+                Space::QueriesKeys => format!("the queries and keys of {} {cell} were not recorded", cell.stack),
+                _ => format!("{name}: not recorded, or not finite"),
+            })
         })?;
         let one = Projection {
             cloud: self.cloud.clone(),
@@ -244,11 +254,23 @@ impl Choice<'_> {
         refined.first().map(|plane| HeadProjection::clone(plane)).ok_or_else(|| OrderError::Failed(String::new()))
     }
 
+    const fn space(&self) -> Space {
+        self.order.projection.space
+    }
+
+    /// A cell in the middle of a sentence.
+    fn cell_text(&self, cell: HeadId) -> String {
+        match self.space() {
+            Space::QueriesKeys => heads_text(&[cell]),
+            space => space.cell_text(cell, self.capture.model()),
+        }
+    }
+
     /// The tints of each head; the same ones where heads make no difference.
     fn tints(&self, heads: &[HeadId]) -> Vec<Arc<Tints>> {
         let by = self.order.color_by;
         let size = self.order.size_by;
-        let of = |head: HeadId| Arc::new(projection::looks(self.cloud, head, by, size));
+        let of = |head: HeadId| Arc::new(projection::looks(self.cloud, self.space(), head, by, size));
         match heads.first() {
             Some(&first) if !by.depends_on_head() && size == SizeBy::Same => vec![of(first); heads.len()],
             _ => heads.iter().map(|&head| of(head)).collect(),
@@ -260,8 +282,7 @@ impl Choice<'_> {
         let order = self.order;
         if order.together.is_some() || order.minus.is_some() || order.reading.words {
             let view = order.view.name();
-            let message =
-                format!("{view} shows queries and keys, not patterns: leave out --aggregate, --minus and --words");
+            let message = format!("{view} shows vectors, not patterns: leave out --aggregate, --minus and --words");
             return Err(OrderError::Usage(message));
         }
         Ok(())
@@ -269,24 +290,30 @@ impl Choice<'_> {
 
     fn scatters(&self) -> Result<Vec<Drawn>, OrderError> {
         self.not_of_planes()?;
+        let space = self.space();
         let figure = |id: HeadId| {
             let plane = self.plane(id)?;
             let scene = ScatterScene {
                 plane: plane.clone(),
                 // Of many inputs nobody has the patterns.
-                read: if self.cloud.n_inputs() == 1 { self.read(Heads::One(id)).ok() } else { None },
+                read: if self.cloud.n_inputs() == 1 && space.is_joint() {
+                    self.read(Heads::One(id)).ok()
+                } else {
+                    None
+                },
                 names: self.names(),
+                space,
                 stack: self.stack,
-                tints: projection::looks(self.cloud, id, self.order.color_by, self.order.size_by),
+                tints: projection::looks(self.cloud, space, id, self.order.color_by, self.order.size_by),
                 pinned: self.pinned(),
-                subject: heads_text(&[id]),
+                subject: self.cell_text(id),
                 origin: self.origin.clone(),
             };
             let (cloud, stack) = (self.cloud.clone(), self.stack);
-            let table = Box::new(move || data::points([&plane], &cloud, stack));
-            Ok(self.drawn(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))
+            let table = Box::new(move || data::points([&plane], &cloud, (stack, space)));
+            Ok(self.drawn(Box::new(scene), table, capitalised(&self.cell_text(id)), Some(id)))
         };
-        self.ids()?.into_iter().map(figure).collect()
+        self.cells()?.into_iter().map(figure).collect()
     }
 
     fn matrix(&self) -> Result<Vec<Drawn>, OrderError> {
@@ -294,30 +321,46 @@ impl Choice<'_> {
         let Some(spec) = self.capture.model().stack(self.stack) else { return Ok(Vec::new()) };
         let projected = projection::project(self.cloud, self.stack, self.order.projection, &mut |_, _| true);
         let Some(projection) = projected else {
-            let message = format!("the queries and keys of the {} stack were not recorded", self.stack);
+            let message = match self.cloud.lacks(self.stack, self.space()) {
+                Some(reason) if !self.space().is_joint() => reason,
+                _ => format!("the queries and keys of the {} stack were not recorded", self.stack),
+            };
             return Err(OrderError::Failed(message));
         };
         let projection = refined(projection)?;
         let planes = projection.heads.clone();
         let heads: Vec<HeadId> = planes.iter().map(|plane| plane.head).collect();
-        let subject = match self.stack {
-            StackKind::SelfAttention => "all heads".to_owned(),
-            stack => format!("all heads of the {stack} stack"),
+        let (space, model) = (self.space(), self.capture.model());
+        let what = match space {
+            Space::QueriesKeys => "all heads",
+            Space::Values => "values of all heads",
+            Space::Residual => "residual stream",
+            Space::Positions => "position embeddings",
         };
+        let subject = match self.stack {
+            StackKind::SelfAttention => what.to_owned(),
+            stack => format!("{what} of the {stack} stack"),
+        };
+        let shared = spec.layers.first().map_or(1, |layer| layer.n_heads / layer.n_kv_heads.max(1));
+        let sharing = if space == Space::Values { shared.max(1) } else { 1 };
+        let columns = columns(heads.len());
         let scene = MatrixScene {
-            grid: (spec.layers.len(), spec.max_heads()),
-            projection,
-            kinds: match self.stack {
-                StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
-                _ => ["Queries", "Keys"],
+            grid: if space.is_per_head() {
+                (spec.layers.len(), spec.max_heads().div_ceil(sharing))
+            } else {
+                (heads.len().div_ceil(columns), columns)
             },
+            names: (!space.is_per_head()).then(|| heads.iter().map(|cell| space.cell_name(*cell, model)).collect()),
+            sharing,
+            projection,
+            kinds: space.kinds(self.stack),
             tints: self.tints(&heads),
             pinned: self.pinned(),
             subject: subject.clone(),
             origin: self.origin.clone(),
         };
         let (cloud, stack) = (self.cloud.clone(), self.stack);
-        let table = Box::new(move || data::points(planes.iter().map(|plane| &**plane), &cloud, stack));
+        let table = Box::new(move || data::points(planes.iter().map(|plane| &**plane), &cloud, (stack, space)));
         Ok(vec![self.drawn(Box::new(scene), table, capitalised(&subject), None)])
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod head;
 pub(crate) mod interpolate;
 mod packed;
 pub(crate) mod pass;
+mod positions;
 pub(crate) mod recurrent;
 pub(crate) mod relative;
 pub(crate) mod rotary;

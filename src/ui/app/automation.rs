@@ -71,6 +71,7 @@ pub const fn pending_selection(options: &OpenOptions) -> PendingSelection {
         head: options.head,
         query: options.query,
         key: None,
+        space: options.space,
     }
 }
 

@@ -86,10 +86,11 @@ fn found_ui(ui: &mut Ui, cx: &PanelCtx<'_>, found: &Found) {
         return;
     }
     let about = format!(
-        "Of the {NEIGHBORS} nearest queries and keys of each hit, how many are hits too: 0 at chance, 1 where all are. \
+        "Of the {NEIGHBORS} points nearest to each hit, how many are hits too: 0 at chance, 1 where all are. \
          Copies of the same word are left out where there are several words."
     );
-    controls::caption_ui(ui, cx.theme, "Heads in which they lie together").on_hover_text(about);
+    let cells = if cx.pane.space().is_per_head() { "Heads in which" } else { "Where" };
+    controls::caption_ui(ui, cx.theme, format!("{cells} they lie together")).on_hover_text(about);
     let list = egui::ScrollArea::vertical().id_salt("ranked heads").max_height(SHOWN * ROW_PT);
     list.auto_shrink([false, true]).show_rows(ui, ROW_PT - ui.spacing().item_spacing.y, told, |ui, rows| {
         for ranked in &found.ranked[rows] {
@@ -100,12 +101,13 @@ fn found_ui(ui: &mut Ui, cx: &PanelCtx<'_>, found: &Found) {
 
 fn head_ui(ui: &mut Ui, cx: &PanelCtx<'_>, ranked: &RankedHead) {
     let (head, score) = (ranked.head, ranked.found.score().unwrap_or_default());
+    let model = cx.document.latest_capture().map(|capture| capture.model());
+    let text = model.map_or_else(|| head.to_string(), |model| cx.pane.space().cell_name(head, model));
     let gathering = ranked.found.across.or(ranked.found.any);
     let width = ui.available_width();
     ui.horizontal(|ui| {
-        let name =
-            Button::selectable(cx.pane.selection.head == head, head.to_string()).min_size([12.0 * GRID, 0.0].into());
-        let mut response = ui.add(name).accessible_name(format!("{head}: hits together"));
+        let name = Button::selectable(cx.pane.cell(cx.document) == head, &text).min_size([12.0 * GRID, 0.0].into());
+        let mut response = ui.add(name).accessible_name(format!("{text}: hits together"));
         if let Some(gathering) = gathering {
             let Gathering { hit, chance } = gathering;
             let of = counted(ranked.found.n_looked, "hit");

@@ -4,7 +4,7 @@ use super::passes::{Order, Passes};
 use crate::{
     capture::Capture,
     corpus::{
-        Corpus, CorpusError,
+        Corpus, CorpusError, Kept,
         list::{Content, InputList},
     },
     model::{Cancelled, Control, Encoded, Model, ModelError, RunPlan},
@@ -21,6 +21,8 @@ const SHOWN: usize = 60;
 pub struct CorpusOptions {
     /// Layers whose queries and keys are kept; `None` is all of them.
     pub layers: Option<Vec<usize>>,
+    /// What is kept besides queries and keys.
+    pub kept: Kept,
     /// Only the first so many inputs of the list; `None` is all of them.
     pub first: Option<usize>,
     /// About so many tokens go through the model at once.
@@ -29,7 +31,7 @@ pub struct CorpusOptions {
 
 impl Default for CorpusOptions {
     fn default() -> Self {
-        Self { layers: None, first: None, pack_tokens: PACK_TOKENS }
+        Self { layers: None, kept: Kept::default(), first: None, pack_tokens: PACK_TOKENS }
     }
 }
 
@@ -55,8 +57,8 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// Runs `model` on every input that is not in the corpus yet, and adds their queries and keys, several inputs
-/// at once. `on_pack` sees the corpus after each pass, first after the shortest of the first inputs.
+/// Runs `model` on every input that is not in the corpus yet, and adds their queries and keys, and what else is to be
+/// kept, several inputs at once. `on_pack` sees the corpus after each pass, first after the shortest of the first inputs.
 ///
 /// In the end inputs stand in the order of the list. Unreadable inputs are left out one by one, and a corpus
 /// that is full keeps what it has.
@@ -72,7 +74,8 @@ pub fn capture(
     on_pack: &mut dyn FnMut(&Corpus),
 ) -> Result<CorpusRun, Cancelled> {
     let order = Order { model, list, options };
-    let mut passes = Passes::new(list, std::mem::replace(corpus, Corpus::new(0)), Vec::new());
+    let there = std::mem::replace(corpus, Corpus::new(0)).keeping(options.kept);
+    let mut passes = Passes::new(list, there, Vec::new());
     let mut all = || {
         while passes.prepare(order, control)? {
             passes.run_next(order, None, control)?;

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     capture::Capture,
     corpus::{
-        Corpus, Label,
+        Corpus, Kept, Label,
         list::{Content, InputList, Item, Kind, ListOptions},
     },
     ids::Side,
@@ -105,7 +105,7 @@ fn item_of(capture: &Capture) -> Item {
 fn of_captures(file: CaptureFile) -> CorpusSoFar {
     let list =
         InputList { items: file.captures.iter().map(|capture| item_of(capture)).collect(), ..InputList::default() };
-    let mut corpus = Corpus::new(u64::MAX);
+    let mut corpus = Corpus::new(u64::MAX).keeping(Kept { values: true, residual: true });
     let mut left_out = Vec::new();
     for (source, capture) in file.captures.iter().enumerate() {
         if let Err(error) = corpus.append(capture, &Label { source, ..Label::default() }) {
@@ -150,7 +150,7 @@ pub(super) fn plan(
     let (mut corpus, left_out) = match order.known.take() {
         // The window may show it meanwhile, so it may have to be copied.
         Some(known) => (Arc::unwrap_or_clone(known.corpus), known.left_out),
-        None => (Corpus::new(0), Vec::new()),
+        None => (Corpus::new(0).keeping(order.options.kept), Vec::new()),
     };
     let size = corpus.size_bytes();
     corpus.set_budget(free.map_or(u64::MAX, |free| size + free / 3 * 2));
@@ -161,7 +161,8 @@ pub(super) fn plan(
     passes.prepare(asked, &|_| control.check())?;
     passes.set_budget(budget);
     let n_expected = |side| passes.n_expected(side);
-    let n_bytes = Corpus::estimate_bytes(model.spec(), order.options.layers.as_deref(), n_expected);
+    let (layers, kept) = (order.options.layers.as_deref(), order.options.kept);
+    let n_bytes = Corpus::estimate_bytes(model.spec(), layers, kept, n_expected);
     let (n_inputs, n_tokens) = (list.items.len(), Side::ALL.into_iter().map(n_expected).sum());
     let n_fit = (n_bytes > budget).then(|| (n_inputs as f64 * budget as f64 / n_bytes as f64) as usize);
     Ok((passes, CorpusPlan { n_inputs, n_tokens, n_bytes, n_fit, notes: list.notes.clone() }, free))

@@ -14,7 +14,7 @@ pub use capture::{CorpusOptions, CorpusRun, LeftOut, capture, packs, run_pack};
 pub(super) use job::run;
 pub(super) use look::look;
 pub use order::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
-pub use passes::{Order, Passes, chunk_size};
+pub use passes::{Order, Passes, chunk_size, sites_of};
 pub use read::{CorpusFileError, read};
 
 use crate::{

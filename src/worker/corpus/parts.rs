@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     capture::{
-        Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, RgbaBuffer,
+        Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, Matrix, PerHead, RgbaBuffer,
         StackCapture, Token,
     },
     corpus::{
@@ -29,7 +29,7 @@ use crate::{
 use super::CorpusOptions;
 
 /// How parts are written; another number makes all old ones unknown.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Where the passes of one corpus are kept.
 #[derive(Clone, Debug)]
@@ -69,11 +69,11 @@ impl Parts {
         list: &InputList,
         how: &CorpusOptions,
     ) -> Self {
-        let CorpusOptions { layers, first: _, pack_tokens } = how;
+        let CorpusOptions { layers, kept, first: _, pack_tokens } = how;
         let number = |n: usize| (n as u64).to_le_bytes();
         let mut key = identity.clone().and(&FORMAT.to_le_bytes()).and(&program());
         key = key.and(model.engine().device_name().as_bytes()).and(&number(model.engine().n_threads()));
-        key = key.and(format!("{:?} {layers:?}", Way::supported()).as_bytes()).and(&number(*pack_tokens));
+        key = key.and(format!("{:?} {layers:?} {kept:?}", Way::supported()).as_bytes()).and(&number(*pack_tokens));
         for item in &list.items {
             key = match &item.content {
                 Content::Text(text) => key.and(b"text").and(text.as_bytes()),
@@ -154,12 +154,12 @@ struct Entry {
     image: Option<Picture>,
     notes: Vec<String>,
     tokens: Vec<(usize, Vec<Piece>)>,
-    /// By stack, and by layer.
-    stacks: Vec<(StackKind, Vec<Shapes>)>,
+    /// By stack: layer by layer, then the stream behind the last one.
+    stacks: Vec<(StackKind, Vec<Shapes>, Option<[usize; 2]>)>,
 }
 
-/// Of a layer's queries and keys, where they were recorded.
-type Shapes = Option<[[usize; 3]; 2]>;
+/// Of a layer's queries, keys and values, and of the stream before it, where they were recorded.
+type Shapes = ([Option<[usize; 3]>; 3], Option<[usize; 2]>);
 /// Grid, tokens before it, size of a patch, crop; width and height of the small copy, where there is one.
 type Picture = ((usize, usize), usize, (usize, usize), [f32; 4], Option<(usize, usize)>);
 /// Text, id, special, begin, end, segment.
@@ -174,16 +174,17 @@ fn encode(pass: &Pass) -> Option<Vec<u8>> {
         if let Some(picture) = capture.image().and_then(|image| small_picture(image).source) {
             bytes.extend_from_slice(&picture.pixels);
         }
-        for (q, k) in capture.stacks().iter().flat_map(|stack| &stack.layers).filter_map(queries_and_keys) {
-            bytes.extend_from_slice(bytemuck::cast_slice(q.as_slice()));
-            bytes.extend_from_slice(bytemuck::cast_slice(k.as_slice()));
+        for stack in capture.stacks() {
+            for layer in &stack.layers {
+                let per_head = [&layer.q, &layer.k, &layer.v].into_iter().flatten().map(PerHead::as_slice);
+                for values in per_head.chain(layer.resid_pre.as_ref().map(Matrix::as_slice)) {
+                    bytes.extend_from_slice(bytemuck::cast_slice(values));
+                }
+            }
+            bytes.extend_from_slice(bytemuck::cast_slice(stack.resid_final.as_ref().map_or(&[][..], Matrix::as_slice)));
         }
     }
     Some(bytes)
-}
-
-fn queries_and_keys(layer: &LayerCapture) -> Option<(&PerHead, &PerHead)> {
-    layer.q.as_ref().zip(layer.k.as_ref())
 }
 
 fn entry(source: usize, capture: &Capture) -> Entry {
@@ -194,7 +195,10 @@ fn entry(source: usize, capture: &Capture) -> Entry {
     };
     let tokens = Side::ALL.into_iter().enumerate().map(|(nth, side)| (nth, capture.tokens(side)));
     let tokens = tokens.filter(|(_, tokens)| !tokens.is_empty());
-    let shapes = |layer: &LayerCapture| queries_and_keys(layer).map(|(q, k)| [q.shape(), k.shape()]);
+    let shapes = |layer: &LayerCapture| -> Shapes {
+        let per_head = [&layer.q, &layer.k, &layer.v].map(|values| values.as_ref().map(PerHead::shape));
+        (per_head, layer.resid_pre.as_ref().map(Matrix::shape))
+    };
     let stacks = capture.stacks().iter();
     Entry {
         source,
@@ -206,7 +210,12 @@ fn entry(source: usize, capture: &Capture) -> Entry {
         }),
         notes: capture.notes().to_vec(),
         tokens: tokens.map(|(nth, tokens)| (nth, tokens.iter().map(piece).collect())).collect(),
-        stacks: stacks.map(|stack| (stack.kind, stack.layers.iter().map(shapes).collect())).collect(),
+        stacks: stacks
+            .map(|stack| {
+                let end = stack.resid_final.as_ref().map(Matrix::shape);
+                (stack.kind, stack.layers.iter().map(shapes).collect(), end)
+            })
+            .collect(),
     }
 }
 
@@ -248,31 +257,21 @@ fn capture(entry: Entry, values: &mut &[u8], model: &Model) -> Option<Capture> {
         Some(picture) => Some(image(picture, values)?),
         None => None,
     };
-    let mut per_head = |shape: [usize; 3]| {
-        let n_bytes = shape.iter().try_fold(4usize, |n, size| n.checked_mul(*size))?;
-        let (mine, rest) = values.split_at_checked(n_bytes)?;
-        *values = rest;
-        let numbers: Vec<f32> = mine.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect();
-        PerHead::new(numbers, shape).ok()
-    };
-    let mut layer = |shapes: Shapes| {
-        let Some([q, k]) = shapes else { return Some(LayerCapture::default()) };
-        Some(LayerCapture { q: Some(per_head(q)?), k: Some(per_head(k)?), ..LayerCapture::default() })
-    };
-    let stacks: Option<Vec<StackCapture>> = entry
-        .stacks
-        .into_iter()
-        .map(|(kind, layers)| {
-            let layers: Option<Vec<LayerCapture>> = layers.into_iter().map(&mut layer).collect();
-            Some(StackCapture { kind, layers: layers?, ..StackCapture::default() })
-        })
-        .collect();
+    let mut stacks = Vec::with_capacity(entry.stacks.len());
+    for (kind, layers, end) in entry.stacks {
+        let layers: Option<Vec<LayerCapture>> = layers.into_iter().map(|shapes| layer(shapes, values)).collect();
+        let resid_final = match end {
+            Some(shape) => Some(Matrix::new(numbers(&shape, values)?, shape).ok()?),
+            None => None,
+        };
+        stacks.push(StackCapture { kind, layers: layers?, resid_final });
+    }
     Capture::new(CaptureParts {
         id: next_capture_id(),
         model: Arc::clone(model.spec()),
         input: InputInfo { text, text_b, image: name, target },
         tokens: tokens?,
-        stacks: stacks?,
+        stacks,
         image,
         logits: None,
         prediction: None,
@@ -282,4 +281,27 @@ fn capture(entry: Entry, values: &mut &[u8], model: &Model) -> Option<Capture> {
         notes: entry.notes,
     })
     .ok()
+}
+
+fn layer((per_head, stream): Shapes, values: &mut &[u8]) -> Option<LayerCapture> {
+    let mut found = [None, None, None];
+    for (found, shape) in found.iter_mut().zip(per_head) {
+        if let Some(shape) = shape {
+            *found = Some(PerHead::new(numbers(&shape, values)?, shape).ok()?);
+        }
+    }
+    let resid_pre = match stream {
+        Some(shape) => Some(Matrix::new(numbers(&shape, values)?, shape).ok()?),
+        None => None,
+    };
+    let [q, k, v] = found;
+    Some(LayerCapture { q, k, v, resid_pre, ..LayerCapture::default() })
+}
+
+/// So many of the numbers that follow as a shape holds.
+fn numbers(shape: &[usize], values: &mut &[u8]) -> Option<Vec<f32>> {
+    let n_bytes = shape.iter().try_fold(4usize, |n, size| n.checked_mul(*size))?;
+    let (mine, rest) = values.split_at_checked(n_bytes)?;
+    *values = rest;
+    Some(mine.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect())
 }

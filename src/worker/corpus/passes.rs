@@ -10,7 +10,7 @@ use super::{
 use crate::{
     capture::Capture,
     corpus::{
-        Corpus, CorpusError, Label, SortBy,
+        Corpus, CorpusError, Kept, Label, SortBy,
         list::{Content, InputList, Item},
     },
     ids::Side,
@@ -188,7 +188,7 @@ impl Passes {
                             *n += input.n_on(*side);
                         }
                         let layers = options.layers.as_deref();
-                        let needed = Corpus::estimate_bytes(model.spec(), layers, |side| n_tokens[&side]);
+                        let needed = Corpus::estimate_bytes(model.spec(), layers, options.kept, |side| n_tokens[&side]);
                         if needed > self.corpus.budget_bytes() {
                             let n_there = self.corpus.inputs().len();
                             let n_inputs = n_there + ready.iter().filter(|ready| !self.settled[ready.source]).count();
@@ -239,7 +239,7 @@ impl Passes {
         let pass = if let Some(pass) = parts.as_deref_mut().and_then(|parts| parts.recall_of(&sources, model)) {
             pass
         } else {
-            let sites = Sites::of(&[Site::Q, Site::K]);
+            let sites = sites_of(options.kept);
             let plan = RunPlan { sites, layers: options.layers.clone(), logits: Logits::Skip, ..RunPlan::default() };
             let captures = match run_pack(model, &encoded, &plan, control) {
                 Ok(captures) => captures,
@@ -331,6 +331,13 @@ impl Passes {
     pub fn finish(self) -> (Corpus, CorpusRun) {
         in_order(self.corpus, self.run)
     }
+}
+
+/// What has to be recorded for a corpus.
+pub fn sites_of(kept: Kept) -> Sites {
+    let sites = Sites::of(&[Site::Q, Site::K]);
+    let sites = if kept.values { sites.with(Site::V) } else { sites };
+    if kept.residual { sites.with(Site::ResidPre).with(Site::ResidFinal) } else { sites }
 }
 
 fn in_order(mut corpus: Corpus, mut run: CorpusRun) -> (Corpus, CorpusRun) {

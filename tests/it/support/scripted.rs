@@ -91,8 +91,9 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         input_source: "tokenizer.json".to_owned(),
         ..attnscope::model::audit::Audit::default()
     };
+    let positions = Err("it has no position embeddings".to_owned());
     let id = ModelId(NEXT_MODEL.fetch_add(1, Ordering::Relaxed));
-    Arc::new(LoadedModel { id, source: source.clone(), spec: Arc::new(spec), audit, load_secs: 0.02 })
+    Arc::new(LoadedModel { id, source: source.clone(), spec: Arc::new(spec), audit, positions, load_secs: 0.02 })
 }
 
 /// What a run of `model` on `input` records: q and k from a fixed sequence, patterns as they follow.

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    analysis::{Cloud, aggregate},
-    ids::{HeadId, StackKind},
+    analysis::{Cloud, Space, aggregate},
+    ids::{HeadId, Side, StackKind},
 };
 
 /// What the colour of a point means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ColorBy {
-    /// Query or key.
+    /// Query or key; nothing where points are of one kind.
     #[default]
     Type,
     /// Position in the sequence, from first to last.
@@ -111,13 +111,16 @@ impl ColorBy {
         Self::ALL.into_iter().find(|(_, known, ..)| *known == name).map(|(by, ..)| by)
     }
 
-    /// What can tell points of a cloud apart, with names for the screen; annotations come last.
-    pub fn choices(cloud: &Cloud, stack: StackKind) -> Vec<(Self, String)> {
-        let head = cloud.heads(stack).first().copied().unwrap_or(HeadId { stack, ..HeadId::default() });
-        let of_all = Self::ALL.into_iter().filter(|(by, ..)| by.missing(cloud, head).is_none());
+    /// What can tell points of a space apart, with names for the screen; annotations come last.
+    pub fn choices(cloud: &Cloud, space: Space, stack: StackKind) -> Vec<(Self, String)> {
+        let head = cloud.cells(stack, space).first().copied().unwrap_or(HeadId { stack, ..HeadId::default() });
+        let of_all = Self::ALL.into_iter().filter(|(by, ..)| by.missing(cloud, space, head).is_none());
         let annotations = cloud.annotations().iter();
         of_all
-            .map(|(by, _, text, _)| (by, text.to_owned()))
+            .map(|(by, _, text, _)| match by {
+                Self::Type if !space.is_joint() => (by, "Nothing".to_owned()),
+                _ => (by, text.to_owned()),
+            })
             .chain(annotations.map(|name| (Self::Annotation(AnnotationKey::of(name)), name.clone())))
             .collect()
     }
@@ -127,19 +130,26 @@ impl ColorBy {
         Self::ALL.into_iter().find(|(by, ..)| *by == self).map_or("Annotation", |(_, _, text, _)| text)
     }
 
-    /// Why there is nothing to tell about the points of a head, in words; `None` when there can be something. It is
+    /// Why there is nothing to tell about the points of a cell of a space, in words; `None` when there can be something. It is
     /// known without computing anything.
-    pub fn missing(self, cloud: &Cloud, head: HeadId) -> Option<String> {
-        let sides = [head.stack.query_side(), head.stack.key_side()];
-        let patches = sides.map(|side| cloud.has_patches(side));
+    pub fn missing(self, cloud: &Cloud, space: Space, head: HeadId) -> Option<String> {
+        let sides: Vec<Side> = space.sides(head.stack).into_iter().flatten().collect();
+        let patches: Vec<bool> = sides.iter().map(|side| cloud.has_patches(*side)).collect();
         let unless = |tells: bool, reason: &str| (!tells).then(|| reason.to_owned());
         match self {
+            // A number that stands for a position is no word.
+            Self::Length | Self::Frequency | Self::Kind if space == Space::Positions => {
+                Some("positions are no words".to_owned())
+            }
+            // The norm of a value is that of the point, or of one head among many.
+            Self::ValueNorm if !space.is_joint() => Some("values have a space of their own".to_owned()),
+            Self::Received if !space.is_per_head() => Some("attention is received in heads".to_owned()),
             Self::Length => unless(patches.contains(&false), "patches have no letters"),
             Self::Frequency => unless(patches.contains(&false), "patches have no words"),
             Self::ValueNorm => {
                 let reason = match cloud {
                     Cloud::Inputs(_) => NO_VALUES_OF_MANY,
-                    Cloud::Input(_) => "the value vectors were not recorded",
+                    Cloud::Input(_) | Cloud::Positions(_) => "the value vectors were not recorded",
                 };
                 unless(cloud.has_values(head.stack), reason)
             }

@@ -1,7 +1,10 @@
 //! What takes a while to find out about the points of a head.
 
 use super::ColorBy;
-use crate::{analysis::Cloud, ids::HeadId};
+use crate::{
+    analysis::{Cloud, Space},
+    ids::HeadId,
+};
 
 /// Multiplications that take a millisecond or two.
 const QUICK_PRODUCTS: usize = 2_000_000;
@@ -9,7 +12,7 @@ const QUICK_PRODUCTS: usize = 2_000_000;
 const QUICK_POINTS: usize = 20_000;
 
 /// Whether [`super::values`] take no longer than a window may wait between two pictures.
-pub fn is_quick(cloud: &Cloud, head: HeadId, by: ColorBy) -> bool {
+pub fn is_quick(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> bool {
     match by {
         ColorBy::Type => true,
         // Every pattern is made again.
@@ -19,6 +22,6 @@ pub fn is_quick(cloud: &Cloud, head: HeadId, by: ColorBy) -> bool {
                 cloud.segments(head.stack).iter().map(|segment| segment.queries.len() * segment.keys.len()).sum();
             pairs.saturating_mul(width) <= QUICK_PRODUCTS
         }
-        _ => cloud.n(head.stack.query_side()) + cloud.n(head.stack.key_side()) <= QUICK_POINTS,
+        _ => space.sides(head.stack).into_iter().flatten().map(|side| cloud.n(side)).sum::<usize>() <= QUICK_POINTS,
     }
 }

@@ -1,6 +1,9 @@
 //! What the colours of points tell: of queries and keys alike, so that places in the plane can be read.
 
-use crate::{analysis::Cloud, ids::HeadId};
+use crate::{
+    analysis::{Cloud, Space},
+    ids::HeadId,
+};
 
 mod choice;
 mod cost;
@@ -105,20 +108,20 @@ impl Tints {
 }
 
 /// Tints together with sizes; where both tell the same, it is found out once.
-pub fn looks(cloud: &Cloud, head: HeadId, color: ColorBy, size: SizeBy) -> Tints {
-    let mut tints = tints(cloud, head, color);
+pub fn looks(cloud: &Cloud, space: Space, head: HeadId, color: ColorBy, size: SizeBy) -> Tints {
+    let mut tints = tints(cloud, space, head, color);
     tints.sizes = match size.as_color() {
         None => Sizing::Same,
         Some(by) if by == color => Sizing::of(size, &tints.values),
-        Some(by) => Sizing::of(size, &values(cloud, head, by)),
+        Some(by) => Sizing::of(size, &values(cloud, space, head, by)),
     };
     tints
 }
 
-/// The tints of one head's queries and keys.
-pub fn tints(cloud: &Cloud, head: HeadId, by: ColorBy) -> Tints {
-    let values = values(cloud, head, by);
-    let own = || [head.stack.query_side(), head.stack.key_side()].map(|side| vec![Tint::Type; cloud.n(side)]);
+/// The tints of the points of one cell of a space.
+pub fn tints(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> Tints {
+    let values = values(cloud, space, head, by);
+    let own = || space.sides(head.stack).map(|side| vec![Tint::Type; side.map_or(0, |side| cloud.n(side))]);
     let ([queries, keys], meaning) = match &values {
         Values::Type => (own(), Meaning::Type),
         Values::Missing(reason) => (own(), Meaning::Missing(reason.clone())),

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ColorBy, Values};
-use crate::{analysis::Cloud, ids::HeadId};
+use crate::{
+    analysis::{Cloud, Space},
+    ids::HeadId,
+};
 
 /// Sizes that points can have.
 pub const N_SIZES: u8 = 6;
@@ -43,10 +46,10 @@ impl SizeBy {
         Self::ALL.into_iter().find(|(by, ..)| *by == self).map_or("", |(.., text)| text)
     }
 
-    /// Why there is nothing to tell about the points of a head, in words; `None` when there can be something. It is
+    /// Why there is nothing to tell about the points of a cell of a space, in words; `None` when there can be something. It is
     /// known without computing anything.
-    pub fn missing(self, cloud: &Cloud, head: HeadId) -> Option<String> {
-        self.as_color()?.missing(cloud, head)
+    pub fn missing(self, cloud: &Cloud, space: Space, head: HeadId) -> Option<String> {
+        self.as_color()?.missing(cloud, space, head)
     }
 
     /// The colour that tells the same.

@@ -6,7 +6,11 @@ use super::{
     words::{KINDS, frequencies, kinds, length},
 };
 use crate::{
-    analysis::{Cloud, CloudToken, aggregate, lengths_of},
+    analysis::{
+        Cloud, CloudToken, Space,
+        aggregate::{self, AggregateError},
+        lengths_of,
+    },
     ids::{HeadId, Side},
 };
 
@@ -65,9 +69,10 @@ pub struct Groups {
     pub names: Vec<String>,
 }
 
-/// What is known about the points of one head.
-pub fn values(cloud: &Cloud, head: HeadId, by: ColorBy) -> Values {
-    let sides = [head.stack.query_side(), head.stack.key_side()];
+/// What is known about the points of one cell of a space; nothing is known about kinds that it does not have.
+pub fn values(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> Values {
+    let sides = space.sides(head.stack);
+    let there = || sides.into_iter().flatten();
     let numbers = |of: [Vec<f32>; 2], unit: &'static str, nothing: &str| {
         if of.iter().flatten().any(|value| value.is_finite()) {
             Values::Numbers(Numbers { of, unit, ends: None, cyclic: false })
@@ -75,14 +80,21 @@ pub fn values(cloud: &Cloud, head: HeadId, by: ColorBy) -> Values {
             Values::Missing(nothing.to_owned())
         }
     };
-    let each = |number: &dyn Fn(CloudToken<'_>) -> f32| sides.map(|side| cloud.tokens(side).map(number).collect());
+    let each = |number: &dyn Fn(CloudToken<'_>) -> f32| per_point(cloud, sides, number);
     // Patches have neither letters nor a vocabulary.
     let of_words = |number: &dyn Fn(Side) -> Vec<f32>| {
-        sides.map(|side| if cloud.has_patches(side) { vec![f32::NAN; cloud.n(side)] } else { number(side) })
+        sides.map(|side| match side {
+            Some(side) if cloud.has_patches(side) => vec![f32::NAN; cloud.n(side)],
+            Some(side) => number(side),
+            None => Vec::new(),
+        })
     };
     let of_patches = |number: &dyn Fn(Side, usize) -> Option<f32>| {
-        sides.map(|side| (0..cloud.n(side)).map(|point| number(side, point).unwrap_or(f32::NAN)).collect())
+        let all = |side| (0..cloud.n(side)).map(|point| number(side, point).unwrap_or(f32::NAN)).collect();
+        sides.map(|side| side.map_or_else(Vec::new, all))
     };
+    // What is known of keys alone.
+    let of_keys = |keys: Vec<f32>| [sides[0].map_or_else(Vec::new, |side| vec![f32::NAN; cloud.n(side)]), keys];
     let hsv = |channel: usize| {
         of_patches(&|side, point| {
             let (image, place) = cloud.place(side, point)?;
@@ -95,6 +107,8 @@ pub fn values(cloud: &Cloud, head: HeadId, by: ColorBy) -> Values {
         values => values,
     };
     match by {
+        ColorBy::ValueNorm if !space.is_joint() => Values::Missing("values have a space of their own".to_owned()),
+        ColorBy::Received if !space.is_per_head() => Values::Missing("attention is received in heads".to_owned()),
         ColorBy::Type => Values::Type,
         ColorBy::Position => {
             let of = each(&|token| token.position as f32 / token.n_positions.saturating_sub(1).max(1) as f32);
@@ -102,17 +116,18 @@ pub fn values(cloud: &Cloud, head: HeadId, by: ColorBy) -> Values {
         }
         ColorBy::PositionCounted => numbers(each(&|token| token.position as f32), "", "there are no tokens"),
         ColorBy::PositionModulo => {
-            let longest = sides.into_iter().flat_map(|side| cloud.tokens(side)).map(|token| token.n_positions).max();
+            let longest = there().flat_map(|side| cloud.tokens(side)).map(|token| token.n_positions).max();
             let names = (0..MODULUS.min(longest.unwrap_or(0))).map(|at| at.to_string()).collect();
             let group = |token: CloudToken<'_>| Some((token.position % MODULUS) as u32);
-            Values::Groups(Groups { of: sides.map(|side| cloud.tokens(side).map(group).collect()), names })
+            Values::Groups(Groups { of: per_point(cloud, sides, &group), names })
         }
         ColorBy::Kind => {
-            let of = sides.map(|side| {
+            let of_side = |side| {
                 let tokens = cloud.tokens(side).map(|token| (token.text, token.special));
                 let kinds = kinds(tokens, &cloud.words(side), cloud.has_patches(side));
                 kinds.into_iter().map(|kind| Some(u32::from(kind))).collect()
-            });
+            };
+            let of = sides.map(|side| side.map_or_else(Vec::new, of_side));
             Values::Groups(Groups { of, names: KINDS.map(ToOwned::to_owned).to_vec() })
         }
         ColorBy::Length => {
@@ -120,14 +135,13 @@ pub fn values(cloud: &Cloud, head: HeadId, by: ColorBy) -> Values {
             numbers(of_words(&lengths), "letters", "patches have no letters")
         }
         ColorBy::Frequency => numbers(of_words(&|side| frequencies(cloud, side)), "times", "patches have no words"),
-        ColorBy::Norm => numbers(cloud.norms(head).unwrap_or_default(), "", "there are no queries and keys"),
+        ColorBy::Norm => numbers(cloud.norms(space, head), "", "there are no vectors"),
         ColorBy::ValueNorm => {
             let norms = cloud.values(head).map(|values| lengths_of(&values));
-            let of = [vec![f32::NAN; cloud.n(sides[0])], norms.unwrap_or_default()];
-            numbers(of, "", NO_VALUES_OF_MANY)
+            numbers(of_keys(norms.unwrap_or_default()), "", NO_VALUES_OF_MANY)
         }
-        ColorBy::Received => match aggregate::received(cloud, head) {
-            Ok(received) => numbers([vec![f32::NAN; cloud.n(sides[0])], received], "", "there are no keys"),
+        ColorBy::Received => match received(cloud, space, head) {
+            Ok(received) => numbers(of_keys(received), "", "there are no keys"),
             Err(reason) => Values::Missing(reason.to_string()),
         },
         ColorBy::InputLength => numbers(each(&|token| token.n_positions as f32), "tokens", "there are no tokens"),
@@ -140,7 +154,7 @@ pub fn values(cloud: &Cloud, head: HeadId, by: ColorBy) -> Values {
         ColorBy::Radius => nothing(numbers(of_patches(&|side, point| radius(cloud, side, point)), "patches", "")),
         ColorBy::Hue => {
             let of: [Vec<f32>; 2] = hsv(0);
-            if sides.into_iter().all(|side| (0..cloud.n(side)).all(|point| cloud.place(side, point).is_none())) {
+            if there().all(|side| (0..cloud.n(side)).all(|point| cloud.place(side, point).is_none())) {
                 return Values::Missing("there is no picture".to_owned());
             }
             let ends = Some([("red", 0.0), ("red", 1.0)]);
@@ -151,6 +165,18 @@ pub fn values(cloud: &Cloud, head: HeadId, by: ColorBy) -> Values {
     }
 }
 
+/// What keys receive from the queries of all heads that a cell stands for.
+fn received(cloud: &Cloud, space: Space, cell: HeadId) -> Result<Vec<f32>, AggregateError> {
+    let sharing = cloud.model().and_then(|model| model.layer_of(cell)).and_then(|layer| layer.sharing(cell.head));
+    let heads = sharing.filter(|_| space == Space::Values).unwrap_or(cell.head..cell.head + 1);
+    let mut all = aggregate::received(cloud, cell)?;
+    for head in heads.skip(1) {
+        let more = aggregate::received(cloud, HeadId { head, ..cell })?;
+        all.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    }
+    Ok(all)
+}
+
 /// How far a patch is from the centre of its picture, in patches.
 fn radius(cloud: &Cloud, side: Side, point: usize) -> Option<f32> {
     let (image, (row, column)) = cloud.place(side, point)?;
@@ -158,21 +184,26 @@ fn radius(cloud: &Cloud, side: Side, point: usize) -> Option<f32> {
     Some(off(row, image.grid.0).hypot(off(column, image.grid.1)))
 }
 
+/// The same of every token, of the sides that there are.
+fn per_point<T>(cloud: &Cloud, sides: [Option<Side>; 2], of: &dyn Fn(CloudToken<'_>) -> T) -> [Vec<T>; 2] {
+    sides.map(|side| side.map_or_else(Vec::new, |side| cloud.tokens(side).map(of).collect()))
+}
+
 /// Few inputs by name, many by their order.
-fn inputs(cloud: &Cloud, sides: [Side; 2]) -> Values {
+fn inputs(cloud: &Cloud, sides: [Option<Side>; 2]) -> Values {
     let n = cloud.n_inputs();
     if n <= super::MOST_GROUPS {
         let names = (0..n).map(|nth| cloud.input_name(nth).to_owned()).collect();
         let group = |token: CloudToken<'_>| Some(token.input as u32);
-        return Values::Groups(Groups { of: sides.map(|side| cloud.tokens(side).map(group).collect()), names });
+        return Values::Groups(Groups { of: per_point(cloud, sides, &group), names });
     }
-    let of = sides.map(|side| cloud.tokens(side).map(|token| token.input as f32).collect());
+    let of = per_point(cloud, sides, &|token| token.input as f32);
     let ends = Some([("first input", 0.0), ("last input", (n - 1) as f32)]);
     Values::Numbers(Numbers { of, unit: "", ends, cyclic: false })
 }
 
 /// Numbers where all values are numbers, else groups in the order in which they come.
-fn annotation(cloud: &Cloud, sides: [Side; 2], key: AnnotationKey) -> Values {
+fn annotation(cloud: &Cloud, sides: [Option<Side>; 2], key: AnnotationKey) -> Values {
     let missing = || Values::Missing(NO_ANNOTATION.to_owned());
     let Some(name) = key.name(cloud) else { return missing() };
     let of_inputs: Vec<Option<&str>> = (0..cloud.n_inputs()).map(|nth| cloud.annotation(nth, name)).collect();
@@ -183,7 +214,7 @@ fn annotation(cloud: &Cloud, sides: [Side; 2], key: AnnotationKey) -> Values {
     if of_inputs.iter().flatten().all(|text| number(text).is_some()) {
         let numbers: Vec<f32> =
             of_inputs.iter().map(|text| text.as_ref().and_then(number).unwrap_or(f32::NAN)).collect();
-        let of = sides.map(|side| cloud.tokens(side).map(|token| numbers[token.input]).collect());
+        let of = per_point(cloud, sides, &|token| numbers[token.input]);
         return Values::Numbers(Numbers { of, unit: "", ends: None, cyclic: false });
     }
     let mut names: Vec<String> = Vec::new();
@@ -198,8 +229,5 @@ fn annotation(cloud: &Cloud, sides: [Side; 2], key: AnnotationKey) -> Values {
             }) as u32)
         })
         .collect();
-    Values::Groups(Groups {
-        of: sides.map(|side| cloud.tokens(side).map(|token| groups[token.input]).collect()),
-        names,
-    })
+    Values::Groups(Groups { of: per_point(cloud, sides, &|token| groups[token.input]), names })
 }

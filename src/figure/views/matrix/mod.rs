@@ -1,4 +1,4 @@
-//! The joint query–key planes of all heads of a stack, layers down and heads across.
+//! The planes of all heads of a stack, layers down and heads across, or of all other cells of a space.
 
 use emath::{Rect, pos2};
 
@@ -20,6 +20,7 @@ use crate::{
         path::Path,
         pen::Pen,
     },
+    ids::HeadId,
     text::capitalised,
 };
 
@@ -36,15 +37,34 @@ const LEGEND_PT: f32 = 26.0;
 /// Labels closer than this are left out.
 const LABEL_PT: f32 = 22.0;
 
+/// Columns of cells that are neither of layers nor of heads: a little wider than high.
+pub fn columns(n_cells: usize) -> usize {
+    let cols = (1.5 * n_cells as f32).sqrt().ceil().max(1.0) as usize;
+    // As few as there can be without another row.
+    n_cells.div_ceil(n_cells.div_ceil(cols).max(1)).max(1)
+}
+
+/// Number and kind of a column of heads, or of heads that share a cell.
+pub fn column_name(col: usize, sharing: usize) -> (String, &'static str) {
+    match sharing {
+        0 | 1 => (col.to_string(), "Head"),
+        _ => (format!("{}–{}", col * sharing, (col + 1) * sharing - 1), "Heads"),
+    }
+}
+
 /// The Matrix view of one stack.
 #[derive(Clone, Debug)]
 pub struct MatrixScene {
     /// The points of every head.
     pub projection: Projection,
-    /// Layers and the largest number of heads of a layer.
+    /// Rows and columns of cells.
     pub grid: (usize, usize),
-    /// Names of queries and keys in the legend.
-    pub kinds: [&'static str; 2],
+    /// Where cells are not of layers and heads, what each is called, in the order of the planes.
+    pub names: Option<Vec<String>>,
+    /// Heads that share a cell.
+    pub sharing: usize,
+    /// Names of the kinds of points in the legend.
+    pub kinds: [Option<&'static str>; 2],
     /// What colours mean, and which each point has: one entry per head, in the order of the planes.
     pub tints: Vec<Arc<Tints>>,
     /// The token that is marked in every plane.
@@ -67,8 +87,10 @@ impl MatrixScene {
         let cells: Vec<(&HeadProjection, &Tints, Seen, Rect)> = heads
             .iter()
             .zip(&self.tints)
-            .map(|(plane, tints)| {
-                let cell = layout.cell(plane.head.layer, plane.head.head);
+            .enumerate()
+            .map(|(nth, (plane, tints))| {
+                let (row, col) = self.place(nth, plane.head);
+                let cell = layout.cell(row, col);
                 (&**plane, &**tints, Seen::of_figure(plane), cell)
             })
             .collect();
@@ -104,8 +126,24 @@ impl MatrixScene {
         }
     }
 
+    /// Row and column of a plane.
+    fn place(&self, nth: usize, cell: HeadId) -> (usize, usize) {
+        match self.names {
+            Some(_) => (nth / self.grid.1.max(1), nth % self.grid.1.max(1)),
+            None => (cell.layer, cell.head / self.sharing.max(1)),
+        }
+    }
+
     fn labels(&self, layout: &MatrixLayout, pen: &mut Pen<'_>) {
         let cell = layout.cell(0, 0).size();
+        if let Some(names) = &self.names {
+            for (nth, name) in names.iter().enumerate() {
+                let cell = layout.cell(nth / self.grid.1.max(1), nth % self.grid.1.max(1));
+                let at = pos2(cell.left() + GRID, cell.top() + 2.0 * GRID);
+                pen.text(name, SMALL, pen.palette.text_weak, at, Align::Left);
+            }
+            return;
+        }
         let step = |side: f32| (LABEL_PT / side.max(0.1)).ceil().max(1.0) as usize;
         let weak = pen.palette.text_weak;
         for row in (0..self.grid.0).step_by(step(cell.y)) {
@@ -114,7 +152,8 @@ impl MatrixScene {
         }
         for col in (0..self.grid.1).step_by(step(cell.x)) {
             // One column names what the numbers count.
-            let text = if col == 0 && cell.x >= 2.0 * LABEL_PT { format!("Head {col}") } else { col.to_string() };
+            let (number, what) = column_name(col, self.sharing);
+            let text = if col == 0 && cell.x >= 2.0 * LABEL_PT { format!("{what} {number}") } else { number };
             let at = pos2(layout.cell(0, col).center().x, layout.viewport.top() - 2.5 * GRID);
             pen.text(&text, SMALL, weak, at, Align::Center);
         }
@@ -189,6 +228,14 @@ impl Scene for MatrixScene {
         let n_heads = self.projection.heads.len();
         let first = self.projection.heads.first();
         let (n_query, n_key) = first.map_or((0, 0), |plane| (plane.queries.len(), plane.keys.len()));
+        let space = self.projection.options.space;
+        if !space.is_joint() {
+            let planes = if n_heads == 1 { "1 plane".to_owned() } else { format!("{n_heads} planes") };
+            let subject = format!("{}: {planes} of {} points", capitalised(&self.subject), n_query + n_key);
+            let how = first.map_or_else(String::new, |plane| capitalised(&super::scatter::laid_out(plane)));
+            let full = joined([subject.as_str(), space.meaning(), &how, &self.origin]);
+            return Captions { short: joined([subject.as_str()]), full };
+        }
         let what = format!("{n_heads} heads, {n_query} queries and {n_key} keys each");
         let sizes = self.sizes();
         let short = joined([format!("{}: {what}", capitalised(&self.subject)).as_str(), &sizes]);

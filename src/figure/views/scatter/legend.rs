@@ -27,18 +27,22 @@ pub fn ink(tints: &[Tint], idx: usize, own: Rgba, palette: &Palette) -> Rgba {
     palette.tint(tints.get(idx).copied().unwrap_or(Tint::Type), own)
 }
 
-/// Draws the marks of queries and keys at the left of a line, what colours mean at its right.
-pub fn legend(kinds: [&str; 2], meaning: &Meaning, at: Pos2, right: f32, pen: &mut Pen<'_>) {
+/// Draws the marks of the kinds of points at the left of a line, what colours mean at its right.
+pub fn legend(kinds: [Option<&str>; 2], meaning: &Meaning, at: Pos2, right: f32, pen: &mut Pen<'_>) {
     let weak = pen.palette.text_weak;
     let [query, key] = match meaning {
         Meaning::Type | Meaning::Missing(_) => [pen.palette.query, pen.palette.key],
         Meaning::Scale(_) | Meaning::Hues | Meaning::Groups(_) => [weak; 2],
     };
     let mut x = at.x + MARK_PT;
-    pen.fill(Path::circle(pos2(x, at.y), MARK_PT), query);
-    x += 2.0 * GRID + pen.text(kinds[0], SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left) + 4.0 * GRID;
-    pen.fill(Path::diamond(pos2(x, at.y), 1.2 * MARK_PT), key);
-    pen.text(kinds[1], SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left);
+    if let Some(name) = kinds[0] {
+        pen.fill(Path::circle(pos2(x, at.y), MARK_PT), query);
+        x += 2.0 * GRID + pen.text(name, SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left) + 4.0 * GRID;
+    }
+    if let Some(name) = kinds[1] {
+        pen.fill(Path::diamond(pos2(x, at.y), 1.2 * MARK_PT), key);
+        pen.text(name, SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left);
+    }
     match meaning {
         Meaning::Type => {}
         Meaning::Missing(reason) => {
@@ -69,9 +73,9 @@ fn scale([low, high]: [&str; 2], color: fn(&Palette, f32) -> Rgba, y: f32, right
 }
 
 /// Room that the legend needs in a line that begins at `left`, in points.
-pub fn width(kinds: [&str; 2], meaning: &Meaning, left: f32, pen: &mut Pen<'_>) -> f32 {
+pub fn width(kinds: [Option<&str>; 2], meaning: &Meaning, left: f32, pen: &mut Pen<'_>) -> f32 {
     let mut text = |text: &str| pen.widest([text], SMALL);
-    let sides = MARK_PT + 14.0 * GRID + text(kinds[0]) + text(kinds[1]);
+    let sides = MARK_PT + 14.0 * GRID + kinds.into_iter().flatten().map(&mut text).sum::<f32>();
     let (least, told) = match meaning {
         Meaning::Type => (240.0, 0.0),
         Meaning::Scale([low, high]) => (330.0, text(low) + text(high) + SCALE_PT + 2.0 * GRID),

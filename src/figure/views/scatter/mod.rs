@@ -1,4 +1,4 @@
-//! One head's joint query–key plane: one unit is equally long along both axes.
+//! The plane of one head, or of another cell of a space: one unit is equally long along both axes.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     analysis::{
+        Space,
         projection::{HeadProjection, Tints},
         reading::{BY_VALUE_NORM, ReadPattern},
     },
@@ -56,6 +57,8 @@ pub struct ScatterScene {
     pub read: Option<Arc<ReadPattern>>,
     /// Names of the queries and of the keys, by position.
     pub names: [Vec<String>; 2],
+    /// Which vectors are points.
+    pub space: Space,
     /// Whose attention.
     pub stack: StackKind,
     /// What colours mean, and which each point has.
@@ -175,11 +178,20 @@ impl ScatterScene {
         ends.into_iter().filter_map(&mut label).collect()
     }
 
-    fn kinds(&self) -> [&'static str; 2] {
-        match self.stack {
-            StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
-            _ => ["Queries", "Keys"],
-        }
+    const fn kinds(&self) -> [Option<&'static str>; 2] {
+        self.space.kinds(self.stack)
+    }
+
+    /// What is said where points are of one kind.
+    fn captions_of_one(&self) -> Captions {
+        let n = match self.plane.queries.len() + self.plane.keys.len() {
+            1 => "1 point".to_owned(),
+            n => format!("{n} points"),
+        };
+        let subject = format!("{}: {n}", capitalised(&self.subject));
+        let how = capitalised(&laid_out(&self.plane));
+        let full = joined([subject.as_str(), self.space.meaning(), &how, &self.origin]);
+        Captions { short: joined([subject.as_str()]), full }
     }
 }
 
@@ -250,6 +262,9 @@ impl Scene for ScatterScene {
     }
 
     fn captions(&self) -> Captions {
+        if !self.space.is_joint() {
+            return self.captions_of_one();
+        }
         let number = |value: f32| {
             if value.is_finite() { signed_text(value, &format!("{:.2}", value.abs())) } else { "none".to_owned() }
         };

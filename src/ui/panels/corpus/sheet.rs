@@ -96,6 +96,12 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>, sheet: &CorpusSheet, look: &Corpus
             }
         });
     }
+    let meaning = "Beside queries and keys, so that these can be laid out over the corpus: see Points are";
+    controls::row_about_ui(ui, cx.theme, "Also kept", meaning, |ui| {
+        // From right to left.
+        ui.checkbox(&mut options.kept.residual, "Residual stream");
+        ui.checkbox(&mut options.kept.values, "Values");
+    });
     if (&list, &options) != (&sheet.list, &sheet.options) {
         send(cx, CorpusCommand::SetSheet(list, options));
     }

@@ -96,7 +96,7 @@ impl AverageView {
 /// Names of the annotations of what is shown.
 fn annotations(cloud: &Cloud) -> Vec<String> {
     match cloud {
-        Cloud::Input(_) => Vec::new(),
+        Cloud::Input(_) | Cloud::Positions(_) => Vec::new(),
         Cloud::Inputs(view) => view.corpus().annotations().to_vec(),
     }
 }

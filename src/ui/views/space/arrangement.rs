@@ -1,80 +1,106 @@
-//! Which head stands where on the canvas: layers down and heads across, or all in the order of a number.
+//! Which cell stands where on the canvas: layers down and heads across, or all in a row that is broken into lines.
 
 use std::collections::BTreeMap;
 
 use crate::{
-    analysis::projection::Projection,
+    analysis::{Space, projection::Projection},
+    figure::views::matrix::columns,
     ids::{HeadId, StackKind},
     session::HeadOrder,
     spec::StackSpec,
 };
 
-/// The places of heads on a grid.
+/// The places of cells on a grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrangement {
     /// Rows and columns.
     pub grid: (usize, usize),
     /// Whether rows are layers and columns heads.
     pub by_layer: bool,
+    /// Heads that share a cell and stand for one column.
+    pub sharing: usize,
     stack: StackKind,
-    /// By rank, where they are not by layer.
-    order: Vec<HeadId>,
+    /// By rank, where they are not by layer, with their names.
+    order: Vec<(HeadId, String)>,
 }
 
 impl Arrangement {
-    /// Layers down and heads across.
-    pub fn by_layer(stack: StackKind, spec: Option<&StackSpec>) -> Self {
-        let grid = spec.map_or((1, 1), |spec| (spec.layers.len().max(1), spec.max_heads().max(1)));
-        Self { grid, by_layer: true, stack, order: Vec::new() }
+    /// Layers down and heads across; heads that share their values share a column where these are the points.
+    fn by_layer(stack: StackKind, space: Space, spec: Option<&StackSpec>) -> Self {
+        let sharing = match (space, spec.and_then(|spec| spec.layers.first())) {
+            (Space::Values, Some(layer)) => layer.n_heads / layer.n_kv_heads.max(1),
+            _ => 1,
+        };
+        let sharing = sharing.max(1);
+        let n_heads = spec.map_or(1, |spec| spec.max_heads().div_ceil(sharing).max(1));
+        let grid = (spec.map_or(1, |spec| spec.layers.len().max(1)), n_heads);
+        Self { grid, by_layer: true, sharing, stack, order: Vec::new() }
     }
 
-    /// The heads of a projection in the order of `by`; `ranking` is that of [`HeadOrder::Hits`].
+    /// The cells of a projection in the order of `by`; `ranking` is that of [`HeadOrder::Hits`].
     pub fn of(
         projection: &Projection,
         by: HeadOrder,
         ranking: Option<&BTreeMap<HeadId, f32>>,
         spec: Option<&StackSpec>,
     ) -> Self {
-        let plain = Self::by_layer(projection.stack, spec);
+        let space = projection.options.space;
+        let plain = Self::by_layer(projection.stack, space, spec);
         // Smallest first; what has no number comes last.
         let number = |at: usize| -> f32 {
             let plane = &projection.heads[at];
             match by {
-                HeadOrder::Layer => 0.0,
-                HeadOrder::Correlation => plane.correlation_after,
+                HeadOrder::Correlation if space.is_joint() => plane.correlation_after,
+                HeadOrder::Scale if space.is_joint() => -plane.c.ln().abs(),
+                HeadOrder::Layer | HeadOrder::Correlation | HeadOrder::Scale => 0.0,
                 HeadOrder::Explained => -plane.explained.iter().sum::<f32>(),
-                HeadOrder::Scale => -plane.c.ln().abs(),
                 HeadOrder::Hits => {
                     ranking.and_then(|ranking| ranking.get(&plane.head)).map_or(f32::NAN, |score| -score)
                 }
             }
         };
-        if by == HeadOrder::Layer || by == HeadOrder::Hits && ranking.is_none() {
+        let is_plain = match by {
+            HeadOrder::Layer => true,
+            HeadOrder::Hits => ranking.is_none(),
+            HeadOrder::Correlation | HeadOrder::Scale => !space.is_joint(),
+            HeadOrder::Explained => false,
+        };
+        if is_plain && space.is_per_head() {
             return plain;
         }
         let mut order: Vec<(f32, HeadId)> =
             projection.heads.iter().enumerate().map(|(at, plane)| (number(at), plane.head)).collect();
         order.sort_by(|a, b| a.0.is_nan().cmp(&b.0.is_nan()).then(a.0.total_cmp(&b.0)).then(a.1.cmp(&b.1)));
-        let cols = plain.grid.1;
+        let cols = if space.is_per_head() { plain.grid.1 } else { columns(order.len()) };
         let grid = (order.len().div_ceil(cols).max(1), cols);
-        Self { grid, by_layer: false, order: order.into_iter().map(|(_, head)| head).collect(), ..plain }
+        let name = |cell: HeadId| {
+            let model = projection.cloud.model();
+            model.map_or_else(|| cell.to_string(), |model| space.cell_name(cell, model))
+        };
+        Self { grid, by_layer: false, order: order.into_iter().map(|(_, cell)| (cell, name(cell))).collect(), ..plain }
     }
 
-    /// Row and column of a head.
-    pub fn place(&self, head: HeadId) -> Option<(usize, usize)> {
+    /// Row and column of a cell.
+    pub fn place(&self, cell: HeadId) -> Option<(usize, usize)> {
         if self.by_layer {
-            let inside = head.stack == self.stack && head.layer < self.grid.0 && head.head < self.grid.1;
-            return inside.then_some((head.layer, head.head));
+            let col = cell.head / self.sharing;
+            let inside = cell.stack == self.stack && cell.layer < self.grid.0 && col < self.grid.1;
+            return inside.then_some((cell.layer, col));
         }
-        let rank = self.order.iter().position(|known| *known == head)?;
+        let rank = self.order.iter().position(|(known, _)| *known == cell)?;
         Some((rank / self.grid.1, rank % self.grid.1))
     }
 
-    /// The head at a place; by layer also one that is not there.
+    /// The cell at a place; by layer also one that is not there.
     pub fn head(&self, (row, col): (usize, usize)) -> Option<HeadId> {
         if self.by_layer {
-            return Some(HeadId { stack: self.stack, layer: row, head: col });
+            return Some(HeadId { stack: self.stack, layer: row, head: col * self.sharing });
         }
-        self.order.get(row * self.grid.1 + col).copied()
+        self.order.get(row * self.grid.1 + col).map(|(cell, _)| *cell)
+    }
+
+    /// What the cell at a place is called, where rows and columns do not name it.
+    pub fn name(&self, (row, col): (usize, usize)) -> Option<&str> {
+        self.order.get(row * self.grid.1 + col).map(|(_, name)| name.as_str())
     }
 }

@@ -43,11 +43,7 @@ impl SpaceView {
         let frame = self.look_through(ui, cx, projection, &arrangement, area);
         let response = ui.interact(frame.viewport, ui.scope_id().with("canvas"), Sense::click_and_drag());
         let single = cx.pane.view == ViewKind::Scatter;
-        let name = if single {
-            format!("Query–key plane of {}", cx.pane.selection.head)
-        } else {
-            "Query–key planes of all heads".to_owned()
-        };
+        let name = readout::canvas_name(projection, single.then(|| cx.pane.cell(cx.document)));
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &name));
         let moved = self.move_camera(ui, &response, &frame, projection, &arrangement);
         if moved {
@@ -78,7 +74,7 @@ impl SpaceView {
             cx.send(Command::HoverPoint(spot));
         }
         self.pick(ui, cx, &response, &places, (head, spot, focus));
-        let pattern = single.then(|| pattern(cx)).flatten();
+        let pattern = (single && projection.options.space.is_joint()).then(|| pattern(cx)).flatten();
         if let (Some(cell), Some(_), false) = (cell, under, single) {
             grid::frame(&painter, layout.cell(cell.0, cell.1), cx.theme.text_weak);
         }
@@ -92,7 +88,7 @@ impl SpaceView {
         }
         if let Some(head) = head.filter(|_| at.is_some() && !busy) {
             let lines = pattern.as_deref().filter(|_| !focus.is_empty()).map(|pattern| (pattern, focus));
-            readout::under_pointer_ui(ui, cx, &projection.cloud, (head, under.is_some()), spot, lines);
+            readout::under_pointer_ui(ui, cx, projection, (head, under.is_some()), spot, lines);
         }
         ui.allocate_rect(area, Sense::hover());
     }
@@ -108,7 +104,8 @@ impl SpaceView {
     ) -> Frame {
         let mut frame = Self::frame_at(area, arrangement, self.camera.zoom);
         self.refit(&frame);
-        let ground = (projection.cloud.id(), projection.stack, cx.pane.options.scatter.order);
+        let space = projection.options.space;
+        let ground = (projection.cloud.id(), space, projection.stack, cx.pane.options.scatter.order);
         self.follow(ui, cx, &frame, arrangement, ground);
         if let Some(flight) = &self.flight {
             let (camera, arrived) = flight.at(&frame, ui.input(|input| input.time));
@@ -204,7 +201,7 @@ impl SpaceView {
             }
             None if was_single => {
                 cx.send(Command::ShowView(ViewKind::Matrix));
-                self.shown = Some((ViewKind::Matrix, cx.pane.selection.head));
+                self.shown = Some((ViewKind::Matrix, cx.pane.cell(cx.document)));
             }
             _ => {}
         }
@@ -245,14 +242,14 @@ impl SpaceView {
         lines.multiply_opacity(apart);
         grid::lines(&lines, layout, cx.theme);
         if arrangement.by_layer {
-            grid::labels(&around, layout, cx.theme);
-            if let Some(groups) = common_groups(cx, cx.pane.selection.stack()) {
+            grid::labels(&around, layout, arrangement.sharing, cx.theme);
+            if let Some(groups) = common_groups(cx, cx.pane.selection.stack()).filter(|_| arrangement.sharing == 1) {
                 grid::groups(&around, layout, groups, cx.theme);
             }
         } else {
             grid::names(&lines, layout, arrangement, cx.theme);
         }
-        if let Some((row, col)) = arrangement.place(cx.pane.selection.head) {
+        if let Some((row, col)) = arrangement.place(cx.pane.cell(cx.document)) {
             grid::frame(&lines, layout.cell(row, col), cx.theme.accent);
         }
     }
@@ -309,7 +306,7 @@ impl SpaceView {
                 if cx.pane.picked(cx.document).is_some() {
                     cx.send(Command::PickPoints(PointSet::default(), PickChange::Replace));
                 }
-                if let Some(head) = head.filter(|head| !single && *head != cx.pane.selection.head) {
+                if let Some(head) = head.filter(|head| !single && *head != cx.pane.cell(cx.document)) {
                     cx.send(Command::SelectHead(head));
                 }
             }

@@ -21,11 +21,13 @@ use super::{
 };
 use crate::{
     analysis::{
+        Space,
         point_set::Spot,
         projection::{Projection, Tints},
         reading::ReadPattern,
     },
     figure::views::{matrix::layout, points::Look},
+    ids::Side,
     raster::ColorMap,
     session::{Focus, HeadOrder, ViewKind},
     ui::{ViewCtx, painting::Painting, theme::Theme},
@@ -51,17 +53,32 @@ pub fn focus_of(cx: &ViewCtx<'_>, projection: &Projection, spot: Spot) -> Focus 
     let Some(token) = readout::token_of(&projection.cloud, projection.stack, spot) else { return Focus::NONE };
     match spot {
         _ if Some(token.input) != shown => Focus::NONE,
+        // The input may be shorter than the table of positions.
+        Spot::Query(at) if at >= n_tokens(cx, projection) => Focus::NONE,
         Spot::Query(_) => Focus::query(token.position),
         Spot::Key(_) => Focus::key(token.position),
     }
+}
+
+/// How many positions a token of the shown input can have among the points; all where they are tokens.
+fn n_tokens(cx: &ViewCtx<'_>, projection: &Projection) -> usize {
+    let capture = cx.document.latest_capture().filter(|_| projection.options.space == Space::Positions);
+    capture.map_or(usize::MAX, |capture| capture.query_tokens(projection.stack).len())
 }
 
 /// The points that a focus means.
 pub fn spots_of(cx: &ViewCtx<'_>, projection: &Projection, focus: Focus) -> [Option<Spot>; 2] {
     let Some(input) = cx.pane.shown_input(cx.document) else { return [None; 2] };
     let (cloud, stack) = (&projection.cloud, projection.stack);
-    let query = focus.query.and_then(|at| cloud.point(stack.query_side(), input, at)).map(Spot::Query);
-    [query, focus.key.and_then(|at| cloud.point(stack.key_side(), input, at)).map(Spot::Key)]
+    let [queries, keys] = projection.options.space.sides(stack);
+    // Where a token is one point, that stands for its query and for its key.
+    let (at_query, at_key) = match (queries, keys) {
+        (Some(side), None) if side == stack.key_side() => (focus.query.or(focus.key), None),
+        (None, Some(side)) if side == stack.query_side() => (None, focus.key.or(focus.query)),
+        _ => (focus.query, focus.key),
+    };
+    let point = |side: Option<Side>, at: Option<usize>| cloud.point(side?, input, at?);
+    [point(queries, at_query).map(Spot::Query), point(keys, at_key).map(Spot::Key)]
 }
 
 impl SpaceView {
@@ -83,6 +100,7 @@ impl SpaceView {
         self.are_patches = false;
         let style = Style {
             cloud: projection.cloud.clone(),
+            space: projection.options.space,
             color: options.color,
             size: options.size,
             look: Look {
@@ -94,10 +112,11 @@ impl SpaceView {
             marked,
         };
         let stack = projection.stack;
-        let is_patch = |side| projection.cloud.has_patches(side);
+        let sides = projection.options.space.sides(stack);
+        let is_patch = |side: Option<Side>| side.is_some_and(|side| projection.cloud.has_patches(side));
         // Cells at the edge have few of their points in sight.
         let most = places.iter().map(|place| place.plane.queries.len() + place.plane.keys.len()).max().unwrap_or(0);
-        let shows_patches = most <= MOST_PATCHES && (is_patch(stack.query_side()) || is_patch(stack.key_side()));
+        let shows_patches = most <= MOST_PATCHES && sides.into_iter().any(is_patch);
         let as_picture = n > few || options.density;
         if as_picture && (options.density || !shows_patches || !Self::has_room(places)) {
             let cells: Vec<Cell> =
@@ -105,7 +124,7 @@ impl SpaceView {
             self.pictures.paint(painter, viewport, style, &cells, &projection.heads, small);
             return;
         }
-        let (looks, by, own) = (self.pictures.looks(), (options.color, options.size), Arc::default());
+        let (looks, by, own) = (self.pictures.looks(), style.by(), Arc::default());
         // Until they are known points have the colours of queries and keys.
         let tints: Vec<Option<Same<Tints>>> = places
             .iter()
@@ -150,7 +169,7 @@ impl SpaceView {
         cells: &[CellMarks<'_>],
     ) -> bool {
         let (cloud, stack) = (&projection.cloud, projection.stack);
-        if ![stack.query_side(), stack.key_side()].into_iter().any(|side| cloud.has_patches(side)) {
+        if !projection.options.space.sides(stack).into_iter().flatten().any(|side| cloud.has_patches(side)) {
             return false;
         }
         let Some(first) = cells.first().filter(|_| cells.len() <= PATCH_CELLS) else { return false };
@@ -175,7 +194,8 @@ impl SpaceView {
     ) {
         let single = cx.pane.view == ViewKind::Scatter;
         let selection = &cx.pane.selection;
-        let here = places.iter().find(|place| place.plane.head == selection.head);
+        let cell = cx.pane.cell(cx.document);
+        let here = places.iter().find(|place| place.plane.head == cell);
         if !single {
             let rings = [selection.focus()].into_iter().flat_map(|focus| spots_of(cx, projection, focus));
             let spots: Vec<Spot> = rings.chain([selection.spot]).flatten().collect();

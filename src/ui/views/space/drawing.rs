@@ -10,10 +10,13 @@ use std::{
 
 use eframe::egui::{Color32, ColorImage, Context, Pos2, Rect, Vec2};
 
-use super::{looks::Looks, state::Same};
+use super::{
+    looks::{By, Looks},
+    state::Same,
+};
 use crate::{
     analysis::{
-        Cloud,
+        Cloud, Space,
         point_set::PointSet,
         projection::{ColorBy, HeadProjection, SizeBy},
     },
@@ -27,6 +30,8 @@ use crate::{
 pub struct Style {
     /// What the points stand for.
     pub cloud: Cloud,
+    /// Which of their vectors are points.
+    pub space: Space,
     /// What colours mean.
     pub color: ColorBy,
     /// What sizes mean.
@@ -39,10 +44,23 @@ pub struct Style {
     pub marked: Option<Arc<PointSet>>,
 }
 
+impl Style {
+    /// Whether both are of the same points.
+    pub fn is_of_the_same(&self, other: &Self) -> bool {
+        (self.cloud.id(), self.space) == (other.cloud.id(), other.space)
+    }
+
+    /// What is told of the points.
+    pub const fn by(&self) -> By {
+        (self.space, self.color, self.size)
+    }
+}
+
 impl PartialEq for Style {
     fn eq(&self, other: &Self) -> bool {
         self.cloud.id() == other.cloud.id()
-            && (self.color, self.size, self.look, self.turn) == (other.color, other.size, other.look, other.turn)
+            && self.by() == other.by()
+            && (self.look, self.turn) == (other.look, other.turn)
             && match (&self.marked, &other.marked) {
                 (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
                 (None, None) => true,
@@ -139,7 +157,7 @@ fn draw_all(ctx: &Context, shared: &Arc<Shared>, sender: &Sender<Drawn>) {
 fn draw(shared: &Shared, made: &Made) -> (ColorImage, u32) {
     let plane = &made.plane.0;
     let style = &made.style;
-    let tints = shared.looks.wait(&style.cloud, plane.head, (style.color, style.size));
+    let tints = shared.looks.wait(&style.cloud, plane.head, style.by());
     let seen = Seen::new(plane, style.turn);
     let size = [made.part_px.width(), made.part_px.height()].map(|side| (side as usize).max(1));
     let mut canvas = Canvas::new(size);

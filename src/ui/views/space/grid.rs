@@ -4,7 +4,7 @@ use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Rangef, Rect, Stroke,
 
 use super::arrangement::Arrangement;
 use crate::{
-    figure::views::matrix::layout::MatrixLayout,
+    figure::views::matrix::{column_name, layout::MatrixLayout},
     ui::{
         theme::{GRID, Theme, text_size},
         views::groups::HeadGroups,
@@ -61,14 +61,14 @@ pub fn names(painter: &Painter, layout: &MatrixLayout, arrangement: &Arrangement
     }
     let [rows, cols] = layout.visible();
     for (row, col) in rows.flat_map(|row| cols.clone().map(move |col| (row, col))) {
-        let Some(head) = arrangement.head((row, col)) else { continue };
+        let Some(name) = arrangement.name((row, col)) else { continue };
         let at = layout.cell(row, col).intersect(layout.viewport).min + vec2(GRID, GRID / 2.0);
-        painter.text(at, Align2::LEFT_TOP, head.to_string(), FontId::proportional(text_size::SMALL), theme.text_weak);
+        painter.text(at, Align2::LEFT_TOP, name, FontId::proportional(text_size::SMALL), theme.text_weak);
     }
 }
 
-/// Numbers of layers at the left and of heads on top, beside the cells in sight.
-pub fn labels(painter: &Painter, layout: &MatrixLayout, theme: &Theme) {
+/// Numbers of layers at the left and of heads on top, beside the cells in sight; `sharing` heads to a column.
+pub fn labels(painter: &Painter, layout: &MatrixLayout, sharing: usize, theme: &Theme) {
     let [rows, cols] = layout.visible();
     let viewport = shown(layout);
     let font = FontId::proportional(text_size::SMALL);
@@ -83,7 +83,8 @@ pub fn labels(painter: &Painter, layout: &MatrixLayout, theme: &Theme) {
     // One column names what the numbers count.
     for (idx, col) in cols.filter(|col| col.is_multiple_of(step(cell.x))).enumerate() {
         let range = layout.cell(0, col).x_range().intersection(viewport.x_range());
-        let text = if idx == 0 && cell.x >= 2.0 * LABEL_PT { format!("Head {col}") } else { col.to_string() };
+        let (number, what) = column_name(col, sharing);
+        let text = if idx == 0 && cell.x >= 2.0 * LABEL_PT { format!("{what} {number}") } else { number };
         let at = pos2(range.center(), viewport.top() - GRID);
         painter.text(at, Align2::CENTER_BOTTOM, text, font.clone(), theme.text_weak);
     }

@@ -9,7 +9,6 @@ use crate::{
         point_set::{PointSet, Spot},
         projection::{ColorBy, Meaning, SizeBy, Sizing, Tint, Tints},
     },
-    ids::StackKind,
     session::{Command, PickChange, ViewKind},
     ui::{
         ViewCtx,
@@ -22,17 +21,18 @@ use crate::{
 pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks) {
     controls::heading_ui(ui, cx.theme, "Legend");
     let Some(cloud) = cx.pane.cloud(cx.document) else { return };
-    let (head, options) = (cx.pane.selection.head, cx.pane.options.scatter);
-    let found = looks.get(ui.ctx(), &cloud, head, (options.color, options.size));
+    let (head, space, options) = (cx.pane.cell(cx.document), cx.pane.space(), cx.pane.options.scatter);
+    if cloud.lacks(head.stack, space).is_some() {
+        return;
+    }
+    let found = looks.get(ui.ctx(), &cloud, head, (space, options.color, options.size));
     let is_known = found.is_some();
     let tints = found.unwrap_or_default();
-    let [queries, keys] = match head.stack {
-        StackKind::Cross => ["Queries of the decoder", "Keys of the encoder"],
-        _ => ["Queries", "Keys"],
-    };
+    let [queries, keys] = space.kinds(head.stack);
     let meaning = &tints.meaning;
-    let n = [head.stack.query_side(), head.stack.key_side()].map(|side| cloud.n(side));
+    let n = space.sides(head.stack).map(|side| side.map_or(0, |side| cloud.n(side)));
     for (text, is_query, color) in [(queries, true, cx.theme.query), (keys, false, cx.theme.key)] {
+        let Some(text) = text else { continue };
         let color = if matches!(meaning, Meaning::Type | Meaning::Missing(_)) { color } else { cx.theme.text_weak };
         let clicked = mark_ui(ui, cx, text, |painter, at| {
             if is_query {

@@ -10,15 +10,15 @@ use eframe::egui::Context;
 
 use crate::{
     analysis::{
-        Cloud,
+        Cloud, Space,
         projection::{self, ColorBy, SizeBy, Tints},
     },
     ids::{CloudId, HeadId},
     worker::step_back,
 };
 
-/// What is told by colours, and what by sizes.
-pub type By = (ColorBy, SizeBy);
+/// Of which space, what is told by colours, and what by sizes.
+pub type By = (Space, ColorBy, SizeBy);
 type Key = (CloudId, By, HeadId);
 /// Whoever comes first finds out; others wait for that.
 type Slot = Arc<OnceLock<Arc<Tints>>>;
@@ -43,8 +43,8 @@ impl Looks {
         if let Some(tints) = slot.get() {
             return Some(Arc::clone(tints));
         }
-        let quick = |by: Option<ColorBy>| by.is_none_or(|by| projection::is_quick(cloud, head, by));
-        if quick(Some(by.0)) && quick(by.1.as_color()) || !self.ask(ctx, cloud, key) {
+        let quick = |what: Option<ColorBy>| what.is_none_or(|what| projection::is_quick(cloud, by.0, head, what));
+        if quick(Some(by.1)) && quick(by.2.as_color()) || !self.ask(ctx, cloud, key) {
             return Some(find(&slot, cloud, key));
         }
         None
@@ -116,11 +116,11 @@ impl Looks {
 }
 
 /// One for all heads of a stack where it does not depend on the head.
-fn key(cloud: &Cloud, head: HeadId, (color, size): By) -> Key {
+fn key(cloud: &Cloud, head: HeadId, (space, color, size): By) -> Key {
     let own = color.depends_on_head() || size != SizeBy::Same;
-    (cloud.id(), (color, size), if own { head } else { HeadId { stack: head.stack, ..HeadId::default() } })
+    (cloud.id(), (space, color, size), if own { head } else { HeadId { stack: head.stack, ..HeadId::default() } })
 }
 
-fn find(slot: &Slot, cloud: &Cloud, (_, (color, size), head): Key) -> Arc<Tints> {
-    Arc::clone(slot.get_or_init(|| Arc::new(projection::looks(cloud, head, color, size))))
+fn find(slot: &Slot, cloud: &Cloud, (_, (space, color, size), head): Key) -> Arc<Tints> {
+    Arc::clone(slot.get_or_init(|| Arc::new(projection::looks(cloud, space, head, color, size))))
 }

@@ -1,4 +1,4 @@
-//! The joint query–key spaces of all heads on one canvas, from all of them down into one and back.
+//! The spaces of all heads, or of all layers, on one canvas, from all of them down into one and back.
 //!
 //! [`ViewKind::Matrix`] and [`ViewKind::Scatter`] are its two ends: which of them a pane has follows from the camera,
 //! and asking for the other moves the camera there.
@@ -22,6 +22,7 @@ pub use options::scaling_ui;
 use super::{aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender};
 use crate::{
     analysis::{
+        Space,
         point_set::PointSet,
         projection::{Dims, HeadProjection, Projection},
     },
@@ -73,7 +74,7 @@ enum Tool {
 }
 
 /// What is on the canvas: when it changes, nothing that was seen before has a place on it.
-type Ground = (CloudId, StackKind, HeadOrder);
+type Ground = (CloudId, Space, StackKind, HeadOrder);
 
 /// The canvas with what it remembers between frames.
 #[derive(Default)]
@@ -112,12 +113,14 @@ impl SpaceView {
     /// Draws the view over all the space that is left in `ui`.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
-        let head = cx.pane.selection.head;
+        let cell = cx.pane.cell(cx.document);
+        let space = cx.pane.space();
         let single = cx.pane.view == ViewKind::Scatter;
         ui.horizontal_wrapped(|ui| {
             let away = single || self.camera.zoom > 1.001;
-            let back = ui.add_enabled(away, Button::new("‹ All heads"));
-            if back.on_hover_text("Back to the planes of all heads").clicked() {
+            let all = if space.is_per_head() { "heads" } else { "layers" };
+            let back = ui.add_enabled(away && space != Space::Positions, Button::new(format!("‹ All {all}")));
+            if back.on_hover_text(format!("Back to the planes of all {all}")).clicked() {
                 if single {
                     cx.send(Command::ShowView(ViewKind::Matrix));
                 } else {
@@ -125,21 +128,27 @@ impl SpaceView {
                 }
             }
             ui.add_space(GRID);
-            choosers::stack_and_layer_ui(ui, cx);
+            if space == Space::Positions {
+                choosers::stack_ui(ui, cx);
+            } else {
+                choosers::stack_and_layer_ui(ui, cx);
+            }
             aids::menu_ui(ui, cx);
-            choosers::heads_ui(ui, cx, capture);
+            if space.is_per_head() {
+                choosers::heads_ui(ui, cx, capture);
+            }
         });
         let Some(projection) = cx.pane.shown_projection(cx.document).cloned() else {
             self.hover.report(cx, Focus::NONE);
             state::placeholder_ui(ui, cx);
             return;
         };
-        let plane = projection.heads.iter().find(|plane| plane.head == head);
+        let plane = projection.heads.iter().find(|plane| plane.head == cell);
         ui.horizontal(|ui| {
             self.tools_ui(ui);
             picking::picked_ui(ui, cx, &projection);
             let caption = match plane.filter(|_| single) {
-                Some(plane) => readout::head_caption(plane),
+                Some(plane) => readout::head_caption(&projection, plane),
                 None => readout::caption(&projection),
             };
             controls::caption_ui(ui, cx.theme, caption);
@@ -147,7 +156,7 @@ impl SpaceView {
         state::state_ui(ui, cx, &projection);
         if single && plane.is_none() {
             self.hover.report(cx, Focus::NONE);
-            empty::sentence_ui(ui, cx.theme, "The queries and keys of this layer were not recorded");
+            empty::sentence_ui(ui, cx.theme, "Nothing of this layer was recorded");
             return;
         }
         self.canvas_ui(ui, cx, &projection);
@@ -155,7 +164,7 @@ impl SpaceView {
 
     /// Draws the options and the legend.
     pub fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let most = self.pictures.most(cx.pane.selection.head);
+        let most = self.pictures.most(cx.pane.cell(cx.document));
         options::options_ui(ui, cx, self.pictures.looks(), most);
     }
 
@@ -207,7 +216,7 @@ impl SpaceView {
 
     /// The camera follows what the pane shows, when something else than the camera has changed that.
     fn follow(&mut self, ui: &Ui, cx: &ViewCtx<'_>, frame: &Frame, arrangement: &Arrangement, ground: Ground) {
-        let wanted = (cx.pane.view, cx.pane.selection.head);
+        let wanted = (cx.pane.view, cx.pane.cell(cx.document));
         let to = |camera: &Camera| match wanted {
             (ViewKind::Scatter, head) => {
                 let Some(place) = arrangement.place(head) else { return Camera::default() };
@@ -225,7 +234,7 @@ impl SpaceView {
             _ => Camera::default(),
         };
         if self.ground != Some(ground) {
-            let fresh = self.ground.replace(ground).is_none_or(|known| known.2 == ground.2);
+            let fresh = self.ground.replace(ground).is_none_or(|known| known.3 == ground.3);
             self.shown = Some(wanted);
             let camera = to(&Camera::default());
             if fresh {

@@ -4,7 +4,10 @@ use eframe::egui::{Checkbox, DragValue, Ui};
 
 use super::{canvas, draw, legend::legend_ui, looks::Looks};
 use crate::{
-    analysis::projection::{ColorBy, Dims, LayoutMethod, LayoutOptions, ScaleChoice, SizeBy},
+    analysis::{
+        Space,
+        projection::{ColorBy, Dims, LayoutMethod, LayoutOptions, ProjectionOptions, ScaleChoice, SizeBy},
+    },
     projection::Metric,
     session::HeadOrder,
     ui::{
@@ -22,22 +25,35 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32
     controls::edit_options(cx, |options| {
         controls::heading_ui(ui, cx.theme, "Canvas");
         let scatter = &mut options.scatter;
-        controls::row_ui(ui, cx.theme, "Heads by", |ui| {
-            controls::choice_ui(ui, "Order of heads", &mut scatter.order, &orders(cx));
+        let (space, is_one) = (cx.pane.space(), cx.pane.space() == Space::Positions);
+        controls::row_about_ui(ui, cx.theme, "Points are", space.meaning(), |ui| {
+            let spaces = Space::ALL.map(|(space, _, text, _)| (space, text));
+            let mut chosen = scatter.projection.space;
+            if controls::choice_ui(ui, "Space", &mut chosen, &spaces) {
+                scatter.choose_space(chosen);
+            }
         });
+        if !is_one {
+            let text = if space.is_per_head() { "Heads by" } else { "Layers by" };
+            controls::row_ui(ui, cx.theme, text, |ui| {
+                controls::choice_ui(ui, "Order of heads", &mut scatter.order, &orders(cx));
+            });
+        }
         ui.checkbox(&mut scatter.density, "Density instead of points")
             .on_hover_text("How many points lie where, for crowds in which single points cannot be told apart");
         let texts = Checkbox::new(&mut scatter.labels, "Texts of tokens");
         ui.add_enabled(!scatter.density && !scatter.clusters, texts)
             .on_hover_text("Beside their points, as many as there is room for")
             .on_disabled_hover_text("Density and names of clusters take their place");
-        let no_lines = canvas::no_lines(cx);
-        let lines = Checkbox::new(&mut scatter.lines, "Lines of every query");
-        ui.add_enabled(no_lines.is_none(), lines)
-            .on_hover_text(
-                "From each query of the input that is shown to its two strongest keys, from a weight of 0.05",
-            )
-            .on_disabled_hover_text(no_lines.unwrap_or_default());
+        if space.is_joint() {
+            let no_lines = canvas::no_lines(cx);
+            let lines = Checkbox::new(&mut scatter.lines, "Lines of every query");
+            ui.add_enabled(no_lines.is_none(), lines)
+                .on_hover_text(
+                    "From each query of the input that is shown to its two strongest keys, from a weight of 0.05",
+                )
+                .on_disabled_hover_text(no_lines.unwrap_or_default());
+        }
         ui.checkbox(&mut scatter.clusters, "Names of clusters")
             .on_hover_text("Crowds in the selected head, by the token that is most frequent there against the whole");
     });
@@ -48,7 +64,9 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32
         controls::caption_ui(ui, cx.theme, "Points in a square; the scale is that of this head");
     }
     marks_ui(ui, cx);
-    scaling_ui(ui, cx);
+    if cx.pane.space().is_joint() {
+        scaling_ui(ui, cx);
+    }
     controls::edit_options(cx, |options| layout_ui(ui, cx, &mut options.scatter.projection.layout));
     legend_ui(ui, cx, looks);
 }
@@ -56,13 +74,13 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32
 /// What colours and sizes tell.
 fn marks_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let Some(cloud) = cx.pane.cloud(cx.document) else { return };
-    let head = cx.pane.selection.head;
+    let (head, space) = (cx.pane.cell(cx.document), cx.pane.space());
     controls::edit_options(cx, |options| {
         controls::heading_ui(ui, cx.theme, "Points");
         let scatter = &mut options.scatter;
         let shown = ui.add_enabled_ui(!scatter.density, |ui| {
             controls::row_ui(ui, cx.theme, "Colour", |ui| {
-                let mut named = ColorBy::choices(&cloud, head.stack);
+                let mut named = ColorBy::choices(&cloud, space, head.stack);
                 // What was chosen for other points stays to be seen.
                 if named.iter().all(|(by, _)| *by != scatter.color) {
                     named.push((scatter.color, scatter.color.text().to_owned()));
@@ -71,7 +89,7 @@ fn marks_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
                 controls::choice_ui(ui, "Colour of points", &mut scatter.color, &choices);
             });
             controls::row_ui(ui, cx.theme, "Size", |ui| {
-                let choices = SizeBy::ALL.map(|(by, _, text)| (by, text, by.missing(&cloud, head)));
+                let choices = SizeBy::ALL.map(|(by, _, text)| (by, text, by.missing(&cloud, space, head)));
                 controls::choice_with_reasons_ui(ui, "Size of points", &mut scatter.size, &choices);
             });
         });
@@ -84,45 +102,51 @@ pub fn scaling_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     controls::edit_options(cx, |options| {
         controls::heading_ui(ui, cx.theme, "Joint space");
         let scatter = &mut options.scatter;
-        controls::row_ui(ui, cx.theme, "Scale c", |ui| {
-            let mut fixed = match scatter.projection.scale {
-                ScaleChoice::Auto => 0,
-                ScaleChoice::None => 1,
-                ScaleChoice::Fixed(_) => 2,
-                ScaleChoice::Search => 3,
-            };
-            let choices = [(0, "Equal norms"), (3, "Best correlation"), (1, "As given"), (2, "Fixed")];
-            if controls::choice_ui(ui, "Scale of queries and keys", &mut fixed, &choices) {
-                scatter.projection.scale = match fixed {
-                    0 => ScaleChoice::Auto,
-                    1 => ScaleChoice::None,
-                    3 => ScaleChoice::Search,
-                    _ => ScaleChoice::Fixed(1.0),
-                };
-            }
-        });
-        if let ScaleChoice::Fixed(c) = &mut scatter.projection.scale {
-            let mut draft = *c;
-            let slider =
-                eframe::egui::Slider::new(&mut draft, 0.1..=10.0).logarithmic(true).update_while_editing(false);
-            if ui.add(slider).accessible_name("Scale c").drag_stopped()
-                || (draft != *c && !ui.ctx().egui_is_using_pointer())
-            {
-                *c = draft;
-            }
-        }
-        ui.checkbox(&mut scatter.projection.translate_keys, "Move the mean key onto the mean query");
+        scale_ui(ui, cx, &mut scatter.projection);
     });
+}
+
+/// How queries and keys are scaled and moved against each other.
+fn scale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, projection: &mut ProjectionOptions) {
+    let ProjectionOptions { scale, translate_keys, .. } = projection;
+    controls::row_ui(ui, cx.theme, "Scale c", |ui| {
+        let mut fixed = match *scale {
+            ScaleChoice::Auto => 0,
+            ScaleChoice::None => 1,
+            ScaleChoice::Fixed(_) => 2,
+            ScaleChoice::Search => 3,
+        };
+        let choices = [(0, "Equal norms"), (3, "Best correlation"), (1, "As given"), (2, "Fixed")];
+        if controls::choice_ui(ui, "Scale of queries and keys", &mut fixed, &choices) {
+            *scale = match fixed {
+                0 => ScaleChoice::Auto,
+                1 => ScaleChoice::None,
+                3 => ScaleChoice::Search,
+                _ => ScaleChoice::Fixed(1.0),
+            };
+        }
+    });
+    if let ScaleChoice::Fixed(c) = scale {
+        let mut draft = *c;
+        let slider = eframe::egui::Slider::new(&mut draft, 0.1..=10.0).logarithmic(true).update_while_editing(false);
+        if ui.add(slider).accessible_name("Scale c").drag_stopped()
+            || (draft != *c && !ui.ctx().egui_is_using_pointer())
+        {
+            *c = draft;
+        }
+    }
+    ui.checkbox(translate_keys, "Move the mean key onto the mean query");
 }
 
 /// What heads can be sorted by.
 fn orders(cx: &ViewCtx<'_>) -> Vec<(HeadOrder, &'static str)> {
-    let mut orders = vec![
-        (HeadOrder::Layer, "Layer and head"),
-        (HeadOrder::Correlation, "Correlation"),
-        (HeadOrder::Explained, "Explained variance"),
-        (HeadOrder::Scale, "Difference of norms"),
-    ];
+    let space = cx.pane.space();
+    let plain = if space.is_per_head() { "Layer and head" } else { "Layer" };
+    let mut orders = vec![(HeadOrder::Layer, plain), (HeadOrder::Explained, "Explained variance")];
+    if space.is_joint() {
+        orders.insert(1, (HeadOrder::Correlation, "Correlation"));
+        orders.push((HeadOrder::Scale, "Difference of norms"));
+    }
     if cx.pane.ranking(cx.document).is_some() {
         orders.push((HeadOrder::Hits, "Hits of the search"));
     }

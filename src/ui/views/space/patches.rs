@@ -70,6 +70,7 @@ impl PatchPictures {
     pub fn load(ctx: &Context, cloud: &Cloud) -> Option<Self> {
         let images: Vec<Option<&ImageInfo>> = match cloud {
             Cloud::Input(capture) => vec![capture.image()],
+            Cloud::Positions(_) => return None,
             Cloud::Inputs(view) => {
                 (0..cloud.n_inputs()).map(|nth| view.input(nth).and_then(|input| input.image.as_ref())).collect()
             }

@@ -7,6 +7,7 @@ use eframe::egui::{RichText, Ui};
 use super::{Place, outline::Outline, readout};
 use crate::{
     analysis::{
+        Space,
         point_set::{PointSet, Spot},
         projection::Projection,
     },
@@ -49,15 +50,19 @@ pub fn inside(place: &Place, outline: &Outline) -> PointSet {
 /// How many points are picked, and what can be done with them.
 pub fn picked_ui(ui: &mut Ui, cx: &ViewCtx<'_>, projection: &Projection) {
     let Some(picked) = cx.pane.picked(cx.document) else { return };
-    let n = picked.len();
+    let space = projection.options.space;
+    let [has_queries, has_keys] = space.sides(projection.stack).map(|side| side.is_some());
+    let n_query = if has_queries { picked.queries().count() } else { 0 };
+    let n_key = if has_keys { picked.keys().count() } else { 0 };
+    let n = n_query + n_key;
     let text = if n == 1 { "1 picked".to_owned() } else { format!("{} picked", grouped(n)) };
-    let (n_query, n_key) = (picked.queries().count(), picked.keys().count());
     let label = ui.label(RichText::new(text).size(text_size::SMALL).color(cx.theme.accent).strong());
-    label.on_hover_text(format!(
-        "{} queries and {} keys; they stand out in every head, and their tokens in every view",
-        grouped(n_query),
-        grouped(n_key)
-    ));
+    let kinds = match space {
+        Space::QueriesKeys => format!("{} queries and {} keys", grouped(n_query), grouped(n_key)),
+        Space::Positions => format!("{} positions", grouped(n)),
+        Space::Values | Space::Residual => format!("{} tokens", grouped(n)),
+    };
+    label.on_hover_text(format!("{kinds}; they stand out in every head, and their tokens in every view"));
     if ui.small_button("Copy").on_hover_text("Put their tokens on the clipboard, one per line").clicked() {
         let what = if n == 1 { "1 point".to_owned() } else { format!("{n} points") };
         cx.send(Command::Copy { what, text: as_text(picked, projection) });
@@ -72,9 +77,12 @@ pub fn picked_ui(ui: &mut Ui, cx: &ViewCtx<'_>, projection: &Projection) {
 fn as_text(picked: &PointSet, projection: &Projection) -> String {
     let cloud = &projection.cloud;
     let mut lines = vec!["side\tinput\tposition\ttoken".to_owned()];
-    for spot in picked.iter() {
+    let space = projection.options.space;
+    let [has_queries, has_keys] = space.sides(projection.stack).map(|side| side.is_some());
+    let there = |spot: &Spot| if matches!(spot, Spot::Query(_)) { has_queries } else { has_keys };
+    for spot in picked.iter().filter(there) {
         let Some(token) = readout::token_of(cloud, projection.stack, spot) else { continue };
-        let side = if matches!(spot, Spot::Query(_)) { "query" } else { "key" };
+        let side = space.kind_of(matches!(spot, Spot::Key(_))).to_lowercase();
         let input = match cloud.n_inputs() {
             1 => "0".to_owned(),
             _ => cloud.input_name(token.input).replace(['\t', '\n', '\r'], " "),

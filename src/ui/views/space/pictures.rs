@@ -120,7 +120,7 @@ impl Pictures {
         let style = match &self.style {
             Some(known) if **known == style => Arc::clone(known),
             known => {
-                if known.as_ref().is_some_and(|known| known.cloud.id() != style.cloud.id()) {
+                if known.as_ref().is_some_and(|known| !known.is_of_the_same(&style)) {
                     self.forget();
                 }
                 Arc::new(style)

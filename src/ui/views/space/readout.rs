@@ -5,13 +5,14 @@ use eframe::egui::{Grid, RichText, Ui};
 use super::partners;
 use crate::{
     analysis::{
-        Cloud, CloudToken,
+        Cloud, CloudToken, Space,
         point_set::Spot,
         projection::{HeadProjection, Projection},
         reading::ReadPattern,
     },
     ids::{HeadId, Side, StackKind},
     session::{Focus, ViewKind},
+    text::counted,
     ui::{
         ViewCtx,
         theme::GRID,
@@ -23,17 +24,49 @@ use crate::{
     },
 };
 
+/// What a screen reader says of the canvas: of one cell, or of all.
+pub fn canvas_name(projection: &Projection, cell: Option<HeadId>) -> String {
+    let space = projection.options.space;
+    match (space, cell) {
+        (Space::QueriesKeys, Some(head)) => format!("Query–key plane of {head}"),
+        (Space::QueriesKeys, None) => "Query–key planes of all heads".to_owned(),
+        (_, Some(cell)) => format!("{}: {}", space.title(), cell_name(projection, cell)),
+        (_, None) => format!("{}: all planes", space.title()),
+    }
+}
+
+/// What a cell is called.
+pub fn cell_name(projection: &Projection, cell: HeadId) -> String {
+    let model = projection.cloud.model();
+    model.map_or_else(|| cell.to_string(), |model| projection.options.space.cell_name(cell, model))
+}
+
 /// What the canvas shows of all heads.
 pub fn caption(projection: &Projection) -> String {
-    let stack = projection.stack;
-    let n = |side: Side| grouped(projection.cloud.n(side));
-    let (n_query, n_key) = (n(stack.query_side()), n(stack.key_side()));
-    let n_heads = projection.heads.len();
-    format!("{n_heads} heads, {n_query} queries and {n_key} keys each; scroll to zoom, double-click a head to open it")
+    let (stack, space) = (projection.stack, projection.options.space);
+    let n = |side: Option<Side>| side.map_or(0, |side| projection.cloud.n(side));
+    let [n_query, n_key] = space.sides(stack).map(n);
+    let n_cells = projection.heads.len();
+    let what = match space {
+        Space::QueriesKeys => {
+            let (n_query, n_key) = (grouped(n_query), grouped(n_key));
+            format!("{n_cells} heads, {n_query} queries and {n_key} keys each; scroll to zoom, double-click a head")
+        }
+        Space::Values => {
+            let n_key = counted(n_key, "value");
+            format!("{n_cells} heads, {n_key} each; scroll to zoom, double-click a head")
+        }
+        Space::Residual => {
+            let n_query = counted(n_query, "token");
+            format!("The residual stream at {n_cells} places, {n_query} each; scroll to zoom, double-click a place")
+        }
+        Space::Positions => return format!("The embeddings of {}", counted(n_query, "position")),
+    };
+    format!("{what} to open it")
 }
 
 /// What the canvas shows of one head.
-pub fn head_caption(plane: &HeadProjection) -> String {
+pub fn head_caption(projection: &Projection, plane: &HeadProjection) -> String {
     let how = plane.refined.map_or_else(
         || {
             let parts: Vec<String> = plane
@@ -50,6 +83,9 @@ pub fn head_caption(plane: &HeadProjection) -> String {
         },
         |refined| refined.text(),
     );
+    if !projection.options.space.is_joint() {
+        return format!("{}: {how}", cell_name(projection, plane.head));
+    }
     let correlation =
         |value: f32| if value.is_finite() { format!("{value:.2}").replace('-', "−") } else { "none".to_owned() };
     format!(
@@ -78,11 +114,12 @@ pub fn text_of(token: &CloudToken<'_>) -> String {
 pub fn under_pointer_ui(
     ui: &Ui,
     cx: &ViewCtx<'_>,
-    cloud: &Cloud,
+    projection: &Projection,
     (head, exists): (HeadId, bool),
     spot: Option<Spot>,
     lines: Option<(&ReadPattern, Focus)>,
 ) {
+    let (cloud, space) = (&projection.cloud, projection.options.space);
     let token = spot.and_then(|spot| Some((spot, token_of(cloud, head.stack, spot)?)));
     let single = cx.pane.view == ViewKind::Scatter;
     if single && token.is_none() || !exists && token.is_none() {
@@ -90,8 +127,9 @@ pub fn under_pointer_ui(
     }
     tooltip::at_pointer(ui, |ui| {
         if !single {
-            ui.label(RichText::new(head.to_string()).strong());
-            if let Some(capture) = cx.document.latest_capture()
+            ui.label(RichText::new(cell_name(projection, head)).strong());
+            if space.is_joint()
+                && let Some(capture) = cx.document.latest_capture()
                 && let Some(note) = HeadGroups::of(capture, head).note(head.head)
             {
                 controls::caption_ui(ui, cx.theme, note);
@@ -102,8 +140,8 @@ pub fn under_pointer_ui(
             return;
         };
         let (name, color) = match spot {
-            Spot::Query(_) => ("Query", cx.theme.query),
-            Spot::Key(_) => ("Key", cx.theme.key),
+            Spot::Query(_) => (space.kind_of(false), cx.theme.query),
+            Spot::Key(_) => (space.kind_of(true), cx.theme.key),
         };
         ui.horizontal(|ui| {
             ui.label(RichText::new(name).color(cx.theme.text_weak));

@@ -3,8 +3,9 @@
 use eframe::egui::{ProgressBar, Ui};
 
 use crate::{
-    analysis::projection::Projection,
-    session::{Command, Loadable},
+    analysis::{Space, projection::Projection},
+    session::{Command, CorpusCommand, Loadable},
+    text::capitalised,
     ui::{ViewCtx, theme::GRID, views::empty},
 };
 
@@ -23,7 +24,7 @@ pub fn progress_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 
 /// Above the points: how far they are, and whether they are still those of other options.
 pub fn state_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Projection) {
-    let wanted = cx.pane.options.scatter.projection;
+    let wanted = cx.pane.projection_options();
     if cx.pane.projection.is_pending() {
         progress_ui(ui, cx);
         if shown.options != wanted {
@@ -45,17 +46,43 @@ fn go_on_ui(ui: &mut Ui, cx: &ViewCtx<'_>, what: &str) {
 
 /// What stands in place of a projection that does not exist yet.
 pub fn placeholder_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let space = cx.pane.space();
+    if let Some(reason) = cx.pane.lacks(cx.document) {
+        lacking_ui(ui, cx, &capitalised(&reason));
+        return;
+    }
+    let what = match space {
+        Space::QueriesKeys => "The queries and keys of every head",
+        Space::Values => "The values of every head",
+        Space::Residual => "The residual stream of every layer",
+        Space::Positions => "The position embeddings",
+    };
     let sentence = match &cx.pane.projection {
         Loadable::Failed { failure, .. } => failure.summary.clone(),
         Loadable::Pending { .. } => {
             progress_ui(ui, cx);
-            "Projecting the queries and keys of every head".to_owned()
+            format!("Projecting {}{}", what[..1].to_lowercase(), &what[1..])
         }
         _ if cx.pane.is_projection_stopped() => {
             go_on_ui(ui, cx, "The projection was stopped");
             return;
         }
-        _ => "The queries and keys of every head will be projected here".to_owned(),
+        _ => format!("{what} will be projected here"),
     };
     empty::sentence_ui(ui, cx.theme, &sentence);
+}
+
+/// Why there is nothing, and what to do about it.
+fn lacking_ui(ui: &mut Ui, cx: &ViewCtx<'_>, reason: &str) {
+    if let Some(kept) = cx.pane.to_be_kept(cx.document) {
+        ui.horizontal(|ui| {
+            let what = if kept.values { "its values" } else { "its residual stream" };
+            if ui.button("Run it again").on_hover_text(format!("Runs the corpus once more and keeps {what}")).clicked()
+            {
+                cx.send(Command::Corpus(CorpusCommand::KeepMore(kept)));
+            }
+            ui.label(format!("This corpus was run without keeping {what}"));
+        });
+    }
+    empty::sentence_ui(ui, cx.theme, reason);
 }

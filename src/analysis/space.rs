@@ -1,0 +1,141 @@
+//! Which vectors are laid out as points.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ids::{HeadId, Side, StackKind},
+    spec::ModelSpec,
+};
+
+/// Which vectors of a model are points. Each space has cells that are laid out one by one: heads, layers, or one
+/// for the whole model. A cell goes by a [`HeadId`] whatever it is; see [`Self::cell_of`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Space {
+    /// Queries together with keys, of each head.
+    #[default]
+    QueriesKeys,
+    /// Values, of each key/value head.
+    Values,
+    /// The residual stream: tokens in their context, before each layer and after the last one.
+    Residual,
+    /// The position embeddings, which know no input.
+    Positions,
+}
+
+impl Space {
+    /// Every space, with its name on the command line, its name on screen, and what it is.
+    pub const ALL: [(Self, &str, &str, &str); 4] = [
+        (Self::QueriesKeys, "qk", "Queries and keys", "What each head compares: near means much attention"),
+        (Self::Values, "values", "Values", "What each head passes on of a token it attends to"),
+        (Self::Residual, "residual", "Residual stream", "Tokens in their context, before each layer and at the end"),
+        (Self::Positions, "positions", "Position embeddings", "What the model adds to a token to say where it stands"),
+    ];
+
+    const fn entry(self) -> (Self, &'static str, &'static str, &'static str) {
+        Self::ALL[self as usize]
+    }
+
+    /// The name used in files and on the command line.
+    pub const fn name(self) -> &'static str {
+        self.entry().1
+    }
+
+    /// The space with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(_, known, ..)| *known == name).map(|(space, ..)| space)
+    }
+
+    /// What a person reads.
+    pub const fn title(self) -> &'static str {
+        self.entry().2
+    }
+
+    /// What it is, in one sentence without its full stop.
+    pub const fn meaning(self) -> &'static str {
+        self.entry().3
+    }
+
+    /// Whether points of two kinds share the space, so that they are scaled and moved against each other.
+    pub const fn is_joint(self) -> bool {
+        matches!(self, Self::QueriesKeys)
+    }
+
+    /// Whether its cells are heads.
+    pub const fn is_per_head(self) -> bool {
+        matches!(self, Self::QueriesKeys | Self::Values)
+    }
+
+    /// Whose tokens its points are, in the order of queries and keys. Points that are neither, such as those of the
+    /// residual stream, stand where queries do: both are of the sequence that a layer changes.
+    pub const fn sides(self, stack: StackKind) -> [Option<Side>; 2] {
+        match self {
+            Self::QueriesKeys => [Some(stack.query_side()), Some(stack.key_side())],
+            Self::Values => [None, Some(stack.key_side())],
+            Self::Residual | Self::Positions => [Some(stack.query_side()), None],
+        }
+    }
+
+    /// What its points are called, in the order of queries and keys; `None` for a kind that is not there.
+    pub const fn kinds(self, stack: StackKind) -> [Option<&'static str>; 2] {
+        match (self, stack) {
+            (Self::QueriesKeys, StackKind::Cross) => [Some("Queries of the decoder"), Some("Keys of the encoder")],
+            (Self::QueriesKeys, _) => [Some("Queries"), Some("Keys")],
+            (Self::Values, StackKind::Cross) => [None, Some("Values of the encoder")],
+            (Self::Values, _) => [None, Some("Values")],
+            (Self::Residual, _) => [Some("Tokens"), None],
+            (Self::Positions, _) => [Some("Positions"), None],
+        }
+    }
+
+    /// What one point is called, by whether it stands where keys do.
+    pub const fn kind_of(self, is_key: bool) -> &'static str {
+        match self {
+            Self::QueriesKeys if is_key => "Key",
+            Self::QueriesKeys => "Query",
+            Self::Values => "Value",
+            Self::Residual => "Token",
+            Self::Positions => "Position",
+        }
+    }
+
+    /// The cell that shows a head: heads that share their values share a cell, and so do those of a layer where it is
+    /// the residual stream. The layer after the last one is the final stream.
+    pub fn cell_of(self, head: HeadId, model: &ModelSpec) -> HeadId {
+        match self {
+            Self::QueriesKeys => head,
+            Self::Values => {
+                let sharing = model.layer_of(head).and_then(|layer| layer.sharing(head.head));
+                HeadId { head: sharing.map_or(head.head, |heads| heads.start), ..head }
+            }
+            Self::Residual => HeadId { head: 0, ..head },
+            Self::Positions => HeadId { layer: 0, head: 0, ..head },
+        }
+    }
+
+    /// What a cell is called.
+    pub fn cell_name(self, cell: HeadId, model: &ModelSpec) -> String {
+        match self {
+            Self::QueriesKeys => cell.to_string(),
+            Self::Values => match model.layer_of(cell).and_then(|layer| layer.sharing(cell.head)) {
+                Some(heads) if heads.len() > 1 => format!("L{}H{}–{}", cell.layer, heads.start, heads.end - 1),
+                _ => cell.to_string(),
+            },
+            Self::Residual if model.stack(cell.stack).is_some_and(|stack| cell.layer >= stack.layers.len()) => {
+                "Final".to_owned()
+            }
+            Self::Residual => format!("Before layer {}", cell.layer),
+            Self::Positions => "Positions".to_owned(),
+        }
+    }
+
+    /// A cell in the middle of a sentence.
+    pub fn cell_text(self, cell: HeadId, model: &ModelSpec) -> String {
+        let name = self.cell_name(cell, model);
+        match self {
+            Self::QueriesKeys => name,
+            Self::Values => format!("values of {name}"),
+            Self::Residual => format!("residual stream, {}", name.to_lowercase()),
+            Self::Positions => "position embeddings".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Spaces other than that of queries with keys, as `project` and `render` take them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::CliError;
+use crate::{
+    analysis::{Cloud, Space},
+    capture::{Capture, CaptureParts, Computation, InputInfo},
+    corpus::Kept,
+    model::{Model, Site, Sites, next_capture_id},
+};
+
+/// What a corpus has to keep for a space.
+pub const fn kept(space: Space) -> Kept {
+    Kept { values: matches!(space, Space::Values), residual: matches!(space, Space::Residual) }
+}
+
+/// What has to be recorded of one input for a space.
+pub fn sites(space: Space) -> Sites {
+    match space {
+        Space::QueriesKeys => Sites::of(&[Site::Q, Site::K]),
+        Space::Values => Sites::of(&[Site::Q, Site::K, Site::V]),
+        Space::Residual => Sites::of(&[Site::Q, Site::K, Site::ResidPre, Site::ResidFinal]),
+        Space::Positions => Sites::NONE,
+    }
+}
+
+/// The position embeddings of a model, beside a capture that saw nothing.
+///
+/// # Errors
+/// When it has none: how it knows positions instead.
+pub fn positions(model: &Model) -> Result<(Cloud, Capture), CliError> {
+    let name = &model.spec().name;
+    let tables = model.position_embeddings().map_err(|reason| CliError::Failed(format!("{name}: {reason}")))?;
+    let nothing = Capture::new(CaptureParts {
+        id: next_capture_id(),
+        model: Arc::clone(model.spec()),
+        input: InputInfo::default(),
+        tokens: BTreeMap::new(),
+        embeds: BTreeMap::new(),
+        stacks: Vec::new(),
+        image: None,
+        logits: None,
+        prediction: None,
+        generated: None,
+        computation: Computation::default(),
+        notes: Vec::new(),
+    });
+    let nothing = nothing.map_err(|error| CliError::Failed(error.to_string()))?;
+    Ok((Cloud::Positions(Arc::new(tables)), nothing))
+}
+
+/// Refuses an input where positions are asked for, which know none, and a capture, which has no tables.
+pub fn check_positions(has_input: bool, has_capture: bool) -> Result<(), CliError> {
+    if has_capture {
+        let message = "a capture holds no position embeddings: give the --model for --space positions";
+        return Err(CliError::Usage(message.to_owned()));
+    }
+    if has_input {
+        let message = "position embeddings know no input: leave out --text, --image and other inputs";
+        return Err(CliError::Usage(message.to_owned()));
+    }
+    Ok(())
+}
+
+/// The space of this name.
+pub fn parse(name: &str) -> Result<Space, String> {
+    Space::from_name(name).ok_or_else(|| format!("choose one of {}", Space::ALL.map(|(_, name, ..)| name).join(", ")))
+}

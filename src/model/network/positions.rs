@@ -1,0 +1,86 @@
+//! The position embeddings of a network, as plain tables, or how it knows positions without any.
+
+use std::collections::BTreeMap;
+
+use candle_core::Tensor;
+
+use super::{
+    Body, Network, Tower,
+    embedding::{Embedding, PatchEmbedding, TextEmbedding},
+    relative::RelativeBias,
+};
+use crate::{
+    capture::{Matrix, PositionTable},
+    ids::Side,
+    model::ModelError,
+};
+
+/// Positions that a table is copied of at most: more are computed ones, which nobody looks at one by one.
+const MOST: usize = 1 << 14;
+
+impl Network {
+    /// The table of each sequence that has one.
+    pub fn position_tables(&self) -> Result<BTreeMap<Side, PositionTable>, ModelError> {
+        let mut tables = BTreeMap::new();
+        for tower in self.towers() {
+            let table = match &tower.embedding {
+                Embedding::Text(embedding) => text(embedding)?,
+                Embedding::Patches(embedding) => patches(embedding)?,
+            };
+            tables.extend(table.map(|table| (tower.stack.kind.query_side(), table)));
+        }
+        Ok(tables)
+    }
+
+    /// How positions are known to a network without a table, as one clause.
+    pub fn without_table(&self) -> &'static str {
+        let towers = self.towers();
+        let attentions = || towers.iter().flat_map(|tower| &tower.stack.blocks).map(|block| &block.attention);
+        let biases = towers.iter().filter_map(|tower| tower.stack.bias.as_ref());
+        let bias = biases.chain(attentions().filter_map(|attention| attention.bias.as_ref())).next();
+        match bias {
+            _ if attentions().any(|attention| attention.rotary.is_some()) => {
+                "it has no position embeddings: queries and keys are turned by their positions (rotary)"
+            }
+            Some(RelativeBias::Alibi { .. }) => {
+                "it has no position embeddings: scores fall with the distance between query and key (ALiBi)"
+            }
+            Some(RelativeBias::Disentangled(_)) => {
+                "it has no position embeddings of tokens: contents are compared with relative positions (DeBERTa)"
+            }
+            Some(RelativeBias::Buckets { .. } | RelativeBias::Grid { .. }) => {
+                "it has no position embeddings: a learned bias for relative positions is added to the scores"
+            }
+            None if towers.is_empty() => "it has no position embeddings: it reads one token after the other",
+            None => "it has no position embeddings",
+        }
+    }
+
+    fn towers(&self) -> Vec<&Tower> {
+        match &self.body {
+            Body::Single(tower) => vec![tower],
+            Body::EncoderDecoder { encoder, decoder, .. } => vec![encoder, decoder],
+            Body::TwoTowers { vision, text, .. } => vec![vision, text],
+            Body::Recurrent(_) | Body::BiLstm(_) => Vec::new(),
+        }
+    }
+}
+
+fn text(embedding: &TextEmbedding) -> Result<Option<PositionTable>, ModelError> {
+    let Some(positions) = &embedding.position else { return Ok(None) };
+    let n = positions.table.dim(0)?.saturating_sub(positions.offset).min(embedding.n_ctx).min(MOST);
+    let rows = positions.table.narrow(0, positions.offset, n)?;
+    Ok(Some(PositionTable::of_text(matrix(&rows)?)))
+}
+
+fn patches(embedding: &PatchEmbedding) -> Result<Option<PositionTable>, ModelError> {
+    let Some(positions) = &embedding.position else { return Ok(None) };
+    let n_prefix = positions.dim(0)?.saturating_sub(embedding.grid.0 * embedding.grid.1);
+    let prefix = embedding.prefix_labels()?.into_iter().take(n_prefix);
+    Ok(Some(PositionTable::of_patches(matrix(positions)?, prefix, embedding.grid, embedding.patch_px)))
+}
+
+fn matrix(rows: &Tensor) -> Result<Matrix, ModelError> {
+    let (n, width) = rows.dims2()?;
+    Ok(Matrix::new(rows.flatten_all()?.to_vec1::<f32>()?, [n, width])?)
+}
