@@ -1,6 +1,6 @@
 //! Which cell stands where on the canvas: layers down and heads across, or all in a row that is broken into lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     analysis::{Space, projection::Projection},
@@ -68,8 +68,12 @@ impl Arrangement {
         if is_plain && space.is_per_head() {
             return plain;
         }
-        let mut order: Vec<(f32, HeadId)> =
-            projection.heads.iter().enumerate().map(|(at, plane)| (number(at), plane.head)).collect();
+        // Cells that are still to come have their place, so that nothing moves when they do.
+        let there = projection.heads.iter().enumerate().map(|(at, plane)| (number(at), plane.head));
+        let mut order: Vec<(f32, HeadId)> = there.collect();
+        let known: BTreeSet<HeadId> = projection.heads.iter().map(|plane| plane.head).collect();
+        let to_come = projection.cloud.cells(projection.stack, space).into_iter().filter(|cell| !known.contains(cell));
+        order.extend(to_come.map(|cell| (if is_plain { 0.0 } else { f32::NAN }, cell)));
         order.sort_by(|a, b| a.0.is_nan().cmp(&b.0.is_nan()).then(a.0.total_cmp(&b.0)).then(a.1.cmp(&b.1)));
         let cols = if space.is_per_head() { plain.grid.1 } else { columns(order.len()) };
         let grid = (order.len().div_ceil(cols).max(1), cols);
