@@ -121,6 +121,9 @@ impl Session {
     /// Opens a corpus in a document; whoever opens one wants to see it.
     pub(super) fn open_corpus(&mut self, id: DocumentId, source: CorpusSource, options: CorpusOptions) -> Vec<Effect> {
         self.corpus_dialog = None;
+        // What is looked at of one input is wanted of many.
+        let kept = options.kept.or(self.pane().kept());
+        let options = CorpusOptions { kept, ..options };
         if self.document().id == id {
             self.leave_example();
         }

@@ -50,13 +50,15 @@ impl Pane {
     pub fn to_be_kept(&self, document: &Document) -> Option<Kept> {
         let cloud = self.cloud(document).filter(|cloud| matches!(cloud, Cloud::Inputs(_)))?;
         cloud.lacks(self.selection.stack(), self.space())?;
-        let can_run = document.model.latest().is_some();
-        let kept = match self.space() {
-            Space::Values => Kept { values: true, ..Kept::default() },
-            Space::Residual => Kept { residual: true, ..Kept::default() },
-            Space::QueriesKeys | Space::Positions => return None,
-        };
-        can_run.then_some(kept)
+        let kept = self.kept();
+        (document.model.latest().is_some() && kept != Kept::default()).then_some(kept)
+    }
+
+    /// What a corpus has to keep for the space that is shown, or will be.
+    pub(super) fn kept(&self) -> Kept {
+        let pending = self.pending.as_ref().and_then(|pending| pending.space);
+        let space = pending.unwrap_or_else(|| self.space());
+        Kept { values: space == Space::Values, residual: space == Space::Residual }
     }
 
     /// The cell of the space that is looked at: a head, or whatever stands for it.

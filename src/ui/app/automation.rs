@@ -134,7 +134,9 @@ impl Automation {
             return None;
         }
         let (pane, document) = (session.pane(), session.document());
-        let projection_ready = !pane.view.is_projected() || matches!(pane.projection, Loadable::Ready(_));
+        // Where there is nothing to lay out, that is said instead.
+        let lacks = || pane.lacks(document).is_some();
+        let projection_ready = !pane.view.is_projected() || matches!(pane.projection, Loadable::Ready(_)) || lacks();
         let ready = matches!(document.capture, Loadable::Ready(_)) && projection_ready;
         if !ready || session.is_busy() || !window_settled {
             self.settled_frames = 0;
