@@ -68,6 +68,7 @@ fn cancel_bert_base_512(bencher: Bencher<'_, '_>) {
                 model: MODEL,
                 input: Input::Ids(vec![5; N_TOKENS]),
                 generation: None,
+                changes: Vec::new(),
             });
             session.wait(
                 |kind| matches!(kind, EventKind::Progress(at) if at.stage == Stage::Forward && at.done >= N_LAYERS / 2),

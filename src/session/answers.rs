@@ -50,7 +50,7 @@ impl Session {
             Some(Waiting::Load(document)) => self.on_load_event(document, job, kind),
             Some(Waiting::Run(document)) => {
                 self.on_run_event(document, kind);
-                Vec::new()
+                self.run_if_turned(document)
             }
             Some(Waiting::Corpus(document)) => {
                 self.on_corpus_event(document, kind);
@@ -214,7 +214,9 @@ impl Session {
             EventKind::Progress(progress) => document.capture.report(progress),
             EventKind::Captured(capture) => {
                 document.opened = None;
-                for note in capture.notes() {
+                // That it was changed is known to whoever changed it.
+                let changed = capture.computation().note();
+                for note in capture.notes().iter().filter(|note| Some(*note) != changed.as_ref()) {
                     self.inform(note.clone(), String::new());
                 }
                 self.show(id, capture);

@@ -90,6 +90,7 @@ impl Session {
                 self.document_mut().experiment.continued = command == Command::Continue;
                 return self.run();
             }
+            Command::Change(command) => return self.on_change_command(command),
             Command::Project => {
                 self.project_again();
                 self.survey_again(self.panes.active_id());

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    Appearance, CorpusCommand, DownloadCommand, FigureCommand, Focus, HeadRef, PickChange, Split, ViewKind,
-    ViewOptions, WritingOptions,
+    Appearance, ChangeCommand, CorpusCommand, DownloadCommand, FigureCommand, Focus, HeadRef, PickChange, Split,
+    ViewKind, ViewOptions, WritingOptions,
 };
 use crate::{
     analysis::{
@@ -64,6 +64,8 @@ pub enum Command {
     SetImage(ImageSource),
     /// Run the model on the current input.
     Run,
+    /// Change what the model does on the way, or take changes back.
+    Change(ChangeCommand),
     /// Stop what runs in a lane.
     Cancel(Lane),
     /// Stop everything that runs.

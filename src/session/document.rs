@@ -7,6 +7,7 @@ use crate::{
     analysis::Cloud,
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
+    text::counted,
     worker::{CaptureFile, LoadedModel},
 };
 
@@ -29,7 +30,11 @@ pub struct Document {
     pub corpus_input: Option<usize>,
     /// The example that is shown, by its index, until the input or the model changes.
     pub example: Option<usize>,
+    /// The document that shows the same run without its changes.
+    pub plain: Option<DocumentId>,
     pub(super) undo: Undo,
+    /// A change was changed again while a run was on its way.
+    pub(super) run_again: bool,
     /// A run was asked for while a model was on its way.
     pub(super) run_owed: bool,
 }
@@ -54,7 +59,9 @@ impl Document {
             corpus: self.corpus.as_ref().map(|corpus| Box::new(corpus.copy())),
             corpus_input: self.corpus_input,
             example: self.example,
+            plain: None,
             undo,
+            run_again: false,
             run_owed: false,
         }
     }
@@ -121,7 +128,11 @@ impl Document {
         let read = input.and_then(|input| input.text.as_deref().or(input.image.as_deref())).unwrap_or_default();
         let start: String = read.chars().take(INPUT_CHARS).collect();
         let more = if read.chars().nth(INPUT_CHARS).is_some() { "…" } else { "" };
-        format!("{} · {}{more}", model.spec.name, start.trim_end())
+        let changed = match self.n_changes() {
+            0 => String::new(),
+            n => format!("{} · ", counted(n, "change")),
+        };
+        format!("{changed}{} · {}{more}", model.spec.name, start.trim_end())
     }
 
     /// Whether anything that the user waits for is on its way.

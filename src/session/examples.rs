@@ -48,6 +48,7 @@ impl Session {
         document.corpus_input = None;
         let experiment = &mut document.experiment;
         experiment.continued = false;
+        experiment.changes.clear();
         example.target.unwrap_or_default().clone_into(&mut experiment.target);
         match example.input {
             ExampleInput::Text(text) => {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{WritingOptions, can_continue};
+use super::{Change, WritingOptions, can_continue};
 use crate::{
     spec::{Modality, ModelSpec},
     worker::{Failure, Generation, ImageSource, Input, ModelSource, TextInput},
@@ -30,6 +30,9 @@ pub struct Experiment {
     pub writing: WritingOptions,
     /// Whether a text model writes on behind the text.
     pub continued: bool,
+    /// What is changed on the way, in order.
+    #[serde(skip)]
+    pub changes: Vec<Change>,
 }
 
 impl Experiment {
@@ -105,12 +108,16 @@ impl Undo {
         self.past.len()
     }
 
-    /// Takes note of what is run now. The same once more is no step.
+    /// Takes note of what is run now. The same once more is no step, and a slider that is dragged on is the same one.
     pub fn ran(&mut self, now: &Experiment) {
         if self.current.as_ref() == Some(now) {
             return;
         }
         self.future.clear();
+        if let Some(current) = self.current.as_mut().filter(|current| now.only_turned(current)) {
+            now.clone_into(current);
+            return;
+        }
         self.past.extend(self.current.replace(now.clone()));
         if self.past.len() > MAX_UNDO {
             self.past.remove(0);

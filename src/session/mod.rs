@@ -5,6 +5,7 @@
 
 mod answers;
 mod apply;
+mod changes;
 mod command;
 mod corpora;
 mod corpus_sheet;
@@ -37,6 +38,7 @@ mod undo;
 mod writing;
 
 pub use crate::figure::ViewKind;
+pub use changes::{Change, ChangeCommand};
 pub use command::{Command, Effect, FilePurpose, HeadStep, QueryStep};
 pub use corpora::{BUNDLED_CORPORA, CorpusCommand, CorpusDialog};
 pub use corpus_sheet::CorpusSheet;

@@ -129,8 +129,11 @@ impl Session {
 
     /// Runs the experiment of a document.
     pub(super) fn run_document(&mut self, id: DocumentId) -> Vec<Effect> {
+        self.put_changes_aside(id);
         let job = self.new_job();
-        self.find_document_mut(id).map(|document| document.run(job)).unwrap_or_default()
+        let mut effects = self.find_document_mut(id).map(|document| document.run(job)).unwrap_or_default();
+        effects.extend(self.run_plain(id));
+        effects
     }
 
     /// Runs what was asked for while a model was on its way that did not come.
@@ -174,8 +177,10 @@ impl Document {
         };
         self.undo.ran(&self.experiment);
         self.capture.start(job);
+        self.run_again = false;
+        let changes = self.experiment.edits();
         let generation = self.experiment.generation(&model.spec);
-        vec![Effect::Submit(job, Request::Run { document: self.id, model: model.id, input, generation })]
+        vec![Effect::Submit(job, Request::Run { document: self.id, model: model.id, input, generation, changes })]
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
     AnalysisEngine, CorpusOrder, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel,
-    ModelSource, Progress, Request, Stage, Stop, capture_file, corpus, explain, projector,
+    ModelSource, Progress, Request, Stage, Stop, WantedEdit, capture_file, corpus, explain, projector,
     scratch::{Fingerprint, Scratch},
     surveyor,
     thread::Engine,
@@ -88,6 +88,7 @@ impl ModelEngine {
             source: source.clone(),
             spec: Arc::clone(model.spec()),
             audit: model.audit().clone(),
+            has_mask: model.mask_id().is_some(),
             positions: model.position_embeddings().map(Arc::new),
             load_secs: started.elapsed().as_secs_f64(),
         };
@@ -141,7 +142,7 @@ impl ModelEngine {
         &self,
         model: ModelId,
         input: &Input,
-        generate: Option<Generation>,
+        (generate, changes): (Option<Generation>, Vec<WantedEdit>),
         control: &JobControl,
     ) -> Result<EventKind, Stop> {
         let Some(Held { model, .. }) = self.models.get(&model) else {
@@ -149,7 +150,10 @@ impl ModelEngine {
         };
         control.report(Progress { stage: Stage::Encode, done: 0, total: 1 })?;
         let encoded = model.encode(input)?;
-        let plan = RunPlan { sites: recorded(model, &encoded, generate), generate, ..RunPlan::default() };
+        let sites = recorded(model, &encoded, generate);
+        let changes = changes.into_iter().map(|change| change.resolve(model, &encoded));
+        let edits = changes.collect::<Result<_, _>>()?;
+        let plan = RunPlan { sites, edits, generate, ..RunPlan::default() };
         let capture = model.forward(&encoded, &plan, &|progress| control.report(progress))?;
         Ok(EventKind::Captured(Arc::new(capture)))
     }
@@ -163,7 +167,9 @@ impl Engine for ModelEngine {
                 self.models.remove(&id);
                 Ok(EventKind::Forgotten(id))
             }
-            Request::Run { model, input, generation, .. } => self.run(model, &input, generation, control),
+            Request::Run { model, input, generation, changes, .. } => {
+                self.run(model, &input, (generation, changes), control)
+            }
             Request::Explain(wanted) => match self.models.get(&wanted.model) {
                 Some(held) => explain::answer(&held.model, *wanted, control),
                 None => Err(no_model()),

@@ -6,6 +6,7 @@
 
 mod analyst;
 mod capture_file;
+mod changes;
 pub mod corpus;
 mod engine;
 mod explain;
@@ -22,6 +23,7 @@ mod workers;
 
 pub use crate::model::step_back;
 pub use analyst::{AnalysisEngine, Analyst};
+pub use changes::WantedEdit;
 pub use engine::ModelEngine;
 pub use files::FileEngine;
 pub use hub::HubEngine;

@@ -17,6 +17,7 @@ use crate::{
     spec::ModelSpec,
 };
 
+use super::WantedEdit;
 pub use super::corpus::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
 pub use crate::{
     hub::{Plan, PlannedFile, RepoId, Retry, Transfer},
@@ -51,6 +52,8 @@ pub enum Request {
         /// A text model writes on behind its input when it is told how; a decoder without a target writes
         /// as it is told, or else as it would by itself.
         generation: Option<Generation>,
+        /// What is changed on the way.
+        changes: Vec<WantedEdit>,
     },
     /// Run a model on many inputs. Gives way to everything else between two passes.
     Corpus(Box<CorpusOrder>),
@@ -326,6 +329,8 @@ pub struct LoadedModel {
     pub audit: Audit,
     /// Its position embeddings, or why it has none.
     pub positions: Result<Arc<PositionTables>, String>,
+    /// Whether it knows a token that stands for a hidden one.
+    pub has_mask: bool,
     /// How long loading took, in seconds.
     pub load_secs: f64,
 }

@@ -129,6 +129,8 @@ mod ui_inputs;
 mod ui_layout;
 /// Opening things in the window.
 mod ui_opening;
+/// What-if in the window, by role and label.
+mod ui_what_if;
 /// Many changed runs at once, runs that go on from a layer, and what the head reads from other streams.
 mod variants;
 /// The views: hover, click, options and empty states, without a window.
@@ -145,6 +147,8 @@ mod ways;
 mod weights;
 /// Weights that are refused: other kinds of files, damage, what does not fit.
 mod weights_refused;
+/// What-if: changes of a run in the session.
+mod what_if;
 /// The background thread: newest wins, cancelling, panics, shutting down.
 mod worker;
 /// The worker with the real engine.

@@ -121,7 +121,7 @@ pub fn load_from(source: ModelSource) -> Request {
 }
 
 pub fn run_on(model: ModelId, input: Input) -> Request {
-    Request::Run { document: DocumentId(1), model, input, generation: None }
+    Request::Run { document: DocumentId(1), model, input, generation: None, changes: Vec::new() }
 }
 
 fn export(name: &str) -> Request {

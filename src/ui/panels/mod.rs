@@ -22,6 +22,7 @@ mod subtract;
 mod target;
 mod top_bar;
 mod undrawn;
+mod what_if;
 mod written;
 
 use eframe::egui::{self, RichText, Ui};
@@ -60,6 +61,7 @@ impl LeftPanel {
         egui::ScrollArea::vertical().id_salt("left panel").auto_shrink([false, false]).show(ui, |ui| {
             model_panel::model_panel_ui(ui, cx);
             self.input.ui(ui, cx, pattern);
+            what_if::what_if_ui(ui, cx);
             prediction::prediction_ui(ui, cx);
             ui.add_space(2.0 * GRID);
         });

@@ -7,14 +7,14 @@ use crate::{
     session::{Command, Focus},
     spec::HeadKind,
     ui::{
-        ViewCtx,
+        PanelCtx, ViewCtx,
         views::copy_menu_ui,
         widgets::{BarRow, percent_text, section_ui},
     },
 };
 
 /// Draws the card: the row of the pinned or hovered position, or of the one that says most.
-pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let Some(capture) = cx.document.latest_capture() else { return };
     let Some(prediction) = capture.prediction() else { return };
     section_ui(ui, cx.theme, title(prediction.kind));
@@ -33,6 +33,11 @@ pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         return;
     }
     let top = row.top.as_slice();
+    let unchanged = cx.session.unchanged(cx.document).and_then(|capture| capture.prediction());
+    if let Some(before) = unchanged.and_then(|before| before.rows.iter().find(|it| it.position == row.position)) {
+        changed_ui(ui, cx, before, row);
+        return;
+    }
     for item in top {
         let row = BarRow {
             label: &item.label,
@@ -44,6 +49,48 @@ pub fn prediction_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         let meaning = format!("id {} · probability {:.5}", item.id, item.probability);
         let response = row.ui(ui, cx.theme).on_hover_text(meaning);
         copy_menu_ui(&response, cx, "these probabilities", || table(top));
+    }
+}
+
+/// The outcomes with the changes, and by how much they differ from those without.
+fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: &PredictionRow, after: &PredictionRow) {
+    let of = |row: &PredictionRow, id: u32| row.top.iter().find(|item| item.id == id).map(|item| item.probability);
+    let gone = before.top.iter().filter(|item| of(after, item.id).is_none());
+    let all: Vec<&PredictionItem> = after.top.iter().chain(gone).collect();
+    let table = || {
+        let number = |value: Option<f32>| value.map_or_else(String::new, |value| value.to_string());
+        let line = |item: &&PredictionItem| {
+            let [was, is] = [before, after].map(|row| number(of(row, item.id)));
+            format!("{}\t{}\t{was}\t{is}\n", item.id, item.label)
+        };
+        let head = "id\ttext\tprobability before\tprobability with the changes\n".to_owned();
+        std::iter::once(head).chain(all.iter().map(line)).collect::<String>()
+    };
+    for item in &all {
+        let [was, is] = [before, after].map(|row| of(row, item.id));
+        let value = match (was, is) {
+            (Some(was), Some(is)) => format!("{} → {}", percent_text(was), percent_text(is)),
+            (None, Some(is)) => format!("… → {}", percent_text(is)),
+            (was, None) => format!("{} → …", percent_text(was.unwrap_or_default())),
+        };
+        let row = BarRow {
+            label: &item.label,
+            fraction: is.unwrap_or_default(),
+            value: &value,
+            color: cx.theme.accent,
+            selected: false,
+        };
+        let meaning = match (was, is) {
+            (Some(was), Some(is)) => {
+                format!("id {} · probability {was:.5} before, {is:.5} with the changes: {:+.5}", item.id, is - was)
+            }
+            (None, Some(is)) => format!("id {} · not among the first before, {is:.5} with the changes", item.id),
+            (was, None) => {
+                format!("id {} · {:.5} before, not among the first with the changes", item.id, was.unwrap_or_default())
+            }
+        };
+        let response = row.ui(ui, cx.theme).on_hover_text(meaning);
+        copy_menu_ui(&response, cx, "these probabilities", table);
     }
 }
 

@@ -7,11 +7,12 @@ use eframe::egui::{
     containers::menu::menu_style,
 };
 
-use super::{heads::lines, source};
+use super::{changes_menu_ui, heads::lines, source};
 use crate::{
     analysis::reading::ReadPattern,
     capture::Capture,
     figure::data::{self, Table, tab_separated},
+    ids::HeadId,
     session::{Command, FigureCommand, Focus, ViewKind},
     ui::ViewCtx,
 };
@@ -24,7 +25,8 @@ pub fn pane_menu_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect) {
     let clicked = ui.rect_contains_pointer(rect) && ui.input(|input| input.pointer.secondary_clicked());
     if clicked {
         // What is under the pointer moves on with it, into the menu.
-        ui.data_mut(|data| data.insert_temp(id, cx.pane.selection.focus()));
+        let head = ui.data_mut(|data| data.remove_temp(pointed_head(cx))).unwrap_or(cx.pane.selection.head);
+        ui.data_mut(|data| data.insert_temp(id, (cx.pane.selection.focus(), head)));
     }
     let command = clicked.then_some(SetOpenCommand::Bool(true));
     Popup::new(id, ui.ctx().clone(), PopupAnchor::PointerFixed, ui.layer_id())
@@ -34,16 +36,29 @@ pub fn pane_menu_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect) {
         .open_memory(command)
         .accessible_name("Menu of the pane")
         .show(|ui| {
-            let focus = ui.data(|data| data.get_temp(id)).unwrap_or(Focus::NONE);
-            contents_ui(ui, cx, focus);
+            let (focus, head) = ui.data(|data| data.get_temp(id)).unwrap_or((Focus::NONE, cx.pane.selection.head));
+            contents_ui(ui, cx, focus, head);
         });
 }
 
-fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus) {
+/// Says which head was under the pointer when the right button was clicked, where that is not the selected one.
+pub fn point_at_head(response: &Response, cx: &ViewCtx<'_>, head: HeadId) {
+    if response.secondary_clicked() {
+        response.ctx.data_mut(|data| data.insert_temp(pointed_head(cx), head));
+    }
+}
+
+fn pointed_head(cx: &ViewCtx<'_>) -> Id {
+    Id::unique(("head of the menu", cx.pane.id.0))
+}
+
+fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId) {
     let Some(capture) = cx.document.latest_capture() else {
         ui.label("Nothing to copy yet");
         return;
     };
+    changes_menu_ui(ui, cx, focus, head);
+    ui.separator();
     if !cx.pane.view.shows_space() {
         let patterns = patterns(cx, capture);
         for (part, what) in Part::of_focus(&patterns, focus) {

@@ -13,6 +13,7 @@ mod aids;
 mod asking;
 mod average;
 mod camera;
+mod changes;
 mod choosers;
 pub(super) mod controls;
 mod display_list;
@@ -32,6 +33,7 @@ mod text;
 mod texture;
 mod tooltip;
 
+pub use changes::{change_text, changes_menu_ui, toggle_hidden};
 pub use choosers::stack_name;
 pub use controls::grouped;
 pub use controls::query_name;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
+use eframe::egui::{self, Align2, Color32, FontId, Popup, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
 
 use super::roving::{Along, Roving};
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
         ViewCtx,
         memo::Memo,
         theme::{GRID, Theme, text_size},
+        views::{changes_menu_ui, toggle_hidden},
     },
 };
 
@@ -101,7 +102,7 @@ impl TokenChips {
                         ui,
                         cx,
                         rect.translate(area.min.to_vec2()),
-                        Chip { position, token, role, tint },
+                        Chip { side, position, token, role, tint },
                         roving,
                     );
                     roving.keys(ui, &response, position, tokens.len(), Along::Line);
@@ -139,6 +140,7 @@ impl ChipLayout {
 /// One token to draw.
 #[derive(Clone, Copy)]
 struct Chip<'a> {
+    side: Side,
     position: usize,
     token: &'a Token,
     role: ChipRole,
@@ -146,7 +148,7 @@ struct Chip<'a> {
 }
 
 fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving) -> egui::Response {
-    let Chip { position, token, role, tint } = chip;
+    let Chip { side, position, token, role, tint } = chip;
     let Theme { canvas, text, text_weak, query, key, accent, rule, .. } = *cx.theme;
     let selection = &cx.pane.selection;
     let mine = |focus: Focus| if role == ChipRole::Query { focus.query } else { focus.key };
@@ -167,9 +169,15 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
     if response.hovered() {
         cx.send(Command::Hover(meant));
     }
-    if response.clicked() {
+    if response.double_clicked() {
+        toggle_hidden(cx, side, position..position + 1);
+    } else if response.clicked() {
         cx.send(Command::Pin(meant));
     }
+    let focus = if role == ChipRole::Query { Focus::query(position) } else { Focus::key(position) };
+    Popup::context_menu(&response)
+        .accessible_name("Menu of the token")
+        .show(|ui| changes_menu_ui(ui, cx, focus, selection.head));
 
     let weight = tint.and_then(|tint| tint.weights.get(position).map(|&w| (w.clamp(0.0, 1.0), tint.color)));
     let ground = weight.map_or(canvas, |(w, color)| canvas.lerp_to_gamma(color, w.sqrt() * 0.75));
@@ -206,8 +214,8 @@ fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<f32>, 
         ui.weak(format!("weight {weight:.4}"));
     }
     ui.weak(match role {
-        ChipRole::Query => "Click pins it as query, Shift+click as key",
-        ChipRole::Key => "Click pins it as key",
+        ChipRole::Query => "Click pins it as query, Shift+click as key, double-click hides it",
+        ChipRole::Key => "Click pins it as key, double-click hides it",
     });
 }
 

@@ -8,7 +8,7 @@ use attnscope::{
     worker::{CorpusOrder, Event, EventKind, LoadedModel, ModelSource, Request},
 };
 
-use super::scripted::{capture, model, projection};
+use super::scripted::{changed_capture, model, projection};
 
 /// The document that a session starts with.
 pub const DOCUMENT: DocumentId = DocumentId(1);
@@ -75,7 +75,9 @@ impl Play {
                     self.held.remove(id);
                     EventKind::Forgotten(*id)
                 }
-                Request::Run { model, input, .. } => EventKind::Captured(capture(&self.held[model], input)),
+                Request::Run { model, input, changes, .. } => {
+                    EventKind::Captured(changed_capture(&self.held[model], input, changes))
+                }
                 Request::Project { .. } => EventKind::Projected(projection(&request)),
                 other => panic!("unexpected {other:?}"),
             };

@@ -17,8 +17,8 @@ use attnscope::{
         projection::{HeadProjection, Projection},
     },
     capture::{
-        Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, Prediction,
-        PredictionItem, PredictionRow, RgbaBuffer, StackCapture, Token,
+        AppliedEdit, Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead,
+        Prediction, PredictionItem, PredictionRow, RgbaBuffer, StackCapture, Token,
     },
     export::ExportRequest,
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
@@ -30,6 +30,7 @@ use attnscope::{
     },
     worker::{
         Ask, DrawFor, Drawn, Event, EventKind, Failure, Input, KnownModel, Lane, LoadedModel, ModelSource, Request,
+        WantedEdit,
     },
 };
 use eframe::egui::{self, ColorImage};
@@ -93,11 +94,17 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
     };
     let positions = Err("it has no position embeddings".to_owned());
     let id = ModelId(NEXT_MODEL.fetch_add(1, Ordering::Relaxed));
-    Arc::new(LoadedModel { id, source: source.clone(), spec: Arc::new(spec), audit, positions, load_secs: 0.02 })
+    let source = source.clone();
+    Arc::new(LoadedModel { id, source, spec: Arc::new(spec), audit, positions, has_mask: true, load_secs: 0.02 })
 }
 
 /// What a run of `model` on `input` records: q and k from a fixed sequence, patterns as they follow.
 pub fn capture(model: &LoadedModel, input: &Input) -> Arc<Capture> {
+    changed_capture(model, input, &[])
+}
+
+/// The same of a run that was changed: it says so, and every outcome loses a fifth of its probability.
+pub fn changed_capture(model: &LoadedModel, input: &Input, changes: &[WantedEdit]) -> Arc<Capture> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     if let Some(capture) = several_stacks(&model.spec.name) {
         return Arc::new(capture);
@@ -120,17 +127,24 @@ pub fn capture(model: &LoadedModel, input: &Input) -> Arc<Capture> {
         id: CaptureId(NEXT.fetch_add(1, Ordering::Relaxed)),
         model: Arc::clone(&model.spec),
         input: info,
-        prediction: Some(prediction(kind, n)),
+        prediction: Some(prediction(kind, n, if changes.is_empty() { 1.0 } else { 0.8 })),
         tokens: BTreeMap::from([(Side::Only, tokens)]),
         stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers, ..StackCapture::default() }],
         image,
         logits: None,
         generated: None,
         embeds: std::collections::BTreeMap::new(),
-        computation: Computation::default(),
+        computation: Computation { edits: changes.iter().filter_map(applied).collect(), ..Computation::default() },
         notes: Vec::new(),
     };
     Arc::new(Capture::new(parts).unwrap())
+}
+
+fn applied(change: &WantedEdit) -> Option<AppliedEdit> {
+    match change {
+        WantedEdit::Edit(edit) => Some(AppliedEdit::Known(edit.clone())),
+        WantedEdit::Word { .. } => None,
+    }
 }
 
 fn token(text: &str, position: usize) -> Token {
@@ -148,12 +162,12 @@ fn picture() -> ImageInfo {
     }
 }
 
-fn prediction(kind: HeadKind, n: usize) -> Prediction {
+fn prediction(kind: HeadKind, n: usize, part: f32) -> Prediction {
     let items = |seed: usize| {
         let item = |i: usize, probability: f32| PredictionItem {
             id: (seed + i) as u32,
             label: format!("word{}", seed + i),
-            probability,
+            probability: part * probability,
         };
         vec![item(0, 0.5), item(1, 0.25), item(2, 0.01)]
     };
@@ -294,7 +308,9 @@ impl Jobs for ScriptedJobs {
                     script.loaded = Some(Arc::clone(&loaded));
                     EventKind::Loaded(loaded)
                 }
-                Request::Run { input, .. } => EventKind::Captured(capture(script.loaded.as_ref().unwrap(), input)),
+                Request::Run { input, changes, .. } => {
+                    EventKind::Captured(changed_capture(script.loaded.as_ref().unwrap(), input, changes))
+                }
                 Request::Project { .. } => EventKind::Projected(projection(&request)),
                 Request::Survey { survey, .. } => {
                     EventKind::Surveyed(Arc::new(survey.answer(&mut |_, _| true).unwrap().unwrap()))

@@ -13,7 +13,10 @@ use crate::{
     text::counted,
     ui::{
         ViewCtx,
-        views::controls::{has_two_sides, query_name},
+        views::{
+            controls::{has_two_sides, query_name},
+            toggle_hidden,
+        },
         widgets::{Along, Roving},
     },
 };
@@ -79,7 +82,11 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
         if response.hovered() {
             hovered = Some(with_pinned_partner(selection, here));
         }
-        if response.clicked() {
+        if response.double_clicked() {
+            let stack = selection.stack();
+            let side = if column == Column::Query { stack.query_side() } else { stack.key_side() };
+            toggle_hidden(cx, side, group.positions.clone());
+        } else if response.clicked() {
             cx.send(Command::Pin(here));
         }
     }

@@ -4,11 +4,15 @@ use eframe::egui::{Button, RichText, Role, Sense, Ui, Vec2, WidgetInfo, vec2};
 
 use super::paint;
 use crate::{
+    ids::HeadId,
     session::Command,
     ui::{
         ViewCtx,
         theme::GRID,
-        views::groups::{GROUP_GAP_PT, HeadGroups},
+        views::{
+            groups::{GROUP_GAP_PT, HeadGroups},
+            menu,
+        },
     },
 };
 
@@ -51,8 +55,11 @@ pub fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGr
         } else if response.clicked() {
             cx.send(Command::ToggleHead(head));
         }
+        menu::point_at_head(&response, cx, HeadId { head, ..selection.head });
         let name = groups.note(head).map_or_else(|| format!("Head {head}"), |note| format!("Head {head} · {note}"));
-        response.on_hover_text(format!("{name}\nClick to show or hide, double-click to show alone"));
+        response.on_hover_text(format!(
+            "{name}\nClick to show or hide, double-click to show alone, right-click to change it"
+        ));
     }
     ui.add_space(GRID);
     let all_on = (0..n_heads).all(|head| selection.heads_on.contains(head));

@@ -1,0 +1,236 @@
+//! What-if: changes of a run, and the same run unchanged beside it.
+
+use std::sync::Arc;
+
+use super::{Document, Effect, Experiment, Session, Split, experiment::Undo};
+use crate::{
+    capture::{Capture, Edit},
+    ids::DocumentId,
+    worker::WantedEdit,
+};
+
+/// One change of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// What is different.
+    pub edit: WantedEdit,
+    /// Whether it is made.
+    pub on: bool,
+}
+
+/// Something to do with the changes of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChangeCommand {
+    /// Make these as well; one that is there is switched on.
+    Add(Vec<WantedEdit>),
+    /// Another one in the place of one, such as while a slider is dragged.
+    Replace(usize, WantedEdit),
+    /// Make one, or do not.
+    Switch(usize, bool),
+    /// Take these away, by their places.
+    Remove(Vec<usize>),
+    /// Take all away.
+    Clear,
+}
+
+impl Experiment {
+    /// The changes that are made, in order.
+    pub fn edits(&self) -> Vec<WantedEdit> {
+        self.changes.iter().filter(|change| change.on).map(|change| change.edit.clone()).collect()
+    }
+
+    /// The same without any change.
+    #[must_use]
+    pub fn unchanged(&self) -> Self {
+        Self { changes: Vec::new(), ..self.clone() }
+    }
+
+    /// Whether it differs from `other` by a number of a normaliser at most: a slider that was dragged.
+    pub(super) fn only_turned(&self, other: &Self) -> bool {
+        let normalizes = |change: &Change| matches!(change.edit, WantedEdit::Edit(Edit::Normalize { .. }));
+        let pairs = || self.changes.iter().zip(&other.changes);
+        self.changes.len() == other.changes.len()
+            && pairs().filter(|(a, b)| a != b).count() == 1
+            && pairs().all(|(a, b)| a == b || a.on == b.on && normalizes(a) && normalizes(b))
+            && self.unchanged() == other.unchanged()
+    }
+
+    /// Does what was asked for; `false` when that changes nothing.
+    fn change(&mut self, command: ChangeCommand) -> bool {
+        let before = self.changes.clone();
+        match command {
+            ChangeCommand::Add(edits) => {
+                for edit in edits {
+                    match self.changes.iter_mut().find(|change| change.edit == edit) {
+                        Some(change) => change.on = true,
+                        None => self.changes.push(Change { edit, on: true }),
+                    }
+                }
+            }
+            ChangeCommand::Replace(idx, edit) => {
+                if let Some(change) = self.changes.get_mut(idx) {
+                    change.edit = edit;
+                }
+            }
+            ChangeCommand::Switch(idx, on) => {
+                if let Some(change) = self.changes.get_mut(idx) {
+                    change.on = on;
+                }
+            }
+            ChangeCommand::Remove(places) => {
+                let mut idx = 0..;
+                self.changes.retain(|_| idx.next().is_none_or(|idx| !places.contains(&idx)));
+            }
+            ChangeCommand::Clear => self.changes.clear(),
+        }
+        self.changes != before
+    }
+
+    /// Switches off what means nothing after `before`: of another model everything, of another input what speaks of
+    /// its tokens. Gives how many that were.
+    fn put_aside(&mut self, before: &Self) -> usize {
+        let other_model = self.model != before.model;
+        let read = |it: &Self| (it.text.clone(), it.text_b.clone(), it.target.clone(), it.image.clone());
+        let other_input = read(self) != read(before);
+        let meaningless =
+            |change: &&mut Change| change.on && (other_model || other_input && change.edit.is_of_tokens());
+        self.changes.iter_mut().filter(meaningless).map(|change| change.on = false).count()
+    }
+}
+
+impl Document {
+    /// Why its run cannot be changed, in words; `None` when it can.
+    pub fn unchangeable(&self) -> Option<&'static str> {
+        if self.opened.is_some() {
+            Some("What is shown comes from a file; run its input on a model to change something")
+        } else if self.model.latest().is_none() {
+            Some("There is no model whose run could be changed")
+        } else {
+            None
+        }
+    }
+
+    /// How many changes what is shown was made with.
+    pub(super) fn n_changes(&self) -> usize {
+        self.latest_capture().map_or(0, |capture| capture.computation().edits.len())
+    }
+}
+
+impl Session {
+    /// The document whose run is changed in the active pane: the one beside, where the pane shows that one unchanged.
+    pub fn changing(&self) -> &Document {
+        let active = self.document();
+        self.documents.iter().find(|document| document.plain == Some(active.id)).unwrap_or(active)
+    }
+
+    /// What a document showed without its changes, where that is known.
+    pub fn unchanged(&self, document: &Document) -> Option<&Arc<Capture>> {
+        let (plain, changed) = (self.find_document(document.plain?)?, document.latest_capture()?);
+        let capture = plain.latest_capture().filter(|_| plain.opened.is_none())?;
+        (capture.input() == changed.input() && capture.model() == changed.model()).then_some(capture)
+    }
+
+    pub(super) fn on_change_command(&mut self, command: ChangeCommand) -> Vec<Effect> {
+        let document = self.changing();
+        let id = document.id;
+        if matches!(command, ChangeCommand::Add(_)) {
+            if let Some(reason) = document.unchangeable() {
+                self.inform(reason.to_owned(), String::new());
+                return Vec::new();
+            }
+            self.put_plain_beside(id);
+            // What follows, such as undo, speaks of what was changed.
+            let shows_it = self.panes.iter().find(|pane| pane.document == id).map(|pane| pane.id);
+            if let Some(pane) = shows_it.filter(|_| self.pane().document != id) {
+                self.panes.activate(pane);
+            }
+        }
+        let dragged = matches!(command, ChangeCommand::Replace(..));
+        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
+        if !document.experiment.change(command) {
+            return Vec::new();
+        }
+        // A slider is faster than a run: what is on its way arrives, and the newest follows.
+        if dragged && document.capture.is_pending() {
+            document.run_again = true;
+            return Vec::new();
+        }
+        self.run_document(id)
+    }
+
+    /// Opens a pane with an unchanged copy at the left of what is about to be changed for the first time.
+    fn put_plain_beside(&mut self, id: DocumentId) {
+        let Some(document) = self.find_document(id) else { return };
+        let has_plain = document.plain.is_some_and(|plain| self.find_document(plain).is_some());
+        if has_plain || !document.experiment.changes.is_empty() {
+            return;
+        }
+        if self.documents.len() >= Self::MAX_DOCUMENTS {
+            let details = "Close a document that you no longer need to see it beside the unchanged one".to_owned();
+            return self.inform(format!("{} documents are open", Self::MAX_DOCUMENTS), details);
+        }
+        let plain = DocumentId(self.next_document + 1);
+        let mut copy = document.copy(plain);
+        if document.undo.current() != Some(&document.experiment) || document.capture.is_pending() {
+            // What it shows is of something else, so it has to be run itself.
+            copy.undo = Undo::default();
+        }
+        self.next_document += 1;
+        self.documents.push(copy);
+        if let Some(document) = self.find_document_mut(id) {
+            document.plain = Some(plain);
+        }
+        let left = self.panes.active_id();
+        self.panes.active_mut().linked = true;
+        if self.split(Split::Right).is_some()
+            && let Some(left) = self.panes.get_mut(left)
+        {
+            left.document = plain;
+        }
+    }
+
+    /// Switches off changes that mean nothing for what is run now, and says so.
+    pub(super) fn put_changes_aside(&mut self, id: DocumentId) {
+        let Some(document) = self.find_document_mut(id) else { return };
+        let Some(before) = document.undo.current().cloned() else { return };
+        let n = document.experiment.put_aside(&before);
+        if n > 0 {
+            let were = if n == 1 { "change was" } else { "changes were" };
+            let details = "They speak of tokens, heads or layers of what was there before".to_owned();
+            self.inform(format!("{n} {were} switched off"), details);
+        }
+    }
+
+    /// Keeps the unchanged run beside a changed one up to date. One that was given another input is let go.
+    pub(super) fn run_plain(&mut self, id: DocumentId) -> Vec<Effect> {
+        let Some(document) = self.find_document(id) else { return Vec::new() };
+        let wanted = document.experiment.unchanged();
+        for other in self.documents.iter_mut().filter(|other| other.plain == Some(id)) {
+            if other.experiment.unchanged() != wanted {
+                other.plain = None;
+            }
+        }
+        let Some(document) = self.find_document(id) else { return Vec::new() };
+        let (model, place) = (document.model.clone(), (document.example, document.corpus_input));
+        let Some(plain) = document.plain.filter(|_| !model.is_pending()) else { return Vec::new() };
+        let Some(beside) = self.find_document_mut(plain) else { return Vec::new() };
+        let other_model = beside.model.latest().map(|it| it.id) != model.latest().map(|it| it.id);
+        if !other_model && beside.undo.current() == Some(&wanted) {
+            return Vec::new();
+        }
+        (beside.experiment, beside.model) = (wanted, model);
+        (beside.example, beside.corpus_input) = place;
+        let mut effects = if other_model { self.model_changed(plain) } else { Vec::new() };
+        effects.extend(self.run_document(plain));
+        effects
+    }
+
+    /// Runs what was changed while a run was on its way.
+    pub(super) fn run_if_turned(&mut self, id: DocumentId) -> Vec<Effect> {
+        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
+        if std::mem::take(&mut document.run_again) && !document.capture.is_pending() {
+            return self.run_document(id);
+        }
+        Vec::new()
+    }
+}

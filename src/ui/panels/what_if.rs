@@ -1,0 +1,102 @@
+//! What if: the changes that a run is made with.
+
+use eframe::egui::{Button, Checkbox, RichText, Role, Slider, Ui, WidgetInfo};
+
+use crate::{
+    capture::{Capture, Edit, Normalizer, Scope},
+    session::{Change, ChangeCommand, Command, HeadRef},
+    ui::{
+        PanelCtx,
+        theme::GRID,
+        views::{change_text, changes_menu_ui},
+        widgets::section_ui,
+    },
+    worker::WantedEdit,
+};
+
+/// Draws the list of changes, or how to make one.
+pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    let document = cx.session.changing();
+    let Some(capture) = document.latest_capture().filter(|_| document.unchangeable().is_none()) else { return };
+    section_ui(ui, cx.theme, "What if");
+    let changes = &document.experiment.changes;
+    // What was replaced is named as it was.
+    let plain = cx.session.unchanged(document).unwrap_or(capture);
+    for (idx, change) in changes.iter().enumerate() {
+        change_ui(ui, cx, plain, (idx, change));
+    }
+    ui.horizontal_wrapped(|ui| {
+        let focus = cx.pane.selection.pinned;
+        ui.menu_button("Change… ⏷", |ui| changes_menu_ui(ui, cx, focus, cx.pane.selection.head))
+            .response
+            .on_hover_text("Change the selected head, the held tokens or all attention, and see what follows");
+        if !changes.is_empty() && ui.add(Button::new("Clear")).on_hover_text("Take all changes away").clicked() {
+            cx.send(Command::Change(ChangeCommand::Clear));
+        }
+        difference_ui(ui, cx);
+    });
+    if changes.is_empty() {
+        let how = "Double-click a token to hide it; right-click a token, a head, a cell or a line for more";
+        ui.label(RichText::new(how).small().color(cx.theme.text_weak));
+    }
+}
+
+/// One change: whether it is made, what it is, and the way to take it away.
+fn change_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture, (idx, change): (usize, &Change)) {
+    let words = change_text(&change.edit, capture);
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = GRID;
+        let remove = ui.add(Button::new("✖").small().frame_when_inactive(false));
+        remove.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Remove: {words}")));
+        if remove.on_hover_text("Take this change away").clicked() {
+            cx.send(Command::Change(ChangeCommand::Remove(vec![idx])));
+        }
+        let mut on = change.on;
+        let text = if on { RichText::new(&words) } else { RichText::new(&words).color(cx.theme.text_weak) };
+        ui.style_mut().wrap_mode = Some(eframe::egui::TextWrapMode::Wrap);
+        if ui.add(Checkbox::new(&mut on, text)).clicked() {
+            cx.send(Command::Change(ChangeCommand::Switch(idx, on)));
+        }
+    });
+    if let WantedEdit::Edit(Edit::Normalize { scope, with }) = &change.edit {
+        alpha_ui(ui, cx, idx, scope, *with);
+    }
+}
+
+/// From softmax to sparsemax.
+fn alpha_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, scope: &Scope, with: Normalizer) {
+    let before = match with {
+        Normalizer::Softmax => 1.0,
+        Normalizer::Sparsemax => 2.0,
+        Normalizer::Entmax(alpha) => alpha,
+        Normalizer::Fusedmax(_) => return,
+    };
+    let mut alpha = before;
+    ui.horizontal(|ui| {
+        ui.spacing_mut().slider_width = (ui.available_width() - 26.0 * GRID).max(20.0 * GRID);
+        let slider = ui.add(Slider::new(&mut alpha, 1.0..=2.0).fixed_decimals(2).text("α"));
+        slider.accessible_name("α of the normaliser").on_hover_text("1 is softmax, 2 is sparsemax");
+    });
+    if alpha != before {
+        let with = match alpha {
+            1.0 => Normalizer::Softmax,
+            2.0 => Normalizer::Sparsemax,
+            alpha => Normalizer::Entmax(alpha),
+        };
+        let edit = Edit::Normalize { scope: scope.clone(), with };
+        cx.send(Command::Change(ChangeCommand::Replace(idx, edit.into())));
+    }
+}
+
+/// Whether the pane of the changed run draws its difference from the unchanged one.
+fn difference_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    let shows_patterns = !cx.pane.view.shows_space();
+    let plain = cx.document.plain.filter(|plain| shows_patterns && cx.session.find_document(*plain).is_some());
+    let Some(plain) = plain else { return };
+    let mut on = cx.pane.minus.is_some_and(|minus| minus.document == plain);
+    let meaning = "Draw by how much each weight of the selected head differs from the unchanged run";
+    if ui.checkbox(&mut on, "Difference").on_hover_text(meaning).clicked() {
+        let minus = HeadRef { document: plain, head: cx.pane.selection.head };
+        cx.send(Command::Subtract(on.then_some(minus)));
+    }
+}

@@ -1,0 +1,135 @@
+//! What-if in the window, by role and label.
+
+use attnscope::{
+    cli::open::OpenOptions,
+    session::{Document, ViewKind},
+    worker::{Event, EventKind, Failure, Request, WantedEdit},
+};
+use eframe::egui::accesskit::Role;
+use egui_kittest::kittest::Queryable as _;
+
+use crate::support::window::{Window, with_text};
+
+fn changed(window: &Window) -> &Document {
+    window.app().session().changing()
+}
+
+fn edits(window: &Window) -> Vec<String> {
+    changed(window).experiment.edits().iter().map(WantedEdit::to_string).collect()
+}
+
+fn n_panes(window: &Window) -> usize {
+    window.app().session().panes.len()
+}
+
+/// Opens a menu and a menu within it.
+fn choose(window: &mut Window, menu: &str, choice: &str) {
+    window.harness.get_by_label_contains(menu).click();
+    window.settle();
+    window.harness.get_by_role_and_label(Role::Button, choice).click();
+    window.settle();
+}
+
+#[test]
+fn a_head_is_ablated_from_the_menu_and_the_unchanged_run_stands_beside_it() {
+    let mut window = Window::open(with_text("one two three"));
+    assert!(window.shows("Double-click a token to hide it"));
+    window.harness.get_by_label_contains("Change…").click();
+    window.settle();
+    choose(&mut window, "Head L0H0", "Ablate: zero");
+    assert_eq!(edits(&window), ["head L0H0 adds nothing"]);
+    assert_eq!(n_panes(&window), 2);
+    window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0 adds nothing");
+    assert!(window.shows("50 % → 40 %"), "before and with the change");
+    window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0 adds nothing").click();
+    window.settle();
+    assert_eq!(edits(&window).len(), 0);
+    assert!(window.shows("50 % → 50 %"));
+    window.click("Remove: Head L0H0 adds nothing");
+    assert!(changed(&window).experiment.changes.is_empty() && window.shows("Double-click a token to hide it"));
+    assert_eq!(n_panes(&window), 2, "what the user looks at is closed by the user");
+}
+
+#[test]
+fn tokens_are_hidden_by_a_double_click_and_replaced_from_their_menu() {
+    let mut window = Window::open(with_text("one two three"));
+    // Each of the harness's frames takes a quarter of a second.
+    window.harness.ctx.options_mut(|options| options.input_options.max_double_click_delay = 5.0);
+    let twice = |window: &mut Window| {
+        for _ in 0..2 {
+            window.harness.get_by_role_and_label(Role::Button, "Token 1 two").click();
+        }
+        window.settle();
+    };
+    twice(&mut window);
+    assert_eq!(edits(&window), ["token 1 is hidden"]);
+    assert!(window.app().session().pane().selection.pinned.is_empty());
+    window.harness.get_by_role_and_label(Role::CheckBox, "Token 1 “two” is hidden");
+    // A third click would be no second double click.
+    window.harness.run_steps(24);
+    twice(&mut window);
+    assert_eq!(edits(&window).len(), 0, "once more shows it again");
+
+    window.harness.get_by_role_and_label(Role::Button, "Token 2 three").click_secondary();
+    window.settle();
+    window.harness.get_by_label_contains("Token “three”").click();
+    window.settle();
+    window.harness.get_by_label("Replace by").focus();
+    window.harness.step();
+    window.harness.get_by_label("Replace by").type_text("#17");
+    window.settle();
+    window.click("Replace");
+    assert_eq!(edits(&window), ["token 2 is replaced by the token with the id 17"]);
+}
+
+#[test]
+fn an_edge_is_cut_from_the_menu_of_a_cell() {
+    let mut window = Window::open(OpenOptions { view: Some(ViewKind::Heatmap), ..with_text("one two three") });
+    let pattern = window.harness.get_by_label_contains("Attention pattern").rect();
+    let cell = pattern.min + pattern.size() * eframe::egui::vec2(0.5, 0.9);
+    window.harness.hover_at(cell);
+    window.settle();
+    for pressed in [true, false] {
+        window.harness.event(eframe::egui::Event::PointerButton {
+            pos: cell,
+            button: eframe::egui::PointerButton::Secondary,
+            pressed,
+            modifiers: eframe::egui::Modifiers::NONE,
+        });
+    }
+    window.settle();
+    choose(&mut window, "Edge “three” › “two”", "Cut in layer 0");
+    assert_eq!(edits(&window), ["query 2 cannot attend to key 1 in layer 0"]);
+    assert!(window.shows("Query 2 “three” cannot attend to key 1 “two” in layer 0"));
+}
+
+#[test]
+fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
+    let mut window = Window::open(with_text("one two three"));
+    window.harness.get_by_label_contains("Change…").click();
+    window.settle();
+    choose(&mut window, "All attention", "α-entmax");
+    assert_eq!(edits(&window), ["scores are normalised by entmax:1.5 everywhere"]);
+    window.harness.get_by_role_and_label(Role::Slider, "α of the normaliser").focus();
+    window.settle();
+    window.press(eframe::egui::Modifiers::NONE, eframe::egui::Key::ArrowRight);
+    assert_ne!(edits(&window), ["scores are normalised by entmax:1.5 everywhere"]);
+
+    window.jobs.answer(false);
+    window.harness.get_by_label_contains("Change…").click();
+    window.settle();
+    choose(&mut window, "Head L0H0", "Attend evenly");
+    let run = window
+        .jobs
+        .0
+        .borrow()
+        .submitted
+        .iter()
+        .rev()
+        .find_map(|(job, request)| matches!(request, Request::Run { .. }).then_some(*job));
+    let failure = Failure { summary: "Two changes contradict each other".to_owned(), details: String::new() };
+    window.jobs.0.borrow_mut().events.push(Event { job: run.unwrap(), kind: EventKind::Failed(failure) });
+    window.settle();
+    assert!(window.shows("Two changes contradict each other"));
+    assert_eq!((edits(&window).len(), n_panes(&window)), (2, 2));
+}

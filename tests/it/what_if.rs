@@ -1,0 +1,201 @@
+//! What-if: changes of a run, the unchanged one beside it, and the ways back.
+
+use attnscope::{
+    capture::{Ablation, Edit, Normalizer, Scope},
+    ids::{HeadId, JobId, PaneId, Side},
+    session::{Change, ChangeCommand, Command, Document},
+    worker::{EventKind, Failure, Request, WantedEdit},
+};
+
+use crate::support::play::{Play, bundled, state};
+
+/// The pane of the unchanged run, and of the changed one.
+const LEFT: PaneId = PaneId(1);
+const RIGHT: PaneId = PaneId(2);
+
+fn ablate() -> WantedEdit {
+    Edit::Ablate { head: HeadId::single(1, 2), with: Ablation::Zero }.into()
+}
+
+fn hide(position: usize) -> WantedEdit {
+    Edit::HideToken { side: Side::Only, position }.into()
+}
+
+fn entmax(alpha: f32) -> WantedEdit {
+    Edit::Normalize { scope: Scope::All, with: Normalizer::Entmax(alpha) }.into()
+}
+
+fn add(play: &mut Play, edit: WantedEdit) {
+    play.does(Command::Change(ChangeCommand::Add(vec![edit])));
+}
+
+fn shown(play: &Play, pane: PaneId) -> &Document {
+    play.session.document_of(play.session.panes.get(pane).unwrap())
+}
+
+/// How many changes what a pane shows was made with.
+fn n_shown(play: &Play, pane: PaneId) -> usize {
+    shown(play, pane).latest_capture().unwrap().computation().edits.len()
+}
+
+/// The changes that the newest run was asked for with.
+fn asked(play: &Play) -> Vec<WantedEdit> {
+    let run = play.asked.iter().rev().find_map(|(_, request)| match request {
+        Request::Run { changes, .. } => Some(changes.clone()),
+        _ => None,
+    });
+    run.unwrap()
+}
+
+fn last_run(play: &Play) -> JobId {
+    play.asked.iter().rev().find(|(_, request)| matches!(request, Request::Run { .. })).unwrap().0
+}
+
+#[test]
+fn the_first_change_runs_beside_an_unchanged_copy_and_undo_takes_it_back() {
+    let mut play = Play::showing("one two three");
+    add(&mut play, ablate());
+    assert_eq!(asked(&play), [ablate()]);
+    assert_eq!(play.asked.len(), 1, "what was there needs no other run");
+    play.answers();
+    assert_eq!((n_shown(&play, LEFT), n_shown(&play, RIGHT)), (0, 1));
+    assert_eq!(play.session.pane().id, RIGHT);
+    let changed = shown(&play, RIGHT);
+    assert_eq!(changed.title(), "1 change · demo:gpt · one two three");
+    let before = play.session.unchanged(changed).unwrap();
+    assert_eq!(before.id(), shown(&play, LEFT).latest_capture().unwrap().id());
+
+    add(&mut play, hide(1));
+    assert_eq!((asked(&play), play.session.panes.len()), (vec![ablate(), hide(1)], 2), "one copy is enough");
+    play.answers();
+    for n in [1, 0] {
+        play.does(Command::Undo);
+        play.answers();
+        assert_eq!((n_shown(&play, LEFT), n_shown(&play, RIGHT)), (0, n));
+    }
+    play.does(Command::Redo);
+    play.answers();
+    assert_eq!(n_shown(&play, RIGHT), 1);
+}
+
+#[test]
+fn a_change_asked_for_in_the_unchanged_pane_is_made_in_the_other() {
+    let mut play = Play::showing("one two three");
+    add(&mut play, ablate());
+    play.answers();
+    let effects = play.session.apply_in(LEFT, Command::Change(ChangeCommand::Add(vec![hide(0)])));
+    play.sort(effects);
+    play.answers();
+    assert_eq!((n_shown(&play, LEFT), n_shown(&play, RIGHT)), (0, 2));
+    assert_eq!(play.session.pane().id, RIGHT, "undo speaks of what was changed");
+    assert_eq!(play.session.panes.len(), 2);
+}
+
+#[test]
+fn changes_are_switched_off_removed_and_cleared() {
+    let mut play = Play::showing("one two three");
+    for edit in [ablate(), hide(1), hide(2)] {
+        add(&mut play, edit);
+    }
+    play.does(Command::Change(ChangeCommand::Switch(0, false)));
+    assert_eq!(asked(&play), [hide(1), hide(2)]);
+    add(&mut play, ablate());
+    assert_eq!(asked(&play), [ablate(), hide(1), hide(2)], "one that is there is switched on");
+    play.does(Command::Change(ChangeCommand::Remove(vec![1])));
+    assert_eq!(asked(&play), [ablate(), hide(2)]);
+    play.does(Command::Change(ChangeCommand::Clear));
+    assert_eq!(asked(&play), []);
+    play.answers();
+    assert_eq!(n_shown(&play, RIGHT), 0);
+}
+
+#[test]
+fn a_contradiction_is_told_and_loses_nothing() {
+    let mut play = Play::showing("one two three");
+    add(&mut play, ablate());
+    play.answers();
+    add(&mut play, hide(0));
+    let failure = Failure { summary: "These contradict each other".to_owned(), details: String::new() };
+    let job = last_run(&play);
+    play.asked.clear();
+    play.hears(job, EventKind::Failed(failure));
+    assert_eq!(play.last_notice(), "These contradict each other");
+    let changed = shown(&play, RIGHT);
+    assert_eq!(state(&changed.capture), "failed over previous");
+    assert_eq!(changed.experiment.edits(), [ablate(), hide(0)]);
+    play.does(Command::Change(ChangeCommand::Remove(vec![1])));
+    play.answers();
+    assert_eq!((state(&shown(&play, RIGHT).capture), n_shown(&play, RIGHT)), ("ready", 1));
+}
+
+#[test]
+fn another_text_is_run_in_both_panes_and_switches_off_what_spoke_of_its_tokens() {
+    let mut play = Play::showing("one two three");
+    add(&mut play, ablate());
+    add(&mut play, hide(2));
+    play.answers();
+    play.does(Command::SetText("four five".to_owned()));
+    play.does(Command::Run);
+    assert_eq!(play.last_notice(), "1 change was switched off");
+    play.answers();
+    let on: Vec<bool> = shown(&play, RIGHT).experiment.changes.iter().map(|change: &Change| change.on).collect();
+    assert_eq!(on, [true, false]);
+    for pane in [LEFT, RIGHT] {
+        assert_eq!(shown(&play, pane).latest_capture().unwrap().input().text.as_deref(), Some("four five"));
+    }
+    assert_eq!((n_shown(&play, LEFT), n_shown(&play, RIGHT)), (0, 1));
+    play.does(Command::OpenModel(bundled("demo:other")));
+    play.answers();
+    assert_eq!((n_shown(&play, LEFT), n_shown(&play, RIGHT)), (0, 0), "heads of another model are other heads");
+    let models = |play: &Play| [LEFT, RIGHT].map(|pane| shown(play, pane).model.latest().unwrap().id);
+    assert_eq!(models(&play)[0], models(&play)[1]);
+    assert_eq!(play.held.len(), 1, "the model before is dropped");
+}
+
+#[test]
+fn an_unchanged_run_that_goes_its_own_way_is_no_longer_compared() {
+    let mut play = Play::showing("one two three");
+    add(&mut play, ablate());
+    play.answers();
+    let effects = play.session.apply_in(LEFT, Command::SetText("a b".to_owned()));
+    play.sort(effects);
+    play.does(Command::Run);
+    play.answers();
+    assert!(play.session.unchanged(shown(&play, RIGHT)).is_none());
+    assert_eq!(n_shown(&play, RIGHT), 1);
+}
+
+#[test]
+fn while_a_slider_is_dragged_runs_finish_and_the_newest_comes_last() {
+    let mut play = Play::showing("one two three");
+    add(&mut play, entmax(1.5));
+    play.answers();
+    let depth = |play: &mut Play| {
+        let mut n = 0;
+        while shown(play, RIGHT).can_undo() {
+            play.does(Command::Undo);
+            play.answers();
+            n += 1;
+        }
+        n
+    };
+    for alpha in [1.6, 1.7, 1.8] {
+        play.does(Command::Change(ChangeCommand::Replace(0, entmax(alpha))));
+    }
+    assert_eq!((play.asked.len(), asked(&play)), (1, vec![entmax(1.6)]), "a run that has begun is not thrown away");
+    let (job, request) = play.asked.remove(0);
+    let Request::Run { model, input, changes, .. } = request else { panic!("no run") };
+    let capture = crate::support::scripted::changed_capture(&play.held[&model], &input, &changes);
+    play.hears(job, EventKind::Captured(capture));
+    assert_eq!((play.asked.len(), asked(&play)), (1, vec![entmax(1.8)]));
+    play.answers();
+    assert_eq!(depth(&mut play), 1, "a drag is one step");
+}
+
+#[test]
+fn what_comes_from_a_file_cannot_be_changed_and_says_so() {
+    let mut play = Play::new();
+    add(&mut play, ablate());
+    assert_eq!(play.last_notice(), "There is no model whose run could be changed");
+    assert_eq!(play.session.panes.len(), 1);
+}
