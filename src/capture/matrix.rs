@@ -24,6 +24,15 @@ pub struct PerHead {
 }
 
 impl PerHead {
+    /// The mean of all heads, `[rows, width]`; `None` without heads.
+    pub fn mean(&self) -> Option<Matrix> {
+        let [n_heads, n_rows, width] = self.shape();
+        let size = n_rows * width;
+        let sum = |at: usize| (0..n_heads).map(|head| f64::from(self.as_slice()[head * size + at])).sum::<f64>();
+        let mean: Vec<f32> = (0..size).map(|at| (sum(at) / n_heads as f64) as f32).collect();
+        Matrix::new(mean, [n_rows, width]).ok().filter(|_| n_heads > 0)
+    }
+
     /// Takes `data` as `[heads, rows, columns]`.
     pub fn new(data: impl Into<Arc<[f32]>>, shape: [usize; 3]) -> Result<Self, ShapeError> {
         let data = data.into();

@@ -1,6 +1,9 @@
 //! Questions, with their options.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
 
 use serde_json::{Value, json};
 
@@ -100,6 +103,14 @@ impl Ask {
             Self::Gradients { .. } => Method::Gradients,
             Self::LeaveOneOut { .. } => Method::LeaveOneOut,
         }
+    }
+
+    /// A number that questions with the same options share: two of them take each other's place.
+    pub fn number(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        // Options hold numbers that have no hash of their own.
+        format!("{self:?}").hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Every option with its value, defaults included.

@@ -6,6 +6,7 @@
 mod aim;
 mod ask;
 mod depends;
+mod slopes;
 
 use std::sync::OnceLock;
 
@@ -116,7 +117,7 @@ pub fn answer(bench: Bench<'_>, ask: &Ask, target: Target) -> Result<Answer, Lab
         Ask::Rollout(options) => depends::rollout(&bench, *options, target)?,
         Ask::Flow { query, options } => depends::flow(&bench, *query, *options, target)?,
         Ask::Relevance { start_layer } => depends::relevance(&bench, *start_layer, target)?,
-        Ask::Gradients { of, times_input, steps } => depends::gradients(&bench, *of, *times_input, *steps, target)?,
+        Ask::Gradients { of, times_input, steps } => slopes::gradients(&bench, *of, *times_input, *steps, target)?,
         Ask::LeaveOneOut { by } => depends::leave_one_out(&bench, *by, target)?,
     };
     let mut parameters = ask.parameters();

@@ -222,7 +222,7 @@ impl Session {
                 }
             }
             Lane::Survey(id, kind) => self.stop_survey(id, kind),
-            Lane::Explain(id, method) => self.stop_explaining(id, method),
+            Lane::Explain(id, number) => self.stop_explaining(id, number),
             Lane::Export => self.exports_pending.clear(),
             Lane::Draw => self.figures.preview.cancel(),
         }

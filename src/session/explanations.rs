@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Document, Effect, Loadable, Session};
 use crate::{
-    analysis::explain::report::{Method, Question, Report},
+    analysis::explain::report::{Question, Report},
     capture::AppliedEdit,
     ids::{CaptureId, JobId, PaneId},
     worker::{Ask, EventKind, Explanation, Lane, Progress, Request, Target},
@@ -54,12 +54,12 @@ impl Explanations {
         self.running().is_some()
     }
 
-    /// A method whose answer is on its way, and how far it is.
-    pub fn running(&self) -> Option<(Method, Option<Progress>)> {
+    /// The number of a question whose answer is on its way, and how far it is.
+    pub fn running(&self) -> Option<(u64, Option<Progress>)> {
         let pending = |(_, answer): &&(Key, Loadable<_>)| answer.is_pending();
         // The one that tells something is the one that runs.
         let told = self.asked.iter().filter(pending).max_by_key(|(_, answer)| answer.progress().is_some());
-        told.map(|(key, answer)| (key.ask.method(), answer.progress()))
+        told.map(|(key, answer)| (key.ask.number(), answer.progress()))
     }
 }
 
@@ -98,19 +98,18 @@ impl Session {
         let mut effects = Vec::new();
         for (key, answer) in asked.iter_mut().filter(|(key, _)| key.capture != capture) {
             if answer.is_pending() {
-                effects.push(Effect::Cancel(Lane::Explain(id, key.ask.method())));
+                effects.push(Effect::Cancel(Lane::Explain(id, key.ask.number())));
             }
         }
         asked.retain(|(key, _)| key.capture == capture);
         let surplus = (asked.len() + 1).saturating_sub(MAX_KEPT);
         asked.drain(..surplus);
-        let method = ask.method();
         let mut answer = Loadable::Empty;
         match explanation {
             Ok(explanation) => {
                 answer.start(job);
-                // The same method with other options takes the place of one that is still on its way.
-                asked.retain(|(key, answer)| key.ask.method() != method || !answer.is_pending());
+                // The same question about another output takes the place of one that is still on its way.
+                asked.retain(|(key, answer)| key.ask != ask || !answer.is_pending());
                 effects.push(Effect::Submit(job, Request::Explain(Box::new(explanation))));
             }
             Err(summary) => answer.fail(crate::worker::Failure { summary, details: String::new() }),
@@ -142,10 +141,10 @@ impl Session {
     }
 
     /// Stops what the laboratory does for a pane; it says so, and is not asked again by itself.
-    pub(super) fn stop_explaining(&mut self, id: PaneId, method: Method) {
+    pub(super) fn stop_explaining(&mut self, id: PaneId, number: u64) {
         let Some(pane) = self.panes.get_mut(id) else { return };
         for (key, answer) in &mut pane.explanations.asked {
-            if key.ask.method() == method && answer.is_pending() {
+            if key.ask.number() == number && answer.is_pending() {
                 let details = "Choose another question and come back to start it again".to_owned();
                 answer.fail(crate::worker::Failure { summary: "It was stopped".to_owned(), details });
             }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, path::PathBuf, sync::Arc};
 use crate::{
     analysis::{
         Cloud,
-        explain::report::{Method, Report},
+        explain::report::Report,
         projection::{Projection, ProjectionOptions},
         reading::store::{Answer, Key, Want},
         survey::{Finding, QuestionKind, Survey},
@@ -117,8 +117,8 @@ pub enum Lane {
     Project(PaneId),
     /// Measuring for a pane.
     Survey(PaneId, QuestionKind),
-    /// Explaining for a pane.
-    Explain(PaneId, Method),
+    /// Explaining for a pane: one question, by its [number](Ask::number).
+    Explain(PaneId, u64),
     /// Reading captures.
     Analysis,
     /// Writing files.
@@ -150,7 +150,7 @@ impl Request {
             Self::LookAtCorpus(_) => Lane::Look,
             Self::Project { pane, .. } => Lane::Project(*pane),
             Self::Survey { pane, survey } => Lane::Survey(*pane, survey.question.kind()),
-            Self::Explain(wanted) => Lane::Explain(wanted.pane, wanted.ask.method()),
+            Self::Explain(wanted) => Lane::Explain(wanted.pane, wanted.ask.number()),
             Self::Forget(_) => Lane::Forget,
             Self::Read(_) => Lane::Analysis,
             Self::Export(_) => Lane::Export,

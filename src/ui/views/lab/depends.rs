@@ -81,21 +81,21 @@ pub fn depends_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, questio
         }
         return;
     }
-    for side in Side::ALL {
-        let n = capture.tokens(side).len();
-        if n == 0
-            || (side != Side::Only
-                && shown.iter().all(|shown| shown.report().is_some() && shown.scores(side).is_none()))
-        {
-            continue;
-        }
-        if side != Side::Only {
+    failures_ui(ui, cx, &shown);
+    // A side about which nobody says anything is left out; before anything is known, the one that is read.
+    let told = |side: &Side| shown.iter().any(|shown| shown.scores(*side).is_some());
+    let there: Vec<Side> = Side::ALL.into_iter().filter(|side| !capture.tokens(*side).is_empty()).collect();
+    let mut sides: Vec<Side> = there.iter().copied().filter(told).collect();
+    if sides.is_empty() {
+        sides.extend(there.first());
+    }
+    for &side in &sides {
+        if sides.len() > 1 {
             controls::heading_ui(ui, cx.theme, side.name());
         }
         if capture.picture_side() == Some(side) && capture.image().is_some() {
             let maps: Vec<(&str, Option<Vec<f32>>)> =
                 shown.iter().map(|shown| (shown.column.title, shown.scores(side))).collect();
-            heads_of_columns(ui, cx, &shown);
             patches_ui(ui, cx, capture, &maps);
         } else {
             table_ui(ui, cx, capture, side, &shown);
@@ -122,8 +122,8 @@ fn column_width(ui: &Ui, n: usize) -> f32 {
     ((ui.available_width() - TOKEN_PT) / n.max(1) as f32 - GRID).clamp(LEAST_COLUMN_PT, MOST_COLUMN_PT)
 }
 
-/// The names of the methods, with what is on its way or went wrong.
-fn heads_of_columns(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &[Shown<'_>]) {
+/// What went wrong, each in a sentence.
+fn failures_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &[Shown<'_>]) {
     let failed = shown.iter().filter_map(|shown| Some((shown.column.title, shown.answer?.failure()?)));
     for (title, failure) in failed {
         controls::caption_ui(ui, cx.theme, format!("{title}: {}", failure.summary));
@@ -133,7 +133,6 @@ fn heads_of_columns(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &[Shown<'_>]) {
 fn table_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, side: Side, shown: &[Shown<'_>]) {
     let width = column_width(ui, shown.len());
     let scores: Vec<Option<Vec<f32>>> = shown.iter().map(|shown| shown.scores(side)).collect();
-    heads_of_columns(ui, cx, shown);
     Grid::new(("explained tokens", side)).spacing(Vec2::new(GRID, 0.0)).show(ui, |ui| {
         ui.allocate_ui(Vec2::new(TOKEN_PT, ROW_PT), |ui| ui.label(RichText::new("token").color(cx.theme.text_weak)));
         for shown in shown {

@@ -28,7 +28,15 @@ pub fn methods(cx: &ViewCtx<'_>, question: Question) -> Vec<Column> {
     match question {
         Question::Depends => {
             let gradients = |times_input, steps| Ask::Gradients { of: Of::Input, times_input, steps };
+            // Nothing multiplied and nothing assumed: what people take attention for.
+            let n_layers = cx
+                .document
+                .latest_capture()
+                .and_then(|capture| capture.model().stacks.last().map(|stack| stack.layers.len()))
+                .unwrap_or(1);
+            let last = RolloutOptions { residual: 0.0, start_layer: n_layers.saturating_sub(1), ..Default::default() };
             let mut columns = vec![
+                column("Attention, last layer", Ask::Rollout(last)),
                 column("Rollout", Ask::Rollout(RolloutOptions::default())),
                 column("Relevance", Ask::Relevance { start_layer: 0 }),
                 column("Gradient × input", gradients(true, None)),
