@@ -121,3 +121,13 @@ pub fn predicted_side(capture: &Capture) -> Side {
     let sides = [Side::Decoder, Side::Text, Side::Only];
     sides.into_iter().find(|side| !capture.tokens(*side).is_empty()).unwrap_or(Side::Only)
 }
+
+/// Refuses models of two towers, whose single number leaves nothing to decide between.
+pub fn one_number(capture: &Capture) -> Result<(), LabError> {
+    if capture.model().head == Some(HeadKind::Similarity) {
+        let what = "the model compares a picture with a text in the end, and says one number about both: there are no \
+                    outcomes to decide between";
+        return Err(LabError::unsuited(what));
+    }
+    Ok(())
+}

@@ -7,7 +7,11 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::analysis::explain::{report::Method, rollout::RolloutOptions};
+use super::{KnockoutOptions, TraceOptions};
+use crate::{
+    analysis::explain::{report::Method, rollout::RolloutOptions},
+    capture::Cut,
+};
 
 /// A method with its options.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +43,28 @@ pub enum Ask {
     LeaveOneOut {
         /// How it is left out.
         by: LeaveOut,
+    },
+    /// Attention times the length of what it moves.
+    Norms,
+    /// The part of attention that has an effect.
+    Effective,
+    /// What each layer would say.
+    Lens {
+        /// How many tokens or classes are told.
+        n_top: usize,
+    },
+    /// What each component adds to a logit.
+    DirectLogits,
+    /// Where a fact that was destroyed can be restored.
+    Trace(TraceOptions),
+    /// What is lost when queries may not see keys.
+    Knockout(KnockoutOptions),
+    /// Which memories of a feed-forward layer fire.
+    Memories {
+        /// The layer; the last where there is none.
+        layer: Option<usize>,
+        /// How many memories, and tokens of each, are told.
+        n_top: usize,
     },
 }
 
@@ -102,6 +128,13 @@ impl Ask {
             Self::Relevance { .. } => Method::Relevance,
             Self::Gradients { .. } => Method::Gradients,
             Self::LeaveOneOut { .. } => Method::LeaveOneOut,
+            Self::Norms => Method::Norms,
+            Self::Effective => Method::Effective,
+            Self::Lens { .. } => Method::Lens,
+            Self::DirectLogits => Method::DirectLogits,
+            Self::Trace(_) => Method::Trace,
+            Self::Knockout(_) => Method::Knockout,
+            Self::Memories { .. } => Method::Memories,
         }
     }
 
@@ -135,6 +168,21 @@ impl Ask {
                 vec![("of", json!(of.name())), ("times_input", json!(times_input)), ("integrated", json!(steps))]
             }
             Self::LeaveOneOut { by } => vec![("by", json!(by.name()))],
+            // Which layer it was is told with the answer.
+            Self::Lens { n_top } | Self::Memories { n_top, .. } => vec![("top", json!(n_top))],
+            Self::Trace(TraceOptions { noise, n_samples, restore, window, seed, .. }) => vec![
+                ("noise", json!(noise)),
+                ("samples", json!(n_samples)),
+                ("restore", json!(restore.name())),
+                ("window", json!(window)),
+                ("seed", json!(seed)),
+            ],
+            // In which stack it was is told with the answer.
+            Self::Knockout(KnockoutOptions { window, cut, .. }) => {
+                let cut = if *cut == Cut::Scores { "scores" } else { "pattern" };
+                vec![("window", json!(window)), ("cut", json!(cut))]
+            }
+            Self::Norms | Self::Effective | Self::DirectLogits => Vec::new(),
         };
         all.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect()
     }

@@ -6,7 +6,11 @@
 mod aim;
 mod ask;
 mod depends;
+mod fact;
+mod knockout;
+mod moves;
 mod slopes;
+mod trace;
 
 use std::sync::OnceLock;
 
@@ -18,6 +22,8 @@ use crate::{
 
 pub use aim::{Aim, Target};
 pub use ask::{Ask, LeaveOut, Of};
+pub use knockout::KnockoutOptions;
+pub use trace::{Restore, Subject, TraceOptions};
 
 /// What a method works with.
 pub struct Bench<'a> {
@@ -119,6 +125,13 @@ pub fn answer(bench: Bench<'_>, ask: &Ask, target: Target) -> Result<Answer, Lab
         Ask::Relevance { start_layer } => depends::relevance(&bench, *start_layer, target)?,
         Ask::Gradients { of, times_input, steps } => slopes::gradients(&bench, *of, *times_input, *steps, target)?,
         Ask::LeaveOneOut { by } => depends::leave_one_out(&bench, *by, target)?,
+        Ask::Norms => moves::norms(&bench)?,
+        Ask::Effective => moves::effective(&bench)?,
+        Ask::Lens { n_top } => fact::lens(&bench, *n_top, target)?,
+        Ask::DirectLogits => fact::direct(&bench, target)?,
+        Ask::Trace(options) => trace::trace(&bench, options, target)?,
+        Ask::Knockout(options) => knockout::knockout(&bench, *options, target)?,
+        Ask::Memories { layer, n_top } => fact::memories(&bench, *layer, *n_top, target)?,
     };
     let mut parameters = ask.parameters();
     parameters.append(&mut report.parameters);

@@ -54,6 +54,10 @@ mod hub;
 mod kernels;
 /// Every key of `config.json`: read, known to change no number, or refused by name.
 mod keys;
+/// Questions of the laboratory: laws, PyTorch's numbers, and what is refused.
+mod lab;
+/// Causal tracing, knockout and memories.
+mod lab_facts;
 /// The Lab view.
 mod lab_view;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.

@@ -9,7 +9,6 @@ use super::{
     dense::{Dense, wide},
     divergence,
     normalizers::softmax,
-    rank::descending,
 };
 
 /// The final norm.
@@ -136,11 +135,23 @@ pub fn read_lens(
     let least = 0.1 / p.len() as f64;
     let clipped = |p: &[f64]| p.iter().map(|p| p.max(least)).collect::<Vec<f64>>();
     Ok(LensReading {
-        top: descending(&p).into_iter().take(n_top).map(|token| (token, p[token])).collect(),
+        top: largest(&p, n_top).into_iter().map(|token| (token, p[token])).collect(),
         rank: p.iter().filter(|other| **other > p[target]).count(),
         kl: divergence::kl(&clipped(&last), &clipped(&p)),
         p: p[target],
     })
+}
+
+/// The largest `n` in order, of equal ones the first: a vocabulary need not be sorted for its first five.
+fn largest(values: &[f64], n: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    let by_value = |a: &usize, b: &usize| values[*b].total_cmp(&values[*a]).then(a.cmp(b));
+    if n < order.len() {
+        order.select_nth_unstable_by(n, by_value);
+        order.truncate(n);
+    }
+    order.sort_unstable_by(by_value);
+    order
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use super::ExplainError;
+use crate::projection::SplitMix;
 
 /// The layers in which something is restored or cut around `layer`: `width` of them where there are so many.
 ///
@@ -45,6 +46,12 @@ pub fn standard_deviation(values: impl Iterator<Item = f64> + Clone) -> Option<f
     }
     let mean = values.clone().sum::<f64>() / n as f64;
     Some((values.map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1) as f64).sqrt())
+}
+
+/// Numbers from the standard normal distribution; the same seed gives the same ones.
+pub fn noise(count: usize, seed: u64) -> Vec<f64> {
+    let mut random = SplitMix::new(seed);
+    (0..count).map(|_| random.normal()).collect()
 }
 
 /// The tokens that a stretch of text covers: from the first to the last with a character of it.

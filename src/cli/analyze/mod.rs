@@ -4,6 +4,7 @@
 
 mod heads;
 mod lab;
+mod methods;
 
 use std::{
     io::{self, Write as _},
@@ -48,6 +49,31 @@ pub enum Method {
     /// What changes when each token is left out: hidden, masked or deleted
     #[command(after_help = "Example: attnscope analyze loo --model demo:sentiment --text \"a fine film\" --by hide")]
     Loo(lab::LeaveOneOut),
+    /// Attention times the length of what it moves, and how much is mixed (Kobayashi et al. 2020, 2021)
+    #[command(after_help = "Example: attnscope analyze norms --model demo:bert --text \"the cat sat\"")]
+    Norms(methods::Norms),
+    /// The part of each head's weights that can change its output (Brunner et al. 2020)
+    #[command(after_help = "Example: attnscope analyze effective --model demo:bert --text \"the cat sat\"")]
+    Effective(methods::Effective),
+    /// What the head reads from the stream behind each layer (logit lens)
+    #[command(after_help = "Example: attnscope analyze lens --model demo:gpt --text \"Once upon a\" --top 5")]
+    Lens(methods::Lens),
+    /// A logit as the sum of what embedding, heads and MLPs add to it (Elhage et al. 2021)
+    #[command(after_help = "Example: attnscope analyze dla --model demo:gpt --text \"Once upon a\"")]
+    Dla(methods::DirectLogits),
+    /// Where a fact that noise destroyed can be restored: causal tracing (Meng et al. 2022)
+    #[command(
+        after_help = "Example: attnscope analyze trace --model demo:gpt --text \"Once upon a time\" --subject 1..3"
+    )]
+    Trace(methods::Trace),
+    /// What an answer loses when the position that is read cannot see a key (Geva et al. 2023)
+    #[command(
+        after_help = "Example: attnscope analyze knockout --model demo:gpt --text \"Once upon a time\" --window 2"
+    )]
+    Knockout(methods::Knockout),
+    /// Which memories of a feed-forward layer fire, and which tokens their values promote (Geva et al. 2021)
+    #[command(after_help = "Example: attnscope analyze ff --model demo:gpt --text \"Once upon a\" --layer 2")]
+    Ff(methods::Memories),
 }
 
 pub fn run(method: &Method) -> Result<(), CliError> {
@@ -58,6 +84,13 @@ pub fn run(method: &Method) -> Result<(), CliError> {
         Method::Relevance(options) => lab::run(options),
         Method::Gradients(options) => lab::run(options),
         Method::Loo(options) => lab::run(options),
+        Method::Norms(options) => lab::run(options),
+        Method::Effective(options) => lab::run(options),
+        Method::Lens(options) => lab::run(options),
+        Method::Dla(options) => lab::run(options),
+        Method::Trace(options) => lab::run(options),
+        Method::Knockout(options) => lab::run(options),
+        Method::Ff(options) => lab::run(options),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
         ModelError,
         input::{Encoded, replaced},
         kernels::with_values,
-        network::Network,
+        network::{Body, Network},
         run::{Control, Edit, Progress, Run, RunPlan, Stage, Taps, edits},
     },
 };
@@ -49,6 +49,11 @@ impl<'a> Variant<'a> {
 }
 
 impl Model {
+    /// Whether runs can begin at a layer ([`Start`]).
+    pub const fn goes_on(&self) -> bool {
+        matches!(self.network.body, Body::Single(_))
+    }
+
     /// The logits of many changed runs, as many at once as make sense; `each` is told the number of a run and
     /// its logits `[n_outcomes]`, in the order of `variants`.
     ///

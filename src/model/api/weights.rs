@@ -11,6 +11,7 @@ use crate::{
         kernels::{Linear, NormKind, share},
         network::{
             Body,
+            attention::Projections,
             block::{Block, Stack},
             head::Head,
         },
@@ -71,6 +72,24 @@ impl Model {
             _ => Some(Projection::of(&block.attention.out)),
         };
         self.block(stack, layer).and_then(own).transpose()
+    }
+
+    /// What is added to every value of a layer, `[kv_heads · d_head]`; `None` where nothing is.
+    ///
+    /// # Errors
+    /// When the weights cannot be read.
+    pub fn value_bias(&self, stack: StackKind, layer: usize) -> Result<Option<Vec<f32>>, ModelError> {
+        let Some(block) = self.block(stack, layer) else { return Ok(None) };
+        let attention = match (stack, &block.cross) {
+            (StackKind::Cross, None) => return Ok(None),
+            (StackKind::Cross, Some((attention, _))) => attention,
+            _ => &block.attention,
+        };
+        let width = attention.spec.n_kv_heads * attention.spec.d_head;
+        // Values come last in both.
+        let (Projections::Fused(linear) | Projections::Cross { kv: linear, .. }) = &attention.projections;
+        let last = |bias: &Tensor| bias.narrow(0, bias.dim(0)? - width, width)?.to_vec1();
+        Ok(linear.bias.as_ref().map(last).transpose()?)
     }
 
     /// The norm of the stream after a layer's attention was added (BERT); `None` where there is none.

@@ -1,0 +1,154 @@
+//! Options of methods of the laboratory that ask about heads, components and facts.
+
+use clap::Args;
+
+use super::lab::{LabOptions, Method};
+use crate::{
+    capture::Cut,
+    ids::StackKind,
+    lab::{Ask, KnockoutOptions, Restore, Subject, TraceOptions},
+};
+
+/// A method that has no options of its own.
+macro_rules! plain_method {
+    ($(#[$doc:meta])* $name:ident, $ask:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Args)]
+        pub struct $name {
+            #[command(flatten)]
+            lab: LabOptions,
+        }
+
+        impl Method for $name {
+            fn lab(&self) -> &LabOptions {
+                &self.lab
+            }
+            fn ask(&self) -> Ask {
+                $ask
+            }
+        }
+    };
+}
+
+plain_method!(Norms, Ask::Norms);
+plain_method!(Effective, Ask::Effective);
+plain_method!(DirectLogits, Ask::DirectLogits);
+
+#[derive(Debug, Args)]
+pub struct Lens {
+    #[command(flatten)]
+    lab: LabOptions,
+    /// How many tokens or classes of each layer are told
+    #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    top: u16,
+}
+
+impl Method for Lens {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        Ask::Lens { n_top: usize::from(self.top) }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Memories {
+    #[command(flatten)]
+    lab: LabOptions,
+    /// The layer; without it the last
+    #[arg(long, value_name = "L")]
+    layer: Option<usize>,
+    /// How many memories, and tokens of each, are told
+    #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    top: u16,
+}
+
+impl Method for Memories {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        Ask::Memories { layer: self.layer, n_top: usize::from(self.top) }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Trace {
+    #[command(flatten)]
+    lab: LabOptions,
+    /// The tokens that noise is put on: positions such as 2..5, the last not included, or words of the text
+    #[arg(long, value_name = "A..B|WORDS")]
+    subject: String,
+    /// How much noise, in standard deviations of the input's embeddings
+    #[arg(long, value_name = "S", default_value_t = 3.0)]
+    noise: f64,
+    /// How many different noises
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    samples: u16,
+    /// What is put back: resid, mlp or attention
+    #[arg(long, default_value = "resid", value_parser = parse_restore)]
+    restore: Restore,
+    /// In how many layers around each, for mlp and attention
+    #[arg(long, value_name = "W", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    window: u16,
+    /// Which noises
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+impl Method for Trace {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        Ask::Trace(TraceOptions {
+            subject: Subject::parse(&self.subject),
+            noise: self.noise,
+            n_samples: usize::from(self.samples),
+            restore: self.restore,
+            window: usize::from(self.window),
+            seed: self.seed,
+        })
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Knockout {
+    #[command(flatten)]
+    lab: LabOptions,
+    /// Which stack; without it that of the predicted tokens
+    #[arg(long, value_parser = parse_stack)]
+    stack: Option<StackKind>,
+    /// In how many layers at once
+    #[arg(long, value_name = "W", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    window: u16,
+    /// Where the edges are cut: scores (what is left takes over) or pattern (the weight is lost)
+    #[arg(long, default_value = "scores", value_parser = parse_cut)]
+    cut: Cut,
+}
+
+impl Method for Knockout {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        Ask::Knockout(KnockoutOptions { stack: self.stack, window: usize::from(self.window), cut: self.cut })
+    }
+}
+
+fn parse_restore(name: &str) -> Result<Restore, String> {
+    Restore::from_name(name).ok_or_else(|| "choose resid, mlp or attention".to_owned())
+}
+
+fn parse_stack(name: &str) -> Result<StackKind, String> {
+    StackKind::from_name(name).ok_or_else(|| format!("choose from {}", StackKind::ALL.map(StackKind::name).join(", ")))
+}
+
+fn parse_cut(name: &str) -> Result<Cut, String> {
+    match name {
+        "scores" => Ok(Cut::Scores),
+        "pattern" => Ok(Cut::Pattern),
+        _ => Err("choose scores or pattern".to_owned()),
+    }
+}

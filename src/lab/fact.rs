@@ -1,0 +1,317 @@
+//! Where is the fact? What each layer would say, what each component adds, which memories fire.
+
+use std::borrow::Cow;
+
+use super::{
+    Aim, Bench, LabError, Target,
+    aim::one_number,
+    depends::by_stack,
+    moves::{add_up, by_head, head_parts},
+};
+use crate::{
+    analysis::explain::{
+        attribution::{self, DirectLogits, direct_logits, read_lens},
+        dense::{Dense, wide},
+        memories::{n_active, norms, ranked},
+        normalizers::softmax,
+        rank::descending,
+        report::{Axis, Cells, Column, Method, Report, Value},
+    },
+    capture::{Capture, Matrix, StackCapture, head_name, stack_prefix},
+    ids::{HeadId, StackKind},
+    model::{HeadReads, Logits, Site, Sites, Variant},
+};
+
+/// About how many logits are held at once.
+const LOGITS_AT_ONCE: usize = 4_000_000;
+
+const NO_STREAM: &str = "its layers have no stream that could be read: recurrent networks carry a state instead";
+
+/// The rows of a stream that the head needs for what it says, read as one output or as one per row.
+fn read_rows(bench: &Bench<'_>, aim: &Aim, stream: &Matrix) -> Option<Matrix> {
+    match aim.reads {
+        // A head that looks for its place finds it at the first row.
+        HeadReads::At(position) if bench.model.reads_whole() => stream.window(position..stream.n_rows()),
+        HeadReads::At(position) => stream.window(position..position + 1),
+        HeadReads::MeanFrom(_) => Some(stream.clone()),
+    }
+}
+
+/// The logit lens (nostalgebraist 2020): what the head reads from the stream that leaves each layer.
+pub fn lens(bench: &Bench<'_>, n_top: usize, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    one_number(bench.plain()?)?;
+    let stack = aim.side.stack();
+    let capture = bench.run(Sites::of(&[Site::ResidPost]), Logits::Skip)?;
+    let layers = capture.stack(stack).map_or(&[][..], |stack| &stack.layers);
+    let streams: Vec<&Matrix> = layers.iter().filter_map(|layer| layer.resid_post.as_ref()).collect();
+    let n_layers = streams.len();
+    let Some(last) = streams.last().filter(|_| n_layers == layers.len()) else {
+        return Err(LabError::unsuited(NO_STREAM));
+    };
+    let n_outcomes = bench.model.n_outcomes();
+    // One statement, one position, or all.
+    let only = bench.model.reads_whole() || target.position.is_some();
+    let (positions, axis) = match (only, aim.reads) {
+        (true, HeadReads::At(position)) => (vec![position], Axis::only(aim.side, vec![position])),
+        (true, HeadReads::MeanFrom(first)) => (vec![first], Axis::only(aim.side, vec![first])),
+        (false, _) => ((0..last.n_rows()).collect(), Axis::all(aim.side)),
+    };
+    let at_once = (LOGITS_AT_ONCE / n_outcomes.max(1)).max(1);
+    let n = positions.len();
+    let mut readings = vec![Vec::with_capacity(n); n_layers];
+    let mut asked = Vec::with_capacity(n);
+    for (part, rows) in positions.chunks(at_once).enumerate() {
+        let logits_of = |stream: &Matrix| -> Result<Matrix, LabError> {
+            let rows = if only { read_rows(bench, &aim, stream) } else { stream.window(rows[0]..rows[0] + rows.len()) };
+            let rows = rows.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
+            Ok(bench.model.unembed(stack, &rows, false)?)
+        };
+        let final_logits: Vec<Vec<f64>> = logits_of(last)?.rows().map(wide).collect();
+        let most = |logits: &Vec<f64>| target.class.map_or_else(|| descending(logits)[0], |id| id as usize);
+        let targets: Vec<usize> = final_logits.iter().map(most).collect();
+        for (layer, stream) in streams.iter().enumerate() {
+            bench.step(part * n_layers + layer, n.div_ceil(at_once) * n_layers)?;
+            for ((logits, last), target) in logits_of(stream)?.rows().zip(&final_logits).zip(&targets) {
+                readings[layer].push(read_lens(&wide(logits), last, *target, n_top)?);
+            }
+        }
+        asked.extend(targets);
+    }
+    let label = |id: usize| bench.model.outcome_label(id as u32);
+    let table = |layer: &Vec<attribution::LensReading>| {
+        let tops = || layer.iter().map(|reading| &reading.top);
+        Value::Table(vec![
+            Column::new("position", Cells::Index(positions.clone())),
+            Column::new(
+                "tokens",
+                Cells::Texts(tops().map(|top| top.iter().map(|(id, _)| label(*id)).collect()).collect()),
+            ),
+            Column::new(
+                "probabilities",
+                Cells::Numbers(tops().map(|top| top.iter().map(|(_, p)| *p).collect()).collect()),
+            ),
+        ])
+    };
+    let grid = |of: &dyn Fn(&attribution::LensReading) -> f64| -> Result<Value, LabError> {
+        let values = Dense::from_fn(n, n_layers, |row, layer| of(&readings[layer][row])).to_matrix();
+        Ok(Value::grid(axis.clone(), values))
+    };
+    let mut report = Report::new(Method::Lens);
+    report.parameters = vec![
+        (Cow::Borrowed("position"), target.position.map_or(serde_json::Value::Null, Into::into)),
+        (Cow::Borrowed("class"), target.class.map_or(serde_json::Value::Null, Into::into)),
+    ];
+    report.values = vec![(Cow::Borrowed("layers"), Value::Layers(readings.iter().map(table).collect()))];
+    if let HeadReads::MeanFrom(first) = aim.reads {
+        report.notes.push(format!("the head reads the mean of all tokens from position {first} on"));
+    }
+    Ok(report
+        .with_value(
+            "target",
+            Value::Table(vec![
+                Column::new("position", Cells::Index(positions.clone())),
+                Column::new("id", Cells::Index(asked.clone())),
+                Column::new("token", Cells::Text(asked.into_iter().map(label).collect())),
+            ]),
+        )
+        .with_value("probability", grid(&|reading| reading.p)?)
+        .with_value("rank", grid(&|reading| reading.rank as f64)?)
+        .with_value("divergence", grid(&|reading| reading.kl)?))
+}
+
+/// A part of the stream at the position that is read.
+struct Component {
+    name: String,
+    vector: Vec<f64>,
+    /// Its head, where it is one.
+    head: Option<HeadId>,
+}
+
+/// Direct logit attribution (Elhage et al. 2021): a logit as the sum of what every component adds to it.
+pub fn direct(bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    let own = aim.side.stack();
+    let sum_of_parts = |what: &str| LabError::unsuited(format!("a logit of this model is no sum of parts: {what}"));
+    one_number(bench.plain()?)?;
+    let HeadReads::At(position) = aim.reads else {
+        return Err(sum_of_parts("its head reads the mean of all tokens, each with a norm of its own"));
+    };
+    if !bench.model.is_additive(own) {
+        return Err(sum_of_parts(
+            "its layers norm the stream again after each addition (as BERT does), or carry a state",
+        ));
+    }
+    let (mut direction, mut bias) = bench.model.unembedding(aim.id)?;
+    if let Some(against) = aim.against {
+        let (other, other_bias) = bench.model.unembedding(against)?;
+        direction.iter_mut().zip(other).for_each(|(value, other)| *value -= other);
+        bias -= other_bias;
+    }
+    let sites = [Site::ResidPre, Site::Z, Site::AttnOut, Site::MlpOut, Site::ResidPost];
+    let capture = bench.run(Sites::of(&sites), Logits::Skip)?;
+    let mut report = Report::new(Method::DirectLogits);
+    report.parameters = aim.parameters(bench);
+    let components = components(bench, &capture, own, position, &mut report.notes)?;
+    let last = capture.stack(own).and_then(|stack| stack.layers.last()?.resid_post.as_ref()?.row(position));
+    let last = last.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
+    if direction.len() != last.len() {
+        return Err(sum_of_parts("its head reads several positions side by side"));
+    }
+    if !add_up(components.iter().map(|component| &component.vector[..]), last) {
+        return Err(sum_of_parts("the stream was changed on the way; leave out edits of it"));
+    }
+    let width = last.len();
+    let matrix = Dense::from_fn(components.len(), width, |row, col| components[row].vector[col]);
+    let found = if let Some(norm) = bench.model.final_norm(own)? {
+        let norm = attribution::FinalNorm {
+            weight: &norm.weight,
+            bias: norm.bias.as_deref(),
+            epsilon: f64::from(norm.eps),
+            centred: norm.centred,
+        };
+        direct_logits(&matrix, norm, &direction, f64::from(bias))?
+    } else {
+        let along = |row: &[f64]| row.iter().zip(&direction).map(|(a, b)| a * f64::from(*b)).sum::<f64>();
+        let parts: Vec<f64> = matrix.rows().map(along).collect();
+        DirectLogits { sum: parts.iter().sum::<f64>() + f64::from(bias), parts, constant: f64::from(bias) }
+    };
+    let mut logit = f64::NAN;
+    let variant = Variant::of(bench.input, bench.edits, aim.row);
+    bench.model.logits_of(&[variant], bench.control, &mut |_, logits| logit = aim.value(logits))?;
+    let heads = |kind: StackKind| -> Option<Value> {
+        let n_layers = capture.model().stack(kind)?.layers.len();
+        let of_layer = |layer: usize| {
+            let own = components.iter().zip(&found.parts);
+            let own = own.filter(|(part, _)| part.head.is_some_and(|head| head.stack == kind && head.layer == layer));
+            Value::List(own.map(|(_, value)| *value).collect())
+        };
+        Some(Value::Layers((0..n_layers).map(of_layer).collect()))
+    };
+    let kinds = [own, StackKind::Cross].into_iter().filter(|kind| *kind == own || own == StackKind::Decoder);
+    let heads = kinds.filter_map(|kind| Some((Cow::Borrowed(kind.name()), heads(kind)?))).collect();
+    let table = Value::Table(vec![
+        Column::new("component", Cells::Text(components.iter().map(|component| component.name.clone()).collect())),
+        Column::new("contribution", Cells::Number(found.parts.clone())),
+    ]);
+    report.values = vec![(Cow::Borrowed("components"), table)];
+    report.values.extend(by_stack("heads", heads));
+    Ok(report.with_value("constant", found.constant).with_value("sum", found.sum).with_value("logit", logit))
+}
+
+/// What the stream at a position is the sum of.
+fn components(
+    bench: &Bench<'_>,
+    capture: &Capture,
+    own: StackKind,
+    position: usize,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Component>, LabError> {
+    let missing = || LabError::unsuited(NO_STREAM);
+    let row = |matrix: Option<&Matrix>| Some(wide(matrix?.row(position)?));
+    let stack = capture.stack(own).ok_or_else(missing)?;
+    let whole = |name: String, vector: Vec<f64>| Component { name, vector, head: None };
+    let first = stack.layers.first().and_then(|layer| row(layer.resid_pre.as_ref())).ok_or_else(missing)?;
+    let mut all = vec![whole("embedding".to_owned(), first)];
+    let mut undivided = 0;
+    let cross = capture.stack(StackKind::Cross).filter(|_| own == StackKind::Decoder);
+    for (layer, recorded) in stack.layers.iter().enumerate() {
+        let of_cross = cross.map(|stack: &StackCapture| (StackKind::Cross, &stack.layers[layer]));
+        for (kind, attention) in [Some((own, recorded)), of_cross].into_iter().flatten() {
+            let (Some(out), Some(z)) = (row(attention.attn_out.as_ref()), &attention.z) else { return Err(missing()) };
+            let map = bench.model.attention_output(kind, layer)?.ok_or_else(missing)?;
+            let n_heads = z.shape()[0];
+            let parts = head_parts(z, &by_head(&map, n_heads)?, position);
+            let bias: Vec<f64> = map.bias.as_deref().map(wide).unwrap_or_default();
+            let narrow: Vec<f32> = out.iter().map(|value| *value as f32).collect();
+            let prefix = stack_prefix(kind);
+            if !add_up(parts.iter().map(Vec::as_slice).chain([&bias[..]]), &narrow) {
+                undivided += 1;
+                all.push(whole(format!("{prefix}L{layer} attention"), out));
+                continue;
+            }
+            all.extend(parts.into_iter().enumerate().map(|(head, vector)| {
+                let head = HeadId { stack: kind, layer, head };
+                Component { name: head_name(head), vector, head: Some(head) }
+            }));
+            if !bias.is_empty() {
+                all.push(whole(format!("{prefix}L{layer} attention bias"), bias));
+            }
+        }
+        let mlp = row(recorded.mlp_out.as_ref()).ok_or_else(missing)?;
+        all.push(whole(format!("{}L{layer} MLP", stack_prefix(own)), mlp));
+    }
+    if undivided > 0 {
+        notes.push(format!(
+            "attention of {undivided} layers goes through a norm of its own before it is added, or was changed: it is \
+             one component, not one for each head"
+        ));
+    }
+    Ok(all)
+}
+
+/// Feed-forward layers as memories (Geva et al. 2021, 2022): which fire, and what their values promote.
+pub fn memories(bench: &Bench<'_>, layer: Option<usize>, n_top: usize, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    one_number(bench.plain()?)?;
+    let stack = aim.side.stack();
+    let capture = bench.run(Sites::of(&[Site::MlpHidden]), Logits::Skip)?;
+    let layers = capture.stack(stack).map_or(&[][..], |stack| &stack.layers);
+    let n_layers = layers.len();
+    let layer = layer.unwrap_or_else(|| n_layers.saturating_sub(1));
+    if layer >= n_layers && n_layers > 0 {
+        return Err(LabError::unsuited(format!("there is no layer {layer} among {n_layers}")));
+    }
+    let position = match (target.position, aim.reads) {
+        (Some(position), _) if !bench.model.reads_whole() => position,
+        (_, HeadReads::At(position) | HeadReads::MeanFrom(position)) => position,
+    };
+    let hidden = layers.get(layer).and_then(|layer| layer.mlp_hidden.as_ref()?.row(position));
+    let (Some(hidden), Some(output)) = (hidden, bench.model.mlp_output(stack, layer)?) else {
+        return Err(LabError::unsuited("it has no feed-forward layers, so there are no memories"));
+    };
+    let coefficients = wide(hidden);
+    let lengths = norms(&Dense::from(&output.weight));
+    let all = ranked(&coefficients, &lengths)?;
+    let width = output.weight.n_cols();
+    // The norm's weight is folded into what is read; its bias and the head's say nothing about the value.
+    let gain = bench.model.final_norm(stack)?.map_or_else(|| vec![1.0; width], |norm| norm.weight);
+    let shown = &all[..all.len().min(n_top)];
+    let mut vectors = vec![0.0; width];
+    for memory in shown {
+        let value = output.weight.row(memory.index).unwrap_or(&[]);
+        // A memory that takes away is shown by what it takes away.
+        vectors.extend(value.iter().zip(&gain).map(|(value, gain)| value * gain));
+    }
+    let vectors = Matrix::new(vectors, [shown.len() + 1, width]).map_err(|_| LabError::unsuited(NO_STREAM))?;
+    let mut report = Report::new(Method::Memories).with_parameter("position", position).with_parameter("layer", layer);
+    let mut columns = vec![
+        Column::new("index", Cells::Index(shown.iter().map(|memory| memory.index).collect())),
+        Column::new("coefficient", Cells::Number(shown.iter().map(|memory| memory.coefficient).collect())),
+        Column::new("contribution", Cells::Number(shown.iter().map(|memory| memory.contribution).collect())),
+    ];
+    if let (Ok(_), false) = (bench.model.unembedding(0), bench.model.reads_whole()) {
+        let logits = bench.model.unembed(stack, &vectors, true)?;
+        let nothing = logits.row(0).map(wide).unwrap_or_default();
+        let (mut tokens, mut probabilities) = (Vec::new(), Vec::new());
+        for row in logits.rows().skip(1) {
+            let p = softmax(&row.iter().zip(&nothing).map(|(a, b)| f64::from(*a) - b).collect::<Vec<f64>>());
+            let top = descending(&p).into_iter().take(n_top);
+            let (labels, values) = top.map(|id| (bench.model.outcome_label(id as u32), p[id])).unzip();
+            tokens.push(labels);
+            probabilities.push(values);
+        }
+        columns.push(Column::new("tokens", Cells::Texts(tokens)));
+        columns.push(Column::new("probabilities", Cells::Numbers(probabilities)));
+        let note = "the weight of the final norm is counted to the values, its mean and scale are not";
+        report.notes.push(note.to_owned());
+    } else {
+        let note = "between the stream and the outcomes there is more than one linear map, so no value promotes tokens \
+                    by itself";
+        report.notes.push(note.to_owned());
+    }
+    Ok(report
+        .with_value("memories", Value::Table(columns))
+        .with_value("n_active", n_active(&coefficients, &lengths))
+        .with_value("n_memories", coefficients.len()))
+}

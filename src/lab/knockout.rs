@@ -1,0 +1,103 @@
+//! Where is the fact? Attention knockout (Geva et al. 2023).
+
+use std::borrow::Cow;
+
+use super::{
+    Bench, LabError, Target,
+    aim::one_number,
+    trace::{probabilities, refuse_too_many},
+};
+use crate::{
+    analysis::explain::{
+        dense::Dense,
+        report::{Method, Report, Value},
+        trace::{relative_change, window},
+    },
+    capture::{Cut, Matrix, Scope},
+    ids::{HeadId, StackKind},
+    model::{Edit, HeadReads, Logits, Site, Sites, Start, Variant},
+};
+
+/// Which edges are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnockoutOptions {
+    /// In which stack; that of the predicted tokens where there is none.
+    pub stack: Option<StackKind>,
+    /// In how many layers at once.
+    pub window: usize,
+    /// Before the normaliser or after it.
+    pub cut: Cut,
+}
+
+/// Attention knockout: what the answer loses when the position that is read cannot see a key.
+pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    let plain = bench.plain()?;
+    one_number(plain)?;
+    let model = plain.model();
+    let own = Some(aim.side.stack()).filter(|kind| model.stack(*kind).is_some());
+    let stack = options.stack.or(own).unwrap_or(StackKind::Cross);
+    let spec = model.stack(stack).ok_or_else(|| LabError::unsuited(format!("there is no stack {stack}")))?;
+    let (n_query, n_key) = (plain.query_tokens(stack).len(), plain.key_tokens(stack).len());
+    let n_layers = spec.layers.len();
+    refuse_too_many(bench, n_key, n_layers, 1, "samples")?;
+    let mask = model.mask_of(HeadId { stack, layer: 0, head: 0 }).unwrap_or_default();
+    let queries = match aim.reads {
+        HeadReads::At(position) if stack.query_side() == aim.side => position..position + 1,
+        HeadReads::MeanFrom(first) if stack.query_side() == aim.side => first..n_query,
+        _ => 0..n_query,
+    };
+    let hidden = |key: usize| {
+        let side = stack.key_side();
+        bench
+            .edits
+            .iter()
+            .any(|edit| matches!(edit, Edit::HideToken { side: of, position } if *of == side && *position == key))
+    };
+    let sees = |query: usize, key: usize| mask.visible(query, n_query, n_key).contains(&key) && !hidden(key);
+    if options.cut == Cut::Scores && queries.clone().all(|query| (0..n_key).filter(|key| sees(query, *key)).count() < 2)
+    {
+        let what = "the position that is read sees a single key: without it there is nothing to attend to, so choose \
+                    another position, or cut behind the normaliser";
+        return Err(LabError::unsuited(what));
+    }
+    let entering = bench.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?;
+    let streams: Option<Vec<&Matrix>> = entering
+        .stack(stack)
+        .filter(|_| bench.model.goes_on())
+        .and_then(|stack| stack.layers.iter().map(|layer| layer.resid_pre.as_ref()).collect());
+    let mut before = f64::NAN;
+    let variant = Variant::of(bench.input, bench.edits, aim.row);
+    probabilities(bench, &aim, &[variant], (0, n_key * n_layers), &mut |_, p| before = p)?;
+    let mut report = Report::new(Method::Knockout);
+    report.parameters = aim.parameters(bench);
+    report.parameters.push((Cow::Borrowed("stack"), stack.name().into()));
+    let told = |effects: &Dense| {
+        let report = report.clone().with_value("effect", Value::grid(stack.key_side(), effects.to_matrix()));
+        report.with_value("clean", before)
+    };
+    let mut effects = Dense::from_fn(n_key, n_layers, |_, _| f64::NAN);
+    for (nth, layer) in (0..n_layers).rev().enumerate() {
+        let layers = window(layer, n_layers, options.window);
+        let (mut keys, mut variants) = (Vec::new(), Vec::new());
+        for key in 0..n_key {
+            let edges: Vec<[usize; 2]> =
+                queries.clone().filter(|query| sees(*query, key)).map(|query| [query, key]).collect();
+            if edges.is_empty() {
+                continue;
+            }
+            let mut edits = bench.edits.to_vec();
+            let scope = Scope::Layers(layers.clone().collect());
+            edits.push(Edit::Knockout { stack, scope, edges, cut: options.cut });
+            let start =
+                streams.as_ref().map(|streams| Start { layer: layers.start, stream: streams[layers.start].clone() });
+            keys.push(key);
+            variants.push(Variant { input: Cow::Borrowed(bench.input), edits: Cow::Owned(edits), start, row: aim.row });
+        }
+        probabilities(bench, &aim, &variants, (nth * n_key, n_key * n_layers), &mut |idx, p| {
+            effects.row_mut(keys[idx])[layer] = relative_change(before, p);
+        })?;
+        (bench.partial)(&told(&effects));
+    }
+    Ok(told(&effects))
+}

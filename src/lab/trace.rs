@@ -1,0 +1,329 @@
+//! Where is the fact? Causal tracing (Meng et al. 2022).
+
+use std::{borrow::Cow, ops::Range};
+
+use super::{Aim, Bench, LabError, Target, aim::one_number};
+use crate::{
+    analysis::explain::{
+        dense::Dense,
+        report::{Method, Report, Value},
+        trace::{noise, standard_deviation, window},
+    },
+    capture::{Capture, Matrix},
+    ids::{Side, StackKind},
+    model::{Edit, Logits, Progress, Site, Sites, Stage, Start, Variant},
+};
+
+/// Operations that a question may take: some ten minutes of a small processor.
+pub(super) const MOST_OPERATIONS: f64 = 1e14;
+/// Bytes of streams that wait for their runs.
+const STREAM_BYTES: usize = 64 << 20;
+
+const NO_STREAM: &str = "its layers have no stream that could be restored: recurrent networks carry a state instead";
+
+/// What is traced.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceOptions {
+    /// The tokens that are made unrecognisable.
+    pub subject: Subject,
+    /// How much noise, in standard deviations of the input's embeddings.
+    pub noise: f64,
+    /// How many different noises.
+    pub n_samples: usize,
+    /// What is restored.
+    pub restore: Restore,
+    /// In how many layers, where it is not the stream.
+    pub window: usize,
+    /// Which noises.
+    pub seed: u64,
+}
+
+/// The tokens that a question is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// By position.
+    Positions(Range<usize>),
+    /// All tokens with a character of these words, where they first stand in the text.
+    Words(String),
+}
+
+/// What is put back to its value in the clean run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Restore {
+    /// The stream that leaves one layer.
+    #[default]
+    Stream,
+    /// What the MLPs of a window of layers add.
+    Mlp,
+    /// What attention of a window of layers adds.
+    Attention,
+}
+
+impl Restore {
+    /// Every choice.
+    pub const ALL: [Self; 3] = [Self::Stream, Self::Mlp, Self::Attention];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stream => "resid",
+            Self::Mlp => "mlp",
+            Self::Attention => "attention",
+        }
+    }
+
+    /// The choice with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|restore| restore.name() == name)
+    }
+
+    const fn site(self) -> Site {
+        match self {
+            Self::Stream => Site::ResidPost,
+            Self::Mlp => Site::MlpOut,
+            Self::Attention => Site::AttnOut,
+        }
+    }
+}
+
+impl Subject {
+    /// `2..5`, or words.
+    pub fn parse(text: &str) -> Self {
+        let numbers =
+            text.split_once("..").and_then(|(from, to)| Some((from.trim().parse().ok()?, to.trim().parse().ok()?)));
+        numbers.map_or_else(|| Self::Words(text.to_owned()), |(from, to): (usize, usize)| Self::Positions(from..to))
+    }
+
+    fn positions(&self, capture: &Capture, side: Side) -> Result<Range<usize>, LabError> {
+        let tokens = capture.tokens(side);
+        match self {
+            Self::Positions(range) if range.is_empty() || range.end > tokens.len() => Err(LabError::unsuited(format!(
+                "the subject {}..{} holds no token among {}: positions count from 0, and the last one is not in it",
+                range.start,
+                range.end,
+                tokens.len()
+            ))),
+            Self::Positions(range) => Ok(range.clone()),
+            Self::Words(words) => {
+                let text = capture.input().text.as_deref().unwrap_or("");
+                let absent = || LabError::unsuited(format!("“{words}” is not in the text, so it is no subject"));
+                let start = text.find(words.trim()).filter(|_| !words.trim().is_empty()).ok_or_else(absent)?;
+                let end = start + words.trim().len();
+                let touches = |position: &usize| {
+                    let span = &tokens[*position].span;
+                    span.start < end && span.end > start
+                };
+                let first = (0..tokens.len()).find(touches).ok_or_else(absent)?;
+                let last = (0..tokens.len()).rfind(touches).ok_or_else(absent)?;
+                Ok(first..last + 1)
+            }
+        }
+    }
+}
+
+/// The probability of one outcome.
+fn probability(logits: &[f32], id: u32) -> f64 {
+    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let of = |logit: &f32| f64::from(logit - max).exp();
+    logits.get(id as usize).map_or(f64::NAN, of) / logits.iter().map(of).sum::<f64>()
+}
+
+/// Runs variants and tells each one's probability of the outcome; `done` of `total` runs were made before.
+pub(super) fn probabilities(
+    bench: &Bench<'_>,
+    aim: &Aim,
+    variants: &[Variant<'_>],
+    (done, total): (usize, usize),
+    each: &mut dyn FnMut(usize, f64),
+) -> Result<(), LabError> {
+    let control =
+        |progress: Progress| (bench.control)(Progress { stage: Stage::Variants, done: done + progress.done, total });
+    Ok(bench.model.logits_of(variants, &control, &mut |idx, logits| each(idx, probability(logits, aim.id)))?)
+}
+
+/// Runs with noise on the subject.
+struct Corrupted<'a> {
+    bench: &'a Bench<'a>,
+    aim: Aim,
+    stack: StackKind,
+    /// Changes of each sample's run, those of every run included.
+    edits: Vec<Vec<Edit>>,
+    /// What enters each layer in each sample, where runs can go on from there.
+    entering: Option<Vec<Vec<Matrix>>>,
+    /// What is put back, by layer.
+    clean: Vec<Matrix>,
+    options: &'a TraceOptions,
+}
+
+impl Corrupted<'_> {
+    /// The run of a sample in which one position is restored at a layer.
+    fn restored(&self, sample: usize, layer: usize, position: usize) -> Result<Variant<'static>, LabError> {
+        let missing = || LabError::unsuited(NO_STREAM);
+        let (n_layers, site) = (self.clean.len(), self.options.restore.site());
+        let layers = match self.options.restore {
+            Restore::Stream => layer..layer + 1,
+            _ => window(layer, n_layers, self.options.window),
+        };
+        let mut edits = if self.entering.is_some() { self.bench.edits.to_vec() } else { self.edits[sample].clone() };
+        let mut start = None;
+        if let Some(entering) = self.entering.as_ref().map(|samples| &samples[sample]) {
+            if self.options.restore == Restore::Stream && layer + 1 < n_layers {
+                // The layer itself has been run: its stream goes into the next one.
+                let stream = &entering[layer + 1];
+                let mut values = stream.as_slice().to_vec();
+                let width = stream.n_cols();
+                let clean = self.clean[layer].row(position).ok_or_else(missing)?;
+                values[position * width..(position + 1) * width].copy_from_slice(clean);
+                let stream = Matrix::new(values, stream.shape()).map_err(|_| missing())?;
+                start = Some(Start { layer: layer + 1, stream });
+            } else {
+                start = Some(Start { layer: layers.start, stream: entering[layers.start].clone() });
+            }
+        }
+        if start.as_ref().is_none_or(|start| start.layer <= layer) {
+            for layer in layers {
+                let value = self.clean[layer].window(position..position + 1).ok_or_else(missing)?;
+                edits.push(Edit::Patch {
+                    site,
+                    stack: self.stack,
+                    layer,
+                    head: None,
+                    positions: vec![position],
+                    value,
+                });
+            }
+        }
+        let input = Cow::Owned(self.bench.input.clone());
+        Ok(Variant { input, edits: Cow::Owned(edits), start, row: self.aim.row })
+    }
+
+    /// The mean probability over samples, for each of some positions.
+    fn layer(&self, layer: usize, positions: Range<usize>, progress: (usize, usize)) -> Result<Vec<f64>, LabError> {
+        let n_samples = self.edits.len();
+        let mut means = vec![0.0; positions.len()];
+        let pairs = positions.clone().flat_map(|position| (0..n_samples).map(move |sample| (sample, position)));
+        let variants = pairs.map(|(sample, position)| self.restored(sample, layer, position));
+        let variants = variants.collect::<Result<Vec<_>, _>>()?;
+        probabilities(self.bench, &self.aim, &variants, progress, &mut |idx, p| {
+            means[idx / n_samples] += p / n_samples as f64;
+        })?;
+        Ok(means)
+    }
+}
+
+/// Causal tracing: noise on the subject, and what of the answer comes back when one state is restored.
+pub fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    let plain = bench.plain()?;
+    one_number(plain)?;
+    let side = if plain.tokens(Side::Encoder).is_empty() { aim.side } else { Side::Encoder };
+    let (stack, n) = (side.stack(), plain.tokens(side).len());
+    let n_layers = plain.model().stack(stack).map_or(0, |stack| stack.layers.len());
+    if n_layers == 0 {
+        return Err(LabError::unsuited(NO_STREAM));
+    }
+    if !options.noise.is_finite() || options.noise < 0.0 || options.n_samples == 0 {
+        return Err(LabError::unsuited("noise is 0 or more standard deviations, in at least one sample"));
+    }
+    let subject = options.subject.positions(plain, side)?;
+    let goes_on = bench.model.goes_on();
+    refuse_too_many(bench, n, n_layers, options.n_samples, "samples")?;
+    let site = options.restore.site();
+    let clean = bench.run(Sites::of(&[Site::Embed, site]), Logits::Skip)?;
+    let recorded = clean.stack(stack).map_or(&[][..], |stack| &stack.layers);
+    let rows: Vec<Matrix> = recorded.iter().filter_map(|layer| layer.rows(site).cloned()).collect();
+    let (Some(embeds), true) = (clean.embed(side), rows.len() == n_layers) else {
+        return Err(LabError::unsuited(NO_STREAM));
+    };
+    let wide = embeds.as_slice().iter().map(|value| f64::from(*value));
+    let sigma = standard_deviation(wide).unwrap_or(0.0);
+    let (width, scale) = (embeds.n_cols(), options.noise * sigma);
+    let n_noises = subject.len() * width;
+    let noises = noise(n_noises * options.n_samples, options.seed);
+    let hidden = embeds.window(subject.clone()).ok_or_else(|| LabError::unsuited("the subject is not there"))?;
+    let mut corrupted = Corrupted { bench, aim, stack, edits: Vec::new(), entering: None, clean: rows, options };
+    for noises in noises.chunks_exact(n_noises) {
+        let values =
+            hidden.as_slice().iter().zip(noises).map(|(value, noise)| (f64::from(*value) + scale * noise) as f32);
+        let value = Matrix::new(values.collect::<Vec<f32>>(), [subject.len(), width]);
+        let value = value.map_err(|_| LabError::unsuited("the subject is empty"))?;
+        let positions = subject.clone().collect();
+        let mut edits = bench.edits.to_vec();
+        edits.push(Edit::Patch { site: Site::Embed, stack, layer: 0, head: None, positions, value });
+        if goes_on {
+            let plan = crate::model::RunPlan {
+                edits: edits.clone(),
+                ..bench.plan(Sites::of(&[Site::ResidPre]), Logits::Skip)
+            };
+            let run = bench.model.forward(bench.input, &plan, bench.control)?;
+            let layers = run.stack(stack).map_or(&[][..], |stack| &stack.layers);
+            let entering = layers.iter().filter_map(|layer| layer.resid_pre.clone()).collect();
+            corrupted.entering.get_or_insert_default().push(entering);
+        }
+        corrupted.edits.push(edits);
+    }
+    let mut before = [0.0; 2];
+    let n_samples = options.n_samples;
+    let plain_edits = std::iter::once(bench.edits).chain(corrupted.edits.iter().map(Vec::as_slice));
+    let variants: Vec<_> = plain_edits.map(|edits| Variant::of(bench.input, edits, aim.row)).collect();
+    let total = n * n_layers * n_samples;
+    probabilities(bench, &aim, &variants, (0, total), &mut |idx, p| {
+        before[usize::from(idx > 0)] += if idx > 0 { p / n_samples as f64 } else { p };
+    })?;
+    let mut report = Report::new(Method::Trace);
+    report.parameters = aim.parameters(bench);
+    report.parameters.push((Cow::Borrowed("tokens"), serde_json::json!([subject.start, subject.end])));
+    report.notes.push(format!(
+        "the noise has {} times the standard deviation of this input's embeddings, {sigma:.4}",
+        options.noise
+    ));
+    let told = |effects: &Dense| {
+        let report = report.clone().with_value("effect", Value::grid(side, effects.to_matrix()));
+        report.with_value("clean", before[0]).with_value("corrupted", before[1]).with_value("sigma", sigma)
+    };
+    let mut effects = Dense::from_fn(n, n_layers, |_, _| f64::NAN);
+    let at_once = if goes_on { STREAM_BYTES / (4 * n * bench.model.spec().d_model * n_samples).max(1) } else { 16 };
+    let mut done = 0;
+    // The last layers take the least, so that something is there at once.
+    for layer in (0..n_layers).rev() {
+        let mut first = 0;
+        while first < n {
+            let positions = first..n.min(first + at_once.max(1));
+            let found = corrupted.layer(layer, positions.clone(), (done, total))?;
+            for (position, p) in positions.clone().zip(found) {
+                effects.row_mut(position)[layer] = p - before[1];
+            }
+            done += positions.len() * n_samples;
+            first = positions.end;
+        }
+        (bench.partial)(&told(&effects));
+    }
+    Ok(told(&effects))
+}
+
+/// Refuses what would take too long, before anything is run for it: `repeats` runs for each position and layer.
+pub(super) fn refuse_too_many(
+    bench: &Bench<'_>,
+    n: usize,
+    n_layers: usize,
+    repeats: usize,
+    of: &str,
+) -> Result<(), LabError> {
+    let runs = n * n_layers;
+    let mean_layers = if bench.model.goes_on() { (n_layers + 1) as f64 / 2.0 } else { n_layers as f64 };
+    let width = bench.model.spec().d_model as f64;
+    let each = runs as f64 * n as f64 * mean_layers * 24.0 * width * width;
+    if each * repeats as f64 <= MOST_OPERATIONS {
+        return Ok(());
+    }
+    let fitting = (MOST_OPERATIONS / each) as usize;
+    let advice = if fitting > 0 && repeats > 1 {
+        format!("take {fitting} {of} at most")
+    } else {
+        "give a shorter text".to_owned()
+    };
+    Err(LabError::unsuited(format!(
+        "this would be {} runs of {n} tokens, one for each token, layer and sample, which takes too long: {advice}",
+        runs * repeats
+    )))
+}

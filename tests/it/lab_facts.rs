@@ -1,0 +1,168 @@
+//! Where a fact is: tracing, knockout and memories are single runs with those edits.
+
+use attnscope::{
+    analysis::explain::{report::Cells, trace::noise},
+    capture::{Cut, Matrix, Scope},
+    ids::{Side, StackKind},
+    lab::{Ask, KnockoutOptions, Restore, Subject, Target, TraceOptions},
+    model::{Edit, Logits, RunPlan, Site, Sites, uninterrupted},
+};
+
+use crate::lab::{NO_EDITS, ask, column, demo, fixture, number, of, refused, try_ask};
+
+fn trace_of(subject: Subject, restore: Restore, noise: f64) -> Ask {
+    Ask::Trace(TraceOptions { subject, noise, n_samples: 3, restore, window: 1, seed: 7 })
+}
+
+#[test]
+fn what_is_restored_where_the_answer_is_read_brings_it_back() {
+    for name in ["bert", "gpt2", "families/llama", "vit", "families/bart", "families/t5"] {
+        let (model, input) = fixture(name);
+        let asked = trace_of(Subject::Positions(1..3), Restore::Stream, 3.0);
+        let found = try_ask(&model, &input, NO_EDITS, &asked, Target::default()).unwrap();
+        let (clean, corrupted) = (number(&found.report, "clean"), number(&found.report, "corrupted"));
+        let p = f64::from(found.capture.prediction().unwrap().rows.last().unwrap().top[0].probability);
+        let is_last = found.capture.prediction().unwrap().kind != attnscope::spec::HeadKind::MaskedLm;
+        assert!(!is_last || (clean - p).abs() < 1e-5, "{name}: {clean} is not {p}");
+        assert!((clean - corrupted).abs() > 1e-6, "{name}: noise did nothing");
+        let effects = of(&found.report, "effect");
+        let encoder = found.capture.tokens(Side::Encoder).len();
+        let n = if encoder > 0 { encoder } else { found.capture.tokens(Side::Only).len() };
+        let n_layers = effects.len() / n;
+        let last: Vec<f64> = effects.chunks(n_layers).map(|row| row[n_layers - 1]).collect();
+        if encoder == 0 {
+            // Behind the last layer only the position that is read counts, and is all that counts.
+            let read = last.iter().filter(|effect| effect.abs() > 1e-6).count();
+            let back = last.iter().any(|effect| (effect - (clean - corrupted)).abs() < 1e-5);
+            assert!(read <= 1 && back, "{name}: {last:?}");
+        } else {
+            assert!(last.iter().all(|effect| effect.is_finite()), "{name}");
+        }
+        // Without noise nothing is lost, whatever is restored.
+        for restore in Restore::ALL {
+            let nothing = ask(&model, &input, &trace_of(Subject::Positions(1..3), restore, 0.0), Target::default());
+            assert!(of(&nothing, "effect").iter().all(|effect| effect.abs() < 1e-6), "{name}, {restore:?}");
+        }
+    }
+}
+
+#[test]
+fn a_restored_state_is_a_run_with_that_patch() {
+    let (model, input) = fixture("gpt2");
+    let plain = |site: Site, edits: Vec<Edit>| {
+        let plan =
+            RunPlan { sites: Sites::of(&[site, Site::Embed]), logits: Logits::Keep, edits, ..RunPlan::default() };
+        model.forward(&input, &plan, &uninterrupted).unwrap()
+    };
+    for (restore, site) in
+        [(Restore::Stream, Site::ResidPost), (Restore::Mlp, Site::MlpOut), (Restore::Attention, Site::AttnOut)]
+    {
+        let asked = Ask::Trace(TraceOptions {
+            subject: Subject::Positions(0..2),
+            noise: 2.0,
+            n_samples: 1,
+            restore,
+            window: 2,
+            seed: 5,
+        });
+        let found = try_ask(&model, &input, NO_EDITS, &asked, Target::default()).unwrap();
+        let id = found.capture.prediction().unwrap().rows.last().unwrap().top[0].id as usize;
+        let clean = plain(site, Vec::new());
+        let embeds = clean.embed(Side::Only).unwrap().window(0..2).unwrap();
+        let scale = 2.0 * number(&found.report, "sigma");
+        let noises = noise(embeds.as_slice().len(), 5);
+        let noisy: Vec<f32> =
+            embeds.as_slice().iter().zip(noises).map(|(x, noise)| (f64::from(*x) + scale * noise) as f32).collect();
+        let patch = |site, layer, positions, value| Edit::Patch {
+            site,
+            stack: StackKind::SelfAttention,
+            layer,
+            head: None,
+            positions,
+            value,
+        };
+        let with_noise = patch(Site::Embed, 0, vec![0, 1], Matrix::new(noisy, embeds.shape()).unwrap());
+        let p = |edits: Vec<Edit>| {
+            let logits = plain(Site::Embed, edits).logits().unwrap().clone();
+            let row: Vec<f64> = logits.row(logits.n_rows() - 1).unwrap().iter().map(|x| f64::from(*x).exp()).collect();
+            row[id] / row.iter().sum::<f64>()
+        };
+        let corrupted = p(vec![with_noise.clone()]);
+        assert!((number(&found.report, "corrupted") - corrupted).abs() < 1e-5);
+        let effects = of(&found.report, "effect");
+        for position in [0, 1, 4] {
+            for layer in 0..2usize {
+                // A window of two layers begins one before.
+                let first = if restore == Restore::Stream { layer } else { layer.saturating_sub(1) };
+                let restored = (first..=layer).map(|layer| {
+                    let row = clean.stack(StackKind::SelfAttention).unwrap().rows(site, layer).unwrap();
+                    patch(site, layer, vec![position], row.window(position..position + 1).unwrap())
+                });
+                let expected = p([with_noise.clone()].into_iter().chain(restored).collect()) - corrupted;
+                let effect = effects[position * 2 + layer];
+                assert!((effect - expected).abs() < 1e-5, "{restore:?}, {position}, {layer}: {effect}, not {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cut_edge_is_a_run_with_that_edit_and_long_traces_are_refused() {
+    for (name, stack) in [("gpt2", StackKind::SelfAttention), ("families/t5", StackKind::Cross)] {
+        let (model, input) = fixture(name);
+        for cut in [Cut::Scores, Cut::Pattern] {
+            let asked = Ask::Knockout(KnockoutOptions { stack: Some(stack), window: 1, cut });
+            let found = try_ask(&model, &input, NO_EDITS, &asked, Target::default()).unwrap();
+            let row = found.capture.query_tokens(stack).len() - 1;
+            let id = found.capture.prediction().unwrap().rows.last().unwrap().top[0].id as usize;
+            let p = |edits: Vec<Edit>| {
+                let plan = RunPlan { sites: Sites::NONE, logits: Logits::Keep, edits, ..RunPlan::default() };
+                let run = model.forward(&input, &plan, &uninterrupted).unwrap();
+                let row: Vec<f64> =
+                    run.logits().unwrap().row(row).unwrap().iter().map(|x| f64::from(*x).exp()).collect();
+                row[id] / row.iter().sum::<f64>()
+            };
+            let before = p(Vec::new());
+            let effects = of(&found.report, "effect");
+            let n_layers = effects.len() / found.capture.key_tokens(stack).len();
+            for (key, layer) in [(0, 0), (2, n_layers - 1)] {
+                let scope = Scope::Layers(vec![layer]);
+                let after = p(vec![Edit::Knockout { stack, scope, edges: vec![[row, key]], cut }]);
+                let expected = 100.0 * (after - before) / before;
+                let effect = effects[key * n_layers + layer];
+                assert!((effect - expected).abs() < 1e-2, "{name}, {cut:?}: {effect} is not {expected}");
+            }
+        }
+    }
+    let (model, input) = demo("demo:gpt", &"the cat sat on the mat and ".repeat(20));
+    let asked = Ask::Trace(TraceOptions {
+        subject: Subject::Positions(0..1),
+        noise: 3.0,
+        n_samples: 1_000_000,
+        restore: Restore::Stream,
+        window: 10,
+        seed: 0,
+    });
+    let said = refused(&model, &input, &asked, Target::default());
+    assert!(said.contains("000000 runs of") && said.contains("samples at most"), "{said}");
+    for (subject, why) in
+        [(Subject::parse("9000..9001"), "no token among"), (Subject::parse("elephant"), "not in the text")]
+    {
+        let said = refused(&model, &input, &trace_of(subject, Restore::Stream, 3.0), Target::default());
+        assert!(said.contains(why), "{said}");
+    }
+    assert_eq!(Subject::parse("2..5"), Subject::Positions(2..5));
+}
+
+#[test]
+fn memories_that_fire_are_told_with_what_they_promote() {
+    let (model, input) = demo("demo:gpt", "Once upon a time there was a little");
+    let found = ask(&model, &input, &Ask::Memories { layer: Some(1), n_top: 4 }, Target::default());
+    let memories = found.value("memories").unwrap();
+    let Cells::Number(sizes) = column(memories, "contribution") else { panic!() };
+    assert!(sizes.len() == 4 && sizes.is_sorted_by(|a, b| a >= b), "{sizes:?}");
+    let Cells::Numbers(p) = column(memories, "probabilities") else { panic!() };
+    assert!(p.iter().all(|p| p.len() == 4 && p.is_sorted_by(|a, b| a >= b) && p.iter().sum::<f64>() <= 1.0));
+    let said = refused(&model, &input, &Ask::Memories { layer: Some(99), n_top: 4 }, Target::default());
+    assert!(said.contains("no layer 99"), "{said}");
+}
