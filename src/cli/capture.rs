@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{
     CliError,
+    edits::EditOptions,
     inputs::InputOptions,
     passes::{self, Passes},
     show_progress,
@@ -33,6 +34,8 @@ pub struct CaptureOptions {
     input: InputOptions,
     #[command(flatten)]
     writing: Writing,
+    #[command(flatten)]
+    edits: EditOptions,
     #[arg(
         long,
         help = "What to record: q, k, v, scores, pattern, z, resid, embed, attn_out, resid_mid, mlp_hidden, mlp_out, \
@@ -150,7 +153,8 @@ fn plan(options: &CaptureOptions, model: &Model) -> Result<RunPlan, CliError> {
     }
     let logits = if options.sites.contains(&FileSite::Logits) { Logits::Keep } else { Logits::Skip };
     let generate = options.writing.generation();
-    Ok(RunPlan { sites, layers, logits, pattern_budget_bytes: u64::MAX, generate, ..RunPlan::default() })
+    let edits = options.edits.edits();
+    Ok(RunPlan { sites, layers, pattern_budget_bytes: u64::MAX, logits, edits, generate })
 }
 
 fn parse_site(name: &str) -> Result<FileSite, String> {

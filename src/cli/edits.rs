@@ -5,7 +5,7 @@ use std::str::FromStr;
 use crate::capture::{Edit, file};
 
 /// Changes of every run, as every subcommand takes them that runs a model.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct EditOptions {
     /// A change of the forward pass, such as {"ablate":"L3H5","with":"zero"} or {"hide":4}; give it several times
     /// for several changes
@@ -14,13 +14,18 @@ pub struct EditOptions {
 }
 
 impl EditOptions {
+    /// Whether none was given.
+    pub const fn is_empty(&self) -> bool {
+        self.edits.is_empty()
+    }
+
     /// The changes, in order.
     pub fn edits(&self) -> Vec<Edit> {
         self.edits.iter().map(|change| change.0.clone()).collect()
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Change(Edit);
 
 impl FromStr for Change {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::{
+    edits::EditOptions,
     inputs::{SplitBy, parse_split},
     spaces,
 };
@@ -51,6 +52,9 @@ pub struct OpenOptions {
     /// What one input of a corpus is: lines (rows of a table) or sentences
     #[arg(long, value_name = "WHAT", requires = "corpus", default_value = "lines", value_parser = parse_split)]
     pub split: SplitBy,
+    /// Changes to begin with.
+    #[command(flatten)]
+    pub edits: EditOptions,
     /// Example to open, by its title
     #[arg(
         long, value_parser = parse_example, value_name = "TITLE",

@@ -103,7 +103,7 @@ impl Document {
     pub fn unchangeable(&self) -> Option<&'static str> {
         if self.opened.is_some() {
             Some("What is shown comes from a file; run its input on a model to change something")
-        } else if self.model.latest().is_none() {
+        } else if self.model.latest().is_none() && !self.model.is_pending() {
             Some("There is no model whose run could be changed")
         } else {
             None
@@ -182,10 +182,16 @@ impl Session {
         }
         let left = self.panes.active_id();
         self.panes.active_mut().linked = true;
-        if self.split(Split::Right).is_some()
-            && let Some(left) = self.panes.get_mut(left)
-        {
-            left.document = plain;
+        if let Some(right) = self.split(Split::Right) {
+            let mut pending = None;
+            if let Some(left) = self.panes.get_mut(left) {
+                left.document = plain;
+                pending = left.pending;
+            }
+            // What is to be selected is selected in both.
+            if let Some(right) = self.panes.get_mut(right) {
+                right.pending = pending;
+            }
         }
     }
 

@@ -22,6 +22,10 @@ impl Session {
             document.opened = Some(file);
         }
         self.show(id, first);
+        if let Some(document) = self.find_document(id).filter(|document| !document.experiment.edits().is_empty()) {
+            let reason = document.unchangeable().unwrap_or_default().to_owned();
+            self.inform(reason, String::new());
+        }
         stop
     }
 

@@ -116,6 +116,24 @@ fn layers_sites_and_several_inputs_are_what_was_asked_for() {
 }
 
 #[test]
+fn a_capture_of_a_changed_run_says_so_and_misfits_are_refused() {
+    let text = ["--model", "demo:gpt", "--text", "Once upon a time"];
+    let edits = ["--edit", r#"{"ablate":"L0H1","with":"mean"}"#, "--edit", r#"{"hide":1}"#];
+    let (_, metadata) = capture(&[&text[..], &edits].concat());
+    let kept: serde_json::Value = serde_json::from_str(&metadata["edits"]).unwrap();
+    assert_eq!(kept, serde_json::json!([{ "ablate": "L0H1", "with": "mean" }, { "hide": 1 }]));
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.svg");
+    let drawn =
+        [&["render", "heatmap", "--out", out.to_str().unwrap(), "--caption", "full"], &text[..], &edits].concat();
+    assert!(attnscope(&drawn).status.success());
+    let svg = std::fs::read_to_string(&out).unwrap();
+    assert!(svg.contains("This run was changed: head L0H1 adds its mean everywhere; token 1 is hidden"));
+    let beyond = [&drawn[..], &["--edit", r#"{"hide":99}"#]].concat();
+    check_refused(&beyond, 1, &["there is no token 99 among 4"]);
+}
+
+#[test]
 fn raw_ids_and_pixels_skip_the_input_stage() {
     let bert = fixture("bert");
     let (shapes, _) = capture(&["--model", bert.to_str().unwrap(), "--ids", "2,7,9,3"]);

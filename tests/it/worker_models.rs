@@ -12,15 +12,15 @@ use std::{
 use attnscope::{
     analysis::{Cloud, projection::ProjectionOptions},
     capture::{
-        Capture, RgbaBuffer,
+        Ablation, Capture, Edit, RgbaBuffer,
         file::{self, FileSite},
     },
     export::ExportRequest,
-    ids::{CloudId, DocumentId, HeadId, JobId, ModelId, PaneId, StackKind},
+    ids::{CloudId, DocumentId, HeadId, JobId, ModelId, PaneId, Side, StackKind},
     model, session as state,
     worker::{
         Engine, EventKind, Failure, Input, JobControl, Lane, ModelEngine, ModelSource, Request, Stage, Stop, TextInput,
-        Wake, Worker, Workers,
+        Wake, WantedEdit, Worker, Workers,
     },
 };
 
@@ -121,6 +121,33 @@ fn a_model_that_fits_only_alone_takes_the_place_of_the_current_one() {
 
     let EventKind::Loaded(model) = session.load("gpt2-bare") else { panic!("not loaded") };
     assert_eq!(model.spec.family, "gpt2");
+}
+
+#[test]
+fn a_run_is_changed_as_asked_and_what_cannot_be_is_a_sentence() {
+    let mut session = Session::new();
+    let (answer, _) = session.ask(load("demo:gpt"));
+    assert!(matches!(answer, EventKind::Loaded(model) if !model.has_mask));
+    let plain = session.capture("Once upon a time");
+    let tokens = plain.tokens(Side::Only);
+    let mut ask = |changes: Vec<WantedEdit>| {
+        let text = TextInput { text: "Once upon a time".to_owned(), ..TextInput::default() };
+        let (document, input) = (DocumentId(1), Input::Text(text));
+        session.ask(Request::Run { document, model: ModelId(1), input, generation: None, changes }).0
+    };
+    let word = |text: &str| WantedEdit::Word { side: Side::Only, position: 3, text: text.to_owned() };
+    let ablate = |with| WantedEdit::Edit(Edit::Ablate { head: HeadId::single(0, 0), with });
+
+    let EventKind::Captured(changed) = ask(vec![word("upon"), ablate(Ablation::Zero)]) else { panic!("not run") };
+    assert_eq!(changed.tokens(Side::Only)[3].id, tokens[1].id, "a word after a space is the one with its space");
+    assert_eq!(changed.computation().edits.len(), 2);
+    let best = |capture: &Capture| capture.prediction().unwrap().rows.last().unwrap().top[0].clone();
+    assert_ne!(best(&plain).probability, best(&changed).probability);
+
+    let many = failure(ask(vec![word("upon a time")]));
+    assert!(many.summary.contains("“upon a time” is not one token of this model"), "{many:?}");
+    let both = failure(ask(vec![ablate(Ablation::Zero), ablate(Ablation::Mean)]));
+    assert!(both.summary.contains("contradict each other"), "{both:?}");
 }
 
 #[test]

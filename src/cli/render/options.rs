@@ -16,6 +16,7 @@ use crate::{
     },
     cli::{
         CliError,
+        edits::EditOptions,
         inputs::{InputOptions, parse_position},
         layout::LayoutFlags,
         spaces,
@@ -51,6 +52,8 @@ pub struct RenderOptions {
     /// Let the model write at most this many tokens, the most probable ones; decoder-only models continue the text
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub generate: Option<u32>,
+    #[command(flatten)]
+    pub edits: EditOptions,
     /// Figure to write, ending in .svg, .pdf or .png; {layer} and {head} in it give a file per head
     #[arg(long, value_name = "FILE", required_unless_present = "data")]
     pub out: Option<PathBuf>,

@@ -36,6 +36,9 @@ pub fn read(options: &RenderOptions) -> Result<Source, CliError> {
         (Some(_), _) if !options.input.is_empty() => {
             Err(CliError::Usage("a capture has its input already: leave out --text and --image".to_owned()))
         }
+        (Some(_), _) if !options.edits.is_empty() => {
+            Err(CliError::Usage("a capture is as it was made: leave out --edit, or run its --model".to_owned()))
+        }
         (Some(path), _) => of_file(read_captures(path)?, options),
         (None, Some(model)) => run(model, options),
         (None, None) => Err(CliError::Usage("name a --model or a --capture".to_owned())),
@@ -89,6 +92,7 @@ fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
         sites: Sites::of(&sites),
         logits: Logits::Skip,
         pattern_budget_bytes: u64::MAX,
+        edits: options.edits.edits(),
         ..RunPlan::default()
     };
     if let Some(n) = options.generate {
@@ -105,8 +109,8 @@ fn load(name: &str, options: &RenderOptions) -> Result<Model, CliError> {
 
 /// Queries and keys of every input, and the first of them whole.
 fn run_corpus(model: &Model, list: &InputList, options: &RenderOptions) -> Result<Source, CliError> {
-    if !options.input.only_corpus() || options.generate.is_some() {
-        let message = "a corpus is drawn as it is: leave out --text, --image, --target and --generate";
+    if !options.input.only_corpus() || options.generate.is_some() || !options.edits.is_empty() {
+        let message = "a corpus is drawn as it is: leave out --text, --image, --target, --generate and --edit";
         return Err(CliError::Usage(message.to_owned()));
     }
     let corpus = passes::corpus(model, list, spaces::kept(options.space))?;

@@ -300,9 +300,13 @@ fn origin(capture: &Capture, cloud: &Cloud) -> String {
     let image = input.image.iter().map(|name| format!("picture {name}"));
     let target = input.target.iter().map(|text| format!("target {}", quoted(text)));
     let input: Vec<String> = texts.chain(image).chain(target).collect();
-    if input.is_empty() {
+    let origin = if input.is_empty() {
         format!("Model: {}", model.name)
     } else {
         format!("Model: {}; input: {}", model.name, input.join(", "))
+    };
+    match capture.computation().note() {
+        Some(note) => format!("{origin}. {note}"),
+        None => origin,
     }
 }

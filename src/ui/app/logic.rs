@@ -10,7 +10,9 @@ use super::{
     sides::Side,
 };
 use crate::{
-    session::{Appearance, Command, CorpusCommand, DownloadCommand, Effect, FigureCommand, FileKind, Focus},
+    session::{
+        Appearance, ChangeCommand, Command, CorpusCommand, DownloadCommand, Effect, FigureCommand, FileKind, Focus,
+    },
     ui::{
         Asked,
         commands::{UiCommand, other_appearance},
@@ -27,17 +29,25 @@ impl Startup {
     /// Asks the worker for the opening state.
     pub(super) fn open(&mut self) {
         for command in super::automation::opening(&self.options) {
-            for effect in self.session.apply(command) {
-                match effect {
-                    Effect::Submit(job, request) => self.jobs.submit(job, request),
-                    Effect::ReadText(path) => self.shell.read_text(path),
-                    // Nothing that the opening asks for needs the window.
-                    _ => {}
-                }
-            }
+            self.ask(command);
         }
         let pending = super::automation::pending_selection(&self.options);
         self.session.prefer_when_ready(pending);
+        let edits = self.options.edits.edits();
+        if !edits.is_empty() {
+            self.ask(Command::Change(ChangeCommand::Add(edits.into_iter().map(Into::into).collect())));
+        }
+    }
+
+    fn ask(&mut self, command: Command) {
+        for effect in self.session.apply(command) {
+            match effect {
+                Effect::Submit(job, request) => self.jobs.submit(job, request),
+                Effect::ReadText(path) => self.shell.read_text(path),
+                // Nothing that the opening asks for needs the window.
+                _ => {}
+            }
+        }
     }
 }
 

@@ -52,6 +52,16 @@ pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     }
 }
 
+/// What an outcome that is not among the first can have.
+fn at_most(row: &PredictionRow) -> String {
+    let least = row.top.iter().map(|item| item.probability).reduce(f32::min).map(percent_text);
+    match least {
+        Some(least) if least.starts_with('<') => least,
+        Some(least) => format!("< {least}"),
+        None => "…".to_owned(),
+    }
+}
+
 /// The outcomes with the changes, and by how much they differ from those without.
 fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: &PredictionRow, after: &PredictionRow) {
     let of = |row: &PredictionRow, id: u32| row.top.iter().find(|item| item.id == id).map(|item| item.probability);
@@ -70,8 +80,8 @@ fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: &PredictionRow, after: &Pre
         let [was, is] = [before, after].map(|row| of(row, item.id));
         let value = match (was, is) {
             (Some(was), Some(is)) => format!("{} → {}", percent_text(was), percent_text(is)),
-            (None, Some(is)) => format!("… → {}", percent_text(is)),
-            (was, None) => format!("{} → …", percent_text(was.unwrap_or_default())),
+            (None, Some(is)) => format!("{} → {}", at_most(before), percent_text(is)),
+            (was, None) => format!("{} → {}", percent_text(was.unwrap_or_default()), at_most(after)),
         };
         let row = BarRow {
             label: &item.label,

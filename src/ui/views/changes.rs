@@ -244,6 +244,10 @@ pub fn change_text(edit: &WantedEdit, capture: &Capture) -> String {
             }
             _ => clause,
         },
+        // A name for files, as people write it.
+        WantedEdit::Edit(Edit::Normalize { with: Normalizer::Entmax(alpha), .. }) => {
+            clause.replacen(&format!("entmax:{alpha}"), &format!("{alpha:.2}-entmax"), 1)
+        }
         WantedEdit::Edit(_) => clause,
     })
 }

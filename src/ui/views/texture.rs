@@ -17,7 +17,10 @@ use crate::{
     ui::{
         ViewCtx,
         theme::{GRID, Theme, text_size},
-        views::groups::{GROUP_GAP_PT, HeadGroups},
+        views::{
+            groups::{GROUP_GAP_PT, HeadGroups},
+            menu,
+        },
     },
 };
 
@@ -114,6 +117,7 @@ impl HeadThumbs {
                 painter.text(at, Align2::CENTER_BOTTOM, idx.to_string(), font, ink);
                 let below = rect.bottom() + BRACKET_PT;
                 groups.bracket(painter, idx, rect.x_range(), below, THUMB_GAP_PT, cx.theme);
+                menu::point_at_head(&response, cx, HeadId { head: idx, ..head });
                 if response.clicked() {
                     cx.send(Command::SelectHead(HeadId { head: idx, ..head }));
                 }
