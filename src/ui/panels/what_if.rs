@@ -17,13 +17,16 @@ use crate::{
 /// Draws the list of changes, or how to make one.
 pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let document = cx.session.changing();
-    let Some(capture) = document.latest_capture().filter(|_| document.unchangeable().is_none()) else { return };
+    if document.unchangeable().is_some() {
+        return;
+    }
+    // What was replaced is named as it was; a run that was refused from the start has only the one beside it.
+    let beside = document.plain.and_then(|plain| cx.session.find_document(plain)?.latest_capture());
+    let Some(capture) = cx.session.unchanged(document).or(document.latest_capture()).or(beside) else { return };
     section_ui(ui, cx.theme, "What if");
     let changes = &document.experiment.changes;
-    // What was replaced is named as it was.
-    let plain = cx.session.unchanged(document).unwrap_or(capture);
     for (idx, change) in changes.iter().enumerate() {
-        change_ui(ui, cx, plain, (idx, change));
+        change_ui(ui, cx, capture, (idx, change));
     }
     ui.horizontal_wrapped(|ui| {
         let focus = cx.pane.selection.pinned;
