@@ -7,9 +7,9 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{KnockoutOptions, TraceOptions};
+use super::{FaithfulnessOptions, KnockoutOptions, TraceOptions};
 use crate::{
-    analysis::explain::{report::Method, rollout::RolloutOptions},
+    analysis::explain::{alignment::Setting, report::Method, rollout::RolloutOptions},
     capture::Cut,
 };
 
@@ -59,6 +59,20 @@ pub enum Ask {
     Trace(TraceOptions),
     /// What is lost when queries may not see keys.
     Knockout(KnockoutOptions),
+    /// Whether a head's weights say what the output depends on.
+    Faithfulness(FaithfulnessOptions),
+    /// Attention under α-entmax.
+    Normalizers {
+        /// 1 is softmax, 2 sparsemax.
+        alpha: f64,
+    },
+    /// Words that translate each other.
+    Alignment {
+        /// Which row a target piece is read from.
+        setting: Setting,
+        /// One sentence's gold links.
+        gold: Option<String>,
+    },
     /// Which memories of a feed-forward layer fire.
     Memories {
         /// The layer; the last where there is none.
@@ -134,6 +148,9 @@ impl Ask {
             Self::DirectLogits => Method::DirectLogits,
             Self::Trace(_) => Method::Trace,
             Self::Knockout(_) => Method::Knockout,
+            Self::Faithfulness(_) => Method::Faithfulness,
+            Self::Normalizers { .. } => Method::Normalizers,
+            Self::Alignment { .. } => Method::Alignment,
             Self::Memories { .. } => Method::Memories,
         }
     }
@@ -182,6 +199,11 @@ impl Ask {
                 let cut = if *cut == Cut::Scores { "scores" } else { "pattern" };
                 vec![("window", json!(window)), ("cut", json!(cut))]
             }
+            Self::Faithfulness(FaithfulnessOptions { n_permutations, n_steps, seed, .. }) => {
+                vec![("permutations", json!(n_permutations)), ("steps", json!(n_steps)), ("seed", json!(seed))]
+            }
+            Self::Normalizers { alpha } => vec![("alpha", json!(alpha))],
+            Self::Alignment { setting, gold } => vec![("setting", json!(setting.name())), ("gold", json!(gold))],
             Self::Norms | Self::Effective | Self::DirectLogits => Vec::new(),
         };
         all.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect()

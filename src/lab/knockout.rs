@@ -14,8 +14,9 @@ use crate::{
         trace::{relative_change, window},
     },
     capture::{Cut, Matrix, Scope},
-    ids::{HeadId, StackKind},
+    ids::StackKind,
     model::{Edit, HeadReads, Logits, Site, Sites, Start, Variant},
+    spec::Mask,
 };
 
 /// Which edges are cut.
@@ -41,7 +42,8 @@ pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> 
     let (n_query, n_key) = (plain.query_tokens(stack).len(), plain.key_tokens(stack).len());
     let n_layers = spec.layers.len();
     refuse_too_many(bench, n_key, n_layers, 1, "samples")?;
-    let mask = model.mask_of(HeadId { stack, layer: 0, head: 0 }).unwrap_or_default();
+    // Layers may see windows of different widths.
+    let masks: Vec<Mask> = spec.layers.iter().map(|layer| layer.mask(spec.causal)).collect();
     let queries = match aim.reads {
         HeadReads::At(position) if stack.query_side() == aim.side => position..position + 1,
         HeadReads::MeanFrom(first) if stack.query_side() == aim.side => first..n_query,
@@ -54,7 +56,9 @@ pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> 
             .iter()
             .any(|edit| matches!(edit, Edit::HideToken { side: of, position } if *of == side && *position == key))
     };
-    let sees = |query: usize, key: usize| mask.visible(query, n_query, n_key).contains(&key) && !hidden(key);
+    let sees = |query: usize, key: usize| {
+        !hidden(key) && masks.iter().any(|mask| mask.visible(query, n_query, n_key).contains(&key))
+    };
     if options.cut == Cut::Scores && queries.clone().all(|query| (0..n_key).filter(|key| sees(query, *key)).count() < 2)
     {
         let what = "the position that is read sees a single key: without it there is nothing to attend to, so choose \

@@ -4,11 +4,14 @@
 //! run. Every method takes a [`Bench`] and answers with a [`Report`], for window, command line and files alike.
 
 mod aim;
+mod aligns;
 mod ask;
+mod believe;
 mod depends;
 mod fact;
 mod knockout;
 mod moves;
+mod normal;
 mod slopes;
 mod trace;
 
@@ -22,6 +25,7 @@ use crate::{
 
 pub use aim::{Aim, Target};
 pub use ask::{Ask, LeaveOut, Of};
+pub use believe::FaithfulnessOptions;
 pub use knockout::KnockoutOptions;
 pub use trace::{Restore, Subject, TraceOptions};
 
@@ -131,6 +135,9 @@ pub fn answer(bench: Bench<'_>, ask: &Ask, target: Target) -> Result<Answer, Lab
         Ask::DirectLogits => fact::direct(&bench, target)?,
         Ask::Trace(options) => trace::trace(&bench, options, target)?,
         Ask::Knockout(options) => knockout::knockout(&bench, *options, target)?,
+        Ask::Faithfulness(options) => believe::faithfulness(&bench, *options, target)?,
+        Ask::Normalizers { alpha } => normal::normalizers(&bench, *alpha, target)?,
+        Ask::Alignment { setting, gold } => aligns::alignment(&bench, *setting, gold.as_deref())?,
         Ask::Memories { layer, n_top } => fact::memories(&bench, *layer, *n_top, target)?,
     };
     let mut parameters = ask.parameters();

@@ -339,3 +339,32 @@ fn heads_of_nothing_are_refused() {
     check_refused(&["analyze", "heads", "--capture", "no-such.npy", "--text", "cat"], 2, &["--text"]);
     check_refused(&["analyze", "heads", "--capture", "no-such.npy"], 1, &["no-such.npy"]);
 }
+
+#[test]
+fn questions_of_the_laboratory_answer_by_the_contract_s_names() {
+    let text = ["--model", "demo:gpt", "--text", "Tom and Anna went"];
+    let trace = ["trace", "--subject", "Anna", "--samples", "2", "--restore", "mlp"];
+    let faithfulness = ["faithfulness", "--head", "L5H0", "--permutations", "3"];
+    for (asked, values) in [
+        (&["lens", "--top", "2"][..], &["layers", "probability"][..]),
+        (&["dla", "--against", "7"], &["components", "sum", "logit"]),
+        (&["norms"], &["attention_norm", "mixing_ratio"]),
+        (&["effective"], &["effective", "identifiable"]),
+        (&["ff", "--layer", "2", "--top", "3"], &["memories"]),
+        (&trace, &["effect", "clean", "corrupted"]),
+        (&["knockout", "--window", "2", "--cut", "pattern"], &["effect"]),
+        (&faithfulness, &["kendall_gradient", "kendall_loo", "permutation", "uniform", "erasure", "adversarial"]),
+        (&["normalizers", "--alpha", "2"], &["pattern", "support", "drift"]),
+    ] {
+        let output = attnscope(&[&["analyze"], asked, &text[..]].concat());
+        assert!(output.status.success(), "{asked:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["method"], asked[0]);
+        for value in values {
+            assert!(document["result"].get(*value).is_some(), "{asked:?} does not tell {value}");
+        }
+    }
+    check_refused(&[&["analyze", "trace", "--subject", "Bob"], &text[..]].concat(), 1, &["“Bob” is not in the text"]);
+    check_refused(&[&["analyze", "alignment", "--gold", "no-such"], &text[..]].concat(), 1, &["no-such"]);
+    check_refused(&[&["analyze", "faithfulness", "--head", "5.0"], &text[..]].concat(), 2, &["L3H5"]);
+}

@@ -1,14 +1,24 @@
 //! Where a fact is: tracing, knockout and memories are single runs with those edits.
 
+use std::fs;
+
 use attnscope::{
-    analysis::explain::{report::Cells, trace::noise},
+    analysis::explain::{
+        report::{Cells, Value},
+        trace::noise,
+    },
     capture::{Cut, Matrix, Scope},
-    ids::{Side, StackKind},
+    ids::{HeadId, Side, StackKind},
     lab::{Ask, KnockoutOptions, Restore, Subject, Target, TraceOptions},
     model::{Edit, Logits, RunPlan, Site, Sites, uninterrupted},
 };
 
-use crate::lab::{NO_EDITS, ask, column, demo, fixture, number, of, refused, try_ask};
+use safetensors::SafeTensors;
+
+use crate::{
+    lab::{NO_EDITS, ask, column, demo, fixture, number, of, refused, try_ask},
+    parity,
+};
 
 fn trace_of(subject: Subject, restore: Restore, noise: f64) -> Ask {
     Ask::Trace(TraceOptions { subject, noise, n_samples: 3, restore, window: 1, seed: 7 })
@@ -152,6 +162,47 @@ fn a_cut_edge_is_a_run_with_that_edit_and_long_traces_are_refused() {
         assert!(said.contains(why), "{said}");
     }
     assert_eq!(Subject::parse("2..5"), Subject::Positions(2..5));
+}
+
+#[test]
+fn effective_attention_moves_what_attention_moves() {
+    for (name, stack, bias) in [
+        ("bert", StackKind::SelfAttention, "bert.encoder.layer.1.attention.self.value.bias"),
+        ("gpt2", StackKind::SelfAttention, "transformer.h.1.attn.c_attn.bias"),
+        ("families/bart", StackKind::Cross, "model.decoder.layers.1.encoder_attn.v_proj.bias"),
+    ] {
+        let (model, input) = fixture(name);
+        let bytes = fs::read(parity::fixture(name).join("model.safetensors")).unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let values =
+            tensors.tensor(bias).unwrap().data().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()));
+        let values: Vec<f32> = values.collect();
+        let told = model.value_bias(stack, 1).unwrap().unwrap();
+        assert_eq!(told, values[values.len() - told.len()..], "{name}");
+        let found = try_ask(&model, &input, NO_EDITS, &Ask::Effective, Target::default()).unwrap();
+        let value = match found.report.value("effective").unwrap() {
+            Value::Group(stacks) => &stacks.iter().find(|(known, _)| known == stack.name()).unwrap().1,
+            layers => layers,
+        };
+        let Value::Layers(layers) = value else { panic!("{name}") };
+        let Value::Heads { values: effective, .. } = &layers[1] else { panic!("{name}") };
+        for head in 0..effective.shape()[0] {
+            let at = HeadId { stack, layer: 1, head };
+            let (pattern, values) = (found.capture.stored_pattern(at).unwrap(), found.capture.v(at).unwrap());
+            let [_, d] = values.shape();
+            let bias = &told[head * d..][..d];
+            let moved = |weights: &[f32], col: usize| -> f64 {
+                let bare = values.rows().map(|row| f64::from(row[col] - bias[col]));
+                weights.iter().zip(bare).map(|(weight, value)| f64::from(*weight) * value).sum()
+            };
+            for (own, plain) in effective.head(head).unwrap().rows().zip(pattern.rows()) {
+                for col in 0..d {
+                    let (own, plain) = (moved(own, col), moved(plain, col));
+                    assert!((own - plain).abs() < 1e-4 * plain.abs().max(1.0), "{name}, {head}: {own}, not {plain}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -56,6 +56,8 @@ mod kernels;
 mod keys;
 /// Questions of the laboratory: laws, PyTorch's numbers, and what is refused.
 mod lab;
+/// Whether attention can be believed: faithfulness, normalisers, alignment.
+mod lab_believe;
 /// Causal tracing, knockout and memories.
 mod lab_facts;
 /// The Lab view.

@@ -141,7 +141,7 @@ fn parse_restore(name: &str) -> Result<Restore, String> {
     Restore::from_name(name).ok_or_else(|| "choose resid, mlp or attention".to_owned())
 }
 
-fn parse_stack(name: &str) -> Result<StackKind, String> {
+pub fn parse_stack(name: &str) -> Result<StackKind, String> {
     StackKind::from_name(name).ok_or_else(|| format!("choose from {}", StackKind::ALL.map(StackKind::name).join(", ")))
 }
 

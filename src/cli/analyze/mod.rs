@@ -2,6 +2,7 @@
 //!
 //! Every result is JSON with `method`, `parameters` (defaults included), `model`, `tokens`, `caveat` and `result`.
 
+mod believe;
 mod heads;
 mod lab;
 mod methods;
@@ -61,6 +62,17 @@ pub enum Method {
     /// A logit as the sum of what embedding, heads and MLPs add to it (Elhage et al. 2021)
     #[command(after_help = "Example: attnscope analyze dla --model demo:gpt --text \"Once upon a\"")]
     Dla(methods::DirectLogits),
+    /// Whether the weights that are read say what the output depends on: correlations, permutation, erasure, adversary
+    #[command(after_help = "Example: attnscope analyze faithfulness --model demo:bilstm --text \"a fine film\"")]
+    Faithfulness(believe::Faithfulness),
+    /// Every head under α-entmax: pattern, keys with weight, and how far the output drifts
+    #[command(
+        after_help = "Example: attnscope analyze normalizers --model demo:bert --text \"the cat sat\" --alpha 1.5"
+    )]
+    Normalizers(believe::Normalizers),
+    /// Which words cross-attention links, and how well against a gold alignment (Kobayashi et al. 2020)
+    #[command(after_help = "Example: attnscope analyze alignment --model demo:translate --text \"the cat sleeps\"")]
+    Alignment(believe::Alignment),
     /// Where a fact that noise destroyed can be restored: causal tracing (Meng et al. 2022)
     #[command(
         after_help = "Example: attnscope analyze trace --model demo:gpt --text \"Once upon a time\" --subject 1..3"
@@ -88,6 +100,9 @@ pub fn run(method: &Method) -> Result<(), CliError> {
         Method::Effective(options) => lab::run(options),
         Method::Lens(options) => lab::run(options),
         Method::Dla(options) => lab::run(options),
+        Method::Faithfulness(options) => lab::run(options),
+        Method::Normalizers(options) => lab::run(options),
+        Method::Alignment(options) => lab::run(&options.read()?),
         Method::Trace(options) => lab::run(options),
         Method::Knockout(options) => lab::run(options),
         Method::Ff(options) => lab::run(options),

@@ -1,0 +1,391 @@
+//! Can I believe this head? Whether the weights of the row that is read say what the output depends on (Jain and
+//! Wallace 2019, Serrano and Smith 2019, Wiegreffe and Pinter 2019).
+
+use std::borrow::Cow;
+
+use serde_json::json;
+
+use super::{
+    Aim, Bench, LabError, LeaveOut, Target,
+    aim::one_number,
+    depends::{leave_one_out, patterns},
+    trace::MOST_OPERATIONS,
+};
+use crate::{
+    analysis::explain::{
+        adversary::{AdversaryOptions, Output, Pull, adversary},
+        divergence::tvd,
+        erasure::{Order, erased, random_orders, until_flip},
+        gradients as sums,
+        normalizers::softmax,
+        permutation::{median, permuted},
+        rank::{descending, kendall},
+        report::{Axis, Method, Report, Value},
+    },
+    capture::{Capture, Matrix, head_name},
+    ids::{HeadId, Side, StackKind},
+    model::{Edit, HeadReads, Logits, Objective, Site, Sites, Start, Taps, Variant},
+};
+
+/// Random orders of erasure beside the four others.
+const N_RANDOM: usize = 5;
+/// Outcomes for which adversarial attention is looked for: each takes a backward pass of its own.
+const MOST_OUTCOMES: usize = 8;
+/// Bytes of patterns and streams that wait for their runs.
+const WAITING_BYTES: usize = 64 << 20;
+
+/// Which attention is put to the test, and how.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FaithfulnessOptions {
+    /// In which stack; the one that is read for the prediction where there is none.
+    pub stack: Option<StackKind>,
+    /// In which layer; the last where there is none.
+    pub layer: Option<usize>,
+    /// Which head; all of the layer together where there is none.
+    pub head: Option<usize>,
+    /// How many permutations.
+    pub n_permutations: usize,
+    /// Steps of the search for adversarial attention; none at all with 0.
+    pub n_steps: usize,
+    /// What permutations, random orders and adversaries begin with.
+    pub seed: u64,
+}
+
+/// The row that is read, in one head or in all of a layer.
+struct Row<'a> {
+    bench: &'a Bench<'a>,
+    aim: Aim,
+    heads: Vec<HeadId>,
+    query: usize,
+    /// Keys that the query can see.
+    keys: Vec<usize>,
+    /// Those of them that are no special tokens; all where that leaves too few.
+    real: Vec<usize>,
+    patterns: Vec<Matrix>,
+    start: Option<Start>,
+}
+
+impl<'a> Row<'a> {
+    fn of(bench: &'a Bench<'a>, aim: Aim, options: FaithfulnessOptions) -> Result<Self, LabError> {
+        let plain = bench.plain()?;
+        let model = plain.model();
+        let kinds = [options.stack, Some(StackKind::Cross), Some(aim.side.stack())];
+        let spec = match options.stack {
+            Some(kind) => model.stack(kind),
+            None => kinds.into_iter().flatten().find_map(|kind| model.stack(kind)),
+        };
+        let spec = spec.ok_or_else(|| LabError::unsuited("the model has no such stack"))?;
+        let (HeadReads::At(query), true) = (aim.reads, spec.kind.query_side() == aim.side) else {
+            let what = "the output does not read one row of this attention: it reads the mean of all, or other tokens";
+            return Err(LabError::unsuited(what));
+        };
+        let n_layers = spec.layers.len();
+        let layer = options.layer.unwrap_or_else(|| n_layers.saturating_sub(1));
+        if layer >= n_layers {
+            return Err(LabError::unsuited(format!("there is no layer {layer} among {n_layers}")));
+        }
+        let n_heads = spec.n_heads(layer);
+        let heads = match options.head {
+            Some(head) if head >= n_heads => {
+                return Err(LabError::unsuited(format!("there is no head {head}: layer {layer} has {n_heads}")));
+            }
+            Some(head) => head..head + 1,
+            None => 0..n_heads,
+        };
+        let heads: Vec<HeadId> = heads.map(|head| HeadId { stack: spec.kind, layer, head }).collect();
+        let all = patterns(plain, spec)?;
+        let patterns: Vec<Matrix> = heads.iter().filter_map(|head| all.get(layer)?.head(head.head)).collect();
+        let (tokens, n_query) = (plain.key_tokens(spec.kind), plain.query_tokens(spec.kind).len());
+        let mask = model.mask_of(heads[0]).unwrap_or_default();
+        let side = spec.kind.key_side();
+        let hidden = |key: &usize| {
+            let is =
+                |edit: &Edit| matches!(edit, Edit::HideToken { side: of, position } if *of == side && position == key);
+            bench.edits.iter().any(is)
+        };
+        let keys: Vec<usize> = mask.visible(query, n_query, tokens.len()).filter(|key| !hidden(key)).collect();
+        if keys.len() < 2 {
+            let what = "the position that is read sees a single token, so its weight could not be anything else: choose a \
+                        later position or a longer text";
+            return Err(LabError::unsuited(what));
+        }
+        let mut real: Vec<usize> = keys.iter().copied().filter(|key| !tokens[*key].special).collect();
+        if real.len() < 2 {
+            real.clone_from(&keys);
+        }
+        let start = if bench.model.goes_on() {
+            let recorded = bench.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?;
+            let stream = recorded.layer(heads[0]).and_then(|layer| layer.resid_pre.clone());
+            stream.map(|stream| Start { layer, stream })
+        } else {
+            None
+        };
+        Ok(Self { bench, aim, heads, query, keys, real, patterns, start })
+    }
+
+    /// The row of each head, `[n_keys]`.
+    fn weights(&self) -> Vec<Vec<f64>> {
+        let of = |pattern: &Matrix| pattern.row(self.query).unwrap_or(&[]).iter().map(|w| f64::from(*w)).collect();
+        self.patterns.iter().map(of).collect()
+    }
+
+    /// Changes of a run in which the heads have other rows.
+    fn edits(&self, rows: &[Vec<f64>]) -> Result<Vec<Edit>, LabError> {
+        let mut edits = self.bench.edits.to_vec();
+        for ((head, pattern), row) in self.heads.iter().zip(&self.patterns).zip(rows) {
+            let n = pattern.n_cols();
+            let mut values = pattern.as_slice().to_vec();
+            for (value, weight) in values[self.query * n..(self.query + 1) * n].iter_mut().zip(row) {
+                *value = *weight as f32;
+            }
+            let pattern = Matrix::new(values, pattern.shape()).map_err(|_| LabError::unsuited("a pattern is empty"))?;
+            edits.push(Edit::SetPattern { head: *head, pattern });
+        }
+        Ok(edits)
+    }
+
+    /// The probabilities of all outcomes in runs with other rows of each head.
+    fn run(&self, changed: &[Vec<Vec<f64>>]) -> Result<Vec<Vec<f64>>, LabError> {
+        let streams = self.start.as_ref().map_or(0, |start| start.stream.as_slice().len());
+        let each = 4 * (streams + self.patterns.iter().map(|pattern| pattern.as_slice().len()).sum::<usize>());
+        let mut found = Vec::with_capacity(changed.len());
+        for (part, changed) in changed.chunks((WAITING_BYTES / each.max(1)).max(1)).enumerate() {
+            self.bench.step(part, part + 1)?;
+            let variants = changed.iter().map(|rows| {
+                let edits = Cow::Owned(self.edits(rows)?);
+                let input = Cow::Borrowed(self.bench.input);
+                Ok(Variant { input, edits, start: self.start.clone(), row: self.aim.row })
+            });
+            let variants = variants.collect::<Result<Vec<_>, LabError>>()?;
+            let each = &mut |_: usize, logits: &[f32]| found.push(softmax(&wide(logits)));
+            self.bench.model.logits_of(&variants, self.bench.control, each)?;
+        }
+        Ok(found)
+    }
+
+    /// The same keys of several rows, their mean.
+    fn mean(&self, rows: &[Vec<f64>]) -> Vec<f64> {
+        let n = rows.len().max(1) as f64;
+        self.keys.iter().map(|key| rows.iter().map(|row| row[*key]).sum::<f64>() / n).collect()
+    }
+
+    /// Gradients of an objective by the row, under changes; the heads' sum, by key that is seen.
+    fn gradient(&self, edits: Vec<Edit>, objective: Objective) -> Result<Vec<f64>, LabError> {
+        let mut plan = self.bench.plan(Sites::NONE, Logits::Skip);
+        plan.edits = edits;
+        let taps = Taps::of(&[Site::Pattern]);
+        let (_, found) = self.bench.model.gradients(self.bench.input, &plan, objective, taps, self.bench.control)?;
+        let mut sums = vec![0.0; self.keys.len()];
+        for head in &self.heads {
+            let gradient =
+                found.layer(*head).and_then(|layer| layer.pattern.as_ref()).and_then(|all| all.head(head.head));
+            let row = gradient.as_ref().and_then(|all| all.row(self.query)).unwrap_or(&[]);
+            for (sum, key) in sums.iter_mut().zip(&self.keys) {
+                *sum += row.get(*key).map_or(0.0, |value| f64::from(*value));
+            }
+        }
+        Ok(sums)
+    }
+
+    /// Rows whose weights lie on other keys, the same for all heads.
+    fn permutations(&self, options: FaithfulnessOptions) -> Result<Vec<Vec<Vec<f64>>>, LabError> {
+        let rows = self.weights();
+        let places: Vec<f64> = (0..rows[0].len()).map(|key| key as f64).collect();
+        let orders = permuted(&places, &self.real, options.n_permutations, options.seed)?;
+        let of_order = |order: Vec<f64>| {
+            rows.iter().map(|row| order.iter().map(|key| row[*key as usize]).collect()).collect::<Vec<Vec<f64>>>()
+        };
+        Ok(orders.into_iter().map(of_order).collect())
+    }
+
+    /// Every head attends evenly to what it sees.
+    fn uniform(&self) -> Vec<Vec<f64>> {
+        let mut row = vec![0.0; self.patterns[0].n_cols()];
+        for key in &self.keys {
+            row[*key] = 1.0 / self.keys.len() as f64;
+        }
+        vec![row; self.heads.len()]
+    }
+
+    /// The share of keys that have to go, in an order of them, until the decision flips.
+    fn flips_at(&self, order: &[usize], decision: usize) -> Result<Option<f64>, LabError> {
+        let rows = self.weights();
+        let without = |n: usize| {
+            let gone: Vec<usize> = order[..n].iter().map(|nth| self.keys[*nth]).collect();
+            rows.iter().map(|row| erased(row, &gone)).collect::<Vec<Vec<f64>>>()
+        };
+        let changed: Vec<_> = (1..=order.len()).map(without).collect();
+        let decisions: Vec<usize> = self.run(&changed)?.iter().map(|p| descending(p)[0]).collect();
+        let mut decide = |_: &[f64], gone: &[usize]| Ok::<_, LabError>(decisions[gone.len() - 1]);
+        let flip = until_flip(&self.mean(&rows), order, decision, &mut decide)?;
+        Ok(flip.map(|flip| flip.fraction))
+    }
+
+    /// Whether adversarial attention can be looked for; why not otherwise.
+    fn adversarial(&self, p: &[f64], options: FaithfulnessOptions) -> Result<Value, LabError> {
+        let n_outcomes = p.len();
+        let spec = self.bench.model.spec();
+        let n_layers: usize = spec.stacks.iter().map(|stack| stack.layers.len()).sum();
+        let (n, width) = (self.patterns[0].n_cols() as f64, spec.d_model as f64);
+        let candidates = AdversaryOptions::default().n_candidates;
+        let runs = options.n_steps * candidates * if n_outcomes == 2 { 1 } else { n_outcomes };
+        let why = if options.n_steps == 0 {
+            Some("it was not asked for".to_owned())
+        } else if n_outcomes > MOST_OUTCOMES {
+            Some(format!("each of {n_outcomes} outcomes would take a backward pass in each step"))
+        } else if runs as f64 * 3.0 * n * n_layers as f64 * 24.0 * width * width > MOST_OPERATIONS {
+            Some(format!("it would take {runs} backward passes; ask for fewer steps"))
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            return Ok(Value::Missing(why));
+        }
+        let n_cols = self.patterns[0].n_cols();
+        let rows = |weights: &Vec<f64>| {
+            let mut row = vec![0.0; n_cols];
+            for (key, weight) in self.keys.iter().zip(weights) {
+                row[*key] = *weight;
+            }
+            vec![row; self.heads.len()]
+        };
+        let row = self.aim.row;
+        let mut above = |candidates: &[Vec<f64>], pull: Pull<'_>| -> Result<Vec<Output>, LabError> {
+            let changed: Vec<_> = candidates.iter().map(rows).collect();
+            let outputs = self.run(&changed)?.into_iter().enumerate().map(|(k, p)| {
+                let Some(factors) = pull(k, &p) else { return Ok(Output { p, gradient: None }) };
+                let mean: f64 = factors.iter().zip(&p).map(|(c, p)| c * p).sum();
+                let by_logit: Vec<f64> = factors.iter().zip(&p).map(|(c, p)| p * (c - mean)).collect();
+                let edits = self.edits(&changed[k])?;
+                // Of two outcomes one's gain is the other's loss.
+                let objectives: Vec<(Objective, f64)> = if n_outcomes == 2 {
+                    vec![(Objective::LogitDifference { row, id: 0, against: 1 }, by_logit[0])]
+                } else {
+                    (0u32..).zip(&by_logit).map(|(id, factor)| (Objective::Logit { row, id }, *factor)).collect()
+                };
+                let mut gradient = vec![0.0; self.keys.len()];
+                for (objective, factor) in objectives {
+                    let own = self.gradient(edits.clone(), objective)?;
+                    gradient.iter_mut().zip(own).for_each(|(sum, slope)| *sum += factor * slope);
+                }
+                Ok(Output { p, gradient: Some(gradient) })
+            });
+            outputs.collect()
+        };
+        let weights = self.mean(&self.weights());
+        let search = AdversaryOptions { n_steps: options.n_steps, seed: options.seed, ..AdversaryOptions::default() };
+        let go_on = |done: usize, total: usize| self.bench.step(done, total).is_ok();
+        let found = adversary(&weights, p, search, &mut above, &go_on)?;
+        let best = found.best.map(|best| &found.candidates[best]);
+        let pattern = best.map_or(&weights, |best| &best.weights);
+        Ok(Value::Group(vec![
+            (Cow::Borrowed("jsd"), found.max_jsd().into()),
+            (Cow::Borrowed("tvd"), best.map_or(0.0, |best| tvd(&best.p, p)).into()),
+            (Cow::Borrowed("pattern"), self.by_key(pattern)),
+        ]))
+    }
+
+    fn by_key(&self, values: &[f64]) -> Value {
+        let side = self.heads[0].stack.key_side();
+        Value::tokens(Axis::only(side, self.keys.clone()), values.iter().map(|value| *value as f32).collect())
+    }
+}
+
+fn wide(logits: &[f32]) -> Vec<f64> {
+    logits.iter().map(|logit| f64::from(*logit)).collect()
+}
+
+/// Gradient × input of each token, patterns held fixed, as sizes.
+fn importance(bench: &Bench<'_>, aim: &Aim, side: Side) -> Result<Option<Vec<f64>>, LabError> {
+    let plan = bench.plan(Sites::of(&[Site::Embed]), Logits::Skip);
+    let taps = Taps { sites: Sites::of(&[Site::Embed]), fixed_patterns: true };
+    let (capture, found) = bench.model.gradients(bench.input, &plan, aim.objective(), taps, bench.control)?;
+    let (Some(input), Some(gradient)) = (capture.embed(side), found.embeds.get(&side)) else { return Ok(None) };
+    Ok(Some(sums::importance(std::slice::from_ref(gradient), input)?))
+}
+
+/// What each token's absence changes, of one side.
+fn absence(bench: &Bench<'_>, capture: &Capture, side: Side, target: Target) -> Result<(LeaveOut, Vec<f64>), LabError> {
+    let mixes =
+        capture.model().stacks.iter().any(|stack| stack.kind.key_side() == side && stack.kind.query_side() == side);
+    // Where words do not attend to words, hiding one from the query would be what erasing its weight is.
+    let by = if mixes || !bench.edits.is_empty() { LeaveOut::Hide } else { LeaveOut::Delete };
+    let report = leave_one_out(bench, by, target)?;
+    let leaves = report.leaves();
+    let own = leaves.iter().filter(|leaf| leaf.name.starts_with("effect")).find_map(|leaf| match leaf.value {
+        Value::Tokens { axis, values } if axis.side == side => Some(wide(values)),
+        _ => None,
+    });
+    let missing = || LabError::unsuited("no token of the attended text could be left out");
+    Ok((by, own.ok_or_else(missing)?))
+}
+
+/// Whether the attention that is read for an output says what the output depends on.
+pub fn faithfulness(bench: &Bench<'_>, options: FaithfulnessOptions, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    let plain = bench.plain()?;
+    one_number(plain)?;
+    let row = Row::of(bench, aim, options)?;
+    let side = row.heads[0].stack.key_side();
+    let weights = row.weights();
+    let mut report = Report::new(Method::Faithfulness);
+    report.parameters = aim.parameters(bench);
+    let heads: Vec<String> = row.heads.iter().map(|head| head_name(*head)).collect();
+    report.parameters.push((Cow::Borrowed("heads"), json!(heads)));
+    report.parameters.push((Cow::Borrowed("query"), json!(row.query)));
+    report = report.with_value("attention", row.by_key(&row.mean(&weights)));
+    let (by, absent) = absence(bench, plain, side, target)?;
+    report.parameters.push((Cow::Borrowed("left_out_by"), json!(by.name())));
+    let of_real = |values: &[f64]| row.real.iter().map(|key| values[*key]).collect::<Vec<f64>>();
+    let attention: Vec<f64> =
+        row.real.iter().map(|key| weights.iter().map(|row| row[*key]).sum::<f64>() / weights.len() as f64).collect();
+    let correlate = |values: Option<Vec<f64>>| {
+        let found = values.and_then(|values| kendall(&attention, &values));
+        let why = || Value::Missing("fewer than three tokens, or all of them equal".to_owned());
+        found.map_or_else(|| [why(), why()], |found| [found.tau.into(), found.p.into()])
+    };
+    let slopes = importance(bench, &aim, side)?;
+    let [tau, p] = correlate(slopes.as_deref().map(of_real));
+    report = report.with_value("kendall_gradient", tau).with_value("p_gradient", p);
+    let [tau, p] = correlate(Some(of_real(&absent)));
+    report = report.with_value("kendall_loo", tau).with_value("p_loo", p);
+    (bench.partial)(&report);
+
+    let changed = [vec![weights], vec![row.uniform()], row.permutations(options)?].concat();
+    let outputs = row.run(&changed)?;
+    let p = &outputs[0];
+    let changes: Vec<f64> = outputs[2..].iter().map(|changed| tvd(p, changed)).collect();
+    report = report
+        .with_value("permutation", changes.clone())
+        .with_value("permutation_median", median(&changes).unwrap_or(f64::NAN))
+        .with_value("uniform", tvd(p, &outputs[1]));
+    (bench.partial)(&report);
+
+    let ranked = descending(p);
+    let (decision, second) = (ranked[0], ranked.get(1).copied().unwrap_or(0));
+    let lead = Objective::LogitDifference { row: aim.row, id: decision as u32, against: second as u32 };
+    let gradient = row.gradient(bench.edits.to_vec(), lead)?;
+    let mean = row.mean(&row.weights());
+    let share = |fraction: Option<f64>| {
+        fraction.map_or_else(|| Value::Missing("the decision never flips".to_owned()), Into::into)
+    };
+    let mut erasure: Vec<(Cow<'static, str>, Value)> = Vec::new();
+    for order in Order::ALL {
+        let fraction = row.flips_at(&order.of(&mean, &gradient), decision)?;
+        erasure.push((Cow::Borrowed(order.name()), share(fraction)));
+    }
+    let mut random = Vec::new();
+    for order in random_orders(row.keys.len(), N_RANDOM, options.seed) {
+        random.push(row.flips_at(&order, decision)?.unwrap_or(f64::NAN));
+    }
+    erasure.push((Cow::Borrowed("random"), random.into()));
+    report = report.with_value("erasure", Value::Group(erasure));
+    report.notes.push("gradients of the erasure are those of the decision's lead over the runner-up".to_owned());
+    (bench.partial)(&report);
+
+    let adversarial = row.adversarial(p, options)?;
+    if row.heads.len() > 1 && !matches!(adversarial, Value::Missing(_)) {
+        report.notes.push("adversarial weights are the same in all heads of the layer".to_owned());
+    }
+    Ok(report.with_value("adversarial", adversarial))
+}

@@ -1,0 +1,105 @@
+//! Can I believe this head? What would be left of it under a normaliser that can say no.
+
+use std::borrow::Cow;
+
+use super::{Bench, LabError, Target, depends::by_stack};
+use crate::{
+    analysis::explain::{
+        divergence::kl,
+        normalizers::{entmax, softmax, sparsemax, support},
+        report::{Method, Report, Value},
+    },
+    capture::{Normalizer, PerHead, Scope},
+    ids::HeadId,
+    model::{Edit, Logits, Site, Sites, Start, Variant},
+    spec::HeadKind,
+};
+
+/// Every head's pattern under α-entmax (Peters et al. 2019), and what the output does when it has it.
+pub fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Report, LabError> {
+    if !(1.0..=16.0).contains(&alpha) {
+        return Err(LabError::unsuited(format!("α goes from 1 (softmax) over 2 (sparsemax) to 16, not to {alpha}")));
+    }
+    let plain = bench.plain()?;
+    let recorded = bench.run(Sites::of(&[Site::Scores, Site::ResidPre]), Logits::Skip)?;
+    let stacks = &plain.model().stacks;
+    let total: usize = stacks.iter().map(|stack| stack.layers.len()).sum();
+    let (mut done, mut heads, mut variants) = (0, Vec::new(), Vec::new());
+    let (mut weights, mut sizes) = (Vec::new(), Vec::new());
+    for stack in stacks {
+        let (mut layers, mut supports) = (Vec::new(), Vec::new());
+        for layer in 0..stack.layers.len() {
+            bench.step(done, total)?;
+            done += 1;
+            let found = recorded.layer(HeadId { stack: stack.kind, layer, head: 0 });
+            let scores = found.and_then(|layer| layer.scores.as_ref());
+            let scores = scores.ok_or_else(|| LabError::unsuited("its scores cannot be recorded"))?;
+            let pattern = renormalised(scores, alpha)?;
+            let [n_heads, n_query, n_key] = pattern.shape();
+            let of_head = |head: usize| {
+                let rows = pattern.as_slice()[head * n_query * n_key..][..n_query * n_key].chunks_exact(n_key.max(1));
+                let n: usize = rows.map(|row| support(&row.iter().map(|w| f64::from(*w)).collect::<Vec<f64>>())).sum();
+                n as f64 / n_query.max(1) as f64
+            };
+            supports.push(Value::List((0..n_heads).map(of_head).collect()));
+            layers.push(Value::heads(stack.kind.query_side(), stack.kind.key_side(), pattern));
+            let start = found.filter(|_| bench.model.goes_on()).and_then(|found| found.resid_pre.clone());
+            let start = start.map(|stream| Start { layer, stream });
+            heads.extend((0..n_heads).map(|head| (HeadId { stack: stack.kind, layer, head }, start.clone())));
+        }
+        weights.push((Cow::Borrowed(stack.kind.name()), Value::Layers(layers)));
+        sizes.push((Cow::Borrowed(stack.kind.name()), Value::Layers(supports)));
+    }
+    let mut report = Report::new(Method::Normalizers);
+    report.values = by_stack("pattern", weights);
+    report.values.extend(by_stack("support", sizes));
+    let predicts = plain.prediction().is_some_and(|found| found.kind != HeadKind::Similarity);
+    if !predicts {
+        return Ok(report.with_value("drift", Value::Missing("the model predicts nothing that could drift".to_owned())));
+    }
+    let aim = target.aim(bench)?;
+    report.parameters = aim.parameters(bench);
+    let with = Normalizer::Entmax(alpha as f32);
+    let edits = |scope: Option<Scope>| {
+        let mut edits = bench.edits.to_vec();
+        edits.extend(scope.map(|scope| Edit::Normalize { scope, with }));
+        Cow::Owned(edits)
+    };
+    let input = || Cow::Borrowed(bench.input);
+    let row = aim.row;
+    variants.push(Variant { input: input(), edits: edits(None), start: None, row });
+    variants.push(Variant { input: input(), edits: edits(Some(Scope::All)), start: None, row });
+    for (head, start) in &heads {
+        let edits = edits(Some(Scope::Heads(vec![*head])));
+        variants.push(Variant { input: input(), edits, start: start.clone(), row });
+    }
+    let (mut before, mut drifts) = (Vec::new(), Vec::with_capacity(variants.len()));
+    bench.model.logits_of(&variants, bench.control, &mut |idx, logits| {
+        let p = softmax(&logits.iter().map(|logit| f64::from(*logit)).collect::<Vec<f64>>());
+        if idx == 0 {
+            before = p;
+        } else {
+            drifts.push(kl(&before, &p));
+        }
+    })?;
+    let mut of_head = drifts.iter().skip(1).copied();
+    let by_layer = stacks.iter().map(|stack| {
+        let layers = stack.layers.iter().map(|layer| Value::List(of_head.by_ref().take(layer.n_heads).collect()));
+        (Cow::Borrowed(stack.kind.name()), Value::Layers(layers.collect()))
+    });
+    let by_layer = by_layer.collect();
+    report.values.extend(by_stack("drift", by_layer));
+    Ok(report.with_value("drift_all", drifts.first().copied().unwrap_or(f64::NAN)))
+}
+
+/// Patterns that α-entmax makes of scores `[heads, queries, keys]`.
+fn renormalised(scores: &PerHead, alpha: f64) -> Result<PerHead, LabError> {
+    let [_, _, n_key] = scores.shape();
+    let mut values = Vec::with_capacity(scores.as_slice().len());
+    for row in scores.as_slice().chunks_exact(n_key.max(1)) {
+        let row: Vec<f64> = row.iter().map(|score| f64::from(*score)).collect();
+        let weights = if alpha == 2.0 { sparsemax(&row) } else { entmax(&row, alpha) };
+        values.extend(weights.into_iter().map(|weight| weight as f32));
+    }
+    PerHead::new(values, scores.shape()).map_err(|_| LabError::unsuited("there are no scores"))
+}
