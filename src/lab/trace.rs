@@ -38,6 +38,13 @@ pub struct TraceOptions {
     pub seed: u64,
 }
 
+impl TraceOptions {
+    /// The published settings (Meng et al. 2022).
+    pub const fn of(subject: Subject) -> Self {
+        Self { subject, noise: 3.0, n_samples: 10, restore: Restore::Stream, window: 10, seed: 0 }
+    }
+}
+
 /// The tokens that a question is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {

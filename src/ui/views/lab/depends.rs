@@ -79,6 +79,10 @@ pub fn depends_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, questio
         for shown in &shown {
             one_ui(ui, cx, capture, shown);
         }
+        if question == Question::Fact && cx.pane.selection.pinned.query.is_none() {
+            let hint = "Click a token to trace it: it is destroyed by noise, and layer by layer restored";
+            controls::caption_ui(ui, cx.theme, hint);
+        }
         return;
     }
     failures_ui(ui, cx, &shown);

@@ -2,12 +2,18 @@
 
 use crate::{
     analysis::explain::{report::Question, rollout::RolloutOptions},
+    capture::Cut,
     ui::ViewCtx,
-    worker::{Ask, LeaveOut, Of},
+    worker::{Ask, KnockoutOptions, LeaveOut, Of, Subject, TraceOptions},
 };
 
 /// Steps of the path of integrated gradients: enough for a gap of a percent on short texts.
 const N_STEPS: usize = 20;
+
+/// Tokens and memories that are told.
+const N_TOP: usize = 5;
+/// Layers in which attention is cut at once.
+const N_LAYERS_CUT: usize = 3;
 
 /// A method as it is shown.
 pub struct Column {
@@ -19,7 +25,7 @@ pub struct Column {
 
 /// Questions that have methods here.
 pub fn questions() -> impl Iterator<Item = Question> {
-    [Question::Depends].into_iter()
+    [Question::Depends, Question::Moves, Question::Fact].into_iter()
 }
 
 /// The methods of a question that suit the model.
@@ -49,6 +55,26 @@ pub fn methods(cx: &ViewCtx<'_>, question: Question) -> Vec<Column> {
             }
             columns
         }
-        _ => Vec::new(),
+        Question::Moves => {
+            vec![column("Norm-based attention", Ask::Norms), column("Effective attention", Ask::Effective)]
+        }
+        Question::Fact => {
+            let mut columns = vec![
+                column("Logit lens", Ask::Lens { n_top: N_TOP }),
+                column("Direct logit attribution", Ask::DirectLogits),
+                column("Feed-forward memories", Ask::Memories { layer: None, n_top: N_TOP }),
+                column(
+                    "Attention knockout",
+                    Ask::Knockout(KnockoutOptions { stack: None, window: N_LAYERS_CUT, cut: Cut::Scores }),
+                ),
+            ];
+            // What is destroyed is the token that is held.
+            if let Some(held) = cx.pane.selection.pinned.query {
+                let subject = Subject::Positions(held..held + 1);
+                columns.push(column("Causal tracing", Ask::Trace(TraceOptions::of(subject))));
+            }
+            columns
+        }
+        Question::Believe | Question::Aligns => Vec::new(),
     }
 }
