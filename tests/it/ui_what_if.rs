@@ -1,7 +1,9 @@
 //! What-if in the window, by role and label.
 
 use attnscope::{
+    capture::Edit,
     cli::open::OpenOptions,
+    ids::HeadId,
     session::{Document, ViewKind},
     worker::{Event, EventKind, Failure, Request, WantedEdit},
 };
@@ -101,6 +103,22 @@ fn an_edge_is_cut_from_the_menu_of_a_cell() {
     choose(&mut window, "Edge “three” › “two”", "Cut in layer 0");
     assert_eq!(edits(&window), ["query 2 cannot attend to key 1 in layer 0"]);
     assert!(window.shows("Query 2 “three” cannot attend to key 1 “two” in layer 0"));
+}
+
+#[test]
+fn a_head_keeps_the_pattern_that_it_has_in_another_document() {
+    let mut window = Window::open(with_text("one two three"));
+    assert!(!window.shows("Pattern of…"), "there is no other document");
+    window.harness.get_by_label_contains("Change…").click();
+    window.settle();
+    choose(&mut window, "All attention", "Sparsemax");
+    choose(&mut window, "Pattern of…", "demo:gpt · one two three");
+    assert_eq!(edits(&window)[1], "head L0H0 attends as given");
+    let Some(WantedEdit::Edit(Edit::SetPattern { pattern, .. })) = changed(&window).experiment.edits().pop() else {
+        panic!("no pattern was set")
+    };
+    let plain = window.app().session().unchanged(changed(&window)).unwrap();
+    assert_eq!(Some(pattern), plain.stored_pattern(HeadId::single(0, 0)));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use eframe::egui::{Button, Checkbox, RichText, Role, Slider, Ui, WidgetInfo};
 
 use crate::{
+    analysis::attention,
     capture::{Capture, Edit, Normalizer, Scope},
     session::{Change, ChangeCommand, Command, HeadRef},
     ui::{
@@ -17,19 +18,23 @@ use crate::{
 /// Draws the list of changes, or how to make one.
 pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let document = cx.session.changing();
-    let Some(capture) = document.latest_capture().filter(|_| document.unchangeable().is_none()) else { return };
+    if document.unchangeable().is_some() {
+        return;
+    }
+    // What was replaced is named as it was; a run that was refused from the start has only the one beside it.
+    let beside = document.plain.and_then(|plain| cx.session.find_document(plain)?.latest_capture());
+    let Some(capture) = cx.session.unchanged(document).or(document.latest_capture()).or(beside) else { return };
     section_ui(ui, cx.theme, "What if");
     let changes = &document.experiment.changes;
-    // What was replaced is named as it was.
-    let plain = cx.session.unchanged(document).unwrap_or(capture);
     for (idx, change) in changes.iter().enumerate() {
-        change_ui(ui, cx, plain, (idx, change));
+        change_ui(ui, cx, capture, (idx, change));
     }
     ui.horizontal_wrapped(|ui| {
         let focus = cx.pane.selection.pinned;
         ui.menu_button("Change… ⏷", |ui| changes_menu_ui(ui, cx, focus, cx.pane.selection.head))
             .response
             .on_hover_text("Change the selected head, the held tokens or all attention, and see what follows");
+        taken_over_ui(ui, cx);
         if !changes.is_empty() && ui.add(Button::new("Clear")).on_hover_text("Take all changes away").clicked() {
             cx.send(Command::Change(ChangeCommand::Clear));
         }
@@ -86,6 +91,30 @@ fn alpha_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, scope: &Scope, with: Nor
         let edit = Edit::Normalize { scope: scope.clone(), with };
         cx.send(Command::Change(ChangeCommand::Replace(idx, edit.into())));
     }
+}
+
+/// The pattern that the selected head has in another document.
+fn taken_over_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    let (here, head) = (cx.session.changing(), cx.pane.selection.head);
+    let others: Vec<_> = cx.session.documents.iter().filter(|other| other.id != here.id).collect();
+    let Some(capture) = here.latest_capture().filter(|_| !others.is_empty()) else { return };
+    let shape = [head.stack.query_side(), head.stack.key_side()].map(|side| capture.tokens(side).len());
+    let menu = ui.menu_button("Pattern of… ⏷", |ui| {
+        for other in others {
+            let pattern = other.latest_capture().and_then(|capture| attention::pattern(capture, head));
+            let fits = pattern.as_ref().is_some_and(|pattern| pattern.shape() == shape);
+            let choice = ui.add_enabled(fits, Button::new(other.title()));
+            let reason = "It has no such head, or other numbers of tokens";
+            if choice.on_disabled_hover_text(reason).clicked()
+                && let Some(pattern) = pattern
+            {
+                let edit = Edit::SetPattern { head, pattern };
+                cx.send(Command::Change(ChangeCommand::Add(vec![edit.into()])));
+                ui.close();
+            }
+        }
+    });
+    menu.response.on_hover_text(format!("Let head {head} attend as it does in another document"));
 }
 
 /// Whether the pane of the changed run draws its difference from the unchanged one.

@@ -202,14 +202,17 @@ fn can_hide(capture: &Capture, side: Side) -> bool {
     capture.model().stacks.iter().any(|stack| stack.kind.key_side() == side)
 }
 
+/// The place of the change that hides a token of what is shown; `None` when none does.
+pub fn hidden_by(cx: &ViewCtx<'_>, side: Side, position: usize) -> Option<usize> {
+    let hidden = Edit::HideToken { side, position };
+    let hides = |change: &Change| change.on && matches!(&change.edit, WantedEdit::Edit(edit) if *edit == hidden);
+    cx.document.experiment.changes.iter().position(hides)
+}
+
 /// Hides tokens, or shows them again when they are hidden: what a double click does.
 pub fn toggle_hidden(cx: &ViewCtx<'_>, side: Side, positions: Range<usize>) {
     let Some(capture) = cx.document.latest_capture().filter(|capture| can_hide(capture, side)) else { return };
-    let is_hidden = |position: usize| {
-        let hidden = WantedEdit::Edit(Edit::HideToken { side, position });
-        cx.document.experiment.changes.iter().position(|change| change.on && change.edit == hidden)
-    };
-    let hidden: Option<Vec<usize>> = positions.clone().map(is_hidden).collect();
+    let hidden: Option<Vec<usize>> = positions.clone().map(|position| hidden_by(cx, side, position)).collect();
     let command = hidden.map_or_else(
         || {
             let positions = positions.filter(|position| *position < capture.tokens(side).len());

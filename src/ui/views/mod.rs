@@ -33,7 +33,7 @@ mod text;
 mod texture;
 mod tooltip;
 
-pub use changes::{change_text, changes_menu_ui, toggle_hidden};
+pub use changes::{change_text, changes_menu_ui, hidden_by, toggle_hidden};
 pub use choosers::stack_name;
 pub use controls::grouped;
 pub use controls::query_name;

@@ -16,7 +16,7 @@ use crate::{
         ViewCtx,
         memo::Memo,
         theme::{GRID, Theme, text_size},
-        views::{changes_menu_ui, toggle_hidden},
+        views::{changes_menu_ui, hidden_by, toggle_hidden},
     },
 };
 
@@ -193,8 +193,12 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
     let painter = ui.painter().with_clip_rect(rect.expand(1.0).intersect(ui.clip_rect()));
     painter.rect(rect, 3, ground, stroke, egui::StrokeKind::Inside);
     let font = FontId::proportional(text_size::BODY);
-    let ink = if token.special { text_weak } else { text };
+    let is_hidden = hidden_by(cx, side, position).is_some();
+    let ink = if token.special || is_hidden { text_weak } else { text };
     painter.text(rect.left_center() + vec2(GRID, 0.0), Align2::LEFT_CENTER, shown(token), font, ink);
+    if is_hidden {
+        painter.hline(rect.shrink(GRID).x_range(), rect.center().y, Stroke::new(1.0, text));
+    }
 
     response.on_hover_ui(|ui| tooltip_ui(ui, position, token, weight.map(|(w, _)| w), role))
 }

@@ -8,7 +8,7 @@ use eframe::egui::{
 
 use super::{
     aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender, source, texture, texture::HeadThumbs,
-    tooltip,
+    toggle_hidden, tooltip,
 };
 use crate::{
     analysis::reading::{ReadPattern, Reading},
@@ -225,6 +225,7 @@ impl ImageView {
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Picture with attention"));
         let mut under = response.hover_pos().and_then(|at| layout.patch_at(at));
         let mut clicked = response.clicked().then_some(under).flatten();
+        let mut twice = response.double_clicked();
         for position in 0..image.n_prefix {
             let cell = layout.token_rect(position);
             let text = prefix_text(cx, position);
@@ -242,6 +243,7 @@ impl ImageView {
             }
             if response.clicked() {
                 clicked = Some(position);
+                twice = response.double_clicked();
             }
         }
         if let Some([queries, keys]) = cx.pane.picked_tokens(cx.document) {
@@ -276,7 +278,11 @@ impl ImageView {
             texture::color_bar(&painter, layout.bar, overlay.map, overlay.range, cx.theme);
         }
         if let Some(position) = clicked {
-            cx.send(Command::Pin(picking::focus(position, picking, selection.pinned)));
+            let side = cx.document.latest_capture().and_then(|capture| capture.picture_side());
+            match side.filter(|_| twice) {
+                Some(side) => toggle_hidden(cx, side, position..position + 1),
+                None => cx.send(Command::Pin(picking::focus(position, picking, selection.pinned))),
+            }
         }
         let focus = under.map_or(Focus::NONE, |position| picking::hover_focus(position, picking, selection.pinned));
         self.hover.report(cx, focus);
