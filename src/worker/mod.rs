@@ -30,9 +30,9 @@ pub use hub::HubEngine;
 pub use projector::ProjectionEngine;
 pub use protocol::{
     Ask, CaptureFile, Choice, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, DrawFor,
-    Drawn, Event, EventKind, Explanation, Failure, Generation, ImageSource, Input, KnockoutOptions, KnownModel, Lane,
-    LeaveOut, LoadedModel, ModelSource, Of, Plan, PlannedFile, Progress, RepoId, Request, Retry, Stage, Subject,
-    Target, TextInput, TraceOptions, Transfer,
+    Drawn, Event, EventKind, Explanation, Failure, FaithfulnessOptions, Generation, ImageSource, Input,
+    KnockoutOptions, KnownModel, Lane, LeaveOut, LoadedModel, ModelSource, Of, Plan, PlannedFile, Progress, RepoId,
+    Request, Retry, Stage, Subject, Target, TextInput, TraceOptions, Transfer,
 };
 pub use surveyor::SurveyEngine;
 pub use thread::{Engine, JobControl, Stop, Wake, Worker};

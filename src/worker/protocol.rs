@@ -21,7 +21,7 @@ use super::WantedEdit;
 pub use super::corpus::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
 pub use crate::{
     hub::{Plan, PlannedFile, RepoId, Retry, Transfer},
-    lab::{Ask, KnockoutOptions, LeaveOut, Of, Subject, Target, TraceOptions},
+    lab::{Ask, FaithfulnessOptions, KnockoutOptions, LeaveOut, Of, Subject, Target, TraceOptions},
     model::{Choice, Generation, ImageSource, Input, Progress, Stage, TextInput, locate::KnownModel},
 };
 

@@ -33,7 +33,11 @@ pub fn answer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, report: &Repo
 }
 
 fn leaf_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, leaf: &Leaf<'_>) {
-    let name = leaf.name.replace(['_', '.'], " ");
+    let name = match (leaf.layer, leaf.name.as_str()) {
+        (Some(layer), "layers") => format!("layer {layer}"),
+        (Some(layer), name) => format!("{}, layer {layer}", name.replace(['_', '.'], " ")),
+        (None, name) => name.replace(['_', '.'], " "),
+    };
     let named = |ui: &mut Ui, text: String| {
         ui.horizontal(|ui| {
             ui.label(RichText::new(&name).color(cx.theme.text_weak));

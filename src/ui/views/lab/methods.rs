@@ -1,10 +1,11 @@
 //! Which methods answer a question, with the options that they are asked with.
 
 use crate::{
-    analysis::explain::{report::Question, rollout::RolloutOptions},
+    analysis::explain::{alignment::Setting, report::Question, rollout::RolloutOptions},
     capture::Cut,
+    ids::{HeadId, StackKind},
     ui::ViewCtx,
-    worker::{Ask, KnockoutOptions, LeaveOut, Of, Subject, TraceOptions},
+    worker::{Ask, FaithfulnessOptions, KnockoutOptions, LeaveOut, Of, Subject, TraceOptions},
 };
 
 /// Steps of the path of integrated gradients: enough for a gap of a percent on short texts.
@@ -12,6 +13,11 @@ const N_STEPS: usize = 20;
 
 /// Tokens and memories that are told.
 const N_TOP: usize = 5;
+/// Permutations of a row, and steps of the search for one that says the same with other weights.
+const N_PERMUTATIONS: usize = 100;
+const N_ADVERSARIAL_STEPS: usize = 100;
+/// Between softmax and sparsemax.
+const ALPHA: f64 = 1.5;
 /// Layers in which attention is cut at once.
 const N_LAYERS_CUT: usize = 3;
 
@@ -25,7 +31,7 @@ pub struct Column {
 
 /// Questions that have methods here.
 pub fn questions() -> impl Iterator<Item = Question> {
-    [Question::Depends, Question::Moves, Question::Fact].into_iter()
+    Question::ALL.into_iter()
 }
 
 /// The methods of a question that suit the model.
@@ -75,6 +81,25 @@ pub fn methods(cx: &ViewCtx<'_>, question: Question) -> Vec<Column> {
             }
             columns
         }
-        Question::Believe | Question::Aligns => Vec::new(),
+        Question::Believe => {
+            let HeadId { stack, layer, head } = cx.pane.selection.head;
+            let options = FaithfulnessOptions {
+                stack: Some(stack),
+                layer: Some(layer),
+                head: Some(head),
+                n_permutations: N_PERMUTATIONS,
+                n_steps: N_ADVERSARIAL_STEPS,
+                seed: 0,
+            };
+            vec![
+                column("Faithfulness of this head", Ask::Faithfulness(options)),
+                column("Sparser normalisers", Ask::Normalizers { alpha: ALPHA }),
+            ]
+        }
+        Question::Aligns => {
+            let crosses = cx.document.latest_capture().is_some_and(|capture| capture.stack(StackKind::Cross).is_some());
+            let ask = Ask::Alignment { setting: Setting::Output, gold: None };
+            if crosses { vec![column("Word alignment", ask)] } else { Vec::new() }
+        }
     }
 }

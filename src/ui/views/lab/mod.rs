@@ -9,7 +9,7 @@ mod target;
 
 use eframe::egui::{CollapsingHeader, Label, RichText, ScrollArea, Ui};
 
-use super::controls;
+use super::{choosers, controls};
 use crate::{analysis::explain::report::Question, session::LabOptions, ui::ViewCtx};
 
 /// The Lab view; it remembers nothing between frames.
@@ -29,6 +29,12 @@ impl LabView {
         });
         ui.add_space(2.0);
         target::target_ui(ui, cx, capture, target);
+        if !is_of_tokens(question) {
+            ui.horizontal_wrapped(|ui| {
+                choosers::stack_and_layer_ui(ui, cx);
+                choosers::heads_ui(ui, cx, capture);
+            });
+        }
         ui.separator();
         ScrollArea::both().id_salt(question.text()).auto_shrink(false).show(ui, |ui| {
             depends::depends_ui(ui, cx, capture, question);
