@@ -164,7 +164,7 @@ struct Corrupted<'a> {
 
 impl Corrupted<'_> {
     /// The run of a sample in which one position is restored at a layer.
-    fn restored(&self, sample: usize, layer: usize, position: usize) -> Result<Variant<'static>, LabError> {
+    fn restored(&self, sample: usize, layer: usize, position: usize) -> Result<Variant<'_>, LabError> {
         let missing = || LabError::unsuited(NO_STREAM);
         let (n_layers, site) = (self.clean.len(), self.options.restore.site());
         let layers = match self.options.restore {
@@ -200,7 +200,7 @@ impl Corrupted<'_> {
                 });
             }
         }
-        let input = Cow::Owned(self.bench.input.clone());
+        let input = Cow::Borrowed(self.bench.input);
         Ok(Variant { input, edits: Cow::Owned(edits), start, row: self.aim.row })
     }
 
