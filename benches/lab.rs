@@ -35,7 +35,7 @@ fn main() {
     });
     let encoded = of_length(&bert, 64);
     let target = Target { position: Some(5), class: Some(7), against: None };
-    report("leave-one-out", 3, || explain(&bert, &encoded, &Ask::LeaveOneOut { by: LeaveOut::Mask }, target));
+    report("leave-one-out", 3, || explain(&bert, &encoded, &Ask::LeaveOneOut { by: LeaveOut::Hide }, target));
     let flow = Ask::Flow { query: Some(5), options: RolloutOptions::default() };
     report("flow of a row", 3, || explain(&bert, &encoded, &flow, target));
     let gpt2 = open("gpt2");

@@ -7,7 +7,7 @@ use egui_kittest::kittest::Queryable as _;
 use crate::support::window::{Window, with_text};
 
 /// What is on the clipboard after a click on `label`.
-fn copied(window: &mut Window, label: &str) -> Vec<Vec<String>> {
+pub fn copied(window: &mut Window, label: &str) -> Vec<Vec<String>> {
     window.harness.get_by_label(label).click();
     for _ in 0..8 {
         window.harness.step();

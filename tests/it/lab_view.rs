@@ -6,10 +6,13 @@ use attnscope::{
 };
 use egui_kittest::kittest::Queryable as _;
 
-use crate::support::{
-    play::{Play, bundled},
-    scripted::failure,
-    window::{Window, with_text},
+use crate::{
+    copy::copied,
+    support::{
+        play::{Play, bundled},
+        scripted::failure,
+        window::{Window, with_text},
+    },
 };
 
 fn explanations(play: &Play) -> Vec<Explanation> {
@@ -56,4 +59,9 @@ fn methods_stand_side_by_side_with_how_far_they_agree() {
     // The scripted answers of leave-one-out are in the opposite order of all others.
     assert!(window.shows("Do they agree?") && window.shows("1.00") && window.shows("-1.00"));
     assert_eq!(window.app().session().pane().view, ViewKind::Lab);
+    let table = copied(&mut window, "Copy all numbers");
+    assert_eq!(table[0][..3], ["method", "options", "value"]);
+    let of = |method: &str| table.iter().filter(|row| row[0] == method && row[2] == "scores").count();
+    // Both ways of leaving out, eight numbers each.
+    assert_eq!((of("loo"), of("relevance")), (16, 8));
 }

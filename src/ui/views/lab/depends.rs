@@ -14,7 +14,7 @@ use super::{
 use crate::{
     analysis::explain::{
         rank::kendall,
-        report::{Leaf, Question, Report, Value},
+        report::{Leaf, Question, ROW_NAMES, Report, Value},
     },
     capture::Capture,
     ids::Side,
@@ -75,6 +75,9 @@ pub fn depends_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, questio
         empty::sentence_ui(ui, cx.theme, "No method answers this for this model");
         return;
     }
+    if shown.iter().any(|shown| shown.report().is_some()) && ui.small_button("Copy all numbers").clicked() {
+        cx.send(Command::Copy { what: "the numbers of all methods".to_owned(), text: numbers(capture, &shown) });
+    }
     if !is_of_tokens(question) {
         for shown in &shown {
             one_ui(ui, cx, capture, shown);
@@ -106,6 +109,20 @@ pub fn depends_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, questio
         }
         agreement_ui(ui, cx, side, &shown);
     }
+}
+
+/// Everything that methods answered as a table for the clipboard, with the options they were asked with.
+fn numbers(capture: &Capture, shown: &[Shown<'_>]) -> String {
+    let token = |side: Side, at: usize| capture.tokens(side).get(at).map_or_else(String::new, |it| it.text.clone());
+    let mut lines = vec![format!("method\toptions\t{}", ROW_NAMES.join("\t"))];
+    for shown in shown {
+        let Some(report) = shown.report() else { continue };
+        let options: Vec<String> = report.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let start = format!("{}\t{}", report.method.name(), options.join(" "));
+        let rows = report.rows();
+        lines.extend(rows.iter().map(|row| format!("{start}\t{}", row.cells(token).join("\t"))));
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Draws one method with all that it answered.
