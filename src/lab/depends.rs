@@ -1,9 +1,6 @@
 //! What does this output depend on?
 
-use std::{
-    borrow::Cow,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::borrow::Cow;
 
 use super::{Aim, Bench, LabError, LeaveOut, Target};
 use crate::{
@@ -124,13 +121,7 @@ pub fn flow(
     let n = capture.tokens(side).len();
     let query = query.or(target.position);
     let queries: Vec<usize> = query.map_or_else(|| (0..n).collect(), |query| vec![query]);
-    // The control's own refusal says what to do with what is there.
-    let stopped = AtomicBool::new(false);
-    let go_on = |done: usize, total: usize| {
-        let go_on = bench.step(done, total).is_ok();
-        stopped.fetch_or(!go_on, Ordering::Relaxed);
-        go_on
-    };
+    let go_on = |done: usize, total: usize| bench.step(done, total).is_ok();
     let found = flows::flow(&patterns(capture, stack)?, &queries, options, &go_on)?;
     let rows = if query.is_some() { Axis::only(side, queries) } else { Axis::all(side) };
     Ok(Report::new(Method::Flow)
@@ -241,12 +232,15 @@ pub fn leave_one_out(bench: &Bench<'_>, by: LeaveOut, target: Target) -> Result<
     if places.is_empty() {
         return Err(LabError::unsuited(match by {
             LeaveOut::Mask => "the model has no mask token, or no text: hide tokens instead",
+            LeaveOut::Delete if !bench.edits.is_empty() => {
+                "the changes of this run name positions, which move when a token is taken out: hide tokens instead"
+            }
             LeaveOut::Delete => "there is no token that could be taken out: hide tokens instead",
             LeaveOut::Hide => "no attention reads the input, so nothing can be hidden from it",
         }));
     }
     let variants: Vec<Variant<'_>> =
-        changed.iter().map(|(input, edits, row)| Variant { row: *row, ..Variant::of(input, edits, *row) }).collect();
+        changed.iter().map(|(input, edits, row)| Variant::of(input, edits, *row)).collect();
     let wide = |logits: &[f32]| logits.iter().map(|logit| f64::from(*logit)).collect::<Vec<f64>>();
     let (mut before, mut logit_before) = (Vec::new(), 0.0);
     let mut found: Vec<(f32, f32)> = Vec::with_capacity(places.len());

@@ -67,7 +67,7 @@ impl Document {
     /// How to explain the run that is shown, or why that cannot be done.
     fn explanation(&self, pane: PaneId, ask: &Ask, target: Target) -> Result<Explanation, String> {
         let Some(capture) = self.latest_capture() else { return Err("There is nothing to explain yet".to_owned()) };
-        let (Some(model), Some(experiment)) = (self.model.latest(), self.ran()) else {
+        let (Some(model), Some(experiment), None) = (self.model.latest(), self.ran(), &self.opened) else {
             return Err("Explaining runs the model again, and this capture came from a file: open its model".to_owned());
         };
         let known = |edit: &AppliedEdit| match edit {
@@ -77,7 +77,8 @@ impl Document {
         let edits = capture.computation().edits.iter().map(known).collect::<Result<_, _>>()?;
         let input = experiment.input(&model.spec).map_err(|failure| failure.summary)?;
         let generation = experiment.generation(&model.spec);
-        Ok(Explanation { pane, model: model.id, input, generation, edits, ask: ask.clone(), target })
+        let shown = Arc::clone(capture);
+        Ok(Explanation { pane, shown, model: model.id, input, generation, edits, ask: ask.clone(), target })
     }
 }
 

@@ -12,6 +12,8 @@ use std::{
 use super::{EventKind, Explanation, Failure, JobControl, Progress, Request, Stage, Stop, queue::Urgency};
 use crate::{
     analysis::explain::report::Report,
+    capture::Capture,
+    ids::Side,
     lab::{self, Bench, LabError},
     model::{Cancelled, Model, RunPlan},
     text::sentence,
@@ -19,6 +21,19 @@ use crate::{
 
 /// How often what there is already is shown.
 const SHOWN_EVERY: Duration = Duration::from_millis(100);
+
+/// Whether both are of the same input and say the same: a run that was stopped or failed leaves an older one on
+/// screen.
+fn is_same(shown: &Capture, explained: &Capture) -> bool {
+    let best = |capture: &Capture| {
+        let rows = capture.prediction().map_or(&[][..], |prediction| &prediction.rows);
+        rows.iter().filter_map(|row| Some((row.position, row.top.first()?.id))).collect::<Vec<_>>()
+    };
+    shown.model() == explained.model()
+        && shown.input() == explained.input()
+        && Side::ALL.into_iter().all(|side| shown.tokens(side) == explained.tokens(side))
+        && best(shown) == best(explained)
+}
 
 /// Answers a question of the laboratory.
 pub(super) fn answer(model: &Model, wanted: Explanation, control: &JobControl) -> Result<EventKind, Stop> {
@@ -47,7 +62,11 @@ pub(super) fn answer(model: &Model, wanted: Explanation, control: &JobControl) -
         lab::answer(bench, &wanted.ask, wanted.target)
     })();
     match found {
-        Ok(answer) => Ok(EventKind::Explained(Arc::new(answer.report))),
+        Ok(answer) if is_same(&wanted.shown, &answer.capture) => Ok(EventKind::Explained(Arc::new(answer.report))),
+        Ok(_) => {
+            let summary = "What is shown is not what was asked to run last".to_owned();
+            Err(Stop::Failed(Failure { summary, details: "Run the input again to explain it".to_owned() }))
+        }
         Err(error) if error.is_cancelled() && gives_way.load(Ordering::Relaxed) => {
             Err(Stop::Later(Box::new(Request::Explain(Box::new(wanted)))))
         }

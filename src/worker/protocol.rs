@@ -166,6 +166,8 @@ impl Request {
 pub struct Explanation {
     /// Who wants to know.
     pub pane: PaneId,
+    /// The run that is shown, which the answer has to be about.
+    pub shown: Arc<Capture>,
     /// Which model.
     pub model: ModelId,
     /// What it reads or sees.
