@@ -73,7 +73,9 @@ pub fn rollout(bench: &Bench<'_>, options: RolloutOptions, target: Target) -> Re
         let side = stack.kind.query_side();
         let last = rollouts(&patterns(capture, stack)?, options)?.pop();
         let last = last.ok_or(ExplainError::Nothing("layers"))?;
-        if let Some(aim) = &aim {
+        // What an encoder's token gathers says nothing yet about what a decoder reads of it.
+        let compares = capture.model().head == Some(HeadKind::Similarity);
+        if let Some(aim) = aim.as_ref().filter(|aim| side == aim.side || compares) {
             let reads = if side == aim.side { aim.reads } else { bench.model.tower_reads() };
             scores.push((Cow::Borrowed(side.name()), Value::tokens(side, reads.row_of(&last))));
         }
