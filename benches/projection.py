@@ -312,7 +312,7 @@ def main():
             single(bench, "umap", "umap", sizes, 1)
             single(bench, "umap", "umap", sizes, 2)
         if "matrix" in parts:
-            matrix(bench, list(range(2, 72, 70 // options.matrix_heads))[: options.matrix_heads])
+            matrix(bench, [nth * LAYERS * HEADS // options.matrix_heads for nth in range(options.matrix_heads)])
         if "large" in parts:
             bench.rounds = min(bench.rounds, 2)
             single(bench, "tsne", "fft", [20_000], 2)

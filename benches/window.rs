@@ -10,31 +10,21 @@
 
 #[path = "support/bert_base.rs"]
 mod bert_base;
+#[path = "support/window.rs"]
+mod window;
 
-use std::{
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 use attnscope::{
     analysis::projection::ScaleChoice,
     cli::open::OpenOptions,
-    session::{Command, FigureCommand, FigureOptions, FileKind, FilePurpose, HeadStep, Loadable, Split, ViewKind},
-    ui::{
-        App,
-        app::Startup,
-        shell::{Choice, Desktop, ScreenshotFn},
-    },
-    worker::{ModelEngine, Workers},
+    session::{Command, FigureCommand, FigureOptions, FileKind, HeadStep, Loadable, Split, ViewKind},
 };
 use bert_base::{N_TOKENS, write_checkpoint};
-use eframe::egui::{Context, Event, pos2};
-use egui_kittest::Harness;
+use window::{Frame, Window};
 
 /// Frames that are measured with nothing else going on.
 const QUIET_FRAMES: usize = 300;
-/// A frame on a screen of 60 Hz.
-const FRAME: Duration = Duration::from_millis(16);
 
 fn main() {
     // `cargo test --benches` only looks whether it starts.
@@ -43,7 +33,12 @@ fn main() {
     }
     let folder = tempfile::tempdir().unwrap();
     write_checkpoint(folder.path());
-    let mut window = Window::open(folder.path());
+    let options = OpenOptions {
+        model: Some(folder.path().to_str().unwrap().to_owned()),
+        text: Some(words(0)),
+        ..OpenOptions::default()
+    };
+    let mut window = Window::open(options, folder.path().to_owned());
     window.wait(|app| matches!(app.session().document().capture, Loadable::Ready(_)));
     window.four_panes();
     window.wait(|app| !app.session().panes.iter().any(|pane| pane.projection.is_pending()));
@@ -63,93 +58,7 @@ fn report(what: &str, frames: &[Frame]) {
     of("of that on a processor", |frame| frame.cpu);
 }
 
-/// How long a frame took, and how much of that its thread ran: the rest it waited for a free processor.
-#[derive(Clone, Copy)]
-struct Frame {
-    wall: Duration,
-    cpu: Duration,
-}
-
-/// How long this thread has run; nothing where the system does not tell (anything but Linux).
-fn thread_time() -> Duration {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))
-}
-
-/// Nobody chooses files; whatever is saved goes here.
-struct Folder(PathBuf);
-
-impl Desktop for Folder {
-    fn pick(&mut self, _: FilePurpose) -> Choice {
-        Box::pin(std::future::ready(None))
-    }
-
-    fn save(&mut self, _: &str, extension: &str) -> Choice {
-        Box::pin(std::future::ready(Some(vec![self.0.join("figure").with_extension(extension)])))
-    }
-
-    fn screenshot(&mut self, _: &Context, _: ScreenshotFn) {}
-}
-
-/// The real window with its real threads, without a screen.
-struct Window {
-    harness: Harness<'static, App>,
-    n_frames: usize,
-}
-
 impl Window {
-    fn open(model: &Path) -> Self {
-        let options = OpenOptions {
-            model: Some(model.to_str().unwrap().to_owned()),
-            text: Some(words(0)),
-            ..OpenOptions::default()
-        };
-        let desktop = Box::new(Folder(model.to_owned()));
-        let harness = Harness::builder().with_size([1600.0, 1000.0]).build_eframe(move |cc| {
-            let jobs = |wake| Workers::spawn(ModelEngine::new()?, None, wake);
-            Startup::new(jobs, desktop, options, Instant::now()).unwrap().attach(cc).unwrap()
-        });
-        Self { harness, n_frames: 0 }
-    }
-
-    fn ask(&self, command: Command) {
-        self.harness.state().request(command);
-    }
-
-    /// One frame with the pointer somewhere else than before, to triangles; how long it took.
-    fn frame(&mut self) -> Frame {
-        self.n_frames += 1;
-        let at = self.n_frames as f32;
-        self.harness.event(Event::PointerMoved(pos2(300.0 + at * 7.0 % 1000.0, 120.0 + at * 3.0 % 800.0)));
-        let (started, ran) = (Instant::now(), thread_time());
-        self.harness.step();
-        let output = self.harness.output();
-        std::hint::black_box(self.harness.ctx.tessellate(output.shapes.clone(), output.pixels_per_point));
-        Frame { wall: started.elapsed(), cpu: thread_time().saturating_sub(ran) }
-    }
-
-    /// One frame, and what is left of its time on the screen.
-    fn paced_frame(&mut self) -> Frame {
-        let frame = self.frame();
-        std::thread::sleep(FRAME.saturating_sub(frame.wall));
-        frame
-    }
-
-    fn wait(&mut self, done: impl Fn(&App) -> bool) {
-        while !done(self.harness.state()) {
-            self.paced_frame();
-        }
-    }
-
-    fn frames(&mut self, n: usize, between: impl Fn(&Self, usize)) -> Vec<Frame> {
-        let mut frames = Vec::with_capacity(n);
-        for at in 0..n {
-            between(self, at);
-            frames.push(self.paced_frame());
-        }
-        frames
-    }
-
     /// Lines and a heatmap above, other lines and the matrix below.
     fn four_panes(&mut self) {
         for command in [

@@ -7,6 +7,7 @@ mod cloud;
 pub mod cluster;
 pub mod crowds;
 pub mod detect;
+pub mod drawn;
 pub mod edges;
 pub mod explain;
 pub mod filter;

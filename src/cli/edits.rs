@@ -1,14 +1,14 @@
 //! `--edit`: changes that a run is made with.
 
-use std::str::FromStr;
+use std::{fs, str::FromStr};
 
 use crate::capture::{Edit, file};
 
 /// Changes of every run, as every subcommand takes them that runs a model.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct EditOptions {
-    /// A change of the forward pass, such as {"ablate":"L3H5","with":"zero"} or {"hide":4}; give it several times
-    /// for several changes
+    /// A change of the forward pass, such as {"ablate":"L3H5","with":"zero"} or {"hide":4}; @FILE
+    /// reads it from a file; give it several times for several changes
     #[arg(long = "edit", value_name = "JSON", value_parser = Change::from_str)]
     edits: Vec<Change>,
 }
@@ -32,8 +32,16 @@ impl FromStr for Change {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let written;
+        let text = match text.strip_prefix('@') {
+            Some(path) => {
+                written = fs::read_to_string(path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+                &written
+            }
+            None => text,
+        };
         let json = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
-        let known = "ablate, pattern, sharpen, hide, replace, mask, knockout, sparse, normalizer, patch";
+        let known = "ablate, pattern, sharpen, hide, replace, mask, knockout, sparse, normalizer, rank_one, patch";
         file::known_edit(&json).map(Self).ok_or_else(|| {
             format!("it is no change that is known, or has a wrong or unknown part; changes begin with one of {known}")
         })

@@ -61,7 +61,7 @@ pub struct OpenOptions {
         conflicts_with_all = ["paths", "model", "text", "corpus"]
     )]
     pub example: Option<usize>,
-    /// View to show: heads, heatmap, image, scatter, matrix, distance, average
+    /// View to show: heads, heatmap, image, scatter, matrix, distance, average, lab
     #[arg(long, value_parser = parse_view)]
     pub view: Option<ViewKind>,
     /// Attention stack to show: self, encoder, decoder, cross, vision, text

@@ -13,6 +13,7 @@ use crate::{
         Typesetter,
         data::{self, DataFormat, Table},
         order::{self, Drawing, Order, OrderError, Subject},
+        views::lab::Answered,
         write::{FigureFormat, PixelOptions, pixels, svg},
     },
 };
@@ -28,6 +29,8 @@ pub struct FigureRequest {
     pub cloud: Cloud,
     /// What may be subtracted from it.
     pub other: Option<Arc<Capture>>,
+    /// What the laboratory answered.
+    pub answers: Vec<Answered>,
 }
 
 /// A picture of the first figure, as small as it is shown.
@@ -47,7 +50,7 @@ impl FigureRequest {
     /// What is drawn.
     pub fn subject(&self) -> Subject<'_> {
         let captures = Captures { this: &self.capture, other: self.other.as_deref() };
-        Subject { captures, cloud: &self.cloud }
+        Subject { captures, cloud: &self.cloud, answers: &self.answers }
     }
 
     fn draw(&self, type_: &mut Typesetter) -> Result<Vec<Drawing>, OrderError> {

@@ -109,7 +109,46 @@ impl Dash {
     }
 }
 
+/// What a line is drawn in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ink {
+    /// The colour and the dashes of a head.
+    Head(usize),
+    /// More than 0, of what may be less.
+    More,
+    /// Less than 0.
+    Less,
+    /// What is no attention.
+    Explained,
+}
+
+impl Ink {
+    /// How lines are broken.
+    pub const fn dash(self) -> Dash {
+        match self {
+            Self::Head(head) => Palette::dash(head),
+            Self::More | Self::Less | Self::Explained => Dash::Solid,
+        }
+    }
+}
+
+/// Lines of what has a sign, in the colours of a difference's heatmap.
+const MORE: Rgba = rgb(217, 121, 40);
+const LESS: Rgba = rgb(56, 124, 186);
+/// Lines of an explanation, in the hue of its heatmap: on light ground, on dark ground.
+const EXPLAINED: [Rgba; 2] = [rgb(9, 112, 116), rgb(72, 196, 184)];
+
 impl Palette {
+    /// The colour of an ink.
+    pub const fn ink(&self, ink: Ink) -> Rgba {
+        match ink {
+            Ink::Head(head) => self.head(head),
+            Ink::More => MORE,
+            Ink::Less => LESS,
+            Ink::Explained => EXPLAINED[if self.dark { 1 } else { 0 }],
+        }
+    }
+
     /// Dark text on a light ground: the default of files.
     pub const LIGHT: Self = Self {
         dark: false,

@@ -21,12 +21,19 @@ pub struct Pen<'a> {
     pub palette: Palette,
     /// What was drawn so far, from back to front.
     pub items: Vec<Item>,
+    /// The part of it that anybody will see; long pieces leave out what lies beyond.
+    pub seen: Rect,
 }
 
 impl<'a> Pen<'a> {
     /// Nothing drawn yet.
     pub const fn new(type_: &'a mut Typesetter, palette: Palette) -> Self {
-        Self { type_, palette, items: Vec::new() }
+        Self { type_, palette, items: Vec::new(), seen: Rect::EVERYTHING }
+    }
+
+    /// Whether anybody sees what is in a rectangle.
+    pub fn sees(&self, rect: Rect) -> bool {
+        self.seen.intersects(rect)
     }
 
     /// Fills an outline.

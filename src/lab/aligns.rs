@@ -7,7 +7,9 @@ use serde_json::json;
 use super::{Bench, LabError, depends::patterns};
 use crate::{
     analysis::explain::{
-        alignment::{Aer, Gold, Links, Setting, coverage, links, monotonicity},
+        alignment::{
+            Aer, Gold, Links, Setting, Symmetrize, agreement, between_words, coverage, links, monotonicity, symmetrized,
+        },
         report::{Axis, Cells, Column, Method, Report, Value},
     },
     capture::{
@@ -17,18 +19,131 @@ use crate::{
     ids::{Side, StackKind},
 };
 
-/// Words of a text without those that only special tokens are.
+/// Words of a text without those that only special tokens are, or the tag that tells a translator the language
+/// (`>>deu<<`): nobody who counts the words of a sentence counts them.
 fn own_words(tokens: &[Token]) -> Vec<Range<usize>> {
-    words(tokens).into_iter().filter(|word| tokens[word.clone()].iter().any(|token| !token.special)).collect()
+    let is_tag = |token: &Token| token.text.starts_with(">>") && token.text.ends_with("<<");
+    let is_own = |token: &Token| !token.special && !is_tag(token);
+    words(tokens).into_iter().filter(|word| tokens[word.clone()].iter().any(is_own)).collect()
 }
 
-/// Word alignment from cross-attention (Ghader and Monz 2017; Kobayashi et al. 2020), of each head and of the mean of
-/// each layer; `gold` is one sentence's links in the usual form, words counted from 0.
-pub fn alignment(bench: &Bench<'_>, setting: Setting, gold: Option<&str>) -> Result<Report, LabError> {
-    let plain = bench.plain()?;
-    let stack = plain.model().stack(StackKind::Cross).ok_or_else(|| {
-        LabError::unsuited("words are aligned by attention from one text to another, which this model does not have")
-    })?;
+/// The other direction: who reads the target and writes the source, and what becomes of both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reverse {
+    /// What the other model links, its sources being our targets.
+    pub words: WordLinks,
+    /// How the two become one.
+    pub way: Symmetrize,
+}
+
+/// Which words cross-attention links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WordLinks {
+    /// Words that are read.
+    pub source: Vec<String>,
+    /// Words that are written.
+    pub target: Vec<String>,
+    /// By layer, of the mean of its heads.
+    pub layers: Vec<Links>,
+    /// By layer and head.
+    heads: Vec<Vec<Links>>,
+    /// How much attention each source token gets, by layer.
+    sums: Vec<Vec<f64>>,
+    /// Weights between words, by layer.
+    weights: Vec<Value>,
+}
+
+impl WordLinks {
+    /// Those of a run (Ghader and Monz 2017; Kobayashi et al. 2020).
+    ///
+    /// # Errors
+    /// When the model has no cross-attention, or one of the texts has no words.
+    pub fn of(bench: &Bench<'_>, setting: Setting) -> Result<Self, LabError> {
+        let plain = bench.plain()?;
+        let stack = plain.model().stack(StackKind::Cross).ok_or_else(|| {
+            LabError::unsuited(
+                "words are aligned by attention from one text to another, which this model does not have",
+            )
+        })?;
+        let (source_tokens, target_tokens) = (plain.tokens(Side::Encoder), plain.tokens(Side::Decoder));
+        // The decoder reads a start token first, so step i outputs the token behind it.
+        let outputs = target_tokens.get(1..).unwrap_or(&[]);
+        let (source, target) = (own_words(source_tokens), own_words(outputs));
+        if source.is_empty() || target.is_empty() {
+            let what = "one of the texts has no words: give the source as --text and its translation as --target, or let \
+                        the model write it";
+            return Err(LabError::unsuited(what));
+        }
+        // What was written ends with the end token or before it; the step that outputs the end is the last.
+        let ends = outputs.last().is_some_and(|token| token.special);
+        let n_steps = if ends { outputs.len() } else { target_tokens.len() };
+        let source_end = source_tokens.len().checked_sub(1).filter(|last| source_tokens[*last].special);
+        let (mut layers, mut heads, mut sums, mut weights) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (layer, pattern) in patterns(plain, stack)?.iter().enumerate() {
+            bench.step(layer, stack.layers.len())?;
+            let linked = |matrix: &Matrix| -> Result<Links, LabError> {
+                let steps = matrix.window(0..n_steps).ok_or_else(|| LabError::unsuited("a step is missing"))?;
+                Ok(links(&steps, &source, &target, source_end, setting)?)
+            };
+            let mean = mean(pattern)?;
+            sums.push(coverage(&mean));
+            layers.push(linked(&mean)?);
+            let (mut of_words, mut of_heads): (Vec<f32>, Vec<Links>) = (Vec::new(), Vec::new());
+            for head in 0..pattern.shape()[0] {
+                let Some(own) = pattern.head(head) else { continue };
+                of_heads.push(linked(&own)?);
+                let steps = own.window(0..n_steps).ok_or_else(|| LabError::unsuited("a step is missing"))?;
+                of_words.extend_from_slice(between_words(&steps, &target, &source, setting)?.to_matrix().as_slice());
+            }
+            heads.push(of_heads);
+            let shape = [pattern.shape()[0], target.len(), source.len()];
+            let of_words = PerHead::new(of_words, shape).map_err(|_| LabError::unsuited("there is no attention"))?;
+            // A word stands where its first piece does; step 0 outputs the token behind the start.
+            let rows = Axis::only(Side::Decoder, target.iter().map(|word| word.start + 1).collect());
+            let cols = Axis::only(Side::Encoder, source.iter().map(|word| word.start).collect());
+            weights.push(Value::heads(rows, cols, of_words));
+        }
+        let names = |tokens: &[Token], words: &[Range<usize>]| {
+            words.iter().map(|word| word_text(tokens, word.clone())).collect::<Vec<_>>()
+        };
+        Ok(Self {
+            source: names(source_tokens, &source),
+            target: names(outputs, &target),
+            layers,
+            heads,
+            sums,
+            weights,
+        })
+    }
+
+    /// The other direction's links as ours, source first; refused when it is about other words.
+    fn turned(&self, own: &Self) -> Result<Vec<Links>, LabError> {
+        for (what, here, there) in [("source", &own.source, &self.target), ("target", &own.target, &self.source)] {
+            let differ =
+                here.len() != there.len() || here.iter().zip(there).any(|(a, b)| a.to_lowercase() != b.to_lowercase());
+            if differ {
+                return Err(LabError::unsuited(format!(
+                    "the two directions are about different {what} words: “{}” here and “{}” there; give both models the \
+                     same two texts",
+                    here.join(" "),
+                    there.join(" ")
+                )));
+            }
+        }
+        let turn = |links: &Links| links.iter().map(|(source, target)| (*target, *source)).collect();
+        Ok(self.layers.iter().map(turn).collect())
+    }
+}
+
+/// Word alignment of each head and of the mean of each layer, and of every pair of layers of two directions; `gold` is
+/// one sentence's links in the usual form, words counted from 0.
+pub fn alignment(
+    bench: &Bench<'_>,
+    setting: Setting,
+    gold: Option<&str>,
+    reverse: Option<&Reverse>,
+) -> Result<Report, LabError> {
+    let own = WordLinks::of(bench, setting)?;
     let gold = gold.map(|text| Gold::parse(text.trim_end(), 0)).transpose()?;
     let gold = match gold.as_deref() {
         None => None,
@@ -40,42 +155,36 @@ pub fn alignment(bench: &Bench<'_>, setting: Setting, gold: Option<&str>) -> Res
             )));
         }
     };
-    let (source_tokens, target_tokens) = (plain.tokens(Side::Encoder), plain.tokens(Side::Decoder));
-    // The decoder reads a start token first, so step i outputs the token behind it.
-    let outputs = target_tokens.get(1..).unwrap_or(&[]);
-    let (source, target) = (own_words(source_tokens), own_words(outputs));
-    if source.is_empty() || target.is_empty() {
-        let what = "one of the texts has no words: give the source as --text and its translation as --target, or let the \
-                    model write it";
-        return Err(LabError::unsuited(what));
-    }
-    // What was written ends with the end token or before it; the step that outputs the end is the last.
-    let ends = outputs.last().is_some_and(|token| token.special);
-    let n_steps = if ends { outputs.len() } else { target_tokens.len() };
-    let source_end = source_tokens.len().checked_sub(1).filter(|last| source_tokens[*last].special);
     let mut lines = Lines { gold, ..Lines::default() };
-    let mut sums: Vec<Vec<f64>> = Vec::new();
-    for (layer, pattern) in patterns(plain, stack)?.iter().enumerate() {
-        bench.step(layer, stack.layers.len())?;
-        let steps = |matrix: &Matrix| matrix.window(0..n_steps).ok_or_else(|| LabError::unsuited("a step is missing"));
-        let mean = mean(pattern)?;
-        sums.push(coverage(&mean));
-        lines.add(layer, None, &links(&steps(&mean)?, &source, &target, source_end, setting)?);
-        for head in 0..pattern.shape()[0] {
-            let Some(own) = pattern.head(head) else { continue };
-            lines.add(layer, Some(head), &links(&steps(&own)?, &source, &target, source_end, setting)?);
+    for (layer, (mean, heads)) in own.layers.iter().zip(&own.heads).enumerate() {
+        lines.add(format!("L{layer}"), mean);
+        for (head, links) in heads.iter().enumerate() {
+            lines.add(format!("L{layer}H{head}"), links);
         }
     }
-    let names = |tokens: &[Token], words: &[Range<usize>]| {
-        json!(words.iter().map(|word| word_text(tokens, word.clone())).collect::<Vec<_>>())
-    };
     let mut report = Report::new(Method::Alignment)
-        .with_parameter("source", names(source_tokens, &source))
-        .with_parameter("target", names(outputs, &target))
+        .with_parameter("source", json!(own.source))
+        .with_parameter("target", json!(own.target))
         .with_value("alignments", lines.table());
+    if let Some(Reverse { words, way }) = reverse {
+        let mut lines = Lines { gold, ..Lines::default() };
+        let mut agreements = Vec::new();
+        for (layer, forward) in own.layers.iter().enumerate() {
+            for (other, backward) in words.turned(&own)?.iter().enumerate() {
+                lines.add(format!("L{layer} + L{other}"), &symmetrized(forward, backward, *way));
+                agreements.push(agreement(forward, backward).unwrap_or(f64::NAN));
+            }
+        }
+        let mut table = lines.columns();
+        table.push(Column::new("agreement", Cells::Number(agreements)));
+        report = report.with_value("symmetrized", Value::Table(table));
+        report.notes.push("L1 + L0 puts layer 1 of this model together with layer 0 of the other direction".to_owned());
+    }
     let axis = Axis::all(Side::Encoder);
-    let sums = sums.into_iter().map(|sums| Value::tokens(axis.clone(), sums.iter().map(|sum| *sum as f32).collect()));
+    let sums =
+        own.sums.into_iter().map(|sums| Value::tokens(axis.clone(), sums.iter().map(|sum| *sum as f32).collect()));
     report = report.with_value("coverage", Value::Layers(sums.collect()));
+    report = report.with_value("weights", Value::Layers(own.weights));
     report.notes.push("a line without a head is the mean of its layer's heads".to_owned());
     Ok(report)
 }
@@ -92,8 +201,8 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    fn add(&mut self, layer: usize, head: Option<usize>, links: &Links) {
-        self.heads.push(head.map_or_else(|| format!("L{layer}"), |head| format!("L{layer}H{head}")));
+    fn add(&mut self, name: String, links: &Links) {
+        self.heads.push(name);
         self.links.push(links.iter().map(|(source, target)| format!("{source}-{target}")).collect());
         self.orders.push(monotonicity(links).unwrap_or(f64::NAN));
         if let Some(gold) = self.gold {
@@ -107,6 +216,10 @@ impl Lines<'_> {
     }
 
     fn table(self) -> Value {
+        Value::Table(self.columns())
+    }
+
+    fn columns(self) -> Vec<Column> {
         let mut columns = vec![
             Column::new("head", Cells::Text(self.heads)),
             Column::new("links", Cells::Texts(self.links)),
@@ -116,7 +229,7 @@ impl Lines<'_> {
             let named = ["aer", "precision", "recall"].into_iter().zip(self.worth);
             columns.extend(named.map(|(name, values)| Column::new(name, Cells::Number(values))));
         }
-        Value::Table(columns)
+        columns
     }
 }
 

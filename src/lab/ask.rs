@@ -1,21 +1,25 @@
 //! Questions, with their options.
 
-use std::{
-    borrow::Cow,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-};
+use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{FaithfulnessOptions, KnockoutOptions, TraceOptions};
+use super::{EdgeOptions, FaithfulnessOptions, KnockoutOptions, MaskingOptions, Reverse, RewriteOptions, TraceOptions};
 use crate::{
     analysis::explain::{alignment::Setting, report::Method, rollout::RolloutOptions},
-    capture::Cut,
+    capture::{Ablation, Cut},
 };
 
 /// A method with its options.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ask {
+    /// Attention itself, the row that is read.
+    Attention {
+        /// Of which layer; the last where there is none.
+        layer: Option<usize>,
+        /// Of which head; the mean of all where there is none.
+        head: Option<usize>,
+    },
     /// Attention of all layers multiplied up.
     Rollout(RolloutOptions),
     /// What can flow from each input to an output.
@@ -27,6 +31,8 @@ pub enum Ask {
     },
     /// Attention weighted by its gradient, summed up over layers (Chefer et al. 2021).
     Relevance {
+        /// What is weighted.
+        rule: Rule,
         /// Layers before this one are left out.
         start_layer: usize,
     },
@@ -44,10 +50,14 @@ pub enum Ask {
         /// How it is left out.
         by: LeaveOut,
     },
+    /// The smallest set of states with which the output stays.
+    Masks(MaskingOptions),
     /// Attention times the length of what it moves.
     Norms,
     /// The part of attention that has an effect.
     Effective,
+    /// One score taken apart.
+    Edges(EdgeOptions),
     /// What each layer would say.
     Lens {
         /// How many tokens or classes are told.
@@ -59,6 +69,10 @@ pub enum Ask {
     Trace(TraceOptions),
     /// What is lost when queries may not see keys.
     Knockout(KnockoutOptions),
+    /// What changes when each head is switched off.
+    Ablation(Ablation),
+    /// Another association written over one that is there.
+    RankOne(RewriteOptions),
     /// Whether a head's weights say what the output depends on.
     Faithfulness(FaithfulnessOptions),
     /// Attention under α-entmax.
@@ -72,6 +86,8 @@ pub enum Ask {
         setting: Setting,
         /// One sentence's gold links.
         gold: Option<String>,
+        /// What a model of the other direction links.
+        reverse: Option<Reverse>,
     },
     /// Which memories of a feed-forward layer fire.
     Memories {
@@ -90,6 +106,31 @@ pub enum Of {
     Input,
     /// Every weight of every pattern.
     Pattern,
+}
+
+/// What gradients of attention are weighted with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// The attention itself (Chefer et al. 2021, second paper).
+    #[default]
+    Gradient,
+    /// The attention's share of the output by layer-wise propagation (Chefer et al. 2021, first paper).
+    Lrp,
+}
+
+impl Rule {
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gradient => "gradient",
+            Self::Lrp => "lrp",
+        }
+    }
+
+    /// The rule with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Gradient, Self::Lrp].into_iter().find(|rule| rule.name() == name)
+    }
 }
 
 /// How a token is left out.
@@ -133,34 +174,41 @@ impl Of {
     }
 }
 
+/// The name of a way of switching off on the command line.
+pub const fn off_name(with: Ablation) -> &'static str {
+    match with {
+        Ablation::Zero => "zero",
+        Ablation::Mean => "mean",
+        Ablation::Uniform => "uniform",
+        Ablation::Shuffle { .. } => "shuffle",
+    }
+}
+
 impl Ask {
     /// Which method it is.
     pub const fn method(&self) -> Method {
         match self {
+            Self::Attention { .. } => Method::Attention,
             Self::Rollout(_) => Method::Rollout,
             Self::Flow { .. } => Method::Flow,
             Self::Relevance { .. } => Method::Relevance,
             Self::Gradients { .. } => Method::Gradients,
             Self::LeaveOneOut { .. } => Method::LeaveOneOut,
+            Self::Masks(_) => Method::Masks,
             Self::Norms => Method::Norms,
             Self::Effective => Method::Effective,
+            Self::Edges(_) => Method::Edges,
             Self::Lens { .. } => Method::Lens,
             Self::DirectLogits => Method::DirectLogits,
             Self::Trace(_) => Method::Trace,
             Self::Knockout(_) => Method::Knockout,
+            Self::Ablation(_) => Method::Ablation,
+            Self::RankOne(_) => Method::RankOne,
             Self::Faithfulness(_) => Method::Faithfulness,
             Self::Normalizers { .. } => Method::Normalizers,
             Self::Alignment { .. } => Method::Alignment,
             Self::Memories { .. } => Method::Memories,
         }
-    }
-
-    /// A number that questions with the same options share: two of them take each other's place.
-    pub fn number(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        // Options hold numbers that have no hash of their own.
-        format!("{self:?}").hash(&mut hasher);
-        hasher.finish()
     }
 
     /// Every option with its value, defaults included.
@@ -174,36 +222,62 @@ impl Ask {
             ]
         };
         let all = match self {
+            // Which layer it was is told with the answer.
+            Self::Attention { head, .. } => vec![("head", json!(head))],
             Self::Rollout(options) => of_rollout(options),
             Self::Flow { query, options } => {
                 let mut all = of_rollout(options);
                 all.push(("query", json!(query)));
                 all
             }
-            Self::Relevance { start_layer } => vec![("rule", json!("gradient")), ("start_layer", json!(start_layer))],
+            Self::Relevance { rule, start_layer } => {
+                vec![("rule", json!(rule.name())), ("start_layer", json!(start_layer))]
+            }
             Self::Gradients { of, times_input, steps } => {
                 vec![("of", json!(of.name())), ("times_input", json!(times_input)), ("integrated", json!(steps))]
             }
             Self::LeaveOneOut { by } => vec![("by", json!(by.name()))],
-            // Which layer it was is told with the answer.
-            Self::Lens { n_top } | Self::Memories { n_top, .. } => vec![("top", json!(n_top))],
-            Self::Trace(TraceOptions { noise, n_samples, restore, window, seed, .. }) => vec![
+            Self::Masks(MaskingOptions { baseline, depth, margin, n_steps, seed }) => vec![
+                ("baseline", json!(baseline.name())),
+                ("depth", json!(depth.name())),
+                ("margin", json!(margin)),
+                ("steps", json!(n_steps)),
+                ("seed", json!(seed)),
+            ],
+            // Where it was written is told with the answer.
+            Self::RankOne(RewriteOptions { object, n_steps, ridge, corpus, .. }) => vec![
+                ("object", json!(object)),
+                ("corpus", if corpus.is_empty() { json!("demo:sentences") } else { json!(corpus.len()) }),
+                ("steps", json!(n_steps)),
+                ("ridge", json!(ridge)),
+            ],
+            // Which layer or edge it was is told with the answer.
+            Self::Lens { n_top } | Self::Memories { n_top, .. } | Self::Edges(EdgeOptions { n_top, .. }) => {
+                vec![("top", json!(n_top))]
+            }
+            Self::Trace(TraceOptions { noise, n_samples, restore, window, seed, every, .. }) => vec![
                 ("noise", json!(noise)),
                 ("samples", json!(n_samples)),
                 ("restore", json!(restore.name())),
                 ("window", json!(window)),
                 ("seed", json!(seed)),
+                ("every", json!(every)),
             ],
+            Self::Ablation(with) => vec![("with", json!(off_name(*with)))],
             // In which stack it was is told with the answer.
-            Self::Knockout(KnockoutOptions { window, cut, .. }) => {
+            Self::Knockout(KnockoutOptions { window, cut, every, .. }) => {
                 let cut = if *cut == Cut::Scores { "scores" } else { "pattern" };
-                vec![("window", json!(window)), ("cut", json!(cut))]
+                vec![("window", json!(window)), ("cut", json!(cut)), ("every", json!(every))]
             }
             Self::Faithfulness(FaithfulnessOptions { n_permutations, n_steps, seed, .. }) => {
                 vec![("permutations", json!(n_permutations)), ("steps", json!(n_steps)), ("seed", json!(seed))]
             }
             Self::Normalizers { alpha } => vec![("alpha", json!(alpha))],
-            Self::Alignment { setting, gold } => vec![("setting", json!(setting.name())), ("gold", json!(gold))],
+            Self::Alignment { setting, gold, reverse } => vec![
+                ("setting", json!(setting.name())),
+                ("gold", json!(gold)),
+                ("symmetrize", json!(reverse.as_ref().map(|reverse| reverse.way.name()))),
+            ],
             Self::Norms | Self::Effective | Self::DirectLogits => Vec::new(),
         };
         all.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect()

@@ -9,11 +9,11 @@ use super::{
     Aim, Bench, LabError, LeaveOut, Target,
     aim::one_number,
     depends::{leave_one_out, patterns},
-    trace::MOST_OPERATIONS,
 };
 use crate::{
     analysis::explain::{
         adversary::{AdversaryOptions, Output, Pull, adversary},
+        dense::wide,
         divergence::tvd,
         erasure::{Order, erased, random_orders, until_flip},
         gradients as sums,
@@ -31,6 +31,8 @@ use crate::{
 const N_RANDOM: usize = 5;
 /// Outcomes for which adversarial attention is looked for: each takes a backward pass of its own.
 const MOST_OUTCOMES: usize = 8;
+/// Operations that the search may take: some ten minutes of a small processor.
+const MOST_OPERATIONS: f64 = 1e14;
 /// Bytes of patterns and streams that wait for their runs.
 const WAITING_BYTES: usize = 64 << 20;
 
@@ -291,10 +293,6 @@ impl<'a> Row<'a> {
     }
 }
 
-fn wide(logits: &[f32]) -> Vec<f64> {
-    logits.iter().map(|logit| f64::from(*logit)).collect()
-}
-
 /// Gradient × input of each token, patterns held fixed, as sizes.
 fn importance(bench: &Bench<'_>, aim: &Aim, side: Side) -> Result<Option<Vec<f64>>, LabError> {
     let plan = bench.plan(Sites::of(&[Site::Embed]), Logits::Skip);
@@ -361,10 +359,10 @@ pub fn faithfulness(bench: &Bench<'_>, options: FaithfulnessOptions, target: Tar
         .with_value("uniform", tvd(p, &outputs[1]));
     (bench.partial)(&report);
 
-    let ranked = descending(p);
-    let (decision, second) = (ranked[0], ranked.get(1).copied().unwrap_or(0));
-    let lead = Objective::LogitDifference { row: aim.row, id: decision as u32, against: second as u32 };
-    let gradient = row.gradient(bench.edits.to_vec(), lead)?;
+    let decision = descending(p)[0];
+    // Its logarithm puts keys in the order in which the probability itself does.
+    let probability = Objective::LogProbability { row: aim.row, id: decision as u32 };
+    let gradient = row.gradient(bench.edits.to_vec(), probability)?;
     let mean = row.mean(&row.weights());
     let share = |fraction: Option<f64>| {
         fraction.map_or_else(|| Value::Missing("the decision never flips".to_owned()), Into::into)
@@ -380,7 +378,7 @@ pub fn faithfulness(bench: &Bench<'_>, options: FaithfulnessOptions, target: Tar
     }
     erasure.push((Cow::Borrowed("random"), random.into()));
     report = report.with_value("erasure", Value::Group(erasure));
-    report.notes.push("gradients of the erasure are those of the decision's lead over the runner-up".to_owned());
+    report.notes.push("gradients of the erasure are those of the decision's probability".to_owned());
     (bench.partial)(&report);
 
     let adversarial = row.adversarial(p, options)?;

@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 
-use super::{Aim, Bench, LabError, LeaveOut, Target};
+use super::{Aim, Bench, LabError, LeaveOut, Rule, Target, propagation::propagated};
 use crate::{
     analysis::{
         attention,
         explain::{
             ExplainError,
+            dense::wide,
             divergence::tvd,
             flow as flows,
             normalizers::softmax,
-            relevance::{DecoderLayer, RelevanceOptions, encoder_decoder, relevance as relevances},
+            relevance::{DecoderLayer, RelevanceOptions, encoder_decoder, relevance as relevances, weighted},
             report::{Axis, Method, Report, Value},
             rollout::{RolloutOptions, rollout as rollouts},
         },
@@ -144,9 +145,11 @@ pub(super) fn of_stack(gradients: &Gradients, kind: StackKind) -> Vec<PerHead> {
 }
 
 /// Gradient × attention (Chefer et al. 2021), of self-attention, encoder–decoders and two towers.
-pub fn relevance(bench: &Bench<'_>, start_layer: usize, target: Target) -> Result<Report, LabError> {
+pub fn relevance(bench: &Bench<'_>, rule: Rule, start_layer: usize, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let capture = bench.plain()?;
+    // What cannot be propagated is refused before anything is differentiated.
+    let shares = if rule == Rule::Lrp { Some(propagated(bench, &aim)?) } else { None };
     let gradients = pattern_gradients(bench, &aim)?;
     let spec = capture.model();
     let mut report = Report::new(Method::Relevance);
@@ -189,7 +192,8 @@ pub fn relevance(bench: &Bench<'_>, start_layer: usize, target: Target) -> Resul
     let (mut scores, mut gained) = (Vec::new(), Vec::new());
     for stack in square_stacks(capture) {
         let side = stack.kind.query_side();
-        let map = relevances(&patterns(capture, stack)?, &of_stack(&gradients, stack.kind), options)?;
+        let weighed = if let Some(shares) = &shares { shares.clone() } else { patterns(capture, stack)? };
+        let map = relevances(&weighed, &of_stack(&gradients, stack.kind), options)?;
         // Each token begins with a relevance of 1 for itself, which says nothing.
         let mut beyond = map.as_slice().to_vec();
         beyond.iter_mut().step_by(map.n_cols() + 1).for_each(|own| *own -= 1.0);
@@ -204,12 +208,42 @@ pub fn relevance(bench: &Bench<'_>, start_layer: usize, target: Target) -> Resul
         maps.push((Cow::Borrowed(stack.kind.name()), Value::matrix(side, side, map)));
     }
     if maps.is_empty() {
-        return Err(LabError::unsuited(NOTHING_TO_MULTIPLY));
+        return only_cross(report, capture, &gradients, start_layer);
     }
     report.values = by_stack("scores", scores);
     report.values.extend(by_stack("gained", gained));
     report.values.extend(by_stack("self", maps));
     Ok(report)
+}
+
+/// Relevance where one layer of attention from one sequence to another is all there is: nothing is multiplied, so each
+/// row is `Ā`. A recurrent writer carries what earlier rows attended to in its state, so they count for a later output
+/// as much as its gradient says, and are added to its own.
+fn only_cross(
+    mut report: Report,
+    capture: &Capture,
+    gradients: &Gradients,
+    start_layer: usize,
+) -> Result<Report, LabError> {
+    let stack = capture.model().stacks.first().filter(|stack| stack.layers.len() == 1 && start_layer == 0);
+    let stack = stack.ok_or_else(|| LabError::unsuited(NOTHING_TO_MULTIPLY))?;
+    let found = patterns(capture, stack)?.pop().zip(of_stack(gradients, stack.kind).pop());
+    let (pattern, gradient) = found.ok_or(ExplainError::Nothing("layers"))?;
+    let map = weighted(&pattern, &gradient)?;
+    let mut sums = vec![0.0; map.n_cols()];
+    for row in map.rows() {
+        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += *value as f32);
+    }
+    let (query, key) = (stack.kind.query_side(), stack.kind.key_side());
+    if map.n_rows() > 1 {
+        report.notes.push("a token's score is the sum of its column: earlier steps act through the state".to_owned());
+    }
+    if sums.iter().all(|value| *value == 0.0) {
+        report.notes.push(format!("no {} token has relevance: no gradient reaches the attention", key.name()));
+    }
+    Ok(report
+        .with_value("scores", Value::tokens(key, sums))
+        .with_value("cross", Value::matrix(query, key, map.to_matrix())))
 }
 
 /// What changes when each token is left out in turn.
@@ -222,7 +256,7 @@ pub fn leave_one_out(bench: &Bench<'_>, by: LeaveOut, target: Target) -> Result<
         bench.input.tokens.iter().filter(|(_, tokens)| !tokens.is_empty()).map(|(side, _)| *side).collect();
     let read: Vec<Side> = sides.into_iter().filter(|side| by != LeaveOut::Hide || is_read(capture, *side)).collect();
     let mut places = Vec::new();
-    let mut changed = vec![(Cow::Borrowed(bench.input), bench.edits.to_vec(), aim.row)];
+    let mut changed = Vec::new();
     for side in read {
         for position in 0..capture.tokens(side).len() {
             if let Some(change) = without(bench, &aim, by, side, position) {
@@ -243,18 +277,13 @@ pub fn leave_one_out(bench: &Bench<'_>, by: LeaveOut, target: Target) -> Result<
     }
     let variants: Vec<Variant<'_>> =
         changed.iter().map(|(input, edits, row)| Variant::of(input, edits, *row)).collect();
-    let wide = |logits: &[f32]| logits.iter().map(|logit| f64::from(*logit)).collect::<Vec<f64>>();
-    let (mut before, mut logit_before) = (Vec::new(), 0.0);
+    let plain = bench.logits(aim.row)?;
+    let (before, logit_before) = (softmax(&wide(&plain)), aim.value(&plain));
     let mut found: Vec<(f32, f32)> = Vec::with_capacity(places.len());
-    bench.model.logits_of(&variants, bench.control, &mut |idx, logits| {
-        let (p, logit) = (softmax(&wide(logits)), aim.value(logits));
-        if idx == 0 {
-            (before, logit_before) = (p, logit);
-        } else {
-            found.push((tvd(&before, &p) as f32, (logit_before - logit) as f32));
-            if found.len().is_multiple_of(16) {
-                (bench.partial)(&told(report.clone(), capture, &places, &found));
-            }
+    bench.model.logits_of(&variants, bench.control, &mut |_, logits| {
+        found.push((tvd(&before, &softmax(&wide(logits))) as f32, (logit_before - aim.value(logits)) as f32));
+        if found.len().is_multiple_of(16) {
+            (bench.partial)(&told(report.clone(), capture, &places, &found));
         }
     })?;
     if by == LeaveOut::Delete {

@@ -6,7 +6,7 @@ use super::{
     Aim, Bench, LabError, Target,
     aim::one_number,
     depends::by_stack,
-    moves::{add_up, by_head, head_parts},
+    stream::{NO_STREAM, Place, Walk},
 };
 use crate::{
     analysis::explain::{
@@ -17,23 +17,20 @@ use crate::{
         rank::descending,
         report::{Axis, Cells, Column, Method, Report, Value},
     },
-    capture::{Capture, Matrix, StackCapture, head_name, stack_prefix},
+    capture::{Matrix, head_name},
     ids::{HeadId, StackKind},
-    model::{HeadReads, Logits, Site, Sites, Variant},
+    model::{HeadReads, Logits, Site, Sites},
 };
 
 /// About how many logits are held at once.
 const LOGITS_AT_ONCE: usize = 4_000_000;
 
-const NO_STREAM: &str = "its layers have no stream that could be read: recurrent networks carry a state instead";
-
-/// The rows of a stream that the head needs for what it says, read as one output or as one per row.
-fn read_rows(bench: &Bench<'_>, aim: &Aim, stream: &Matrix) -> Option<Matrix> {
+/// The rows of a stream that the head needs for what it says, and in which of them a head of the whole looks.
+fn read_rows(bench: &Bench<'_>, aim: &Aim, stream: &Matrix) -> Option<(Matrix, usize)> {
     match aim.reads {
-        // A head that looks for its place finds it at the first row.
-        HeadReads::At(position) if bench.model.reads_whole() => stream.window(position..stream.n_rows()),
-        HeadReads::At(position) => stream.window(position..position + 1),
-        HeadReads::MeanFrom(_) => Some(stream.clone()),
+        HeadReads::At(position) if bench.model.reads_whole() => Some((stream.clone(), position)),
+        HeadReads::At(position) => Some((stream.window(position..position + 1)?, 0)),
+        HeadReads::MeanFrom(_) => Some((stream.clone(), 0)),
     }
 }
 
@@ -63,9 +60,10 @@ pub fn lens(bench: &Bench<'_>, n_top: usize, target: Target) -> Result<Report, L
     let mut asked = Vec::with_capacity(n);
     for (part, rows) in positions.chunks(at_once).enumerate() {
         let logits_of = |stream: &Matrix| -> Result<Matrix, LabError> {
-            let rows = if only { read_rows(bench, &aim, stream) } else { stream.window(rows[0]..rows[0] + rows.len()) };
-            let rows = rows.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
-            Ok(bench.model.unembed(stack, &rows, false)?)
+            let each = || Some((stream.window(rows[0]..rows[0] + rows.len())?, 0));
+            let read = if only { read_rows(bench, &aim, stream) } else { each() };
+            let (rows, place) = read.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
+            Ok(bench.model.unembed(stack, &rows, false, place)?)
         };
         let final_logits: Vec<Vec<f64>> = logits_of(last)?.rows().map(wide).collect();
         let most = |logits: &Vec<f64>| target.class.map_or_else(|| descending(logits)[0], |id| id as usize);
@@ -120,14 +118,6 @@ pub fn lens(bench: &Bench<'_>, n_top: usize, target: Target) -> Result<Report, L
         .with_value("divergence", grid(&|reading| reading.kl)?))
 }
 
-/// A part of the stream at the position that is read.
-struct Component {
-    name: String,
-    vector: Vec<f64>,
-    /// Its head, where it is one.
-    head: Option<HeadId>,
-}
-
 /// Direct logit attribution (Elhage et al. 2021): a logit as the sum of what every component adds to it.
 pub fn direct(bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
@@ -148,21 +138,19 @@ pub fn direct(bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
         direction.iter_mut().zip(other).for_each(|(value, other)| *value -= other);
         bias -= other_bias;
     }
-    let sites = [Site::ResidPre, Site::Z, Site::AttnOut, Site::MlpOut, Site::ResidPost];
-    let capture = bench.run(Sites::of(&sites), Logits::Skip)?;
+    let mut walk = Walk::new(bench)?;
     let mut report = Report::new(Method::DirectLogits);
     report.parameters = aim.parameters(bench);
-    let components = components(bench, &capture, own, position, &mut report.notes)?;
+    let components = walk.parts(own, position, Place::Leaving)?;
+    report.notes.extend(walk.notes());
+    let capture = walk.capture();
     let last = capture.stack(own).and_then(|stack| stack.layers.last()?.resid_post.as_ref()?.row(position));
     let last = last.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
     if direction.len() != last.len() {
         return Err(sum_of_parts("its head reads several positions side by side"));
     }
-    if !add_up(components.iter().map(|component| &component.vector[..]), last) {
-        return Err(sum_of_parts("the stream was changed on the way; leave out edits of it"));
-    }
     let width = last.len();
-    let matrix = Dense::from_fn(components.len(), width, |row, col| components[row].vector[col]);
+    let matrix = Dense::from_fn(components.names.len(), width, |row, col| components.vectors[row][col]);
     let found = if let Some(norm) = bench.model.final_norm(own)? {
         let norm = attribution::FinalNorm {
             weight: &norm.weight,
@@ -176,78 +164,26 @@ pub fn direct(bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
         let parts: Vec<f64> = matrix.rows().map(along).collect();
         DirectLogits { sum: parts.iter().sum::<f64>() + f64::from(bias), parts, constant: f64::from(bias) }
     };
-    let mut logit = f64::NAN;
-    let variant = Variant::of(bench.input, bench.edits, aim.row);
-    bench.model.logits_of(&[variant], bench.control, &mut |_, logits| logit = aim.value(logits))?;
+    let logit = aim.value(&bench.logits(aim.row)?);
     let heads = |kind: StackKind| -> Option<Value> {
-        let n_layers = capture.model().stack(kind)?.layers.len();
+        let spec = capture.model().stack(kind)?;
+        let (n_layers, n_heads) = (spec.layers.len(), |layer| spec.n_heads(layer));
         let of_layer = |layer: usize| {
-            let own = components.iter().zip(&found.parts);
-            let own = own.filter(|(part, _)| part.head.is_some_and(|head| head.stack == kind && head.layer == layer));
-            Value::List(own.map(|(_, value)| *value).collect())
+            let name = |head: usize| head_name(HeadId { stack: kind, layer, head });
+            let of_head = |head: usize| components.names.iter().position(|known| *known == name(head));
+            Value::List((0..n_heads(layer)).map_while(of_head).map(|at| found.parts[at]).collect())
         };
         Some(Value::Layers((0..n_layers).map(of_layer).collect()))
     };
     let kinds = [own, StackKind::Cross].into_iter().filter(|kind| *kind == own || own == StackKind::Decoder);
     let heads = kinds.filter_map(|kind| Some((Cow::Borrowed(kind.name()), heads(kind)?))).collect();
     let table = Value::Table(vec![
-        Column::new("component", Cells::Text(components.iter().map(|component| component.name.clone()).collect())),
+        Column::new("component", Cells::Text(components.names.clone())),
         Column::new("contribution", Cells::Number(found.parts.clone())),
     ]);
     report.values = vec![(Cow::Borrowed("components"), table)];
     report.values.extend(by_stack("heads", heads));
     Ok(report.with_value("constant", found.constant).with_value("sum", found.sum).with_value("logit", logit))
-}
-
-/// What the stream at a position is the sum of.
-fn components(
-    bench: &Bench<'_>,
-    capture: &Capture,
-    own: StackKind,
-    position: usize,
-    notes: &mut Vec<String>,
-) -> Result<Vec<Component>, LabError> {
-    let missing = || LabError::unsuited(NO_STREAM);
-    let row = |matrix: Option<&Matrix>| Some(wide(matrix?.row(position)?));
-    let stack = capture.stack(own).ok_or_else(missing)?;
-    let whole = |name: String, vector: Vec<f64>| Component { name, vector, head: None };
-    let first = stack.layers.first().and_then(|layer| row(layer.resid_pre.as_ref())).ok_or_else(missing)?;
-    let mut all = vec![whole("embedding".to_owned(), first)];
-    let mut undivided = 0;
-    let cross = capture.stack(StackKind::Cross).filter(|_| own == StackKind::Decoder);
-    for (layer, recorded) in stack.layers.iter().enumerate() {
-        let of_cross = cross.map(|stack: &StackCapture| (StackKind::Cross, &stack.layers[layer]));
-        for (kind, attention) in [Some((own, recorded)), of_cross].into_iter().flatten() {
-            let (Some(out), Some(z)) = (row(attention.attn_out.as_ref()), &attention.z) else { return Err(missing()) };
-            let map = bench.model.attention_output(kind, layer)?.ok_or_else(missing)?;
-            let n_heads = z.shape()[0];
-            let parts = head_parts(z, &by_head(&map, n_heads)?, position);
-            let bias: Vec<f64> = map.bias.as_deref().map(wide).unwrap_or_default();
-            let narrow: Vec<f32> = out.iter().map(|value| *value as f32).collect();
-            let prefix = stack_prefix(kind);
-            if !add_up(parts.iter().map(Vec::as_slice).chain([&bias[..]]), &narrow) {
-                undivided += 1;
-                all.push(whole(format!("{prefix}L{layer} attention"), out));
-                continue;
-            }
-            all.extend(parts.into_iter().enumerate().map(|(head, vector)| {
-                let head = HeadId { stack: kind, layer, head };
-                Component { name: head_name(head), vector, head: Some(head) }
-            }));
-            if !bias.is_empty() {
-                all.push(whole(format!("{prefix}L{layer} attention bias"), bias));
-            }
-        }
-        let mlp = row(recorded.mlp_out.as_ref()).ok_or_else(missing)?;
-        all.push(whole(format!("{}L{layer} MLP", stack_prefix(own)), mlp));
-    }
-    if undivided > 0 {
-        notes.push(format!(
-            "attention of {undivided} layers goes through a norm of its own before it is added, or was changed: it is \
-             one component, not one for each head"
-        ));
-    }
-    Ok(all)
 }
 
 /// Feed-forward layers as memories (Geva et al. 2021, 2022): which fire, and what their values promote.
@@ -291,7 +227,7 @@ pub fn memories(bench: &Bench<'_>, layer: Option<usize>, n_top: usize, target: T
         Column::new("contribution", Cells::Number(shown.iter().map(|memory| memory.contribution).collect())),
     ];
     if let (Ok(_), false) = (bench.model.unembedding(0), bench.model.reads_whole()) {
-        let logits = bench.model.unembed(stack, &vectors, true)?;
+        let logits = bench.model.unembed(stack, &vectors, true, 0)?;
         let nothing = logits.row(0).map(wide).unwrap_or_default();
         let (mut tokens, mut probabilities) = (Vec::new(), Vec::new());
         for row in logits.rows().skip(1) {

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use super::{
     Bench, LabError, Target,
     aim::one_number,
-    trace::{probabilities, refuse_too_many},
+    effort::Work,
+    trace::{probabilities, probability},
 };
 use crate::{
     analysis::explain::{
@@ -28,6 +29,8 @@ pub struct KnockoutOptions {
     pub window: usize,
     /// Before the normaliser or after it.
     pub cut: Cut,
+    /// Every how manieth key is cut off.
+    pub every: usize,
 }
 
 /// Attention knockout: what the answer loses when the position that is read cannot see a key.
@@ -41,7 +44,6 @@ pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> 
     let spec = model.stack(stack).ok_or_else(|| LabError::unsuited(format!("there is no stack {stack}")))?;
     let (n_query, n_key) = (plain.query_tokens(stack).len(), plain.key_tokens(stack).len());
     let n_layers = spec.layers.len();
-    refuse_too_many(bench, n_key, n_layers, 1, "samples")?;
     // Layers may see windows of different widths.
     let masks: Vec<Mask> = spec.layers.iter().map(|layer| layer.mask(spec.causal)).collect();
     let queries = match aim.reads {
@@ -65,14 +67,18 @@ pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> 
                     another position, or cut behind the normaliser";
         return Err(LabError::unsuited(what));
     }
+    let keys_cut: Vec<usize> = (0..n_key).step_by(options.every.max(1)).collect();
+    let of_layer = |layer: usize| n_layers - window(layer, n_layers, options.window).start;
+    let layers_run = if bench.model.goes_on() { (0..n_layers).map(of_layer).sum() } else { n_layers * n_layers };
+    let share = layers_run as f64 / (n_layers * n_layers).max(1) as f64;
+    let n_positions = keys_cut.len();
+    bench.ask_first(aim.row, &Work { n_positions, runs_each: n_layers, share, n_tokens: n_key, n_always: 0 })?;
     let entering = bench.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?;
     let streams: Option<Vec<&Matrix>> = entering
         .stack(stack)
         .filter(|_| bench.model.goes_on())
         .and_then(|stack| stack.layers.iter().map(|layer| layer.resid_pre.as_ref()).collect());
-    let mut before = f64::NAN;
-    let variant = Variant::of(bench.input, bench.edits, aim.row);
-    probabilities(bench, &aim, &[variant], (0, n_key * n_layers), &mut |_, p| before = p)?;
+    let before = probability(&bench.logits(aim.row)?, aim.id);
     let mut report = Report::new(Method::Knockout);
     report.parameters = aim.parameters(bench);
     report.parameters.push((Cow::Borrowed("stack"), stack.name().into()));
@@ -84,7 +90,7 @@ pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> 
     for (nth, layer) in (0..n_layers).rev().enumerate() {
         let layers = window(layer, n_layers, options.window);
         let (mut keys, mut variants) = (Vec::new(), Vec::new());
-        for key in 0..n_key {
+        for &key in &keys_cut {
             let edges: Vec<[usize; 2]> =
                 queries.clone().filter(|query| sees(*query, key)).map(|query| [query, key]).collect();
             if edges.is_empty() {
@@ -98,7 +104,7 @@ pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> 
             keys.push(key);
             variants.push(Variant { input: Cow::Borrowed(bench.input), edits: Cow::Owned(edits), start, row: aim.row });
         }
-        probabilities(bench, &aim, &variants, (nth * n_key, n_key * n_layers), &mut |idx, p| {
+        probabilities(bench, &aim, &variants, (nth * keys_cut.len(), keys_cut.len() * n_layers), &mut |idx, p| {
             effects.row_mut(keys[idx])[layer] = relative_change(before, p);
         })?;
         (bench.partial)(&told(&effects));

@@ -3,16 +3,26 @@
 //! What they compute from recordings is in `analysis::explain`; here is what has to be recorded, changed and
 //! run. Every method takes a [`Bench`] and answers with a [`Report`], for window, command line and files alike.
 
+mod ablate;
 mod aim;
 mod aligns;
 mod ask;
+mod attend;
 mod believe;
+mod columns;
 mod depends;
+mod edges;
+mod effort;
 mod fact;
+mod knobs;
 mod knockout;
+mod masking;
 mod moves;
 mod normal;
+mod propagation;
+mod rewrite;
 mod slopes;
+mod stream;
 mod trace;
 
 use std::sync::OnceLock;
@@ -20,14 +30,24 @@ use std::sync::OnceLock;
 use crate::{
     analysis::explain::{ExplainError, report::Report},
     capture::Capture,
-    model::{Control, Edit, Encoded, Logits, Model, ModelError, Progress, RunPlan, Site, Sites, Stage},
+    model::{Control, Edit, Encoded, Logits, Model, ModelError, Progress, RunPlan, Site, Sites, Stage, Variant},
 };
 
 pub use aim::{Aim, Target};
-pub use ask::{Ask, LeaveOut, Of};
+pub use aligns::{Reverse, WordLinks};
+pub use ask::{Ask, LeaveOut, Of, Rule};
 pub use believe::FaithfulnessOptions;
+pub use columns::{Column, Sight};
+pub use edges::{EdgeOptions, Than};
+pub use effort::{Estimate, Patience};
+pub use knobs::{Knob, Settings, Slot};
 pub use knockout::KnockoutOptions;
+pub use masking::{Baseline, Depth, MaskingOptions};
+pub use rewrite::{RewriteOptions, edit_of};
 pub use trace::{Restore, Subject, TraceOptions};
+
+/// Logits of the explained run that are kept: more are computed again where they are wanted.
+const MOST_LOGITS: usize = 1 << 22;
 
 /// What a method works with.
 pub struct Bench<'a> {
@@ -41,6 +61,7 @@ pub struct Bench<'a> {
     pub control: &'a Control<'a>,
     /// Is shown what there is already, now and then.
     pub partial: &'a (dyn Fn(&Report) + Sync),
+    patience: Patience,
     plain: OnceLock<Capture>,
 }
 
@@ -62,6 +83,9 @@ pub enum LabError {
     /// The numbers do not allow it.
     #[error(transparent)]
     Explain(#[from] ExplainError),
+    /// It would take long, and nobody has said that it may.
+    #[error("{0}")]
+    TakesLong(Estimate),
     /// The question does not suit the model or the input.
     #[error("{0}")]
     Unsuited(String),
@@ -87,7 +111,13 @@ impl<'a> Bench<'a> {
         control: &'a Control<'a>,
         partial: &'a (dyn Fn(&Report) + Sync),
     ) -> Self {
-        Self { model, input, edits, control, partial, plain: OnceLock::new() }
+        Self { model, input, edits, control, partial, patience: Patience::DEFAULT, plain: OnceLock::new() }
+    }
+
+    /// The same with another patience: what takes longer is not begun ([`LabError::TakesLong`]).
+    #[must_use]
+    pub fn with_patience(self, patience: Patience) -> Self {
+        Self { patience, ..self }
     }
 
     /// The run that is explained, with patterns, values and prediction.
@@ -98,8 +128,22 @@ impl<'a> Bench<'a> {
         if let Some(plain) = self.plain.get() {
             return Ok(plain);
         }
-        let capture = self.run(Sites::of(&[Site::Pattern, Site::V]), Logits::Predict)?;
+        let n = self.input.tokens.values().map(Vec::len).max().unwrap_or(0);
+        let few = n * self.model.n_outcomes() <= MOST_LOGITS;
+        let capture =
+            self.run(Sites::of(&[Site::Pattern, Site::V]), if few { Logits::Keep } else { Logits::Predict })?;
         Ok(self.plain.get_or_init(|| capture))
+    }
+
+    /// A row of logits of the run that is explained.
+    fn logits(&self, row: usize) -> Result<Vec<f32>, LabError> {
+        if let Some(kept) = self.plain()?.logits().and_then(|logits| logits.row(row)) {
+            return Ok(kept.to_vec());
+        }
+        let mut found = Vec::new();
+        let variant = Variant::of(self.input, self.edits, row);
+        self.model.logits_of(&[variant], self.control, &mut |_, logits| found = logits.to_vec())?;
+        Ok(found)
     }
 
     /// A run of the input that records other sites.
@@ -124,20 +168,27 @@ impl<'a> Bench<'a> {
 /// When the question does not suit the model or the input, a run fails, or somebody says stop.
 pub fn answer(bench: Bench<'_>, ask: &Ask, target: Target) -> Result<Answer, LabError> {
     let mut report = match ask {
+        Ask::Attention { layer, head } => attend::attention(&bench, *layer, *head, target)?,
         Ask::Rollout(options) => depends::rollout(&bench, *options, target)?,
         Ask::Flow { query, options } => depends::flow(&bench, *query, *options, target)?,
-        Ask::Relevance { start_layer } => depends::relevance(&bench, *start_layer, target)?,
+        Ask::Relevance { rule, start_layer } => depends::relevance(&bench, *rule, *start_layer, target)?,
         Ask::Gradients { of, times_input, steps } => slopes::gradients(&bench, *of, *times_input, *steps, target)?,
         Ask::LeaveOneOut { by } => depends::leave_one_out(&bench, *by, target)?,
         Ask::Norms => moves::norms(&bench)?,
         Ask::Effective => moves::effective(&bench)?,
+        Ask::Edges(options) => edges::edges(&bench, *options)?,
         Ask::Lens { n_top } => fact::lens(&bench, *n_top, target)?,
         Ask::DirectLogits => fact::direct(&bench, target)?,
         Ask::Trace(options) => trace::trace(&bench, options, target)?,
         Ask::Knockout(options) => knockout::knockout(&bench, *options, target)?,
+        Ask::Ablation(with) => ablate::ablation(&bench, *with, target)?,
         Ask::Faithfulness(options) => believe::faithfulness(&bench, *options, target)?,
         Ask::Normalizers { alpha } => normal::normalizers(&bench, *alpha, target)?,
-        Ask::Alignment { setting, gold } => aligns::alignment(&bench, *setting, gold.as_deref())?,
+        Ask::Alignment { setting, gold, reverse } => {
+            aligns::alignment(&bench, *setting, gold.as_deref(), reverse.as_ref())?
+        }
+        Ask::Masks(options) => masking::masks(&bench, *options, target)?,
+        Ask::RankOne(options) => rewrite::rewrite(&bench, options, target)?,
         Ask::Memories { layer, n_top } => fact::memories(&bench, *layer, *n_top, target)?,
     };
     let mut parameters = ask.parameters();

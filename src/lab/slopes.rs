@@ -46,7 +46,25 @@ pub fn gradients(
             let layers = patterns.iter().zip(of_stack(&gradients, stack.kind)).filter_map(layer).collect();
             stacks.push((Cow::Borrowed(stack.kind.name()), Value::Layers(layers)));
         }
+        // What stands beside other methods is the row that is read, of the last layer.
+        let mut scores = Vec::new();
+        for (stack, (_, layers)) in capture.model().stacks.iter().zip(&stacks) {
+            let last = match layers {
+                Value::Layers(layers) if stack.kind.query_side() == aim.side => layers.last(),
+                _ => None,
+            };
+            if let Some(mean) =
+                last.and_then(|layer| if let Value::Heads { values, .. } = layer { values.mean() } else { None })
+            {
+                let key = stack.kind.key_side();
+                scores.push((Cow::Borrowed(key.name()), Value::tokens(key, aim.reads.row_of(&mean))));
+            }
+        }
         report.values = by_stack("pattern", stacks);
+        if !scores.is_empty() {
+            report.values.extend(by_stack("scores", scores));
+            report.notes.push("by token: the row that is read, mean over the heads of the last layer".to_owned());
+        }
         return Ok(report.with_value("value", f64::from(gradients.value)));
     }
     let taps = Taps::of(&[Site::Embed]);

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use super::{Aim, Bench, LabError, Target, aim::one_number};
+use super::{Aim, Bench, LabError, Target, aim::one_number, effort::Work};
 use crate::{
     analysis::explain::{
         dense::Dense,
@@ -14,8 +14,6 @@ use crate::{
     model::{Edit, Logits, Progress, Site, Sites, Stage, Start, Variant},
 };
 
-/// Operations that a question may take: some ten minutes of a small processor.
-pub(super) const MOST_OPERATIONS: f64 = 1e14;
 /// Bytes of streams that wait for their runs.
 const STREAM_BYTES: usize = 64 << 20;
 
@@ -36,12 +34,14 @@ pub struct TraceOptions {
     pub window: usize,
     /// Which noises.
     pub seed: u64,
+    /// Every how manieth position is restored; the subject's and the one that is read are in any case.
+    pub every: usize,
 }
 
 impl TraceOptions {
     /// The published settings (Meng et al. 2022).
     pub const fn of(subject: Subject) -> Self {
-        Self { subject, noise: 3.0, n_samples: 10, restore: Restore::Stream, window: 10, seed: 0 }
+        Self { subject, noise: 3.0, n_samples: 10, restore: Restore::Stream, window: 10, seed: 0, every: 1 }
     }
 }
 
@@ -101,7 +101,7 @@ impl Subject {
         numbers.map_or_else(|| Self::Words(text.to_owned()), |(from, to): (usize, usize)| Self::Positions(from..to))
     }
 
-    fn positions(&self, capture: &Capture, side: Side) -> Result<Range<usize>, LabError> {
+    pub(super) fn positions(&self, capture: &Capture, side: Side) -> Result<Range<usize>, LabError> {
         let tokens = capture.tokens(side);
         match self {
             Self::Positions(range) if range.is_empty() || range.end > tokens.len() => Err(LabError::unsuited(format!(
@@ -129,7 +129,7 @@ impl Subject {
 }
 
 /// The probability of one outcome.
-fn probability(logits: &[f32], id: u32) -> f64 {
+pub(super) fn probability(logits: &[f32], id: u32) -> f64 {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let of = |logit: &f32| f64::from(logit - max).exp();
     logits.get(id as usize).map_or(f64::NAN, of) / logits.iter().map(of).sum::<f64>()
@@ -205,10 +205,10 @@ impl Corrupted<'_> {
     }
 
     /// The mean probability over samples, for each of some positions.
-    fn layer(&self, layer: usize, positions: Range<usize>, progress: (usize, usize)) -> Result<Vec<f64>, LabError> {
+    fn layer(&self, layer: usize, positions: &[usize], progress: (usize, usize)) -> Result<Vec<f64>, LabError> {
         let n_samples = self.edits.len();
         let mut means = vec![0.0; positions.len()];
-        let pairs = positions.clone().flat_map(|position| (0..n_samples).map(move |sample| (sample, position)));
+        let pairs = positions.iter().flat_map(|position| (0..n_samples).map(move |sample| (sample, *position)));
         let variants = pairs.map(|(sample, position)| self.restored(sample, layer, position));
         let variants = variants.collect::<Result<Vec<_>, _>>()?;
         probabilities(self.bench, &self.aim, &variants, progress, &mut |idx, p| {
@@ -234,7 +234,17 @@ pub fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Resul
     }
     let subject = options.subject.positions(plain, side)?;
     let goes_on = bench.model.goes_on();
-    refuse_too_many(bench, n, n_layers, options.n_samples, "samples")?;
+    let is_read = |at: usize| side == aim.side && at == aim.row;
+    let is_traced = |at: &usize| at.is_multiple_of(options.every.max(1)) || subject.contains(at) || is_read(*at);
+    let traced: Vec<usize> = (0..n).filter(is_traced).collect();
+    let of_layer = |layer: usize| match options.restore {
+        _ if !goes_on => n_layers,
+        Restore::Stream => n_layers - (layer + 1).min(n_layers - 1),
+        _ => n_layers - window(layer, n_layers, options.window).start,
+    };
+    let share = (0..n_layers).map(of_layer).sum::<usize>() as f64 / (n_layers * n_layers) as f64;
+    let (runs_each, n_always) = (n_layers * options.n_samples, subject.len() + 1);
+    bench.ask_first(aim.row, &Work { n_positions: traced.len(), runs_each, share, n_tokens: n, n_always })?;
     let site = options.restore.site();
     let clean = bench.run(Sites::of(&[Site::Embed, site]), Logits::Skip)?;
     let recorded = clean.stack(stack).map_or(&[][..], |stack| &stack.layers);
@@ -273,7 +283,7 @@ pub fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Resul
     let n_samples = options.n_samples;
     let plain_edits = std::iter::once(bench.edits).chain(corrupted.edits.iter().map(Vec::as_slice));
     let variants: Vec<_> = plain_edits.map(|edits| Variant::of(bench.input, edits, aim.row)).collect();
-    let total = n * n_layers * n_samples;
+    let total = traced.len() * n_layers * n_samples;
     probabilities(bench, &aim, &variants, (0, total), &mut |idx, p| {
         before[usize::from(idx > 0)] += if idx > 0 { p / n_samples as f64 } else { p };
     })?;
@@ -293,44 +303,14 @@ pub fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Resul
     let mut done = 0;
     // The last layers take the least, so that something is there at once.
     for layer in (0..n_layers).rev() {
-        let mut first = 0;
-        while first < n {
-            let positions = first..n.min(first + at_once.max(1));
-            let found = corrupted.layer(layer, positions.clone(), (done, total))?;
-            for (position, p) in positions.clone().zip(found) {
-                effects.row_mut(position)[layer] = p - before[1];
+        for positions in traced.chunks(at_once.max(1)) {
+            let found = corrupted.layer(layer, positions, (done, total))?;
+            for (position, p) in positions.iter().zip(found) {
+                effects.row_mut(*position)[layer] = p - before[1];
             }
             done += positions.len() * n_samples;
-            first = positions.end;
+            (bench.partial)(&told(&effects));
         }
-        (bench.partial)(&told(&effects));
     }
     Ok(told(&effects))
-}
-
-/// Refuses what would take too long, before anything is run for it: `repeats` runs for each position and layer.
-pub(super) fn refuse_too_many(
-    bench: &Bench<'_>,
-    n: usize,
-    n_layers: usize,
-    repeats: usize,
-    of: &str,
-) -> Result<(), LabError> {
-    let runs = n * n_layers;
-    let mean_layers = if bench.model.goes_on() { (n_layers + 1) as f64 / 2.0 } else { n_layers as f64 };
-    let width = bench.model.spec().d_model as f64;
-    let each = runs as f64 * n as f64 * mean_layers * 24.0 * width * width;
-    if each * repeats as f64 <= MOST_OPERATIONS {
-        return Ok(());
-    }
-    let fitting = (MOST_OPERATIONS / each) as usize;
-    let advice = if fitting > 0 && repeats > 1 {
-        format!("take {fitting} {of} at most")
-    } else {
-        "give a shorter text".to_owned()
-    };
-    Err(LabError::unsuited(format!(
-        "this would be {} runs of {n} tokens, one for each token, layer and sample, which takes too long: {advice}",
-        runs * repeats
-    )))
 }

@@ -1,10 +1,12 @@
 //! [`Model`]: a checkpoint that is ready to run, and everything that can be asked of it.
 
+mod objective;
 mod packed;
 mod positions;
 mod reading;
 mod variants;
 mod weights;
+mod wiring;
 
 use std::{
     borrow::Cow,
@@ -15,9 +17,11 @@ use std::{
     },
 };
 
+pub use objective::Objective;
 pub use reading::HeadReads;
 pub use variants::{Start, Variant};
 pub use weights::{FinalNorm, Projection};
+pub use wiring::{BlockShape, BranchNorms, Entry, HeadMaps};
 
 use candle_core::Tensor;
 
@@ -30,7 +34,7 @@ use crate::{
         engine::Engine,
         families,
         input::{Encoded, Input, Reader, replaced},
-        network::{Network, Streams, cost::Lengths, head::Outcome},
+        network::{Network, cost::Lengths, head::Outcome},
         run::{Control, Edit, Recorded, Run, RunPlan, Site, Sites, Tapped, Taps, Values, edits, uniformity},
         writing::{Decoding, complete},
     },
@@ -46,32 +50,6 @@ pub struct Model {
     network: Network,
     reader: Reader,
     decoding: Decoding,
-}
-
-/// A number computed from the output, to be differentiated.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Objective {
-    /// One logit; `row` is a token position (0 for classifiers).
-    Logit {
-        /// Row of the logits.
-        row: usize,
-        /// Token or class.
-        id: u32,
-    },
-    /// The difference of two logits of one row.
-    LogitDifference {
-        /// Row of the logits.
-        row: usize,
-        /// Token or class whose logit counts positive.
-        id: u32,
-        /// Token or class whose logit counts negative.
-        against: u32,
-    },
-    /// The squared length of one position of the final stream, for models without a head.
-    SquaredNorm {
-        /// Token position.
-        position: usize,
-    },
 }
 
 /// The gradient of an [`Objective`].
@@ -215,7 +193,7 @@ impl Model {
         differentiated: Option<(Objective, Taps)>,
         control: &Control<'_>,
     ) -> Result<(Capture, Option<Gradients>), ModelError> {
-        let taps = differentiated.map_or(Taps::NONE, |(_, taps)| taps);
+        let taps = differentiated.as_ref().map_or(Taps::NONE, |(_, taps)| *taps);
         let writes = plan.generate.is_some() || (input.target.is_none() && self.spec.modality.target().is_some());
         if writes {
             // What is known before the text is written: the encoder's input, or the prompt.
@@ -336,29 +314,6 @@ impl Model {
             if fits(middle) { fitting = middle } else { too_long = middle }
         }
         Err(ModelError::TooLarge { needed: needed(&lengths), available, n, fitting })
-    }
-
-    fn objective(&self, streams: &Streams, objective: Objective, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let x = streams.main();
-        let mut logits =
-            |row: usize| -> Result<Tensor, ModelError> { Ok(self.network.logits(streams, row, run)?.flatten_all()?) };
-        let pick = |logits: &Tensor, id: u32| -> Result<Tensor, ModelError> {
-            if id as usize >= logits.dim(0)? {
-                return Err(ModelError::Edit(format!("there is no outcome {id}")));
-            }
-            Ok(logits.get(id as usize)?)
-        };
-        match objective {
-            Objective::Logit { row, id } => pick(&logits(row)?, id),
-            Objective::LogitDifference { row, id, against } => {
-                let logits = logits(row)?;
-                Ok((pick(&logits, id)? - pick(&logits, against)?)?)
-            }
-            Objective::SquaredNorm { position } if position < x.dim(0)? => {
-                Ok(x.narrow(0, position, 1)?.sqr()?.sum_all()?)
-            }
-            Objective::SquaredNorm { position } => Err(ModelError::Edit(format!("there is no position {position}"))),
-        }
     }
 }
 

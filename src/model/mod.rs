@@ -20,7 +20,10 @@ mod network;
 mod run;
 mod writing;
 
-pub use api::{FinalNorm, Gradients, HeadReads, Model, Objective, Projection, Start, Variant, next_capture_id};
+pub use api::{
+    BlockShape, BranchNorms, Entry, FinalNorm, Gradients, HeadMaps, HeadReads, Model, Objective, Projection, Start,
+    Variant, next_capture_id,
+};
 pub use checkpoint::{ModelFiles, audit, bundled};
 pub use engine::{Engine, EngineError, step_back};
 pub use error::{Cancelled, LoadError, ModelError};

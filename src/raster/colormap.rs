@@ -27,6 +27,8 @@ pub enum ColorMap {
     Greys,
     /// Differences: blue below the middle of the range, orange above it.
     Diverging,
+    /// Near black over teal to pale mint: what is no attention, so that nobody takes it for that.
+    Teal,
 }
 
 impl ColorMap {
@@ -49,6 +51,7 @@ impl ColorMap {
             Self::Cividis => &CIVIDIS,
             Self::Greys => return [255 - step, 255 - step, 255 - step, 255],
             Self::Diverging => return diverging(f32::from(step) / 127.5 - 1.0),
+            Self::Teal => return teal(f32::from(step) / 255.0),
         };
         let [_, red, green, blue] = table[usize::from(step)].to_be_bytes();
         [red, green, blue, 255]
@@ -58,6 +61,17 @@ impl ColorMap {
     pub fn table(self) -> [[u8; 4]; 256] {
         std::array::from_fn(|step| self.step(step as u8))
     }
+}
+
+/// One hue, from dark to light.
+fn teal(fraction: f32) -> [u8; 4] {
+    const STOPS: [[f32; 3]; 5] =
+        [[8.0, 24.0, 29.0], [10.0, 72.0, 80.0], [16.0, 128.0, 131.0], [86.0, 190.0, 178.0], [226.0, 250.0, 236.0]];
+    let at = fraction.clamp(0.0, 1.0) * (STOPS.len() - 1) as f32;
+    let step = (at as usize).min(STOPS.len() - 2);
+    let part = at - step as f32;
+    let mix = |channel: usize| (STOPS[step][channel] * (1.0 - part) + STOPS[step + 1][channel] * part + 0.5) as u8;
+    [mix(0), mix(1), mix(2), 255]
 }
 
 /// Which values the two ends of a colour map stand for.
@@ -167,7 +181,7 @@ mod tests {
 
     #[test]
     fn luminance_is_monotone() {
-        for map in ColorMap::ALL {
+        for map in ColorMap::ALL.into_iter().chain([ColorMap::Teal]) {
             let luminances = map.table().map(luminance);
             let direction = (luminances[255] - luminances[0]).signum();
             for pair in luminances.windows(2) {

@@ -72,6 +72,7 @@ impl Session {
         };
         effects.extend(self.forget_models());
         effects.extend(self.project_if_needed());
+        effects.extend(self.explain_if_needed());
         effects.extend(self.preview_if_needed());
         effects
     }

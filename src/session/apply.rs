@@ -5,7 +5,7 @@ use super::{Command, Effect, Focus, HeadSet, Pane, Place, Session, ViewOptions, 
 use crate::{
     analysis::survey::QuestionKind,
     ids::{HeadId, PaneId},
-    worker::Lane,
+    worker::{Lane, Patience},
 };
 
 impl Session {
@@ -26,8 +26,15 @@ impl Session {
         if let Command::Survey(question) = command {
             return self.survey(pane, question);
         }
-        if let Command::Explain(ask, target) = command {
-            return self.explain(pane, ask, target);
+        if let Command::Explain(column, ask, target) = command {
+            return self.explain(pane, (column, Patience::DEFAULT), ask, target);
+        }
+        if let Command::ExplainAnyway(column, ask, target) = command {
+            return self.explain_anyway(pane, column, ask, target);
+        }
+        if let Command::ExplainAgain(column) = command {
+            self.explain_again(pane, column);
+            return Vec::new();
         }
         if let Command::HoverPoint(spot) = command {
             self.with_pane(pane, |pane, _| pane.selection.spot = spot);
@@ -46,6 +53,7 @@ impl Session {
         self.remember(places);
         effects.extend(self.forget_models());
         effects.extend(self.project_if_needed());
+        effects.extend(self.explain_if_needed());
         effects.extend(self.preview_if_needed());
         effects
     }
@@ -91,6 +99,7 @@ impl Session {
                 return self.run();
             }
             Command::Change(command) => return self.on_change_command(command),
+            Command::Overlay(value, view) => self.show_overlay(value.map(|value| *value), view),
             Command::Project => {
                 self.project_again();
                 self.survey_again(self.panes.active_id());
@@ -222,7 +231,7 @@ impl Session {
                 }
             }
             Lane::Survey(id, kind) => self.stop_survey(id, kind),
-            Lane::Explain(id, number) => self.stop_explaining(id, number),
+            Lane::Explain(id, column) => self.stop_explaining(id, column),
             Lane::Export => self.exports_pending.clear(),
             Lane::Draw => self.figures.preview.cancel(),
         }

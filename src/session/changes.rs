@@ -1,12 +1,13 @@
 //! What-if: changes of a run, and the same run unchanged beside it.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
-use super::{Document, Effect, Experiment, Session, Split, experiment::Undo};
+use super::{Document, Effect, Experiment, Session, Split, experiment::Undo, explanations::ShownRun};
 use crate::{
     capture::{Capture, Edit},
-    ids::DocumentId,
-    worker::WantedEdit,
+    ids::{DocumentId, Side},
+    text::counted,
+    worker::{CorpusSource, Donor, MAX_MEANT, Many, WantedEdit},
 };
 
 /// One change of a run.
@@ -31,6 +32,10 @@ pub enum ChangeCommand {
     Remove(Vec<usize>),
     /// Take all away.
     Clear,
+    /// Take tokens out of the text. This is a change of the input and none of the run: positions after them move, so
+    /// that every number that names a token would mean two things at once if they were counted both ways. As a step
+    /// of undo it is the text that was read before.
+    Delete(Side, Range<usize>),
 }
 
 impl Experiment {
@@ -45,13 +50,20 @@ impl Experiment {
         Self { changes: Vec::new(), ..self.clone() }
     }
 
-    /// Whether it differs from `other` by a number of a normaliser at most: a slider that was dragged.
+    /// Whether it differs from `other` by a number of a normaliser at most, or by weights of one head: a slider that was
+    /// dragged, or cells that were drawn on.
     pub(super) fn only_turned(&self, other: &Self) -> bool {
-        let normalizes = |change: &Change| matches!(change.edit, WantedEdit::Edit(Edit::Normalize { .. }));
+        let turned = |a: &Change, b: &Change| match (&a.edit, &b.edit) {
+            (WantedEdit::Edit(Edit::Normalize { .. }), WantedEdit::Edit(Edit::Normalize { .. })) => true,
+            (WantedEdit::Edit(Edit::SetPattern { head, .. }), WantedEdit::Edit(Edit::SetPattern { head: of, .. })) => {
+                head == of
+            }
+            _ => false,
+        };
         let pairs = || self.changes.iter().zip(&other.changes);
         self.changes.len() == other.changes.len()
             && pairs().filter(|(a, b)| a != b).count() == 1
-            && pairs().all(|(a, b)| a == b || a.on == b.on && normalizes(a) && normalizes(b))
+            && pairs().all(|(a, b)| a == b || a.on == b.on && turned(a, b))
             && self.unchanged() == other.unchanged()
     }
 
@@ -82,6 +94,8 @@ impl Experiment {
                 self.changes.retain(|_| idx.next().is_none_or(|idx| !places.contains(&idx)));
             }
             ChangeCommand::Clear => self.changes.clear(),
+            // It is no change of the run.
+            ChangeCommand::Delete(..) => {}
         }
         self.changes != before
     }
@@ -110,6 +124,36 @@ impl Document {
         }
     }
 
+    /// The run that it shows, to take rows from for a run of `other`; or why none can be taken, in words.
+    pub fn donor(&self, other: &Self) -> Result<Donor, String> {
+        let ShownRun { model, input, generation, edits, .. } = self.shown_run()?;
+        if other.model.latest().map(|here| here.id) != Some(model) {
+            return Err("It is of another model, whose activations mean nothing here".to_owned());
+        }
+        Ok(Donor { name: self.title(), input, generation, edits })
+    }
+
+    /// Inputs of its own corpus that a mean can be taken over; `None` where it has none that are texts or pictures.
+    pub fn meant_inputs(&self) -> Option<Many> {
+        let corpus = self.corpus.as_deref()?;
+        if matches!(corpus.source, CorpusSource::Captures(_)) {
+            return None;
+        }
+        let (so_far, view) = (corpus.data.latest()?, corpus.view()?);
+        let inputs = so_far.corpus.inputs();
+        let sources = view.selection().inputs().iter().filter_map(|input| Some(inputs.get(*input)?.source));
+        let sources: Vec<usize> = sources.take(MAX_MEANT).collect();
+        let n = counted(sources.len(), "input");
+        let name = format!("{n} of {}", corpus.source.name());
+        (!sources.is_empty()).then(|| Many::Listed { name, list: Arc::clone(&so_far.list), sources })
+    }
+
+    /// What is said where a corpus is run: its inputs know nothing of the changes of this one.
+    pub fn unchanged_corpus(&self) -> Option<&'static str> {
+        let sentence = "What-if changes are of this input alone: a corpus is run without them";
+        self.experiment.changes.iter().any(|change| change.on).then_some(sentence)
+    }
+
     /// How many changes what is shown was made with.
     pub(super) fn n_changes(&self) -> usize {
         self.latest_capture().map_or(0, |capture| capture.computation().edits.len())
@@ -131,6 +175,9 @@ impl Session {
     }
 
     pub(super) fn on_change_command(&mut self, command: ChangeCommand) -> Vec<Effect> {
+        if let ChangeCommand::Delete(side, positions) = command {
+            return self.delete_tokens(side, positions);
+        }
         let document = self.changing();
         let id = document.id;
         if matches!(command, ChangeCommand::Add(_)) {
@@ -138,7 +185,9 @@ impl Session {
                 self.inform(reason.to_owned(), String::new());
                 return Vec::new();
             }
-            self.put_plain_beside(id);
+            if document.experiment.changes.is_empty() {
+                self.put_plain_beside(id);
+            }
             // What follows, such as undo, speaks of what was changed.
             let shows_it = self.panes.iter().find(|pane| pane.document == id).map(|pane| pane.id);
             if let Some(pane) = shows_it.filter(|_| self.pane().document != id) {
@@ -158,11 +207,10 @@ impl Session {
         self.run_document(id)
     }
 
-    /// Opens a pane with an unchanged copy at the left of what is about to be changed for the first time.
-    fn put_plain_beside(&mut self, id: DocumentId) {
+    /// Opens a pane with an unchanged copy at the left of what is changed, unless there is one.
+    pub(super) fn put_plain_beside(&mut self, id: DocumentId) {
         let Some(document) = self.find_document(id) else { return };
-        let has_plain = document.plain.is_some_and(|plain| self.find_document(plain).is_some());
-        if has_plain || !document.experiment.changes.is_empty() {
+        if document.plain.is_some_and(|plain| self.find_document(plain).is_some()) {
             return;
         }
         if self.documents.len() >= Self::MAX_DOCUMENTS {
@@ -195,9 +243,27 @@ impl Session {
         }
     }
 
+    /// Takes away the unchanged copy of a document, with the panes that show it.
+    pub(super) fn close_plain(&mut self, id: DocumentId) -> Vec<Effect> {
+        let Some(plain) = self.find_document_mut(id).and_then(|document| document.plain.take()) else {
+            return Vec::new();
+        };
+        let beside: Vec<_> = self.panes.iter().filter(|pane| pane.document == plain).map(|pane| pane.id).collect();
+        let mut effects: Vec<Effect> = beside.iter().filter_map(|pane| self.leave_projection(*pane)).collect();
+        for pane in beside {
+            self.panes.close(pane);
+        }
+        effects.extend(self.close_document(plain));
+        effects
+    }
+
     /// Switches off changes that mean nothing for what is run now, and says so.
     pub(super) fn put_changes_aside(&mut self, id: DocumentId) {
         let Some(document) = self.find_document_mut(id) else { return };
+        // The changes of an example are about its own input.
+        if document.example.is_some() {
+            return;
+        }
         let Some(before) = document.undo.current().cloned() else { return };
         let n = document.experiment.put_aside(&before);
         if n > 0 {

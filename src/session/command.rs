@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::{
     Appearance, ChangeCommand, CorpusCommand, DownloadCommand, FigureCommand, Focus, HeadRef, PickChange, Split,
-    ViewKind, ViewOptions, WritingOptions,
+    ValueRef, ViewKind, ViewOptions, WritingOptions,
 };
 use crate::{
     analysis::{
@@ -72,8 +72,15 @@ pub enum Command {
     CancelAll,
     /// Ask something about the whole cloud of a pane, unless that is known or on its way.
     Survey(Question),
-    /// Ask the laboratory.
-    Explain(Ask, Target),
+    /// Ask the laboratory, for a column.
+    Explain(&'static str, Ask, Target),
+    /// Ask the laboratory, for a column, what was not begun because it takes long.
+    ExplainAnyway(&'static str, Ask, Target),
+    /// Forget what a column said, so that it is asked again.
+    ExplainAgain(&'static str),
+    /// Show a value of an answer of the laboratory in place of attention, or attention again; in another view where
+    /// one is given.
+    Overlay(Option<Box<ValueRef>>, Option<ViewKind>),
     /// Go on with a projection that was stopped.
     Project,
     /// Back to the experiment that was run before: input, target, model, how it writes.

@@ -1,8 +1,8 @@
 //! Opening an example: one click changes model, input and view.
 
 use super::{
-    Effect, Focus, HeadSet, PendingSelection, Session,
-    gallery::{EXAMPLES, ExampleInput, by_topic},
+    Change, Effect, Focus, HeadSet, Pane, PendingSelection, Session,
+    gallery::{EXAMPLES, Example, ExampleInput, by_topic},
 };
 use crate::worker::{ImageSource, ModelSource};
 
@@ -22,27 +22,19 @@ impl Session {
 
     pub(super) fn open_example(&mut self, idx: usize) -> Vec<Effect> {
         let Some(example) = EXAMPLES.get(idx) else { return Vec::new() };
-        let without_corpus = self.document().corpus.is_none();
-        let pane = self.panes.active_mut();
-        // What was held in another input means nothing in this one.
-        pane.selection.pinned = Focus::NONE;
-        pane.selection.heads_on = HeadSet::ALL;
-        pane.minus = None;
-        // An example is seen as it was meant; the user's own options come back after it.
-        let options = std::mem::take(&mut pane.options);
-        pane.own_options.get_or_insert(options);
-        pane.pending = Some(PendingSelection {
-            view: Some(example.view),
-            stack: example.stack,
-            layer: example.head.map(|(layer, _)| layer),
-            head: example.head.map(|(_, head)| head),
-            query: example.query,
-            key: None,
-            space: None,
-        });
-
-        // It is about its own input.
-        pane.options.scatter.corpus = without_corpus;
+        // A changed run and the plain one beside it are one example.
+        let changing = self.changing().id;
+        let shows_it = self.panes.iter().find(|pane| pane.document == changing).map(|pane| pane.id);
+        self.panes.activate(shows_it.unwrap_or(self.panes.active_id()));
+        let id = self.document().id;
+        let is_beside = self.document().plain.is_some_and(|plain| self.panes.iter().any(|it| it.document == plain));
+        let keeps_plain = is_beside && !example.changes.is_empty();
+        let mut effects = if keeps_plain { Vec::new() } else { self.close_plain(id) };
+        let (without_corpus, plain) = (self.document().corpus.is_none(), self.document().plain);
+        let active = self.panes.active_id();
+        for pane in self.panes.iter_mut().filter(|pane| pane.id == active || Some(pane.document) == plain) {
+            pane.show_example(example, without_corpus);
+        }
         let document = self.document_mut();
         document.example = Some(idx);
         document.corpus_input = None;
@@ -58,10 +50,40 @@ impl Session {
             ExampleInput::Sample(name) => experiment.image = Some(ImageSource::Bundled(name.to_owned())),
         }
         let source = ModelSource::Bundled(example.model.to_owned());
-        if !document.model.is_pending() && document.model.latest().is_some_and(|model| model.source == source) {
-            self.run()
-        } else {
-            self.load(source)
+        let is_there =
+            !document.model.is_pending() && document.model.latest().is_some_and(|model| model.source == source);
+        if !example.changes.is_empty() {
+            self.put_plain_beside(id);
+            let changes = example.edits().into_iter().map(|edit| Change { edit: edit.into(), on: true });
+            self.document_mut().experiment.changes = changes.collect();
         }
+        effects.extend(if is_there { self.run() } else { self.load(source) });
+        effects
+    }
+}
+
+impl Pane {
+    /// Gets ready to show an example.
+    fn show_example(&mut self, example: &Example, without_corpus: bool) {
+        // What was held in another input means nothing in this one.
+        self.selection.pinned = Focus::NONE;
+        self.selection.heads_on = HeadSet::ALL;
+        self.minus = None;
+        self.overlay = None;
+        // An example is seen as it was meant; the user's own options come back after it.
+        let options = std::mem::take(&mut self.options);
+        self.own_options.get_or_insert(options);
+        // It is about its own input.
+        self.options.scatter.corpus = without_corpus;
+        self.pending = Some(PendingSelection {
+            view: Some(example.view),
+            stack: example.stack,
+            layer: example.head.map(|(layer, _)| layer),
+            head: example.head.map(|(_, head)| head),
+            query: example.query,
+            key: None,
+            space: None,
+            asked: example.asks,
+        });
     }
 }

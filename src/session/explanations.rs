@@ -1,52 +1,144 @@
 //! What a pane asked the laboratory, and what it answered.
 
-use std::sync::Arc;
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+};
 
-use super::{Document, Effect, Loadable, Session};
+use serde::{Deserialize, Serialize};
+
+use super::{Document, Effect, Focus, Loadable, Pane, Session};
 use crate::{
     analysis::explain::report::{Question, Report},
-    capture::AppliedEdit,
-    ids::{CaptureId, JobId, PaneId},
-    worker::{Ask, EventKind, Explanation, Lane, Progress, Request, Target},
+    capture::{AppliedEdit, Capture, Edit},
+    figure::views::lab::Answered,
+    ids::{CaptureId, JobId, ModelId, PaneId, Side},
+    text::sentence,
+    worker::{
+        Ask, Column, Estimate, EventKind, Explanation, Failure, Generation, Input, Lane, Patience, Progress, Request,
+        Settings, Sight, Target,
+    },
 };
 
 /// Answers that are kept, so that going back to one takes no time.
 const MAX_KEPT: usize = 48;
 
-/// What the laboratory shows in a pane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the laboratory shows in a pane. What is explained belongs to an input and is not remembered with the rest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LabOptions {
     /// The question.
     pub question: Question,
     /// The output that it is about.
+    #[serde(skip)]
     pub target: Target,
+    /// Columns that were taken away or added, by name.
+    pub shown: BTreeMap<String, bool>,
+    /// Options that were turned, by the column's name.
+    pub turned: BTreeMap<String, Settings>,
 }
 
-impl Default for LabOptions {
-    fn default() -> Self {
-        Self { question: Question::Depends, target: Target::default() }
+impl LabOptions {
+    /// Whether a column is there.
+    pub fn shows(&self, column: &Column) -> bool {
+        self.shown.get(column.name).copied().unwrap_or(column.starts)
     }
+
+    /// Options of a column that were turned.
+    pub fn turned(&self, column: &Column) -> Cow<'_, Settings> {
+        self.turned.get(column.name).map_or_else(Cow::default, Cow::Borrowed)
+    }
+
+    /// Lets go of what is about one input alone: positions, outcomes, links that somebody made for it.
+    fn leave_input(&mut self) {
+        self.target = Target::default();
+        self.turned.values_mut().for_each(|settings| drop(settings.remove("gold")));
+    }
+}
+
+/// A column that a pane shows, and what is asked for it.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The column.
+    pub column: &'static Column,
+    /// The question; why there is none otherwise.
+    pub ask: Result<Ask, &'static str>,
 }
 
 /// Everything that an answer depends on.
 #[derive(Clone, Debug, PartialEq)]
 struct Key {
     capture: CaptureId,
+    column: &'static str,
     ask: Ask,
     target: Target,
+}
+
+/// A question with its answer.
+#[derive(Clone, Debug)]
+struct Entry {
+    key: Key,
+    answer: Loadable<Arc<Report>>,
+    /// The column's answer before, with other options.
+    before: Option<Arc<Report>>,
+    /// What it would take, where that is too long to begin without being told to.
+    long: Option<Estimate>,
 }
 
 /// The explanations of a pane, the newest last.
 #[derive(Clone, Debug, Default)]
 pub struct Explanations {
-    asked: Vec<(Key, Loadable<Arc<Report>>)>,
+    asked: Vec<Entry>,
+    /// Which input they are about.
+    about: u64,
 }
 
+/// Where an overlay asks: beside the columns, whose options may be turned while it stays what it is.
+pub(super) const OVERLAY: &str = "overlay";
+
 impl Explanations {
+    fn entry(&self, capture: CaptureId, wanted: (&str, &Ask), target: Target) -> Option<&Entry> {
+        let is_it = |Entry { key, .. }: &&Entry| {
+            key.capture == capture && key.target == target && (key.column, &key.ask) == wanted
+        };
+        self.asked.iter().rev().find(is_it)
+    }
+
     /// The answer to a question about a run; `None` when it was not asked.
-    pub fn find(&self, capture: CaptureId, ask: &Ask, target: Target) -> Option<&Loadable<Arc<Report>>> {
-        let is_it = |key: &Key| key.capture == capture && key.target == target && key.ask == *ask;
-        self.asked.iter().rev().find(|(key, _)| is_it(key)).map(|(_, answer)| answer)
+    pub fn find(&self, capture: CaptureId, column: &str, ask: &Ask, target: Target) -> Option<&Loadable<Arc<Report>>> {
+        self.entry(capture, (column, ask), target).map(|entry| &entry.answer)
+    }
+
+    /// What a question would take that was not begun because it takes long.
+    pub fn takes_long(&self, capture: CaptureId, column: &str, ask: &Ask, target: Target) -> Option<&Estimate> {
+        self.entry(capture, (column, ask), target)?.long.as_ref()
+    }
+
+    /// The answer to a question about a run, in whichever column it was asked.
+    pub fn answer_to(&self, capture: CaptureId, ask: &Ask, target: Target) -> Option<&Loadable<Arc<Report>>> {
+        let is_it = |Entry { key, .. }: &&Entry| key.capture == capture && key.target == target && key.ask == *ask;
+        self.asked.iter().rev().find(is_it).map(|entry| &entry.answer)
+    }
+
+    /// What stands in a column: its answer, or the one to the question before for as long as none is there; whether
+    /// it is the one before.
+    pub fn shown(&self, capture: CaptureId, column: &str, ask: &Ask, target: Target) -> Option<(&Arc<Report>, bool)> {
+        match self.entry(capture, (column, ask), target) {
+            Some(entry) => {
+                let own = entry.answer.latest().map(|report| (report, false));
+                let old = entry.before.as_ref().filter(|_| entry.answer.is_pending());
+                own.or_else(|| old.map(|report| (report, true)))
+            }
+            None => self.newest(capture, column).map(|report| (report, true)),
+        }
+    }
+
+    /// The newest answer of a column about a run, whatever was asked.
+    fn newest(&self, capture: CaptureId, column: &str) -> Option<&Arc<Report>> {
+        let mut of = self.asked.iter().rev().filter(|it| it.key.capture == capture && it.key.column == column);
+        of.find_map(|entry| entry.answer.latest().or(entry.before.as_ref()))
     }
 
     /// Whether an answer is on its way.
@@ -54,21 +146,76 @@ impl Explanations {
         self.running().is_some()
     }
 
-    /// The number of a question whose answer is on its way, and how far it is.
-    pub fn running(&self) -> Option<(u64, Option<Progress>)> {
-        let pending = |(_, answer): &&(Key, Loadable<_>)| answer.is_pending();
+    /// Whether an answer of a column is on its way.
+    pub fn awaits(&self, column: &str) -> bool {
+        self.asked.iter().any(|entry| entry.key.column == column && entry.answer.is_pending())
+    }
+
+    /// The column whose answer is on its way, and how far it is.
+    pub fn running(&self) -> Option<(&'static str, Option<Progress>)> {
+        let pending = self.asked.iter().filter(|entry| entry.answer.is_pending());
         // The one that tells something is the one that runs.
-        let told = self.asked.iter().filter(pending).max_by_key(|(_, answer)| answer.progress().is_some());
-        told.map(|(key, answer)| (key.ask.number(), answer.progress()))
+        let told = pending.max_by_key(|entry| entry.answer.progress().is_some());
+        told.map(|entry| (entry.key.column, entry.answer.progress()))
     }
 }
 
+impl Pane {
+    /// What is looked at while something is asked.
+    pub fn sight<'a>(&self, capture: &'a Capture) -> Sight<'a> {
+        let Focus { query, key } = self.selection.pinned;
+        Sight { capture, head: self.selection.head, query, key }
+    }
+
+    /// The columns that the laboratory shows, in order.
+    pub fn wanted(&self, capture: &Capture) -> Vec<Wanted> {
+        let lab = &self.options.lab;
+        let sight = self.sight(capture);
+        let shown = Column::ALL.iter().filter(|column| column.question == lab.question && lab.shows(column));
+        shown.map(|column| Wanted { column, ask: column.ask(&sight, &lab.turned(column)) }).collect()
+    }
+
+    /// What the laboratory has answered of what the pane shows.
+    pub(super) fn answers(&self, capture: &Capture) -> Vec<Answered> {
+        let (known, target) = (&self.explanations, self.options.lab.target);
+        let answer = |Wanted { column, ask }: Wanted| {
+            let shown = known.shown(capture.id(), column.name, &ask.ok()?, target)?;
+            Some(Answered { column: column.name, title: column.title, report: Some(Arc::clone(shown.0)) })
+        };
+        self.wanted(capture).into_iter().filter_map(answer).collect()
+    }
+
+    /// Another capture is shown: what was chosen for another input no longer counts.
+    pub(super) fn explain_input(&mut self, capture: &Capture) {
+        let mut hasher = DefaultHasher::new();
+        capture.model().name.hash(&mut hasher);
+        for side in Side::ALL {
+            capture.tokens(side).iter().for_each(|token| (&token.text, token.id).hash(&mut hasher));
+        }
+        capture.input().image.hash(&mut hasher);
+        let about = hasher.finish();
+        if self.explanations.about != about {
+            self.explanations.about = about;
+            self.options.lab.leave_input();
+        }
+    }
+}
+
+/// All that is needed to make the run that a document shows again.
+pub(super) struct ShownRun<'a> {
+    pub capture: &'a Arc<Capture>,
+    pub model: ModelId,
+    pub input: Input,
+    pub generation: Option<Generation>,
+    pub edits: Vec<Edit>,
+}
+
 impl Document {
-    /// How to explain the run that is shown, or why that cannot be done.
-    fn explanation(&self, pane: PaneId, ask: &Ask, target: Target) -> Result<Explanation, String> {
-        let Some(capture) = self.latest_capture() else { return Err("There is nothing to explain yet".to_owned()) };
+    /// How to make the run that is shown again, or why that cannot be done.
+    pub(super) fn shown_run(&self) -> Result<ShownRun<'_>, String> {
+        let Some(capture) = self.latest_capture() else { return Err("It has not been run yet".to_owned()) };
         let (Some(model), Some(experiment), None) = (self.model.latest(), self.ran(), &self.opened) else {
-            return Err("Explaining runs the model again, and this capture came from a file: open its model".to_owned());
+            return Err("It came from a file, and the model has to run again: open its model".to_owned());
         };
         let known = |edit: &AppliedEdit| match edit {
             AppliedEdit::Known(edit) => Ok(edit.clone()),
@@ -77,63 +224,105 @@ impl Document {
         let edits = capture.computation().edits.iter().map(known).collect::<Result<_, _>>()?;
         let input = experiment.input(&model.spec).map_err(|failure| failure.summary)?;
         let generation = experiment.generation(&model.spec);
-        let shown = Arc::clone(capture);
-        Ok(Explanation { pane, shown, model: model.id, input, generation, edits, ask: ask.clone(), target })
+        Ok(ShownRun { capture, model: model.id, input, generation, edits })
+    }
+
+    /// How to explain the run that is shown, or why that cannot be done.
+    fn explanation(
+        &self,
+        (pane, column): (PaneId, &'static str),
+        ask: &Ask,
+        target: Target,
+        patience: Patience,
+    ) -> Result<Explanation, String> {
+        let ShownRun { capture, model, input, generation, edits } = self.shown_run()?;
+        let (shown, ask) = (Arc::clone(capture), ask.clone());
+        Ok(Explanation { pane, column, shown, model, input, generation, edits, ask, target, patience })
     }
 }
 
 impl Session {
+    /// Asks the laboratory once more what was not begun because it takes long, with all the time that it takes.
+    pub(super) fn explain_anyway(&mut self, id: PaneId, column: &'static str, ask: Ask, target: Target) -> Vec<Effect> {
+        if let Some(pane) = self.panes.get_mut(id) {
+            pane.explanations.asked.retain(|entry| entry.key.column != column || entry.long.is_none());
+        }
+        self.explain(id, (column, Patience::Endless), ask, target)
+    }
+
     /// Asks the laboratory, unless the answer is there or on its way.
-    pub(super) fn explain(&mut self, id: PaneId, ask: Ask, target: Target) -> Vec<Effect> {
+    pub(super) fn explain(
+        &mut self,
+        id: PaneId,
+        (column, patience): (&'static str, Patience),
+        ask: Ask,
+        target: Target,
+    ) -> Vec<Effect> {
         let job = self.new_job();
         let Some(pane) = self.panes.get(id) else { return Vec::new() };
         let document = self.document_of(pane);
         let Some(capture) = document.latest_capture().map(|capture| capture.id()) else { return Vec::new() };
-        if document.capture.is_pending() || pane.explanations.find(capture, &ask, target).is_some() {
+        if document.capture.is_pending() || pane.explanations.find(capture, column, &ask, target).is_some() {
             return Vec::new();
         }
-        let explanation = document.explanation(id, &ask, target);
+        let explanation = document.explanation((id, column), &ask, target, patience);
+        let before = pane.explanations.newest(capture, column).cloned();
+        let shown = document.latest_capture().map_or_else(Vec::new, |capture| pane.wanted(capture));
+        let is_shown = |name: &str| name == OVERLAY || shown.iter().any(|wanted| wanted.column.name == name);
         let Some(pane) = self.panes.get_mut(id) else { return Vec::new() };
         let asked = &mut pane.explanations.asked;
-        // What is asked about another run is no longer wanted.
+        // What is asked about another run, or for what is no longer shown, holds up what is looked at.
         let mut effects = Vec::new();
-        for (key, answer) in asked.iter_mut().filter(|(key, _)| key.capture != capture) {
-            if answer.is_pending() {
-                effects.push(Effect::Cancel(Lane::Explain(id, key.ask.number())));
-            }
-        }
-        asked.retain(|(key, _)| key.capture == capture);
+        let is_left = |Entry { key, answer, .. }: &Entry| {
+            answer.is_pending() && key.column != column && (key.capture != capture || !is_shown(key.column))
+        };
+        effects.extend(
+            asked
+                .iter()
+                .filter(|entry| is_left(entry))
+                .map(|entry| Effect::Cancel(Lane::Explain(id, entry.key.column))),
+        );
+        asked.retain(|entry| !is_left(entry));
+        // The same column with other options takes the place of one that is still on its way.
+        asked.retain(|Entry { key, answer, .. }| {
+            key.capture == capture && !(key.column == column && answer.is_pending())
+        });
         let surplus = (asked.len() + 1).saturating_sub(MAX_KEPT);
         asked.drain(..surplus);
         let mut answer = Loadable::Empty;
         match explanation {
             Ok(explanation) => {
                 answer.start(job);
-                // The same question about another output takes the place of one that is still on its way.
-                asked.retain(|(key, answer)| key.ask != ask || !answer.is_pending());
                 effects.push(Effect::Submit(job, Request::Explain(Box::new(explanation))));
             }
-            Err(summary) => answer.fail(crate::worker::Failure { summary, details: String::new() }),
+            Err(summary) => answer.fail(Failure { summary, details: String::new() }),
         }
-        asked.push((Key { capture, ask, target }, answer));
+        asked.push(Entry { key: Key { capture, column, ask, target }, answer, before, long: None });
         effects
     }
 
     /// The pane that waits for a job of the laboratory.
     pub(super) fn explaining(&self, job: JobId) -> Option<PaneId> {
-        let waits = |pane: &&super::Pane| pane.explanations.asked.iter().any(|(_, answer)| answer.job() == Some(job));
+        let waits = |pane: &&Pane| pane.explanations.asked.iter().any(|entry| entry.answer.job() == Some(job));
         self.panes.iter().find(waits).map(|pane| pane.id)
     }
 
     pub(super) fn on_explain_event(&mut self, id: PaneId, job: JobId, event: EventKind) {
         let Some(pane) = self.panes.get_mut(id) else { return };
         let asked = &mut pane.explanations.asked;
-        let Some(place) = asked.iter().position(|(_, answer)| answer.job() == Some(job)) else { return };
-        let answer = &mut asked[place].1;
+        let Some(place) = asked.iter().position(|entry| entry.answer.job() == Some(job)) else { return };
+        let Entry { answer, before, long, .. } = &mut asked[place];
         match event {
             EventKind::Progress(progress) => answer.report(progress),
             EventKind::Explaining(report) => answer.improve(report),
-            EventKind::Explained(report) => *answer = Loadable::Ready(report),
+            EventKind::Explained(report) => {
+                *answer = Loadable::Ready(report);
+                *before = None;
+            }
+            EventKind::TakesLong(estimate) => {
+                answer.fail(Failure { summary: sentence(&estimate.to_string()), details: estimate.advice() });
+                *long = Some(estimate);
+            }
             EventKind::Failed(failure) => answer.fail(failure),
             // What was stopped can be asked again.
             EventKind::Cancelled => drop(asked.remove(place)),
@@ -142,13 +331,19 @@ impl Session {
     }
 
     /// Stops what the laboratory does for a pane; it says so, and is not asked again by itself.
-    pub(super) fn stop_explaining(&mut self, id: PaneId, number: u64) {
+    pub(super) fn stop_explaining(&mut self, id: PaneId, column: &str) {
         let Some(pane) = self.panes.get_mut(id) else { return };
-        for (key, answer) in &mut pane.explanations.asked {
-            if key.ask.number() == number && answer.is_pending() {
-                let details = "Choose another question and come back to start it again".to_owned();
-                answer.fail(crate::worker::Failure { summary: "It was stopped".to_owned(), details });
+        for Entry { key, answer, .. } in &mut pane.explanations.asked {
+            if key.column == column && answer.is_pending() {
+                let details = "Ask again, or change an option".to_owned();
+                answer.fail(Failure { summary: "It was stopped".to_owned(), details });
             }
         }
+    }
+
+    /// Forgets what a column said, so that it is asked again.
+    pub(super) fn explain_again(&mut self, id: PaneId, column: &str) {
+        let Some(pane) = self.panes.get_mut(id) else { return };
+        pane.explanations.asked.retain(|entry| entry.key.column != column || entry.answer.is_pending());
     }
 }

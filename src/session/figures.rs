@@ -10,13 +10,14 @@ use super::{
 use crate::{
     analysis::{
         Cloud,
-        reading::{Over, Whose},
+        reading::{Extent, Over, Whose},
     },
     capture::Capture,
     export::{FigureRequest, Preview, default_file_name},
     figure::{
         CaptionKind,
         order::{Each, Order, Paper, Subtrahend},
+        views::lab::Answered,
     },
     ids::{CaptureId, JobId},
     raster::ColorMap,
@@ -37,7 +38,7 @@ pub struct FigureDialog {
     /// The figure, small.
     pub preview: Loadable<Arc<Preview>>,
     /// What the last preview was asked for.
-    asked: Option<(CaptureId, Arc<Order>)>,
+    asked: Option<(CaptureId, Arc<Order>, Vec<usize>)>,
     /// Figures on their way to the clipboard.
     copying: Option<JobId>,
 }
@@ -187,7 +188,8 @@ impl Session {
             return Vec::new();
         }
         let Some(figure) = self.figure() else { return Vec::new() };
-        let asked = (figure.capture.id(), Arc::clone(&figure.order));
+        let answers = figure.answers.iter().map(Answered::identity).collect();
+        let asked = (figure.capture.id(), Arc::clone(&figure.order), answers);
         if self.figures.asked.as_ref() == Some(&asked) {
             return Vec::new();
         }
@@ -205,7 +207,8 @@ impl Session {
         let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).cloned();
         let cloud = pane.cloud(document)?;
         let order = Arc::new(order(pane, document, (&capture, &cloud), self.settings.figures));
-        Some(FigureRequest { order, capture, cloud, other })
+        let answers = if pane.view == ViewKind::Lab { pane.answers(&capture) } else { Vec::new() };
+        Some(FigureRequest { order, capture, cloud, other, answers })
     }
 
     fn save_figure(&mut self) -> Vec<Effect> {
@@ -219,7 +222,7 @@ impl Session {
         let head =
             (options.range == FigureRange::Shown && view != ViewKind::Matrix).then(|| self.pane().selection.head);
         let extension = options.kind.extension();
-        let name = default_file_name(&capture.model().name, read, head, view.name(), extension);
+        let name = default_file_name(&capture.model().name, read, head, &self.pane().figure_name(), extension);
         vec![Effect::SaveFigure { figure, name, extension }]
     }
 
@@ -280,17 +283,23 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
     let stack = capture.model().stack(head.stack);
     let (n_layers, most_heads) = stack.map_or((1, 1), |stack| (stack.layers.len(), stack.max_heads()));
     let planes = pane.view == ViewKind::Matrix;
-    let (layers, heads, sheet) = match options.range {
+    // Where an explanation has no numbers of heads, there is one figure of it, or one a layer.
+    let extent = pane.explained_extent();
+    let one = extent.is_some_and(|extent| extent != Extent::PairsOfHeads);
+    let together = views.reading.together.filter(|_| !one);
+    let range = if one { FigureRange::Shown } else { options.range };
+    let (layers, heads, sheet) = match range {
         _ if planes => (Vec::new(), Vec::new(), None),
+        _ if pane.view == ViewKind::Lab => (vec![head.layer], vec![head.head], None),
         // A cell of its own for each layer, and one for the final stream; or one in all.
         FigureRange::Stack | FigureRange::Files if !pane.space().is_per_head() => {
             let all: Vec<usize> = cloud.cells(head.stack, pane.space()).iter().map(|cell| cell.layer).collect();
             let columns = all.len().clamp(1, MAX_COLUMNS);
             let sheet = [columns, all.len().div_ceil(columns)];
-            (all, Vec::new(), Some(sheet).filter(|_| options.range == FigureRange::Stack))
+            (all, Vec::new(), Some(sheet).filter(|_| range == FigureRange::Stack))
         }
         _ if !pane.space().is_per_head() => (vec![cell.layer], Vec::new(), None),
-        _ if views.reading.together.is_some_and(|together| together.over == Over::Stack) => {
+        _ if together.is_some_and(|together| together.over == Over::Stack) => {
             ((0..n_layers).collect(), Vec::new(), None)
         }
         FigureRange::Shown => (vec![head.layer], shown_heads(pane, n_heads), None),
@@ -305,7 +314,7 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
         }
         FigureRange::Files => (Vec::new(), Vec::new(), None),
     };
-    let files = options.range == FigureRange::Files;
+    let files = range == FigureRange::Files && pane.view != ViewKind::Lab;
     Order {
         view: pane.view,
         stack: Some(head.stack),
@@ -313,9 +322,9 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
         heads,
         query: pane.selection.pinned.query,
         key: pane.selection.pinned.key,
-        reading: views.reading.of_head(capture, head),
-        together: views.reading.together.map(|together| together.how),
-        minus: pane.minus.map(|minus| Subtrahend {
+        reading: pane.overlaid(views.reading.of_head(capture, head)),
+        together: together.map(|together| together.how),
+        minus: pane.minus.filter(|_| pane.explained().is_none()).map(|minus| Subtrahend {
             stack: Some(minus.head.stack),
             layer: minus.head.layer,
             head: minus.head.head,
@@ -329,12 +338,15 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
         }),
         log: views.heatmap.scale == ColorScale::Log,
         values: views.heatmap.values,
-        shared_scale: options.range != FigureRange::Shown || views.shared_scale,
+        shared_scale: range != FigureRange::Shown || views.shared_scale,
         smooth: views.image.smoothing == Smoothing::Smooth,
         opacity: views.image.opacity,
         contour: views.image.contour,
         // Words ask in cross-attention: there is nothing to lead from.
-        flows: views.image.flow_filter().filter(|_| capture.picture_side() == Some(head.stack.query_side())),
+        flows: views
+            .image
+            .flow_filter()
+            .filter(|_| pane.explained().is_none() && capture.picture_side() == Some(head.stack.query_side())),
         // What cannot be told here is not shown in the window either.
         color_by: Some(views.scatter.color)
             .filter(|by| by.missing(cloud, pane.space(), cell).is_none())
@@ -342,6 +354,7 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
         size_by: Some(views.scatter.size)
             .filter(|by| by.missing(cloud, pane.space(), cell).is_none())
             .unwrap_or_default(),
+        question: views.lab.question,
         distance: views.distance,
         annotation: views.average.clone().filter(|name| cloud.annotations().contains(name)),
         sheet,
@@ -363,7 +376,11 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
 /// The heads that a pane draws.
 fn shown_heads(pane: &Pane, n_heads: usize) -> Vec<usize> {
     let on = pane.selection.heads_on;
-    let several = pane.view == ViewKind::Heads || pane.options.reading.together.is_some();
+    let together = pane.options.reading.together.is_some();
+    let several = match pane.explained_extent() {
+        None => pane.view == ViewKind::Heads || together,
+        Some(extent) => extent == Extent::PairsOfHeads && together,
+    };
     if several && pane.minus.is_none() {
         if on == HeadSet::ALL { Vec::new() } else { on.iter(n_heads).collect() }
     } else {

@@ -9,6 +9,7 @@ mod changes;
 mod command;
 mod corpora;
 mod corpus_sheet;
+mod deleting;
 mod document;
 mod documents;
 mod download;
@@ -22,6 +23,7 @@ mod links;
 mod loadable;
 mod open_corpus;
 mod opening;
+mod overlays;
 mod pane;
 mod panes;
 mod picks;
@@ -45,18 +47,19 @@ pub use corpus_sheet::CorpusSheet;
 pub use document::Document;
 pub use download::{Download, DownloadCommand, DownloadStep, SUGGESTIONS};
 pub use experiment::Experiment;
-pub use explanations::{Explanations, LabOptions};
+pub use explanations::{Explanations, LabOptions, Wanted};
 pub use figures::{Caption, FigureCommand, FigureDialog, FigureOptions, FigureRange, FileKind, color_map};
 pub use loadable::Loadable;
 pub use open_corpus::OpenCorpus;
 pub use opening::PathKind;
+pub use overlays::{Overlay, ValueRef};
 pub use pane::{Pane, PendingSelection};
 pub use panes::{Panes, Split};
 pub use picks::{PickChange, Picked};
 pub use place::{HeadRef, Place};
 pub use selection::{Focus, HeadSet, Selection};
 pub use settings::{
-    Appearance, ColorMapChoice, ColorScale, FlowFilter, FlowKind, HeadOrder, HeadsOptions, HeatmapOptions,
+    Appearance, ColorMapChoice, ColorScale, DrawOptions, FlowFilter, FlowKind, HeadOrder, HeadsOptions, HeatmapOptions,
     ImageOptions, PatchRole, ScatterOptions, Settings, Smoothing, ViewOptions,
 };
 pub use state::{Notice, NoticeKind, Session};

@@ -154,7 +154,8 @@ impl Session {
             if example.target.is_some_and(|forced| forced == target.as_str()) {
                 target.clear();
             }
-            for pane in self.panes.iter_mut().filter(|pane| pane.document == id) {
+            let plain = self.document().plain;
+            for pane in self.panes.iter_mut().filter(|pane| pane.document == id || Some(pane.document) == plain) {
                 pane.leave_example();
             }
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Document, Explanations, Focus, HeadRef, HeadSet, HeadStep, Loadable, QueryStep, Selection, Surveys, ViewKind,
-    ViewOptions, place::Places,
+    Document, Explanations, Focus, HeadRef, HeadSet, HeadStep, Loadable, Overlay, QueryStep, Selection, Surveys,
+    ViewKind, ViewOptions, gallery::Asked, place::Places,
 };
 use crate::{
     analysis::{Space, attention, projection::Projection, search::Search},
@@ -38,6 +38,8 @@ pub struct Pane {
     pub surveys: Surveys,
     /// What it asked the laboratory.
     pub explanations: Explanations,
+    /// What is shown in place of attention.
+    pub overlay: Option<Overlay>,
     /// What is looked for in its joint spaces.
     pub search: Search,
     pub(super) places: Places,
@@ -64,6 +66,8 @@ pub struct PendingSelection {
     pub key: Option<usize>,
     /// Space to lay out.
     pub space: Option<Space>,
+    /// What to ask the laboratory.
+    pub asked: Option<Asked>,
 }
 
 impl PendingSelection {
@@ -78,6 +82,7 @@ impl PendingSelection {
             query: self.query.or(other.query),
             key: self.key.or(other.key),
             space: self.space.or(other.space),
+            asked: self.asked.or(other.asked),
         }
     }
 }
@@ -97,6 +102,7 @@ impl Pane {
             projecting: None,
             surveys: Surveys::default(),
             explanations: Explanations::default(),
+            overlay: None,
             search: Search::default(),
             places: Places::default(),
             pending: None,
@@ -281,12 +287,16 @@ impl Pane {
     pub(super) fn adopt(&mut self, document: &Document, had_picture: Option<bool>) {
         let Some(capture) = document.latest_capture() else { return };
         let has_picture = capture.image().is_some();
+        self.explain_input(capture);
         // Positions of one text are other tokens in the next.
         self.options.reading = self.options.reading.without_positions();
         if had_picture != Some(has_picture) {
             self.view = if has_picture { ViewKind::Image } else { ViewKind::Heads };
         }
         let pending = self.pending.take().unwrap_or_default();
+        if let Some(asked) = pending.asked {
+            self.options.lab = asked.options();
+        }
         if let Some(space) = pending.space {
             self.options.scatter.choose_space(space);
         }

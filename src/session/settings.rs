@@ -140,8 +140,7 @@ pub struct ViewOptions {
     pub distance: Shown,
     /// Average view: the annotation whose values are told apart.
     pub average: Option<String>,
-    /// Lab view; what is explained is not remembered.
-    #[serde(skip)]
+    /// Lab view.
     pub lab: LabOptions,
 }
 
@@ -163,11 +162,36 @@ pub struct HeatmapOptions {
     pub scale: ColorScale,
     /// Whether cells that have room for it show their weight as a number.
     pub values: bool,
+    /// How weights are drawn by hand.
+    #[serde(skip)]
+    pub draw: DrawOptions,
+}
+
+/// Weights of a head that are drawn by hand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DrawOptions {
+    /// Whether a drag draws.
+    pub on: bool,
+    /// The weight that is drawn.
+    pub weight: f32,
+    /// Whether the rest of a row makes room, so that it sums to 1.
+    pub whole: bool,
+}
+
+impl Default for DrawOptions {
+    fn default() -> Self {
+        Self { on: false, weight: 1.0, whole: true }
+    }
 }
 
 impl Default for HeatmapOptions {
     fn default() -> Self {
-        Self { color_map: ColorMapChoice::default(), scale: ColorScale::default(), values: true }
+        Self {
+            color_map: ColorMapChoice::default(),
+            scale: ColorScale::default(),
+            values: true,
+            draw: DrawOptions::default(),
+        }
     }
 }
 

@@ -15,7 +15,12 @@ impl Session {
         let loaded = document.model.latest().map(|model| model.source.clone());
         document.example = None;
         document.corpus_input = None;
+        let (had_changes, id) = (!document.experiment.changes.is_empty(), document.id);
         document.experiment = experiment;
+        if !had_changes && !self.document().experiment.changes.is_empty() {
+            self.put_plain_beside(id);
+        }
+        let document = self.document();
         match document.experiment.model.clone() {
             Some(source) if loaded.as_ref() != Some(&source) || document.model.is_pending() => self.load(source),
             _ => self.run(),

@@ -2,13 +2,27 @@
 
 use std::fmt;
 
+use super::{
+    Donor, JobControl, Many, Rows, Stop,
+    donors::{self, Means},
+};
 use crate::{
-    capture::Edit,
-    ids::Side,
+    capture::{Edit, Site},
+    ids::{HeadId, ModelId, Side},
     model::{Encoded, Input, Model, ModelError},
 };
 
-/// A change of a run, as far as whoever knows no tokenizer can name it.
+/// What it takes to find out what a change means.
+pub(super) struct Aids<'a> {
+    pub id: ModelId,
+    pub model: &'a Model,
+    /// Whether tokens follow that are not known yet.
+    pub writes: bool,
+    pub means: &'a mut Means,
+    pub control: &'a JobControl,
+}
+
+/// A change of a run, as far as whoever has no model can name it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WantedEdit {
     /// This one.
@@ -21,6 +35,20 @@ pub enum WantedEdit {
         position: usize,
         /// What it is replaced by; has to be one token.
         text: String,
+    },
+    /// Rows of a site are those of another run of the model.
+    Taken {
+        /// Which rows.
+        rows: Rows,
+        /// The other run.
+        from: Box<Donor>,
+    },
+    /// A head adds the mean of what it adds over many inputs, everywhere.
+    MeanOver {
+        /// Which head.
+        head: HeadId,
+        /// The inputs.
+        over: Many,
     },
 }
 
@@ -39,6 +67,19 @@ impl fmt::Display for WantedEdit {
             Self::Word { side, position, text } => {
                 write!(f, "token {position} of the side {} is replaced by “{text}”", side.name())
             }
+            Self::Taken { rows, from } => {
+                let tokens: Vec<String> = rows.positions.iter().map(usize::to_string).collect();
+                let s = if tokens.len() == 1 { "" } else { "s" };
+                write!(
+                    f,
+                    "token{s} {} take{} {} from “{}”",
+                    tokens.join(", "),
+                    if s.is_empty() { "s" } else { "" },
+                    rows.what(),
+                    from.name
+                )
+            }
+            Self::MeanOver { head, over } => write!(f, "head {head} adds its mean over {} everywhere", over.name()),
         }
     }
 }
@@ -47,7 +88,8 @@ impl WantedEdit {
     /// Whether it speaks of tokens of one input, so that it means nothing in another one.
     pub const fn is_of_tokens(&self) -> bool {
         match self {
-            Self::Word { .. } => true,
+            Self::Word { .. } | Self::Taken { .. } => true,
+            Self::MeanOver { .. } => false,
             Self::Edit(edit) => match edit {
                 Edit::SetPattern { .. }
                 | Edit::HideToken { .. }
@@ -55,7 +97,11 @@ impl WantedEdit {
                 | Edit::MaskToken { .. }
                 | Edit::Knockout { .. }
                 | Edit::Patch { .. } => true,
-                Edit::Ablate { .. } | Edit::Sharpen { .. } | Edit::Restrict { .. } | Edit::Normalize { .. } => false,
+                Edit::Ablate { .. }
+                | Edit::Sharpen { .. }
+                | Edit::Restrict { .. }
+                | Edit::Normalize { .. }
+                | Edit::RankOne { .. } => false,
             },
         }
     }
@@ -63,10 +109,22 @@ impl WantedEdit {
     /// What it means to a model that reads this input.
     ///
     /// # Errors
-    /// When a text is not one token.
-    pub(super) fn resolve(self, model: &Model, input: &Encoded) -> Result<Edit, ModelError> {
+    /// When a text is not one token, or another run cannot be made or does not fit.
+    pub(super) fn resolve(self, input: &Encoded, aids: &mut Aids<'_>) -> Result<Edit, Stop> {
+        let model = aids.model;
         match self {
             Self::Edit(edit) => Ok(edit),
+            Self::Taken { rows, from } => donors::taken(model, rows, &from, aids.control),
+            Self::MeanOver { head, over } => {
+                let n = input.tokens.get(&head.stack.query_side()).map_or(0, Vec::len);
+                if aids.writes || n == 0 {
+                    let why = "the mean of a head goes to every token, so all of them have to be known: let the model \
+                               read a text instead of writing one";
+                    return Err(ModelError::Edit(why.to_owned()).into());
+                }
+                let mean = aids.means.of((aids.id, model), head, &over, aids.control)?;
+                donors::everywhere(head, &mean, n)
+            }
             Self::Word { side, position, text } => {
                 let replaced = input.tokens.get(&side).and_then(|tokens| tokens.get(position));
                 // Words of a byte-level vocabulary have their space with them.
@@ -79,6 +137,21 @@ impl WantedEdit {
                 })?;
                 Ok(Edit::ReplaceToken { side, position, id })
             }
+        }
+    }
+}
+
+impl Rows {
+    /// What they are, in words: `the residual stream before layer 2`.
+    pub fn what(&self) -> String {
+        let Self { site, layer, head, .. } = self;
+        match (site, head) {
+            (Site::ResidPre, _) => format!("the residual stream before layer {layer}"),
+            (Site::AttnOut, _) => format!("what attention adds in layer {layer}"),
+            (Site::MlpOut, _) => format!("what the MLP adds in layer {layer}"),
+            (Site::Z, Some(head)) => format!("what head L{layer}H{head} reads"),
+            (site, Some(head)) => format!("{} of L{layer}H{head}", site.name()),
+            (site, None) => format!("{} of layer {layer}", site.name()),
         }
     }
 }

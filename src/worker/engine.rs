@@ -4,7 +4,11 @@ use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
     AnalysisEngine, CorpusOrder, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel,
-    ModelSource, Progress, Request, Stage, Stop, WantedEdit, capture_file, corpus, explain, projector,
+    ModelSource, Progress, Request, Stage, Stop, WantedEdit, capture_file,
+    changes::Aids,
+    corpus,
+    donors::Means,
+    explain, projector,
     scratch::{Fingerprint, Scratch},
     surveyor,
     thread::Engine,
@@ -25,6 +29,7 @@ pub struct ModelEngine {
     engine: model::Engine,
     models: HashMap<ModelId, Held>,
     scratch: Option<Scratch>,
+    means: Means,
 }
 
 /// A model with where it came from.
@@ -54,7 +59,7 @@ impl ModelEngine {
 
     /// No model yet; it will be computed by `engine`.
     pub fn with_engine(engine: model::Engine) -> Self {
-        Self { engine, models: HashMap::new(), scratch: None }
+        Self { engine, models: HashMap::new(), scratch: None, means: Means::default() }
     }
 
     /// Keeps in `scratch` what can be computed again.
@@ -139,19 +144,20 @@ impl ModelEngine {
     }
 
     fn run(
-        &self,
-        model: ModelId,
+        &mut self,
+        id: ModelId,
         input: &Input,
         (generate, changes): (Option<Generation>, Vec<WantedEdit>),
         control: &JobControl,
     ) -> Result<EventKind, Stop> {
-        let Some(Held { model, .. }) = self.models.get(&model) else {
+        let Some(Held { model, .. }) = self.models.get(&id) else {
             return Err(no_model());
         };
         control.report(Progress { stage: Stage::Encode, done: 0, total: 1 })?;
         let encoded = model.encode(input)?;
         let sites = recorded(model, &encoded, generate);
-        let changes = changes.into_iter().map(|change| change.resolve(model, &encoded));
+        let mut aids = Aids { id, model, writes: generate.is_some(), means: &mut self.means, control };
+        let changes = changes.into_iter().map(|change| change.resolve(&encoded, &mut aids));
         let edits = changes.collect::<Result<_, _>>()?;
         let plan = RunPlan { sites, edits, generate, ..RunPlan::default() };
         let capture = model.forward(&encoded, &plan, &|progress| control.report(progress))?;
@@ -165,6 +171,7 @@ impl Engine for ModelEngine {
             Request::Load { id, source, replaces, .. } => self.load(Wanted { id, source, replaces }, control),
             Request::Forget(id) => {
                 self.models.remove(&id);
+                self.means.forget(id);
                 Ok(EventKind::Forgotten(id))
             }
             Request::Run { model, input, generation, changes, .. } => {

@@ -58,7 +58,7 @@ pub(super) fn answer(model: &Model, wanted: Explanation, control: &JobControl) -
         let encoded = model.encode(&wanted.input)?;
         let plan = RunPlan { generate: wanted.generation, ..RunPlan::silent() };
         let encoded = model.completed(&encoded, &plan, &go_on)?;
-        let bench = Bench::new(model, &encoded, &wanted.edits, &go_on, &partial);
+        let bench = Bench::new(model, &encoded, &wanted.edits, &go_on, &partial).with_patience(wanted.patience);
         lab::answer(bench, &wanted.ask, wanted.target)
     })();
     match found {
@@ -72,6 +72,7 @@ pub(super) fn answer(model: &Model, wanted: Explanation, control: &JobControl) -
         }
         Err(error) if error.is_cancelled() => Err(Stop::Cancelled),
         Err(LabError::Model(error)) => Err(error.into()),
+        Err(LabError::TakesLong(estimate)) => Ok(EventKind::TakesLong(estimate)),
         Err(error) => Err(Stop::Failed(Failure { summary: sentence(&error.to_string()), details: String::new() })),
     }
 }

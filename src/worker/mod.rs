@@ -8,6 +8,7 @@ mod analyst;
 mod capture_file;
 mod changes;
 pub mod corpus;
+mod donors;
 mod engine;
 mod explain;
 mod files;
@@ -24,15 +25,18 @@ mod workers;
 pub use crate::model::step_back;
 pub use analyst::{AnalysisEngine, Analyst};
 pub use changes::WantedEdit;
+pub use donors::{Donor, MAX_MEANT, Many, Rows};
 pub use engine::ModelEngine;
 pub use files::FileEngine;
 pub use hub::HubEngine;
 pub use projector::ProjectionEngine;
 pub use protocol::{
-    Ask, CaptureFile, Choice, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, DrawFor,
-    Drawn, Event, EventKind, Explanation, Failure, FaithfulnessOptions, Generation, ImageSource, Input,
-    KnockoutOptions, KnownModel, Lane, LeaveOut, LoadedModel, ModelSource, Of, Plan, PlannedFile, Progress, RepoId,
-    Request, Retry, Stage, Subject, Target, TextInput, TraceOptions, Transfer,
+    Ask, Baseline, CaptureFile, Choice, Column, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar,
+    CorpusSource, Depth, DrawFor, Drawn, EdgeOptions, Estimate, Event, EventKind, Explanation, Failure,
+    FaithfulnessOptions, Generation, ImageSource, Input, Knob, KnockoutOptions, KnownModel, Lane, LeaveOut,
+    LoadedModel, MaskingOptions, ModelSource, Of, Patience, Plan, PlannedFile, Progress, RepoId, Request, Retry,
+    RewriteOptions, Rule, Settings, Sight, Slot, Stage, Subject, Target, TextInput, Than, TraceOptions, Transfer,
+    edit_of,
 };
 pub use surveyor::SurveyEngine;
 pub use thread::{Engine, JobControl, Stop, Wake, Worker};

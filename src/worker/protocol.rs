@@ -21,7 +21,11 @@ use super::WantedEdit;
 pub use super::corpus::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
 pub use crate::{
     hub::{Plan, PlannedFile, RepoId, Retry, Transfer},
-    lab::{Ask, FaithfulnessOptions, KnockoutOptions, LeaveOut, Of, Subject, Target, TraceOptions},
+    lab::{
+        Ask, Baseline, Column, Depth, EdgeOptions, Estimate, FaithfulnessOptions, Knob, KnockoutOptions, LeaveOut,
+        MaskingOptions, Of, Patience, RewriteOptions, Rule, Settings, Sight, Slot, Subject, Target, Than, TraceOptions,
+        edit_of,
+    },
     model::{Choice, Generation, ImageSource, Input, Progress, Stage, TextInput, locate::KnownModel},
 };
 
@@ -117,8 +121,8 @@ pub enum Lane {
     Project(PaneId),
     /// Measuring for a pane.
     Survey(PaneId, QuestionKind),
-    /// Explaining for a pane: one question, by its [number](Ask::number).
-    Explain(PaneId, u64),
+    /// Explaining for a pane: one column, by its name.
+    Explain(PaneId, &'static str),
     /// Reading captures.
     Analysis,
     /// Writing files.
@@ -150,7 +154,7 @@ impl Request {
             Self::LookAtCorpus(_) => Lane::Look,
             Self::Project { pane, .. } => Lane::Project(*pane),
             Self::Survey { pane, survey } => Lane::Survey(*pane, survey.question.kind()),
-            Self::Explain(wanted) => Lane::Explain(wanted.pane, wanted.ask.number()),
+            Self::Explain(wanted) => Lane::Explain(wanted.pane, wanted.column),
             Self::Forget(_) => Lane::Forget,
             Self::Read(_) => Lane::Analysis,
             Self::Export(_) => Lane::Export,
@@ -166,6 +170,8 @@ impl Request {
 pub struct Explanation {
     /// Who wants to know.
     pub pane: PaneId,
+    /// In which column.
+    pub column: &'static str,
     /// The run that is shown, which the answer has to be about.
     pub shown: Arc<Capture>,
     /// Which model.
@@ -180,6 +186,8 @@ pub struct Explanation {
     pub ask: Ask,
     /// About which output.
     pub target: Target,
+    /// How long it may take without anybody being asked.
+    pub patience: Patience,
 }
 
 /// Where a model comes from.
@@ -242,6 +250,8 @@ pub enum EventKind {
     Explaining(Arc<Report>),
     /// An explanation is there.
     Explained(Arc<Report>),
+    /// An explanation would take longer than it may.
+    TakesLong(Estimate),
     /// One of the answers to [`Request::Read`].
     Found(Box<Key>, Answer),
     /// That was the last one.

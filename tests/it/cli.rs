@@ -344,11 +344,24 @@ fn heads_of_nothing_are_refused() {
 fn questions_of_the_laboratory_answer_by_the_contract_s_names() {
     let text = ["--model", "demo:gpt", "--text", "Tom and Anna went"];
     let trace = ["trace", "--subject", "Anna", "--samples", "2", "--restore", "mlp"];
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("keys.txt");
+    std::fs::write(&keys, "Anna saw a cat.\nThe dog ran to the park.\n").unwrap();
+    let written = folder.path().join("edit.json");
+    let (keys, written) = (keys.to_str().unwrap(), written.to_str().unwrap());
+    let rank_one =
+        ["rank-one", "--subject", "Anna", "--object", "cat", "--keys", keys, "--steps", "2", "--edit-out", written];
     let faithfulness = ["faithfulness", "--head", "L5H0", "--permutations", "3"];
     for (asked, values) in [
         (&["lens", "--top", "2"][..], &["layers", "probability"][..]),
         (&["dla", "--against", "7"], &["components", "sum", "logit"]),
         (&["norms"], &["attention_norm", "mixing_ratio"]),
+        (&["masks", "--steps", "3"], &["scores", "masks", "search"]),
+        (
+            &["edges", "--layer", "1", "--head", "0", "--query", "3", "--key", "1"],
+            &["score", "sum", "by_query", "pairs"],
+        ),
+        (&rank_one, &["prompts", "probability", "left", "right"]),
         (&["effective"], &["effective", "identifiable"]),
         (&["ff", "--layer", "2", "--top", "3"], &["memories"]),
         (&trace, &["effect", "clean", "corrupted"]),
@@ -364,6 +377,9 @@ fn questions_of_the_laboratory_answer_by_the_contract_s_names() {
             assert!(document["result"].get(*value).is_some(), "{asked:?} does not tell {value}");
         }
     }
+    let edited = attnscope(&[&["analyze", "lens", "--edit", &format!("@{written}")], &text[..]].concat());
+    assert!(edited.status.success(), "{}", String::from_utf8_lossy(&edited.stderr));
+    check_refused(&[&["analyze", "lens", "--edit", "@no-such"], &text[..]].concat(), 2, &["no-such cannot be read"]);
     check_refused(&[&["analyze", "trace", "--subject", "Bob"], &text[..]].concat(), 1, &["“Bob” is not in the text"]);
     check_refused(&[&["analyze", "alignment", "--gold", "no-such"], &text[..]].concat(), 1, &["no-such"]);
     check_refused(&[&["analyze", "faithfulness", "--head", "5.0"], &text[..]].concat(), 2, &["L3H5"]);

@@ -11,8 +11,11 @@ use attnscope::{
     },
     capture::{Capture, Matrix, Token},
     ids::HeadId,
-    model::{Engine, ImageSource, Input, Model, RunPlan, locate, uninterrupted},
-    session::gallery::{EXAMPLES, Example, ExampleInput},
+    model::{Encoded, Engine, ImageSource, Input, Model, RunPlan, locate, uninterrupted},
+    session::{
+        ViewKind,
+        gallery::{EXAMPLES, Example, ExampleInput},
+    },
 };
 
 /// What an example has to show, in the head it opens unless it says otherwise.
@@ -124,7 +127,8 @@ fn claim(example: &Example) -> Claim {
     }
 }
 
-fn capture(example: &Example) -> Capture {
+/// The model of an example, with its input made ready.
+pub fn opened(example: &Example) -> (Model, Encoded) {
     let (files, name) = locate::model(example.model).unwrap();
     let engine = Engine::cpu(Some(1)).unwrap();
     let model = Model::load(&files, &name, &engine, &uninterrupted).unwrap();
@@ -136,11 +140,17 @@ fn capture(example: &Example) -> Capture {
         Some(target) => source.with_target(Input::text(target)),
         None => source,
     };
-    model.forward(&model.encode(&input).unwrap(), &RunPlan::default(), &uninterrupted).unwrap()
+    let encoded = model.encode(&input).unwrap();
+    (model, encoded)
+}
+
+fn capture(example: &Example) -> Capture {
+    let (model, input) = opened(example);
+    model.forward(&input, &RunPlan::default(), &uninterrupted).unwrap()
 }
 
 /// A token without the mark of its leading space.
-fn word(token: &Token) -> &str {
+pub fn word(token: &Token) -> &str {
     token.text.trim_start_matches(|c: char| !c.is_alphanumeric() && !c.is_ascii_punctuation())
 }
 
@@ -150,7 +160,7 @@ fn mean(values: impl Iterator<Item = f32>) -> f32 {
 }
 
 /// Where a text stands; `red@2` is the second `red`.
-fn position(tokens: &[Token], text: &str) -> usize {
+pub fn position(tokens: &[Token], text: &str) -> usize {
     let (text, nth) = text.split_once('@').map_or((text, 1), |(text, nth)| (text, nth.parse().unwrap()));
     let found = tokens.iter().enumerate().filter(|(_, token)| word(token) == text).nth(nth - 1);
     found.unwrap_or_else(|| panic!("no token {text:?} in {tokens:?}")).0
@@ -268,7 +278,8 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
 #[test]
 fn every_example_shows_what_it_says() {
     let mut untrue = Vec::new();
-    for example in EXAMPLES {
+    // What the others claim is measured in `gallery_tried`.
+    for example in EXAMPLES.iter().filter(|example| example.changes.is_empty() && example.asks.is_none()) {
         let capture = Arc::new(capture(example));
         for claim in claims(example) {
             let (value, least) = measured(&claim, &capture, example);
@@ -288,5 +299,6 @@ fn the_gallery_is_well_formed() {
         assert_eq!(example.stack.is_some(), has_stacks, "{}", example.title);
         let n_letters = example.hint.chars().count();
         assert!(n_letters <= 110, "{}: {n_letters} letters", example.title);
+        assert_eq!(example.asks.is_some(), example.view == ViewKind::Lab, "{}", example.title);
     }
 }

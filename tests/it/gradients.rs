@@ -147,13 +147,13 @@ enum Finding {
 /// (Richardson), must agree.
 ///
 /// `magnitude` is that of the terms of the objective, whose rounding limits what can be seen.
-fn difference(model: &Model, encoded: &Encoded, objective: Objective, magnitude: f64, place: &Place<'_>) -> Finding {
+fn difference(model: &Model, encoded: &Encoded, objective: &Objective, magnitude: f64, place: &Place<'_>) -> Finding {
     let length =
         |values: &[f32]| values.iter().filter(|x| x.is_finite()).map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
     let (of_value, of_gradient) = (length(place.of_rows(place.value)), length(place.of_rows(place.gradient)));
     // The derivative along the gradient is its squared length.
     let expected = of_gradient * of_gradient;
-    let at = |step: f64| moved(model, encoded, objective, place, step);
+    let at = |step: f64| moved(model, encoded, objective.clone(), place, step);
     let central = |step: f64| (at(step) - at(-step)) / (2.0 * step);
     let mut tried = Vec::new();
     for step in STEPS {
@@ -180,7 +180,7 @@ fn check(name: &str, model: &Model, encoded: &Encoded) -> Vec<String> {
     let plain = model.forward(encoded, &plan, &uninterrupted).unwrap();
     let objective = objective(&plain);
     let taps = Taps { sites: Sites::all(), fixed_patterns: false };
-    let (capture, gradients) = model.gradients(encoded, &plan, objective, taps, &uninterrupted).unwrap();
+    let (capture, gradients) = model.gradients(encoded, &plan, objective.clone(), taps, &uninterrupted).unwrap();
     let mut wrong = Vec::new();
     let mut add = |problem: String| wrong.push(format!("{name}: {problem}"));
     for stack in plain.stacks() {
@@ -200,7 +200,7 @@ fn check(name: &str, model: &Model, encoded: &Encoded) -> Vec<String> {
     }
     let mut n_faint = 0;
     for place in &places {
-        match difference(model, encoded, objective, magnitude, place) {
+        match difference(model, encoded, &objective, magnitude, place) {
             Finding::Agrees => {}
             Finding::Faint => n_faint += 1,
             Finding::Differs(problem) => add(problem),
@@ -211,7 +211,7 @@ fn check(name: &str, model: &Model, encoded: &Encoded) -> Vec<String> {
     }
     // The portable operations have backward passes of their own.
     let portable = model.engine().install(|| {
-        forced(Way::Operations, || model.gradients(encoded, &plan, objective, taps, &uninterrupted).unwrap())
+        forced(Way::Operations, || model.gradients(encoded, &plan, objective.clone(), taps, &uninterrupted).unwrap())
     });
     for (a, b) in places.iter().zip(self::places(&portable.0, &portable.1)) {
         let largest = a.gradient.iter().fold(0.0f32, |most, x| most.max(x.abs()));
@@ -250,7 +250,7 @@ fn a_pattern_that_counts_as_given_lets_nothing_through_to_queries_and_keys() {
     let objective = Objective::LogitDifference { row: 4, id: 1, against: 2 };
     let of = |fixed_patterns| {
         let taps = Taps { sites: Sites::of(&[Site::Q, Site::V, Site::Pattern, Site::Embed]), fixed_patterns };
-        model.gradients(&encoded, &RunPlan::silent(), objective, taps, &uninterrupted).unwrap().1
+        model.gradients(&encoded, &RunPlan::silent(), objective.clone(), taps, &uninterrupted).unwrap().1
     };
     let (free, fixed) = (of(false), of(true));
     let some = |values: &[f32]| values.iter().any(|x| *x != 0.0);

@@ -1,6 +1,9 @@
 //! Every fused operation, forward and backward, against candle's own differentiable operations.
 
-use attnscope::model::kernels::{self, Activation, Linear, Norm, NormKind};
+use attnscope::{
+    model::kernels::{self, Activation, Form, Linear, Norm, NormKind},
+    spec::Mask,
+};
 use candle_core::{D, DType, Device, Tensor, Var};
 
 /// Values in `-2..2` that no test shares by accident.
@@ -108,10 +111,11 @@ fn attention_matches_candle() {
     for (n_kv, causal) in [(4, false), (4, true), (2, true), (1, false)] {
         let inputs = [sample(&[n, n_heads * d], 10), sample(&[n, n_kv * d], 11), sample(&[n, n_kv * d], 12)];
         let heads = |x: &Tensor, h: usize| x.reshape((n, h, d)).unwrap().transpose(0, 1).unwrap();
+        let mask = Mask { causal, window: None };
         let ours = |x: &[Tensor]| {
-            let scores = kernels::scores(&heads(&x[0], n_heads), &heads(&x[1], n_kv), 0.3, causal).unwrap();
-            let pattern = kernels::softmax(&scores, causal).unwrap();
-            kernels::attend(&pattern, &heads(&x[2], n_kv), causal).unwrap()
+            let scores = kernels::scores(&heads(&x[0], n_heads), &heads(&x[1], n_kv), 0.3, mask).unwrap();
+            let pattern = kernels::softmax(&scores, mask).unwrap();
+            kernels::attend(&pattern, &heads(&x[2], n_kv), mask).unwrap()
         };
         let mask: Vec<f32> =
             (0..n * n).map(|i| if causal && i % n > i / n { f32::NEG_INFINITY } else { 0.0 }).collect();
@@ -133,11 +137,64 @@ fn attention_matches_candle() {
     }
 }
 
+/// Forms of attention: mask, cap, and shape of the bias.
+fn forms(n_heads: usize, n_query: usize, n_key: usize) -> Vec<(Form, Option<Tensor>)> {
+    let causal = Mask { causal: true, window: None };
+    let (window, near) = (Mask { causal: true, window: Some(70) }, Mask { causal: false, window: Some(9) });
+    let form = |mask, softcap| Form { scale: 0.3, softcap, mask };
+    let bias = |shape: [usize; 3], seed| Some(sample(&shape, seed));
+    vec![
+        (form(Mask::NONE, None), None),
+        (form(causal, None), None),
+        (form(window, None), None),
+        (form(near, None), None),
+        (form(causal, Some(2.0)), None),
+        (form(Mask::NONE, None), bias([n_heads, n_query, n_key], 20)),
+        (form(causal, None), bias([n_heads, 1, n_key], 21)),
+        (form(window, Some(1.5)), bias([1, n_query, n_key], 22)),
+    ]
+}
+
+/// Nothing may depend on how much of what lies between is kept.
+#[test]
+fn attention_in_one_step_has_the_bits_of_its_parts() {
+    for (n_query, n_key) in [(300, 300), (130, 300), (1, 40), (1100, 1100)] {
+        let (n_heads, n_kv, d) = (4, 2, 16);
+        let [q, k, v] = [(n_query, n_heads, 1), (n_key, n_kv, 2), (n_key, n_kv, 3)]
+            .map(|(n, heads, seed)| sample(&[n, heads, d], seed).transpose(0, 1).unwrap());
+        for (form, bias) in forms(n_heads, n_query, n_key) {
+            let pattern = kernels::softmax(&form.scores(&q, &k, bias.as_ref()).unwrap(), form.mask).unwrap();
+            let z = kernels::attend(&pattern, &v, form.mask).unwrap();
+            let alone = kernels::attention(&q, &k, &v, bias.as_ref(), form).unwrap();
+            let (with, kept) = kernels::attention_with_pattern(&q, &k, &v, bias.as_ref(), form).unwrap();
+            for (name, ours, parts) in
+                [("z", &alone, &z), ("z beside a pattern", &with, &z), ("pattern", &kept, &pattern)]
+            {
+                assert_eq!(max_abs_diff(ours, parts), 0.0, "{name} of {form:?}, {n_query} queries and {n_key} keys");
+            }
+        }
+    }
+}
+
+#[test]
+fn attention_in_one_step_has_the_gradients_of_its_parts() {
+    let (n, n_heads, n_kv, d) = (200, 4, 2, 16);
+    let inputs = [sample(&[n_heads, n, d], 30), sample(&[n_kv, n, d], 31), sample(&[n_kv, n, d], 32)];
+    for (form, bias) in forms(n_heads, n, n) {
+        let ours = |x: &[Tensor]| kernels::attention(&x[0], &x[1], &x[2], bias.as_ref(), form).unwrap();
+        let theirs = |x: &[Tensor]| {
+            let scores = form.scores(&x[0], &x[1], bias.as_ref()).unwrap();
+            kernels::attend(&kernels::softmax(&scores, form.mask).unwrap(), &x[2], form.mask).unwrap()
+        };
+        check(&format!("{form:?}"), &inputs, ours, theirs);
+    }
+}
+
 #[test]
 fn a_fully_masked_row_gives_zeros_and_masked_keys_exactly_zero() {
     let inf = f32::NEG_INFINITY;
     let scores = Tensor::new(&[[[inf, inf, inf], [0.0, inf, 0.0]]], &Device::Cpu).unwrap();
-    let pattern = kernels::softmax(&scores, false).unwrap();
+    let pattern = kernels::softmax(&scores, Mask::NONE).unwrap();
     assert_eq!(pattern.to_vec3::<f32>().unwrap(), [[[0.0, 0.0, 0.0], [0.5, 0.0, 0.5]]]);
 }
 

@@ -9,7 +9,7 @@ use attnscope::{
         rollout::RolloutOptions,
     },
     ids::Side,
-    lab::{Answer, Ask, Bench, LabError, LeaveOut, Of, Target, answer},
+    lab::{Answer, Ask, Bench, LabError, LeaveOut, Of, Rule, Target, answer},
     model::{Edit, Encoded, Engine, Input, Logits, Model, RunPlan, Sites, locate, uninterrupted},
 };
 use serde_json::Value as Json;
@@ -61,6 +61,7 @@ fn numbers(value: &Value) -> Vec<f64> {
         Value::Tokens { values, .. } => wide(values),
         Value::List(values) => values.clone(),
         Value::Number(value) => vec![*value],
+        Value::Count(count) => vec![*count as f64],
         Value::Layers(layers) => layers.iter().flat_map(numbers).collect(),
         Value::Group(values) => values.iter().flat_map(|(_, value)| numbers(value)).collect(),
         other => panic!("{other:?} holds no numbers"),
@@ -81,7 +82,7 @@ pub fn column<'a>(value: &'a Value, name: &str) -> &'a Cells {
 }
 
 /// All numbers of nested lists and objects, the objects by name.
-fn expected(value: &Json, names: &[&str]) -> Vec<f64> {
+pub fn expected(value: &Json, names: &[&str]) -> Vec<f64> {
     match value {
         Json::Array(values) => values.iter().flat_map(|value| expected(value, names)).collect(),
         Json::Object(values) => {
@@ -93,12 +94,12 @@ fn expected(value: &Json, names: &[&str]) -> Vec<f64> {
 }
 
 /// Equal to 1e-5 of the largest value.
-fn assert_near(actual: &[f64], expected: &[f64], what: &str) {
+pub fn assert_near(actual: &[f64], expected: &[f64], what: &str) {
     assert_near_of(1e-6, actual, expected, what);
 }
 
 /// The same for differences of numbers of this size.
-fn assert_near_of(size: f64, actual: &[f64], expected: &[f64], what: &str) {
+pub fn assert_near_of(size: f64, actual: &[f64], expected: &[f64], what: &str) {
     assert_eq!(actual.len(), expected.len(), "{what}");
     let largest = expected.iter().fold(size, |largest, value| largest.max(value.abs()));
     for (nth, (actual, expected)) in actual.iter().zip(expected).enumerate() {
@@ -120,7 +121,7 @@ fn what_an_output_depends_on_is_pytorchs() {
             assert_near(&of(&report, value), &expected(json, names), &format!("{name}, {asked:?}, {value}"));
         };
         check(&Ask::Rollout(RolloutOptions::default()), "matrix", &reference["rollout"], sides);
-        let relevance = Ask::Relevance { start_layer: 0 };
+        let relevance = Ask::Relevance { rule: Rule::Gradient, start_layer: 0 };
         for (value, own) in [("self", "self"), ("encoder", "encoder"), ("decoder", "decoder"), ("cross", "cross")] {
             if let Some(json) = reference["relevance"].get(own) {
                 check(&relevance, value, json, &[]);

@@ -150,22 +150,23 @@ fn another_normaliser_is_a_run_with_it() {
 #[test]
 fn words_are_linked_and_held_against_gold() {
     let (model, input) = demo("demo:translate", "the cat sees the dog");
-    let plain = Ask::Alignment { setting: Setting::Output, gold: None };
+    let plain = Ask::Alignment { setting: Setting::Output, gold: None, reverse: None };
     let found = ask(&model, &input, &plain, Target::default());
     let Cells::Texts(links) = column(found.value("alignments").unwrap(), "links") else { panic!() };
     assert!(links.iter().any(|links| !links.is_empty()));
     // Held against what one line itself says, that line is perfect.
     let best = links.iter().position(|links| !links.is_empty()).unwrap();
     let gold = Some(links[best].join(" "));
-    let against = ask(&model, &input, &Ask::Alignment { setting: Setting::Output, gold }, Target::default());
+    let against =
+        ask(&model, &input, &Ask::Alignment { setting: Setting::Output, gold, reverse: None }, Target::default());
     let table = against.value("alignments").unwrap();
     for (name, perfect) in [("aer", 0.0), ("precision", 1.0), ("recall", 1.0)] {
         let Cells::Number(values) = column(table, name) else { panic!() };
         assert_eq!(values[best], perfect, "{name}");
     }
-    let wrong = Ask::Alignment { setting: Setting::Input, gold: Some("0~0".to_owned()) };
+    let wrong = Ask::Alignment { setting: Setting::Input, gold: Some("0~0".to_owned()), reverse: None };
     assert!(refused(&model, &input, &wrong, Target::default()).contains("0~0 is no link"));
-    let wrong = Ask::Alignment { setting: Setting::Input, gold: Some("0-0\n1-1\n".to_owned()) };
+    let wrong = Ask::Alignment { setting: Setting::Input, gold: Some("0-0\n1-1\n".to_owned()), reverse: None };
     assert!(refused(&model, &input, &wrong, Target::default()).contains("2 lines"));
     let (model, input) = fixture("bert");
     assert!(refused(&model, &input, &plain, Target::default()).contains("from one text to another"));

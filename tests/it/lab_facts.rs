@@ -4,12 +4,12 @@ use std::fs;
 
 use attnscope::{
     analysis::explain::{
-        report::{Cells, Value},
+        report::{Cells, Report, Value},
         trace::noise,
     },
     capture::{Cut, Matrix, Scope},
     ids::{HeadId, Side, StackKind},
-    lab::{Ask, KnockoutOptions, Restore, Subject, Target, TraceOptions},
+    lab::{Ask, Bench, KnockoutOptions, LabError, Patience, Restore, Subject, Target, TraceOptions, answer},
     model::{Edit, Logits, RunPlan, Site, Sites, uninterrupted},
 };
 
@@ -21,7 +21,7 @@ use crate::{
 };
 
 fn trace_of(subject: Subject, restore: Restore, noise: f64) -> Ask {
-    Ask::Trace(TraceOptions { subject, noise, n_samples: 3, restore, window: 1, seed: 7 })
+    Ask::Trace(TraceOptions { subject, noise, n_samples: 3, restore, window: 1, seed: 7, every: 1 })
 }
 
 #[test]
@@ -74,6 +74,7 @@ fn a_restored_state_is_a_run_with_that_patch() {
             restore,
             window: 2,
             seed: 5,
+            every: 1,
         });
         let found = try_ask(&model, &input, NO_EDITS, &asked, Target::default()).unwrap();
         let id = found.capture.prediction().unwrap().rows.last().unwrap().top[0].id as usize;
@@ -117,11 +118,11 @@ fn a_restored_state_is_a_run_with_that_patch() {
 }
 
 #[test]
-fn a_cut_edge_is_a_run_with_that_edit_and_long_traces_are_refused() {
+fn a_cut_edge_is_a_run_with_that_edit_and_subjects_have_to_be_there() {
     for (name, stack) in [("gpt2", StackKind::SelfAttention), ("families/t5", StackKind::Cross)] {
         let (model, input) = fixture(name);
         for cut in [Cut::Scores, Cut::Pattern] {
-            let asked = Ask::Knockout(KnockoutOptions { stack: Some(stack), window: 1, cut });
+            let asked = Ask::Knockout(KnockoutOptions { stack: Some(stack), window: 1, cut, every: 1 });
             let found = try_ask(&model, &input, NO_EDITS, &asked, Target::default()).unwrap();
             let row = found.capture.query_tokens(stack).len() - 1;
             let id = found.capture.prediction().unwrap().rows.last().unwrap().top[0].id as usize;
@@ -144,24 +145,47 @@ fn a_cut_edge_is_a_run_with_that_edit_and_long_traces_are_refused() {
             }
         }
     }
-    let (model, input) = demo("demo:gpt", &"the cat sat on the mat and ".repeat(20));
-    let asked = Ask::Trace(TraceOptions {
-        subject: Subject::Positions(0..1),
-        noise: 3.0,
-        n_samples: 1_000_000,
-        restore: Restore::Stream,
-        window: 10,
-        seed: 0,
-    });
-    let said = refused(&model, &input, &asked, Target::default());
-    assert!(said.contains("000000 runs of") && said.contains("samples at most"), "{said}");
     for (subject, why) in
         [(Subject::parse("9000..9001"), "no token among"), (Subject::parse("elephant"), "not in the text")]
     {
+        let (model, input) = demo("demo:gpt", "the cat sat on the mat");
         let said = refused(&model, &input, &trace_of(subject, Restore::Stream, 3.0), Target::default());
         assert!(said.contains(why), "{said}");
     }
     assert_eq!(Subject::parse("2..5"), Subject::Positions(2..5));
+}
+
+#[test]
+fn what_takes_long_is_told_first_and_begins_when_that_is_wanted() {
+    let (model, input) = demo("demo:gpt", "the cat sat on the mat and looked");
+    let quiet = |_: &Report| {};
+    let with = |asked: &Ask, patience: Patience| {
+        let bench = Bench::new(&model, &input, NO_EDITS, &uninterrupted, &quiet).with_patience(patience);
+        answer(bench, asked, Target::default())
+    };
+    let trace = |n_samples: usize, every: usize| {
+        let options = TraceOptions::of(Subject::Positions(1..2));
+        Ask::Trace(TraceOptions { n_samples, every, ..options })
+    };
+    let knockout = |every: usize| Ask::Knockout(KnockoutOptions { stack: None, window: 1, cut: Cut::Pattern, every });
+    // Nobody waits this long.
+    let LabError::TakesLong(long) = with(&trace(1_000_000, 1), Patience::DEFAULT).unwrap_err() else { panic!() };
+    let n_layers = model.spec().stacks[0].layers.len();
+    let n = input.tokens[&Side::Only].len();
+    assert_eq!((long.runs, long.n_tokens, long.every), (n * n_layers * 1_000_000, n, None));
+    assert!(long.secs > 120.0 && long.to_string().contains(",000,000 runs of"), "{long}");
+    let LabError::TakesLong(long) = with(&knockout(1), Patience::Secs(0.0)).unwrap_err() else { panic!() };
+    assert_eq!((long.runs, long.every), (n * n_layers, None));
+    // Coarser: some positions alone, with the same numbers; the subject's and the last one are never left out.
+    let effects = |asked: &Ask| of(&with(asked, Patience::Endless).unwrap().report, "effect");
+    for (some, all, always) in [(trace(2, 3), trace(2, 1), [1, n - 1]), (knockout(3), knockout(1), [0, 3])] {
+        let (some, all) = (effects(&some), effects(&all));
+        for (at, (some, all)) in some.chunks(n_layers).zip(all.chunks(n_layers)).enumerate() {
+            let is_there = at % 3 == 0 || always.contains(&at);
+            let near = some.iter().zip(all).all(|(some, all)| (some - all).abs() < 1e-4);
+            assert!(if is_there { near } else { some.iter().all(|effect| effect.is_nan()) }, "{at}: {some:?}, {all:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,9 +1,18 @@
 //! The Lab view: what is asked, what is shown, what happens when the input changes.
 
+use std::sync::Arc;
+
 use attnscope::{
+    analysis::explain::{
+        compare,
+        report::{Method, Report, Value},
+        rollout::RolloutOptions,
+    },
+    ids::Side,
     session::{Command, Loadable, ViewKind},
-    worker::{Ask, EventKind, Explanation, LeaveOut, Request, Target},
+    worker::{Ask, Estimate, Event, EventKind, Explanation, LeaveOut, Patience, Request, Target},
 };
+use eframe::egui::accesskit::Role;
 use egui_kittest::kittest::Queryable as _;
 
 use crate::{
@@ -29,20 +38,20 @@ fn a_question_is_asked_once_about_what_was_run_and_failure_is_said_in_place() {
     play.does(Command::OpenModel(bundled("demo:gpt")));
     play.answers();
     let ask = Ask::LeaveOneOut { by: LeaveOut::Hide };
-    play.does(Command::Explain(ask.clone(), Target::default()));
-    play.does(Command::Explain(ask.clone(), Target::default()));
+    play.does(Command::Explain("hidden", ask.clone(), Target::default()));
+    play.does(Command::Explain("hidden", ask.clone(), Target::default()));
     let asked = explanations(&play);
     assert_eq!(asked.len(), 1, "what is on its way is not asked again");
     assert_eq!((&asked[0].ask, asked[0].edits.len()), (&ask, 0));
     // Somebody types meanwhile: what is shown is still what was run.
     play.does(Command::SetText("something else".to_owned()));
-    play.does(Command::Explain(ask.clone(), Target { against: Some(1), ..Target::default() }));
+    play.does(Command::Explain("hidden", ask.clone(), Target { against: Some(1), ..Target::default() }));
     assert_eq!(explanations(&play)[1].input, asked[0].input);
     let job = play.asked.last().unwrap().0;
     play.hears(job, EventKind::Failed(failure("It has no head")));
     let capture = play.session.document().latest_capture().unwrap().id();
     let target = Target { against: Some(1), ..Target::default() };
-    let known = play.session.pane().explanations.find(capture, &ask, target).unwrap();
+    let known = play.session.pane().explanations.find(capture, "hidden", &ask, target).unwrap();
     assert!(matches!(known, Loadable::Failed { .. }) && play.session.notices.is_empty());
     assert!(!play.session.pane().explanations.is_pending(), "the same method with another target took its place");
 }
@@ -53,15 +62,110 @@ fn methods_stand_side_by_side_with_how_far_they_agree() {
     window.settle();
     window.click("Lab");
     window.settle();
-    for title in ["Rollout", "Relevance", "Integrated gradients", "Left out: hidden"] {
+    for title in ["Rollout", "Relevance", "Integrated gradients", "If hidden"] {
         assert!(window.harness.query_all_by_label(title).next().is_some(), "{title}");
     }
     // The scripted answers of leave-one-out are in the opposite order of all others.
-    assert!(window.shows("Do they agree?") && window.shows("1.00") && window.shows("-1.00"));
+    // What is painted is said as well.
+    let said = |text: &str| window.harness.query_all_by_label_contains(text).next().is_some();
+    assert!(said("Do they agree? ") && said("Rollout and Relevance: 1.00") && said("If hidden: −1.00"));
     assert_eq!(window.app().session().pane().view, ViewKind::Lab);
     let table = copied(&mut window, "Copy all numbers");
     assert_eq!(table[0][..3], ["method", "options", "value"]);
     let of = |method: &str| table.iter().filter(|row| row[0] == method && row[2] == "scores").count();
     // Both ways of leaving out, eight numbers each.
     assert_eq!((of("loo"), of("relevance")), (16, 8));
+}
+
+#[test]
+fn a_turned_option_asks_again_and_the_old_answer_stays_until_the_new_one_is_there() {
+    let mut play = Play::showing("one two three four five six seven eight");
+    let rollout = |residual: f64| Ask::Rollout(RolloutOptions { residual, ..RolloutOptions::default() });
+    let target = Target::default();
+    let answer = |play: &mut Play, value: f32| {
+        let at = play.asked.iter().rposition(|(_, request)| matches!(request, Request::Explain(_))).unwrap();
+        let (job, _) = play.asked.remove(at);
+        let report = Report::new(Method::Rollout).with_value("scores", Value::tokens(Side::Only, vec![value; 8]));
+        play.hears(job, EventKind::Explained(Arc::new(report)));
+    };
+    play.does(Command::Explain("rollout", rollout(0.5), target));
+    answer(&mut play, 0.25);
+    play.does(Command::Explain("rollout", rollout(0.4), target));
+    play.does(Command::Explain("rollout", rollout(0.3), target));
+    assert_eq!(explanations(&play).len(), 2, "both were asked, and the first of them no longer counts");
+    let capture = play.session.document().latest_capture().unwrap().id();
+    let shown = |play: &Play| {
+        let known = &play.session.pane().explanations;
+        let (report, is_old) = known.shown(capture, "rollout", &rollout(0.3), target)?;
+        Some((compare::scores(report, Side::Only).unwrap()[0], is_old))
+    };
+    assert_eq!(shown(&play), Some((0.25, true)));
+    assert!(play.session.pane().explanations.find(capture, "rollout", &rollout(0.4), target).is_none());
+    answer(&mut play, 0.75);
+    play.asked.clear();
+    assert_eq!(shown(&play), Some((0.75, false)));
+    // What is explained belongs to the input, which methods and options do not.
+    let mut options = play.session.pane().options.clone();
+    options.lab.target = Target { position: Some(3), ..target };
+    options.lab.shown.insert("flow".to_owned(), true);
+    options.lab.turned.entry("alignment".to_owned()).or_default().insert("gold".to_owned(), "0-0".into());
+    play.does(Command::SetViewOptions(options));
+    play.does(Command::SetText("one two".to_owned()));
+    play.does(Command::Run);
+    play.answers();
+    let lab = &play.session.pane().options.lab;
+    assert_eq!((lab.target, lab.shown.get("flow")), (target, Some(&true)));
+    assert!(lab.turned["alignment"].is_empty(), "links were made for the words of another text");
+}
+
+#[test]
+fn methods_are_taken_away_and_their_options_turned_in_a_menu() {
+    let mut window = Window::with_size(with_text("Once upon a time there was a cat"), [1280.0, 900.0]);
+    window.settle();
+    window.click("Lab");
+    window.settle();
+    window.harness.get_by_role_and_label(Role::Button, "Rollout").click();
+    window.settle();
+    assert!(window.shows("Attention rollout") && window.shows("Residual stream"));
+    window.harness.get_by_role_and_label(Role::RadioButton, "Largest").click();
+    window.settle();
+    let fuse = |window: &Window| window.app().session().pane().options.lab.turned["rollout"].get("fuse").cloned();
+    assert_eq!(fuse(&window), Some("max".into()));
+    let asked = window.harness.get_by_role_and_label(Role::Button, "Reset");
+    asked.click();
+    window.settle();
+    assert!(!window.app().session().pane().options.lab.turned.contains_key("rollout"));
+    window.harness.get_by_role_and_label(Role::Button, "Hide").click();
+    window.settle();
+    assert!(window.harness.query_by_role_and_label(Role::Button, "Rollout").is_none(), "its column is gone");
+    assert_eq!(window.app().session().pane().options.lab.shown.get("rollout"), Some(&false));
+}
+
+#[test]
+fn what_takes_long_says_so_and_is_run_anyway_on_request() {
+    let mut window = Window::with_size(with_text("Once upon a time there was a cat"), [1280.0, 900.0]);
+    window.settle();
+    window.jobs.answer(false);
+    window.click("Lab");
+    window.settle();
+    let asked = |window: &Window| -> Vec<_> {
+        let script = window.jobs.0.borrow();
+        let of_column = script.submitted.iter().filter_map(|(job, request)| match request {
+            Request::Explain(wanted) if wanted.column == "hidden" => Some((*job, wanted.patience)),
+            _ => None,
+        });
+        of_column.collect()
+    };
+    let [(job, Patience::DEFAULT)] = asked(&window)[..] else { panic!("{:?}", asked(&window)) };
+    let long = Estimate { runs: 1234, n_tokens: 8, secs: 600.0, every: Some(4) };
+    window.jobs.0.borrow_mut().events.push(Event { job, kind: EventKind::TakesLong(long) });
+    window.settle();
+    assert!(window.shows("1,234 runs of 8 tokens") && window.shows("Set “Positions apart” to 4 in its menu"));
+    assert_eq!(asked(&window).len(), 1, "nobody was asked yet");
+    window.jobs.answer(true);
+    window.click("Run it anyway");
+    window.settle();
+    let asked = asked(&window);
+    assert_eq!(asked.iter().map(|(_, patience)| *patience).collect::<Vec<_>>(), [Patience::DEFAULT, Patience::Endless]);
+    assert!(!window.shows("Run it anyway"), "the answer is there");
 }

@@ -23,10 +23,14 @@ mod corpus_disk;
 mod corpus_runs;
 /// A corpus behind the window: first results, giving way, stopping, what is refused.
 mod corpus_worker;
+/// Changes from other runs, drawn weights, deleted tokens, and what is marked of changes.
+mod donors;
 /// The download dialog: its states, and what a person can do with it.
 mod download;
 /// Changes of the forward pass, and gradients of the patterns.
 mod edits;
+/// Every kind of change in every kind of network against PyTorch.
+mod edits_torch;
 /// What explains an output, on matrices alone.
 mod explain;
 /// Pictures and other files out.
@@ -42,6 +46,8 @@ mod foreign;
 mod foreign_arrays;
 /// The examples: what each claims, measured on its bundled model.
 mod gallery;
+/// The examples that change a run or ask the laboratory.
+mod gallery_tried;
 /// Texts that a model writes: limits, chance, cancelling, files.
 mod generation;
 /// Gradients of every site of every family.
@@ -59,7 +65,14 @@ mod lab;
 /// Whether attention can be believed: faithfulness, normalisers, alignment.
 mod lab_believe;
 /// Causal tracing, knockout and memories.
+mod lab_columns;
+/// Scores taken apart, and two directions of an alignment.
+mod lab_edges;
 mod lab_facts;
+/// Rank-one edits, smallest masks, relevance by propagation.
+mod lab_methods;
+/// Traces, knockouts, memories, faithfulness, alignment: the numbers of PyTorch, scipy and numpy.
+mod lab_torch;
 /// The Lab view.
 mod lab_view;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
@@ -72,6 +85,8 @@ mod measures;
 mod memory;
 /// Final outputs against candle-transformers.
 mod oracle;
+/// What a method answered in place of attention.
+mod overlays;
 /// Several inputs in one pass.
 mod packed;
 /// Panes: splitting, linking, documents.

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 use attnscope::{
     capture::RgbaBuffer,
     model::{
-        ImageSource, ModelFiles, bundled,
+        Encoded, ImageSource, Input, ModelFiles, bundled,
         input::{ImageProcessor, open_picture},
     },
 };
@@ -168,4 +168,21 @@ fn huge_png() -> Vec<u8> {
     writer.write_chunk(png::chunk::IDAT, &[0x78, 0x01]).unwrap();
     drop(writer);
     bytes
+}
+
+/// A changed run sees the same picture again, which is not decoded again; another file in its place is another picture.
+#[test]
+fn a_picture_is_made_ready_once_until_its_file_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("picture.png");
+    let (model, _) = crate::families::open("vit");
+    let read = |from: &str| {
+        fs::copy(fixture("preprocessing").join(from), &path).unwrap();
+        model.encode(&Input::Image(ImageSource::Path(path.clone()))).unwrap()
+    };
+    let source = |encoded: &Encoded| encoded.image.as_ref().unwrap().source.clone().unwrap();
+    let (first, again, other) = (read("wide.png"), read("wide.png"), read("gray.png"));
+    assert!(Arc::ptr_eq(&source(&first), &source(&again)) && first.tokens == again.tokens);
+    assert_ne!(source(&other).pixels, source(&first).pixels);
+    assert_eq!(source(&read("wide.png")).pixels, source(&first).pixels);
 }

@@ -7,7 +7,7 @@ use std::{
 use attnscope::{
     analysis::reading::{
         Aggregate, Aggregation, Blank, Captures, Heads, LeaveOut, LeftOut, Policy, ReadPattern, Reading, RowLabels,
-        SentenceFilter, Which, pairs, read,
+        SentenceFilter, Source, Which, pairs, read,
     },
     capture::{Capture, CaptureParts, InputInfo, StackCapture, Token},
     ids::{CaptureId, HeadId, Side, StackKind},
@@ -162,8 +162,8 @@ pub fn all_readings() -> Vec<Reading> {
                             let leave_out = LeaveOut { policy, ..leave_out.clone() };
                             let (heads, plain) = (heads.clone(), Reading::default());
                             let plain = Reading { heads, leave_out, sentences, words, rows, ..plain };
-                            readings
-                                .extend([false, true].map(|by_value_norm| Reading { by_value_norm, ..plain.clone() }));
+                            let sources = [Source::Weights, Source::ByValueNorm];
+                            readings.extend(sources.map(|source| Reading { source, ..plain.clone() }));
                         }
                     }
                 }
@@ -188,8 +188,10 @@ fn reference(bench: &Bench, reading: &Reading) -> (Vec<Vec<f64>>, Vec<f64>) {
             .collect(),
     };
     // Before heads are taken together, each has its weights counted by its own values.
-    let weighed: Vec<_> =
-        ids.iter().map(|&id| reading_values::weighed(&bench.capture, id, reading.by_value_norm)).collect();
+    let weighed: Vec<_> = ids
+        .iter()
+        .map(|&id| reading_values::weighed(&bench.capture, id, reading.source == Source::ByValueNorm))
+        .collect();
     let weight = |query: usize, key: usize| {
         let all = weighed.iter().map(|pattern| pattern[query][key]);
         match &reading.heads {

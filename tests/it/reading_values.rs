@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, sync::Arc};
 use attnscope::{
     analysis::{
         attention,
-        reading::{Aggregate, Captures, Heads, LeaveOut, Reading, pairs, read},
+        reading::{Aggregate, Captures, Heads, LeaveOut, Reading, Source, pairs, read},
     },
     capture::{Capture, CaptureParts, Computation, InputInfo},
     ids::{HeadId, Side, StackKind},
@@ -32,7 +32,7 @@ pub fn weighed(capture: &Capture, id: HeadId, by_value_norm: bool) -> Vec<Vec<f6
 }
 
 fn by_value_norm(id: HeadId) -> Reading {
-    Reading { by_value_norm: true, ..Reading::of(id) }
+    Reading { source: Source::ByValueNorm, ..Reading::of(id) }
 }
 
 /// Without its value vectors.
@@ -90,7 +90,7 @@ fn every_stack_has_its_weights_by_the_values_that_the_head_reads() {
 fn heads_that_link_a_pair_are_ranked_by_the_weights_that_are_shown() {
     let [pair, _] = benches();
     let reading = Reading {
-        by_value_norm: true,
+        source: Source::ByValueNorm,
         leave_out: LeaveOut { special: true, ..LeaveOut::default() },
         ..Reading::default()
     };

@@ -20,7 +20,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("figure", &["capture", "projection", "analysis", "raster"]),
     ("hub", &[]),
     ("model", &["capture", "analysis", "hub"]),
-    ("lab", &["capture", "analysis", "model"]),
+    ("lab", &["capture", "corpus", "analysis", "model"]),
     ("export", &["capture", "analysis", "raster", "figure"]),
     ("worker", &["capture", "projection", "analysis", "corpus", "raster", "figure", "hub", "model", "lab", "export"]),
     ("session", &["capture", "analysis", "corpus", "raster", "figure", "export", "worker"]),

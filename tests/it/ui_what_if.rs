@@ -127,11 +127,11 @@ fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
     window.harness.get_by_label_contains("Change…").click();
     window.settle();
     choose(&mut window, "All attention", "α-entmax");
-    assert_eq!(edits(&window), ["scores are normalised by entmax:1.5 everywhere"]);
+    assert_eq!(edits(&window), ["scores are normalised by 1.5-entmax everywhere"]);
     window.harness.get_by_role_and_label(Role::Slider, "α of the normaliser").focus();
     window.settle();
     window.press(eframe::egui::Modifiers::NONE, eframe::egui::Key::ArrowRight);
-    assert_ne!(edits(&window), ["scores are normalised by entmax:1.5 everywhere"]);
+    assert_ne!(edits(&window), ["scores are normalised by 1.5-entmax everywhere"]);
 
     window.jobs.answer(false);
     window.harness.get_by_label_contains("Change…").click();

@@ -3,7 +3,7 @@
 use attnscope::{
     capture::{Capture, Cut, Matrix, Scope},
     ids::{HeadId, Side, StackKind},
-    model::{Edit, Encoded, Logits, Model, RunPlan, Site, Sites, Start, Variant, uninterrupted},
+    model::{Edit, Encoded, HeadReads, Logits, Model, RunPlan, Site, Sites, Start, Variant, uninterrupted},
 };
 
 use crate::families::open;
@@ -82,6 +82,61 @@ fn changed_runs_side_by_side_are_those_one_by_one() {
     }
 }
 
+/// What is the same in all runs is computed once, and of the last layer only what is read: wherever the runs begin to
+/// differ, and whatever is changed behind the last attention.
+#[test]
+fn runs_that_share_their_beginning_are_those_one_by_one() {
+    for name in ["bert", "gpt2", "llama", "beit", "vit", "phi", "t5-encoder", "modernbert", "bart", "deberta-v3"] {
+        let (model, reference) = open(name);
+        let encoded = model.encode(&reference.input()).unwrap();
+        let plain = alone(&model, &encoded, vec![]);
+        let Some(logits) = plain.logits() else { continue };
+        let stack = plain.model().stacks.iter().find(|stack| stack.kind != StackKind::Cross).unwrap().kind;
+        let (row, side) = (logits.n_rows() / 2, stack.query_side());
+        let own = plain.stack(stack).unwrap();
+        let last = own.layers.len() - 1;
+        let patch = |site: Site, layer: usize, position: usize| {
+            let width = own.rows(Site::ResidPre, 0).unwrap().n_cols();
+            let value = Matrix::new(vec![0.5; width], [1, width]).unwrap();
+            Edit::Patch { site, stack, layer, head: None, positions: vec![position], value }
+        };
+        let hidden = Edit::HideToken { side: stack.key_side(), position: 1 };
+        // Together only some are alike, or none is read in part.
+        let packs: [Vec<Vec<Edit>>; 4] = [
+            vec![vec![], vec![hidden.clone()]],
+            vec![vec![hidden.clone()], vec![patch(Site::Embed, 0, 0)]],
+            vec![vec![hidden.clone()], vec![patch(Site::MlpOut, last, 0)], vec![patch(Site::AttnOut, last, row)]],
+            vec![vec![patch(Site::ResidPre, last, 1)], vec![patch(Site::ResidMid, 0, 1)]],
+        ];
+        for changes in packs {
+            let variants: Vec<_> = changes.iter().map(|edits| Variant::of(&encoded, edits, row)).collect();
+            for (found, edits) in all(&model, &variants).iter().zip(&changes) {
+                let single = alone(&model, &encoded, edits.clone());
+                let off = worst(single.logits().unwrap().row(row).unwrap(), found);
+                assert!(off < 1e-5, "{name}, {edits:?}: off by {off:e}");
+            }
+        }
+        if !model.goes_on() {
+            continue;
+        }
+        // The same stream enters the last layer, and what is hidden there differs.
+        let stream = own.rows(Site::ResidPre, last).unwrap();
+        let cut = |key: usize| {
+            let edges = (0..plain.tokens(side).len()).map(|query| [query, key]).collect();
+            vec![Edit::Knockout { stack, scope: Scope::Layers(vec![last]), edges, cut: Cut::Pattern }]
+        };
+        let changes = [vec![], cut(0), cut(2)];
+        let start = || Some(Start { layer: last, stream: stream.clone() });
+        let variants: Vec<_> =
+            changes.iter().map(|edits| Variant { start: start(), ..Variant::of(&encoded, edits, row) }).collect();
+        for (found, edits) in all(&model, &variants).iter().zip(&changes) {
+            let single = alone(&model, &encoded, edits.clone());
+            let off = worst(single.logits().unwrap().row(row).unwrap(), found);
+            assert!(off < 1e-5, "{name} from layer {last}, {edits:?}: off by {off:e}");
+        }
+    }
+}
+
 #[test]
 fn a_run_goes_on_from_a_layer_with_another_stream() {
     for name in ["bert", "gpt2", "llama", "beit", "t5-encoder", "modernbert"] {
@@ -109,24 +164,43 @@ fn a_run_goes_on_from_a_layer_with_another_stream() {
 
 #[test]
 fn a_stream_is_read_by_the_head_as_at_the_end() {
-    for name in ["bert", "gpt2", "llama", "vit", "bart", "gemma2", "t5"] {
+    // Classifiers read their first token, their last one, two of them or the mean.
+    for name in [
+        "bert",
+        "gpt2",
+        "llama",
+        "vit",
+        "bart",
+        "gemma2",
+        "t5",
+        "llama-classifier",
+        "distilbert-classifier",
+        "beit",
+        "deit-distilled",
+    ] {
         let (model, reference) = open(name);
-        let capture = alone(&model, &model.encode(&reference.input()).unwrap(), vec![]);
+        let encoded = model.encode(&reference.input()).unwrap();
+        let capture = alone(&model, &encoded, vec![]);
         let Some(logits) = capture.logits() else { continue };
+        let place = match model.head_reads(&encoded, 0) {
+            HeadReads::At(place) => place,
+            HeadReads::MeanFrom(_) => 0,
+        };
+        assert_eq!(place > 0, name == "llama-classifier", "{name} reads {place}");
         let side = [Side::Decoder, Side::Only].into_iter().find(|side| !capture.tokens(*side).is_empty()).unwrap();
         let stack = capture.stack(side.stack()).unwrap();
         let last = stack.layers.len() - 1;
         for (stream, normed) in [(stack.rows(Site::ResidPost, last), false), (stack.resid_final.as_ref(), true)] {
-            let read = model.unembed(side.stack(), stream.unwrap(), normed).unwrap();
+            let read = model.unembed(side.stack(), stream.unwrap(), normed, place).unwrap();
             assert!(worst(logits.as_slice(), read.as_slice()) < 1e-5, "{name}, normed: {normed}");
-            let top = model.lens(side.stack(), stream.unwrap(), normed).unwrap();
+            let top = model.lens(side.stack(), stream.unwrap(), normed, place).unwrap();
             let predicted = &capture.prediction().unwrap().rows;
             assert_eq!(top.last().unwrap().top[0].id, predicted.last().unwrap().top[0].id, "{name}");
         }
         // A logit is the product of the normed stream with its column, where nothing stands between.
         if let Ok((column, bias)) = model.unembedding(3) {
             let stream = stack.resid_final.as_ref().unwrap();
-            let row = if logits.n_rows() == 1 { 0 } else { stream.n_rows() - 1 };
+            let row = if model.reads_whole() { place } else { stream.n_rows() - 1 };
             let product: f32 = stream.row(row).unwrap().iter().zip(&column).map(|(a, b)| a * b).sum();
             let expected = logits.row(logits.n_rows() - 1).unwrap()[3];
             assert!((product + bias - expected).abs() < 1e-4, "{name}: {} is not {expected}", product + bias);

@@ -131,7 +131,7 @@ fn masks_and_caps_before_softmax() {
     ] {
         let ours = |x: &[Tensor]| {
             let capped = kernels::softcap(&x[0], 4.0).unwrap();
-            kernels::softmax(&kernels::mask(&capped, mask).unwrap(), mask.causal).unwrap()
+            kernels::softmax(&kernels::mask(&capped, mask).unwrap(), mask).unwrap()
         };
         check(&format!("{mask:?}"), std::slice::from_ref(&x), ours, |x| {
             let capped = ((&x[0] / 4.0).unwrap().tanh().unwrap() * 4.0).unwrap();
@@ -184,9 +184,10 @@ fn linear_maps_and_attention() {
     let (n, n_heads, n_kv, d) = (37, 4, 2, 8);
     let inputs = [sample(&[n_heads, n, d], 11), sample(&[n_kv, n, d], 12), sample(&[n_kv, n, d], 13)];
     for causal in [false, true] {
+        let mask = Mask { causal, window: None };
         let ours = |x: &[Tensor]| {
-            let scores = kernels::scores(&x[0], &x[1], 0.4, causal).unwrap();
-            kernels::attend(&kernels::softmax(&scores, causal).unwrap(), &x[2], causal).unwrap()
+            let scores = kernels::scores(&x[0], &x[1], 0.4, mask).unwrap();
+            kernels::attend(&kernels::softmax(&scores, mask).unwrap(), &x[2], mask).unwrap()
         };
         check(&format!("attention, causal: {causal}"), &inputs, ours, |x| {
             let repeat = |x: &Tensor| {

@@ -3,7 +3,7 @@
 use attnscope::{
     capture::{Ablation, Edit, Normalizer, Scope},
     ids::{HeadId, JobId, PaneId, Side},
-    session::{Change, ChangeCommand, Command, Document},
+    session::{Change, ChangeCommand, Command, Document, gallery::EXAMPLES},
     worker::{EventKind, Failure, Request, WantedEdit},
 };
 
@@ -198,4 +198,36 @@ fn what_comes_from_a_file_cannot_be_changed_and_says_so() {
     add(&mut play, ablate());
     assert_eq!(play.last_notice(), "There is no model whose run could be changed");
     assert_eq!(play.session.panes.len(), 1);
+}
+
+#[test]
+fn an_example_with_changes_opens_beside_its_plain_run_and_one_without_closes_that() {
+    let with: Vec<usize> = (0..EXAMPLES.len()).filter(|idx| !EXAMPLES[*idx].changes.is_empty()).collect();
+    let mut play = Play::showing("one two three");
+    for idx in with {
+        // Also from the pane of the plain run.
+        let effects = play.session.apply_in(LEFT, Command::OpenExample(idx));
+        play.sort(effects);
+        play.answers();
+        let title = EXAMPLES[idx].title;
+        assert_eq!(play.session.panes.len(), 2, "{title}");
+        assert_eq!((n_shown(&play, LEFT), n_shown(&play, RIGHT)), (0, 1), "{title}");
+        let shown = [LEFT, RIGHT].map(|pane| play.session.panes.get(pane).unwrap());
+        assert_eq!(
+            shown.map(|pane| (pane.view, pane.selection.head, pane.selection.pinned)),
+            [(shown[1].view, shown[1].selection.head, shown[1].selection.pinned); 2]
+        );
+        assert!(play.session.document().experiment.changes.iter().all(|change| change.on), "{title}");
+        assert!(play.session.unchanged(play.session.document()).is_some(), "{title}");
+    }
+    play.does(Command::OpenExample(0));
+    play.answers();
+    assert_eq!((play.session.panes.len(), play.session.documents.len()), (1, 1));
+    assert!(play.session.document().experiment.changes.is_empty());
+    play.does(Command::Undo);
+    play.answers();
+    assert_eq!(play.session.panes.len(), 2, "what was changed is seen beside the plain run again");
+    let changed = play.session.document();
+    assert_eq!(changed.latest_capture().unwrap().computation().edits.len(), 1);
+    assert!(play.session.unchanged(changed).is_some());
 }

@@ -19,8 +19,8 @@ use attnscope::{
     ids::{CloudId, DocumentId, HeadId, JobId, ModelId, PaneId, Side, StackKind},
     model, session as state,
     worker::{
-        Engine, EventKind, Failure, Input, JobControl, Lane, ModelEngine, ModelSource, Request, Stage, Stop, TextInput,
-        Wake, WantedEdit, Worker, Workers,
+        Ask, Engine, EventKind, Explanation, Failure, Input, JobControl, Lane, LeaveOut, ModelEngine, ModelSource,
+        Patience, Request, Stage, Stop, Target, TextInput, Wake, WantedEdit, Worker, Workers,
     },
 };
 
@@ -30,13 +30,13 @@ use crate::{
 };
 
 /// The real engine, on tiny checkpoints.
-struct Session {
+pub struct Session {
     worker: Worker,
     n_jobs: u64,
 }
 
 impl Session {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self::with(ModelEngine::new().unwrap())
     }
 
@@ -45,7 +45,7 @@ impl Session {
     }
 
     /// The answer to one request, and the stages it went through.
-    fn ask(&mut self, request: Request) -> (EventKind, Vec<Stage>) {
+    pub fn ask(&mut self, request: Request) -> (EventKind, Vec<Stage>) {
         self.n_jobs += 1;
         self.worker.submit(JobId(self.n_jobs), request);
         let mut stages = Vec::new();
@@ -68,7 +68,7 @@ impl Session {
         self.ask(load_from(ModelSource::Path(path))).0
     }
 
-    fn capture(&mut self, text: &str) -> Arc<Capture> {
+    pub fn capture(&mut self, text: &str) -> Arc<Capture> {
         let text = TextInput { text: text.to_owned(), ..TextInput::default() };
         match self.ask(run_on(ModelId(1), Input::Text(text))).0 {
             EventKind::Captured(capture) => capture,
@@ -77,7 +77,7 @@ impl Session {
     }
 }
 
-fn failure(kind: EventKind) -> Failure {
+pub fn failure(kind: EventKind) -> Failure {
     match kind {
         EventKind::Failed(failure) => failure,
         other => panic!("{other:?}"),
@@ -310,6 +310,37 @@ fn the_window_shows_the_model_that_the_worker_holds_even_after_a_late_cancel() {
     let shown = session.document().model.latest().map(|model| model.spec.name.clone());
     assert_eq!(shown.as_deref(), Some("demo:other"));
     assert_eq!(shown, *held.lock().unwrap());
+}
+
+/// A run that was stopped or failed leaves an older one on screen, whose explanation nobody has asked the model for.
+#[test]
+fn the_laboratory_explains_the_run_that_is_shown_or_says_that_it_cannot() {
+    let mut session = Session::new();
+    session.load("bert");
+    let text = "Time flies";
+    let shown = session.capture(text);
+    let asked = |shown: &Arc<Capture>, edits: Vec<Edit>| {
+        Request::Explain(Box::new(Explanation {
+            pane: PaneId(1),
+            column: "hidden",
+            shown: Arc::clone(shown),
+            model: ModelId(1),
+            input: Input::Text(TextInput { text: text.to_owned(), ..TextInput::default() }),
+            generation: None,
+            edits,
+            ask: Ask::LeaveOneOut { by: LeaveOut::Hide },
+            target: Target::default(),
+            patience: Patience::DEFAULT,
+        }))
+    };
+    assert!(matches!(session.ask(asked(&shown, Vec::new())).0, EventKind::Explained(_)));
+    let longer = session.capture("Time flies like an arrow");
+    let masked = vec![Edit::MaskToken { side: Side::Only, position: 1 }];
+    for (shown, edits) in [(&longer, Vec::new()), (&shown, masked)] {
+        let refused = failure(session.ask(asked(shown, edits)).0);
+        assert_eq!(refused.summary, "What is shown is not what was asked to run last");
+        assert!(refused.details.contains("Run the input again"), "{refused:?}");
+    }
 }
 
 /// A model that runs for as long as the test wants.

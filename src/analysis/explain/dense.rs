@@ -145,6 +145,11 @@ impl From<&Matrix> for Dense {
     }
 }
 
+/// The sum of products.
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
 /// Values as `f64`.
 pub fn wide(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&value| f64::from(value)).collect()

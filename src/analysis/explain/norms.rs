@@ -13,7 +13,10 @@
 
 use rayon::prelude::*;
 
-use super::{ExplainError, dense::Dense};
+use super::{
+    ExplainError,
+    dense::{Dense, dot},
+};
 use crate::capture::{Matrix, PerHead};
 
 /// What each head moves from each key: `f`.
@@ -163,10 +166,6 @@ impl NormAfter<'_> {
             *value = (*value - own_mean) * scale * f64::from(*weight);
         }
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 fn length(vector: &[f64]) -> f64 {

@@ -8,7 +8,10 @@
 //! W' = W + (v - W k) (C⁻¹ k)ᵀ / (kᵀ C⁻¹ k),     C = K Kᵀ / samples + ridge
 //! ```
 
-use super::{ExplainError, dense::Dense};
+use super::{
+    ExplainError,
+    dense::{Dense, dot},
+};
 use crate::capture::Matrix;
 
 /// What the squares of what is left are brought down to, relative to the key's.
@@ -104,10 +107,6 @@ fn solve(samples: &Dense, key: &[f64], ridge: f64) -> Vec<f64> {
         square = now;
     }
     solution
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The first two steps: one head's pattern, weighed if that is asked for, or several made into one.
 
-use super::{Aggregate, Aggregation, Heads, Reading, Refusal, Which, weigh};
+use super::{Aggregate, Aggregation, Heads, Reading, Refusal, Source, Which, weigh};
 use crate::{
     analysis::attention,
     capture::{Capture, Matrix},
@@ -14,9 +14,10 @@ use crate::{
 /// # Errors
 /// When a head, or its values where they are needed, does not exist or was not recorded, or when there is none.
 pub(super) fn gather(capture: &Capture, reading: &Reading) -> Result<(Matrix, Vec<HeadId>), Refusal> {
-    let one = |head| {
-        let plain = pattern(capture, head)?;
-        if reading.by_value_norm { weigh::by_value_norm(capture, head, &plain) } else { Ok(plain) }
+    let one: &dyn Fn(HeadId) -> Result<Matrix, Refusal> = match &reading.source {
+        Source::Weights => &|head| pattern(capture, head),
+        Source::ByValueNorm => &|head| weigh::by_value_norm(capture, head, &pattern(capture, head)?),
+        Source::Explained(explained) => return explained.gather(capture, &reading.heads),
     };
     match &reading.heads {
         Heads::One(head) => Ok((one(*head)?, vec![*head])),
@@ -90,7 +91,8 @@ fn no_such_head(capture: &Capture, head: HeadId) -> Refusal {
     Refusal::NoSuchHead { head, there_is }
 }
 
-fn together(
+/// Several patterns made into one, entry by entry.
+pub(super) fn together(
     ids: &[HeadId],
     how: Aggregate,
     one: impl Fn(HeadId) -> Result<Matrix, Refusal>,

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Aggregate, Aggregation, Heads, LeaveOut, Minus, Reading, RowLabels, SentenceFilter, Which, is_pair, rows};
+use super::{
+    Aggregate, Aggregation, Heads, LeaveOut, Minus, Reading, RowLabels, SentenceFilter, Source, Which, is_pair, rows,
+};
 use crate::{
     capture::Capture,
     ids::{HeadId, StackKind},
@@ -52,7 +54,7 @@ impl ReadingOptions {
         let stack = head.stack;
         Reading {
             heads: Heads::One(head),
-            by_value_norm: self.by_value_norm,
+            source: if self.by_value_norm { Source::ByValueNorm } else { Source::Weights },
             leave_out: self.leave_out.clone(),
             // What does not apply must not make two questions of one.
             sentences: if is_pair(capture, stack) { self.sentences } else { SentenceFilter::All },

@@ -4,10 +4,12 @@
 //!
 //! A [`Reading`] says what is wanted; [`read`] does it, always in this order:
 //!
-//! 1. **Weigh** each head's weights by the lengths of its values, if asked for: `a_ij · ‖v_j‖`, rows scaled
-//!    back to the sum that they had.
+//! 1. **Take** each head's weights from their source: as they are, or by the lengths of its values,
+//!    `a_ij · ‖v_j‖`, rows scaled back to the sum that they had; or take what a method of the laboratory
+//!    answered ([`Explained`]) in their place.
 //! 2. **Aggregate** the heads into one pattern `[query, key]`, entry by entry.
-//! 3. **Leave out** keys, and scale what remains of each row up to the sum that the row had, if asked for.
+//! 3. **Leave out** keys, and scale what remains of each row up to the sum that the row had, if asked for (rows
+//!    of an explanation are no distributions, and never scaled).
 //!    Then the sentences that are not looked at become blank, without renormalising.
 //! 4. **Merge** pieces into words: the sum over a word's keys, the mean over its queries.
 //! 5. **Subtract** another pattern that went through the same four steps.
@@ -20,7 +22,10 @@
 
 mod aggregate;
 pub mod align;
+mod axis;
 mod choice;
+mod explained;
+mod marks;
 mod options;
 pub mod pairs;
 mod pattern;
@@ -31,11 +36,14 @@ pub mod store;
 mod subtract;
 mod weigh;
 
+pub use axis::{Axis, Group, LeftOut};
 pub use choice::{Over, ReadingOptions, Together};
+pub use explained::{Explained, Extent, can_be_shown, family};
+pub use marks::Marks;
 pub use options::{
-    Aggregate, Aggregation, Heads, LeaveOut, Minus, Policy, Reading, RowLabels, SentenceFilter, Which, Whose,
+    Aggregate, Aggregation, Heads, LeaveOut, Minus, Policy, Reading, RowLabels, SentenceFilter, Source, Which, Whose,
 };
-pub use pattern::{Axis, BY_VALUE_NORM, Blank, Group, LeftOut, ReadPattern, RowMass};
+pub use pattern::{BY_VALUE_NORM, Blank, ReadPattern, RowMass};
 pub use refusal::Refusal;
 pub use rows::{axes, writes};
 pub use sentences::{is_pair, sentences};

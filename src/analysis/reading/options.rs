@@ -1,21 +1,22 @@
-//! [`Reading`]: how a pattern is to be read, as one plain value that can be compared, hashed and saved.
+//! [`Reading`]: how a pattern is to be read, as one plain value that can be compared and hashed.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+
+use super::Explained;
 
 use crate::ids::{HeadId, StackKind};
 
 /// How a pattern is to be read: everything that decides which numbers are shown.
 ///
 /// Two equal readings of the same captures give the same numbers, so a reading is a key.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reading {
+    /// Where the numbers come from.
+    pub source: Source,
     /// Whose pattern: one head's, or several made into one.
     pub heads: Heads,
-    /// Whether each weight counts by the length of its key's value vector, `a_ij · ‖v_j‖`, head by head.
-    pub by_value_norm: bool,
     /// Which keys are left out.
     pub leave_out: LeaveOut,
     /// Which part of a pair of sentences is looked at.
@@ -38,6 +39,28 @@ impl Reading {
     #[must_use]
     pub fn with_heads(&self, heads: Heads) -> Self {
         Self { heads, ..self.clone() }
+    }
+}
+
+/// Where the numbers of a pattern come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The model's attention.
+    #[default]
+    Weights,
+    /// The same, each weight by the length of its key's value vector, `a_ij · ‖v_j‖`, head by head.
+    ByValueNorm,
+    /// No attention: what a method of the laboratory answered.
+    Explained(Explained),
+}
+
+impl Source {
+    /// What a method answered, if that is what is read.
+    pub const fn explained(&self) -> Option<&Explained> {
+        match self {
+            Self::Explained(explained) => Some(explained),
+            Self::Weights | Self::ByValueNorm => None,
+        }
     }
 }
 

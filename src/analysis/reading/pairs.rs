@@ -1,6 +1,6 @@
 //! Which heads link two tokens: every head of a stack, by the weight it gives to one pair.
 
-use super::{Heads, ReadPattern, Reading, Refusal, rows};
+use super::{Heads, ReadPattern, Reading, Refusal, Source, rows};
 use crate::{
     analysis::attention,
     capture::Capture,
@@ -30,8 +30,8 @@ pub struct Links {
     pub query: String,
     /// What the key is called.
     pub key: String,
-    /// Whether weights count by the lengths of the values.
-    pub by_value_norm: bool,
+    /// Where the weights come from.
+    pub source: Source,
     /// One per head.
     pub heads: Vec<Link>,
     /// Heads that were not recorded, or do not show the pair.
@@ -56,8 +56,8 @@ pub fn links(
     let layers = spec.layers.iter().enumerate();
     let ids: Vec<HeadId> =
         layers.flat_map(|(layer, shape)| (0..shape.n_heads).map(move |head| HeadId { stack, layer, head })).collect();
-    let by_value_norm = reading.by_value_norm;
-    let mut found = Links { query: String::new(), key: String::new(), by_value_norm, heads: Vec::new(), n_absent: 0 };
+    let source = reading.source.clone();
+    let mut found = Links { query: String::new(), key: String::new(), source, heads: Vec::new(), n_absent: 0 };
     for (done, &head) in ids.iter().enumerate() {
         if !go_on(done, ids.len()) {
             return Ok(None);
@@ -98,7 +98,7 @@ impl Links {
             let percent = 100.0 * weight;
             if percent >= 9.95 || percent == 0.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
         };
-        let norm = if self.by_value_norm { "; by value norm" } else { "" };
+        let norm = if self.source == Source::ByValueNorm { "; by value norm" } else { "" };
         format!(
             "{} gives {} of the attention of “{}” to “{}” (rank {} of {}); a query gives it {} on average{norm}",
             link.head,

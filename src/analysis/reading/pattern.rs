@@ -1,7 +1,8 @@
 //! [`ReadPattern`]: a pattern as it is shown, with everything that a view, a tooltip or a file says about it.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
+use super::{Axis, Explained, Group, LeftOut, Marks, Source};
 use crate::{
     analysis::attention,
     capture::{Capture, Matrix},
@@ -15,12 +16,14 @@ pub const BY_VALUE_NORM: &str = "weights are by value norm (a·‖v‖, rows kee
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ReadPattern {
+    /// Where the numbers come from.
+    pub source: Source,
     /// The stack whose queries the rows are.
     pub stack: StackKind,
-    /// The heads that went into it, before anything was subtracted.
+    /// The heads that went into it, before anything was subtracted; none where an explanation is of all layers.
     pub heads: Vec<HeadId>,
-    /// `[rows, cols]`: weights, or differences of weights when [`Self::signed`]. 0 where a row or column is
-    /// left out.
+    /// `[rows, cols]`: weights, differences of weights, or what a method answered, as [`Self::source`] and
+    /// [`Self::signed`] say. 0 where a row or column is left out.
     pub matrix: Matrix,
     /// What the rows are: query positions, one by one or by word.
     pub rows: Axis,
@@ -31,16 +34,16 @@ pub struct ReadPattern {
     pub visible: Vec<Range<usize>>,
     /// Whether later keys are ruled out; else what lies behind [`Self::visible`] is outside a window.
     pub causal: bool,
+    /// What changes of the run took from it.
+    pub marks: Marks,
     /// Per row: where its attention went.
     pub mass: Vec<RowMass>,
     /// The same of what was subtracted; empty when nothing was.
     pub minus_mass: Vec<RowMass>,
     /// Whether the rows are a decoder's and the columns an encoder's.
     pub has_two_sides: bool,
-    /// Whether the values are differences.
+    /// Whether values may be below 0, with 0 in the middle of the scale: differences, and explanations with a sign.
     pub signed: bool,
-    /// Whether weights count by the lengths of the values: `a_ij · ‖v_j‖`, rows with the sums they had.
-    pub by_value_norm: bool,
     /// The smallest and the largest value that is shown; both 0 when none is. Scales that are to be shared
     /// by several patterns span the ranges of all.
     pub range: (f32, f32),
@@ -127,7 +130,7 @@ impl ReadPattern {
 
     /// The score before softmax behind a cell, where it has one: of one head and of two single tokens.
     pub fn score(&self, capture: &Capture, (row, col): (usize, usize)) -> Option<f32> {
-        let ([head], false) = (self.heads.as_slice(), self.signed) else { return None };
+        let ([head], false, None) = (self.heads.as_slice(), self.signed, self.explained()) else { return None };
         let only = |axis: &Axis, idx: usize| {
             let positions = axis.groups.get(idx)?.positions.clone();
             (positions.len() == 1).then_some(positions.start)
@@ -141,23 +144,37 @@ impl ReadPattern {
         shown.fold(RowMass::default(), |sum, (mass, _)| sum.plus(*mass))
     }
 
+    /// What a method answered, where that stands in place of attention.
+    pub const fn explained(&self) -> Option<&Explained> {
+        self.source.explained()
+    }
+
+    /// Whether there is one row for all queries.
+    pub const fn has_one_row(&self) -> bool {
+        self.rows.groups.len() == 1 && self.explained().is_some()
+    }
+
     /// What a value is called in files: no other thing has the same name.
-    pub const fn value_name(&self) -> &'static str {
-        match (self.signed, self.by_value_norm) {
-            (false, false) => "weight",
-            (true, false) => "difference",
-            (false, true) => "weight_by_value_norm",
-            (true, true) => "difference_by_value_norm",
+    pub fn value_name(&self) -> Cow<'static, str> {
+        match (&self.source, self.signed) {
+            (Source::Weights, false) => "weight".into(),
+            (Source::Weights, true) => "difference".into(),
+            (Source::ByValueNorm, false) => "weight_by_value_norm".into(),
+            (Source::ByValueNorm, true) => "difference_by_value_norm".into(),
+            (Source::Explained(explained), _) => {
+                format!("{}_{}", explained.method().name(), explained.name().replace('.', "_")).into()
+            }
         }
     }
 
     /// What a value is called beside a number.
-    pub const fn value_label(&self) -> &'static str {
-        match (self.signed, self.by_value_norm) {
-            (false, false) => "Weight",
-            (true, false) => "Difference",
-            (false, true) => "Weight by ‖v‖",
-            (true, true) => "Difference by ‖v‖",
+    pub fn value_label(&self) -> &str {
+        match (&self.source, self.signed) {
+            (Source::Weights, false) => "Weight",
+            (Source::Weights, true) => "Difference",
+            (Source::ByValueNorm, false) => "Weight by ‖v‖",
+            (Source::ByValueNorm, true) => "Difference by ‖v‖",
+            (Source::Explained(explained), _) => explained.title(),
         }
     }
 
@@ -175,8 +192,19 @@ impl ReadPattern {
         };
         let percent = |part: f64| format!("{:.0} %", 100.0 * part / mass.total.max(f64::MIN_POSITIVE));
         let mut parts = Vec::new();
-        if patterns.clone().any(|pattern| pattern.by_value_norm) {
+        if patterns.clone().any(|pattern| pattern.source == Source::ByValueNorm) {
             parts.push(BY_VALUE_NORM.to_owned());
+        }
+        parts.extend(patterns.clone().find_map(|pattern| pattern.marks.text()));
+        if patterns.clone().any(|pattern| pattern.explained().is_some()) {
+            // Shares of a sum mean nothing where numbers are no shares.
+            let kinds = [
+                (LeftOut::Chosen, "some tokens are left out"),
+                (LeftOut::Sentence, "one sentence is shown alone"),
+                (LeftOut::Unanswered, "tokens without an answer are empty"),
+            ];
+            parts.extend(kinds.into_iter().filter(|(why, _)| leaves_out(*why)).map(|(_, text)| text.to_owned()));
+            return (!parts.is_empty()).then(|| parts.join("; "));
         }
         if mass.left_out > 0.0 || leaves_out(LeftOut::Chosen) {
             let lost = mass.left_out - mass.spread;
@@ -204,12 +232,19 @@ impl ReadPattern {
         if self.signed { self.range.1.max(-self.range.0) } else { self.range.1 }
     }
 
-    /// The sizes of the values: the matrix itself, unless it is a difference.
+    /// How strong a value is drawn: its size, and of an explanation, which has a scale of its own, as a part of the
+    /// largest.
+    pub fn strength(&self, value: f32) -> f32 {
+        let unit = if self.explained().is_some() { self.high().max(f32::MIN_POSITIVE) } else { 1.0 };
+        value.abs() / unit
+    }
+
+    /// The [`strength`](Self::strength) of every value: of attention the matrix itself.
     pub fn strengths(&self) -> Matrix {
-        if !self.signed {
+        if !self.signed && self.explained().is_none() {
             return self.matrix.clone();
         }
-        let sizes: Vec<f32> = self.matrix.as_slice().iter().map(|value| value.abs()).collect();
+        let sizes: Vec<f32> = self.matrix.as_slice().iter().map(|value| self.strength(*value)).collect();
         Matrix::new(sizes, self.matrix.shape()).unwrap_or_else(|_| self.matrix.clone())
     }
 
@@ -262,84 +297,12 @@ impl Blank {
     pub const fn text(self) -> &'static str {
         match self {
             Self::LeftOut(LeftOut::Unmatched) => "nothing to compare with",
+            Self::LeftOut(LeftOut::Unanswered) => "no answer",
             Self::LeftOut(_) => "left out",
             Self::Later => "masked",
             Self::OutOfWindow => "outside the window",
         }
     }
-}
-
-/// What the rows or the columns of a [`ReadPattern`] stand for.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Axis {
-    /// One per row or column.
-    pub groups: Vec<Group>,
-    /// By position: its row or column.
-    pub(super) group_of: Vec<u32>,
-}
-
-impl Axis {
-    pub(super) fn new(groups: Vec<Group>) -> Self {
-        let by_position = groups.iter().zip(0u32..).flat_map(|(group, idx)| group.positions.clone().map(move |_| idx));
-        Self { group_of: by_position.collect(), groups }
-    }
-
-    /// Number of rows or columns.
-    pub const fn len(&self) -> usize {
-        self.groups.len()
-    }
-
-    /// Whether there is none.
-    pub const fn is_empty(&self) -> bool {
-        self.groups.is_empty()
-    }
-
-    /// The row or column that a token position belongs to.
-    pub fn group_of(&self, position: usize) -> Option<usize> {
-        self.group_of.get(position).map(|&idx| idx as usize)
-    }
-
-    /// What a row or column is called.
-    pub fn text(&self, idx: usize) -> &str {
-        self.groups.get(idx).map_or("", |group| &group.text)
-    }
-
-    /// What the row or column of a token position is called.
-    pub fn text_at(&self, position: usize) -> &str {
-        self.group_of(position).map_or("", |idx| self.text(idx))
-    }
-
-    /// The first position of a row or column.
-    pub fn position(&self, idx: usize) -> Option<usize> {
-        self.groups.get(idx).map(|group| group.positions.start)
-    }
-
-    /// Whether every position stands for itself.
-    pub fn is_by_position(&self) -> bool {
-        self.groups.len() == self.group_of.len()
-    }
-}
-
-/// One row or column.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Group {
-    /// Token positions that it stands for; never empty.
-    pub positions: Range<usize>,
-    /// What a person reads.
-    pub text: String,
-    /// Why it shows nothing, if so.
-    pub left_out: Option<LeftOut>,
-}
-
-/// Why a row or column shows nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftOut {
-    /// It is among the keys that are left out.
-    Chosen,
-    /// It belongs to the sentence that is not looked at.
-    Sentence,
-    /// The other side of a difference has nothing that it could be compared with.
-    Unmatched,
 }
 
 /// Where the attention of one row went; of a row that stands for several queries the mean.

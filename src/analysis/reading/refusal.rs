@@ -24,6 +24,17 @@ pub enum Refusal {
         head = .0
     )]
     NoValues(HeadId),
+    /// An explanation of other tokens is to be shown.
+    #[error("{what} says nothing about the {stack} stack: choose another stack, or go back to attention")]
+    SaysNothing {
+        /// What is to be shown.
+        what: String,
+        /// The stack.
+        stack: StackKind,
+    },
+    /// An explanation of another run is to be shown.
+    #[error("{0} is of another run than the one that is shown: ask for it again, or go back to attention")]
+    OfAnotherRun(String),
     /// An aggregate of nothing.
     #[error("No head of the {0} stack was recorded, so there is nothing to take together")]
     NoHeads(StackKind),

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use super::{
-    Axis, Group, LeftOut, Policy, ReadPattern, Reading, Refusal, RowLabels, RowMass, aggregate, left_out_keys,
-    sentences,
+    Axis, Explained, Extent, Group, LeftOut, Marks, Policy, ReadPattern, Reading, Refusal, RowLabels, RowMass, Source,
+    aggregate, left_out_keys, sentences,
 };
 use crate::{
     capture::{Capture, Matrix, Token, words},
     ids::{HeadId, StackKind},
-    spec::HeadKind,
+    spec::{HeadKind, Mask},
 };
 
 /// Below this part of a row the rest is rounding error, and renormalising would show noise as attention.
@@ -21,36 +21,52 @@ const NOTHING_LEFT: f64 = 1e-6;
 /// When a head or the values it is weighed by do not exist or were not recorded.
 pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, Refusal> {
     let stack = reading.heads.stack();
-    let (base, heads) = aggregate::gather(capture, reading)?;
+    let (mut base, heads) = aggregate::gather(capture, reading)?;
+    let explained = reading.source.explained();
     let hidden = left_out_keys(capture, stack, &reading.leave_out);
     let outside = sentences::left_out(capture, stack, reading.sentences);
-    let (rows, cols) = axes_of(capture, reading, &hidden, outside.as_ref());
+    let (mut rows, mut cols) = axes_of(capture, reading, &hidden, outside.as_ref());
+    if explained.is_some() {
+        base = without_silence(base, &mut rows, &mut cols);
+    }
     let plain = outside.is_none() && !hidden.contains(&true) && rows.is_by_position() && cols.is_by_position();
     let shared = plain
-        && !reading.by_value_norm
+        && reading.source == Source::Weights
         && matches!(heads.as_slice(), [only] if capture.stored_pattern(*only).is_some());
     let (matrix, mass) = if plain {
         let mass = base.rows().map(|row| RowMass { total: sum(row), ..RowMass::default() }).collect();
         (base, mass)
     } else {
         let [_, outside_keys] = outside.unwrap_or_default();
-        let renormalize = reading.leave_out.policy == Policy::Renormalize;
+        // Rows of an explanation are no distributions.
+        let renormalize = reading.leave_out.policy == Policy::Renormalize && explained.is_none();
         Merger { base: &base, rows: &rows, cols: &cols, hidden, outside_keys, renormalize }.merge()
     };
-    let visible = visible(capture, &heads, &rows, &cols);
+    let extent = explained.and_then(|explained| explained.extent(stack));
+    let stack_is_causal = capture.model().stack(stack).is_some_and(|spec| spec.causal);
+    let causal = stack_is_causal && extent.is_none_or(Extent::is_of_pairs);
+    let masks = match extent {
+        Some(Extent::Tokens | Extent::TokensOfLayers) => vec![Mask::default()],
+        // Through all layers together a window ends nowhere.
+        Some(Extent::Pairs) => vec![Mask { causal, window: None }],
+        _ => masks(capture, &heads),
+    };
+    let visible = visible(&masks, &rows, &cols);
+    let marks = Marks::of(capture, stack, &heads, &rows, &cols);
     let pattern = ReadPattern {
+        source: reading.source.clone(),
         stack,
         heads,
         matrix,
         rows,
         cols,
         visible,
-        causal: capture.model().stack(stack).is_some_and(|spec| spec.causal),
+        causal,
+        marks,
         mass,
         minus_mass: Vec::new(),
         has_two_sides: capture.model().has_two_sides(stack),
-        signed: false,
-        by_value_norm: reading.by_value_norm,
+        signed: explained.is_some_and(Explained::is_signed),
         range: (0.0, 0.0),
         shared,
     };
@@ -71,12 +87,15 @@ pub fn axes(capture: &Capture, reading: &Reading) -> (Axis, Axis) {
 fn axes_of(capture: &Capture, reading: &Reading, hidden: &[bool], outside: Option<&[Vec<bool>; 2]>) -> (Axis, Axis) {
     let stack = reading.heads.stack();
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
+    let one_row = reading.source.explained().filter(|it| it.extent(stack).is_some_and(|it| !it.is_of_pairs()));
     let sentence = |axis: usize, position: usize| {
         let out = outside.and_then(|outside| outside[axis].get(position)) == Some(&true);
         out.then_some(LeftOut::Sentence)
     };
     let group = |positions: Range<usize>, text, left_out| Group { positions, text, left_out };
-    let rows = if reading.rows == RowLabels::Written && writes(capture, stack) {
+    let rows = if let Some(explained) = one_row {
+        vec![group(0..queries.len(), explained.row_text(queries.len()), None)]
+    } else if reading.rows == RowLabels::Written && writes(capture, stack) {
         let written = written_groups(queries, reading.words);
         let text = |positions: &Range<usize>| match queries.get(positions.start + 1) {
             Some(_) => text_of(queries, positions.start + 1..positions.end + 1, reading.words),
@@ -208,10 +227,26 @@ impl Merger<'_> {
     }
 }
 
-/// Per row the columns that some head may see from some of its queries.
-fn visible(capture: &Capture, heads: &[HeadId], rows: &Axis, cols: &Axis) -> Vec<Range<usize>> {
-    let n_cols = cols.len();
-    let (n_query, n_key) = (rows.group_of.len(), cols.group_of.len());
+/// What rows and columns without an answer become: empty, and said to be.
+fn without_silence(base: Matrix, rows: &mut Axis, cols: &mut Axis) -> Matrix {
+    let [n_rows, n_cols] = base.shape();
+    let is_silent = |row: usize, col: usize| base.get(row, col).is_none_or(f32::is_nan);
+    for group in &mut rows.groups {
+        if group.positions.clone().all(|row| (0..n_cols).all(|col| is_silent(row, col))) {
+            group.left_out = group.left_out.or(Some(LeftOut::Unanswered));
+        }
+    }
+    for group in &mut cols.groups {
+        if group.positions.clone().all(|col| (0..n_rows).all(|row| is_silent(row, col))) {
+            group.left_out = group.left_out.or(Some(LeftOut::Unanswered));
+        }
+    }
+    let values: Vec<f32> = base.as_slice().iter().map(|value| if value.is_nan() { 0.0 } else { *value }).collect();
+    Matrix::new(values, [n_rows, n_cols]).unwrap_or(base)
+}
+
+/// What the heads may see, each way once.
+fn masks(capture: &Capture, heads: &[HeadId]) -> Vec<Mask> {
     let mut masks = Vec::new();
     for head in heads {
         let Some(mask) = capture.model().mask_of(*head) else { continue };
@@ -219,6 +254,13 @@ fn visible(capture: &Capture, heads: &[HeadId], rows: &Axis, cols: &Axis) -> Vec
             masks.push(mask);
         }
     }
+    masks
+}
+
+/// Per row the columns that can be seen through some mask from some of its queries.
+fn visible(masks: &[Mask], rows: &Axis, cols: &Axis) -> Vec<Range<usize>> {
+    let n_cols = cols.len();
+    let (n_query, n_key) = (rows.group_of.len(), cols.group_of.len());
     let of_row = |row: &Group| {
         let seen =
             row.positions.clone().flat_map(|query| masks.iter().map(move |mask| mask.visible(query, n_query, n_key)));

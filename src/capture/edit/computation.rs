@@ -42,6 +42,7 @@ pub enum Normalizer {
     Fusedmax(f32),
 }
 
+/// The name in files and options; [`Normalizer::title`] is for sentences.
 impl fmt::Display for Normalizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -54,6 +55,17 @@ impl fmt::Display for Normalizer {
 }
 
 impl Normalizer {
+    /// As people write it: `1.5-entmax`.
+    pub fn title(self) -> String {
+        // A number that was dragged has no end.
+        let short = |number: f32| (100.0 * f64::from(number)).round() / 100.0;
+        match self {
+            Self::Entmax(alpha) => format!("{}-entmax", short(alpha)),
+            Self::Fusedmax(lambda) => format!("fusedmax with λ = {}", short(lambda)),
+            Self::Softmax | Self::Sparsemax => self.to_string(),
+        }
+    }
+
     /// The one that displays as `name`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -120,7 +132,8 @@ impl Computation {
             sentences.push(format!("This run was changed: {}", changes.join("; ")));
         }
         if self.normalizer != Normalizer::Softmax {
-            sentences.push(format!("Weights are the {} of the scores, not the softmax", self.normalizer));
+            let normalizer = self.normalizer.title();
+            sentences.push(format!("Weights are the {normalizer} of the scores, not the softmax"));
         }
         (!sentences.is_empty()).then(|| sentences.join(". "))
     }

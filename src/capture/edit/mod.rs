@@ -85,6 +85,18 @@ pub enum Edit {
         /// What.
         with: Normalizer,
     },
+    /// The second matrix of a layer's MLP has a change of rank one, `left · rightᵀ`, as editing an association
+    /// makes it (Meng et al. 2022).
+    RankOne {
+        /// Which stack.
+        stack: StackKind,
+        /// In which layer, from 0.
+        layer: usize,
+        /// By what comes out, `[d_model]`.
+        left: Vec<f32>,
+        /// By what goes in, `[d_mlp]`.
+        right: Vec<f32>,
+    },
     /// Rows of a site take values from elsewhere, such as another run.
     Patch {
         /// Where.
@@ -269,7 +281,10 @@ impl fmt::Display for Edit {
             Self::Restrict { stack, scope, to } => {
                 write!(f, "{}attention is restricted to {to} {scope}", stack_prefix(*stack))
             }
-            Self::Normalize { scope, with } => write!(f, "scores are normalised by {with} {scope}"),
+            Self::Normalize { scope, with } => write!(f, "scores are normalised by {} {scope}", with.title()),
+            Self::RankOne { stack, layer, .. } => {
+                write!(f, "the MLP of layer {}L{layer} has a change of rank one", stack_prefix(*stack))
+            }
             Self::Patch { site, stack, layer, head, positions, .. } => {
                 let (n, s) = (positions.len(), if positions.len() == 1 { "" } else { "s" });
                 let head = head.map_or_else(String::new, |head| format!("H{head}"));

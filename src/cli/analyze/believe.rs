@@ -5,15 +5,45 @@ use std::{fs, path::PathBuf};
 use clap::Args;
 
 use super::{
-    lab::{LabOptions, Method},
+    lab::{LabOptions, Method, failed},
     methods::parse_stack,
 };
 use crate::{
-    analysis::explain::alignment::Setting,
-    cli::CliError,
+    analysis::explain::alignment::{Setting, Symmetrize},
+    capture::Ablation,
+    cli::{CliError, show_progress},
     ids::StackKind,
-    lab::{Ask, FaithfulnessOptions},
+    lab::{Ask, Bench, FaithfulnessOptions, Reverse, WordLinks},
+    model::Input,
 };
+
+#[derive(Debug, Args)]
+pub struct Ablate {
+    #[command(flatten)]
+    lab: LabOptions,
+    /// What stands in the place of what a head writes: zero, mean, uniform or shuffle
+    #[arg(long = "with", value_name = "HOW", default_value = "zero", value_parser = parse_ablation)]
+    with: Ablation,
+}
+
+impl Method for Ablate {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        Ask::Ablation(self.with)
+    }
+}
+
+fn parse_ablation(name: &str) -> Result<Ablation, String> {
+    match name {
+        "zero" => Ok(Ablation::Zero),
+        "mean" => Ok(Ablation::Mean),
+        "uniform" => Ok(Ablation::Uniform),
+        "shuffle" => Ok(Ablation::Shuffle { seed: 0 }),
+        _ => Err("choose zero, mean, uniform or shuffle".to_owned()),
+    }
+}
 
 #[derive(Debug, Args)]
 pub struct Faithfulness {
@@ -83,22 +113,49 @@ pub struct Alignment {
     /// A file with this sentence's gold links: 3-5 is a sure one of source word 3 and target word 5, 3p5 a possible one
     #[arg(long, value_name = "FILE")]
     gold: Option<PathBuf>,
+    /// A model that translates the other way: its links and this one's are made one; needs --target
+    #[arg(long, value_name = "MODEL")]
+    reverse_model: Option<String>,
+    /// How two directions become one: intersection, union, grow-diag or grow-diag-final-and
+    #[arg(
+        long,
+        value_name = "WAY",
+        requires = "reverse_model",
+        default_value = "grow-diag-final-and",
+        value_parser = parse_symmetrize
+    )]
+    symmetrize: Symmetrize,
 }
 
-/// An alignment with its gold file read.
+/// An alignment with its gold file read, and the other direction run.
 pub struct ReadAlignment<'a> {
     options: &'a Alignment,
     gold: Option<String>,
+    reverse: Option<Reverse>,
 }
 
 impl Alignment {
-    /// Reads the gold file, where there is one.
+    /// Reads the gold file and runs the other direction, where there are any.
     pub fn read(&self) -> Result<ReadAlignment<'_>, CliError> {
         let read = |path: &PathBuf| {
             fs::read_to_string(path)
                 .map_err(|error| CliError::Failed(format!("{} cannot be read: {error}", path.display())))
         };
-        Ok(ReadAlignment { options: self, gold: self.gold.as_ref().map(read).transpose()? })
+        let gold = self.gold.as_ref().map(read).transpose()?;
+        Ok(ReadAlignment { options: self, gold, reverse: self.reverse()? })
+    }
+
+    fn reverse(&self) -> Result<Option<Reverse>, CliError> {
+        let Some(name) = &self.reverse_model else { return Ok(None) };
+        let Input::Pair { source, target } = self.lab.only_input()? else {
+            let what = "two directions need two texts: give the translation as --target";
+            return Err(CliError::Usage(what.to_owned()));
+        };
+        let model = self.lab.open(name)?;
+        let encoded = model.encode(&Input::Pair { source: target, target: source })?;
+        let bench = Bench::new(&model, &encoded, &[], &show_progress, &|_| {});
+        let words = WordLinks::of(&bench, self.setting).map_err(failed)?;
+        Ok(Some(Reverse { words, way: self.symmetrize }))
     }
 }
 
@@ -107,8 +164,13 @@ impl Method for ReadAlignment<'_> {
         &self.options.lab
     }
     fn ask(&self) -> Ask {
-        Ask::Alignment { setting: self.options.setting, gold: self.gold.clone() }
+        Ask::Alignment { setting: self.options.setting, gold: self.gold.clone(), reverse: self.reverse.clone() }
     }
+}
+
+fn parse_symmetrize(name: &str) -> Result<Symmetrize, String> {
+    Symmetrize::from_name(name)
+        .ok_or_else(|| format!("choose from {}", Symmetrize::ALL.map(Symmetrize::name).join(", ")))
 }
 
 fn parse_setting(name: &str) -> Result<Setting, String> {

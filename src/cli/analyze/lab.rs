@@ -11,8 +11,8 @@ use crate::{
         rollout::{Fuse, RolloutOptions},
     },
     cli::{CliError, edits::EditOptions, inputs::InputOptions, show_progress},
-    lab::{self, Answer, Ask, Bench, LabError, LeaveOut, Of, Target},
-    model::{Engine, Logits, Model, RunPlan, locate},
+    lab::{self, Answer, Ask, Bench, LabError, LeaveOut, Of, Patience, Rule, Target},
+    model::{Engine, Input, Logits, Model, RunPlan, locate},
 };
 
 /// What every method takes: a model, an input, changes, and which output is explained.
@@ -89,6 +89,9 @@ pub struct Flow {
 pub struct Relevance {
     #[command(flatten)]
     lab: LabOptions,
+    /// What gradients are weighted with: gradient (the attention itself) or lrp (its share by propagation)
+    #[arg(long, default_value = "gradient", value_parser = parse_rule)]
+    rule: Rule,
     /// The first layer that counts
     #[arg(long, value_name = "L", default_value_t = 0)]
     start: usize,
@@ -129,6 +132,10 @@ fn parse_of(name: &str) -> Result<Of, String> {
         .ok_or_else(|| "choose input or pattern".to_owned())
 }
 
+fn parse_rule(name: &str) -> Result<Rule, String> {
+    Rule::from_name(name).ok_or_else(|| "choose gradient or lrp".to_owned())
+}
+
 fn parse_leave_out(name: &str) -> Result<LeaveOut, String> {
     LeaveOut::from_name(name).ok_or_else(|| "choose from hide, mask, delete".to_owned())
 }
@@ -139,6 +146,10 @@ pub trait Method {
     fn lab(&self) -> &LabOptions;
     /// The question.
     fn ask(&self) -> Ask;
+    /// How long it may take unasked.
+    fn patience(&self) -> Patience {
+        Patience::DEFAULT
+    }
 }
 
 impl Method for Rollout {
@@ -164,7 +175,7 @@ impl Method for Relevance {
         &self.lab
     }
     fn ask(&self) -> Ask {
-        Ask::Relevance { start_layer: self.start }
+        Ask::Relevance { rule: self.rule, start_layer: self.start }
     }
 }
 
@@ -186,26 +197,44 @@ impl Method for LeaveOneOut {
     }
 }
 
-/// Runs a method on each input and writes what it answers.
-pub fn run(method: &impl Method) -> Result<(), CliError> {
-    let LabOptions { model, input, edits, position, class, against, out, threads } = method.lab();
-    let inputs = input.read()?;
-    let [input] = &inputs[..] else {
+impl LabOptions {
+    /// The one input that is explained.
+    pub fn only_input(&self) -> Result<Input, CliError> {
+        let mut inputs = self.input.read()?;
         let n = inputs.len();
-        return Err(CliError::Usage(format!("one input is explained at a time, not {n}: give one --text or --image")));
-    };
-    let engine = Engine::cpu(threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
-    let (files, name) = locate::model(model)?;
-    let model = Model::load(&files, &name, &engine, &show_progress)?;
-    let encoded = model.encode(input)?;
+        inputs.pop().filter(|_| n == 1).ok_or_else(|| {
+            CliError::Usage(format!("one input is explained at a time, not {n}: give one --text or --image"))
+        })
+    }
+
+    /// Opens a model.
+    pub fn open(&self, name: &str) -> Result<Model, CliError> {
+        let engine = Engine::cpu(self.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
+        let (files, name) = locate::model(name)?;
+        Ok(Model::load(&files, &name, &engine, &show_progress)?)
+    }
+}
+
+/// Runs a method on an input and writes what it answers.
+pub fn run(method: &impl Method) -> Result<(), CliError> {
+    answered(method).map(|_| ())
+}
+
+/// The same, for whoever has more to do with the answer.
+pub fn answered(method: &impl Method) -> Result<Report, CliError> {
+    let LabOptions { model, edits, position, class, against, out, .. } = method.lab();
+    let input = method.lab().only_input()?;
+    let model = method.lab().open(model)?;
+    let encoded = model.encode(&input)?;
     let encoded = model.completed(&encoded, &RunPlan { logits: Logits::Skip, ..RunPlan::silent() }, &show_progress)?;
     let edits = edits.edits();
     let quiet = |_: &Report| {};
-    let bench = Bench::new(&model, &encoded, &edits, &show_progress, &quiet);
+    let bench = Bench::new(&model, &encoded, &edits, &show_progress, &quiet).with_patience(method.patience());
     let target = Target { position: *position, class: *class, against: *against };
     let Answer { capture, report } = lab::answer(bench, &method.ask(), target).map_err(failed)?;
     let captures = [capture];
-    write_report(&report, &captures, out)
+    write_report(&report, &captures, out)?;
+    Ok(report)
 }
 
 fn write_report(report: &Report, captures: &[crate::capture::Capture], out: &Path) -> Result<(), CliError> {
@@ -213,9 +242,15 @@ fn write_report(report: &Report, captures: &[crate::capture::Capture], out: &Pat
     write(&document.map_err(|error| CliError::Failed(error.to_string()))?, out)
 }
 
-fn failed(error: LabError) -> CliError {
+/// What a method could not do, as the command line says it.
+pub fn failed(error: LabError) -> CliError {
     match error {
         LabError::Model(error) => error.into(),
+        LabError::TakesLong(estimate) => {
+            let fewer =
+                estimate.every.map_or_else(String::new, |every| format!(", or fewer of it with --every {every}"));
+            CliError::Failed(format!("{estimate}: begin it with --yes{fewer}"))
+        }
         error => CliError::Failed(error.to_string()),
     }
 }

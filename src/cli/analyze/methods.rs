@@ -5,8 +5,11 @@ use clap::Args;
 use super::lab::{LabOptions, Method};
 use crate::{
     capture::Cut,
-    ids::StackKind,
-    lab::{Ask, KnockoutOptions, Restore, Subject, TraceOptions},
+    ids::{HeadId, StackKind},
+    lab::{
+        Ask, Baseline, Depth, EdgeOptions, KnockoutOptions, MaskingOptions, Patience, Restore, Subject, Than,
+        TraceOptions,
+    },
 };
 
 /// A method that has no options of its own.
@@ -33,6 +36,109 @@ macro_rules! plain_method {
 plain_method!(Norms, Ask::Norms);
 plain_method!(Effective, Ask::Effective);
 plain_method!(DirectLogits, Ask::DirectLogits);
+
+#[derive(Debug, Args)]
+pub struct Attention {
+    #[command(flatten)]
+    lab: LabOptions,
+    /// The layer; without it the last
+    #[arg(long, value_name = "L")]
+    layer: Option<usize>,
+    /// One head; without it the mean of all
+    #[arg(long, value_name = "H")]
+    head: Option<usize>,
+}
+
+impl Method for Attention {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        Ask::Attention { layer: self.layer, head: self.head }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Masks {
+    #[command(flatten)]
+    lab: LabOptions,
+    /// What a masked state is replaced by: mean (of this input's states) or zero
+    #[arg(long, default_value = "mean", value_parser = parse_baseline)]
+    baseline: Baseline,
+    /// Mask the states that enter and leave every layer too, and not the embeddings alone
+    #[arg(long)]
+    layers: bool,
+    /// How far the probabilities may move, in nats
+    #[arg(long, value_name = "NATS", default_value_t = 0.1)]
+    margin: f64,
+    /// Steps of the search in each layer
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    steps: u16,
+    /// Noise
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+impl Method for Masks {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        Ask::Masks(MaskingOptions {
+            baseline: self.baseline,
+            depth: if self.layers { Depth::Layers } else { Depth::Embeddings },
+            margin: self.margin,
+            n_steps: usize::from(self.steps),
+            seed: self.seed,
+        })
+    }
+}
+
+fn parse_baseline(name: &str) -> Result<Baseline, String> {
+    Baseline::from_name(name).ok_or_else(|| "choose mean or zero".to_owned())
+}
+
+#[derive(Debug, Args)]
+pub struct Edges {
+    #[command(flatten)]
+    lab: LabOptions,
+    /// Which stack, where there are several
+    #[arg(long, value_parser = parse_stack)]
+    stack: Option<StackKind>,
+    /// The layer
+    #[arg(long, value_name = "L")]
+    layer: usize,
+    /// The head of the layer
+    #[arg(long, value_name = "H")]
+    head: usize,
+    /// The position of the query
+    #[arg(long, value_name = "N")]
+    query: usize,
+    /// The position of the key
+    #[arg(long, value_name = "N")]
+    key: usize,
+    /// What the score is compared with: mean (of all keys that are seen), none, or the position of another key
+    #[arg(long, value_name = "WHAT", default_value = "mean", value_parser = parse_than)]
+    than: Than,
+    /// How many pairs of parts are told, the largest first
+    #[arg(long, value_name = "K", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    top: u32,
+}
+
+impl Method for Edges {
+    fn lab(&self) -> &LabOptions {
+        &self.lab
+    }
+    fn ask(&self) -> Ask {
+        let stack = self.stack.unwrap_or(StackKind::SelfAttention);
+        let head = HeadId { stack, layer: self.layer, head: self.head };
+        Ask::Edges(EdgeOptions { head, query: self.query, key: self.key, than: self.than, n_top: self.top as usize })
+    }
+}
+
+fn parse_than(name: &str) -> Result<Than, String> {
+    Than::from_name(name).ok_or_else(|| "choose mean, none or the position of a key".to_owned())
+}
 
 #[derive(Debug, Args)]
 pub struct Lens {
@@ -95,6 +201,25 @@ pub struct Trace {
     /// Which noises
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    #[command(flatten)]
+    long: LongArgs,
+}
+
+/// What is said about a method that may take long.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct LongArgs {
+    /// Take every N-th position alone
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    every: u16,
+    /// Begin without asking, however long it takes
+    #[arg(long)]
+    yes: bool,
+}
+
+impl LongArgs {
+    const fn patience(self) -> Patience {
+        if self.yes { Patience::Endless } else { Patience::DEFAULT }
+    }
 }
 
 impl Method for Trace {
@@ -109,7 +234,11 @@ impl Method for Trace {
             restore: self.restore,
             window: usize::from(self.window),
             seed: self.seed,
+            every: usize::from(self.long.every),
         })
+    }
+    fn patience(&self) -> Patience {
+        self.long.patience()
     }
 }
 
@@ -126,6 +255,8 @@ pub struct Knockout {
     /// Where the edges are cut: scores (what is left takes over) or pattern (the weight is lost)
     #[arg(long, default_value = "scores", value_parser = parse_cut)]
     cut: Cut,
+    #[command(flatten)]
+    long: LongArgs,
 }
 
 impl Method for Knockout {
@@ -133,7 +264,15 @@ impl Method for Knockout {
         &self.lab
     }
     fn ask(&self) -> Ask {
-        Ask::Knockout(KnockoutOptions { stack: self.stack, window: usize::from(self.window), cut: self.cut })
+        Ask::Knockout(KnockoutOptions {
+            stack: self.stack,
+            window: usize::from(self.window),
+            cut: self.cut,
+            every: usize::from(self.long.every),
+        })
+    }
+    fn patience(&self) -> Patience {
+        self.long.patience()
     }
 }
 

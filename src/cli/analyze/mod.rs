@@ -6,6 +6,7 @@ mod believe;
 mod heads;
 mod lab;
 mod methods;
+mod rewrite;
 
 use std::{
     io::{self, Write as _},
@@ -32,6 +33,11 @@ pub enum Method {
     #[command(after_help = "Without an input, text models read random tokens that repeat and vision models the \
                             bundled pictures.\n\nExample: attnscope analyze heads --model demo:gpt")]
     Heads(heads::HeadsOptions),
+    /// The row of attention that is read for the output, of one layer
+    #[command(
+        after_help = "Example: attnscope analyze attention --model demo:sentiment --text \"a fine film\" --layer 2"
+    )]
+    Attention(methods::Attention),
     /// Attention of all layers multiplied up (Abnar and Zuidema 2020)
     #[command(
         after_help = "Example: attnscope analyze rollout --model demo:bert --text \"the cat sat\" --residual 0.5"
@@ -50,18 +56,32 @@ pub enum Method {
     /// What changes when each token is left out: hidden, masked or deleted
     #[command(after_help = "Example: attnscope analyze loo --model demo:sentiment --text \"a fine film\" --by hide")]
     Loo(lab::LeaveOneOut),
+    /// The smallest set of tokens with which the output stays, of the embeddings or in every layer (De Cao et al. 2020)
+    #[command(after_help = "Example: attnscope analyze masks --model demo:sentiment --text \"a fine film\" --layers")]
+    Masks(methods::Masks),
     /// Attention times the length of what it moves, and how much is mixed (Kobayashi et al. 2020, 2021)
     #[command(after_help = "Example: attnscope analyze norms --model demo:bert --text \"the cat sat\"")]
     Norms(methods::Norms),
     /// The part of each head's weights that can change its output (Brunner et al. 2020)
     #[command(after_help = "Example: attnscope analyze effective --model demo:bert --text \"the cat sat\"")]
     Effective(methods::Effective),
+    /// Why a query attends to a key: one score as the sum of what the parts of two streams say to each other
+    #[command(
+        after_help = "Example: attnscope analyze edges --model demo:gpt --text \"Once upon a time\" --layer 1 --head 0 \
+                      --query 3 --key 1"
+    )]
+    Edges(methods::Edges),
     /// What the head reads from the stream behind each layer (logit lens)
     #[command(after_help = "Example: attnscope analyze lens --model demo:gpt --text \"Once upon a\" --top 5")]
     Lens(methods::Lens),
     /// A logit as the sum of what embedding, heads and MLPs add to it (Elhage et al. 2021)
     #[command(after_help = "Example: attnscope analyze dla --model demo:gpt --text \"Once upon a\"")]
     Dla(methods::DirectLogits),
+    /// What the output loses when each head is switched off in turn
+    #[command(
+        after_help = "Example: attnscope analyze ablation --model demo:sentiment --text \"a fine film\" --with mean"
+    )]
+    Ablation(believe::Ablate),
     /// Whether the weights that are read say what the output depends on: correlations, permutation, erasure, adversary
     #[command(after_help = "Example: attnscope analyze faithfulness --model demo:bilstm --text \"a fine film\"")]
     Faithfulness(believe::Faithfulness),
@@ -83,6 +103,14 @@ pub enum Method {
         after_help = "Example: attnscope analyze knockout --model demo:gpt --text \"Once upon a time\" --window 2"
     )]
     Knockout(methods::Knockout),
+    /// Another association written over one: a change of rank one of an MLP (Meng et al. 2022)
+    #[command(
+        name = "rank-one",
+        after_help = "Example: attnscope analyze rank-one --model demo:gpt --text \"The cat sat on the\" --subject cat \
+                      --object bed --layer 1 --neighbour \"The dog sat on the\" --edit-out edit.json\n\n\
+                      What was written goes into any other run with --edit @edit.json."
+    )]
+    RankOne(rewrite::RankOne),
     /// Which memories of a feed-forward layer fire, and which tokens their values promote (Geva et al. 2021)
     #[command(after_help = "Example: attnscope analyze ff --model demo:gpt --text \"Once upon a\" --layer 2")]
     Ff(methods::Memories),
@@ -91,20 +119,25 @@ pub enum Method {
 pub fn run(method: &Method) -> Result<(), CliError> {
     match method {
         Method::Heads(options) => heads::run(options),
+        Method::Attention(options) => lab::run(options),
         Method::Rollout(options) => lab::run(options),
         Method::Flow(options) => lab::run(options),
         Method::Relevance(options) => lab::run(options),
         Method::Gradients(options) => lab::run(options),
         Method::Loo(options) => lab::run(options),
+        Method::Masks(options) => lab::run(options),
         Method::Norms(options) => lab::run(options),
         Method::Effective(options) => lab::run(options),
+        Method::Edges(options) => lab::run(options),
         Method::Lens(options) => lab::run(options),
         Method::Dla(options) => lab::run(options),
+        Method::Ablation(options) => lab::run(options),
         Method::Faithfulness(options) => lab::run(options),
         Method::Normalizers(options) => lab::run(options),
         Method::Alignment(options) => lab::run(&options.read()?),
         Method::Trace(options) => lab::run(options),
         Method::Knockout(options) => lab::run(options),
+        Method::RankOne(options) => options.run(),
         Method::Ff(options) => lab::run(options),
     }
 }

@@ -1,5 +1,6 @@
 //! `attnscope render`: the figures of the window, and the numbers behind them, without a window.
 
+mod explained;
 mod options;
 mod output;
 mod parse;
@@ -23,11 +24,11 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
     let order = options.order()?;
     // A size that makes no figure is told before anything is computed.
     order.paper.page()?;
-    let Source { capture, cloud } = source::read(options)?;
+    let Source { capture, cloud, answers } = source::read(options)?;
     for note in capture.notes() {
         log::warn!("{note}");
     }
-    let subject = Subject { captures: Captures::one(&capture), cloud: &cloud };
+    let subject = Subject { captures: Captures::one(&capture), cloud: &cloud, answers: &answers };
     let drawn = order::all(&order, subject)?;
     if order.sheet.is_none() {
         target.check(&drawn)?;

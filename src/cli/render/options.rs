@@ -2,17 +2,20 @@
 
 use std::path::PathBuf;
 
-use super::parse::{
-    Numbers, Theme, parse_aggregate, parse_caption, parse_color_by, parse_color_map, parse_flows, parse_fonts,
-    parse_fraction, parse_head, parse_length, parse_numbers, parse_scale, parse_sheet, parse_size_by, parse_stack,
-    parse_svg_text, parse_theme, parse_view,
+use super::{
+    explained::ExplainedFlags,
+    parse::{
+        Numbers, Theme, parse_aggregate, parse_caption, parse_color_by, parse_color_map, parse_flows, parse_fonts,
+        parse_fraction, parse_head, parse_length, parse_numbers, parse_scale, parse_sheet, parse_size_by, parse_stack,
+        parse_svg_text, parse_theme, parse_view,
+    },
 };
 use crate::{
     analysis::{
         Space,
         edges::EdgeFilter,
         projection::{ColorBy, ProjectionOptions, SizeBy},
-        reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Whose},
+        reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
     },
     cli::{
         CliError,
@@ -38,7 +41,7 @@ use crate::{
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args)]
 pub struct RenderOptions {
-    /// View to draw: heads, heatmap, image, scatter, matrix, distance, average
+    /// View to draw: heads, heatmap, image, scatter, matrix, distance, average, lab
     #[arg(value_parser = parse_view)]
     pub view: ViewKind,
     /// A model folder, a bundled model such as demo:gpt, or a hub id that is in the local cache
@@ -144,6 +147,8 @@ pub struct RenderOptions {
     #[arg(long, value_parser = spaces::parse, default_value = "qk", value_name = "WHAT")]
     pub space: Space,
     #[command(flatten)]
+    pub explained: ExplainedFlags,
+    #[command(flatten)]
     pub layout: LayoutFlags,
     /// Many figures on one page, such as 4x3: four side by side, three below each other
     #[arg(long, value_parser = parse_sheet, value_name = "COLSxROWS")]
@@ -191,7 +196,7 @@ impl RenderOptions {
             query: self.query,
             key: self.key,
             reading: Reading {
-                by_value_norm: self.by_value_norm,
+                source: if self.by_value_norm { Source::ByValueNorm } else { Source::Weights },
                 leave_out: self.leave_out(),
                 words: self.words,
                 rows: if self.written { RowLabels::Written } else { RowLabels::Read },
@@ -215,6 +220,7 @@ impl RenderOptions {
             flows: self.flows()?,
             color_by: self.color_by,
             size_by: self.size_by,
+            question: self.explained.question(self.view)?,
             distance: Shown::default(),
             annotation: self.annotation.clone(),
             sheet: self.sheet,

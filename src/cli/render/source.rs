@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::RenderOptions;
+use super::{RenderOptions, explained};
 use crate::{
     analysis::{Cloud, Space},
     capture::Capture,
     cli::{CliError, inputs::read_captures, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
+    figure::{ViewKind, views::lab::Answered},
     model::{Engine, Generation, Logits, Model, RunPlan, Site, Sites, locate},
     worker::corpus,
 };
@@ -18,12 +19,14 @@ pub struct Source {
     pub capture: Arc<Capture>,
     /// What joint spaces are made of: the same, or a corpus that it is the first input of.
     pub cloud: Cloud,
+    /// What the laboratory answered.
+    pub answers: Vec<Answered>,
 }
 
 impl Source {
     fn one(capture: Capture) -> Self {
         let capture = Arc::new(capture);
-        Self { cloud: Cloud::Input(Arc::clone(&capture)), capture }
+        Self { cloud: Cloud::Input(Arc::clone(&capture)), capture, answers: Vec::new() }
     }
 }
 
@@ -31,6 +34,10 @@ impl Source {
 pub fn read(options: &RenderOptions) -> Result<Source, CliError> {
     if options.space()? == Space::Positions {
         spaces::check_positions(!options.input.is_empty(), options.capture.is_some())?;
+    }
+    if options.view == ViewKind::Lab && options.capture.is_some() {
+        let message = "explaining runs the model again: give a --model and its input instead of a --capture";
+        return Err(CliError::Usage(message.to_owned()));
     }
     match (&options.capture, &options.model) {
         (Some(_), _) if !options.input.is_empty() => {
@@ -51,7 +58,7 @@ fn of_file(captures: Vec<Capture>, options: &RenderOptions) -> Result<Source, Cl
     }
     let first = captures.first().cloned().map(Arc::new);
     let capture = first.ok_or_else(|| CliError::Failed("the file is empty".to_owned()))?;
-    Ok(Source { capture, cloud: passes::of_captures(captures, spaces::kept(options.space))? })
+    Ok(Source { capture, cloud: passes::of_captures(captures, spaces::kept(options.space))?, answers: Vec::new() })
 }
 
 fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
@@ -68,7 +75,7 @@ fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
 fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
     if options.space == Space::Positions {
         let (cloud, nothing) = spaces::positions(&load(name, options)?)?;
-        return Ok(Source { capture: Arc::new(nothing), cloud });
+        return Ok(Source { capture: Arc::new(nothing), cloud, answers: Vec::new() });
     }
     let corpus = if options.view.shows_space() { options.input.corpus()? } else { None };
     let inputs = if corpus.is_some() { Vec::new() } else { options.input.read()? };
@@ -77,6 +84,10 @@ fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
         return run_corpus(&model, &list, options);
     }
     let input = only_one(inputs, "the command line gives")?;
+    if options.view == ViewKind::Lab {
+        let (capture, answers) = explained::explain(&model, &input, options)?;
+        return Ok(Source { answers, ..Source::one(capture) });
+    }
     let mut sites = vec![Site::Pattern];
     if options.view.shows_space() {
         sites.extend([Site::Q, Site::K, Site::V]);
@@ -126,5 +137,5 @@ fn run_corpus(model: &Model, list: &InputList, options: &RenderOptions) -> Resul
     };
     let capture = model.forward(&model.encode(&corpus::input_of(&first.content))?, &plan, &show_progress)?;
     let cloud = Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
-    Ok(Source { capture: Arc::new(capture), cloud })
+    Ok(Source { capture: Arc::new(capture), cloud, answers: Vec::new() })
 }

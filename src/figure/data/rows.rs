@@ -1,12 +1,14 @@
 //! Tables of the views.
 
+use std::borrow::Cow;
+
 use super::{Column, Table, Values};
 use crate::{
     analysis::{
         Cloud, Space,
         projection::HeadProjection,
         reading::{
-            ReadPattern,
+            ReadPattern, Source,
             pairs::{Link, Links},
         },
     },
@@ -41,7 +43,7 @@ struct Cells {
     key_text: Vec<String>,
     value: Vec<f32>,
     /// What the values are called; nothing while there is none.
-    name: Option<&'static str>,
+    name: Option<Cow<'static, str>>,
 }
 
 impl Cells {
@@ -69,7 +71,7 @@ impl Cells {
             column("query_text", Values::Text(self.query_text)),
             column("key", Values::Index(self.key)),
             column("key_text", Values::Text(self.key_text)),
-            column(self.name.unwrap_or("weight"), Values::Number(self.value)),
+            Column { name: self.name.unwrap_or("weight".into()), values: Values::Number(self.value) },
         ];
         Table { provenance: String::new(), columns }
     }
@@ -135,7 +137,7 @@ pub fn pair(read: &ReadPattern, capture: &Capture, (row, col): (usize, usize)) -
     if table.is_empty() {
         return table;
     }
-    if read.heads.len() == 1 && !read.signed {
+    if read.heads.len() == 1 && !read.signed && read.explained().is_none() {
         let score = read.score(capture, (row, col)).unwrap_or(f32::NAN);
         table.columns.push(Column { name: "score".into(), values: Values::Number(vec![score]) });
     }
@@ -150,8 +152,11 @@ pub fn pair(read: &ReadPattern, capture: &Capture, (row, col): (usize, usize)) -
 pub fn links(links: &Links) -> Table {
     let of = |number: fn(&Link) -> usize| Values::Index(links.heads.iter().map(|link| number(link) as u32).collect());
     let column = |name: &'static str, values| Column { name: name.into(), values };
-    let [weight, average] =
-        if links.by_value_norm { ["weight_by_value_norm", "average_by_value_norm"] } else { ["weight", "average"] };
+    let [weight, average] = if links.source == Source::ByValueNorm {
+        ["weight_by_value_norm", "average_by_value_norm"]
+    } else {
+        ["weight", "average"]
+    };
     let columns = vec![
         column("layer", of(|link| link.head.layer)),
         column("head", of(|link| link.head.head)),
@@ -192,7 +197,7 @@ pub fn image(scene: &ImageScene) -> Table {
         column("text", Values::Text((0..n).map(|at| scene.names.get(at).cloned().unwrap_or_default()).collect())),
         column("row", numbers_or_text(rows)),
         column("col", numbers_or_text(cols)),
-        column(scene.read.value_name(), Values::Number(weights)),
+        Column { name: scene.read.value_name(), values: Values::Number(weights) },
     ];
     Table { provenance: String::new(), columns }
 }

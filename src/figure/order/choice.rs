@@ -11,7 +11,7 @@ use crate::{
     capture::{Capture, Token},
     figure::{
         ViewKind,
-        views::{Pinned, heads_text},
+        views::{Pinned, heads_text, lab::Answered},
     },
     ids::{HeadId, StackKind},
     text::counted,
@@ -31,6 +31,8 @@ pub struct Choice<'a> {
     pub capture: &'a Capture,
     /// What joint spaces are made of.
     pub cloud: &'a Cloud,
+    /// What the laboratory answered.
+    pub answers: &'a [Answered],
     /// What may be subtracted.
     pub other: Option<&'a Capture>,
     /// Of which stack.
@@ -46,7 +48,7 @@ pub struct Choice<'a> {
 impl<'a> Choice<'a> {
     /// Checks layers, heads and tokens.
     pub fn new(order: &'a Order, subject: Subject<'a>) -> Result<Self, OrderError> {
-        let Subject { captures: Captures { this: capture, other }, cloud } = subject;
+        let Subject { captures: Captures { this: capture, other }, cloud, answers } = subject;
         let stack = stack(order, capture)?;
         let mut layers = order.layers.clone();
         let many = order.sheet.is_some() || order.each.layer;
@@ -70,7 +72,8 @@ impl<'a> Choice<'a> {
             true => Some(vec![0]),
             false => Some(chosen),
         };
-        let choice = Self { order, other, capture, cloud, stack, layers, heads, origin: origin(capture, cloud) };
+        let choice =
+            Self { order, other, capture, cloud, answers, stack, layers, heads, origin: origin(capture, cloud) };
         choice.check()?;
         Ok(choice)
     }
@@ -208,6 +211,9 @@ impl<'a> Choice<'a> {
 
     /// What is drawn, in words.
     pub fn subject(&self, heads: &[HeadId]) -> String {
+        if let Some(explained) = self.order.reading.source.explained() {
+            return explained.what_of(self.stack, heads);
+        }
         let which = heads_text(heads);
         let which = match self.order.together {
             Some(how) if heads.len() > 1 => format!("the {} of {which}", how.name()),

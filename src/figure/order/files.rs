@@ -9,7 +9,7 @@ use crate::{
     analysis::{
         Cloud, Space,
         edges::EdgeFilter,
-        reading::{LeaveOut, Policy, RowLabels},
+        reading::{Explained, LeaveOut, Policy, RowLabels, Source},
     },
     figure::{self, Figure, Item, Scene},
 };
@@ -117,7 +117,7 @@ pub fn provenance(
             "key": order.key,
             "aggregate": order.together.map(crate::analysis::reading::Aggregate::name),
             "minus": order.minus.map(|minus| format!("L{}H{}", minus.layer, minus.head)),
-            "by_value_norm": order.reading.by_value_norm,
+            "by_value_norm": order.reading.source == Source::ByValueNorm,
             "hide": left_out(&order.reading.leave_out),
             "renormalized": order.reading.leave_out.policy == Policy::Renormalize,
             "words": order.reading.words,
@@ -128,6 +128,9 @@ pub fn provenance(
         },
         "notes": capture.notes(),
     });
+    if let Some(explained) = order.reading.source.explained() {
+        value["explanation"] = explanation(explained);
+    }
     if let Some((figure, type_)) = figure {
         let mut used = BTreeSet::new();
         faces(&figure.items, &mut used);
@@ -139,6 +142,21 @@ pub fn provenance(
         }
     }
     value
+}
+
+/// What stands in place of attention, with every option of the method and what must be known of it.
+fn explanation(explained: &Explained) -> Value {
+    let report = explained.report();
+    let parameters: serde_json::Map<String, Value> =
+        report.parameters.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
+    json!({
+        "method": report.method.name(),
+        "title": explained.title(),
+        "value": explained.name(),
+        "parameters": parameters,
+        "caveat": report.method.caveat(),
+        "notes": report.notes,
+    })
 }
 
 /// A number as it was typed.

@@ -3,6 +3,7 @@
 mod averages;
 mod choice;
 mod distances;
+mod explanations;
 mod files;
 mod scenes;
 
@@ -10,6 +11,7 @@ use crate::{
     analysis::{
         Cloud,
         edges::EdgeFilter,
+        explain::report::Question,
         projection::{ColorBy, ProjectionOptions, SizeBy},
         reading::{Aggregate, Captures, Reading, Whose},
     },
@@ -22,7 +24,7 @@ use super::{
     data::Table,
     page::SIDE_PT,
     palette::Palette,
-    views::{distance::Shown, image::flows::FlowFilter},
+    views::{distance::Shown, image::flows::FlowFilter, lab::Answered},
     write::{SvgText, WriteError},
 };
 
@@ -77,6 +79,8 @@ pub struct Order {
     pub size_by: SizeBy,
     /// Of the Average view: the annotation whose values are told apart.
     pub annotation: Option<String>,
+    /// Of the Lab view: what was asked.
+    pub question: Question,
     /// Of the Distance view: which correlation its mosaic shows.
     pub distance: Shown,
     /// Columns and rows of a sheet that holds all figures.
@@ -194,6 +198,8 @@ pub struct Subject<'a> {
     pub captures: Captures<'a>,
     /// What joint spaces are made of.
     pub cloud: &'a Cloud,
+    /// What the laboratory answered.
+    pub answers: &'a [Answered],
 }
 
 /// The numbers of all figures, one after the other.

@@ -65,9 +65,7 @@ pub fn all(order: &Order, subject: super::Subject<'_>) -> Result<Vec<Drawn>, Ord
         ViewKind::Matrix => choice.matrix(),
         ViewKind::Distance => choice.distances(),
         ViewKind::Average => choice.averages(),
-        ViewKind::Lab => {
-            Err(OrderError::Usage("explanations are no figure yet: attnscope analyze writes their numbers".to_owned()))
-        }
+        ViewKind::Lab => choice.explanations(),
     }
 }
 
@@ -80,7 +78,11 @@ impl Choice<'_> {
         label: String,
         id: Option<HeadId>,
     ) -> Drawn {
+        let is_explained = self.order.reading.source.explained().is_some();
         let view_text = match self.order.view {
+            ViewKind::Heads | ViewKind::Heatmap | ViewKind::Image if is_explained => {
+                "What a method answered, not attention"
+            }
             ViewKind::Heads => "Attention lines",
             ViewKind::Heatmap => "Attention patterns (rows: queries, columns: keys)",
             ViewKind::Image => match self.order.flows.map(|flows| flows.kind) {
@@ -110,7 +112,12 @@ impl Choice<'_> {
         let filter = self.order.filter;
         let figure = |heads: Vec<HeadLines>, ids: &[HeadId], id: Option<HeadId>| {
             let subject = self.subject(ids);
-            let label = if self.order.minus.is_some() || id.is_none() { subject.clone() } else { heads_text(ids) };
+            let explained = self.order.reading.source.explained();
+            let label = if self.order.minus.is_some() || id.is_none() || explained.is_some() {
+                subject.clone()
+            } else {
+                heads_text(ids)
+            };
             let scene = HeadsScene { heads, subject, filter, pinned: self.pinned(), origin: self.origin.clone() };
             let lines = scene.heads.clone();
             let table = Box::new(move || data::heads(&lines));
@@ -137,7 +144,11 @@ impl Choice<'_> {
         let of_layer = |&layer: &usize| {
             let ids: Vec<HeadId> =
                 self.head_numbers(layer).into_iter().map(|head| HeadId { stack: self.stack, layer, head }).collect();
-            let name = |id: &HeadId| if ids.len() == 1 { format!("Head {}", id.head) } else { id.head.to_string() };
+            let name = |id: &HeadId| match self.order.reading.source.explained() {
+                Some(explained) => explained.label(),
+                None if ids.len() == 1 => format!("Head {}", id.head),
+                None => id.head.to_string(),
+            };
             let mut heads: Vec<HeadLines> = ids.iter().map(|id| lines(*id, name(id))).collect::<Result<_, _>>()?;
             if let (Some(first), true) = (heads.first_mut(), ids.len() > 1) {
                 first.name = format!("Head {}", first.name);

@@ -9,6 +9,7 @@ pub mod distance;
 pub mod heads;
 pub mod heatmap;
 pub mod image;
+pub mod lab;
 pub mod matrix;
 pub mod points;
 pub mod scatter;
@@ -17,6 +18,8 @@ pub mod seen;
 use crate::{
     analysis::reading::ReadPattern,
     ids::{HeadId, StackKind},
+    raster::ColorMap,
+    text::capitalised,
 };
 
 /// The token that is held, as positions.
@@ -39,6 +42,32 @@ impl Pinned {
     pub const fn is_empty(self) -> bool {
         self.query.is_none() && self.key.is_none()
     }
+}
+
+/// The colours of a pattern: those that were chosen for attention, those of differences and of what has a sign, or
+/// those of an explanation, which is not to be taken for attention.
+pub const fn color_map(read: &ReadPattern, chosen: ColorMap) -> ColorMap {
+    match (read.signed, read.explained()) {
+        (true, _) => ColorMap::Diverging,
+        (false, Some(_)) => ColorMap::Teal,
+        (false, None) => chosen,
+    }
+}
+
+/// What a caption begins with: whose attention it is, or that it is none.
+pub(super) fn subject_text(read: &ReadPattern, subject: &str) -> String {
+    match read.explained() {
+        Some(_) => capitalised(subject),
+        None => format!("Attention of {subject}"),
+    }
+}
+
+/// What must be known before the numbers of an explanation are believed, and that they are no attention; nothing for
+/// attention.
+pub(super) fn caveat_text(read: &ReadPattern) -> String {
+    read.explained().map_or_else(String::new, |explained| {
+        format!("The numbers are no attention weights. {}", explained.method().caveat())
+    })
 }
 
 /// Heads as a person writes them: `L3H5`, `layer 3, heads 0–3`, with the stack where there are several kinds.

@@ -6,7 +6,7 @@ use crate::{
     model::{
         ModelError,
         input::Encoded,
-        network::Network,
+        network::{Network, packed::Pack},
         run::{Control, Run, RunPlan, Taps},
     },
 };
@@ -29,7 +29,7 @@ impl Model {
         }
         self.engine.install(|| {
             let mut run = Run::packed(plan, &self.spec.stacks, (inputs.len(), Network::rows(inputs)), control);
-            let streams = self.network.forward_packed(inputs, &mut run)?;
+            let streams = self.network.forward_packed(&Pack::of(inputs), &mut run)?;
             let label = |id| self.reader.label(id);
             let mut outcomes = Vec::with_capacity(inputs.len());
             for (idx, streams) in streams.iter().enumerate() {

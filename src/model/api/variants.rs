@@ -1,6 +1,6 @@
 //! Many changed runs of one input: what leaving out, masking, permuting and restoring come down to.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range, ptr, time::Instant};
 
 use candle_core::Tensor;
 
@@ -11,13 +11,17 @@ use crate::{
         ModelError,
         input::{Encoded, replaced},
         kernels::with_values,
-        network::{Body, Network},
+        network::{Body, Network, packed::Pack},
         run::{Control, Edit, Progress, Run, RunPlan, Stage, Taps, edits},
     },
+    spec::StackSpec,
 };
 
 /// Rows that share a pass: enough for matrix products at their best, few enough to be stopped soon.
 const ROWS_AT_ONCE: usize = 2048;
+
+/// Rows that are run to find out how long more of them will take.
+const MEASURED_ROWS: usize = 256;
 
 /// One changed run, of which one row of logits is wanted.
 #[derive(Clone, Debug)]
@@ -91,6 +95,17 @@ impl Model {
         Ok(())
     }
 
+    /// How many seconds one run like this takes among many, measured on a few.
+    ///
+    /// # Errors
+    /// As [`Self::logits_of`].
+    pub fn secs_of(&self, variant: &Variant<'_>, control: &Control<'_>) -> Result<f64, ModelError> {
+        let n = (MEASURED_ROWS / lengths(&variant.input).longest().max(1)).max(1);
+        let started = Instant::now();
+        self.logits_of(&vec![variant.clone(); n], control, &mut |_, _| ())?;
+        Ok(started.elapsed().as_secs_f64() / n as f64)
+    }
+
     /// `[variants, n_outcomes]` of variants that begin at the same layer.
     fn together(&self, variants: &[Variant<'_>], control: &Control<'_>) -> Result<Tensor, ModelError> {
         let plan = RunPlan::silent();
@@ -112,22 +127,57 @@ impl Model {
             let streams = self.network.forward(&inputs[0], &mut run)?;
             return self.network.logits_of(&[(streams, variant.row)], &mut run);
         }
+        let read = self.rows_that_are_read(variants, &inputs)?;
+        let row_of = |variant: &Variant<'_>| if read.is_some() { 0 } else { variant.row };
+        let rows: Vec<usize> = variants.iter().map(row_of).collect();
+        let pack = Pack { inputs: &inputs, alike: self.are_alike(variants), read };
         let packed = (inputs.len(), Network::rows(&inputs));
         let mut run = Run::packed(&plan, &self.spec.stacks, packed, control).with_own_edits(own);
         let starts: Vec<&Start> = variants.iter().filter_map(|variant| variant.start.as_ref()).collect();
         let streams = match starts.first() {
-            None => self.network.forward_packed(&inputs, &mut run)?,
+            None => self.network.forward_packed(&pack, &mut run)?,
             Some(first) => {
                 let device = self.engine.device();
-                let streams = starts.iter().map(|start| {
+                let streams = starts.iter().take(if pack.alike { 1 } else { starts.len() }).map(|start| {
                     let [n, width] = start.stream.shape();
                     Tensor::from_slice(start.stream.as_slice(), (n, width), device)
                 });
                 let x = Tensor::cat(&streams.collect::<candle_core::Result<Vec<_>>>()?, 0)?;
-                self.network.resume_packed(&inputs, first.layer, x, &mut run)?
+                self.network.resume_packed(&pack, first.layer, x, &mut run)?
             }
         };
-        let rows: Vec<_> = streams.into_iter().zip(variants.iter().map(|variant| variant.row)).collect();
-        self.network.logits_of(&rows, &mut run)
+        self.network.logits_of(&streams.into_iter().zip(rows).collect::<Vec<_>>(), &mut run)
+    }
+
+    /// Whether variants that begin at the same layer are the same run until they attend in it.
+    fn are_alike(&self, variants: &[Variant<'_>]) -> bool {
+        let Some(first) = variants.first() else { return false };
+        let stream = |variant: &Variant<'_>| variant.start.as_ref().map(|start| start.stream.as_slice().as_ptr());
+        let layer = first.start.as_ref().map_or(0, |start| start.layer);
+        variants.iter().all(|variant| {
+            let differs =
+                |edit: &Edit| self.spec.stacks.iter().any(|stack| edits::is_before_attending(edit, stack.kind, layer));
+            ptr::eq(variant.input.as_ref(), first.input.as_ref())
+                && stream(variant) == stream(first)
+                && !variant.edits.iter().any(differs)
+        })
+    }
+
+    /// For each variant the rows of the last stream that its logits are read from; `None` where all are, or
+    /// where one of them is changed behind the last attention.
+    fn rows_that_are_read(
+        &self,
+        variants: &[Variant<'_>],
+        inputs: &[Encoded],
+    ) -> Result<Option<Vec<Range<usize>>>, ModelError> {
+        let is_changed = |edit: &Edit| {
+            let behind = |stack: &StackSpec| edits::is_behind_attending(edit, stack.kind, stack.layers.len());
+            self.spec.stacks.iter().any(behind)
+        };
+        if variants.iter().any(|variant| variant.edits.iter().any(is_changed)) {
+            return Ok(None);
+        }
+        let read = variants.iter().zip(inputs).map(|(variant, input)| self.network.read_rows(input, variant.row));
+        read.collect()
     }
 }

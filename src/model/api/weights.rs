@@ -42,7 +42,7 @@ pub struct FinalNorm {
 }
 
 impl FinalNorm {
-    fn of(norm: &crate::model::kernels::Norm) -> Result<Self, ModelError> {
+    pub(super) fn of(norm: &crate::model::kernels::Norm) -> Result<Self, ModelError> {
         Ok(Self {
             centred: norm.kind == NormKind::Layer,
             weight: norm.weight.to_vec1()?,
@@ -53,7 +53,7 @@ impl FinalNorm {
 }
 
 impl Projection {
-    fn of(linear: &Linear) -> Result<Self, ModelError> {
+    pub(super) fn of(linear: &Linear) -> Result<Self, ModelError> {
         let weight = linear.matrix()?.contiguous()?;
         let bias = linear.bias.as_ref().map(Tensor::to_vec1).transpose()?;
         Ok(Self { weight: Matrix::new(share(&weight)?, weight.dims2()?.into())?, bias })
@@ -137,14 +137,20 @@ impl Model {
     /// What a logit is the product of with the normed stream: the column of one outcome `[d_model]` and its bias.
     ///
     /// # Errors
-    /// When the model has no head, its head is more than one linear map, or there is no such outcome.
+    /// When the model has no head, its head is more than one linear map or reads more than one row of the stream, or
+    /// there is no such outcome.
     pub fn unembedding(&self, id: u32) -> Result<(Vec<f32>, f32), ModelError> {
         let head = self.head()?;
         if !head.transform.is_none() || head.softcap.is_some() {
             let what = "between the stream and the logits there is more than one linear map, so a logit is no sum";
             return Err(ModelError::Edit(what.to_owned()));
         }
-        if id as usize >= head.output.dims()?.1 {
+        let (width, n_outcomes) = head.output.dims()?;
+        if width != self.network.d_model {
+            let what = "the head reads several positions side by side, so a logit is no product with one of them";
+            return Err(ModelError::Edit(what.to_owned()));
+        }
+        if id as usize >= n_outcomes {
             return Err(ModelError::Edit(format!("there is no outcome {id}")));
         }
         let column = share(&head.output.columns_as_rows(&[id])?.contiguous()?)?.to_vec();
@@ -158,15 +164,16 @@ impl Model {
 
     /// The logits that the head gives for a stream that is not the model's own, such as that of an earlier layer:
     /// rows of `stream` `[n, d_model]` that stand in for the stream before (`normed` is false) or after the
-    /// final norm. A head that reads the whole text or picture answers with one row.
+    /// final norm. A head that reads the whole text or picture answers with one row, and looks for it in row
+    /// `place` where it reads one place ([`Self::head_reads`]).
     ///
     /// # Errors
-    /// When the model has no head, or the width is another one.
-    pub fn unembed(&self, stack: StackKind, stream: &Matrix, normed: bool) -> Result<Matrix, ModelError> {
+    /// When the model has no head, the width is another one, or the stream has no such row.
+    pub fn unembed(&self, stack: StackKind, stream: &Matrix, normed: bool, place: usize) -> Result<Matrix, ModelError> {
         self.engine.install(|| {
-            let x = self.stream(stack, stream, normed)?;
+            let x = self.stream(stack, stream, normed, place)?;
             let n = x.dim(0)?;
-            let logits = self.head()?.logits(&x, 0..n, 0)?.contiguous()?;
+            let logits = self.head()?.logits(&x, 0..n, place)?.contiguous()?;
             Ok(Matrix::new(share(&logits)?, logits.dims2()?.into())?)
         })
     }
@@ -175,11 +182,17 @@ impl Model {
     ///
     /// # Errors
     /// As [`Self::unembed`].
-    pub fn lens(&self, stack: StackKind, stream: &Matrix, normed: bool) -> Result<Vec<PredictionRow>, ModelError> {
+    pub fn lens(
+        &self,
+        stack: StackKind,
+        stream: &Matrix,
+        normed: bool,
+        place: usize,
+    ) -> Result<Vec<PredictionRow>, ModelError> {
         self.engine.install(|| {
-            let x = self.stream(stack, stream, normed)?;
+            let x = self.stream(stack, stream, normed, place)?;
             let label = |id| self.reader.label(id);
-            let outcome = self.head()?.run(&x, 0, Logits::Predict, &label, &|| Ok(()))?;
+            let outcome = self.head()?.run(&x, place, Logits::Predict, &label, &|| Ok(()))?;
             Ok(outcome.prediction.map(|prediction| prediction.rows).unwrap_or_default())
         })
     }
@@ -190,8 +203,11 @@ impl Model {
         class.cloned().unwrap_or_else(|| self.reader.label(id))
     }
 
-    fn stream(&self, stack: StackKind, stream: &Matrix, normed: bool) -> Result<Tensor, ModelError> {
+    fn stream(&self, stack: StackKind, stream: &Matrix, normed: bool, place: usize) -> Result<Tensor, ModelError> {
         let [n, width] = stream.shape();
+        if place >= n {
+            return Err(ModelError::Edit(format!("a stream of {n} rows has no row {place}")));
+        }
         if width != self.network.d_model {
             let what =
                 format!("a stream of width {width} is not one of this model, whose width is {}", self.network.d_model);
@@ -204,12 +220,12 @@ impl Model {
         }
     }
 
-    fn head(&self) -> Result<&Head, ModelError> {
+    pub(super) fn head(&self) -> Result<&Head, ModelError> {
         let missing = || ModelError::Edit("it has no head, so there are no logits".to_owned());
         self.network.head.as_ref().ok_or_else(missing)
     }
 
-    fn stack(&self, kind: StackKind) -> Option<&Stack> {
+    pub(super) fn stack(&self, kind: StackKind) -> Option<&Stack> {
         let kind = if kind == StackKind::Cross { StackKind::Decoder } else { kind };
         let stacks: [Option<&Stack>; 2] = match &self.network.body {
             Body::Single(tower) => [Some(&tower.stack), None],
@@ -220,7 +236,7 @@ impl Model {
         stacks.into_iter().flatten().find(|stack| stack.kind == kind)
     }
 
-    fn block(&self, stack: StackKind, layer: usize) -> Option<&Block> {
+    pub(super) fn block(&self, stack: StackKind, layer: usize) -> Option<&Block> {
         self.stack(stack)?.blocks.get(layer).map(|block| &**block)
     }
 }

@@ -1,8 +1,13 @@
 //! An input made ready for one model: what the network reads, and what the capture says about it.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
 
-use super::{EncodedImage, EncodedText, ImageProcessor, ImageSource, Input, InputError, TextEncoder, open_picture};
+use super::{
+    EncodedImage, EncodedText, ImageProcessor, ImageSource, Input, InputError, TextEncoder, picture::Undecoded,
+};
 use crate::{
     capture::{ImageInfo, InputInfo, Token},
     ids::Side,
@@ -55,6 +60,8 @@ pub(crate) struct Reader {
     pub query: Option<&'static str>,
     /// Fills a text up to the longest that the model reads (SigLIP's text tower).
     pub padding: Option<u32>,
+    /// The picture that was made ready last: changed runs see the same one again and again.
+    kept: Mutex<Option<(Undecoded, EncodedImage)>>,
 }
 
 impl Reader {
@@ -69,6 +76,7 @@ impl Reader {
             prefix_labels: Vec::new(),
             query: None,
             padding: None,
+            kept: Mutex::default(),
         };
         if modality.text().or(modality.target()).is_some() {
             reader.encoder = match TextEncoder::from_files(files) {
@@ -207,9 +215,7 @@ impl Reader {
     fn image(&self, input: &Input, spec: &ImageSpec, side: Side) -> Result<Encoded, ModelError> {
         let ImageSpec { patch_px, n_prefix, .. } = *spec;
         let (encoded, name) = match (input, &self.processor) {
-            (Input::Image(source), Some(processor)) => {
-                (processor.encode(&open_picture(source)?, patch_px, n_prefix)?, Some(name_of(source)))
-            }
+            (Input::Image(source), Some(processor)) => (self.picture(source, processor, spec)?, Some(name_of(source))),
             (Input::Pixels { data, size_px }, _) => {
                 // Checked here already: a size that lies would make as many tokens.
                 let expected = size_px.0.checked_mul(size_px.1).and_then(|n| n.checked_mul(3));
@@ -235,6 +241,23 @@ impl Reader {
             image: Some(info),
             notes,
         })
+    }
+
+    /// A picture as the model sees it, made ready unless it is the same as the last one.
+    fn picture(
+        &self,
+        source: &ImageSource,
+        processor: &ImageProcessor,
+        spec: &ImageSpec,
+    ) -> Result<EncodedImage, InputError> {
+        let undecoded = Undecoded::read(source)?;
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, encoded)) = kept().as_ref().filter(|(of, _)| *of == undecoded) {
+            return Ok(encoded.clone());
+        }
+        let encoded = processor.encode(&undecoded.open()?, spec.patch_px, spec.n_prefix)?;
+        *kept() = undecoded.is_small().then(|| (undecoded, encoded.clone()));
+        Ok(encoded)
     }
 
     /// A text as long as the model was trained to read; raw ids are read as they are.

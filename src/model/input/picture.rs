@@ -30,35 +30,63 @@ pub const MAX_SHOWN_PX: usize = 4096;
 const MAX_MEGAPIXELS: u64 = 200;
 /// Larger files are no pictures that [`MAX_MEGAPIXELS`] allows.
 const MAX_FILE_BYTES: u64 = 1 << 30;
+/// Files up to this size are compared, so that what was made of them can be used again.
+const MAX_KEPT_BYTES: usize = 32 << 20;
+
+/// A picture before it is decoded: all that decides about what is made of it.
+#[derive(Debug, PartialEq)]
+pub(super) struct Undecoded {
+    source: ImageSource,
+    /// What its file holds.
+    bytes: Vec<u8>,
+}
+
+impl Undecoded {
+    /// Reads the file, where there is one.
+    pub fn read(source: &ImageSource) -> Result<Self, InputError> {
+        let mut bytes = Vec::new();
+        if let ImageSource::Path(path) = source {
+            let unreadable = |reason| InputError::UnreadablePicture { reason, path: path.clone() };
+            let file = std::fs::metadata(path).map_err(unreadable)?;
+            if file.is_dir() || file.len() > MAX_FILE_BYTES {
+                return Err(InputError::NotAPicture { name: path.display().to_string() });
+            }
+            bytes = std::fs::read(path).map_err(unreadable)?;
+        }
+        Ok(Self { source: source.clone(), bytes })
+    }
+
+    /// Whether it is small enough to be kept beside what was made of it.
+    pub const fn is_small(&self) -> bool {
+        self.bytes.len() <= MAX_KEPT_BYTES
+    }
+
+    /// Decodes it.
+    pub fn open(&self) -> Result<Picture, InputError> {
+        match &self.source {
+            ImageSource::Path(path) => decode(&self.bytes, &file_name(path), &path.display().to_string()),
+            ImageSource::Bundled(name) => {
+                let bytes = bundled::sample(name).ok_or_else(|| InputError::UnknownSample(name.clone()))?;
+                decode(bytes, name, name)
+            }
+            ImageSource::Memory { name, pixels } => {
+                let (width, height) = (pixels.width, pixels.height);
+                if width == 0 || height == 0 || pixels.pixels.len() != 4 * width * height {
+                    return Err(InputError::NotAPicture { name: name.clone() });
+                }
+                let rgb = pixels.pixels.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+                Ok(picture(name.clone(), Rgb8 { width, height, pixels: rgb }, Some(pixels), Vec::new()))
+            }
+        }
+    }
+}
 
 /// Reads a picture.
 ///
 /// # Errors
 /// When it does not exist, is no picture, is damaged, or is too large to decode.
 pub fn open_picture(source: &ImageSource) -> Result<Picture, InputError> {
-    match source {
-        ImageSource::Path(path) => {
-            let unreadable = |reason| InputError::UnreadablePicture { reason, path: path.clone() };
-            let file = std::fs::metadata(path).map_err(unreadable)?;
-            if file.is_dir() || file.len() > MAX_FILE_BYTES {
-                return Err(InputError::NotAPicture { name: path.display().to_string() });
-            }
-            let bytes = std::fs::read(path).map_err(unreadable)?;
-            decode(&bytes, &file_name(path), &path.display().to_string())
-        }
-        ImageSource::Bundled(name) => {
-            let bytes = bundled::sample(name).ok_or_else(|| InputError::UnknownSample(name.clone()))?;
-            decode(bytes, name, name)
-        }
-        ImageSource::Memory { name, pixels } => {
-            let (width, height) = (pixels.width, pixels.height);
-            if width == 0 || height == 0 || pixels.pixels.len() != 4 * width * height {
-                return Err(InputError::NotAPicture { name: name.clone() });
-            }
-            let rgb = pixels.pixels.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
-            Ok(picture(name.clone(), Rgb8 { width, height, pixels: rgb }, Some(pixels), Vec::new()))
-        }
-    }
+    Undecoded::read(source)?.open()
 }
 
 fn file_name(path: &Path) -> String {

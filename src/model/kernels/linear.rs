@@ -15,16 +15,19 @@ use rayon::prelude::*;
 
 use super::{
     Linear, Weight,
-    matmul::{Onto, Product, Target, Threads, View},
     ops::{filled, values},
+    product::{Onto, Product, Target, Threads, View},
 };
 
 /// Output columns per panel: the height of gemm's AVX-512 kernel, a multiple of the others'.
 const PANEL: usize = 64;
 /// Tokens per product: gemm starts to copy the weights above this.
 const TOKENS: usize = 48;
-/// Tokens per task: enough to make use of a panel that is in the cache.
-const TOKENS_PER_TASK: usize = 4 * TOKENS;
+/// Tokens per task: enough to make use of a part of a panel that is in the cache.
+const TOKENS_PER_TASK: usize = 10 * TOKENS;
+/// Inputs that all tokens of a task go through before the next: so much of a panel and of the tokens' values
+/// stays in the cache.
+const DEPTH: usize = 768;
 /// Tokens below which weights are read where they lie.
 const FEW: usize = 8;
 /// Multiply–adds below which one thread is faster than several.
@@ -255,7 +258,7 @@ impl Job<'_> {
         {
             // Reordering the weights would cost more than the product.
             self.fill_rows(0..self.n, 0..self.d_out);
-            self.product(0..self.n, 0..self.d_out, weight, Threads::All);
+            self.product(0..self.n, 0..self.d_out, 0..self.d_in, weight, Threads::All);
             return;
         }
         // Weights that must be reordered on the way are reordered once, for all tokens.
@@ -289,12 +292,18 @@ impl Job<'_> {
             }
         };
         let panel = View { data: panel, start: 0, row_stride: PANEL, col_stride: 1 };
-        let mut first = tokens.start;
-        while first < tokens.end {
-            let rows = first..tokens.end.min(first + TOKENS);
-            self.fill_rows(rows.clone(), columns.clone());
-            self.product(rows.clone(), columns.clone(), panel, Threads::One);
-            first = rows.end;
+        // A part of the panel stays in the cache while all tokens go by.
+        let n_depths = self.d_in.div_ceil(DEPTH).max(1);
+        let depth = self.d_in.div_ceil(n_depths).max(1);
+        for nth in 0..n_depths {
+            let inner = nth * depth..self.d_in.min((nth + 1) * depth);
+            for first in tokens.clone().step_by(TOKENS) {
+                let rows = first..tokens.end.min(first + TOKENS);
+                if nth == 0 {
+                    self.fill_rows(rows.clone(), columns.clone());
+                }
+                self.product(rows, columns.clone(), inner.clone(), panel, Threads::One);
+            }
         }
     }
 
@@ -321,19 +330,28 @@ impl Job<'_> {
         }
     }
 
-    /// Adds the product of some tokens with the weights of some columns. Each task has its own.
-    fn product(&self, rows: Range<usize>, columns: Range<usize>, weight: View<'_>, threads: Threads) {
+    /// Adds the product of some tokens with the weights of some columns, over some inputs. Each task has its own
+    /// tokens and columns.
+    fn product(
+        &self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        inner: Range<usize>,
+        weight: View<'_>,
+        threads: Threads,
+    ) {
         let x = View { data: self.x, start: 0, row_stride: self.d_in, col_stride: 1 };
+        let adds = inner.start > 0 || self.residual.is_some() || self.bias.is_some();
         let product = Product {
             start: rows.start * self.d_out + columns.start,
             row_stride: self.d_out,
             n_rows: rows.len(),
-            n_inner: self.d_in,
+            n_inner: inner.len(),
             n_cols: columns.len(),
-            a: x.rows_from(rows.start),
-            b: weight,
+            a: x.rows_from(rows.start).columns_from(inner.start),
+            b: weight.rows_from(inner.start),
             alpha: 1.0,
-            onto: if self.residual.is_some() || self.bias.is_some() { Onto::What } else { Onto::Nothing },
+            onto: if adds { Onto::What } else { Onto::Nothing },
             threads,
         };
         // SAFETY: a task has its rows and columns to itself, `fill_rows` wrote what is added to, and the

@@ -5,13 +5,16 @@
 //! of candle's differentiable operations (`fallback`). Weights are frozen: a backward pass gives the
 //! gradient of the activations only.
 
+mod attention;
 mod fallback;
 mod gate;
+mod heads;
 mod linear;
 mod mask;
 mod matmul;
 mod normalize;
 mod ops;
+mod product;
 mod rotate;
 mod share;
 mod simd;
@@ -19,6 +22,7 @@ mod way;
 
 use candle_core::{CpuStorage, Result, Storage, Tensor};
 
+pub use attention::{Form, attention, attention_with_pattern, scratch_values};
 pub use gate::gated;
 pub use linear::Panels;
 pub use mask::{mask, softcap};
@@ -28,6 +32,8 @@ pub use rotate::{Turns, rotate};
 pub use share::{share, with_values};
 use way::is_fused;
 pub use way::{Way, forced};
+
+use crate::spec::Mask;
 
 /// Element-wise non-linearity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,23 +238,22 @@ pub fn activation(x: &Tensor, f: Activation) -> Result<Tensor> {
 
 /// Softmax of each row. Entries of `-inf` give exactly zero, and a row of them gives zeros.
 ///
-/// `causal` promises that row `i` of each `[query, key]` matrix is `-inf` beyond key `i`; the
-/// kernel then skips that half.
+/// `mask` promises that each `[query, key]` matrix is `-inf` where it hides the key; that is then skipped.
 ///
 /// # Shapes
 /// - `scores`, result: `[head, query, key]`
-pub fn softmax(scores: &Tensor, causal: bool) -> Result<Tensor> {
-    if is_fused(scores) { scores.contiguous()?.apply_op1(ops::SoftmaxOp { causal }) } else { fallback::softmax(scores) }
+pub fn softmax(scores: &Tensor, mask: Mask) -> Result<Tensor> {
+    if is_fused(scores) { scores.contiguous()?.apply_op1(ops::SoftmaxOp { mask }) } else { fallback::softmax(scores) }
 }
 
 /// [`softmax`] that may overwrite `scores` instead of allocating. For values that nothing else holds,
 /// in runs that are not differentiated.
-pub fn softmax_in_place(scores: Tensor, causal: bool) -> Result<Tensor> {
+pub fn softmax_in_place(scores: Tensor, mask: Mask) -> Result<Tensor> {
     if is_fused(&scores) && scores.is_contiguous() {
-        scores.inplace_op1(&ops::SoftmaxOp { causal })?;
+        scores.inplace_op1(&ops::SoftmaxOp { mask })?;
         return Ok(scores);
     }
-    softmax(&scores, causal)
+    softmax(&scores, mask)
 }
 
 /// [`activation`] that may overwrite `x` instead of allocating. For values that nothing else holds,

@@ -9,8 +9,10 @@ use rayon::prelude::*;
 use super::{ops::values, softmax};
 use crate::capture::Normalizer;
 
-/// Halvings of the interval of a threshold, to below what single precision can tell.
-const N_HALVINGS: usize = 40;
+/// How near to 1 the sum of a row has to be before it is divided by: to below what single precision can tell.
+const CLOSE: f64 = 1e-10;
+/// Steps towards a threshold. Up to α = 2 about five do; above, the interval may have to be halved.
+const MOST_STEPS: usize = 60;
 
 /// The pattern that scores have when each head has a normaliser of its own. Entries of `-inf` give exactly
 /// zero, and a row of them gives zeros.
@@ -19,7 +21,7 @@ const N_HALVINGS: usize = 40;
 /// - `scores`, result: `[head, query, key]`; `by_head`: one per head
 pub fn normalize(scores: &Tensor, by_head: &[Normalizer]) -> Result<Tensor> {
     if by_head.iter().all(|normalizer| *normalizer == Normalizer::Softmax) {
-        return softmax(scores, false);
+        return softmax(scores, crate::spec::Mask::NONE);
     }
     if by_head.len() != scores.dim(0)? {
         bail!("{} normalisers for {} heads", by_head.len(), scores.dim(0)?);
@@ -124,8 +126,8 @@ fn of_softmax(z: &mut [f64]) {
     }
 }
 
-/// α-entmax, `relu((α-1) z - τ)^(1/(α-1))` with `τ` such that the sum is 1 (Peters et al. 2019), by halving;
-/// sparsemax is α = 2. The largest `z` is 0.
+/// α-entmax, `relu((α-1) z - τ)^(1/(α-1))` with `τ` such that the sum is 1 (Peters et al. 2019); sparsemax is
+/// α = 2. The largest `z` is 0.
 fn of_entmax(z: &mut [f64], alpha: f64) {
     let power = 1.0 / (alpha - 1.0);
     let raise = |x: f64| {
@@ -141,16 +143,34 @@ fn of_entmax(z: &mut [f64], alpha: f64) {
         *z *= alpha - 1.0;
     }
     // The largest weight is at most 1, so nothing below -1 has any.
-    let near: Vec<f64> = z.iter().copied().filter(|x| *x > -1.0).collect();
-    let sum = |threshold: f64| near.iter().filter(|x| **x > threshold).map(|x| raise(x - threshold)).sum::<f64>();
+    let mut near: Vec<f64> = z.iter().copied().filter(|x| *x > -1.0).collect();
     let (mut low, mut high) = (-1.0, -(near.len() as f64).powf(1.0 - alpha));
-    for _ in 0..N_HALVINGS {
-        let middle = f64::midpoint(low, high);
-        if sum(middle) >= 1.0 { low = middle } else { high = middle }
+    let (mut threshold, mut total) = (low, 1.0);
+    for _ in 0..MOST_STEPS {
+        let mut slope = 0.0;
+        total = 0.0;
+        for above in near.iter().map(|x| x - threshold).filter(|above| *above > 0.0) {
+            let raised = raise(above);
+            total += raised;
+            slope += raised / above;
+        }
+        if (total - 1.0).abs() < CLOSE {
+            break;
+        }
+        if total > 1.0 {
+            low = threshold;
+            // What is below has no weight wherever the threshold ends.
+            near.retain(|x| *x > low);
+        } else {
+            high = threshold;
+        }
+        // Newton's step for the norm `(Σ x^p)^(1/p)`, which is convex up to α = 2 and nearly straight: from the left
+        // it never goes too far.
+        let next = threshold + (total - total.powf(2.0 - alpha)) / slope;
+        threshold = if next > low && next < high { next } else { f64::midpoint(low, high) };
     }
-    let total = sum(low);
     for z in z.iter_mut() {
-        *z = if *z > low { raise(*z - low) / total } else { 0.0 };
+        *z = if *z > threshold { raise(*z - threshold) / total } else { 0.0 };
     }
 }
 

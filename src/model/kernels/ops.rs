@@ -121,7 +121,7 @@ impl CustomOp2 for ActivationGrad {
 }
 
 pub(super) struct SoftmaxOp {
-    pub causal: bool,
+    pub mask: Mask,
 }
 
 impl SoftmaxOp {
@@ -130,11 +130,10 @@ impl SoftmaxOp {
         let n_query = layout.dims().iter().rev().nth(1).copied().unwrap_or(1).max(1);
         let level = Level::current();
         for_each_row(x, n_key, |row, x| {
-            let mask = Mask { causal: self.causal, window: None };
-            let n_visible = mask.visible(row % n_query, n_query, n_key).end;
-            let (visible, hidden) = x.split_at_mut(n_visible);
-            simd::softmax(level, visible);
-            hidden.fill(0.0);
+            let visible = self.mask.visible(row % n_query, n_query, n_key);
+            x[..visible.start].fill(0.0);
+            x[visible.end..].fill(0.0);
+            simd::softmax(level, &mut x[visible]);
         });
     }
 }

@@ -41,6 +41,13 @@ impl Turns {
         }
     }
 
+    /// The turns of the first `n` positions.
+    #[must_use]
+    pub fn first(&self, n: usize) -> Self {
+        let n = n * self.n_rotated / 2;
+        Self { cos: self.cos[..n].into(), sin: self.sin[..n].into(), n_rotated: self.n_rotated }
+    }
+
     fn reversed(&self) -> Self {
         Self { sin: self.sin.iter().map(|sin| -sin).collect(), ..self.clone() }
     }

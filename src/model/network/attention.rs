@@ -6,7 +6,7 @@ use super::{pass::Pass, relative::RelativeBias};
 use crate::{
     model::{
         ModelError,
-        kernels::{self, Linear, Norm},
+        kernels::{self, Form, Linear, Norm},
         run::{At, Run, Site},
     },
     spec::{LayerSpec, Mask},
@@ -106,7 +106,7 @@ impl Attention {
         for part in 0..pass.parts.len() {
             pass.enter(part);
             run.enter(Some(part));
-            let rows = pass.parts[part].rows.clone();
+            let rows = pass.rows_of(part);
             let is_cross = matches!(self.projections, Projections::Cross { .. });
             let keys = if is_cross { pass.parts[part].memory.clone() } else { rows.clone() };
             let q = q.narrow(1, rows.start, rows.len())?;
@@ -139,21 +139,28 @@ impl Attention {
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
         let (n_heads, n) = (self.spec.n_heads, q.dim(1)?);
-        let (scores, mask) = self.scores(at, q, k, pass, run)?;
-        // An edit may have opened keys that the mask hides.
-        let causal = mask.causal && !run.edits(Site::Scores, at);
-        let scores = run.at(Site::Scores, at, scores)?;
-        let pattern = match run.normalizers(at, n_heads) {
-            Some(by_head) => kernels::normalize(&scores, &by_head)?,
-            None if run.is_differentiated() => kernels::softmax(&scores, causal)?,
-            None => kernels::softmax_in_place(scores, causal)?,
+        let bias = self.bias(at, (q, k), pass, run)?;
+        let form = self.form(k.dim(1)?);
+        let normalizers = run.normalizers(at, n_heads);
+        let mut z = if normalizers.is_none() && self.is_one_step(at, run) {
+            self.in_one_step((at, form), (q, k, v), bias.as_ref(), run)?
+        } else {
+            let scores = form.scores(q, k, bias.as_ref())?;
+            // An edit may have opened keys that the mask hides.
+            let mask = if run.edits(Site::Scores, at) { Mask::NONE } else { form.mask };
+            let scores = run.at(Site::Scores, at, scores)?;
+            let pattern = match normalizers {
+                Some(by_head) => kernels::normalize(&scores, &by_head)?,
+                None if run.is_differentiated() => kernels::softmax(&scores, mask)?,
+                None => kernels::softmax_in_place(scores, mask)?,
+            };
+            let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
+            let given = pattern.id();
+            let pattern = run.at(Site::Pattern, at, pattern)?;
+            // Only an untouched pattern is sure to be zero where the mask hides the key.
+            let mask = if pattern.id() == given { mask } else { Mask::NONE };
+            kernels::attend(&pattern, v, mask)?
         };
-        let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
-        let given = pattern.id();
-        let pattern = run.at(Site::Pattern, at, pattern)?;
-        // Only an untouched pattern is sure to be zero beyond the diagonal.
-        let causal = causal && pattern.id() == given;
-        let mut z = kernels::attend(&pattern, v, causal)?;
         if run.needs(Site::Z, at) {
             let by_head = z.reshape((n, n_heads, self.spec.d_head))?.transpose(0, 1)?;
             let by_head = run.at(Site::Z, at, by_head)?;
@@ -181,45 +188,68 @@ impl Attention {
             q = norm_heads(&norm.q, &q)?;
             k = norm_heads(&norm.k, &k)?;
         }
-        if let Some(turns) = self.rotary.and_then(|idx| pass.turns.get(idx)) {
-            q = kernels::rotate(&q, turns)?;
-            k = kernels::rotate(&k, turns)?;
+        if let Some(turns) = self.rotary.and_then(|idx| pass.turns_of(idx)) {
+            q = kernels::rotate(&q, &turns)?;
+            k = kernels::rotate(&k, &turns)?;
         }
         Ok((q, k, v))
     }
 
-    /// Scores with everything but edits, and the mask that they carry.
-    fn scores(
+    /// Whether nobody wants anything between queries and `z` but perhaps a copy of the pattern.
+    fn is_one_step(&self, at: At, run: &Run<'_>) -> bool {
+        let differentiated = run.is_differentiated()
+            && (run.fixes_patterns()
+                || run.records(Site::Pattern, at)
+                || matches!(self.bias, Some(RelativeBias::Disentangled(_))));
+        !run.needs(Site::Scores, at) && !run.changes(Site::Pattern, at) && !differentiated
+    }
+
+    /// `z` without a stop between queries and it.
+    fn in_one_step(
         &self,
-        at: At,
-        q: &Tensor,
-        k: &Tensor,
-        pass: &Pass<'_>,
+        (at, form): (At, Form),
+        (q, k, v): (&Tensor, &Tensor, &Tensor),
+        bias: Option<&Tensor>,
         run: &mut Run<'_>,
-    ) -> Result<(Tensor, Mask), ModelError> {
-        let LayerSpec { scale, softcap, window, biased, .. } = self.spec;
-        let n_key = k.dim(1)?;
+    ) -> Result<Tensor, ModelError> {
+        let n_weights = self.spec.n_heads * q.dim(1)? * k.dim(1)?;
+        if !run.has_room(Site::Pattern, at, n_weights) {
+            return Ok(kernels::attention(q, k, v, bias, form)?);
+        }
+        let (z, pattern) = kernels::attention_with_pattern(q, k, v, bias, form)?;
+        run.at(Site::Pattern, at, pattern)?;
+        Ok(z)
+    }
+
+    /// What becomes of the products of queries with `n_key` keys.
+    fn form(&self, n_key: usize) -> Form {
+        let LayerSpec { scale, softcap, window, .. } = self.spec;
         // A window that reaches everywhere is none.
         let mask = Mask { causal: self.causal, window: window.filter(|reach| *reach < n_key) };
-        if softcap.is_none() && mask.window.is_none() && !biased {
-            return Ok((kernels::scores(q, k, scale, self.causal)?, mask));
+        Form { scale, softcap, mask }
+    }
+
+    /// What is added to the scores: `[heads, n_query or 1, n_key]`.
+    fn bias(
+        &self,
+        at: At,
+        (q, k): (&Tensor, &Tensor),
+        pass: &Pass<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<Option<Tensor>, ModelError> {
+        if !self.spec.biased {
+            return Ok(None);
         }
-        let mut scores = kernels::scores(q, k, scale, false)?;
-        if let Some(cap) = softcap {
-            scores = kernels::softcap(&scores, cap)?;
+        let own = match &self.bias {
+            Some(RelativeBias::Disentangled(term)) => Some(term.scores(q, k, self.spec.scale)?),
+            Some(bias) => Some(pass.bias_of(bias, q.dim(1)?, k.dim(1)?, q.device())?),
+            None => None,
+        };
+        let bias = own.as_ref().or(pass.bias.as_ref());
+        if let Some(bias) = bias {
+            run.keep_bias(at, bias, own.is_none())?;
         }
-        if biased {
-            let own = match &self.bias {
-                Some(RelativeBias::Disentangled(term)) => Some(term.scores(q, k, scale)?),
-                Some(bias) => Some(pass.bias_of(bias, q.dim(1)?, n_key, q.device())?),
-                None => None,
-            };
-            if let Some(bias) = own.as_ref().or(pass.bias.as_ref()) {
-                scores = scores.broadcast_add(bias)?;
-                run.keep_bias(at, bias, own.is_none())?;
-            }
-        }
-        Ok((kernels::mask(&scores, mask)?, mask))
+        Ok(bias.cloned())
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
         kernels::{self, Activation, Linear},
         run::{At, Run, Site},
     },
-    spec::{LayerSpec, StackSpec},
+    spec::{LayerSpec, Mask, StackSpec},
 };
 
 /// The only attention there is: from where the head reads to the words.
@@ -81,7 +81,7 @@ impl BiLstm {
         };
         let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
         let pattern = run.at(Site::Pattern, ATTENTION, pattern)?;
-        let context = kernels::attend(&pattern, &values, false)?.unsqueeze(0)?;
+        let context = kernels::attend(&pattern, &values, Mask::NONE)?.unsqueeze(0)?;
         let context = run.at(Site::Z, ATTENTION, context)?.squeeze(0)?;
         run.layer_done();
         check_finite(run.at(Site::ResidFinal, ATTENTION, context)?)

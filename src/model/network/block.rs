@@ -42,17 +42,16 @@ impl Norms {
         self.before.as_ref().map_or_else(|| Ok(resid.clone()), |norm| norm.forward(resid))
     }
 
-    /// The stream with `map(x)` added, in one pass unless somebody changes what is added.
+    /// The stream with what a branch adds, in one pass unless somebody changes that.
     fn join(
         &self,
-        map: &Linear,
-        x: &Tensor,
+        Added { map, x, more }: Added<'_>,
         resid: &Tensor,
         site: Site,
         at: At,
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
-        let resid = if self.branch.is_none() && !run.changes(site, at) {
+        let resid = if self.branch.is_none() && more.is_none() && !run.changes(site, at) {
             if run.records(site, at) {
                 // Beside the sum, which must not depend on whether somebody looks at its parts.
                 run.record(site, at, &map.forward(x)?)?;
@@ -60,6 +59,9 @@ impl Norms {
             map.forward_add(x, resid)?
         } else {
             let mut added = map.forward(x)?;
+            if let Some(more) = more {
+                added = (added + more)?;
+            }
             if let Some(norm) = &self.branch {
                 added = norm.forward(&added)?;
             }
@@ -69,6 +71,19 @@ impl Norms {
             Some(norm) => norm.forward(&resid)?,
             None => resid,
         })
+    }
+}
+
+/// What a branch adds to the stream: `map(x)`, and what a change of the run makes of the map.
+struct Added<'a> {
+    map: &'a Linear,
+    x: &'a Tensor,
+    more: Option<Tensor>,
+}
+
+impl<'a> Added<'a> {
+    const fn of(map: &'a Linear, x: &'a Tensor) -> Self {
+        Self { map, x, more: None }
     }
 }
 
@@ -127,24 +142,34 @@ impl Block {
         self.attention.only_project(at, &self.attention_norms.enter(&entering)?, pass, run)
     }
 
+    /// What comes out has the rows that the pass says are read.
     fn forward(&self, at: At, x: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let entering = run.at(Site::ResidPre, at, x)?;
         let normed = self.attention_norms.enter(&entering)?;
-        let z = self.attention.forward(at, &normed, pass, run)?;
-        let stream = if self.attention_norms.carries { &normed } else { &entering };
-        let mut resid = self.attention_norms.join(&self.attention.out, &z, stream, Site::AttnOut, at, run)?;
-        run.checkpoint()?;
-        if let Some((attention, norms)) = &self.cross {
-            let at = At { stack: StackKind::Cross, layer: at.layer };
-            let z = attention.forward(at, &norms.enter(&resid)?, pass, run)?;
-            resid = norms.join(&attention.out, &z, &resid, Site::AttnOut, at, run)?;
+        let mut z = self.attention.forward(at, &normed, pass, run)?;
+        // Packed inputs that were alike until they attended go on each for itself.
+        let entering = pass.spread(entering)?;
+        let mut stream = if self.attention_norms.carries { pass.spread(normed)? } else { entering.clone() };
+        pass.alike = false;
+        let (mut attention, mut norms, mut here) = (&self.attention, &self.attention_norms, at);
+        if let Some((cross, around)) = &self.cross {
+            stream = norms.join(Added::of(&attention.out, &z), &stream, Site::AttnOut, at, run)?;
+            run.checkpoint()?;
+            (attention, norms, here) = (cross, around, At { stack: StackKind::Cross, layer: at.layer });
+            z = attention.forward(here, &norms.enter(&stream)?, pass, run)?;
         }
+        // From here on every row goes for itself.
+        let (z, stream) = (pass.only_read(z)?, pass.only_read(stream)?);
+        let resid = norms.join(Added::of(&attention.out, &z), &stream, Site::AttnOut, here, run)?;
+        run.checkpoint()?;
         let resid = run.at(Site::ResidMid, at, resid)?;
-        let source = if self.parallel { &entering } else { &resid };
-        let normed = self.mlp_norms.enter(source)?;
+        let source = if self.parallel { pass.only_read(entering)? } else { resid.clone() };
+        let normed = self.mlp_norms.enter(&source)?;
         let hidden = self.mlp.forward(at, &normed, run)?;
         let stream = if self.mlp_norms.carries { &normed } else { &resid };
-        self.mlp_norms.join(&self.mlp.down, &hidden, stream, Site::MlpOut, at, run)
+        let down = &self.mlp.down;
+        let more = run.rank_one(at, &hidden, down.dims()?.1)?;
+        self.mlp_norms.join(Added { map: down, x: &hidden, more }, stream, Site::MlpOut, at, run)
     }
 }
 
@@ -203,7 +228,8 @@ impl Stack {
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
         pass.prepare(&self.rotary, self.bias.as_ref(), x.dim(0)?, x.device())?;
-        let embedded = self.convolution.is_some().then(|| x.clone());
+        let embedded = self.convolution.is_some().then(|| pass.spread(x.clone())).transpose()?;
+        let mut read = pass.read.take();
         for (layer, block) in self.blocks.iter().enumerate().skip(first) {
             run.checkpoint()?;
             let at = At { stack: self.kind, layer };
@@ -211,6 +237,9 @@ impl Stack {
             if run.ends_at(at) && !block.attention.spec.biased {
                 block.only_project(at, &x, pass, run)?;
                 return check_finite(x);
+            }
+            if layer + 1 == self.blocks.len() {
+                pass.read = read.take();
             }
             x = block.forward(at, x, pass, run)?;
             if let (0, Some(convolution), Some(embedded)) = (layer, &self.convolution, &embedded) {
@@ -220,6 +249,10 @@ impl Stack {
             run.layer_done();
         }
         run.checkpoint()?;
+        if let Some(rows) = read {
+            // No layer has run.
+            x = x.index_select(&rows, 0)?;
+        }
         let x = self.normed(x)?;
         let x = run.at(Site::ResidFinal, At { stack: self.kind, layer: self.blocks.len() }, x)?;
         check_finite(x)

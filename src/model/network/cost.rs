@@ -1,8 +1,8 @@
 //! What a forward pass takes of memory, told from shapes alone, before anything is allocated.
 //!
-//! The largest part are scores, `heads · n_query · n_key` values for each layer, of which several copies
-//! live at a time. The factors below follow the operations of `attention` and `block`; `tests/it/memory.rs`
-//! holds them against what a process really takes.
+//! The largest part are scores, `heads · n_query · n_key` values for each layer, where somebody wants them or
+//! the patterns; several copies live at a time. Elsewhere a few rows exist at a time. The factors below follow
+//! the operations of `attention` and `block`; `tests/it/memory.rs` holds them against what a process really takes.
 
 use super::{
     Body, Network,
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     ids::{Side, StackKind},
     model::{
-        kernels::Linear,
+        kernels::{self, Linear},
         run::{Logits, RunPlan, Site, Sites, Taps},
     },
 };
@@ -91,21 +91,24 @@ impl Network {
         for stack in stacks {
             let n = lengths.of(stack.kind.query_side());
             for block in &stack.blocks {
-                let layer = Layer { block, stack, n, lengths };
-                peak = peak.max(layer.working_bytes(plan));
-                largest = largest.max(layer.scores(&block.attention, n));
+                let layer = Layer { block, stack, n, lengths, plan, taps };
+                peak = peak.max(layer.working_bytes());
+                largest = largest.max(layer.attention_bytes(&block.attention, stack.kind, n));
                 let (sites, scores) = layer.bytes_of(plan.sites);
                 kept = kept.saturating_add(sites);
-                patterns = patterns.saturating_add(scores);
+                // What does not fit is left out, and what comes later may fit.
+                if patterns.saturating_add(scores) <= plan.pattern_budget_bytes {
+                    patterns += scores;
+                }
                 if taps.any() {
-                    kept = kept.saturating_add(layer.differentiated_bytes(taps));
+                    kept = kept.saturating_add(layer.differentiated_bytes());
                 }
             }
         }
         let predicted = [Side::Decoder, Side::Text, Side::Only].map(|side| lengths.of(side));
         let n_predicted = predicted.into_iter().find(|n| *n > 0).unwrap_or(0);
         // The allocator may still hold what the layer before was computed in: measured, once in two runs.
-        kept.saturating_add(patterns.min(plan.pattern_budget_bytes))
+        kept.saturating_add(patterns)
             .saturating_add(largest)
             .saturating_add(peak.max(self.head_bytes(n_predicted, plan)))
     }
@@ -137,6 +140,8 @@ struct Layer<'a> {
     /// Positions of its stream.
     n: u64,
     lengths: &'a Lengths,
+    plan: &'a RunPlan,
+    taps: Taps,
 }
 
 impl Layer<'_> {
@@ -152,9 +157,9 @@ impl Layer<'_> {
     }
 
     /// Bytes that exist only while the layer is computed.
-    fn working_bytes(&self, plan: &RunPlan) -> u64 {
-        let own = self.attention_bytes(&self.block.attention, self.stack.kind, self.n, plan);
-        let cross = self.cross().map_or(0, |(cross, n)| self.attention_bytes(cross, StackKind::Cross, n, plan));
+    fn working_bytes(&self) -> u64 {
+        let own = self.attention_bytes(&self.block.attention, self.stack.kind, self.n);
+        let cross = self.cross().map_or(0, |(cross, n)| self.attention_bytes(cross, StackKind::Cross, n));
         let up = width_out(&self.block.mlp.up);
         let hidden = VALUE * self.n * if self.block.mlp.gated { up + up / 2 } else { up };
         let d_model = width_in(&self.block.mlp.up);
@@ -162,25 +167,43 @@ impl Layer<'_> {
         own.max(cross).max(hidden).saturating_add(VALUE * STREAMS * self.n * d_model).saturating_add(shared_bias)
     }
 
-    fn attention_bytes(&self, attention: &Attention, stack: StackKind, n_key: u64, plan: &RunPlan) -> u64 {
+    /// Copies of the scores that exist at once: none where `z` is computed in one step and nobody keeps the
+    /// pattern.
+    fn copies(&self, attention: &Attention, stack: StackKind, one: u64) -> u64 {
+        let Self { plan, taps, .. } = self;
+        let is_edited = plan.edits.iter().any(|edit| crate::model::run::edits::changes_scores(edit, stack));
+        let bias = match &attention.bias {
+            Some(RelativeBias::Disentangled(_)) => 3,
+            Some(_) => 1,
+            None => 0,
+        };
+        let keeps_pattern = plan.sites.contains(Site::Pattern) && one <= plan.pattern_budget_bytes;
+        if !(is_edited || plan.sites.contains(Site::Scores) || self.is_differentiated_in_parts(attention)) {
+            return bias + u64::from(keeps_pattern);
+        }
+        let capped = if attention.spec.softcap.is_some() { 4 } else { 1 };
+        let edited = if is_edited { 3 } else { 0 };
+        let biased = u64::from(attention.spec.biased);
+        let tapped = u64::from(taps.any());
+        capped + edited + biased + bias + tapped
+    }
+
+    /// Whether the way back goes through scores and patterns that are there.
+    fn is_differentiated_in_parts(&self, attention: &Attention) -> bool {
+        let Self { plan, taps, .. } = self;
+        let wanted = |site| taps.sites.contains(site) || plan.sites.contains(site);
+        taps.any()
+            && (taps.fixed_patterns
+                || wanted(Site::Pattern)
+                || wanted(Site::Scores)
+                || matches!(attention.bias, Some(RelativeBias::Disentangled(_))))
+    }
+
+    fn attention_bytes(&self, attention: &Attention, stack: StackKind, n_key: u64) -> u64 {
         let spec = &attention.spec;
         let one = self.scores(attention, n_key);
-        let mut copies = 1;
-        if spec.window.is_some() {
-            copies = copies.max(2);
-        }
-        if spec.softcap.is_some() {
-            copies = copies.max(4);
-        }
-        match &attention.bias {
-            Some(RelativeBias::Disentangled(_)) => copies = copies.max(6),
-            Some(_) => copies = copies.max(3),
-            None if spec.biased => copies = copies.max(2),
-            None => {}
-        }
-        if plan.edits.iter().any(|edit| crate::model::run::edits::changes_scores(edit, stack)) {
-            copies += 3;
-        }
+        let copies = self.copies(attention, stack, one);
+        let scratch = VALUE * kernels::scratch_values(self.n as usize, n_key as usize, self.taps.any()) as u64;
         let d_projected = match &attention.projections {
             Projections::Fused(qkv) => self.n * width_out(qkv),
             Projections::Cross { q, kv } => self.n * width_out(q) + n_key * width_out(kv),
@@ -188,7 +211,7 @@ impl Layer<'_> {
         // Norms and rotary embeddings write queries and keys anew.
         let d_turned = if attention.qk_norm.is_some() || attention.rotary.is_some() { d_projected } else { 0 };
         let z = self.n * (spec.n_heads * spec.d_head) as u64;
-        one.saturating_mul(copies).saturating_add(VALUE * (d_projected + d_turned + z))
+        one.saturating_mul(copies).saturating_add(scratch).saturating_add(VALUE * (d_projected + d_turned + z))
     }
 
     /// Bytes of one copy of what these sites have in this layer: all but scores, and scores with patterns and
@@ -221,11 +244,14 @@ impl Layer<'_> {
     }
 
     /// Bytes that the way back needs of this layer.
-    fn differentiated_bytes(&self, taps: Taps) -> u64 {
-        let cross = self.cross().map_or(0, |(attention, n)| self.scores(attention, n));
-        let scores = self.scores(&self.block.attention, self.n).saturating_add(cross);
+    fn differentiated_bytes(&self) -> u64 {
+        let of = |attention: &Attention, n_key| {
+            if self.is_differentiated_in_parts(attention) { self.scores(attention, n_key) } else { 0 }
+        };
+        let cross = self.cross().map_or(0, |(attention, n)| of(attention, n));
+        let scores = of(&self.block.attention, self.n).saturating_add(cross);
         let streams = 2 * width_out(&self.block.mlp.up) + 2 * STREAMS * width_in(&self.block.mlp.up);
-        let (sites, maps) = self.bytes_of(taps.sites);
+        let (sites, maps) = self.bytes_of(self.taps.sites);
         scores
             .saturating_mul(KEPT_FOR_GRADIENT)
             .saturating_add(VALUE * self.n * streams)

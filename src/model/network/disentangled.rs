@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use crate::model::kernels;
+use crate::{model::kernels, spec::Mask};
 
 /// Vectors of relative positions that queries and keys are compared with, one per bucket of distances.
 #[derive(Debug)]
@@ -41,11 +41,11 @@ impl Disentangled {
             Tensor::from_vec(index, (1, n, n), q.device())?.expand((n_heads, n, n))?.contiguous()
         };
         let to_position = |keys: &Tensor| -> Result<Tensor> {
-            let all = kernels::scores(q, keys, scale, false)?;
+            let all = kernels::scores(q, keys, scale, Mask::NONE)?;
             all.gather(&rows(|n, query, key| n - 1 + query - key)?, 2)
         };
         let from_position = |queries: &Tensor| -> Result<Tensor> {
-            let all = kernels::scores(k, queries, scale, false)?;
+            let all = kernels::scores(k, queries, scale, Mask::NONE)?;
             all.gather(&rows(|n, key, query| n - 1 + query - key)?, 2)?.transpose(1, 2)
         };
         match (&self.keys, &self.queries) {

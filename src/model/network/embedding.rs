@@ -165,7 +165,7 @@ impl Positions {
         Ok(Self { table, offset, padding: Some(padding) })
     }
 
-    fn rows(&self, ids: &[u32], first: usize) -> candle_core::Result<Tensor> {
+    pub fn rows(&self, ids: &[u32], first: usize) -> candle_core::Result<Tensor> {
         let start = self.offset + first;
         if !self.padding.is_some_and(|padding| ids.contains(&padding)) {
             return self.table.narrow(0, start, ids.len());

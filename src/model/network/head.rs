@@ -93,6 +93,18 @@ impl Reads {
             _ => Some(0),
         }
     }
+
+    /// The rows of the stream that row `row` of the logits is read from, where it is some of them; `place` is
+    /// where a head of the whole reads it.
+    pub fn rows(self, row: usize, place: usize) -> Option<Range<usize>> {
+        match self {
+            Self::Each => Some(row..row + 1),
+            Self::First => Some(0..1),
+            Self::FirstTwo => Some(0..2),
+            Self::Last { .. } | Self::End { .. } => Some(place..place + 1),
+            Self::Mean { .. } | Self::FirstAndMean { .. } => None,
+        }
+    }
 }
 
 impl Head {

@@ -10,7 +10,7 @@ pub(crate) mod disentangled;
 pub(crate) mod embedding;
 pub(crate) mod head;
 pub(crate) mod interpolate;
-mod packed;
+pub(crate) mod packed;
 pub(crate) mod pass;
 mod positions;
 pub(crate) mod recurrent;

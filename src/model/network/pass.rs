@@ -51,6 +51,10 @@ pub(crate) struct Pass<'a> {
     pub bias: Option<Tensor>,
     /// The inputs, where several are packed into one pass; they attend each for itself.
     pub parts: Vec<Part>,
+    /// Whether all parts are the same so far, so that one stands for them all: it ends when they attend.
+    pub alike: bool,
+    /// The rows that are read of what a layer gives, the stack's last in the end; `None` where all are.
+    pub read: Option<Tensor>,
     positions: Range<usize>,
 }
 
@@ -89,6 +93,32 @@ impl<'a> Pass<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Where a part's rows are.
+    pub fn rows_of(&self, part: usize) -> Range<usize> {
+        let rows = self.parts.get(part).map_or(0..0, |part| part.rows.clone());
+        if self.alike { 0..rows.len() } else { rows }
+    }
+
+    /// A value of parts that have been alike so far, once for each of them.
+    pub fn spread(&self, x: Tensor) -> Result<Tensor> {
+        if self.alike { x.repeat((self.parts.len(), 1)) } else { Ok(x) }
+    }
+
+    /// The turns of one of the stack's rotary embeddings.
+    pub fn turns_of(&self, rotary: usize) -> Option<Turns> {
+        let turns = self.turns.get(rotary)?;
+        let shared = self.parts.first().filter(|_| self.alike);
+        Some(shared.map_or_else(|| turns.clone(), |part| turns.first(part.rows.len())))
+    }
+
+    /// Those rows of a value that are read.
+    pub fn only_read(&self, x: Tensor) -> Result<Tensor> {
+        match &self.read {
+            Some(rows) => x.index_select(rows, 0),
+            None => Ok(x),
+        }
     }
 
     /// Turns to one of the packed inputs: what depends on positions is its own from now on.

@@ -18,7 +18,7 @@ use crate::{
         kernels::{self, Activation, Linear},
         run::{At, Row, Run, Site},
     },
-    spec::{LayerSpec, StackSpec},
+    spec::{LayerSpec, Mask, StackSpec},
 };
 
 /// The only attention there is.
@@ -100,11 +100,11 @@ impl Recurrent {
             rows.scores.push(scores.clone());
             let pattern = match run.normalizers(ATTENTION, 1) {
                 Some(by_head) => kernels::normalize(&scores, &by_head)?,
-                None => kernels::softmax(&scores, false)?,
+                None => kernels::softmax(&scores, Mask::NONE)?,
             };
             let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
             let pattern = run.row(Site::Pattern, ATTENTION, row, pattern)?;
-            let context = kernels::attend(&pattern, &values, false)?.unsqueeze(0)?;
+            let context = kernels::attend(&pattern, &values, Mask::NONE)?.unsqueeze(0)?;
             let context = run.row(Site::Z, ATTENTION, row, context)?;
             rows.pattern.push(pattern);
             rows.z.push(context.clone());
@@ -141,7 +141,7 @@ impl Recurrent {
         };
         let query = run.row(Site::Q, ATTENTION, row, query.unsqueeze(0)?)?;
         rows.q.push(query.clone());
-        Ok(kernels::scores(&query, keys, self.spec.scale, false)?)
+        Ok(kernels::scores(&query, keys, self.spec.scale, Mask::NONE)?)
     }
 
     fn first_state(&self, memory: &Tensor) -> CandleResult<Tensor> {

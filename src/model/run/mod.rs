@@ -16,7 +16,7 @@ use candle_core::{DType, Tensor, Var};
 
 pub(crate) use self::recording::{Recorded, Values};
 use self::{
-    edits::{apply, normalizers, touches},
+    edits::{apply, normalizers, rank_one, touches},
     recording::Recording,
 };
 pub use self::{
@@ -302,6 +302,37 @@ impl<'a> Run<'a> {
         Some(by_head)
     }
 
+    /// What changes of rank one add to a layer's MLP, whose hidden layer is `[n, d_mlp]`; `None` without any.
+    pub fn rank_one(&mut self, at: At, hidden: &Tensor, d_model: usize) -> Result<Option<Tensor>, ModelError> {
+        let plan = self.plan;
+        let mut sum: Option<Tensor> = None;
+        for (edit, edited) in plan.edits.iter().zip(&mut self.edited) {
+            if let Some(added) = rank_one(edit, at, hidden, d_model)? {
+                *edited = true;
+                sum = Some(sum.map_or_else(|| Ok(added.clone()), |sum| sum + &added)?);
+            }
+        }
+        // Elsewhere the hidden layer may have only the rows that are read.
+        let is_here = |edit: &Edit| matches!(edit, Edit::RankOne { stack, layer, .. } if (*stack, *layer) == (at.stack, at.layer));
+        let Some(rows) = self.rows.get(&at.stack.query_side()) else { return Ok(sum) };
+        if !self.own.iter().any(|edits| edits.iter().any(is_here)) {
+            return Ok(sum);
+        }
+        let mut parts = Vec::with_capacity(rows.len());
+        for (rows, edits) in rows.iter().zip(&self.own) {
+            let hidden = hidden.narrow(0, rows.start, rows.len())?.contiguous()?;
+            let mut part = Tensor::zeros((rows.len(), d_model), DType::F32, hidden.device())?;
+            for edit in *edits {
+                if let Some(added) = rank_one(edit, at, &hidden, d_model)? {
+                    part = (part + added)?;
+                }
+            }
+            parts.push(part);
+        }
+        let own = Tensor::cat(&parts, 0)?;
+        Ok(Some(sum.map_or_else(|| Ok(own.clone()), |sum| sum + &own)?))
+    }
+
     /// Keeps the bias of a layer whose queries and keys are kept, so that its scores can be recomputed.
     pub fn keep_bias(&mut self, at: At, bias: &Tensor, shared: bool) -> Result<(), ModelError> {
         if !self.records(Site::Q, at) {
@@ -333,6 +364,14 @@ impl<'a> Run<'a> {
     /// Whether this run keeps a site.
     pub fn records(&self, site: Site, at: At) -> bool {
         self.plan.sites.contains(site) && self.is_wanted(site, at)
+    }
+
+    /// Whether so many values of a site of scores would be kept; one that is wanted and too large counts as left
+    /// out.
+    pub fn has_room(&mut self, site: Site, at: At, n_values: usize) -> bool {
+        let wanted = self.records(site, at);
+        let recording = self.inputs.get_mut(self.input.unwrap_or(0)).filter(|_| wanted);
+        recording.is_some_and(|recording| recording.has_room(n_values))
     }
 
     /// Keeps a site, as long as patterns and scores are within the budget; of packed inputs each its part.

@@ -79,14 +79,19 @@ impl Recording {
         Recorded { stacks, embeds, n_omitted: self.n_omitted, ..Recorded::default() }
     }
 
+    /// Whether so many more weights are within the budget; notes the layer as left out where they are not.
+    pub fn has_room(&mut self, n_values: usize) -> bool {
+        let has_room = 4 * n_values as u64 <= self.budget;
+        self.n_omitted += usize::from(!has_room);
+        has_room
+    }
+
     pub fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
         if matches!(site, Site::Scores | Site::Pattern) {
-            let bytes = 4 * x.elem_count() as u64;
-            if bytes > self.budget {
-                self.n_omitted += 1;
+            if !self.has_room(x.elem_count()) {
                 return Ok(());
             }
-            self.budget -= bytes;
+            self.budget -= 4 * x.elem_count() as u64;
         }
         self.values.keep(site, at, x)
     }

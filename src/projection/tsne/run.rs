@@ -6,7 +6,7 @@ use super::{
     push::{self, Part, Push},
     tree::{LEAF, Tree},
 };
-use crate::projection::{Affinities, dispatch::dispatch, spread};
+use crate::projection::{Affinities, dispatch::dispatch_narrow, spread};
 
 /// After so many iterations points are grouped anew, and it is decided anew which groups act as one: little changes
 /// in between.
@@ -73,12 +73,12 @@ impl<const D: usize> Run<D> {
             if rechoose {
                 part.choose(at, tree, options.theta);
             }
-            dispatch(Push { part, at, n, tree });
+            dispatch_narrow(Push { part, at, n, tree });
         });
         let affinities = &self.affinities;
         let mut rows: Vec<_> = self.attraction.chunks_mut(pull::ROWS).collect();
         spread(&mut rows, n, |at, forces| {
-            dispatch(Pull { affinities, points, first: at * pull::ROWS, forces });
+            dispatch_narrow(Pull { affinities, points, first: at * pull::ROWS, forces });
         });
         for (part, slots) in self.parts.iter().zip(self.tree.order().chunks(push::LEAVES * LEAF)) {
             for (leaf, slots) in slots.chunks(LEAF).enumerate() {
@@ -104,7 +104,7 @@ impl<const D: usize> Run<D> {
         let states = self.points.chunks_mut(BLOCK).zip(self.steps.chunks_mut(BLOCK)).zip(self.gains.chunks_mut(BLOCK));
         let forces = self.attraction.chunks(BLOCK).zip(self.repulsion.chunks(BLOCK));
         for (((points, steps), gains), (attraction, repulsion)) in states.zip(forces) {
-            dispatch(|| {
+            dispatch_narrow(|| {
                 let states = steps.as_flattened_mut().iter_mut().zip(gains.as_flattened_mut());
                 let forces = attraction.as_flattened().iter().zip(repulsion.as_flattened());
                 for ((step, gain), (pull, push)) in states.zip(forces) {

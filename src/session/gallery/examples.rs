@@ -1,10 +1,10 @@
-//! The examples themselves, by model.
+//! Examples of what heads attend to, by model.
 
 use super::{Example, ExampleInput, Topic};
 use crate::{ids::StackKind, session::ViewKind};
 
 // What most examples of a model have in common.
-const GPT: Example = Example {
+pub(super) const GPT: Example = Example {
     title: "",
     hint: "",
     topic: Topic::Language,
@@ -15,14 +15,18 @@ const GPT: Example = Example {
     stack: None,
     head: None,
     query: None,
+    changes: &[],
+    asks: None,
     in_strip: false,
 };
-const BERT: Example = Example { model: "demo:bert", ..GPT };
+pub(super) const BERT: Example = Example { model: "demo:bert", ..GPT };
 /// What the classifier reads is the stream of `[CLS]`, its first token.
-const SENTIMENT: Example = Example { topic: Topic::Prediction, model: "demo:sentiment", query: Some(0), ..GPT };
+pub(super) const SENTIMENT: Example =
+    Example { topic: Topic::Prediction, model: "demo:sentiment", query: Some(0), ..GPT };
 /// One query reads all words, so there is one row.
-const BILSTM: Example = Example { model: "demo:bilstm", view: ViewKind::Heatmap, head: Some((0, 0)), ..SENTIMENT };
-const TRANSLATE: Example = Example {
+pub(super) const BILSTM: Example =
+    Example { model: "demo:bilstm", view: ViewKind::Heatmap, head: Some((0, 0)), ..SENTIMENT };
+pub(super) const TRANSLATE: Example = Example {
     topic: Topic::Translation,
     model: "demo:translate",
     stack: Some(StackKind::Cross),
@@ -31,10 +35,10 @@ const TRANSLATE: Example = Example {
 };
 const CLASSIC: Example = Example { model: "demo:classic", head: Some((0, 0)), ..TRANSLATE };
 const VIT: Example = Example { topic: Topic::Pictures, model: "demo:vit", view: ViewKind::Image, ..GPT };
-const CAPTIONS: Example = Example { model: "demo:captions", stack: Some(StackKind::Cross), ..VIT };
+pub(super) const CAPTIONS: Example = Example { model: "demo:captions", stack: Some(StackKind::Cross), ..VIT };
 
-/// The examples, in the order they are shown. The first one is open when the window opens.
-pub const EXAMPLES: &[Example] = &[
+/// These examples, in the order they are shown.
+pub(super) const EXAMPLES: &[Example] = &[
     Example {
         title: "Once upon a time",
         hint: "This head looks at the word before, whatever it is: hover a word to see its lines",

@@ -2,11 +2,35 @@
 //! its bundled model and measures what its hint claims.
 
 mod examples;
+mod put_to_the_test;
+mod what_if;
 
-pub use examples::EXAMPLES;
+pub use what_if::WhatIf;
 
-use super::ViewKind;
-use crate::ids::StackKind;
+use super::{LabOptions, ViewKind};
+use crate::{
+    analysis::explain::report::Question,
+    capture::Edit,
+    ids::StackKind,
+    worker::{Column, Settings, Target},
+};
+
+/// The examples; the first one is open when the window opens.
+pub const EXAMPLES: &[Example] = &JOINED;
+
+const JOINED: [Example; examples::EXAMPLES.len() + put_to_the_test::EXAMPLES.len()] =
+    joined(examples::EXAMPLES, put_to_the_test::EXAMPLES);
+
+/// Two lists in one.
+const fn joined<const N: usize>(first: &[Example], then: &[Example]) -> [Example; N] {
+    let mut all = [examples::GPT; N];
+    let mut idx = 0;
+    while idx < N {
+        all[idx] = if idx < first.len() { first[idx] } else { then[idx - first.len()] };
+        idx += 1;
+    }
+    all
+}
 
 /// One example.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +55,43 @@ pub struct Example {
     pub head: Option<(usize, usize)>,
     /// Query token to pin, if any.
     pub query: Option<usize>,
+    /// What the run is changed by; the plain run opens beside it.
+    pub changes: &'static [WhatIf],
+    /// What the laboratory is asked, where the view is that.
+    pub asks: Option<Asked>,
     /// Whether it has a card in the strip, too.
     pub in_strip: bool,
+}
+
+impl Example {
+    /// The changes of its run.
+    pub fn edits(&self) -> Vec<Edit> {
+        self.changes.iter().map(|change| change.edit()).collect()
+    }
+}
+
+/// What an example asks the laboratory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The question.
+    pub question: Question,
+    /// The column that stands alone, by its name; all that answer the question where there is none.
+    pub alone: Option<&'static str>,
+    /// The output that it is about.
+    pub target: Target,
+    /// What links the words of the two texts, for the question of alignment.
+    pub gold: Option<&'static str>,
+}
+
+impl Asked {
+    /// The same as options of a pane.
+    pub fn options(self) -> LabOptions {
+        let Self { question, alone, target, gold } = self;
+        let others = Column::ALL.iter().filter(|column| alone.is_some_and(|name| name != column.name));
+        let shown = others.map(|column| (column.name.to_owned(), false)).collect();
+        let links = gold.map(|gold| ("alignment".to_owned(), Settings::from([("gold".to_owned(), gold.into())])));
+        LabOptions { question, target, shown, turned: links.into_iter().collect() }
+    }
 }
 
 /// What an example feeds the model.
@@ -59,12 +118,24 @@ pub enum Topic {
     Translation,
     /// Pictures.
     Pictures,
+    /// What a change of the run does to the output.
+    WhatIf,
+    /// Whether attention explains.
+    Lab,
 }
 
 impl Topic {
     /// Every topic, in the order of the gallery.
-    pub const ALL: [Self; 6] =
-        [Self::Position, Self::Repetition, Self::Language, Self::Prediction, Self::Translation, Self::Pictures];
+    pub const ALL: [Self; 8] = [
+        Self::Position,
+        Self::Repetition,
+        Self::Language,
+        Self::Prediction,
+        Self::Translation,
+        Self::Pictures,
+        Self::WhatIf,
+        Self::Lab,
+    ];
 
     /// The examples under this heading, each with its index in [`EXAMPLES`].
     pub fn examples(self) -> impl Iterator<Item = (usize, &'static Example)> {
@@ -80,6 +151,8 @@ impl Topic {
             Self::Prediction => "What it predicts",
             Self::Translation => "Translation",
             Self::Pictures => "Pictures",
+            Self::WhatIf => "What if",
+            Self::Lab => "Put to the test",
         }
     }
 }

@@ -72,6 +72,7 @@ pub const fn pending_selection(options: &OpenOptions) -> PendingSelection {
         query: options.query,
         key: None,
         space: options.space,
+        asked: None,
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         let y = part(area.y_range(), row, n_rows);
         for (column, pane) in columns.iter().enumerate() {
             let rect = Rect::from_x_y_ranges(part(area.x_range(), column, columns.len()), y);
-            let shared_high = shared_high.filter(|_| pane.options.shared_scale);
+            let shared_high = shared_high.filter(|_| pane.options.shared_scale && pane.overlay.is_none());
             let view = ViewCtx { shared_high, ..view_of(pane) };
             let views = views.entry(pane.id).or_default();
             ui.scope_builder(UiBuilder::new().id_salt(("pane", pane.id.0)).max_rect(rect), |ui| {

@@ -10,7 +10,7 @@ use eframe::egui::{
 use super::failure_ui;
 use crate::{
     export::Preview,
-    session::{Caption, Command, FigureCommand, FigureOptions, FigureRange, FileKind},
+    session::{Caption, Command, FigureCommand, FigureOptions, FigureRange, FileKind, ViewKind},
     text::counted,
     ui::{PanelCtx, theme::GRID, widgets::section_ui},
 };
@@ -122,8 +122,12 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         }
     });
     section_ui(ui, cx.theme, "What");
-    for (range, text) in FigureRange::ALL {
-        ui.radio_value(&mut options.range, range, text);
+    if cx.pane.view == ViewKind::Lab {
+        ui.label(RichText::new("The answers that the pane shows").color(cx.theme.text_weak));
+    } else {
+        for (range, text) in FigureRange::ALL {
+            ui.radio_value(&mut options.range, range, text);
+        }
     }
     if !options.kind.is_data() {
         look_ui(ui, cx, &mut options);

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     analysis::reading::ReadPattern,
     capture::{Capture, RgbaBuffer, Token},
+    figure::palette::Ink,
     ids::{CaptureId, Side, StackKind},
     session::{Command, Focus, gallery::SAMPLES},
     text::counted,
@@ -19,7 +20,8 @@ use crate::{
         ViewCtx,
         commands::UiCommand,
         memo::Memo,
-        theme::GRID,
+        theme::{GRID, opaque},
+        views::overlay_strip_ui,
         widgets::{ChipRoom, ChipTint, TokenChips, command_button_ui, section_ui},
     },
     worker::ImageSource,
@@ -157,13 +159,22 @@ impl InputPanel {
         let stack = cx.pane.selection.stack();
         let (query_side, key_side) = (stack.query_side(), stack.key_side());
         let focus = cx.pane.selection.focus();
-        let query_row: Option<Vec<f32>> = focus.query.and_then(|query| Some(pattern?.by_key(Some(query))));
+        // One row is that of all tokens, whether one is held or not.
+        let one_row = pattern.filter(|pattern| pattern.has_one_row()).map(|pattern| pattern.by_key(None));
+        let query_row: Option<Vec<f32>> =
+            one_row.or_else(|| focus.query.and_then(|query| Some(pattern?.by_key(Some(query)))));
+        let has_one_row = pattern.is_some_and(ReadPattern::has_one_row);
         let key_column: Option<Vec<f32>> = match (focus.query, focus.key) {
-            (None, Some(key)) => pattern.map(|it| it.by_query(Some(key))),
+            (None, Some(key)) if !has_one_row => pattern.map(|it| it.by_query(Some(key))),
             _ => None,
         };
-        let key_tint = query_row.as_deref().map(|weights| ChipTint { weights, color: cx.theme.key });
-        let query_tint = key_column.as_deref().map(|weights| ChipTint { weights, color: cx.theme.query });
+        let look = TintLook::of(cx, pattern);
+        let key_tint = query_row.as_deref().map(|weights| look.tint(weights, cx.theme.key));
+        let query_tint = key_column.as_deref().map(|weights| look.tint(weights, cx.theme.query));
+        if let Some(overlay) = cx.pane.overlay.as_ref().filter(|_| !cx.pane.view.shows_space()) {
+            ui.add_space(GRID);
+            overlay_strip_ui(ui, cx, overlay, true);
+        }
 
         // Patches stand on the picture instead.
         let on_picture = capture.picture_side();
@@ -226,6 +237,31 @@ impl InputPanel {
             }
             cx.send(Command::Hover(Focus::query(shown)));
         }
+    }
+}
+
+/// How numbers colour tokens: weights of attention in the colour of their side, other numbers in their own.
+struct TintLook<'a> {
+    full: f32,
+    own: Option<[egui::Color32; 2]>,
+    name: &'a str,
+}
+
+impl<'a> TintLook<'a> {
+    fn of(cx: &ViewCtx<'_>, pattern: Option<&'a ReadPattern>) -> Self {
+        let Some((pattern, explained)) = pattern.and_then(|it| Some((it, it.explained()?))) else {
+            return Self { full: 1.0, own: None, name: "weight" };
+        };
+        let ink = |ink: Ink| opaque(cx.theme.palette.ink(ink));
+        let own = if pattern.signed { [ink(Ink::More), ink(Ink::Less)] } else { [ink(Ink::Explained); 2] };
+        Self { full: pattern.high(), own: Some(own), name: explained.title() }
+    }
+
+    fn tint<'b>(&self, weights: &'b [f32], color: egui::Color32) -> ChipTint<'b>
+    where
+        'a: 'b,
+    {
+        ChipTint { weights, full: self.full, colors: self.own.unwrap_or([color; 2]), name: self.name }
     }
 }
 

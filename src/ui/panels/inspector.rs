@@ -18,7 +18,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::GRID,
-        views::{copy_menu_ui, grouped, query_name, sharing_text, subject, what},
+        views::{copy_menu_ui, grouped, query_name, sharing_text, subject, weight_text, what},
         widgets::{BAR_ROW_PT, BarRow, field_ui, percent_text, section_ui, stepper_ui},
     },
 };
@@ -50,7 +50,11 @@ pub fn inspector_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Shown) {
 }
 
 fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
-    section_ui(ui, cx.theme, "This head, over all queries and keys");
+    let title = match cx.pane.explained() {
+        None => "This head, over all queries and keys",
+        Some(_) => "Attention of this head, over all queries and keys",
+    };
+    section_ui(ui, cx.theme, title);
     let full = stats.rows == RowMass::Full;
     let percent = |fraction: Option<f32>| fraction.map(|it| (it, percent_text(it)));
     let entropy = format!("{:.2} nats ({})", stats.entropy, percent_text(stats.entropy_fraction));
@@ -157,7 +161,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
     let selection = &cx.pane.selection;
     let stack = selection.stack();
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
-    let focus = selection.focus();
+    let mut focus = selection.focus();
     let pattern = shown.as_ref().and_then(|shown| shown.as_deref().ok());
     let what = pattern.map_or_else(|| selection.head.to_string(), |pattern| what(cx, pattern));
     let title = match (focus.is_empty(), selection.hover.is_empty()) {
@@ -167,10 +171,16 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
         (false, false) => format!("Under the pointer, in {what}"),
     };
     section_ui(ui, cx.theme, &title);
+    let one_row = pattern.is_some_and(ReadPattern::has_one_row);
+    if one_row {
+        // It stands for all queries.
+        focus.query = Some(0);
+    }
     // Every line is always there, so that a preview never moves what is under the pointer.
     let axes = [pattern.map(|pattern| &pattern.rows), pattern.map(|pattern| &pattern.cols)];
-    token_ui(ui, cx, (query_name(cx), cx.theme.query), focus.query, (queries, axes[0]));
-    token_ui(ui, cx, ("Key", cx.theme.key), focus.key, (keys, axes[1]));
+    let [query, key] = if one_row { ["Explained", "Token"] } else { [query_name(cx), "Key"] };
+    token_ui(ui, cx, (query, cx.theme.query), focus.query, (queries, axes[0]));
+    token_ui(ui, cx, (key, cx.theme.key), focus.key, (keys, axes[1]));
     cell_ui(ui, cx, capture, pattern, focus);
     let Some(pattern) = pattern else {
         if let Some(Err(refusal)) = shown {
@@ -182,19 +192,21 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
     let col = focus.key.and_then(|key| pattern.cols.group_of(key));
     match (row, col) {
         (Some(row), col) => Ranking {
-            title: "Top keys",
+            title: if one_row { "Top tokens" } else { "Top keys" },
             ranked: pattern.ranked_cols(row),
+            of: pattern,
             axis: &pattern.cols,
             color: cx.theme.key,
             chosen: col,
             // Without a pinned query the preview would end as soon as the pointer leaves the view.
-            preview: selection.pinned.query.is_some_and(|query| pattern.rows.group_of(query) == Some(row)),
+            preview: one_row || selection.pinned.query.is_some_and(|query| pattern.rows.group_of(query) == Some(row)),
             table: &|| data::of_query(pattern, row),
         }
-        .ui(ui, cx, |key| Focus { query: focus.query, key }),
+        .ui(ui, cx, |key| Focus { query: focus.query.filter(|_| !one_row), key }),
         (None, Some(col)) => Ranking {
             title: "Top queries",
             ranked: pattern.ranked_rows(col),
+            of: pattern,
             axis: &pattern.rows,
             color: cx.theme.query,
             chosen: None,
@@ -208,6 +220,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
             Ranking {
                 title: "Top keys",
                 ranked: Vec::new(),
+                of: pattern,
                 axis: &pattern.cols,
                 color: cx.theme.key,
                 chosen: None,
@@ -234,7 +247,9 @@ fn token_ui(
         ui.label(RichText::new(name).color(cx.theme.text_weak));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| match position {
             Some(position) => {
-                ui.label(RichText::new(format!("#{position}")).monospace().color(cx.theme.text_weak));
+                // What stands for all positions has none.
+                let number = if name == "Explained" { String::new() } else { format!("#{position}") };
+                ui.label(RichText::new(number).monospace().color(cx.theme.text_weak));
                 ui.add(egui::Label::new(RichText::new(text(position)).color(color).strong()).truncate());
             }
             None => {
@@ -256,7 +271,8 @@ fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Re
             return Some(blank.text().to_owned());
         }
         let weight = pattern.value(row, col)?;
-        let percent = if pattern.signed { String::new() } else { format!("  ({})", percent_text(weight)) };
+        let is_share = !pattern.signed && pattern.explained().is_none();
+        let percent = if is_share { format!("  ({})", percent_text(weight)) } else { String::new() };
         Some(format!("{weight:.5}{percent}").replace('-', "−"))
     });
     let name = pattern.map_or("Weight", ReadPattern::value_label);
@@ -288,7 +304,11 @@ fn links_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let (Some(query), Some(key), Some(subject)) = (pinned.query, pinned.key, subject(cx)) else { return };
     let selected = cx.pane.selection.head;
     let reading = cx.pane.options.reading.of_head(&subject.this, selected);
-    section_ui(ui, cx.theme, "Heads that link these two");
+    let title = match cx.pane.explained() {
+        None => "Heads that link these two",
+        Some(_) => "Heads that link these two, by attention",
+    };
+    section_ui(ui, cx.theme, title);
     let links = match cx.patterns.links(&subject, selected.stack, &reading, (query, key)) {
         Some(Ok(links)) => links,
         Some(Err(refusal)) => {
@@ -317,11 +337,18 @@ fn links_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     }
 }
 
+/// A weight as a share, and another number as it is.
+fn value_text(pattern: &ReadPattern, value: f32) -> String {
+    if pattern.explained().is_some() { weight_text(value) } else { percent_text(value) }
+}
+
 /// The strongest entries of a row or column as bars; click pins.
 struct Ranking<'a> {
     title: &'a str,
     /// Rows or columns with their weights, strongest first.
     ranked: Vec<(usize, f32)>,
+    /// Where the weights come from.
+    of: &'a ReadPattern,
     axis: &'a Axis,
     color: egui::Color32,
     chosen: Option<usize>,
@@ -340,8 +367,8 @@ impl Ranking<'_> {
             let position = self.axis.position(idx);
             let row = BarRow {
                 label: &format!("{}  #{}", self.axis.text(idx), position.unwrap_or_default()),
-                fraction: weight.abs(),
-                value: &percent_text(weight),
+                fraction: self.of.strength(weight),
+                value: &value_text(self.of, weight),
                 color: self.color,
                 selected: self.chosen == Some(idx),
             };

@@ -88,9 +88,9 @@ fn running(session: &Session) -> Option<Running> {
         steps(pane.projection_lane(), "Projecting", pane.projection.progress())
     } else if let Some((pane, (kind, progress))) = panes().find_map(|pane| Some((pane, pane.surveys.running()?))) {
         steps(Lane::Survey(pane.id, kind), "Measuring", progress)
-    } else if let Some((pane, (number, progress))) = panes().find_map(|pane| Some((pane, pane.explanations.running()?)))
+    } else if let Some((pane, (column, progress))) = panes().find_map(|pane| Some((pane, pane.explanations.running()?)))
     {
-        steps(Lane::Explain(pane.id, number), "Explaining", progress)
+        steps(Lane::Explain(pane.id, column), "Explaining", progress)
     } else if !session.exports_pending.is_empty() {
         steps(Lane::Export, "Writing file", None)
     } else {

@@ -17,6 +17,12 @@ pub fn subtract_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     if cx.pane.view.shows_space() || cx.document.latest_capture().is_none() {
         return;
     }
+    if let Some(overlay) = &cx.pane.overlay {
+        section_ui(ui, cx.theme, "Difference");
+        let text = format!("Nothing is subtracted from {}", overlay.value.title);
+        ui.add(Label::new(RichText::new(text).small().color(cx.theme.text_weak)).wrap());
+        return;
+    }
     section_ui(ui, cx.theme, "Difference");
     let minus = cx.pane.minus;
     let shown = minus.map_or_else(|| "Minus nothing".to_owned(), |minus| format!("Minus {}", name(cx, minus)));

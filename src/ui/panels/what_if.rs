@@ -4,15 +4,17 @@ use eframe::egui::{Button, Checkbox, RichText, Role, Slider, Ui, WidgetInfo};
 
 use crate::{
     analysis::attention,
-    capture::{Capture, Edit, Normalizer, Scope},
+    capture::{Capture, Edit, Normalizer, Scope, Site},
+    ids::HeadId,
     session::{Change, ChangeCommand, Command, HeadRef},
+    text::capitalised,
     ui::{
         PanelCtx,
         theme::GRID,
         views::{change_text, changes_menu_ui},
         widgets::section_ui,
     },
-    worker::WantedEdit,
+    worker::{Rows, WantedEdit},
 };
 
 /// Draws the list of changes, or how to make one.
@@ -35,6 +37,7 @@ pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             .response
             .on_hover_text("Change the selected head, the held tokens or all attention, and see what follows");
         taken_over_ui(ui, cx);
+        donors_ui(ui, cx);
         if !changes.is_empty() && ui.add(Button::new("Clear")).on_hover_text("Take all changes away").clicked() {
             cx.send(Command::Change(ChangeCommand::Clear));
         }
@@ -115,6 +118,49 @@ fn taken_over_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         }
     });
     menu.response.on_hover_text(format!("Let head {head} attend as it does in another document"));
+}
+
+/// Activations of the held token, as they are in another document.
+fn donors_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    let here = cx.session.changing();
+    let others: Vec<_> = cx.session.documents.iter().filter(|other| other.id != here.id).collect();
+    if others.is_empty() {
+        return;
+    }
+    let HeadId { stack, layer, head } = cx.pane.selection.head;
+    let focus = cx.pane.selection.pinned;
+    let held = focus.query.or(focus.key.filter(|_| stack.query_side() == stack.key_side()));
+    let menu = ui.menu_button("Take from… ⏷", |ui| {
+        let Some(position) = held else {
+            ui.label(
+                RichText::new("Click the token first whose activations are to be replaced").color(cx.theme.text_weak),
+            );
+            return;
+        };
+        for other in others {
+            let donor = other.donor(here);
+            let reason = donor.as_ref().err().cloned().unwrap_or_default();
+            ui.add_enabled_ui(donor.is_ok(), |ui| {
+                let submenu = ui.menu_button(other.title(), |ui| {
+                    let Ok(donor) = donor else { return };
+                    let sites =
+                        [(Site::ResidPre, None), (Site::AttnOut, None), (Site::MlpOut, None), (Site::Z, Some(head))];
+                    for (site, head) in sites {
+                        let rows = Rows { site, stack, layer, head, positions: vec![position] };
+                        if ui.button(capitalised(&rows.what())).clicked() {
+                            let taken = WantedEdit::Taken { rows, from: Box::new(donor.clone()) };
+                            cx.send(Command::Change(ChangeCommand::Add(vec![taken])));
+                            ui.close();
+                        }
+                    }
+                });
+                submenu.response.on_disabled_hover_text(reason);
+            });
+        }
+    });
+    let meaning = "Let the held token have, at the selected layer, what a token at its position has in another document: \
+                   what then changes was carried by it";
+    menu.response.on_hover_text(meaning);
 }
 
 /// Whether the pane of the changed run draws its difference from the unchanged one.

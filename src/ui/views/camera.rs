@@ -48,6 +48,18 @@ impl Camera {
     /// Handles wheel, pinch, drag and double click of `response`, which covers `viewport`. Returns
     /// whether the user zoomed out although everything is shown already.
     pub fn interact(&mut self, ui: &Ui, response: &Response, viewport: Rect, max_zoom: f32) -> bool {
+        let beyond = self.zoom_by_wheel(ui, response, viewport, max_zoom);
+        if response.dragged() {
+            self.pan(viewport, response.drag_delta());
+        }
+        if response.double_clicked() {
+            *self = Self::default();
+        }
+        beyond
+    }
+
+    /// Handles wheel and pinch alone, where a drag means something else.
+    pub fn zoom_by_wheel(&mut self, ui: &Ui, response: &Response, viewport: Rect, max_zoom: f32) -> bool {
         let mut beyond = false;
         if let Some(pointer) = response.hover_pos() {
             let (scroll, pinch) = ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
@@ -56,12 +68,6 @@ impl Camera {
                 beyond = factor < 1.0 && self.zoom <= 1.0;
                 self.zoom_about(viewport, pointer, factor, max_zoom);
             }
-        }
-        if response.dragged() {
-            self.pan(viewport, response.drag_delta());
-        }
-        if response.double_clicked() {
-            *self = Self::default();
         }
         beyond
     }

@@ -15,7 +15,7 @@ use crate::{
     session::{Change, ChangeCommand, Command, Focus},
     text::{counted, sentence},
     ui::{ViewCtx, theme::GRID},
-    worker::WantedEdit,
+    worker::{Many, WantedEdit},
 };
 
 /// The seed of the first shuffle; the next one is another.
@@ -107,6 +107,13 @@ fn tokens_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, tokens: &Tokens) 
         add(cx, tokens.each(|side, position| Edit::MaskToken { side, position }));
         ui.close();
     }
+    let reason = cx.document.undeletable(tokens.side, &tokens.positions);
+    let delete = ui.add_enabled(reason.is_none(), Button::new("Delete"));
+    let meaning = "Takes it out of the text: the tokens after it move, and undo brings it back";
+    if delete.on_hover_text(meaning).on_disabled_hover_text(reason.unwrap_or_default()).clicked() {
+        cx.send(Command::Change(ChangeCommand::Delete(tokens.side, tokens.positions.clone())));
+        ui.close();
+    }
     if has_ids && tokens.positions.len() == 1 {
         replace_ui(ui, cx, tokens);
     }
@@ -148,6 +155,7 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
     choice_ui(ui, cx, "Ablate: zero", "It adds nothing to the residual stream", ablate(Ablation::Zero));
     let meaning = "It adds the mean of what it adds at the positions of this input";
     choice_ui(ui, cx, "Ablate: mean", meaning, ablate(Ablation::Mean));
+    mean_ui(ui, cx, head);
     choice_ui(ui, cx, "Attend evenly", "The same weight for every key it can see", ablate(Ablation::Uniform));
     let shuffle = Ablation::Shuffle { seed: next_seed(&cx.document.experiment.changes, head) };
     choice_ui(ui, cx, "Shuffle weights", "Each row keeps its weights, in another order", ablate(shuffle));
@@ -157,6 +165,18 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
     choice_ui(ui, cx, "Flatten ×½", flatter, Edit::Sharpen { head, by: 0.5 });
     let entmax = Edit::Normalize { scope: Scope::Heads(vec![head]), with: Normalizer::Entmax(MIDDLE_ALPHA) };
     choice_ui(ui, cx, "Other normaliser", "α-entmax instead of softmax; its α can be dragged", entmax);
+}
+
+/// The mean over many inputs instead of this one.
+fn mean_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
+    let sees = cx.document.model.latest().is_some_and(|model| model.spec.modality.image().is_some());
+    let bundled = Many::Bundled(if sees { "demo:pictures" } else { "demo:sentences" });
+    for over in cx.document.meant_inputs().into_iter().chain([bundled]) {
+        let name = format!("Ablate: mean over {}", over.name());
+        let meaning = "It adds the mean of what it adds over all tokens of these inputs: what is usual stays, what is \
+                       particular to this text goes";
+        choice_ui(ui, cx, &name, meaning, WantedEdit::MeanOver { head, over });
+    }
 }
 
 /// Shuffling once more is another order.
@@ -247,10 +267,10 @@ pub fn change_text(edit: &WantedEdit, capture: &Capture) -> String {
             }
             _ => clause,
         },
-        // A name for files, as people write it.
-        WantedEdit::Edit(Edit::Normalize { with: Normalizer::Entmax(alpha), .. }) => {
-            clause.replacen(&format!("entmax:{alpha}"), &format!("{alpha:.2}-entmax"), 1)
-        }
-        WantedEdit::Edit(_) => clause,
+        WantedEdit::Taken { rows, .. } => match rows.positions[..] {
+            [position] => named("token", rows.stack.query_side(), position, &clause),
+            _ => clause,
+        },
+        WantedEdit::Edit(_) | WantedEdit::MeanOver { .. } => clause,
     })
 }

@@ -3,7 +3,7 @@
 use eframe::egui::{Button, ComboBox, Response, RichText, Role, Ui, WidgetInfo, vec2};
 
 use crate::{
-    analysis::reading::{SentenceFilter, is_pair},
+    analysis::reading::{Extent, SentenceFilter, is_pair},
     capture::Capture,
     ids::{HeadId, StackKind},
     session::{Command, ViewKind},
@@ -23,7 +23,10 @@ use crate::{
 /// Stack (when there are several) and layer of the selection.
 pub fn stack_and_layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     stack_ui(ui, cx);
-    layer_ui(ui, cx);
+    // What is of all layers together has none to choose.
+    if cx.pane.explained_extent().is_none_or(Extent::is_of_layers) {
+        layer_ui(ui, cx);
+    }
 }
 
 /// Stack of the selection, when there are several.

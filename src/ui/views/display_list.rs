@@ -1,6 +1,6 @@
 //! Paints a figure's display list in the window: for views whose figure is all there is to see.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use eframe::egui::{
     Color32, ColorImage, Context, CornerRadius, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, StrokeKind,
@@ -25,24 +25,54 @@ const CURVE_STEPS: usize = 4;
 /// Draws a scene into an area of the window, and again only when something changes: `K` is everything that the scene
 /// depends on, apart from where it is and the theme.
 pub struct ScenePainter<K> {
-    type_: Option<Typesetter>,
-    painted: Memo<(K, Rect, bool, f32), Arc<Painted>>,
+    painter: PiecePainter<K>,
 }
 
 impl<K> Default for ScenePainter<K> {
     fn default() -> Self {
-        Self { type_: None, painted: Memo::default() }
+        Self { painter: PiecePainter::default() }
     }
 }
 
 impl<K: PartialEq> ScenePainter<K> {
     /// Paints the scene.
     pub fn paint(&mut self, painter: &Painter, theme: &Theme, key: K, scene: &dyn Scene, area: Rect) {
+        self.painter.paint(0, (painter, theme), key, (area, area), &|pen| scene.draw(area, pen));
+    }
+}
+
+/// What a painted piece depends on: what it is, where it is and what is seen of it, the theme, the screen.
+type Placed<K> = (K, [Rect; 2], bool, f32);
+
+/// The same for many pieces, each with a number.
+pub struct PiecePainter<K> {
+    type_: Option<Typesetter>,
+    painted: HashMap<usize, Memo<Placed<K>, Arc<Painted>>>,
+}
+
+impl<K> Default for PiecePainter<K> {
+    fn default() -> Self {
+        Self { type_: None, painted: HashMap::new() }
+    }
+}
+
+impl<K: PartialEq> PiecePainter<K> {
+    /// Paints a piece in an area, of which a part is seen.
+    pub fn paint(
+        &mut self,
+        nth: usize,
+        (painter, theme): (&Painter, &Theme),
+        key: K,
+        (area, seen): (Rect, Rect),
+        draw: &dyn Fn(&mut Pen<'_>),
+    ) {
         let ctx = painter.ctx();
         let type_ = self.type_.get_or_insert_with(|| Typesetter::new(FontSource::Bundled));
-        let painted = self.painted.get_or_update((key, area, theme.dark, ctx.pixels_per_point()), || {
+        let memo = self.painted.entry(nth).or_default();
+        let painted = memo.get_or_update((key, [area, seen], theme.dark, ctx.pixels_per_point()), || {
             let mut pen = Pen::new(type_, theme.palette);
-            scene.draw(area, &mut pen);
+            pen.seen = seen;
+            draw(&mut pen);
             Arc::new(Painted::new(ctx, &pen.items, area))
         });
         painted.paint(painter);

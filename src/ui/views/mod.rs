@@ -27,6 +27,7 @@ mod image;
 mod lab;
 mod line_painter;
 mod menu;
+mod overlay;
 mod source;
 mod space;
 mod text;
@@ -36,9 +37,10 @@ mod tooltip;
 pub use changes::{change_text, changes_menu_ui, hidden_by, toggle_hidden};
 pub use choosers::stack_name;
 pub use controls::grouped;
-pub use controls::query_name;
+pub use controls::{query_name, weight_text};
 pub use groups::sharing_text;
 pub use menu::{copy_menu_ui, pane_menu_ui};
+pub use overlay::strip_ui as overlay_strip_ui;
 pub use source::{shared_high, shown_pattern, subject, what};
 
 /// Width of the free border around a view, in points.
@@ -53,6 +55,7 @@ pub struct Views {
     space: space::SpaceView,
     distance: distance::DistanceView,
     average: average::AverageView,
+    lab: lab::LabView,
 }
 
 impl Views {
@@ -68,6 +71,11 @@ impl Views {
                 empty::sentence_ui(ui, cx.theme, &sentence);
                 return;
             }
+            if let Some(overlay) = cx.pane.overlay.as_ref().filter(|_| overlay::is_shown_in(kind))
+                && !overlay::above_ui(ui, cx, overlay)
+            {
+                return;
+            }
             match kind {
                 ViewKind::Heads => self.heads.ui(ui, cx),
                 ViewKind::Heatmap => self.heatmap.ui(ui, cx),
@@ -75,7 +83,7 @@ impl Views {
                 ViewKind::Scatter | ViewKind::Matrix => self.space.ui(ui, cx),
                 ViewKind::Distance => self.distance.ui(ui, cx),
                 ViewKind::Average => self.average.ui(ui, cx),
-                ViewKind::Lab => lab::LabView::ui(ui, cx),
+                ViewKind::Lab => self.lab.ui(ui, cx),
             }
         });
         ui.advance_cursor_after_rect(area);

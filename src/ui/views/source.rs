@@ -5,6 +5,7 @@ use std::{ops::Range, sync::Arc};
 use crate::{
     analysis::reading::{Axis, Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, store::Subject},
     capture::{Capture, Token},
+    figure,
     ids::{HeadId, StackKind},
     raster::ColorMap,
     session::{ColorMapChoice, HeadSet, ViewKind},
@@ -28,9 +29,14 @@ pub fn subject(cx: &ViewCtx<'_>) -> Option<Subject> {
     Some(Subject { this, other })
 }
 
-/// How one head of the shown capture is read, without what is subtracted.
+/// How the attention of one head of the shown capture is read, without what is subtracted.
 pub fn of_head(cx: &ViewCtx<'_>, capture: &Capture, head: HeadId) -> Reading {
     cx.pane.options.reading.of_head(capture, head)
+}
+
+/// The same of what is shown, which may stand in place of attention.
+pub fn shown_of_head(cx: &ViewCtx<'_>, capture: &Capture, head: HeadId) -> Reading {
+    cx.pane.overlaid(of_head(cx, capture, head))
 }
 
 /// The rows and the columns of a pattern whose tokens are among the points that were picked in the joint space.
@@ -54,7 +60,7 @@ pub fn shown(cx: &ViewCtx<'_>, capture: &Capture) -> Reading {
         HeadSet::ALL => Which::All,
         some => Which::These(some.iter(n_heads(capture, selection.head)).collect()),
     };
-    cx.pane.options.reading.shown(capture, selection.head, &on, minus)
+    cx.pane.overlaid(cx.pane.options.reading.shown(capture, selection.head, &on, minus))
 }
 
 /// The pattern that views of one pattern, the panels and the inspector show; `None` while it is read.
@@ -69,13 +75,18 @@ pub fn shown_pattern(cx: &ViewCtx<'_>) -> Option<Result<Arc<ReadPattern>, Refusa
 pub fn heads_of_layer(cx: &ViewCtx<'_>, capture: &Capture) -> Option<Vec<Option<Arc<ReadPattern>>>> {
     let subject = Subject::one(Arc::clone(cx.document.latest_capture()?));
     let selected = cx.pane.selection.head;
-    let ask = |head| cx.patterns.pattern(&subject, &of_head(cx, capture, HeadId { head, ..selected }));
+    let ask = |head| cx.patterns.pattern(&subject, &shown_of_head(cx, capture, HeadId { head, ..selected }));
     let answers: Vec<_> = (0..n_heads(capture, selected)).map(ask).collect();
     answers.into_iter().map(|answer| answer.map(Result::ok)).collect()
 }
 
 /// What a view of one pattern shows, in words: `L1H2`, `mean of 8 heads`, `L1H2 − L0H3`.
 pub fn what(cx: &ViewCtx<'_>, pattern: &ReadPattern) -> String {
+    if let Some(explained) = pattern.explained() {
+        let head = [cx.pane.selection.head];
+        let heads = if pattern.heads.len() > 1 { &pattern.heads } else { &head[..] };
+        return explained.what_of(pattern.stack, heads);
+    }
     let this = match cx.pane.options.reading.together {
         Some(together) => together.caption(pattern.heads.len()),
         None => cx.pane.selection.head.to_string(),
@@ -90,15 +101,16 @@ pub fn what(cx: &ViewCtx<'_>, pattern: &ReadPattern) -> String {
     }
 }
 
-/// The colours of a pattern: those that were chosen, or those of differences.
+/// The colours of a pattern: those that were chosen, those of differences, or those of an explanation.
 pub const fn color_map(pattern: &ReadPattern, chosen: ColorMapChoice) -> ColorMap {
-    if pattern.signed { ColorMap::Diverging } else { texture::color_map(chosen) }
+    figure::views::color_map(pattern, texture::color_map(chosen))
 }
 
 /// The value of the last colour, where the panes of `all` that want it share a scale.
 pub fn shared_high<'a>(all: impl Iterator<Item = ViewCtx<'a>>) -> Option<f32> {
     let colored = |cx: &ViewCtx<'_>| matches!(cx.pane.view, ViewKind::Heatmap | ViewKind::Image);
-    let wanting = all.filter(|cx| cx.pane.options.shared_scale && colored(cx));
+    // What a method answered is on a scale of its own.
+    let wanting = all.filter(|cx| cx.pane.options.shared_scale && colored(cx) && cx.pane.overlay.is_none());
     wanting.filter_map(|cx| Some(shown_pattern(&cx)?.ok()?.high())).reduce(f32::max)
 }
 

@@ -4,7 +4,7 @@ use eframe::egui::{Popup, PopupAnchor, Ui, containers::Tooltip};
 
 use super::controls;
 use crate::{
-    analysis::reading::ReadPattern,
+    analysis::reading::{ReadPattern, Source},
     ui::{ViewCtx, theme::GRID},
 };
 
@@ -20,7 +20,9 @@ pub fn at_pointer(ui: &Ui, contents: impl FnOnce(&mut Ui)) {
 
 /// Says below numbers that they are not the model's own weights; nothing where they are.
 pub fn weights_ui(ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&ReadPattern>) {
-    if pattern.is_some_and(|pattern| pattern.by_value_norm) {
+    if let Some(explained) = pattern.and_then(ReadPattern::explained) {
+        controls::caption_ui(ui, cx.theme, format!("{}, not attention", explained.title()));
+    } else if pattern.is_some_and(|pattern| pattern.source == Source::ByValueNorm) {
         controls::caption_ui(ui, cx.theme, "weights by ‖v‖");
     }
 }

@@ -48,10 +48,22 @@ struct ChipLayout {
 /// How strongly each chip is coloured, by position.
 #[derive(Clone, Copy, Debug)]
 pub struct ChipTint<'a> {
-    /// `0..=1` per token.
+    /// A number per token.
     pub weights: &'a [f32],
-    /// The full colour.
-    pub color: Color32,
+    /// The number that has the full colour.
+    pub full: f32,
+    /// The full colour, and that of numbers below 0.
+    pub colors: [Color32; 2],
+    /// What a number is called.
+    pub name: &'a str,
+}
+
+impl ChipTint<'_> {
+    fn of(&self, position: usize) -> Option<(f32, f32, Color32)> {
+        let weight = *self.weights.get(position)?;
+        let strength = (weight.abs() / self.full.max(f32::MIN_POSITIVE)).min(1.0);
+        Some((weight, strength, self.colors[usize::from(weight < 0.0)]))
+    }
 }
 
 /// What a click on a chip of this sequence stands for.
@@ -179,8 +191,8 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
         .accessible_name("Menu of the token")
         .show(|ui| changes_menu_ui(ui, cx, focus, selection.head));
 
-    let weight = tint.and_then(|tint| tint.weights.get(position).map(|&w| (w.clamp(0.0, 1.0), tint.color)));
-    let ground = weight.map_or(canvas, |(w, color)| canvas.lerp_to_gamma(color, w.sqrt() * 0.75));
+    let weight = tint.and_then(|tint| Some((tint.of(position)?, tint.name)));
+    let ground = weight.map_or(canvas, |((_, strength, color), _)| canvas.lerp_to_gamma(color, strength.sqrt() * 0.75));
     let stroke = if pinned {
         Stroke::new(1.5, accent)
     } else if focused {
@@ -200,10 +212,10 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
         painter.hline(rect.shrink(GRID).x_range(), rect.center().y, Stroke::new(1.0, text));
     }
 
-    response.on_hover_ui(|ui| tooltip_ui(ui, position, token, weight.map(|(w, _)| w), role))
+    response.on_hover_ui(|ui| tooltip_ui(ui, position, token, weight.map(|((weight, ..), name)| (weight, name)), role))
 }
 
-fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<f32>, role: ChipRole) {
+fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<(f32, &str)>, role: ChipRole) {
     ui.label(format!("{}  position {position}", token.text));
     if let Some(id) = token.id {
         ui.weak(format!("id {id}"));
@@ -214,8 +226,8 @@ fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<f32>, 
     if token.special {
         ui.weak("special token");
     }
-    if let Some(weight) = weight {
-        ui.weak(format!("weight {weight:.4}"));
+    if let Some((weight, name)) = weight {
+        ui.weak(format!("{name} {weight:.4}").replace('-', "−"));
     }
     ui.weak(match role {
         ChipRole::Query => "Click pins it as query, Shift+click as key, double-click hides it",

@@ -268,7 +268,7 @@ fn so_far(list: &Arc<InputList>, (corpus, run): (Corpus, CorpusRun), is_whole: b
 }
 
 /// Texts for a model that reads, pictures for one that sees.
-pub(super) fn check_kind(model: &ModelSpec, list: &InputList) -> Result<(), Stop> {
+pub fn check_kind(model: &ModelSpec, list: &InputList) -> Result<(), Stop> {
     let is_text = list.items.first().is_some_and(|item| matches!(item.content, Content::Text(_)));
     let name = &model.name;
     match (is_text, model.modality.text().is_some(), model.modality.image().is_some()) {

@@ -11,7 +11,7 @@ mod read;
 use std::path::{Path, PathBuf};
 
 pub use capture::{CorpusOptions, CorpusRun, LeftOut, capture, packs, run_pack};
-pub(super) use job::run;
+pub(super) use job::{check_kind, run};
 pub(super) use look::look;
 pub use order::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
 pub use passes::{Order, Passes, chunk_size, sites_of};

@@ -111,7 +111,13 @@ pub fn changed_capture(model: &LoadedModel, input: &Input, changes: &[WantedEdit
     }
     let (tokens, info, image) = if let Input::Text(text) = input {
         let tokens = text.text.split_inclusive(' ').enumerate();
-        let tokens: Vec<Token> = tokens.map(|(i, word)| token(word.trim(), i)).collect();
+        let mut start = 0;
+        let read = |(i, word): (usize, &str)| {
+            let span = start..start + word.trim_end().len();
+            start += word.len();
+            Token { span, ..token(word.trim(), i) }
+        };
+        let tokens: Vec<Token> = tokens.map(read).collect();
         (tokens, InputInfo { text: Some(text.text.clone()), ..InputInfo::default() }, None)
     } else {
         let mut tokens = vec![Token { special: true, ..token("[CLS]", 0) }];
@@ -143,7 +149,7 @@ pub fn changed_capture(model: &LoadedModel, input: &Input, changes: &[WantedEdit
 fn applied(change: &WantedEdit) -> Option<AppliedEdit> {
     match change {
         WantedEdit::Edit(edit) => Some(AppliedEdit::Known(edit.clone())),
-        WantedEdit::Word { .. } => None,
+        WantedEdit::Word { .. } | WantedEdit::Taken { .. } | WantedEdit::MeanOver { .. } => None,
     }
 }
 

@@ -90,6 +90,19 @@ fn check_words(what: &'static str, words: &[Range<usize>], n: usize) -> Result<(
     Err(ExplainError::shape(what, &[n], &[end]))
 }
 
+/// Cross-attention `[target pieces, source pieces]` between words, the rows being those that a setting reads.
+pub fn between_words(
+    pattern: &Matrix,
+    target: &[Range<usize>],
+    source: &[Range<usize>],
+    setting: Setting,
+) -> Result<Dense, ExplainError> {
+    match setting {
+        Setting::Output => word_map(pattern, target, source, Queries::Mean),
+        Setting::Input => word_map(&rotated(pattern), target, source, Queries::Mean),
+    }
+}
+
 /// Links by the largest weight of each target word; of equal ones the first.
 ///
 /// `pattern` is the cross-attention `[target pieces, source pieces]`, of one head or the mean of several,
@@ -104,11 +117,7 @@ pub fn links(
 ) -> Result<Links, ExplainError> {
     let mut sources = source.to_vec();
     sources.extend(source_end.map(|end| end..end + 1));
-    let rows = match setting {
-        Setting::Output => pattern.clone(),
-        Setting::Input => rotated(pattern),
-    };
-    let words = word_map(&rows, target, &sources, Queries::Mean)?;
+    let words = between_words(pattern, target, &sources, setting)?;
     let mut links = Links::new();
     for (target, row) in words.rows().enumerate() {
         let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,52 +1,14 @@
-//! What can be asked, and what every method's answer is worth.
+//! The methods, and what every one's answer is worth.
 
 use std::fmt;
 
-/// What somebody wants to know; methods that answer the same question stand side by side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Question {
-    /// What does this output depend on?
-    Depends,
-    /// Can I believe this head?
-    Believe,
-    /// What does the head really move?
-    Moves,
-    /// Where is the fact?
-    Fact,
-    /// Does it align?
-    Aligns,
-}
-
-impl Question {
-    /// Every question, in the order in which they are shown.
-    pub const ALL: [Self; 5] = [Self::Depends, Self::Believe, Self::Moves, Self::Fact, Self::Aligns];
-
-    /// The question as it is asked.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Depends => "What does this output depend on?",
-            Self::Believe => "Can I believe this head?",
-            Self::Moves => "What does the head really move?",
-            Self::Fact => "Where is the fact?",
-            Self::Aligns => "Does it align?",
-        }
-    }
-
-    /// The methods that answer it.
-    pub fn methods(self) -> impl Iterator<Item = Method> {
-        Method::ALL.into_iter().filter(move |method| method.question() == self)
-    }
-}
-
-impl fmt::Display for Question {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
-    }
-}
+use super::Question;
 
 /// A method of the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
+    /// Attention itself, the row that is read.
+    Attention,
     /// Attention of all layers multiplied up.
     Rollout,
     /// What can flow from each input to an output through all layers.
@@ -57,6 +19,10 @@ pub enum Method {
     Gradients,
     /// What changes when a token is left out.
     LeaveOneOut,
+    /// What changes when a head is switched off.
+    Ablation,
+    /// The smallest set of states with which the output stays.
+    Masks,
     /// Whether a head's weights say what the output depends on.
     Faithfulness,
     /// Attention times the length of what it moves.
@@ -73,6 +39,8 @@ pub enum Method {
     Knockout,
     /// Which memories of a feed-forward layer fire.
     Memories,
+    /// Another association written over one that is there.
+    RankOne,
     /// One score taken apart.
     Edges,
     /// What heads do.
@@ -85,12 +53,15 @@ pub enum Method {
 
 impl Method {
     /// Every method, in the order in which they are shown.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 21] = [
+        Self::Attention,
         Self::Rollout,
         Self::Flow,
         Self::Relevance,
         Self::Gradients,
         Self::LeaveOneOut,
+        Self::Ablation,
+        Self::Masks,
         Self::Faithfulness,
         Self::Normalizers,
         Self::Norms,
@@ -102,17 +73,21 @@ impl Method {
         Self::Lens,
         Self::DirectLogits,
         Self::Memories,
+        Self::RankOne,
         Self::Alignment,
     ];
 
     /// The name on the command line and in files.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Attention => "attention",
             Self::Rollout => "rollout",
             Self::Flow => "flow",
             Self::Relevance => "relevance",
             Self::Gradients => "gradients",
             Self::LeaveOneOut => "loo",
+            Self::Ablation => "ablation",
+            Self::Masks => "masks",
             Self::Faithfulness => "faithfulness",
             Self::Norms => "norms",
             Self::Effective => "effective",
@@ -121,6 +96,7 @@ impl Method {
             Self::Trace => "trace",
             Self::Knockout => "knockout",
             Self::Memories => "ff",
+            Self::RankOne => "rank-one",
             Self::Edges => "edges",
             Self::Heads => "heads",
             Self::Alignment => "alignment",
@@ -136,11 +112,14 @@ impl Method {
     /// What the window calls it.
     pub const fn title(self) -> &'static str {
         match self {
+            Self::Attention => "Attention",
             Self::Rollout => "Attention rollout",
             Self::Flow => "Attention flow",
             Self::Relevance => "Gradient-weighted relevance",
             Self::Gradients => "Gradients",
             Self::LeaveOneOut => "Leave one out",
+            Self::Ablation => "Switch off heads",
+            Self::Masks => "Smallest mask",
             Self::Faithfulness => "Faithfulness",
             Self::Norms => "Norm-based attention",
             Self::Effective => "Effective attention",
@@ -149,6 +128,7 @@ impl Method {
             Self::Trace => "Causal tracing",
             Self::Knockout => "Attention knockout",
             Self::Memories => "Feed-forward memories",
+            Self::RankOne => "Rank-one edit",
             Self::Edges => "One score taken apart",
             Self::Heads => "What heads do",
             Self::Alignment => "Word alignment",
@@ -159,10 +139,18 @@ impl Method {
     /// The question that it belongs to.
     pub const fn question(self) -> Question {
         match self {
-            Self::Rollout | Self::Flow | Self::Relevance | Self::Gradients | Self::LeaveOneOut => Question::Depends,
-            Self::Faithfulness | Self::Normalizers => Question::Believe,
+            Self::Attention
+            | Self::Rollout
+            | Self::Flow
+            | Self::Relevance
+            | Self::Gradients
+            | Self::LeaveOneOut
+            | Self::Masks => Question::Depends,
+            Self::Ablation | Self::Faithfulness | Self::Normalizers => Question::Believe,
             Self::Norms | Self::Effective | Self::Edges | Self::Heads => Question::Moves,
-            Self::Trace | Self::Knockout | Self::Lens | Self::DirectLogits | Self::Memories => Question::Fact,
+            Self::Trace | Self::Knockout | Self::Lens | Self::DirectLogits | Self::Memories | Self::RankOne => {
+                Question::Fact
+            }
             Self::Alignment => Question::Aligns,
         }
     }
@@ -170,6 +158,9 @@ impl Method {
     /// What a reader must know before believing the numbers, in one sentence.
     pub const fn caveat(self) -> &'static str {
         match self {
+            Self::Attention => {
+                "Weights say where one layer looks, not what it takes from there or whether the output uses it."
+            }
             Self::Rollout => {
                 "Rollout follows attention weights alone: values, feed-forward layers and the sign of an influence \
                  are left out, and the share of the residual stream is an assumption."
@@ -189,6 +180,14 @@ impl Method {
             Self::LeaveOneOut => {
                 "An input with a token missing is one the model may never have seen, and two tokens that stand in \
                  for each other both look unimportant."
+            }
+            Self::Ablation => {
+                "Without a head the model runs as it was never trained to, and heads that can stand in for each other \
+                 all look unimportant."
+            }
+            Self::Masks => {
+                "The tokens that stay are enough for the output, not what it is made of: several sets can be, and \
+                 gates that are learnt for one input can find a way that the model never takes by itself."
             }
             Self::Faithfulness => {
                 "Other attention with the same output shows that these weights are not the only possible \
@@ -222,8 +221,13 @@ impl Method {
                 "The words that a value promotes are read off without the layers after it; many memories fire at \
                  once, and few of them mean something alone."
             }
+            Self::RankOne => {
+                "That a change of one layer rewrites what is said does not show that the fact was stored there, and \
+                 prompts about other things may change with it."
+            }
             Self::Edges => {
-                "The parts add up to the score before the softmax, so the weight depends on all other keys too."
+                "The parts describe this run with its norms held fixed, and large ones of opposite signs cancel, so what \
+                 would happen without a part is for ablation to say."
             }
             Self::Heads => "The scores say what a head attends to, not what the model uses it for.",
             Self::Alignment => {
@@ -240,6 +244,7 @@ impl Method {
     /// How it is computed.
     pub const fn formula(self) -> &'static str {
         match self {
+            Self::Attention => "mean over heads of A_l[i, ·], with i the position that is read for the output",
             Self::Rollout => "F_l = fuse over heads of A_l\nÂ_l = rownorm(w·I + (1-w)·F_l)\nR = Â_L · … · Â_2 · Â_1",
             Self::Flow => {
                 "capacity of (l, i) → (l-1, j) = Â_l[i, j]\nf(q, k) = maximum flow from (L, q) to (0, k)\n\
@@ -254,6 +259,15 @@ impl Method {
                  integrated: (x - x₀) ⊙ mean over t of ∂y/∂x at x₀ + t·(x - x₀)"
             }
             Self::LeaveOneOut => "effect of token t = ½ Σ_o |p_o(without t) - p_o|\nlogit effect = y(without t) - y",
+            Self::Ablation => {
+                "z_h = 0, its mean over positions, or A_h = 1 / n of visible keys, or A_h with its weights shuffled\n\
+                 change = ½ Σ_o |p_o(without h) - p_o|\nlogit = y - y(without h)"
+            }
+            Self::Masks => {
+                "x'_t = g_t · x_t + (1 - g_t) · b, with b the mean of the states or 0\n\
+                 minimise Σ_t P(g_t > 0) while KL(p ‖ p') ≤ margin\n\
+                 g_t = cut(σ((noise + logit_t) / T) · 1.2 - 0.2) to 0..1, T = 0.2"
+            }
             Self::Faithfulness => {
                 "τ_b = (C - D) / √((T - T_x)(T - T_y))\npermutation: median of ½ Σ_o |p̃_o - p_o|\n\
                  adversarial: maximise JSD(α̃, α) with the output kept\n\
@@ -274,6 +288,10 @@ impl Method {
             }
             Self::Knockout => "score(q, k) = -∞ for the cut edges in a window of layers\neffect = 100 · (p' - p) / p",
             Self::Memories => "m = act(x Kᵀ + b), FF(x) = Σ_i m_i v_i + b'\ncontribution of i = |m_i| · ‖v_i‖",
+            Self::RankOne => {
+                "k = act(x Kᵀ + b) at the subject's last token; v = what must come out there for the new object\n\
+                 W' = W + (v - W k) (C⁻¹ k)ᵀ / (kᵀ C⁻¹ k), C = Σ k kᵀ / n of a corpus + ridge"
+            }
             Self::Edges => "score = scale · q · kᵀ + bias + mask, with q and k as sums of their parts",
             Self::Heads => "mean over queries of the weight on the keys that the detector looks for",
             Self::Alignment => {
@@ -290,16 +308,19 @@ impl Method {
     /// Where it comes from.
     pub const fn source(self) -> &'static str {
         match self {
+            Self::Attention => "Bahdanau et al. 2015; Vaswani et al. 2017",
             Self::Rollout | Self::Flow => "Abnar and Zuidema 2020",
             Self::Relevance => "Chefer et al. 2021a, 2021b",
             Self::Gradients => "Simonyan et al. 2014; Sundararajan et al. 2017",
             Self::LeaveOneOut => "Li et al. 2016; Jain and Wallace 2019",
+            Self::Ablation => "Michel et al. 2019; Voita et al. 2019",
             Self::Faithfulness => "Jain and Wallace 2019; Serrano and Smith 2019; Wiegreffe and Pinter 2019",
             Self::Norms => "Kobayashi et al. 2020, 2021",
             Self::Effective => "Brunner et al. 2020",
             Self::Lens => "nostalgebraist 2020",
             Self::DirectLogits | Self::Edges => "Elhage et al. 2021",
-            Self::Trace => "Meng et al. 2022",
+            Self::Masks => "De Cao et al. 2020; Louizos et al. 2018",
+            Self::Trace | Self::RankOne => "Meng et al. 2022",
             Self::Knockout => "Geva et al. 2023",
             Self::Memories => "Geva et al. 2021, 2022",
             Self::Heads => "Clark et al. 2019; Voita et al. 2019; Olsson et al. 2022",

@@ -4,6 +4,7 @@
 
 mod document;
 mod method;
+mod question;
 mod rows;
 
 use std::borrow::Cow;
@@ -14,7 +15,8 @@ use crate::{
 };
 
 pub use document::{Document, model_json, tokens_json};
-pub use method::{Method, Question};
+pub use method::Method;
+pub use question::Question;
 pub use rows::{ROW_NAMES, Row};
 
 /// The answer of one method.

@@ -57,6 +57,9 @@ pub fn edit_to_json(edit: &AppliedEdit) -> Value {
         Edit::Normalize { scope, with } => {
             of_stack(json!({ "normalizer": with.to_string() }), StackKind::SelfAttention, scope)
         }
+        Edit::RankOne { stack, layer, left, right } => {
+            json!({ "rank_one": format!("{}L{layer}", stack_prefix(*stack)), "left": left, "right": right })
+        }
         Edit::Patch { site, stack, layer, head, positions, value } => {
             let head = head.map_or_else(String::new, |head| format!("H{head}"));
             let place = format!("{}{}.L{layer}{head}", stack_prefix(*stack), site.name());
@@ -126,6 +129,10 @@ pub fn known_edit(json: &Value) -> Option<Edit> {
     } else if has("normalizer") {
         let with = Normalizer::from_name(fields.text("normalizer")?)?;
         (Edit::Normalize { scope: fields.scope()?, with }, &["normalizer", "layers", "heads"])
+    } else if has("rank_one") {
+        let (stack, layer, None) = place(fields.text("rank_one")?)? else { return None };
+        let (left, right) = (numbers(fields.0.get("left")?)?, numbers(fields.0.get("right")?)?);
+        (Edit::RankOne { stack, layer, left, right }, &["rank_one", "left", "right"])
     } else if has("patch") {
         (fields.patch()?, &["patch", "positions", "value"])
     } else {
@@ -190,6 +197,10 @@ fn index(value: &Value) -> Option<usize> {
 
 fn indices(value: &Value) -> Option<Vec<usize>> {
     value.as_array()?.iter().map(index).collect()
+}
+
+fn numbers(value: &Value) -> Option<Vec<f32>> {
+    value.as_array()?.iter().map(|value| value.as_f64().map(|value| value as f32)).collect()
 }
 
 /// The head of `L3H5` or `cross.L2H1`.

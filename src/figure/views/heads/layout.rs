@@ -160,6 +160,17 @@ impl HeadsLayout {
         ]
     }
 
+    /// A cross in the middle of the line from `query` to `key`: two strokes.
+    pub fn cross(&self, query: usize, key: usize) -> [[Pos2; 2]; 2] {
+        const REACH_PT: f32 = 4.0;
+        let [from, to] = self.line(query, key);
+        let middle = from.lerp(to, 0.5);
+        [1.0, -1.0].map(|turn| {
+            let arm = emath::vec2(REACH_PT, turn * REACH_PT);
+            [middle - arm, middle + arm]
+        })
+    }
+
     /// Queries and keys that touch `y`.
     pub fn rows_in(&self, y: Rangef) -> [Range<usize>; 2] {
         [Column::Query, Column::Key].map(|column| {

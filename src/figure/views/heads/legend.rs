@@ -2,13 +2,15 @@
 
 use emath::{Rect, Vec2, pos2, vec2};
 
-use super::{HeadsScene, LESS, MORE};
+use super::HeadsScene;
 use crate::{
+    analysis::reading::ReadPattern,
     capture::RgbaBuffer,
     figure::{
         font::Align,
         list::{Rgba, Sampling},
         measure::text_size::SMALL,
+        palette::Ink,
         path::Path,
         pen::{Pen, tick_text},
     },
@@ -26,10 +28,12 @@ const WEDGE_PT: Vec2 = vec2(96.0, 8.0);
 impl HeadsScene {
     /// Marks of the legend: colour and text.
     fn entries(&self, pen: &Pen<'_>) -> Vec<(Rgba, String)> {
-        if self.signed() {
-            return vec![(MORE, "more".to_owned()), (LESS, "less".to_owned())];
-        }
-        self.heads.iter().map(|head| (pen.palette.head(head.head), head.name.clone())).collect()
+        let names: Vec<(Ink, String)> = match (self.signed(), self.is_explained()) {
+            (true, true) => vec![(Ink::More, "for it".to_owned()), (Ink::Less, "against it".to_owned())],
+            (true, false) => vec![(Ink::More, "more".to_owned()), (Ink::Less, "less".to_owned())],
+            (false, _) => self.heads.iter().map(|head| (self.ink(head.head, 1.0), head.name.clone())).collect(),
+        };
+        names.into_iter().map(|(ink, name)| (pen.palette.ink(ink), name)).collect()
     }
 
     /// Places the marks row by row left of the wedge; returns their left top corners.
@@ -66,16 +70,11 @@ impl HeadsScene {
             pen.text(&text, SMALL, weak, at + vec2(SWATCH_PT + 4.0, 0.0), Align::Left);
         }
         let largest = self.heads.iter().map(|head| head.read.high()).fold(0.0, f32::max);
-        let most = if self.signed() { tick_text(largest) } else { "1".to_owned() };
-        let name = match (self.signed(), self.read().is_some_and(|read| read.by_value_norm)) {
-            (true, false) => "difference",
-            (true, true) => "difference by ‖v‖",
-            (false, false) => "weight",
-            (false, true) => "weight by ‖v‖",
-        };
+        let most = if self.signed() || self.is_explained() { tick_text(largest) } else { "1".to_owned() };
+        let name = self.read().map_or("Weight", ReadPattern::value_label).to_lowercase();
         let mut x = area.right() - pen.text(&most, SMALL, weak, pos2(area.right(), middle), Align::Right) - 4.0;
         let color = match self.heads.as_slice() {
-            [only] if !self.signed() => pen.palette.head(only.head),
+            [only] if !self.signed() => pen.palette.ink(self.ink(only.head, 1.0)),
             _ => pen.palette.text_weak,
         };
         let pixels = (0..64).flat_map(|step| pen.palette.line(color, step as f32 / 63.0)).collect();

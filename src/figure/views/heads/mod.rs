@@ -6,22 +6,21 @@ use std::sync::Arc;
 use emath::{Rangef, Rect, Vec2, pos2, vec2};
 
 use self::layout::{Column, HeadsLayout, HeadsLayoutInput, TEXT_PAD_PT};
-use super::{Pinned, grouped, joined};
+use super::{Pinned, caveat_text, grouped, joined, subject_text};
 use crate::{
     analysis::{
         edges::{self, EdgeFilter, EdgeSet},
         reading::{Axis, ReadPattern},
     },
-    capture::Matrix,
     figure::{
         font::Align,
-        list::{Line, Rgba, faded},
+        list::{Line, faded},
         measure::{
             GRID,
             text_size::{BODY, SMALL},
         },
         page::{Captions, Scene},
-        palette::{Dash, Palette},
+        palette::{Dash, Ink, Palette},
         path::Path,
         pen::Pen,
     },
@@ -39,9 +38,6 @@ pub const HEADING_PT: f32 = 6.0 * GRID;
 const VEIL_OPACITY: f32 = 0.86;
 /// Opacity of a token that is left out of the pattern.
 const LEFT_OUT_OPACITY: f32 = 0.4;
-/// Lines of a difference, in the colours of a difference's heatmap.
-const MORE: Rgba = [217, 121, 40, 255];
-const LESS: Rgba = [56, 124, 186, 255];
 /// Between text and lines while nothing is held.
 const EMPTY_STRIP_PT: f32 = 6.0;
 /// Width that suits the lines of a figure.
@@ -65,12 +61,7 @@ pub struct HeadLines {
 impl HeadLines {
     /// Chooses the lines of a pattern.
     pub fn new(head: usize, name: String, read: Arc<ReadPattern>, filter: EdgeFilter) -> Self {
-        let set = if read.signed {
-            let sizes: Vec<f32> = read.matrix.as_slice().iter().map(|value| value.abs()).collect();
-            Matrix::new(sizes, read.matrix.shape()).map(|sizes| edges::select(&sizes, filter)).unwrap_or_default()
-        } else {
-            edges::select(&read.matrix, filter)
-        };
+        let set = edges::select(&read.strengths(), filter);
         Self { head, name, read, set }
     }
 }
@@ -112,11 +103,12 @@ impl HeadsScene {
     /// The names of both columns: whose tokens they are, and how many where they differ.
     fn headings(&self) -> [String; 2] {
         match self.read() {
-            Some(read) if read.has_two_sides => {
+            Some(read) if read.has_two_sides && !read.has_one_row() => {
                 let unit = |axis: &Axis| if axis.is_by_position() { "token" } else { "word" };
                 let [queries, keys] = [&read.rows, &read.cols].map(|axis| counted(axis.len(), unit(axis)));
                 [format!("Query (decoder, {queries})"), format!("Key (encoder, {keys})")]
             }
+            Some(read) if read.has_one_row() => ["Explained".to_owned(), "Token".to_owned()],
             _ => ["Query".to_owned(), "Key".to_owned()],
         }
     }
@@ -145,12 +137,17 @@ impl HeadsScene {
     }
 
     /// The colour of a line; a difference has one colour for more and one for less.
-    fn ink(&self, head: usize, weight: f32, pen: &Pen<'_>) -> Rgba {
+    fn ink(&self, head: usize, weight: f32) -> Ink {
         match (self.signed(), weight < 0.0) {
-            (true, false) => MORE,
-            (true, true) => LESS,
-            (false, _) => pen.palette.head(head),
+            (true, false) => Ink::More,
+            (true, true) => Ink::Less,
+            (false, _) if self.is_explained() => Ink::Explained,
+            (false, _) => Ink::Head(head),
         }
+    }
+
+    fn is_explained(&self) -> bool {
+        self.read().is_some_and(|read| read.explained().is_some())
     }
 
     /// What the lines of `which` look like, weakest first.
@@ -166,23 +163,46 @@ impl HeadsScene {
         let (drawn, _) = layout::visible_lines(sets, &rows, MAX_LINES);
         // Differences are drawn by their size against the largest one.
         let largest = self.heads.iter().map(|head| head.read.high()).fold(0.0, f32::max);
-        let unit = if self.signed() { largest.max(f32::MIN_POSITIVE) } else { 1.0 };
+        // What a method answered is relative to that from the start.
+        let unit = if self.signed() && !self.is_explained() { largest.max(f32::MIN_POSITIVE) } else { 1.0 };
         let meant = drawn.iter().filter(|line| which(line.query as usize, line.key as usize));
         let line = |line: &layout::Line| {
             let head = self.heads.get(line.head as usize)?;
             let value = head.read.value(line.query as usize, line.key as usize)?;
             let weight = (line.weight / unit).abs();
             let width = Palette::line_width(weight);
-            let color = pen.palette.line(self.ink(head.head, value, pen), weight);
+            let ink = self.ink(head.head, value);
+            let color = pen.palette.line(pen.palette.ink(ink), weight);
             let [from, to] = layout.line(line.query as usize, line.key as usize).map(|end| end + origin);
             let length = from.distance(to);
-            let dash = if self.signed() { Dash::Solid } else { Palette::dash(head.head) };
-            Some(dash.pieces(length).map(move |ends| {
+            Some(ink.dash().pieces(length).map(move |ends| {
                 let [from, to] = ends.map(|at| from.lerp(to, at / length));
                 Line { from, to, width, color }
             }))
         };
         meant.filter_map(line).flatten().collect()
+    }
+
+    /// Where changes of the run cut edges: a broken line with a cross.
+    fn cuts(&self, layout: &HeadsLayout, origin: Vec2, pen: &mut Pen<'_>) {
+        let Some(read) = self.read() else { return };
+        let color = pen.palette.key;
+        let mut lines = Vec::new();
+        for &(query, key) in &read.marks.cut {
+            let [from, to] = layout.line(query, key).map(|end| end + origin);
+            let length = from.distance(to);
+            let piece = |[start, end]: [f32; 2]| {
+                let [from, to] = [start, end].map(|at| from.lerp(to, at / length));
+                Line { from, to, width: 1.0, color }
+            };
+            lines.extend(Dash::Dotted.pieces(length).map(piece));
+            let stroke = |ends: [emath::Pos2; 2]| {
+                let [from, to] = ends.map(|end| end + origin);
+                Line { from, to, width: 1.5, color }
+            };
+            lines.extend(layout.cross(query, key).map(stroke));
+        }
+        pen.lines(lines);
     }
 
     fn column(&self, layout: &HeadsLayout, origin: Vec2, column: Column, pen: &mut Pen<'_>) {
@@ -192,6 +212,7 @@ impl HeadsScene {
             Column::Query => (&read.rows, row, pen.palette.query, Align::Right),
             Column::Key => (&read.cols, col, pen.palette.key, Align::Left),
         };
+        let hidden = if column == Column::Query { &read.marks.hidden_rows } else { &read.marks.hidden_cols };
         for (idx, group) in axis.groups.iter().enumerate() {
             let cell = layout.token_rect(column, idx).translate(origin).shrink2(vec2(TEXT_PAD_PT, 0.0));
             let text = pen.type_.fit(&group.text, BODY, cell.width()).into_owned();
@@ -204,6 +225,11 @@ impl HeadsScene {
             }
             let opacity = if group.left_out.is_some() { LEFT_OUT_OPACITY } else { 1.0 };
             pen.text(&text, BODY, faded(pen.palette.text, opacity), at, align);
+            if hidden.contains(&idx) {
+                let width = pen.type_.width(&text, BODY);
+                let left = if align == Align::Right { at.x - width } else { at.x };
+                pen.line(pos2(left, at.y), pos2(left + width, at.y), 1.0, pen.palette.text);
+            }
         }
     }
 
@@ -225,7 +251,7 @@ impl HeadsScene {
                 let left = strip.left() + nth as f32 * width;
                 let gap = if width >= 4.0 { 1.0 } else { 0.0 };
                 let bar = Rect::from_x_y_ranges(left..=left + width - gap, strip.y_range());
-                let color = faded(self.ink(head.head, weight, pen), weight.abs());
+                let color = faded(pen.palette.ink(self.ink(head.head, weight)), head.read.strength(weight));
                 if color[3] > 0 {
                     pen.rect(bar, color);
                 }
@@ -281,6 +307,7 @@ impl Scene for HeadsScene {
             pen.lines(meant);
             self.bars(&layout, origin, pen);
         }
+        self.cuts(&layout, origin, pen);
         self.column(&layout, origin, Column::Query, pen);
         self.column(&layout, origin, Column::Key, pen);
         let legend_height = self.legend_height(area.width(), pen);
@@ -296,7 +323,11 @@ impl Scene for HeadsScene {
         let mass: f64 = self.heads.iter().map(|head| head.set.mass_shown).sum();
         let total: f64 = self.heads.iter().map(|head| head.set.mass_total).sum();
         let percent = 100.0 * mass / total.max(f64::MIN_POSITIVE);
-        let what = if self.signed() { "of all differences" } else { "of the attention" };
+        let what = match (self.is_explained(), self.signed()) {
+            (true, _) => "of the sum of all sizes",
+            (false, true) => "of all differences",
+            (false, false) => "of the attention",
+        };
         let drawn = n_lines.min(MAX_LINES);
         let strongest = if n_lines > MAX_LINES { "the strongest " } else { "" };
         let lines = format!("{strongest}{} of {} lines, {percent:.0} % {what}", grouped(drawn), grouped(n_total));
@@ -309,11 +340,22 @@ impl Scene for HeadsScene {
             EdgeFilter::Threshold(least) => format!("weights from {least}"),
         };
         let colors = if self.signed() { "Colour tells the sign" } else { "Colour tells the head" };
-        let how = format!("Lines join each query (left) to its keys (right); drawn are {which}");
-        let look = format!("{colors}, strength and width the size");
+        let look = if self.is_explained() && !self.signed() {
+            "Strength and width tell the size".to_owned()
+        } else {
+            format!("{colors}, strength and width the size")
+        };
+        let ends = if self.read().is_some_and(ReadPattern::has_one_row) {
+            "Lines join what is explained (left) to each token (right)"
+        } else {
+            "Lines join each query (left) to its keys (right)"
+        };
+        let how = format!("{ends}; drawn are {which}");
         let held = self.pinned_text().unwrap_or_default();
-        let subject = format!("Attention of {}: {lines}", self.subject);
-        Captions { short, full: joined([subject.as_str(), &hidden, &how, &look, &held, &self.origin]) }
+        let lines =
+            self.read().map_or_else(String::new, |read| format!("{}: {lines}", subject_text(read, &self.subject)));
+        let caveat = self.read().map(caveat_text).unwrap_or_default();
+        Captions { short, full: joined([lines.as_str(), &hidden, &how, &look, &held, &caveat, &self.origin]) }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::{f32::consts::FRAC_PI_2, ops::Range, sync::Arc};
 
-use emath::{Rect, pos2, vec2};
+use emath::{Pos2, Rect, pos2, vec2};
 
 use self::layout::{HeatmapLayout, HeatmapLayoutInput, LABEL_GAP_PT, label_stride};
-use super::{Pinned, cells, joined};
+use super::{Pinned, caveat_text, cells, color_map, joined, subject_text};
 use crate::{
     analysis::reading::{Axis, Blank, ReadPattern},
     capture::RgbaBuffer,
@@ -19,7 +19,6 @@ use crate::{
     raster::{
         ColorMap, ColorRange,
         colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
-        diverging,
     },
     text::capitalised,
 };
@@ -71,9 +70,12 @@ impl HeatmapScene {
         ColorRange::up_to(self.high.unwrap_or_else(|| self.read.high()), self.read.signed, self.log)
     }
 
+    fn colors(&self) -> ColorMap {
+        color_map(&self.read, self.map)
+    }
+
     fn color(&self, range: ColorRange, value: f32) -> Rgba {
-        let fraction = range.fraction(value);
-        if self.read.signed { diverging(2.0 * fraction - 1.0) } else { self.map.color(fraction) }
+        self.colors().color(range.fraction(value))
     }
 
     /// One pixel per cell, opaque.
@@ -126,7 +128,11 @@ impl HeatmapScene {
     }
 
     fn axis_names(&self) -> [&'static str; 2] {
-        if self.read.has_two_sides { ["Query (decoder)", "Key (encoder)"] } else { ["Query", "Key"] }
+        match (self.read.has_one_row(), self.read.has_two_sides) {
+            (true, _) => ["Explained", "Token"],
+            (false, true) => ["Query (decoder)", "Key (encoder)"],
+            (false, false) => ["Query", "Key"],
+        }
     }
 
     fn layout(&self, area: Rect, pen: &mut Pen<'_>) -> HeatmapLayout {
@@ -193,13 +199,17 @@ impl HeatmapScene {
         let hatched = ruled_out::outside_window(&self.read, plot, 0..self.read.rows.len());
         let lines: Vec<Line> = hatched
             .into_iter()
+            .chain(ruled_out::hidden(&self.read, plot))
             .flat_map(ruled_out::diagonals)
             .map(|[from, to]| Line { from, to, width: 1.0, color })
             .collect();
-        if lines.is_empty() {
-            return;
+        if !lines.is_empty() {
+            pen.clip(plot, |pen| pen.lines(lines));
         }
-        pen.clip(plot, |pen| pen.lines(lines));
+        for (width, color) in [(3.0, pen.palette.canvas), (1.25, pen.palette.key)] {
+            let stroke = |[from, to]: [Pos2; 2]| Line { from, to, width, color };
+            pen.lines(ruled_out::crosses(&self.read, plot).into_iter().map(stroke).collect());
+        }
         for rect in ruled_out::left_out(&self.read, plot) {
             pen.rect(rect, pen.palette.canvas);
         }
@@ -289,7 +299,7 @@ impl Scene for HeatmapScene {
         let range = self.range();
         pen.color_bar(
             layout.bar,
-            |fraction| if self.read.signed { diverging(2.0 * fraction - 1.0) } else { self.map.color(fraction) },
+            |fraction| self.colors().color(fraction),
             |fraction| tick_text(range.value(fraction)),
         );
     }
@@ -297,14 +307,23 @@ impl Scene for HeatmapScene {
     fn captions(&self) -> Captions {
         let hidden = capitalised(&self.read.hidden_text().unwrap_or_default());
         let subject = capitalised(&self.subject);
-        let largest = format!("largest weight {}", tick_text(self.read.range.1));
+        let largest = format!("largest {} {}", value_noun(&self.read), tick_text(self.read.range.1));
         let size = if self.read.signed {
-            format!("differences from {} to {}", tick_text(self.read.range.0), tick_text(self.read.range.1))
+            format!(
+                "{} from {} to {}",
+                if self.read.explained().is_some() { "values" } else { "differences" },
+                tick_text(self.read.range.0),
+                tick_text(self.read.range.1)
+            )
         } else {
             largest
         };
         let short = joined([format!("{subject}: {size}").as_str(), &hidden]);
-        let rows = "Each row is a query, each column a key";
+        let rows = if self.read.has_one_row() {
+            "The row is what is explained, each column a token"
+        } else {
+            "Each row is a query, each column a key"
+        };
         let has = |what: Blank| {
             (0..self.read.rows.len()).any(|row| {
                 let ends = [0, self.read.cols.len().saturating_sub(1)];
@@ -314,9 +333,15 @@ impl Scene for HeatmapScene {
         let mask = if has(Blank::Later) { "Grey cells are ruled out by the causal mask" } else { "" };
         let window = if has(Blank::OutOfWindow) { "Hatched cells lie outside the window of the layer" } else { "" };
         let scale = if self.log && !self.read.signed { "The scale is logarithmic" } else { "" };
-        let subject = format!("Attention of {}: {size}", self.subject);
-        Captions { short, full: joined([subject.as_str(), rows, mask, window, scale, &hidden, &self.origin]) }
+        let subject = format!("{}: {size}", subject_text(&self.read, &self.subject));
+        let caveat = caveat_text(&self.read);
+        Captions { short, full: joined([subject.as_str(), rows, mask, window, scale, &hidden, &caveat, &self.origin]) }
     }
+}
+
+/// What a value is called in a sentence.
+const fn value_noun(read: &ReadPattern) -> &'static str {
+    if read.explained().is_some() { "value" } else { "weight" }
 }
 
 /// Whether a label is a place on the picture, such as `r3 c5`, which counts already.

@@ -6,6 +6,8 @@ use emath::{Pos2, Rect, pos2};
 
 use crate::{analysis::reading::ReadPattern, figure::views::cells::cell_rect};
 
+/// Largest cross on a cell.
+const CROSS_PT: f32 = 18.0;
 /// Between two lines of a hatching, in points.
 const HATCH_PT: f32 = 9.0;
 
@@ -47,6 +49,27 @@ pub fn diagonals(rect: Rect) -> impl Iterator<Item = [Pos2; 2]> {
         let high = (sum - rect.top()).min(rect.right());
         [pos2(low, sum - low), pos2(high, sum - high)]
     })
+}
+
+/// The columns of tokens that a change of the run hid, to be hatched: their weight of 0 is not the model's.
+pub fn hidden(pattern: &ReadPattern, content: Rect) -> Vec<Rect> {
+    let grid = (pattern.rows.len(), pattern.cols.len());
+    let column = |col: &usize| {
+        let cell = cell_rect(content, grid, 0, *col);
+        Rect::from_x_y_ranges(cell.x_range(), content.y_range())
+    };
+    pattern.marks.hidden_cols.iter().map(column).collect()
+}
+
+/// Crosses on the cells that a change of the run cut, two strokes each.
+pub fn crosses(pattern: &ReadPattern, content: Rect) -> Vec<[Pos2; 2]> {
+    let grid = (pattern.rows.len(), pattern.cols.len());
+    let cross = |&(row, col): &(usize, usize)| {
+        let cell = cell_rect(content, grid, row, col);
+        let cell = Rect::from_center_size(cell.center(), cell.size().min(CROSS_PT * emath::Vec2::splat(1.0)) * 0.7);
+        [[cell.left_top(), cell.right_bottom()], [cell.left_bottom(), cell.right_top()]]
+    };
+    pattern.marks.cut.iter().flat_map(cross).collect()
 }
 
 /// The rows and columns that are left out, to be covered: any colour could be taken for a weight.

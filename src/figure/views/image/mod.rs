@@ -9,7 +9,7 @@ use self::{
     layout::ImageLayout,
     weights::{Role, Subject, of_patches},
 };
-use super::joined;
+use super::{caveat_text, color_map, joined, subject_text};
 use crate::{
     analysis::reading::ReadPattern,
     capture::{ImageInfo, RgbaBuffer},
@@ -104,7 +104,7 @@ impl ImageScene {
     }
 
     fn map(&self) -> ColorMap {
-        if self.read.signed { ColorMap::Diverging } else { self.look.map }
+        color_map(&self.read, self.look.map)
     }
 
     fn color(&self, fraction: f32) -> [u8; 4] {
@@ -194,8 +194,9 @@ impl ImageScene {
         } else {
             "Width and opacity grow with the weight"
         };
-        let subject = format!("Attention of {}: {flows}", self.subject);
-        Captions { short, full: joined([subject.as_str(), look, &held, &hidden, &self.origin]) }
+        let subject = format!("{}: {flows}", subject_text(&self.read, &self.subject));
+        let caveat = caveat_text(&self.read);
+        Captions { short, full: joined([subject.as_str(), look, &held, &hidden, &caveat, &self.origin]) }
     }
 
     /// What the overlay shows, in words.
@@ -280,7 +281,8 @@ impl Scene for ImageScene {
         }
         let weights = self.weights();
         let (on_prefix, total) = (weights.iter().take(self.image.n_prefix).sum::<f32>(), weights.iter().sum::<f32>());
-        let prefix = if self.image.n_prefix > 0 && total > 0.0 && !self.read.signed {
+        let shares = !self.read.signed && self.read.explained().is_none();
+        let prefix = if self.image.n_prefix > 0 && total > 0.0 && shares {
             let percent = 100.0 * on_prefix / total;
             format!("{percent:.0} % lies on {}", self.names[..self.image.n_prefix.min(self.names.len())].join(", "))
         } else {
@@ -293,7 +295,8 @@ impl Scene for ImageScene {
             Some(part) => format!("The outline holds {:.0} % of what lies on patches", 100.0 * part),
             None => String::new(),
         };
-        let subject = format!("Attention of {}: {picked}", self.subject);
-        Captions { short, full: joined([subject.as_str(), &prefix, &outline, &hidden, &self.origin]) }
+        let subject = format!("{}: {picked}", subject_text(&self.read, &self.subject));
+        let caveat = caveat_text(&self.read);
+        Captions { short, full: joined([subject.as_str(), &prefix, &outline, &hidden, &caveat, &self.origin]) }
     }
 }

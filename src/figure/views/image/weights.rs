@@ -42,6 +42,8 @@ impl Subject {
             Self::Mean => None,
         };
         match role {
+            // One row is that of all tokens, whichever is picked.
+            _ if read.has_one_row() => read.by_key(None),
             Role::Query => read.by_key(token),
             Role::Key => read.by_query(token),
         }
@@ -49,6 +51,9 @@ impl Subject {
 
     /// The overlay in words, to go on after a colon. `writes` says that rows are named by what they write.
     pub fn in_words(self, read: &ReadPattern, role: Role, writes: bool) -> String {
+        if read.explained().is_some() {
+            return self.explained_in_words(read, role);
+        }
         match (self, role) {
             (Self::Token(query), Role::Query) => {
                 let name = read.rows.text_at(query);
@@ -61,6 +66,19 @@ impl Subject {
             (Self::Token(key), Role::Key) => format!("what attends to “{}”", read.cols.text_at(key)),
             (Self::Mean, Role::Query) => "what is attended to, mean over all queries".to_owned(),
             (Self::Mean, Role::Key) => "what attends, mean over all keys".to_owned(),
+        }
+    }
+}
+
+impl Subject {
+    /// What a row or a column of an explanation is of.
+    fn explained_in_words(self, read: &ReadPattern, role: Role) -> String {
+        match (self, role) {
+            _ if read.has_one_row() => "what each patch is worth".to_owned(),
+            (Self::Token(query), Role::Query) => format!("the row of “{}”", read.rows.text_at(query)),
+            (Self::Token(key), Role::Key) => format!("the column of “{}”", read.cols.text_at(key)),
+            (Self::Mean, Role::Query) => "mean over all rows".to_owned(),
+            (Self::Mean, Role::Key) => "mean over all columns".to_owned(),
         }
     }
 }

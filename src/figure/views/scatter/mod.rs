@@ -13,7 +13,7 @@ use crate::{
     analysis::{
         Space,
         projection::{HeadProjection, Tints},
-        reading::{BY_VALUE_NORM, ReadPattern},
+        reading::{BY_VALUE_NORM, ReadPattern, Source},
     },
     figure::{
         font::Align,
@@ -271,7 +271,7 @@ impl Scene for ScatterScene {
         let (before, after) = (number(self.plane.correlation_before), number(self.plane.correlation_after));
         let numbers = format!("dot product and distance correlate {before} as given, {after} in the joint space");
         // Lines are all that weights are drawn as here.
-        let norm = self.read.as_ref().is_some_and(|read| read.by_value_norm) && !self.pinned.is_empty();
+        let norm = self.read.as_ref().is_some_and(|read| read.source == Source::ByValueNorm) && !self.pinned.is_empty();
         let norm = if norm { capitalised(BY_VALUE_NORM) } else { String::new() };
         let sizes = self.tints.sizes.caption();
         let short = joined([format!("{}: {numbers}", capitalised(&self.subject)).as_str(), &norm, &sizes]);

@@ -108,6 +108,13 @@ impl There<'_> {
                     _ => Ok(()),
                 }
             }
+            Edit::RankOne { stack: StackKind::Cross, .. } => {
+                refuse(format!("“{edit}” names cross-attention, which has no MLP of its own: name the decoder's"))
+            }
+            Edit::RankOne { left, right, .. } if !left.iter().chain(right).all(|value| value.is_finite()) => {
+                refuse(format!("“{edit}” holds values that are not finite"))
+            }
+            Edit::RankOne { stack, layer, .. } => self.layer(*stack, *layer).map(|_| ()),
             Edit::Patch { site, stack, layer, head, positions, value } => {
                 self.patch(edit, *site, HeadId { stack: *stack, layer: *layer, head: head.unwrap_or(0) })?;
                 match positions.len() {

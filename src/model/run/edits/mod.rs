@@ -1,6 +1,7 @@
 //! Changes of the forward pass: where they belong, and what they do to a value.
 
 mod check;
+mod rank_one;
 
 use candle_core::Tensor;
 
@@ -12,6 +13,7 @@ use crate::{
 };
 
 pub(crate) use check::check;
+pub(crate) use rank_one::rank_one;
 
 /// Whether an edit replaces scores or patterns of a stack, in some layer.
 pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
@@ -22,7 +24,7 @@ pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
         | Edit::Restrict { stack, .. } => *stack == of,
         Edit::HideToken { side, .. } => of.key_side() == *side,
         Edit::Normalize { .. } => true,
-        Edit::ReplaceToken { .. } | Edit::MaskToken { .. } | Edit::Patch { .. } => false,
+        Edit::ReplaceToken { .. } | Edit::MaskToken { .. } | Edit::RankOne { .. } | Edit::Patch { .. } => false,
     }
 }
 
@@ -31,7 +33,8 @@ pub(crate) const fn is_of_input(edit: &Edit) -> bool {
     matches!(edit, Edit::ReplaceToken { .. } | Edit::MaskToken { .. })
 }
 
-/// Whether an edit is of this site. What a normaliser is, is asked for by [`normalizers`].
+/// Whether an edit is of this site. What a normaliser is, is asked for by [`normalizers`], what is added to the
+/// matrix of an MLP by [`rank_one`].
 pub(crate) fn touches(edit: &Edit, at_site: Site, at: At) -> bool {
     let of_head = |head: &HeadId, site: Site| site == at_site && head.stack == at.stack && head.layer == at.layer;
     match edit {
@@ -49,7 +52,7 @@ pub(crate) fn touches(edit: &Edit, at_site: Site, at: At) -> bool {
         Edit::Patch { site, stack, layer, .. } => {
             *site == at_site && *stack == at.stack && (*layer == at.layer || !at_site.is_of_layer())
         }
-        Edit::Normalize { .. } | Edit::ReplaceToken { .. } | Edit::MaskToken { .. } => false,
+        Edit::Normalize { .. } | Edit::ReplaceToken { .. } | Edit::MaskToken { .. } | Edit::RankOne { .. } => false,
     }
 }
 
@@ -68,6 +71,45 @@ pub(crate) fn normalizers(edits: &[Edit], at: At, n_heads: usize) -> Option<(Vec
         }
     }
     (!followed.is_empty()).then_some((all, followed))
+}
+
+/// Sites of a layer before its queries and keys are compared.
+const BEFORE: [Site; 5] = [Site::Embed, Site::ResidPre, Site::Q, Site::K, Site::V];
+
+/// Whether an edit is of something that comes before queries, keys and values of layer `first` are compared.
+pub(crate) fn is_before_attending(edit: &Edit, stack: StackKind, first: usize) -> bool {
+    match edit {
+        Edit::ReplaceToken { .. } | Edit::MaskToken { .. } => true,
+        Edit::Patch { site, .. } => BEFORE.contains(site) && touches(edit, *site, At { stack, layer: first }),
+        Edit::Ablate { .. }
+        | Edit::SetPattern { .. }
+        | Edit::Sharpen { .. }
+        | Edit::HideToken { .. }
+        | Edit::Knockout { .. }
+        | Edit::Restrict { .. }
+        | Edit::Normalize { .. }
+        | Edit::RankOne { .. } => false,
+    }
+}
+
+/// Whether an edit is of something that comes behind `z` in the last of `n_layers`.
+pub(crate) fn is_behind_attending(edit: &Edit, stack: StackKind, n_layers: usize) -> bool {
+    match edit {
+        Edit::Patch { site, .. } => {
+            let attends = BEFORE.contains(site) || matches!(site, Site::Scores | Site::Pattern | Site::Z);
+            !attends && touches(edit, *site, At { stack, layer: n_layers.saturating_sub(1) })
+        }
+        Edit::RankOne { stack: of, layer, .. } => *of == stack && layer + 1 == n_layers,
+        Edit::Ablate { .. }
+        | Edit::SetPattern { .. }
+        | Edit::Sharpen { .. }
+        | Edit::HideToken { .. }
+        | Edit::Knockout { .. }
+        | Edit::Restrict { .. }
+        | Edit::Normalize { .. }
+        | Edit::ReplaceToken { .. }
+        | Edit::MaskToken { .. } => false,
+    }
 }
 
 /// The value of a site after an edit of it. `rows` says which of its rows are there.
@@ -140,7 +182,9 @@ pub(crate) fn apply(edit: &Edit, site: Site, at: At, rows: Span, x: &Tensor) -> 
             let values: Vec<f32> = idxs.iter().filter_map(|idx| value.row(*idx)).flatten().copied().collect();
             if at.is_empty() { Ok(x.clone()) } else { replace(x, *head, &at, &values) }
         }
-        Edit::Normalize { .. } | Edit::ReplaceToken { .. } | Edit::MaskToken { .. } => Ok(x.clone()),
+        Edit::Normalize { .. } | Edit::ReplaceToken { .. } | Edit::MaskToken { .. } | Edit::RankOne { .. } => {
+            Ok(x.clone())
+        }
     }
 }
 

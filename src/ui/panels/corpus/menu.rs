@@ -2,6 +2,7 @@
 
 use eframe::egui::Ui;
 
+use super::unchanged_ui;
 use crate::{
     session::{BUNDLED_CORPORA, Command, CorpusCommand, CorpusDialog, FilePurpose},
     ui::{ViewCtx, theme::GRID},
@@ -11,6 +12,7 @@ use crate::{
 /// Draws the entries of a menu.
 pub fn corpus_menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     ui.set_min_width(56.0 * GRID);
+    unchanged_ui(ui, cx);
     let open = |source| Command::Corpus(CorpusCommand::Open(source));
     let entries = [
         ("Text, table or capture…", "A line, a row or an input each; CSV, TSV, JSON and JSON lines have columns", {

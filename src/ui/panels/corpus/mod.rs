@@ -47,6 +47,7 @@ impl CorpusPanel {
         ui.spacing_mut().item_spacing.y = GRID;
         heading_ui(ui, cx, open);
         state_ui(ui, cx, open);
+        unchanged_ui(ui, cx);
         let Some(so_far) = open.data.latest() else {
             ui.allocate_space(ui.available_size());
             return;
@@ -128,6 +129,13 @@ fn state_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus) {
                 send(cx, CorpusCommand::GoOn);
             }
         });
+    }
+}
+
+/// Says that what is changed about the document's input is not changed about those of a corpus.
+fn unchanged_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    if let Some(sentence) = cx.document.unchanged_corpus() {
+        ui.add(egui::Label::new(RichText::new(sentence).small().color(cx.theme.text_weak)).wrap());
     }
 }
 

@@ -29,6 +29,7 @@ pub fn sheet_ui(ctx: &egui::Context, cx: &PanelCtx<'_>, sheet: &CorpusSheet) {
         }
         ui.add_space(2.0 * GRID);
         costs_ui(ui, cx, sheet, look);
+        super::unchanged_ui(ui, cx);
         ui.add_space(2.0 * GRID);
         let n_fit = look.plan.as_ref().and_then(|plan| plan.n_fit).filter(|_| !sheet.look.is_pending());
         ui.horizontal(|ui| {

@@ -27,7 +27,10 @@ pub const HEADING_WIDTH_PT: f32 = 140.0;
 /// The names of both columns: whose tokens they are, and how many where they differ.
 pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, cx: &ViewCtx<'_>) {
     let query = query_name(cx);
-    let [query, key] = if has_two_sides(cx) {
+    let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
+    let [query, key] = if one_row {
+        ["Explained".to_owned(), "Token".to_owned()]
+    } else if has_two_sides(cx) {
         let what = if cx.pane.options.reading.words { "word" } else { "token" };
         let [queries, keys] = [layout.n_query, layout.n_key].map(|n| counted(n, what));
         [format!("{query} (decoder, {queries})"), format!("Key (encoder, {keys})")]
@@ -61,9 +64,15 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
         if is_picked {
             paint::picked(ui.painter(), cell, column, cx.theme);
         }
+        let is_hidden = scene.marks().is_some_and(|marks| match column {
+            Column::Query => marks.hidden_rows.contains(&row),
+            Column::Key => marks.hidden_cols.contains(&row),
+        });
         let note = if is_picked { ", picked" } else { "" };
+        let note = if is_hidden { ", hidden" } else { note };
         let (text, position) = (&group.text, group.positions.start);
         let (here, name, pinned, focused) = match column {
+            Column::Query if scene.has_one_row() => (Focus::NONE, "Explained", None, None),
             Column::Query => (Focus::query(position), "Query", held.query, focus.query),
             Column::Key => (Focus::key(position), "Key", held.key, focus.key),
         };
@@ -77,16 +86,17 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
             hovered: focused == Some(row) || response.has_focus(),
             pinned: is_pinned,
             left_out: group.left_out.is_some(),
+            hidden: is_hidden,
         };
         paint::token(ui.painter(), cell, column, text, look, cx.theme);
-        if response.hovered() {
+        if response.hovered() && !here.is_empty() {
             hovered = Some(with_pinned_partner(selection, here));
         }
-        if response.double_clicked() {
+        if response.double_clicked() && !here.is_empty() {
             let stack = selection.stack();
             let side = if column == Column::Query { stack.query_side() } else { stack.key_side() };
             toggle_hidden(cx, side, group.positions.clone());
-        } else if response.clicked() {
+        } else if response.clicked() && !here.is_empty() {
             cx.send(Command::Pin(here));
         }
     }
@@ -111,11 +121,13 @@ pub fn bars(painter: &Painter, scene: &Scene<'_>, focus: Focus, cx: &ViewCtx<'_>
     let column = if focus.query.is_some() { Column::Key } else { Column::Query };
     for position in scene.visible[column as usize].clone() {
         let weight = |head: &HeadLines| match focus {
-            Focus { query: Some(query), key } if key.is_none_or(|key| key == position) => head.value(query, position),
-            Focus { query: None, key: Some(key) } => head.value(position, key),
+            Focus { query: Some(query), key } if key.is_none_or(|key| key == position) => {
+                head.strength(query, position)
+            }
+            Focus { query: None, key: Some(key) } => head.strength(position, key),
             _ => None,
         };
-        let weights: Vec<_> = scene.heads.iter().filter_map(|head| Some((head.head, weight(head)?))).collect();
+        let weights: Vec<_> = scene.heads.iter().filter_map(|head| Some((head.ink, weight(head)?))).collect();
         if !weights.is_empty() {
             let strip = scene.layout.strip_rect(column, position).translate(scene.origin.to_vec2());
             paint::bars(&mut mesh, strip, &weights, cx.theme);

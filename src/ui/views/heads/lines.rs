@@ -8,6 +8,7 @@ use crate::{
         reading::{Reading, Refusal, store},
     },
     capture::Capture,
+    figure::palette::Ink,
     ids::{CaptureId, HeadId},
     session::HeadSet,
     ui::{ViewCtx, views::source},
@@ -33,6 +34,8 @@ pub struct LinesOf {
 pub struct HeadLines {
     /// Head within the layer; the selected one where several are taken together.
     pub head: usize,
+    /// What its lines are drawn in.
+    pub ink: Ink,
     /// Its pattern and lines.
     pub lines: Arc<store::Lines>,
     /// Of a difference: the lines of values below 0, in the colour of what is subtracted.
@@ -45,10 +48,11 @@ impl HeadLines {
         if self.below { &self.lines.below } else { &self.lines.set }
     }
 
-    /// How strong a cell is.
-    pub fn value(&self, row: usize, col: usize) -> Option<f32> {
+    /// How strong a cell is; below 0 where it is drawn in another ink.
+    pub fn strength(&self, row: usize, col: usize) -> Option<f32> {
         let value = self.lines.pattern.value(row, col)?;
-        Some(if self.below { -value } else { value })
+        let strength = self.lines.pattern.strength(value);
+        Some(if self.below == (value < 0.0) { strength } else { -strength })
     }
 }
 
@@ -72,7 +76,8 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture) -> Option<Known> {
     let selection = &cx.pane.selection;
     let filter = cx.pane.options.heads.filter;
     let shown = source::shown(cx, capture);
-    let one = cx.pane.options.reading.together.is_some() || shown.minus.is_some();
+    let explained = shown.source.explained();
+    let one = cx.pane.options.reading.together.is_some() || shown.minus.is_some() || explained.is_some();
     let drawn: Vec<(usize, Reading)> = if one {
         vec![(selection.head.head, shown.clone())]
     } else {
@@ -91,12 +96,22 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture) -> Option<Known> {
         match cx.patterns.lines(&subject, &reading, filter) {
             None => known.of.n_missing += 1,
             Some(Ok(lines)) => {
-                if let Some(minus) = cx.pane.minus.filter(|_| lines.pattern.signed) {
-                    let other = minus.head.head;
-                    let other = if other == head { head + OTHER_COLOR } else { other };
-                    known.heads.push(HeadLines { head: other, lines: Arc::clone(&lines), below: true });
+                let is_explained = lines.pattern.explained().is_some();
+                let [above, below] = match (is_explained, lines.pattern.signed, cx.pane.minus) {
+                    (true, false, _) => [(head, Ink::Explained), (head, Ink::Explained)],
+                    (true, true, _) => [(head, Ink::More), (head, Ink::Less)],
+                    (false, _, minus) => {
+                        let other = minus.map_or(head, |minus| minus.head.head);
+                        let other = if other == head { head + OTHER_COLOR } else { other };
+                        [(head, Ink::Head(head)), (other, Ink::Head(other))]
+                    }
+                };
+                if lines.pattern.signed {
+                    let (head, ink) = below;
+                    known.heads.push(HeadLines { head, ink, lines: Arc::clone(&lines), below: true });
                 }
-                known.heads.push(HeadLines { head, lines, below: false });
+                let (head, ink) = above;
+                known.heads.push(HeadLines { head, ink, lines, below: false });
             }
             Some(Err(refusal)) => known.refusal = Some(refusal),
         }

@@ -13,8 +13,9 @@ use super::{
     source, text,
 };
 use crate::{
-    analysis::reading::{self, Axis, Heads, ReadPattern, Reading},
+    analysis::reading::{self, Axis, Extent, Heads, Marks, ReadPattern, Reading},
     capture::Capture,
+    figure::palette::Ink,
     ids::{CaptureId, StackKind},
     raster::lines::LineStroke,
     session::{Command, Focus},
@@ -107,6 +108,21 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
+    /// What the lines of each of `heads` are drawn in.
+    fn inks(&self) -> Vec<Ink> {
+        self.heads.iter().map(|head| head.ink).collect()
+    }
+
+    /// What changes of the run took away.
+    fn marks(&self) -> Option<&Marks> {
+        self.heads.first().map(|head| &head.lines.pattern.marks)
+    }
+
+    /// Whether there is one row for all queries.
+    fn has_one_row(&self) -> bool {
+        self.heads.first().is_some_and(|head| head.lines.pattern.has_one_row())
+    }
+
     const fn axis(&self, column: Column) -> &Axis {
         match column {
             Column::Query => &self.axes[0],
@@ -127,7 +143,8 @@ impl Scene<'_> {
     fn positions_of(&self, rows: Focus) -> Focus {
         let [queries, keys] = self.axes;
         Focus {
-            query: rows.query.and_then(|row| queries.position(row)),
+            // What stands for all queries is none of them.
+            query: rows.query.filter(|_| !self.has_one_row()).and_then(|row| queries.position(row)),
             key: rows.key.and_then(|col| keys.position(col)),
         }
     }
@@ -146,7 +163,12 @@ impl HeadsView {
             aids::menu_ui(ui, cx);
             ui.add_space(2.0 * GRID);
             let groups = HeadGroups::of(capture, selection.head);
-            swatches::swatches_ui(ui, cx, source::n_heads(capture, selection.head), groups);
+            match cx.pane.explained_extent() {
+                None => swatches::swatches_ui(ui, cx, source::n_heads(capture, selection.head), groups),
+                // One of them is drawn, in the colours of what is no attention.
+                Some(Extent::PairsOfHeads) => choosers::heads_ui(ui, cx, capture),
+                Some(_) => {}
+            }
         });
         if let Some(sentence) = nothing_to_draw(cx, capture, &known) {
             self.hover.report(cx, Focus::NONE);
@@ -160,7 +182,8 @@ impl HeadsView {
         );
         let area = ui.available_rect_before_wrap();
         // The columns are the same for every head.
-        let axes_key = (capture.id(), source::of_head(cx, capture, crate::ids::HeadId { stack, ..Default::default() }));
+        let axes_of = crate::ids::HeadId { stack, ..Default::default() };
+        let axes_key = (capture.id(), source::shown_of_head(cx, capture, axes_of));
         let axes = self.axes.get_or_update(axes_key.clone(), || {
             let (rows, cols) = reading::axes(capture, &axes_key.1);
             Arc::new([rows, cols])
@@ -208,7 +231,9 @@ impl HeadsView {
 
     fn layout(&mut self, ui: &Ui, axes: &[Axis; 2], key: AxesKey, area: Vec2) -> HeadsLayout {
         // Headings that tell the sides apart must fit over short words.
-        let least = if key.1.heads.stack() == StackKind::Cross { columns::HEADING_WIDTH_PT } else { 0.0 };
+        let two_sides = key.1.heads.stack() == StackKind::Cross;
+        let least = if two_sides || key.1.source.explained().is_some() { columns::HEADING_WIDTH_PT / 2.0 } else { 0.0 };
+        let least = if two_sides { columns::HEADING_WIDTH_PT } else { least };
         let text_widths = self.widths.get_or_update((key, ui.pixels_per_point()), || {
             [&axes[0], &axes[1]].map(|axis| text::widest(ui.painter(), axis, text_size::BODY))
         });
@@ -227,8 +252,8 @@ impl HeadsView {
     fn tokens_and_lines_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, key: &LinesKey) -> usize {
         let lines = self.lines.get_or_update(key.clone(), || {
             let (drawn, n_all) =
-                layout::visible_lines(scene.heads.iter().map(|it| (it.head, it.set())), &key.rows, MAX_LINES);
-            let strokes = paint::strokes(&scene.layout, &drawn, cx.theme);
+                layout::visible_lines(scene.heads.iter().map(HeadLines::set).enumerate(), &key.rows, MAX_LINES);
+            let strokes = paint::strokes(&scene.layout, &drawn, &scene.inks(), cx.theme);
             Arc::new(VisibleLines { drawn, n_all, strokes })
         });
         let lines_rect =
@@ -245,7 +270,7 @@ impl HeadsView {
                 paint::veil(&painter, lines_rect.intersect(ui.clip_rect()), cx.theme);
             }
             let isolated = self.isolated.get_or_update((key.clone(), focus), || {
-                paint::strokes(&scene.layout, &isolated_lines(scene, focus), cx.theme)
+                paint::strokes(&scene.layout, &isolated_lines(scene, focus), &scene.inks(), cx.theme)
             });
             let isolated = Lines { strokes: &isolated, ..all };
             let isolated_key = (key.clone(), focus);
@@ -254,6 +279,10 @@ impl HeadsView {
             columns::bars(&painter, scene, focus, cx);
         }
 
+        // Each head has edges of its own.
+        for head in scene.heads.iter().filter(|head| !head.below) {
+            paint::cuts(&painter, &scene.layout, scene.origin, &head.lines.pattern.marks.cut, cx.theme);
+        }
         self.reveal_held(ui, cx, scene);
         let over_columns = [Column::Query, Column::Key].map(|column| columns::column_ui(ui, cx, scene, column));
         let mut hovered = over_columns.into_iter().flatten().next();
@@ -265,7 +294,13 @@ impl HeadsView {
             }
             hovered = hovered.or(found);
         }
-        line_response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Attention lines"));
+        line_response.widget_info(|| {
+            WidgetInfo::labeled(
+                Role::Image,
+                true,
+                if cx.pane.explained().is_some() { "Lines, not attention" } else { "Attention lines" },
+            )
+        });
         if let Some(focus) = hovered {
             readout::tooltip_ui(ui, cx, scene, focus);
         }
@@ -295,13 +330,13 @@ impl HeadsView {
 /// The lines that `focus` means: of a query, of a key, or of one cell.
 fn isolated_lines(scene: &Scene<'_>, focus: Focus) -> Vec<Line> {
     let mut lines = Vec::new();
-    for head in scene.heads {
+    for (idx, head) in scene.heads.iter().enumerate() {
         let meant = head.set().edges.iter().filter(|edge| {
             focus.query.is_none_or(|query| query == edge.query as usize)
                 && focus.key.is_none_or(|key| key == edge.key as usize)
         });
         lines.extend(meant.map(|edge| Line {
-            head: head.head as u32,
+            head: idx as u32,
             query: edge.query,
             key: edge.key,
             weight: edge.weight,
@@ -314,7 +349,7 @@ fn isolated_lines(scene: &Scene<'_>, focus: Focus) -> Vec<Line> {
 fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option<String> {
     let head = cx.pane.selection.head;
     let n_heads = source::n_heads(capture, head);
-    if cx.pane.selection.heads_on.iter(n_heads).next().is_none() {
+    if cx.pane.explained().is_none() && cx.pane.selection.heads_on.iter(n_heads).next().is_none() {
         Some("All heads are off; click a swatch to see its lines".to_owned())
     } else if source::nothing_left(cx, capture, head.stack) {
         Some("Every token is left out; change what is left out in the options".to_owned())
@@ -334,10 +369,13 @@ fn caption(cx: &ViewCtx<'_>, known: &Known) -> String {
     let mass: f64 = sets().map(|set| set.mass_shown).sum();
     let total: f64 = sets().map(|set| set.mass_total).sum();
     let percent = 100.0 * mass / total.max(f64::MIN_POSITIVE);
-    let lines =
-        format!("{} of {} lines, {percent:.0} % of the mass", controls::grouped(n_lines), controls::grouped(n_total));
+    let explained = cx.pane.explained().is_some();
+    let of = if explained { "of the sum of all sizes" } else { "of the mass" };
+    let lines = format!("{} of {} lines, {percent:.0} % {of}", controls::grouped(n_lines), controls::grouped(n_total));
     let patterns = || known.heads.iter().filter(|head| !head.below).map(|head| &*head.lines.pattern);
-    let one = patterns().next().filter(|pattern| pattern.signed || cx.pane.options.reading.together.is_some());
+    // What stands in place of attention is named above.
+    let one = patterns().next().filter(|_| !explained);
+    let one = one.filter(|pattern| pattern.signed || cx.pane.options.reading.together.is_some());
     let parts = [one.map(|pattern| source::what(cx, pattern)), Some(lines), ReadPattern::hidden_text_of(&patterns())];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

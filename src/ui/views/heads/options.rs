@@ -4,7 +4,10 @@ use eframe::egui::{Role, Slider, Ui, WidgetInfo};
 
 use crate::{
     analysis::edges::EdgeFilter,
-    figure::palette::{Dash, Palette},
+    figure::{
+        palette::{Dash, Ink, Palette},
+        pen::tick_text,
+    },
     ui::{
         ViewCtx,
         theme::opaque,
@@ -30,7 +33,8 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
                 EdgeFilter::TopK(_) => 1,
                 EdgeFilter::Threshold(_) => 2,
             };
-            let kinds = [(0, "Share of each row"), (1, "Strongest of each row"), (2, "Weights from")];
+            let from = if cx.pane.explained().is_some() { "From this part of the largest" } else { "Weights from" };
+            let kinds = [(0, "Share of each row"), (1, "Strongest of each row"), (2, from)];
             if controls::choice_ui(ui, "Which lines are drawn", &mut kind, &kinds) {
                 *filter = match kind {
                     0 => EdgeFilter::default(),
@@ -53,6 +57,10 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         }
     });
     controls::heading_ui(ui, cx.theme, "Legend");
+    if let Some(explained) = cx.pane.explained() {
+        explained_legend_ui(ui, cx, explained.is_signed());
+        return;
+    }
     strength_legend_ui(ui, cx);
     let n_heads = cx.document.latest_capture().map_or(0, |it| source::n_heads(it, cx.pane.selection.head));
     controls::caption_ui(ui, cx.theme, heads_legend(n_heads));
@@ -66,6 +74,25 @@ const fn heads_legend(n_heads: usize) -> &'static str {
         (Dash::Solid, false) => "Colour and number tell the head",
         _ => "Colour, dashes and number tell the head",
     }
+}
+
+/// A wedge from 0 to the largest number of what stands in place of attention, or from both ends.
+fn explained_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, signed: bool) {
+    let pattern = source::shown_pattern(cx).and_then(Result::ok);
+    let high = pattern.map_or_else(|| "most".to_owned(), |pattern| tick_text(pattern.high()));
+    let ink = |ink: Ink, strength: f32| opaque(cx.theme.palette.line(cx.theme.palette.ink(ink), strength));
+    let response = if signed {
+        let low = format!("−{high}");
+        texture::gradient_ui(ui, cx.theme, [&low, "0", &high], |at| {
+            let value = 2.0 * at - 1.0;
+            ink(if value < 0.0 { Ink::Less } else { Ink::More }, value.abs())
+        })
+    } else {
+        texture::gradient_ui(ui, cx.theme, ["0", "", &high], |at| ink(Ink::Explained, at))
+    };
+    let text = if signed { "Blue speaks against it, orange for it" } else { "The stronger, the more; no attention" };
+    controls::caption_ui(ui, cx.theme, text);
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Colours up to {high}")));
 }
 
 /// A wedge from weight 0 to weight 1.

@@ -10,9 +10,9 @@ use eframe::egui::{
 
 use super::layout::{Column, HeadsLayout, Line, TEXT_PAD_PT};
 use crate::{
-    figure::palette::Palette,
+    figure::palette::{Ink, Palette},
     raster::lines::LineStroke,
-    ui::theme::{Theme, text_size},
+    ui::theme::{Theme, opaque, text_size},
 };
 
 /// How much of the canvas colour lies over the lines that are not meant while a token is focused.
@@ -22,15 +22,15 @@ const PICKED_PT: f32 = 2.5;
 /// Opacity of a token that is left out of the pattern.
 const LEFT_OUT_OPACITY: f32 = 0.4;
 
-/// What is drawn for `lines`, in layout coordinates: one stroke for each, or one for each of its dashes.
-pub fn strokes(layout: &HeadsLayout, lines: &[Line], theme: &Theme) -> Arc<[LineStroke]> {
+/// What is drawn for `lines`, whose heads are places in `inks`, in layout coordinates: one stroke for each, or one for each of its dashes.
+pub fn strokes(layout: &HeadsLayout, lines: &[Line], inks: &[Ink], theme: &Theme) -> Arc<[LineStroke]> {
     let pieces = |line: &Line| {
-        let head = line.head as usize;
-        let color = theme.palette.line(theme.palette.head(head), line.weight).map(|channel| f32::from(channel) / 255.0);
+        let ink = inks.get(line.head as usize).copied().unwrap_or(Ink::Head(0));
+        let color = theme.palette.line(theme.palette.ink(ink), line.weight).map(|channel| f32::from(channel) / 255.0);
         let width = Palette::line_width(line.weight);
         let [from, to] = layout.line(line.query as usize, line.key as usize);
         let length = from.distance(to);
-        Palette::dash(head).pieces(length).map(move |ends| {
+        ink.dash().pieces(length).map(move |ends| {
             let [from, to] = ends.map(|at| from.lerp(to, at / length).into());
             LineStroke { from, to, width, color }
         })
@@ -53,7 +53,20 @@ pub fn picked(painter: &Painter, cell: Rect, column: Column, theme: &Theme) {
     painter.rect_filled(Rect::from_x_y_ranges(x, cell.y_range()), 0, theme.accent);
 }
 
+/// Where changes of the run cut edges: a broken line with a cross.
+pub fn cuts(painter: &Painter, layout: &HeadsLayout, origin: Pos2, cut: &[(usize, usize)], theme: &Theme) {
+    let on_screen = |ends: [Pos2; 2]| ends.map(|end| end + origin.to_vec2());
+    for &(query, key) in cut {
+        let ends = on_screen(layout.line(query, key));
+        painter.extend(Shape::dashed_line(&ends, Stroke::new(1.0, theme.warning), 3.0, 4.0));
+        for stroke in layout.cross(query, key) {
+            painter.line_segment(on_screen(stroke), Stroke::new(1.5, theme.warning));
+        }
+    }
+}
+
 /// How a token stands out.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TokenLook {
     /// Under the pointer or the keyboard's focus.
@@ -62,6 +75,8 @@ pub struct TokenLook {
     pub pinned: bool,
     /// Left out of the pattern.
     pub left_out: bool,
+    /// Hidden by a change of the run.
+    pub hidden: bool,
 }
 
 /// One token's text in its cell; returns whether it had to be cut.
@@ -92,17 +107,20 @@ pub fn token(painter: &Painter, cell: Rect, column: Column, text: &str, look: To
     }
     let elided = galley.elided;
     painter.galley(text_rect.min, galley, color);
+    if look.hidden {
+        painter.hline(text_rect.x_range(), text_rect.center().y, Stroke::new(1.0, theme.text));
+    }
     elided
 }
 
-/// One bar per head beside a token, as opaque as the weight; `weights` are head and weight.
-pub fn bars(mesh: &mut Mesh, strip: Rect, weights: &[(usize, f32)], theme: &Theme) {
+/// One bar per head beside a token, as opaque as the weight; `weights` are ink and weight.
+pub fn bars(mesh: &mut Mesh, strip: Rect, weights: &[(Ink, f32)], theme: &Theme) {
     let width = strip.width() / weights.len().max(1) as f32;
-    for (idx, &(head, weight)) in weights.iter().enumerate() {
+    for (idx, &(ink, weight)) in weights.iter().enumerate() {
         let left = width.mul_add(idx as f32, strip.left());
         let gap = if width >= 4.0 { 1.0 } else { 0.0 };
         let bar = Rect::from_x_y_ranges(Rangef::new(left, left + width - gap), strip.y_range());
-        mesh.add_colored_rect(bar, theme.head_color(head).gamma_multiply(weight.clamp(0.0, 1.0)));
+        mesh.add_colored_rect(bar, opaque(theme.palette.ink(ink)).gamma_multiply(weight.clamp(0.0, 1.0)));
     }
 }
 

@@ -50,8 +50,10 @@ fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
         if let Some(query) = focus.query {
             ui.label(colored(scene.axes[0].text(query).to_owned(), cx.theme.query));
         }
+        let explained = cx.pane.explained().is_some();
         let arrow = match (focus.query, focus.key) {
             (Some(_), Some(_)) => "›",
+            _ if explained => "and",
             (Some(_), None) => "attends to",
             _ => "is attended by",
         };
@@ -70,13 +72,19 @@ fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
 fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, query: usize, key: usize) {
     let mut weights: Vec<(usize, f32)> =
         shown(scene).filter_map(|head| Some((head.head, head.lines.pattern.value(query, key)?))).collect();
-    let one =
-        shown(scene).next().filter(|head| head.lines.pattern.signed || cx.pane.options.reading.together.is_some());
+    let one = shown(scene).next().filter(|head| {
+        let pattern = &head.lines.pattern;
+        pattern.signed || pattern.explained().is_some() || cx.pane.options.reading.together.is_some()
+    });
     weights.sort_by(|a, b| b.1.total_cmp(&a.1));
     Grid::new("weights").num_columns(2).spacing([4.0 * GRID, 2.0]).show(ui, |ui| {
         for &(head, weight) in weights.iter().take(MAX_ROWS) {
             let name = one.map_or_else(|| format!("Head {head}"), |one| source::what(cx, &one.lines.pattern));
-            ui.label(RichText::new(name).color(cx.theme.head_color(head)));
+            let color = match cx.pane.explained() {
+                Some(_) => cx.theme.text_weak,
+                None => cx.theme.head_color(head),
+            };
+            ui.label(RichText::new(name).color(color));
             ui.monospace(weight_text(weight));
             ui.end_row();
         }

@@ -13,7 +13,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::{GRID, Theme},
-        views::{controls, texture},
+        views::{controls, source, texture},
     },
 };
 
@@ -22,6 +22,14 @@ pub fn rule_out(painter: &Painter, content: Rect, pattern: &ReadPattern, rows: R
     let stroke = Stroke::new(1.0, theme.canvas.gamma_multiply(0.55));
     for rect in ruled_out::outside_window(pattern, content, rows) {
         hatch(painter, rect.intersect(painter.clip_rect()), stroke);
+    }
+    for rect in ruled_out::hidden(pattern, content) {
+        hatch(painter, rect.intersect(painter.clip_rect()), stroke);
+    }
+    for (width, color) in [(3.0, theme.canvas), (1.25, theme.warning)] {
+        for ends in ruled_out::crosses(pattern, content) {
+            painter.line_segment(ends, Stroke::new(width, color));
+        }
     }
     for rect in ruled_out::left_out(pattern, content) {
         painter.rect_filled(rect, 0, theme.canvas);
@@ -38,7 +46,9 @@ fn hatch(painter: &Painter, rect: Rect, stroke: Stroke) {
 pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let Some(capture) = cx.document.latest_capture() else { return };
     let Mask { causal, window } = capture.model().mask_of(cx.pane.selection.head).unwrap_or_default();
-    if !causal && window.is_none() {
+    let pattern = source::shown_pattern(cx).and_then(Result::ok);
+    let marks = pattern.as_ref().map(|pattern| &pattern.marks).filter(|marks| !marks.is_empty());
+    if !causal && window.is_none() && marks.is_none() {
         return;
     }
     controls::heading_ui(ui, cx.theme, "Legend");
@@ -49,6 +59,24 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         let text = format!("Outside the window of {}", controls::grouped(reach));
         hatched_row_ui(ui, cx.theme, texture::color(OUT_OF_WINDOW_COLOR), &text);
     }
+    let Some(marks) = marks else { return };
+    if !marks.hidden_cols.is_empty() {
+        hatched_row_ui(ui, cx.theme, cx.theme.text_weak, "Hidden by a change of the run");
+    }
+    if !marks.cut.is_empty() {
+        crossed_row_ui(ui, cx.theme, "Cut by a change of the run");
+    }
+}
+
+fn crossed_row_ui(ui: &mut Ui, theme: &Theme, text: &str) {
+    ui.horizontal(|ui| {
+        let (rect, _) = ui.allocate_exact_size(vec2(3.0 * GRID, 3.0 * GRID), Sense::hover());
+        let rect = rect.shrink(1.5);
+        for ends in [[rect.left_top(), rect.right_bottom()], [rect.left_bottom(), rect.right_top()]] {
+            ui.painter().line_segment(ends, Stroke::new(1.25, theme.warning));
+        }
+        controls::caption_ui(ui, theme, text);
+    });
 }
 
 fn hatched_row_ui(ui: &mut Ui, theme: &Theme, color: Color32, text: &str) {

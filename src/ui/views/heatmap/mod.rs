@@ -12,13 +12,14 @@ use super::{
     texture::HeadThumbs,
 };
 use crate::{
-    analysis::reading::{Heads, ReadPattern, Reading, store::Subject},
+    analysis::reading::{Extent, Heads, ReadPattern, Reading, store::Subject},
     capture::Capture,
     ids::{CaptureId, HeadId, StackKind},
     session::{ColorScale, Command, Focus},
     ui::{ViewCtx, memo::Memo, theme::text_size},
 };
 
+mod drawing;
 mod mask;
 mod paint;
 mod pixels;
@@ -63,12 +64,17 @@ impl HeatmapView {
             choosers::stack_and_layer_ui(ui, cx);
             choosers::sentences_ui(ui, cx);
             aids::menu_ui(ui, cx);
+            drawing::switch_ui(ui, cx, capture);
         });
+        drawing::brush_ui(ui, cx);
         let answer = cx.patterns.pattern(&subject, &key.reading);
         let nothing_left = source::nothing_left(cx, capture, head.stack);
         // A picture that never comes must not have the window drawn again and again.
         let is_new = !nothing_left && matches!(answer, Some(Ok(_))) && !self.picture.knows(&key);
-        self.thumbs_ui(ui, cx, &subject, &key, is_new);
+        // Without numbers of heads there is nothing to choose among.
+        if cx.pane.explained_extent().is_none_or(|extent| extent == Extent::PairsOfHeads) {
+            self.thumbs_ui(ui, cx, &subject, &key, is_new);
+        }
         if nothing_left {
             self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, "Every token is left out; change what is left out in the options");
@@ -109,7 +115,7 @@ impl HeatmapView {
         let capture = &*subject.this;
         let head = cx.pane.selection.head;
         let n_heads = source::n_heads(capture, head);
-        let reading = source::of_head(cx, capture, HeadId { head: 0, ..head });
+        let reading = source::shown_of_head(cx, capture, HeadId { head: 0, ..head });
         let key = PictureKey { reading, shared_high: None, ..of.clone() };
         let known = self.thumbs.knows(&key);
         // The picture comes first; the thumbnails of all heads take a frame of their own.
@@ -133,7 +139,10 @@ impl HeatmapView {
     pub fn options_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         controls::edit_options(cx, |options| {
             controls::heading_ui(ui, cx.theme, "Heatmap");
-            controls::color_map_ui(ui, cx.theme, &mut options.heatmap.color_map);
+            // What is no attention has colours of its own.
+            if cx.pane.explained().is_none() {
+                controls::color_map_ui(ui, cx.theme, &mut options.heatmap.color_map);
+            }
             controls::row_ui(ui, cx.theme, "Scale", |ui| {
                 let scales = [(ColorScale::Linear, "Linear"), (ColorScale::Log, "Logarithmic")];
                 controls::choice_ui(ui, "Scale", &mut options.heatmap.scale, &scales);
@@ -158,19 +167,29 @@ impl HeatmapView {
         let layout = HeatmapLayout::compute(HeatmapLayoutInput { area, n_query, n_key, text_widths });
         let HeatmapLayout { plot, .. } = layout;
         let response = ui.interact(plot, ui.scope_id().with("cells"), Sense::click_and_drag());
-        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Attention pattern of {head}")));
+        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, picture_name(pattern, head)));
         let fit_cell = plot.width() / n_key.max(1) as f32;
-        self.camera.interact(ui, &response, plot, MAX_CELL_PT / fit_cell.max(0.01));
+        let max_zoom = MAX_CELL_PT / fit_cell.max(0.01);
+        let drawn_on = drawing::drawn_on(cx).filter(|_| drawing::obstacle(cx).is_none());
+        match &drawn_on {
+            Some(_) => self.camera.zoom_by_wheel(ui, &response, plot, max_zoom),
+            None => self.camera.interact(ui, &response, plot, max_zoom),
+        };
         let content = self.camera.content_rect(plot);
         let grid = (n_query, n_key);
 
+        if let Some(drawn_on) = &drawn_on {
+            drawing::draw_ui(ui, cx, &response, drawn_on, pattern, content);
+        }
         let under =
             response.hover_pos().filter(|_| !response.dragged()).and_then(|at| camera::cell_at(content, grid, at));
         let on_axis = readout::axis_focus(ui, cx, pattern, &layout, content);
-        let positions = |(row, col)| Focus { query: pattern.rows.position(row), key: pattern.cols.position(col) };
+        // What stands for all queries is none of them.
+        let query = |row| pattern.rows.position(row).filter(|_| !pattern.has_one_row());
+        let positions = |(row, col)| Focus { query: query(row), key: pattern.cols.position(col) };
         let hovered = under.map_or(on_axis, positions);
         self.hover.report(cx, hovered);
-        if response.clicked() && !hovered.is_empty() {
+        if response.clicked() && !hovered.is_empty() && drawn_on.is_none() {
             cx.send(Command::Pin(hovered));
         }
 
@@ -204,6 +223,7 @@ impl HeatmapView {
             focus: focus_row,
             labels: &pattern.rows,
             picked: picked_rows,
+            hidden: pattern.marks.hidden_rows.clone(),
             color: cx.theme.query,
         };
         let clip = Rect::from_x_y_ranges(layout.rows.x_range().expand(4.0), plot.y_range().expand(4.0));
@@ -216,6 +236,7 @@ impl HeatmapView {
             focus: focus_col,
             labels: &pattern.cols,
             picked: picked_cols,
+            hidden: pattern.marks.hidden_cols.clone(),
             color: cx.theme.key,
         };
         let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range().expand(4.0));
@@ -234,6 +255,14 @@ impl HeatmapView {
             readout::tooltip_ui(ui, cx, capture, pattern, cell);
         }
         ui.allocate_rect(area, Sense::hover());
+    }
+}
+
+/// What the picture is called.
+fn picture_name(pattern: &ReadPattern, head: HeadId) -> String {
+    match pattern.explained() {
+        Some(explained) => format!("{}, not attention", explained.what_of(pattern.stack, &[head])),
+        None => format!("Attention pattern of {head}"),
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Axis<'a> {
     pub labels: &'a reading::Axis,
     /// Tokens that were picked in the joint space.
     pub picked: Vec<usize>,
+    /// Tokens that a change of the run hid.
+    pub hidden: Vec<usize>,
     /// Colour of the axis' name and of the focus.
     pub color: Color32,
 }
@@ -97,6 +99,9 @@ impl Axis<'_> {
                 painter.rect_filled(rect.expand2([4.0, 0.0].into()), 3, self.color.gamma_multiply(FOCUS_OPACITY));
             }
             painter.galley(rect.min, galley, color);
+            if self.hidden.contains(&position) {
+                painter.hline(rect.x_range(), rect.center().y, Stroke::new(1.0, theme.text));
+            }
         }
     }
 
@@ -121,6 +126,9 @@ impl Axis<'_> {
                 painter.rect_filled(rect.expand2([0.0, 4.0].into()), 3, self.color.gamma_multiply(FOCUS_OPACITY));
             }
             painter.add(Shape::Text(TextShape::new(rect.left_bottom(), galley, color).with_angle(-FRAC_PI_2)));
+            if self.hidden.contains(&position) {
+                painter.vline(rect.center().x, rect.y_range(), Stroke::new(1.0, theme.text));
+            }
         }
     }
 }

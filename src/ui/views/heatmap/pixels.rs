@@ -53,7 +53,8 @@ pub fn thumbnails(ctx: &Context, heads: &[Option<Arc<ReadPattern>>], key: &Pictu
     let sight = heads.iter().flatten().next().map_or_else(RowsSee::default, |pattern| sight(pattern));
     // Enough columns for a texture that is neither too wide nor too high.
     let columns = (patterns.len() as f32).sqrt().ceil() as usize;
-    let map = texture::color_map(key.map);
+    let first = heads.iter().flatten().next();
+    let map = first.map_or_else(|| texture::color_map(key.map), |pattern| source::color_map(pattern, key.map));
     let atlas = atlas(&patterns, THUMB_PX, columns, map, key.scale == ColorScale::Log, &sight);
     // Thumbnails of short inputs are enlarged and keep their edges; long ones are reduced on screen.
     let enlarged = patterns.iter().all(|pattern| pattern.n_cols() <= THUMB_PX / 2);

@@ -21,9 +21,12 @@ use crate::{
 /// What the picture shows.
 pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern) -> String {
     let head = cx.pane.selection.head;
-    let what = source::what(cx, pattern);
+    // What stands in place of attention is named above.
+    let what = if pattern.explained().is_some() { String::new() } else { format!("{}, ", source::what(cx, pattern)) };
     let [n_query, n_key] = pattern.matrix.shape();
-    let sides = if pattern.has_two_sides {
+    let sides = if pattern.has_one_row() {
+        format!("one number for each of {n_key} tokens")
+    } else if pattern.has_two_sides {
         format!("{n_query} decoder queries × {n_key} encoder keys")
     } else {
         format!("{n_query} {} × {n_key} keys", if n_query == 1 { "query" } else { "queries" })
@@ -33,15 +36,19 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern) -> St
     let window = capture.model().layer_of(head).and_then(|layer| layer.window);
     let window = window.map_or_else(String::new, |reach| format!(", window {}", controls::grouped(reach)));
     let mass = pattern.total_mass();
-    let even = !pattern.signed && (mass.total / pattern.rows.len().max(1) as f64 - 1.0).abs() < 0.005;
+    let even = !pattern.signed
+        && pattern.explained().is_none()
+        && (mass.total / pattern.rows.len().max(1) as f64 - 1.0).abs() < 0.005;
     let sums = pattern.hidden_text().or_else(|| even.then(|| "each row sums to 1".to_owned()));
     let sums = sums.map_or_else(String::new, |sums| format!("; {sums}"));
-    format!("{what}, {sides}{words}{masked}{window}{sums}")
+    format!("{what}{sides}{words}{masked}{window}{sums}")
 }
 
 /// Whose tokens the rows and the columns are.
 pub fn axis_names(cx: &ViewCtx<'_>) -> [&'static str; 2] {
+    let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
     match (has_two_sides(cx), query_name(cx)) {
+        _ if one_row => ["Explained", "Token"],
         (true, "Query") => ["Decoder query", "Encoder key"],
         (true, _) => ["Decoder writes", "Encoder key"],
         (false, query) => [query, "Key"],
@@ -50,7 +57,11 @@ pub fn axis_names(cx: &ViewCtx<'_>) -> [&'static str; 2] {
 
 /// Room that the names of the axes need, in points.
 pub const fn axis_room(pattern: &ReadPattern) -> f32 {
-    if pattern.has_two_sides { 17.0 * GRID } else { 0.0 }
+    match (pattern.has_one_row(), pattern.has_two_sides) {
+        (true, _) => 16.0 * GRID,
+        (false, true) => 17.0 * GRID,
+        (false, false) => 0.0,
+    }
 }
 
 /// The token whose label is under the pointer: its row or column is meant, and its whole text is shown,
@@ -70,7 +81,11 @@ pub fn axis_focus(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, layout: &Hea
         };
         let idx = ((part.clamp(0.0, 1.0) * axis.len() as f32) as usize).min(axis.len().saturating_sub(1));
         let Some(position) = axis.position(idx) else { continue };
-        focus = if is_query { Focus::query(position) } else { Focus::key(position) };
+        focus = match is_query {
+            true if pattern.has_one_row() => continue,
+            true => Focus::query(position),
+            false => Focus::key(position),
+        };
         if response.clicked() {
             cx.send(Command::Pin(focus));
         }
@@ -84,10 +99,11 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPa
     tooltip::at_pointer(ui, |ui| {
         Grid::new("readout").num_columns(2).spacing([3.0 * GRID, 2.0]).show(ui, |ui| {
             let name = |text: &str| RichText::new(text).color(cx.theme.text_weak);
-            ui.label(name(query_name(cx)));
+            let [query, key] = if pattern.has_one_row() { ["Explained", "Token"] } else { [query_name(cx), "Key"] };
+            ui.label(name(query));
             ui.label(RichText::new(pattern.rows.text(row)).color(cx.theme.query));
             ui.end_row();
-            ui.label(name("Key"));
+            ui.label(name(key));
             ui.label(RichText::new(pattern.cols.text(col)).color(cx.theme.key));
             ui.end_row();
             ui.label(name(pattern.value_label()));

@@ -11,12 +11,17 @@ use super::{
     toggle_hidden, tooltip,
 };
 use crate::{
-    analysis::reading::{ReadPattern, Reading},
-    capture::{Capture, ImageInfo},
+    analysis::reading::{Extent, ReadPattern, Reading},
+    capture::{Capture, ImageInfo, RgbaBuffer},
     figure::views::image::{arrows, flows::Flows},
     ids::{CaptureId, HeadId},
     session::{ColorMapChoice, Command, FlowFilter, Focus, PatchRole, Smoothing},
-    ui::{ViewCtx, memo::Memo, theme::GRID},
+    text::capitalised,
+    ui::{
+        ViewCtx,
+        memo::{Memo, Same},
+        theme::GRID,
+    },
 };
 
 mod flows;
@@ -47,7 +52,7 @@ struct OnPicture<'a> {
 /// The Image view with what it remembers between frames.
 #[derive(Default)]
 pub struct ImageView {
-    photo: Memo<(CaptureId, usize), Option<TextureHandle>>,
+    photo: Memo<(Option<Same<RgbaBuffer>>, usize), Option<TextureHandle>>,
     /// What is shown while the next one is read.
     last: Option<LastRead>,
     overlay: Memo<(WeightsKey, OverlayLook), Overlay>,
@@ -75,23 +80,33 @@ impl ImageView {
         ui.horizontal_wrapped(|ui| {
             choosers::stack_and_layer_ui(ui, cx);
             aids::menu_ui(ui, cx);
-            if let Picking::Patches(_) = picking {
+            let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
+            if let (Picking::Patches(_), false) = (picking, one_row) {
                 ui.add_space(2.0 * GRID);
                 controls::edit_options(cx, |options| role_ui(ui, &mut options.image.role));
             }
-            controls::edit_options(cx, |options| flows::choice_ui(ui, &mut options.image, picking != Picking::Words));
+            // Arrows are of attention alone.
+            if cx.pane.explained().is_none() {
+                let can_flow = picking != Picking::Words;
+                controls::edit_options(cx, |options| flows::choice_ui(ui, &mut options.image, can_flow));
+            }
         });
         let answer = cx.patterns.pattern(&subject, &key.reading);
-        let layer_key = WeightsKey { reading: source::of_head(cx, capture, HeadId { head: 0, ..head }), ..key.clone() };
+        let layer_key =
+            WeightsKey { reading: source::shown_of_head(cx, capture, HeadId { head: 0, ..head }), ..key.clone() };
         let thumbs_key = (layer_key, options.color_map);
+        let of_heads = cx.pane.explained_extent().is_none_or(|extent| extent == Extent::PairsOfHeads);
         let known = self.thumbs.knows(&thumbs_key);
-        let heads = if known { None } else { source::heads_of_layer(cx, capture) };
+        let heads = if known || !of_heads { None } else { source::heads_of_layer(cx, capture) };
         let thumbs = (known || heads.is_some()).then(|| {
             self.thumbs.get_or_update(thumbs_key.clone(), || {
                 pixels::thumbnails(&ctx, &heads.unwrap_or_default(), image, &thumbs_key.0, options.color_map)
             })
         });
-        HeadThumbs::row_ui(thumbs.as_ref(), source::n_heads(capture, head), HeadGroups::of(capture, head), ui, cx);
+        if of_heads {
+            let groups = HeadGroups::of(capture, head);
+            HeadThumbs::row_ui(thumbs.as_ref(), source::n_heads(capture, head), groups, ui, cx);
+        }
         let pattern = match answer {
             Some(Ok(pattern)) => {
                 self.last = Some((captures, key.reading.clone(), Arc::clone(&pattern)));
@@ -119,7 +134,7 @@ impl ImageView {
             contour: options.contour,
             shared_high: cx.shared_high,
         };
-        let filter = options.flow_filter().filter(|_| picking != Picking::Words);
+        let filter = options.flow_filter().filter(|_| picking != Picking::Words && cx.pane.explained().is_none());
         let flows = filter.map(|filter| {
             let key = (captures, reading.clone(), filter);
             (filter, self.flows.get_or_update(key, || Arc::new(Flows::of(&pattern, image, filter))))
@@ -132,11 +147,13 @@ impl ImageView {
         let total: f32 = overlay.weights.iter().sum();
         let what = source::what(cx, &pattern);
         let writes = controls::query_name(cx) == "Writes";
-        let mut caption = format!("{what}: {}", about.in_words(&pattern, picking.role(), writes));
+        let about = about.in_words(&pattern, picking.role(), writes);
+        // What stands in place of attention is named above.
+        let mut caption = if pattern.explained().is_some() { capitalised(&about) } else { format!("{what}: {about}") };
         if let Some((filter, flows)) = &flows {
             let names: Vec<String> = (0..image.n_prefix).map(|position| prefix_text(cx, position)).collect();
             caption = format!("{what}: {}", flows.in_words(&pattern, *filter, &names));
-        } else if image.n_prefix > 0 && total > 0.0 && !pattern.signed {
+        } else if image.n_prefix > 0 && total > 0.0 && !pattern.signed && pattern.explained().is_none() {
             let percent = 100.0 * on_prefix / total;
             caption = format!("{caption}; {percent:.0} % on {}", prefix_name(image.n_prefix));
         }
@@ -148,7 +165,9 @@ impl ImageView {
             self.words.ui(ui, cx, capture, &pattern.rows);
         }
         let max_side = texture::max_side(&ctx);
-        let photo = self.photo.get_or_update((capture.id(), max_side), || pixels::photo(&ctx, image, max_side));
+        // Changed runs see the same picture.
+        let source = image.source.clone().map(Same);
+        let photo = self.photo.get_or_update((source, max_side), || pixels::photo(&ctx, image, max_side));
         self.picture_ui(ui, cx, image, &OnPicture { pattern: &pattern, overlay: &overlay, flows }, photo.as_ref());
     }
 
@@ -157,14 +176,16 @@ impl ImageView {
     pub fn options_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let can_flow = cx.document.latest_capture().is_some_and(|capture| picking(cx, capture) != Picking::Words);
         controls::edit_options(cx, |options| {
-            if can_flow && options.image.flows.is_some() {
+            if can_flow && options.image.flows.is_some() && cx.pane.explained().is_none() {
                 controls::heading_ui(ui, cx.theme, "Arrows");
                 flows::options_ui(ui, cx, &mut options.image);
                 return;
             }
             controls::heading_ui(ui, cx.theme, "Overlay");
             let image = &mut options.image;
-            controls::color_map_ui(ui, cx.theme, &mut image.color_map);
+            if cx.pane.explained().is_none() {
+                controls::color_map_ui(ui, cx.theme, &mut image.color_map);
+            }
             controls::row_ui(ui, cx.theme, "Patches", |ui| {
                 let kinds = [
                     (Smoothing::Auto, "By their number"),
@@ -222,7 +243,17 @@ impl ImageView {
         }
 
         let response = ui.interact(layout.picture, ui.scope_id().with("picture"), Sense::click());
-        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Picture with attention"));
+        response.widget_info(|| {
+            WidgetInfo::labeled(
+                Role::Image,
+                true,
+                if pattern.explained().is_some() {
+                    "Picture with what is no attention"
+                } else {
+                    "Picture with attention"
+                },
+            )
+        });
         let mut under = response.hover_pos().and_then(|at| layout.patch_at(at));
         let mut clicked = response.clicked().then_some(under).flatten();
         let mut twice = response.double_clicked();

@@ -106,6 +106,8 @@ pub fn thumbnails(
     let empty = || Matrix::new(vec![0.0], [1, 1]).ok();
     let grids: Vec<Matrix> = heads.iter().filter_map(|head| head.as_ref().and_then(grid).or_else(empty)).collect();
     let columns = (grids.len() as f32).sqrt().ceil() as usize;
-    let atlas = atlas(&grids, rows.max(cols), columns, texture::color_map(map), false, &Mask::NONE);
+    let first = heads.iter().flatten().next();
+    let map = first.map_or_else(|| texture::color_map(map), |pattern| source::color_map(pattern, map));
+    let atlas = atlas(&grids, rows.max(cols), columns, map, false, &Mask::NONE);
     HeadThumbs::load(ctx, &atlas, TextureOptions::NEAREST)
 }

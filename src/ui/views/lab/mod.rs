@@ -1,65 +1,151 @@
 //! The laboratory: questions about a prediction, each answered by several methods side by side.
 
-mod answers;
-mod bars;
-mod depends;
-mod methods;
-mod patches;
+mod asked;
+mod options;
+mod pieces;
+mod rewrite;
+mod show;
 mod target;
 
-use eframe::egui::{CollapsingHeader, Label, RichText, ScrollArea, Ui};
+use std::sync::Arc;
 
+use eframe::egui::{
+    Align, Button, Label, Layout, PopupCloseBehavior, RichText, ScrollArea, Ui,
+    containers::menu::{MenuButton, MenuConfig},
+};
+
+use self::{asked::Asked, pieces::Pieces};
 use super::{choosers, controls};
-use crate::{analysis::explain::report::Question, session::LabOptions, ui::ViewCtx};
+use crate::{
+    analysis::explain::report::Question,
+    capture::Capture,
+    ids::StackKind,
+    session::{Command, FigureCommand},
+    text::sentence,
+    ui::{ViewCtx, theme::GRID},
+    worker::Column,
+};
 
-/// The Lab view; it remembers nothing between frames.
-pub struct LabView;
+/// The Lab view with what it has painted.
+#[derive(Default)]
+pub struct LabView {
+    pieces: Pieces,
+}
 
 impl LabView {
     /// Draws the view over all the space that is left in `ui`.
-    pub fn ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
-        let LabOptions { question, target } = cx.pane.options.lab;
+        let question = cx.pane.options.lab.question;
+        let asked = asked::ask(ui, cx, capture);
         ui.horizontal_wrapped(|ui| {
-            for other in methods::questions() {
-                if ui.selectable_label(other == question, other.text()).clicked() {
-                    controls::edit_options(cx, |options| options.lab.question = other);
-                }
+            questions_ui(ui, cx, capture);
+            let room = ui.available_width();
+            let layout = if room > 60.0 * GRID {
+                Layout::right_to_left(Align::Center)
+            } else {
+                Layout::left_to_right(Align::Center)
+            };
+            ui.with_layout(layout, |ui| tools_ui(ui, cx, capture, &asked));
+        });
+        ui.add_space(GRID / 2.0);
+        ui.horizontal_wrapped(|ui| {
+            ui.label(RichText::new(question_text(capture, question)).strong());
+            ui.add_space(GRID);
+            // What heads move and which words they link is the same whatever the model says in the end.
+            if !matches!(question, Question::Moves | Question::Aligns) {
+                target::target_ui(ui, cx, capture, cx.pane.options.lab.target);
             }
         });
-        ui.add_space(2.0);
-        target::target_ui(ui, cx, capture, target);
-        if !is_of_tokens(question) {
+        if question != Question::Depends {
             ui.horizontal_wrapped(|ui| {
                 choosers::stack_and_layer_ui(ui, cx);
                 choosers::heads_ui(ui, cx, capture);
             });
         }
         ui.separator();
-        ScrollArea::both().id_salt(question.text()).auto_shrink(false).show(ui, |ui| {
-            depends::depends_ui(ui, cx, capture, question);
+        let salt = ("answers", question.name());
+        ScrollArea::both().id_salt(salt).auto_shrink(false).show(ui, |ui| {
+            self.pieces.ui(ui, cx, capture, &asked);
+            rewrite::add_ui(ui, cx, &asked);
         });
     }
 
-    /// Draws the options: what the numbers are worth.
+    /// Draws the options: which methods there are, and what their numbers are worth.
     pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let Some(capture) = cx.document.latest_capture() else { return };
         controls::heading_ui(ui, cx.theme, "Methods");
-        let mut methods: Vec<_> =
-            methods::methods(cx, cx.pane.options.lab.question).into_iter().map(|column| column.ask.method()).collect();
-        methods.dedup();
-        for method in methods {
-            ui.strong(method.title());
-            let small = |text: &str| Label::new(RichText::new(text).small().color(cx.theme.text_weak)).wrap();
-            ui.add(small(method.caveat()));
-            CollapsingHeader::new("Formula").id_salt(method.name()).show(ui, |ui| {
-                ui.add(Label::new(RichText::new(method.formula()).monospace().small()).wrap());
-                ui.add(small(method.source()));
-            });
+        methods_ui(ui, cx, capture);
+        ui.add_space(GRID);
+        let small = |text: &str| Label::new(RichText::new(text).small().color(cx.theme.text_weak)).wrap();
+        ui.add(small("A method’s options, formula and source are behind the ⏷ beside its name."));
+    }
+}
+
+/// The question in a few words, as it suits the input.
+fn short_text(capture: &Capture, question: Question) -> &'static str {
+    if question == Question::Depends && capture.image().is_some() { "Which patches" } else { question.short() }
+}
+
+fn question_text(capture: &Capture, question: Question) -> &'static str {
+    match question {
+        Question::Depends if capture.image().is_some() => "Which patches does this output depend on?",
+        question => question.text(),
+    }
+}
+
+/// Why a question makes no sense here.
+fn unsuited(capture: &Capture, question: Question) -> Option<&'static str> {
+    let crosses = capture.stack(StackKind::Cross).is_some_and(|stack| !stack.layers.is_empty());
+    (question == Question::Aligns && !crosses)
+        .then_some("Words are aligned by attention from one text to another, which this model does not have")
+}
+
+fn questions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
+    ui.spacing_mut().item_spacing.x = GRID / 2.0;
+    let chosen = cx.pane.options.lab.question;
+    for question in Question::ALL {
+        let reason = unsuited(capture, question);
+        let text = RichText::new(short_text(capture, question));
+        let response = ui.add_enabled(reason.is_none(), Button::selectable(question == chosen, text));
+        let response = response.on_hover_text(question_text(capture, question));
+        if response.on_disabled_hover_text(reason.unwrap_or_default()).clicked() {
+            controls::edit_options(cx, |options| options.lab.question = question);
         }
     }
 }
 
-/// Whether a question is about tokens, and answered in bars.
-const fn is_of_tokens(question: Question) -> bool {
-    matches!(question, Question::Depends)
+/// What can be done with the answers: others shown, saved, copied.
+fn tools_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &Asked) {
+    let has_answers = asked.columns.iter().any(|column| column.answer.report.is_some());
+    let copy = ui.add_enabled(has_answers, Button::new("Copy all numbers"));
+    if copy.on_hover_text("Everything that the methods answered, as a table for a spreadsheet").clicked() {
+        let (what, text) = ("the numbers of all methods".to_owned(), asked.numbers(capture));
+        cx.send(Command::Copy { what, text });
+    }
+    let export = ui.add_enabled(has_answers, Button::new("Export…"));
+    if export.on_hover_text("As a figure (SVG, PDF, PNG) or as numbers (CSV, JSON, NPZ)").clicked() {
+        cx.send(Command::Figure(FigureCommand::Open));
+    }
+    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    let (response, _) = MenuButton::from_button(Button::new("Methods ⏷")).config(config).ui(ui, |ui| {
+        methods_ui(ui, cx, capture);
+    });
+    response.on_hover_text("Which methods stand side by side");
+}
+
+/// A box for each method that answers the question.
+fn methods_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
+    let (lab, sight) = (&cx.pane.options.lab, cx.pane.sight(capture));
+    for column in Column::ALL.iter().filter(|column| column.question == lab.question) {
+        let ask = column.ask(&sight, &lab.turned(column));
+        let mut shown = lab.shows(column);
+        let response = ui.add_enabled(ask.is_ok() || shown, eframe::egui::Checkbox::new(&mut shown, column.title));
+        let caveat = ask.as_ref().map_or("", |ask| ask.method().caveat());
+        let response =
+            response.on_disabled_hover_text(ask.as_ref().err().map_or_else(String::new, |why| sentence(why)));
+        if response.on_hover_text(caveat).changed() {
+            asked::show(cx, column, shown);
+        }
+    }
 }

@@ -63,10 +63,10 @@ pub fn target_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, target: Targe
         if let Some(position) = row.position {
             let tokens = capture.tokens(side_of(capture));
             let here = tokens.get(position).map_or("", |token| token.text.as_str());
-            ui.label(RichText::new(format!("at {position} {here}")).color(cx.theme.text_weak));
+            ui.label(RichText::new(format!("at position {position}, {here}")).color(cx.theme.text_weak));
             let wanted = cx.pane.selection.pinned.query.filter(|query| *query != position);
             if let Some(query) = wanted
-                && ui.small_button(format!("Explain {query} instead")).clicked()
+                && ui.small_button(format!("Explain position {query} instead")).clicked()
             {
                 choose(Target { position: Some(query), class: None, against: None });
             }

@@ -6,8 +6,11 @@
 
 #![expect(clippy::inline_always, reason = "a body is compiled for an instruction set only where it is inlined")]
 
+mod softmax;
+
 use std::sync::LazyLock;
 
+use self::softmax::{cap_and_bias_body, cap_slope_body, exp_sum_body, softmax_backward_body, softmax_body};
 use super::{Activation, NormKind, Way};
 
 /// An instruction set that this processor has.
@@ -91,6 +94,14 @@ kernel! {
 kernel! {
     /// `x = softmax(x)`; an entry of `-inf` gives exactly zero, a row of them all zeros.
     softmax = softmax_body(x: &mut [f32])
+}
+kernel! {
+    /// `x = cap · tanh(x / cap) + bias`; without a cap `x + bias`, which may be empty.
+    cap_and_bias = cap_and_bias_body(x: &mut [f32], cap: Option<f32>, bias: &[f32])
+}
+kernel! {
+    /// `out = 1 − tanh(x / cap)²`, the derivative of a capped score.
+    cap_slope = cap_slope_body(x: &[f32], cap: f32, out: &mut [f32])
 }
 kernel! {
     /// `out = p ⊙ (grad − Σ p·grad)`, the gradient of a softmax whose result was `p`.
@@ -299,45 +310,6 @@ fn lane_sum(n: usize, f: impl Fn(usize) -> f32) -> f32 {
         i += 1;
     }
     total
-}
-
-#[inline(always)]
-fn exp_sum_body<const FMA: bool>(x: &[f32], max: f32, sum: &mut [f32; 1]) {
-    sum[0] = lane_sum(x.len(), |i| exp::<FMA>(x[i] - max));
-}
-
-#[inline(always)]
-fn softmax_body<const FMA: bool>(x: &mut [f32]) {
-    let mut lanes = [f32::NEG_INFINITY; 16];
-    let (chunks, rest) = x.as_chunks::<16>();
-    for chunk in chunks {
-        for (max, x) in lanes.iter_mut().zip(chunk) {
-            *max = if *x > *max { *x } else { *max };
-        }
-    }
-    let max = lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max });
-    if max == f32::NEG_INFINITY {
-        // Every key is masked. (A row of NaN also ends here; the run reports it from the output.)
-        let fill = if x.iter().any(|x| x.is_nan()) { f32::NAN } else { 0.0 };
-        x.fill(fill);
-        return;
-    }
-    for x in x.iter_mut() {
-        *x = exp::<FMA>(*x - max);
-    }
-    let scale = 1.0 / lane_sum(x.len(), |i| x[i]);
-    for x in x {
-        *x *= scale;
-    }
-}
-
-#[inline(always)]
-fn softmax_backward_body<const FMA: bool>(p: &[f32], grad: &[f32], out: &mut [f32]) {
-    let (grad, out) = (&grad[..p.len()], &mut out[..p.len()]);
-    let dot = lane_sum(p.len(), |i| p[i] * grad[i]);
-    for ((p, grad), out) in p.iter().zip(grad).zip(out) {
-        *out = p * (grad - dot);
-    }
 }
 
 /// Mean and reciprocal standard deviation, in two passes: the one-pass formula cancels for large means.

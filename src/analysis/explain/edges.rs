@@ -1,0 +1,201 @@
+//! Why an edge is there: one attention score as the sum of what the parts of two streams say to each other (Elhage
+//! et al. 2021).
+//!
+//! ```text
+//! x_i = Σ_a c_a,  x_j = Σ_b e_b        parts of the stream where the query and the key stand
+//! score = scale · Σ_a Σ_b q(c_a) · k(e_b)
+//! ```
+//!
+//! Norms on the way are held fixed at the deviation that the whole stream has: then they are linear, each part gets
+//! its share, and what a norm adds is a part of its own.
+
+use super::{ExplainError, dense::Dense};
+
+/// A norm with the statistics of one position.
+#[derive(Clone, Copy, Debug)]
+pub struct FrozenNorm<'a> {
+    /// `[width]`.
+    pub weight: &'a [f32],
+    /// `[width]`.
+    pub bias: Option<&'a [f32]>,
+    /// Added to the variance.
+    pub epsilon: f64,
+    /// Whether the mean is taken away: layer norm, and not RMS norm.
+    pub centred: bool,
+}
+
+/// A vector as a sum of named ones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parts {
+    /// What each part is called.
+    pub names: Vec<String>,
+    /// One per name.
+    pub vectors: Vec<Vec<f64>>,
+}
+
+impl Parts {
+    /// One more part.
+    pub fn add(&mut self, name: impl Into<String>, vector: Vec<f64>) {
+        self.names.push(name.into());
+        self.vectors.push(vector);
+    }
+
+    /// What they add up to.
+    pub fn sum(&self) -> Vec<f64> {
+        let mut sum = vec![0.0; self.vectors.first().map_or(0, Vec::len)];
+        for part in &self.vectors {
+            sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+        }
+        sum
+    }
+
+    /// Puts a norm on all of them, with the deviation of their sum; its bias becomes the part `name`.
+    pub fn norm(&mut self, norm: FrozenNorm<'_>, name: &str) {
+        let sum = self.sum();
+        let n = sum.len().max(1) as f64;
+        let mean = |vector: &[f64]| if norm.centred { vector.iter().sum::<f64>() / n } else { 0.0 };
+        let middle = mean(&sum);
+        let variance = sum.iter().map(|x| (x - middle).powi(2)).sum::<f64>() / n;
+        let deviation = (variance + norm.epsilon).sqrt();
+        for part in &mut self.vectors {
+            let middle = mean(part);
+            let scale = |(x, weight): (&mut f64, &f32)| *x = (*x - middle) / deviation * f64::from(*weight);
+            part.iter_mut().zip(norm.weight).for_each(scale);
+        }
+        if let Some(bias) = norm.bias {
+            self.add(name, bias.iter().map(|x| f64::from(*x)).collect());
+        }
+    }
+
+    /// Every part by a linear map `[in, out]`, of which the bias becomes the part `name`.
+    #[must_use]
+    pub fn mapped(&self, weight: &Dense, bias: Option<&[f64]>, name: &str) -> Self {
+        let map = |part: &Vec<f64>| {
+            let mut out = vec![0.0; weight.n_cols()];
+            for (value, row) in part.iter().zip(weight.rows()).filter(|(value, _)| **value != 0.0) {
+                out.iter_mut().zip(row).for_each(|(out, weight)| *out += value * weight);
+            }
+            out
+        };
+        let mut mapped = Self { names: self.names.clone(), vectors: self.vectors.iter().map(map).collect() };
+        if let Some(bias) = bias {
+            mapped.add(name, bias.to_vec());
+        }
+        mapped
+    }
+
+    /// Parts of one name as one, where the first of them stands.
+    #[must_use]
+    pub fn joined(self) -> Self {
+        let mut joined = Self::default();
+        for (name, vector) in self.names.into_iter().zip(self.vectors) {
+            match joined.names.iter().position(|known| *known == name) {
+                Some(at) => joined.vectors[at].iter_mut().zip(vector).for_each(|(sum, value)| *sum += value),
+                None => joined.add(name, vector),
+            }
+        }
+        joined
+    }
+
+    /// The same parts, less others of the same names; one that is missing there stays whole.
+    #[must_use]
+    pub fn less(mut self, other: &Self, share: f64) -> Self {
+        for (name, vector) in other.names.iter().zip(&other.vectors) {
+            match self.names.iter().position(|known| known == name) {
+                Some(at) => self.vectors[at].iter_mut().zip(vector).for_each(|(sum, value)| *sum -= share * value),
+                None => self.add(name.clone(), vector.iter().map(|value| -share * value).collect()),
+            }
+        }
+        self
+    }
+}
+
+/// A score taken apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edge {
+    /// What each part of the query says to each part of the key, `[query parts, key parts]`.
+    pub pairs: Dense,
+    /// By dimension of the head; another basis of the same model would have others.
+    pub dimensions: Vec<f64>,
+    /// What both add up to.
+    pub sum: f64,
+}
+
+impl Edge {
+    /// What each part of the query adds.
+    pub fn by_query(&self) -> Vec<f64> {
+        self.pairs.rows().map(|row| row.iter().sum()).collect()
+    }
+
+    /// What each part of the key adds.
+    pub fn by_key(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.pairs.n_cols()];
+        for row in self.pairs.rows() {
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+        sums
+    }
+}
+
+/// Takes `scale · q · k` apart by the parts of `q` and `k`, `[d_head]` each.
+pub fn edge(query: &Parts, key: &Parts, scale: f64) -> Result<Edge, ExplainError> {
+    let (q, k) = (query.sum(), key.sum());
+    if q.is_empty() || k.is_empty() {
+        return Err(ExplainError::Nothing("parts of a stream"));
+    }
+    for part in query.vectors.iter().chain(&key.vectors) {
+        ExplainError::check_shape("a part of the stream", &[q.len()], &[part.len()])?;
+    }
+    let dot = |a: &[f64], b: &[f64]| scale * a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let pairs =
+        Dense::from_fn(query.vectors.len(), key.vectors.len(), |row, col| dot(&query.vectors[row], &key.vectors[col]));
+    let dimensions: Vec<f64> = q.iter().zip(&k).map(|(q, k)| scale * q * k).collect();
+    Ok(Edge { pairs, sum: dimensions.iter().sum(), dimensions })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::toy, *};
+
+    fn parts(vectors: &[[f64; 4]]) -> Parts {
+        let names = (0..vectors.len()).map(|nth| nth.to_string()).collect();
+        Parts { names, vectors: vectors.iter().map(|vector| vector.to_vec()).collect() }
+    }
+
+    #[test]
+    fn the_worked_example() {
+        let norm = FrozenNorm {
+            weight: &[1.0, 1.1, 0.9, 1.0],
+            bias: Some(&[0.1, 0.0, -0.1, 0.0]),
+            epsilon: 1e-5,
+            centred: true,
+        };
+        let mut query = parts(&[[0.5, -0.2, 0.1, 0.0], [0.3, 0.4, -0.6, 0.1], [-0.1, 0.2, 0.2, 0.9]]);
+        let mut key = parts(&[[0.2, 0.1, -0.3, 0.4], [-0.5, 0.3, 0.2, 0.0], [0.1, -0.1, 0.6, 0.2]]);
+        query.norm(norm, "bias");
+        key.norm(norm, "bias");
+        let w_q = toy::dense(&[[1.0, 0.0], [0.5, -1.0], [0.0, 1.0], [-0.5, 0.5]]);
+        let w_k = toy::dense(&[[0.0, 1.0], [1.0, 0.5], [-1.0, 0.0], [0.5, 0.5]]);
+        let query = query.mapped(&w_q, Some(&[0.1, -0.2]), "bias").joined();
+        let key = key.mapped(&w_k, Some(&[0.05, 0.3]), "bias").joined();
+        let found = edge(&query, &key, 0.5f64.sqrt()).unwrap();
+        let expected = [
+            1.024_529, -0.242_871, -1.288_571, 0.226_932, -0.110_969, 1.804_047, -0.179_12, -0.462_478, -1.451_278,
+            -1.048_793, 2.074_987, 0.021_63, 0.061_939, 0.299_372, -0.134_201, -0.063_64,
+        ];
+        toy::assert_near(found.pairs.as_slice(), &expected);
+        toy::assert_near(&found.dimensions, &[0.003_394, 0.528_121]);
+        toy::assert_near(&[found.sum, found.by_query().iter().sum(), found.by_key().iter().sum()], &[0.531_515; 3]);
+    }
+
+    #[test]
+    fn what_is_compared_with_is_taken_away_part_by_part() {
+        let mut a = parts(&[[1.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]]);
+        let mut b = parts(&[[4.0, 0.0, 0.0, 0.0]]);
+        b.add("other", vec![0.0, 0.0, 1.0, 0.0]);
+        a = a.less(&b, 0.5);
+        assert_eq!(a.names, ["0", "1", "other"]);
+        assert_eq!(a.sum(), [-1.0, 2.0, -0.5, 0.0]);
+        assert!(edge(&Parts::default(), &a, 1.0).is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! What can be asked.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Method;
+
+/// What somebody wants to know; methods that answer the same question stand side by side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Question {
+    /// What does this output depend on?
+    #[default]
+    Depends,
+    /// Can I believe this head?
+    Believe,
+    /// What does the head really move?
+    Moves,
+    /// Where is the fact?
+    Fact,
+    /// Does it align?
+    Aligns,
+}
+
+impl Question {
+    /// Every question, in the order in which they are shown.
+    pub const ALL: [Self; 5] = [Self::Depends, Self::Believe, Self::Moves, Self::Fact, Self::Aligns];
+
+    /// The question as it is asked.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Depends => "What does this output depend on?",
+            Self::Believe => "Does this head matter, and can I believe it?",
+            Self::Moves => "What does the head really move?",
+            Self::Fact => "Where is the fact?",
+            Self::Aligns => "Does it align?",
+        }
+    }
+
+    /// In one or two words, for tabs and file names.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::Depends => "Which words",
+            Self::Believe => "This head",
+            Self::Moves => "What it moves",
+            Self::Fact => "Which layer",
+            Self::Aligns => "Alignment",
+        }
+    }
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Depends => "depends",
+            Self::Believe => "believe",
+            Self::Moves => "moves",
+            Self::Fact => "fact",
+            Self::Aligns => "aligns",
+        }
+    }
+
+    /// The question with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|question| question.name() == name)
+    }
+
+    /// The methods that answer it.
+    pub fn methods(self) -> impl Iterator<Item = Method> {
+        Method::ALL.into_iter().filter(move |method| method.question() == self)
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}

@@ -1,0 +1,145 @@
+//! What the laboratory answers, for figures.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::RenderOptions;
+use crate::{
+    analysis::explain::report::{Question, Report},
+    capture::Capture,
+    cli::{CliError, show_progress},
+    figure::{ViewKind, views::lab::Answered},
+    ids::HeadId,
+    lab::{self, Bench, Column, Settings, Sight, Target},
+    model::{Input, Logits, Model, RunPlan},
+    text::sentence,
+};
+
+/// What is asked of the laboratory.
+#[derive(Debug, Args)]
+pub struct ExplainedFlags {
+    /// Of lab: what is asked: depends (which tokens), believe (a head), moves, fact (which layer), aligns
+    #[arg(long, value_name = "WHAT", value_parser = parse_question)]
+    question: Option<Question>,
+    /// Of lab: methods, such as rollout or hidden; without it those that the window begins with
+    #[arg(long = "methods", value_name = "NAME", value_delimiter = ',')]
+    methods: Vec<String>,
+    /// Of lab: an option of a method, such as rollout.residual=0.3
+    #[arg(long = "set", value_name = "METHOD.OPTION=VALUE")]
+    set: Vec<String>,
+    /// Of lab: which output row is explained; without it the last of a decoder, the first mask, or the whole input
+    #[arg(long, value_name = "N")]
+    position: Option<usize>,
+    /// Of lab: the token or class whose logit is explained; without it the most probable one
+    #[arg(long, value_name = "ID")]
+    class: Option<u32>,
+    /// Of lab: explain the difference to the logit of this token or class
+    #[arg(long, value_name = "ID")]
+    against: Option<u32>,
+}
+
+fn parse_question(name: &str) -> Result<Question, String> {
+    Question::from_name(name).ok_or_else(|| format!("choose from {}", Question::ALL.map(Question::name).join(", ")))
+}
+
+impl ExplainedFlags {
+    /// What is asked.
+    ///
+    /// # Errors
+    /// When a view that explains nothing is asked something.
+    pub fn question(&self, view: ViewKind) -> Result<Question, CliError> {
+        let is_asked = self.question.is_some()
+            || !self.methods.is_empty()
+            || !self.set.is_empty()
+            || self.position.or(self.class.map(|id| id as usize)).or(self.against.map(|id| id as usize)).is_some();
+        if is_asked && view != ViewKind::Lab {
+            let view = view.name();
+            let what = "--question, --methods, --set, --position, --class and --against";
+            return Err(CliError::Usage(format!("{view} explains nothing: leave out {what}, or draw lab")));
+        }
+        Ok(self.question.unwrap_or_default())
+    }
+
+    /// The columns that are shown.
+    fn columns(&self) -> Result<Vec<&'static Column>, CliError> {
+        let question = self.question.unwrap_or_default();
+        let of_question = || Column::ALL.iter().filter(|column| column.question == question);
+        if self.methods.is_empty() {
+            return Ok(of_question().filter(|column| column.starts).collect());
+        }
+        let find = |name: &String| {
+            of_question().find(|column| column.name == name).ok_or_else(|| {
+                let names: Vec<&str> = of_question().map(|column| column.name).collect();
+                CliError::Usage(format!("{name} is no method of this question: choose from {}", names.join(", ")))
+            })
+        };
+        self.methods.iter().map(find).collect()
+    }
+
+    /// Options by column.
+    fn settings(&self) -> Result<BTreeMap<&str, Settings>, CliError> {
+        let mut all: BTreeMap<&str, Settings> = BTreeMap::new();
+        for text in &self.set {
+            let parts = text.split_once('=').and_then(|(name, value)| Some((name.split_once('.')?, value)));
+            let Some(((column, name), value)) = parts else {
+                return Err(CliError::Usage(format!("{text} is no option: write it as rollout.residual=0.3")));
+            };
+            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+            all.entry(column).or_default().insert(name.to_owned(), value);
+        }
+        Ok(all)
+    }
+}
+
+/// Asks every method; those that say nothing about this model are left out, which is told.
+pub fn explain(model: &Model, input: &Input, options: &RenderOptions) -> Result<(Capture, Vec<Answered>), CliError> {
+    let flags = &options.explained;
+    let (columns, mut settings) = (flags.columns()?, flags.settings()?);
+    let plan = RunPlan { logits: Logits::Skip, ..RunPlan::silent() };
+    let encoded = model.completed(&model.encode(input)?, &plan, &show_progress)?;
+    let edits = options.edits.edits();
+    let quiet = |_: &Report| {};
+    let bench = || Bench::new(model, &encoded, &edits, &show_progress, &quiet);
+    let failed = |error: lab::LabError| CliError::Failed(error.to_string());
+    let capture = bench().plain().map_err(failed)?.clone();
+    let first = |numbers: &[super::Numbers]| numbers.first().and_then(|list| list.0.first().copied());
+    let stack = options.stack.or_else(|| capture.model().stacks.first().map(|stack| stack.kind)).unwrap_or_default();
+    let head = HeadId { stack, layer: first(&options.layer).unwrap_or(0), head: first(&options.head).unwrap_or(0) };
+    let sight = Sight { capture: &capture, head, query: options.query, key: options.key };
+    let target = Target { position: flags.position, class: flags.class, against: flags.against };
+    let (mut answers, mut why_not) = (Vec::new(), Vec::new());
+    for column in columns {
+        let turned = settings.remove(column.name).unwrap_or_default();
+        let found = match column.ask(&sight, &turned) {
+            Ok(ask) => {
+                let known = ask.turned(&sight);
+                if let Some(name) = turned.keys().find(|name| !known.contains_key(*name)) {
+                    let names: Vec<&str> = known.keys().map(String::as_str).collect();
+                    let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                    return Err(CliError::Usage(format!("{} has no option {name}: there is {there}", column.name)));
+                }
+                lab::answer(bench(), &ask, target).map_err(|error| error.to_string())
+            }
+            Err(why) => Err(why.to_owned()),
+        };
+        match found {
+            Ok(answer) => {
+                let report = Some(Arc::new(answer.report));
+                answers.push(Answered { column: column.name, title: column.title, report });
+            }
+            Err(why) => why_not.push(format!("{}: {}", column.title, sentence(&why))),
+        }
+    }
+    if let Some(name) = settings.keys().next() {
+        return Err(CliError::Usage(format!("--set names {name}, which is not among the methods that are drawn")));
+    }
+    if answers.is_empty() {
+        return Err(CliError::Failed(why_not.join("; ")));
+    }
+    for why in &why_not {
+        log::warn!("{why}");
+    }
+    Ok((capture, answers))
+}

@@ -1,0 +1,178 @@
+//! Signed bars: one row per token, one column per method.
+
+use emath::{Pos2, Rect, pos2, vec2};
+
+use super::{Hit, Piece, ROW_PT, number, room};
+use crate::{
+    figure::{
+        font::Align,
+        measure::{GRID, text_size::SMALL},
+        pen::Pen,
+    },
+    ids::Side,
+};
+
+/// Room for the headings of the columns: what they are, and how long the longest bar is.
+const HEADER_PT: f32 = 34.0;
+/// A column is as wide as this where there is room, and never narrower than the other.
+const COLUMN_PT: f32 = 140.0;
+const LEAST_COLUMN_PT: f32 = 68.0;
+/// Widest column; more makes bars harder to compare.
+const MOST_COLUMN_PT: f32 = 170.0;
+/// Room for a token.
+const MOST_TOKEN_PT: f32 = 132.0;
+
+/// What one method says.
+#[derive(Clone, Debug)]
+pub struct BarColumn {
+    /// What it is called.
+    pub title: String,
+    /// What the numbers are counted in.
+    pub unit: &'static str,
+    /// One number per token; none while it is on its way.
+    pub values: Option<Vec<f32>>,
+}
+
+/// The bars of several methods.
+#[derive(Clone, Debug)]
+pub struct Bars {
+    /// Whose tokens.
+    pub side: Side,
+    /// Where they are in the text.
+    pub positions: Vec<usize>,
+    /// What they are called.
+    pub tokens: Vec<String>,
+    /// What is said about them.
+    pub columns: Vec<BarColumn>,
+}
+
+impl Bars {
+    fn token_width(&self) -> f32 {
+        room(self.tokens.iter().map(String::as_str), MOST_TOKEN_PT).max(40.0) + 2.0 * GRID
+    }
+
+    fn column_width(&self, width: f32) -> f32 {
+        let n = self.columns.len().max(1) as f32;
+        ((width - self.token_width()) / n).clamp(LEAST_COLUMN_PT.min(width), MOST_COLUMN_PT)
+    }
+
+    fn column(&self, area: Rect, nth: usize) -> Rect {
+        let width = self.column_width(area.width());
+        let left = area.left() + self.token_width() + nth as f32 * width;
+        Rect::from_min_max(pos2(left, area.top()), pos2(left + width, area.bottom())).shrink2(vec2(1.5 * GRID, 0.0))
+    }
+
+    fn row(area: Rect, nth: usize) -> Rect {
+        let top = area.top() + HEADER_PT + nth as f32 * ROW_PT;
+        Rect::from_min_size(pos2(area.left(), top), vec2(area.width(), ROW_PT))
+    }
+
+    fn draw_column(&self, nth: usize, area: Rect, pen: &mut Pen<'_>) {
+        let BarColumn { title, unit, values } = &self.columns[nth];
+        let rect = self.column(area, nth);
+        let (text, weak, rule) = (pen.palette.text, pen.palette.text_weak, pen.palette.rule);
+        // The window has a mark behind the title.
+        let name = pen.type_.fit(title, SMALL, rect.width() - 3.0 * GRID).into_owned();
+        pen.text(&name, SMALL, text, pos2(rect.left(), area.top() + 8.0), Align::Left);
+        let Some(values) = values else { return };
+        let finite = || values.iter().copied().filter(|value| value.is_finite());
+        let most = finite().fold(0.0f32, |most, value| most.max(value.abs()));
+        let signed = finite().any(|value| value < 0.0);
+        let scale = format!("≤ {} {unit}", number(f64::from(most)));
+        let scale = pen.type_.fit(&scale, SMALL, rect.width()).into_owned();
+        pen.text(&scale, SMALL, weak, pos2(rect.left(), area.top() + 22.0), Align::Left);
+        let zero = if signed { rect.center().x } else { rect.left() };
+        let reach = rect.right() - zero;
+        let top = area.top() + HEADER_PT;
+        pen.line(pos2(zero, top), pos2(zero, top + values.len() as f32 * ROW_PT), 0.75, rule);
+        for (row, value) in values.iter().enumerate() {
+            let band = Self::row(area, row);
+            if !pen.sees(band) {
+                continue;
+            }
+            if value.is_nan() {
+                pen.text("–", SMALL, weak, pos2(zero + GRID, band.center().y), Align::Left);
+            } else if most > 0.0 {
+                let end = zero + (value / most).clamp(-1.0, 1.0) * reach;
+                let bar = Rect::from_min_max(
+                    pos2(zero.min(end), band.top() + 3.0),
+                    pos2(zero.max(end).max(zero.min(end) + 0.5), band.bottom() - 3.0),
+                );
+                let color = if *value < 0.0 { pen.palette.key } else { pen.palette.accent };
+                pen.rect(bar, color);
+            }
+        }
+    }
+}
+
+impl Piece for Bars {
+    fn width(&self) -> f32 {
+        self.token_width() + self.columns.len() as f32 * COLUMN_PT
+    }
+
+    fn least_width(&self) -> f32 {
+        self.token_width() + self.columns.len() as f32 * LEAST_COLUMN_PT
+    }
+
+    fn height(&self, _: f32) -> f32 {
+        HEADER_PT + self.tokens.len() as f32 * ROW_PT + GRID
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let width = self.token_width() - 2.0 * GRID;
+        for (nth, token) in self.tokens.iter().enumerate() {
+            let band = Self::row(area, nth);
+            if !pen.sees(band) {
+                continue;
+            }
+            let token = pen.type_.fit(token, SMALL, width).into_owned();
+            let color = pen.palette.text;
+            pen.text(&token, SMALL, color, pos2(area.left(), band.center().y), Align::Left);
+        }
+        for nth in 0..self.columns.len() {
+            self.draw_column(nth, area, pen);
+        }
+    }
+
+    fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
+        let nth = ((at.y - area.top() - HEADER_PT) / ROW_PT).floor();
+        let nth = (nth >= 0.0 && (nth as usize) < self.tokens.len()).then_some(nth as usize)?;
+        let token = format!("{} {}", self.positions[nth], self.tokens[nth]);
+        let under = (0..self.columns.len()).find(|column| self.column(area, *column).contains(at));
+        let text = match under.map(|column| &self.columns[column]) {
+            Some(BarColumn { title, unit, values: Some(values) }) => {
+                let value = values.get(nth).copied().unwrap_or(f32::NAN);
+                let larger = values.iter().filter(|other| other.abs() > value.abs()).count();
+                let n = values.iter().filter(|other| other.is_finite()).count();
+                let rank = if value.is_finite() {
+                    format!(", rank {} of {n}", larger + 1)
+                } else {
+                    ": cannot be left out".to_owned()
+                };
+                format!("{token}\n{title}: {} {unit}{rank}", number(f64::from(value)))
+            }
+            _ => token,
+        };
+        Some(Hit { rect: Self::row(area, nth), text, token: Some((self.side, self.positions[nth])), head: None })
+    }
+
+    fn row_of(&self, area: Rect, (side, position): (Side, usize)) -> Option<Rect> {
+        let nth = self.positions.iter().position(|known| *known == position).filter(|_| side == self.side)?;
+        Some(Self::row(area, nth))
+    }
+
+    fn columns(&self, area: Rect) -> Vec<Rect> {
+        let top = |rect: Rect| Rect::from_min_max(rect.min, pos2(rect.right(), area.top() + 16.0));
+        (0..self.columns.len()).map(|nth| top(self.column(area, nth))).collect()
+    }
+
+    fn spoken(&self) -> Vec<String> {
+        let strongest = |column: &BarColumn| {
+            let values = column.values.as_ref()?;
+            let best = (0..values.len()).filter(|nth| values[*nth].is_finite());
+            let best = best.max_by(|a, b| values[*a].abs().total_cmp(&values[*b].abs()))?;
+            Some(format!("{}: most on {}", column.title, self.tokens.get(best)?))
+        };
+        self.columns.iter().filter_map(strongest).collect()
+    }
+}

@@ -1,0 +1,400 @@
+//! From answers to what is drawn of them.
+
+use std::sync::Arc;
+
+use super::{
+    Part, Piece, Section,
+    agreement::Agreement,
+    bars::{BarColumn, Bars},
+    facts::{Facts, Grid, Strip},
+    links,
+    map::{Map, MapAxis},
+    number,
+    patches::Patches,
+    words,
+};
+use crate::{
+    analysis::explain::{
+        compare,
+        report::{Axis, Cells, Column, Leaf, Method, Question, Report, Value},
+    },
+    capture::{Capture, Matrix},
+    ids::{HeadId, Side, StackKind},
+};
+
+/// Rows of a table that are drawn; files have all.
+const MAX_ROWS: usize = 16;
+/// Words in a cell of a table.
+const MAX_WORDS: usize = 8;
+
+/// A method with what it answered.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// Its column.
+    pub column: &'static str,
+    /// What stands above it.
+    pub title: &'static str,
+    /// Its answer; none while that is on its way.
+    pub report: Option<Arc<Report>>,
+}
+
+impl Answered {
+    /// Tells answers apart: each is made once.
+    pub fn identity(&self) -> usize {
+        self.report.as_ref().map_or(0, |report| Arc::as_ptr(report) as usize)
+    }
+}
+
+/// Everything that is drawn of the answers to a question; of maps by layer and head, those of `head`.
+pub fn compose(capture: &Capture, question: Question, answers: &[Answered], head: HeadId) -> Vec<Section> {
+    if question == Question::Depends {
+        return by_side(capture, answers);
+    }
+    let of = |answer: &Answered| {
+        let report = answer.report.as_deref();
+        Section {
+            column: Some(answer.column),
+            title: answer.title.to_owned(),
+            notes: report.map_or_else(Vec::new, |report| report.notes.clone()),
+            parts: report.map_or_else(Vec::new, |report| parts(capture, report, head)),
+        }
+    };
+    answers.iter().map(of).collect()
+}
+
+/// Bars, or patches, of all methods side by side, for each side that some method speaks of.
+fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
+    let says = |answer: &Answered, side: Side| compare::scores(answer.report.as_ref()?, side);
+    let there: Vec<Side> = Side::ALL.into_iter().filter(|side| !capture.tokens(*side).is_empty()).collect();
+    let told = |side: &Side| answers.iter().any(|answer| says(answer, *side).is_some());
+    let mut sides: Vec<Side> = there.iter().copied().filter(told).collect();
+    if sides.is_empty() {
+        // Before anything is known, the one that is read.
+        sides.extend(there.first());
+    }
+    let several = sides.len() > 1;
+    let of_side = |side: Side| {
+        let is_waited = |answer: &Answered| answer.report.is_none();
+        let shown: Vec<&Answered> =
+            answers.iter().filter(|answer| is_waited(answer) || says(answer, side).is_some()).collect();
+        let silent = answers.iter().filter(|answer| answer.report.is_some() && says(answer, side).is_none());
+        let silent: Vec<&str> = silent.map(|answer| answer.title).collect();
+        let mut notes = Vec::new();
+        if let (false, true) = (silent.is_empty(), several) {
+            let verb = if silent.len() == 1 { "says" } else { "say" };
+            notes.push(format!("{} {verb} nothing about {}", silent.join(" and "), side_text(side)));
+        }
+        let columns = shown.iter().map(|answer| BarColumn {
+            title: answer.title.to_owned(),
+            unit: answer.report.as_deref().map_or("", compare::unit),
+            values: says(answer, side),
+        });
+        let columns: Vec<BarColumn> = columns.collect();
+        let scores: Vec<(String, Vec<f32>)> =
+            columns.iter().filter_map(|column| Some((column.title.clone(), column.values.clone()?))).collect();
+        let image = capture.image().filter(|_| capture.picture_side() == Some(side));
+        let piece: Arc<dyn Piece> = if let Some(image) = image {
+            Arc::new(Patches::new(side, image, columns))
+        } else {
+            let n = capture.tokens(side).len();
+            Arc::new(Bars { side, positions: (0..n).collect(), tokens: names(capture, &Axis::all(side), n), columns })
+        };
+        let mut parts = vec![Part { title: String::new(), meaning: String::new(), piece }];
+        if let Some(agreement) = Agreement::of(&scores) {
+            parts.push(Part {
+                title: format!("Do they agree? {}", agreement.verdict()),
+                meaning:
+                    "Kendall’s τ between the sizes that two methods give the tokens: 1 is the same order, 0 none, \
+                          −1 the opposite"
+                        .to_owned(),
+                piece: Arc::new(agreement),
+            });
+        }
+        let title = if several { crate::text::capitalised(side_text(side)) } else { String::new() };
+        Section { column: None, title, notes, parts }
+    };
+    sides.into_iter().map(of_side).collect()
+}
+
+/// What a side is called in a sentence.
+const fn side_text(side: Side) -> &'static str {
+    match side {
+        Side::Encoder => "the source",
+        Side::Decoder => "the text that is written",
+        Side::Vision => "the picture",
+        Side::Text => "the text",
+        Side::Only => "the input",
+    }
+}
+
+/// What the tokens of an axis are called.
+fn names(capture: &Capture, axis: &Axis, n: usize) -> Vec<String> {
+    let tokens = capture.tokens(axis.side);
+    let name = |nth: usize| {
+        let position = axis.position(nth);
+        tokens
+            .get(position)
+            .map_or_else(|| position.to_string(), |token| crate::capture::words::shown(&token.text, position))
+    };
+    (0..n).map(name).collect()
+}
+
+fn token_axis(capture: &Capture, axis: &Axis, n: usize) -> MapAxis {
+    let positions = (0..n).map(|nth| axis.position(nth)).collect();
+    MapAxis { names: names(capture, axis, n), tokens: Some((axis.side, positions)) }
+}
+
+fn numbered(what: &str, first: usize, n: usize) -> MapAxis {
+    MapAxis { names: (first..first + n).map(|nth| format!("{what}{nth}")).collect(), tokens: None }
+}
+
+/// What is lost without the head that is looked at, in a line.
+fn without_head(report: &Report, head: HeadId) -> Option<[String; 3]> {
+    let leaves = report.leaves();
+    let of = |name: &str| -> Vec<(usize, &Vec<f64>)> {
+        let here = leaves.iter().filter(|leaf| leaf.name.starts_with(name) && is_of(&leaf.name, head.stack));
+        here.filter_map(|leaf| match leaf.value {
+            Value::List(values) => Some((leaf.layer?, values)),
+            _ => None,
+        })
+        .collect()
+    };
+    let own = |name: &str| of(name).into_iter().find(|(layer, _)| *layer == head.layer)?.1.get(head.head).copied();
+    let (lost, change) = (own("logit")?, own("change")?);
+    let all: Vec<f64> =
+        of("change").into_iter().flat_map(|(_, values)| values.iter().copied()).filter(|it| it.is_finite()).collect();
+    let rank = 1 + all.iter().filter(|other| **other > change).count();
+    let what = if lost < 0.0 { "rises" } else { "falls" };
+    let text = format!(
+        "the logit {what} by {}, the output changes by {} (rank {rank} of {} heads)",
+        number(lost.abs()),
+        number(change),
+        all.len()
+    );
+    let meaning = "Total variation between the outputs: 0 is no change, 1 another output altogether";
+    Some([format!("Without {head}"), text, meaning.to_owned()])
+}
+
+/// What is drawn of one report.
+fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut facts = Facts::default();
+    let leaves = report.leaves();
+    let mut drawn: Vec<&str> = Vec::new();
+    if report.method == Method::Ablation {
+        facts.lines.extend(without_head(report, head));
+    }
+    if report.method == Method::Alignment {
+        parts.extend(links::parts(report, head));
+    }
+    for leaf in &leaves {
+        let (title, meaning) = words::about(report.method, &leaf.name);
+        if let Some(value) = fact(leaf) {
+            facts.lines.push([title, value, meaning]);
+            continue;
+        }
+        if skips(report.method, &leaf.name) {
+            continue;
+        }
+        let piece: Option<Arc<dyn Piece>> = match leaf.value {
+            Value::List(_) if leaf.layer.is_some() => {
+                if drawn.contains(&leaf.name.as_str()) {
+                    continue;
+                }
+                drawn.push(&leaf.name);
+                by_head(&leaves, &leaf.name, &title, head)
+            }
+            _ if leaf.layer.is_some_and(|layer| layer != head.layer) || !is_of(&leaf.name, head.stack) => continue,
+            value => of_value(capture, report, (value, &title), head),
+        };
+        if let Some(piece) = piece {
+            parts.push(Part { title: titled(title, leaf, head), meaning, piece });
+        }
+    }
+    if !facts.lines.is_empty() {
+        let piece: Arc<dyn Piece> = Arc::new(facts);
+        // Maps come with the numbers that one needs to read them.
+        parts.insert(0, Part { title: String::new(), meaning: String::new(), piece });
+    }
+    parts
+}
+
+/// Values that belong to others, or that only files have.
+fn skips(method: Method, name: &str) -> bool {
+    match method {
+        Method::Lens => matches!(name, "layers" | "target" | "rank"),
+        Method::Alignment => name == "weights",
+        // The change itself is two long lists of numbers.
+        Method::RankOne => matches!(name, "left" | "right"),
+        Method::Masks => name.starts_with("search") && !name.ends_with("divergence"),
+        _ => false,
+    }
+}
+
+/// Of values by stack, whether one is of the stack that is looked at.
+fn is_of(name: &str, stack: StackKind) -> bool {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    !name.contains('.') || StackKind::from_name(last).is_none_or(|named| named == stack)
+}
+
+fn titled(title: String, leaf: &Leaf<'_>, head: HeadId) -> String {
+    match leaf.value {
+        Value::Heads { .. } => format!("{title}, {head}"),
+        // Of several stacks each has a map of its own.
+        Value::List(_) => match leaf.name.split_once('.') {
+            Some((_, stack)) if StackKind::from_name(stack).is_some() => format!("{title}: {stack}"),
+            _ => title,
+        },
+        _ => leaf.layer.map_or_else(|| title.clone(), |layer| format!("{title}, layer {layer}")),
+    }
+}
+
+/// A value that is said in a line.
+fn fact(leaf: &Leaf<'_>) -> Option<String> {
+    let is_share = leaf.name.starts_with("erasure.") || matches!(leaf.name.as_str(), "clean" | "corrupted");
+    match leaf.value {
+        Value::List(values) if leaf.layer.is_none() && values.iter().all(|value| value.is_nan()) => {
+            Some(if leaf.name.starts_with("erasure.") { "the decision never flips" } else { "–" }.to_owned())
+        }
+        Value::Number(value) if is_share && value.is_finite() => Some(format!("{:.1} %", 100.0 * value)),
+        Value::Number(value) => Some(number(*value)),
+        Value::Count(value) => Some(value.to_string()),
+        Value::Flag(value) => Some(if *value { "yes" } else { "no" }.to_owned()),
+        Value::Text(value) | Value::Missing(value) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+fn of_value(
+    capture: &Capture,
+    report: &Report,
+    (value, title): (&Value, &str),
+    head: HeadId,
+) -> Option<Arc<dyn Piece>> {
+    Some(match value {
+        Value::List(values) => Arc::new(Strip { values: values.clone(), unit: String::new() }),
+        Value::Tokens { axis, values } => {
+            let positions = (0..values.len()).map(|nth| axis.position(nth)).collect();
+            // The title stands above already.
+            let column = BarColumn { title: String::new(), unit: "", values: Some(values.clone()) };
+            Arc::new(Bars {
+                side: axis.side,
+                positions,
+                tokens: names(capture, axis, values.len()),
+                columns: vec![column],
+            })
+        }
+        Value::Grid { axis, first_layer, values } => Arc::new(Map {
+            rows: token_axis(capture, axis, values.n_rows()),
+            cols: numbered("L", *first_layer, values.n_cols()),
+            words: if report.method == Method::Lens && title.starts_with("Prob") { said(report, values) } else { None },
+            values: values.clone(),
+            unit: title.to_owned(),
+            heads: None,
+            marked: None,
+        }),
+        Value::Matrix { rows, cols, values } => map(capture, (rows, cols), values.clone(), title),
+        Value::Heads { rows, cols, values } => map(capture, (rows, cols), values.head(head.head)?, title),
+        Value::Table(columns) => Arc::new(table(report.method, columns)),
+        _ => return None,
+    })
+}
+
+fn map(capture: &Capture, (rows, cols): (&Axis, &Axis), values: Matrix, title: &str) -> Arc<dyn Piece> {
+    Arc::new(Map {
+        rows: token_axis(capture, rows, values.n_rows()),
+        cols: token_axis(capture, cols, values.n_cols()),
+        values,
+        words: None,
+        unit: title.to_owned(),
+        heads: None,
+        marked: None,
+    })
+}
+
+/// The most probable token of each layer and position, row by row.
+fn said(report: &Report, values: &Matrix) -> Option<Vec<String>> {
+    let Value::Layers(layers) = report.value("layers")? else { return None };
+    let tops = |layer: &Value| match layer {
+        Value::Table(columns) => columns.iter().find_map(|column| match &column.cells {
+            Cells::Texts(cells) => Some(cells.clone()),
+            _ => None,
+        }),
+        _ => None,
+    };
+    let layers: Vec<Vec<Vec<String>>> = layers.iter().map(tops).collect::<Option<_>>()?;
+    let [n_rows, n_cols] = values.shape();
+    let at = |row: usize, layer: usize| layers.get(layer)?.get(row)?.first().cloned();
+    let all = (0..n_rows).flat_map(|row| (0..n_cols).map(move |layer| (row, layer)));
+    all.map(|(row, layer)| at(row, layer)).collect()
+}
+
+/// Numbers by layer and head as one map.
+fn by_head(leaves: &[Leaf<'_>], name: &str, title: &str, head: HeadId) -> Option<Arc<dyn Piece>> {
+    let layers: Vec<&Vec<f64>> = leaves
+        .iter()
+        .filter(|leaf| leaf.name == name)
+        .filter_map(|leaf| match leaf.value {
+            Value::List(values) => Some(values),
+            _ => None,
+        })
+        .collect();
+    let n_heads = layers.iter().map(|layer| layer.len()).max().filter(|n| *n > 0)?;
+    let at = |layer: &Vec<f64>, head: usize| layer.get(head).map_or(f32::NAN, |value| *value as f32);
+    let values = layers.iter().flat_map(|layer| (0..n_heads).map(move |head| at(layer, head))).collect::<Vec<f32>>();
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let stack = StackKind::from_name(last).unwrap_or(head.stack);
+    Some(Arc::new(Map {
+        rows: numbered("layer ", 0, layers.len()),
+        cols: numbered("H", 0, n_heads),
+        values: Matrix::new(values, [layers.len(), n_heads]).ok()?,
+        words: None,
+        unit: title.to_owned(),
+        heads: Some(stack),
+        marked: (stack == head.stack).then_some((head.layer, head.head)),
+    }))
+}
+
+fn table(method: Method, columns: &[Column]) -> Grid {
+    let n_rows = columns.iter().map(|column| column.cells.len()).max().unwrap_or(0);
+    let mut order: Vec<usize> = (0..n_rows).collect();
+    let by = |name: &str| {
+        columns.iter().find(|column| column.name == name).and_then(|column| match &column.cells {
+            Cells::Number(cells) => Some(cells.clone()),
+            _ => None,
+        })
+    };
+    // The largest contributions, and the best alignments, first.
+    if let Some(sizes) = by("contribution").filter(|_| method == Method::DirectLogits) {
+        order.sort_by(|a, b| sizes[*b].abs().total_cmp(&sizes[*a].abs()));
+    } else if let Some(rates) = by("aer") {
+        order.sort_by(|a, b| rates[*a].total_cmp(&rates[*b]));
+    }
+    order.truncate(MAX_ROWS);
+    let column = |column: &Column| {
+        let cells = order.iter().map(|row| cell_text(&column.cells, *row)).collect();
+        let numbers = matches!(column.cells, Cells::Index(_) | Cells::Number(_));
+        let name = match &*column.name {
+            "aer" => "AER".to_owned(),
+            name => crate::text::capitalised(&name.replace('_', " ")),
+        };
+        (name, cells, numbers)
+    };
+    Grid { columns: columns.iter().map(column).collect(), n_left_out: n_rows - order.len() }
+}
+
+fn cell_text(cells: &Cells, row: usize) -> String {
+    let joined = |words: Vec<String>| {
+        let rest = if words.len() > MAX_WORDS { " …" } else { "" };
+        words.into_iter().take(MAX_WORDS).collect::<Vec<_>>().join(" · ") + rest
+    };
+    match cells {
+        Cells::Index(cells) => cells.get(row).map(usize::to_string).unwrap_or_default(),
+        Cells::Number(cells) => cells.get(row).map(|value| number(*value)).unwrap_or_default(),
+        Cells::Text(cells) => cells.get(row).cloned().unwrap_or_default(),
+        Cells::Texts(cells) => cells.get(row).cloned().map(joined).unwrap_or_default(),
+        Cells::Numbers(cells) => {
+            cells.get(row).map(|all| joined(all.iter().map(|value| number(*value)).collect())).unwrap_or_default()
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Words that translate each other: a grid of source and target words with links, gold beside them.
+
+use std::sync::Arc;
+
+use emath::{Pos2, Rect, pos2, vec2};
+
+use super::{Hit, Part, Piece, number, room};
+use crate::{
+    analysis::explain::{
+        alignment::{Gold, Links},
+        report::{Cells, Report, Value},
+    },
+    capture::Matrix,
+    figure::{
+        font::Align,
+        list::faded,
+        measure::{GRID, text_size::SMALL},
+        path::Path,
+        pen::Pen,
+        views::cells,
+    },
+    ids::{HeadId, StackKind},
+};
+
+const CELL_PT: f32 = 26.0;
+const LEAST_CELL_PT: f32 = 12.0;
+const MOST_NAME_PT: f32 = 110.0;
+/// Room for what the marks mean.
+const LEGEND_PT: f32 = 22.0;
+
+/// An alignment of words.
+#[derive(Clone, Debug)]
+pub struct LinkGrid {
+    /// Words across.
+    pub source: Vec<String>,
+    /// Words down.
+    pub target: Vec<String>,
+    /// Attention between them, target by source, where it is known.
+    pub weights: Option<Matrix>,
+    /// Links that attention makes.
+    pub links: Links,
+    /// Links that somebody made.
+    pub gold: Option<Gold>,
+}
+
+impl LinkGrid {
+    const fn shape(&self) -> (usize, usize) {
+        (self.target.len(), self.source.len())
+    }
+
+    fn name_width(&self) -> f32 {
+        room(self.target.iter().map(String::as_str), MOST_NAME_PT).max(24.0) + 2.0 * GRID
+    }
+
+    fn name_height(&self) -> f32 {
+        room(self.source.iter().map(String::as_str), MOST_NAME_PT) + 2.0 * GRID
+    }
+
+    fn side(&self, width: f32) -> f32 {
+        let n = self.source.len().max(1) as f32;
+        ((width - self.name_width() - 2.0 * GRID) / n).clamp(LEAST_CELL_PT.min(width), CELL_PT)
+    }
+
+    fn cells(&self, area: Rect) -> Rect {
+        let side = self.side(area.width());
+        let corner = area.min + vec2(self.name_width(), self.name_height());
+        Rect::from_min_size(corner, vec2(self.source.len() as f32 * side, self.target.len() as f32 * side))
+    }
+
+    fn draw_marks(&self, grid: Rect, pen: &mut Pen<'_>) {
+        let (dot, sure) = (pen.palette.accent, pen.palette.text);
+        let shape = self.shape();
+        for &(source, target) in self.gold.iter().flat_map(|gold| &gold.possible) {
+            let is_sure = self.gold.as_ref().is_some_and(|gold| gold.sure.contains(&(source, target)));
+            if source < shape.1 && target < shape.0 {
+                let cell = cells::cell_rect(grid, shape, target, source).shrink(3.0);
+                let (width, color) = if is_sure { (2.0, sure) } else { (1.0, faded(sure, 0.6)) };
+                pen.frame(cell, width, color);
+            }
+        }
+        for &(source, target) in &self.links {
+            let cell = cells::cell_rect(grid, shape, target, source);
+            pen.fill(Path::circle(cell.center(), cell.width() * 0.22), dot);
+        }
+    }
+
+    fn draw_legend(&self, at: Pos2, pen: &mut Pen<'_>) {
+        let (weak, text) = (pen.palette.text_weak, pen.palette.text);
+        let mut x = at.x;
+        pen.fill(Path::circle(pos2(x + 4.0, at.y), 4.0), pen.palette.accent);
+        x += 12.0;
+        x += pen.text("link (largest weight of the target word)", SMALL, weak, pos2(x, at.y), Align::Left) + 14.0;
+        if self.gold.is_some() {
+            for (width, color, name) in [(2.0, text, "sure by hand"), (1.0, faded(text, 0.6), "possible by hand")] {
+                pen.frame(Rect::from_center_size(pos2(x + 5.0, at.y), vec2(8.0, 8.0)), width, color);
+                x += 14.0;
+                x += pen.text(name, SMALL, weak, pos2(x, at.y), Align::Left) + 14.0;
+            }
+        }
+    }
+}
+
+impl Piece for LinkGrid {
+    fn width(&self) -> f32 {
+        (self.name_width() + self.source.len() as f32 * CELL_PT + 2.0 * GRID).max(if self.gold.is_some() {
+            430.0
+        } else {
+            260.0
+        })
+    }
+
+    fn least_width(&self) -> f32 {
+        self.name_width() + self.source.len() as f32 * LEAST_CELL_PT + 2.0 * GRID
+    }
+
+    fn height(&self, width: f32) -> f32 {
+        self.name_height() + self.target.len() as f32 * self.side(width) + LEGEND_PT
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let (grid, shape) = (self.cells(area), self.shape());
+        let most = self.weights.as_ref().map_or(0.0, |all| all.as_slice().iter().copied().fold(0.0, f32::max));
+        let (ground, rule, accent) = (pen.palette.masked, pen.palette.rule, pen.palette.accent);
+        for row in 0..shape.0 {
+            for col in 0..shape.1 {
+                let cell = cells::cell_rect(grid, shape, row, col).shrink(0.5);
+                pen.rect(cell, ground);
+                let weight = self.weights.as_ref().and_then(|all| all.get(row, col)).unwrap_or(0.0);
+                if most > 0.0 {
+                    pen.rect(cell, faded(accent, 0.55 * weight / most));
+                }
+            }
+        }
+        pen.frame(grid, 0.75, rule);
+        self.draw_marks(grid, pen);
+        let (query, key) = (pen.palette.query, pen.palette.key);
+        for (row, word) in self.target.iter().enumerate() {
+            let y = cells::cell_rect(grid, shape, row, 0).center().y;
+            let word = pen.type_.fit(word, SMALL, self.name_width() - 2.0 * GRID).into_owned();
+            pen.text(&word, SMALL, query, pos2(grid.left() - 1.5 * GRID, y), Align::Right);
+        }
+        for (col, word) in self.source.iter().enumerate() {
+            let x = cells::cell_rect(grid, shape, 0, col).center().x;
+            let word = pen.type_.fit(word, SMALL, self.name_height() - GRID).into_owned();
+            let at = pos2(x, grid.top() - GRID);
+            pen.turned(&word, SMALL, key, at, Align::Left, -std::f32::consts::FRAC_PI_2);
+        }
+        self.draw_legend(pos2(area.left(), grid.bottom() + LEGEND_PT / 2.0 + 2.0), pen);
+    }
+
+    fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
+        let grid = self.cells(area);
+        let (row, col) = cells::cell_at(grid, self.shape(), at)?;
+        let weight = self.weights.as_ref().and_then(|all| all.get(row, col));
+        let mut text = format!("{} ← {}", self.target[row], self.source[col]);
+        if let Some(weight) = weight {
+            text = format!("{text}\nweight {}", number(f64::from(weight)));
+        }
+        let linked = if self.links.contains(&(col, row)) { "linked" } else { "not linked" };
+        text = format!("{text}\n{linked}");
+        if let Some(gold) = &self.gold {
+            let by_hand = if gold.sure.contains(&(col, row)) {
+                "sure by hand"
+            } else if gold.possible.contains(&(col, row)) {
+                "possible by hand"
+            } else {
+                "not linked by hand"
+            };
+            text = format!("{text}, {by_hand}");
+        }
+        Some(Hit::saying(cells::cell_rect(grid, self.shape(), row, col), text))
+    }
+
+    fn spoken(&self) -> Vec<String> {
+        let word = |words: &[String], nth: usize| words.get(nth).cloned().unwrap_or_default();
+        let link = |&(source, target): &(usize, usize)| {
+            format!("{} is linked with {}", word(&self.target, target), word(&self.source, source))
+        };
+        self.links.iter().map(link).collect()
+    }
+}
+
+/// The links of the head that is looked at, and those of its layer's mean.
+pub fn parts(report: &Report, head: HeadId) -> Vec<Part> {
+    let words = |name: &str| -> Vec<String> {
+        let found = report.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        found.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default()
+    };
+    let gold = report.parameters.iter().find(|(name, _)| name == "gold").and_then(|(_, value)| value.as_str());
+    let gold = gold.and_then(|text| Gold::parse(text.trim_end(), 0).ok()?.into_iter().next());
+    let Some(Value::Table(columns)) = report.value("alignments") else { return Vec::new() };
+    let (mut names, mut links) = (None, None);
+    for column in columns {
+        match &column.cells {
+            Cells::Text(cells) if column.name == "head" => names = Some(cells),
+            Cells::Texts(cells) if column.name == "links" => links = Some(cells),
+            _ => {}
+        }
+    }
+    let (Some(names), Some(links)) = (names, links) else { return Vec::new() };
+    let weights = match report.value("weights") {
+        Some(Value::Layers(layers)) => layers.get(head.layer),
+        _ => None,
+    };
+    let weights_of = |one: Option<usize>| match weights {
+        Some(Value::Heads { values, .. }) => one.map_or_else(|| values.mean(), |head| values.head(head)),
+        _ => None,
+    };
+    let mut shown = vec![(format!("L{}", head.layer), None, format!("Layer {}, mean of its heads", head.layer))];
+    if head.stack == StackKind::Cross {
+        let name = format!("L{}H{}", head.layer, head.head);
+        shown.insert(0, (name.clone(), Some(head.head), format!("Head {name}")));
+    }
+    let number_of = |name: &str, row: usize| {
+        columns.iter().find(|column| column.name == name).and_then(|column| match &column.cells {
+            Cells::Number(cells) => cells.get(row).filter(|value| value.is_finite()).copied(),
+            _ => None,
+        })
+    };
+    let part = |(name, one, title): (String, Option<usize>, String)| {
+        let row = names.iter().position(|known| *known == name)?;
+        let pair = |text: &String| {
+            let (source, target) = text.split_once('-')?;
+            Some((source.parse().ok()?, target.parse().ok()?))
+        };
+        let worth = number_of("aer", row).map_or_else(String::new, |aer| {
+            let percent =
+                |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{:.0} %", 100.0 * value));
+            let (precision, recall) = (percent(number_of("precision", row)), percent(number_of("recall", row)));
+            format!(": alignment error rate {aer:.2}, precision {precision}, recall {recall}")
+        });
+        let piece = LinkGrid {
+            source: words("source"),
+            target: words("target"),
+            weights: weights_of(one),
+            links: links.get(row)?.iter().filter_map(pair).collect::<Links>(),
+            gold: gold.clone(),
+        };
+        let meaning = "AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|), with links A, sure ones S and possible ones P made by \
+                       hand: 0 is best";
+        Some(Part { title: format!("{title}{worth}"), meaning: meaning.to_owned(), piece: Arc::new(piece) })
+    };
+    shown.into_iter().filter_map(part).collect()
+}

@@ -1,0 +1,257 @@
+//! Numbers on a grid: tokens by tokens, tokens by layers, layers by heads.
+
+use emath::{Pos2, Rect, pos2, vec2};
+
+use super::{Hit, Piece, ROW_PT, number, room};
+use crate::{
+    capture::{Matrix, RgbaBuffer},
+    figure::{
+        font::Align,
+        list::{Rgba, Sampling},
+        measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
+        pen::{Pen, tick_text},
+        views::cells,
+    },
+    ids::{HeadId, Side, StackKind},
+    raster::{ColorMap, diverging},
+};
+
+/// Room for the names of rows and of columns.
+const MOST_ROW_NAME_PT: f32 = 120.0;
+const MOST_COL_NAME_PT: f32 = 84.0;
+/// Widest cells: of tokens by tokens, of few columns, and of those with words.
+const SQUARE_PT: f32 = 22.0;
+const WIDE_PT: f32 = 40.0;
+const WORD_PT: f32 = 92.0;
+/// Names are written from this size of a cell on.
+const NAMED_PT: f32 = 10.0;
+/// Numbers instead of names are this far apart.
+const TICK_PT: f32 = 30.0;
+/// Lowest colour bar.
+const BAR_HEIGHT_PT: f32 = 64.0;
+
+/// What rows or columns are.
+#[derive(Clone, Debug)]
+pub struct MapAxis {
+    /// What each is called.
+    pub names: Vec<String>,
+    /// Whose tokens, with their positions, where they are tokens.
+    pub tokens: Option<(Side, Vec<usize>)>,
+}
+
+/// Numbers on a grid.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// What is down.
+    pub rows: MapAxis,
+    /// What is across.
+    pub cols: MapAxis,
+    /// The numbers.
+    pub values: Matrix,
+    /// Words in the cells, row by row.
+    pub words: Option<Vec<String>>,
+    /// What the numbers are, with their unit.
+    pub unit: String,
+    /// The stack whose heads are across and layers down, where they are.
+    pub heads: Option<StackKind>,
+    /// A cell that is looked at, row and column.
+    pub marked: Option<(usize, usize)>,
+}
+
+struct MapLayout {
+    cells: Rect,
+    bar: Rect,
+}
+
+impl Map {
+    const fn shape(&self) -> (usize, usize) {
+        let [rows, cols] = self.values.shape();
+        (rows, cols)
+    }
+
+    fn is_square(&self) -> bool {
+        self.rows.tokens.is_some() && self.cols.tokens.is_some()
+    }
+
+    fn row_name_width(&self) -> f32 {
+        room(self.rows.names.iter().map(String::as_str), MOST_ROW_NAME_PT).max(24.0) + 2.0 * GRID
+    }
+
+    fn widest_cell(&self) -> f32 {
+        if self.words.is_some() {
+            WORD_PT
+        } else if self.is_square() {
+            SQUARE_PT
+        } else {
+            WIDE_PT
+        }
+    }
+
+    fn cell_width(&self, width: f32) -> f32 {
+        let free = width - self.row_name_width() - BAR_AND_TICKS_PT - 3.0 * GRID;
+        (free / self.shape().1.max(1) as f32).clamp(0.5, self.widest_cell())
+    }
+
+    fn cell_height(&self, width: f32) -> f32 {
+        if self.is_square() { self.cell_width(width) } else { ROW_PT }
+    }
+
+    /// Room for the names of columns; whether they stand upright.
+    fn col_names(&self, width: f32) -> (f32, bool) {
+        let longest = room(self.cols.names.iter().map(String::as_str), MOST_COL_NAME_PT);
+        let cell = self.cell_width(width);
+        let turned = longest + 2.0 > cell && cell >= NAMED_PT;
+        (if turned { longest + 2.0 * GRID } else { 4.0 * GRID }, turned)
+    }
+
+    fn layout(&self, area: Rect) -> MapLayout {
+        let (n_rows, n_cols) = self.shape();
+        let cell = vec2(self.cell_width(area.width()), self.cell_height(area.width()));
+        let top = area.top() + self.col_names(area.width()).0;
+        let corner = pos2(area.left() + self.row_name_width(), top);
+        let cells = Rect::from_min_size(corner, vec2(n_cols as f32 * cell.x, n_rows as f32 * cell.y));
+        let height = cells.height().clamp(BAR_HEIGHT_PT, 160.0);
+        let bar = Rect::from_min_size(cells.right_top() + vec2(3.0 * GRID, 0.0), vec2(BAR_AND_TICKS_PT, height));
+        MapLayout { cells, bar }
+    }
+
+    /// The largest size, and whether there are numbers below 0.
+    fn range(&self) -> (f32, bool) {
+        let finite = || self.values.as_slice().iter().filter(|value| value.is_finite());
+        let most = finite().fold(0.0f32, |most, value| most.max(value.abs()));
+        (most.max(f32::MIN_POSITIVE), finite().any(|value| *value < 0.0))
+    }
+
+    fn color(value: f32, (most, signed): (f32, bool)) -> Rgba {
+        if signed { diverging(value / most) } else { ColorMap::Viridis.color(value / most) }
+    }
+
+    fn draw_names(&self, layout: &MapLayout, area: Rect, pen: &mut Pen<'_>) {
+        let (n_rows, n_cols) = self.shape();
+        let cells = layout.cells;
+        let cell = vec2(cells.width() / n_cols.max(1) as f32, cells.height() / n_rows.max(1) as f32);
+        let weak = pen.palette.text_weak;
+        let every = |size: f32| if size >= NAMED_PT { 1 } else { (TICK_PT / size.max(0.01)).ceil() as usize };
+        for row in (0..n_rows).step_by(every(cell.y)) {
+            let y = cells.top() + (row as f32 + 0.5) * cell.y;
+            if !pen.sees(Rect::from_center_size(pos2(area.left(), y), vec2(1.0, ROW_PT))) {
+                continue;
+            }
+            let name = if cell.y >= NAMED_PT { self.rows.names[row].clone() } else { row.to_string() };
+            let name = pen.type_.fit(&name, SMALL, self.row_name_width() - 2.0 * GRID).into_owned();
+            pen.text(&name, SMALL, weak, pos2(cells.left() - 1.5 * GRID, y), Align::Right);
+        }
+        let turned = self.col_names(area.width()).1;
+        let named = turned || room(self.cols.names.iter().map(String::as_str), MOST_COL_NAME_PT) + 2.0 <= cell.x;
+        for col in (0..n_cols).step_by(if named { 1 } else { every(cell.x.min(NAMED_PT - 1.0)) }) {
+            let x = cells.left() + (col as f32 + 0.5) * cell.x;
+            let name = if named { self.cols.names[col].clone() } else { col.to_string() };
+            if turned {
+                let name = pen.type_.fit(&name, SMALL, MOST_COL_NAME_PT).into_owned();
+                let angle = -std::f32::consts::FRAC_PI_2;
+                pen.turned(&name, SMALL, weak, pos2(x, cells.top() - GRID), Align::Left, angle);
+            } else {
+                pen.text(&name, SMALL, weak, pos2(x, cells.top() - 2.0 * GRID), Align::Center);
+            }
+        }
+    }
+}
+
+/// Black or white, whatever can be read on a colour.
+fn ink([red, green, blue, _]: Rgba) -> Rgba {
+    let light = 0.299 * f32::from(red) + 0.587 * f32::from(green) + 0.114 * f32::from(blue);
+    if light > 140.0 { [20, 22, 26, 255] } else { [255, 255, 255, 255] }
+}
+
+impl Piece for Map {
+    fn width(&self) -> f32 {
+        let n_cols = self.shape().1 as f32;
+        (self.row_name_width() + n_cols * self.widest_cell() + BAR_AND_TICKS_PT + 3.0 * GRID).min(720.0)
+    }
+
+    fn least_width(&self) -> f32 {
+        let least = if self.words.is_some() { 40.0 } else { 2.0 };
+        (self.row_name_width() + self.shape().1 as f32 * least + BAR_AND_TICKS_PT + 3.0 * GRID).min(720.0)
+    }
+
+    fn height(&self, width: f32) -> f32 {
+        let cells = self.shape().0 as f32 * self.cell_height(width);
+        self.col_names(width).0 + cells.max(BAR_HEIGHT_PT) + GRID
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let (n_rows, n_cols) = self.shape();
+        if n_rows == 0 || n_cols == 0 {
+            return;
+        }
+        let (layout, range) = (self.layout(area), self.range());
+        let none = pen.palette.masked;
+        let of = |value: &f32| if value.is_finite() { Self::color(*value, range) } else { none };
+        let pixels = self.values.as_slice().iter().flat_map(of).collect();
+        pen.picture(layout.cells, &RgbaBuffer { width: n_cols, height: n_rows, pixels }, Sampling::Crisp);
+        pen.frame(layout.cells, 0.75, pen.palette.rule);
+        if let Some(words) = &self.words {
+            for (nth, (word, value)) in words.iter().zip(self.values.as_slice()).enumerate() {
+                let cell = cells::cell_rect(layout.cells, (n_rows, n_cols), nth / n_cols, nth % n_cols);
+                if pen.sees(cell) {
+                    let word = pen.type_.fit(word, SMALL, cell.width() - 4.0).into_owned();
+                    pen.text(&word, SMALL, ink(of(value)), cell.center(), Align::Center);
+                }
+            }
+        }
+        if let Some((row, col)) = self.marked.filter(|(row, col)| *row < n_rows && *col < n_cols) {
+            let cell = cells::cell_rect(layout.cells, (n_rows, n_cols), row, col);
+            // Seen on light cells and on dark ones.
+            pen.frame(cell.shrink(1.5), 1.5, pen.palette.text);
+            pen.frame(cell.shrink(3.0), 1.5, pen.palette.canvas);
+        }
+        self.draw_names(&layout, area, pen);
+        let (most, signed) = range;
+        let low = if signed { -most } else { 0.0 };
+        let value = |fraction: f32| low + fraction * (most - low);
+        pen.color_bar(
+            layout.bar,
+            |fraction| Self::color(value(fraction), range),
+            |fraction| tick_text(value(fraction)),
+        );
+    }
+
+    fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
+        let cells = self.layout(area).cells;
+        let (row, col) = cells::cell_at(cells, self.shape(), at)?;
+        let value = self.values.get(row, col)?;
+        let name = |axis: &MapAxis, nth: usize| match &axis.tokens {
+            Some((_, positions)) => format!("{} {}", positions[nth], axis.names[nth]),
+            None => axis.names[nth].clone(),
+        };
+        let number = if value.is_nan() { "not there".to_owned() } else { number(f64::from(value)) };
+        let mut text = format!("{} · {}\n{}: {number}", name(&self.rows, row), name(&self.cols, col), self.unit);
+        if let Some(word) = self.words.as_ref().and_then(|words| words.get(row * self.shape().1 + col)) {
+            text = format!("{text}\nmost probable: {word}");
+        }
+        let token = self.rows.tokens.as_ref().map(|(side, positions)| (*side, positions[row]));
+        let rect = cells::cell_rect(cells, self.shape(), row, col);
+        let head = self.heads.map(|stack| HeadId { stack, layer: row, head: col });
+        Some(Hit { rect, text, token, head })
+    }
+
+    fn row_of(&self, area: Rect, (side, position): (Side, usize)) -> Option<Rect> {
+        let (own, positions) = self.rows.tokens.as_ref()?;
+        let row = positions.iter().position(|known| *known == position).filter(|_| side == *own)?;
+        let grid = self.layout(area).cells;
+        let cell = cells::cell_rect(grid, (self.shape().0, 1), row, 0);
+        Some(Rect::from_min_max(pos2(area.left(), cell.top()), cell.max))
+    }
+
+    fn spoken(&self) -> Vec<String> {
+        let values = self.values.as_slice();
+        let best = (0..values.len()).filter(|nth| values[*nth].is_finite());
+        let best = best.max_by(|a, b| values[*a].abs().total_cmp(&values[*b].abs()));
+        let n_cols = self.shape().1.max(1);
+        let of = |nth: usize| {
+            let (row, col) = (&self.rows.names[nth / n_cols], &self.cols.names[nth % n_cols]);
+            format!("{}: most at {row}, {col}: {}", self.unit, number(f64::from(values[nth])))
+        };
+        best.map(of).into_iter().collect()
+    }
+}

@@ -1,0 +1,207 @@
+//! Answers of the laboratory: bars of several methods with how far they agree, maps, links, numbers.
+//!
+//! What is shown is made of pieces, each of which knows its size, draws itself and says what is under a pointer, so
+//! that window and files show the same.
+
+mod agreement;
+mod bars;
+mod compose;
+mod facts;
+mod links;
+mod map;
+mod patches;
+mod words;
+
+use std::sync::Arc;
+
+use emath::{Pos2, Rect, pos2, vec2};
+
+pub use compose::{Answered, compose};
+
+use crate::{
+    figure::{
+        font::Align,
+        measure::{GRID, text_size},
+        page::{Captions, Scene},
+        pen::Pen,
+    },
+    ids::{HeadId, Side},
+};
+
+/// Height of a row of tokens.
+pub const ROW_PT: f32 = 15.0;
+/// Height of a heading.
+const HEADING_PT: f32 = 22.0;
+/// Height of the smaller heading of a part.
+const TITLE_PT: f32 = 18.0;
+/// Between parts.
+const GAP_PT: f32 = 3.0 * GRID;
+
+/// Something that is drawn of an answer.
+pub trait Piece: Send + Sync {
+    /// The width that suits it.
+    fn width(&self) -> f32;
+    /// The least width at which it can be read.
+    fn least_width(&self) -> f32;
+    /// Its height at a width.
+    fn height(&self, width: f32) -> f32;
+    /// Draws it into `area`, which is as high as it says.
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>);
+    /// What is at a place.
+    fn at(&self, area: Rect, at: Pos2) -> Option<Hit>;
+    /// The row of a token, where it has one.
+    fn row_of(&self, _area: Rect, _token: (Side, usize)) -> Option<Rect> {
+        None
+    }
+    /// Where the middles of columns with a heading are, and how wide each is: the window puts its own headings there.
+    fn columns(&self, _area: Rect) -> Vec<Rect> {
+        Vec::new()
+    }
+    /// What it says to somebody who does not see it.
+    fn spoken(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What is under the pointer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// Where it is.
+    pub rect: Rect,
+    /// What it says.
+    pub text: String,
+    /// The token that it is about.
+    pub token: Option<(Side, usize)>,
+    /// The head that it is about.
+    pub head: Option<HeadId>,
+}
+
+impl Hit {
+    /// Words alone.
+    const fn saying(rect: Rect, text: String) -> Self {
+        Self { rect, text, token: None, head: None }
+    }
+}
+
+/// A piece with what stands above it.
+#[derive(Clone)]
+pub struct Part {
+    /// Its title; empty where the heading says it all.
+    pub title: String,
+    /// What that means, in a sentence.
+    pub meaning: String,
+    /// What is drawn.
+    pub piece: Arc<dyn Piece>,
+}
+
+/// What one method says, or several about the same tokens.
+#[derive(Clone)]
+pub struct Section {
+    /// The column of the method; none where several stand side by side.
+    pub column: Option<&'static str>,
+    /// What it is called.
+    pub title: String,
+    /// What a person should know about this very run.
+    pub notes: Vec<String>,
+    /// What is drawn, one below the other.
+    pub parts: Vec<Part>,
+}
+
+/// Everything that is shown of a question, as a figure.
+pub struct LabScene {
+    /// What is shown, one below the other.
+    pub sections: Vec<Section>,
+    /// What is said below.
+    pub captions: Captions,
+}
+
+impl LabScene {
+    fn pieces(&self) -> impl Iterator<Item = &Arc<dyn Piece>> {
+        self.sections.iter().flat_map(|section| section.parts.iter().map(|part| &part.piece))
+    }
+}
+
+impl Scene for LabScene {
+    fn width(&self, _: &mut Pen<'_>) -> f32 {
+        self.pieces().map(|piece| piece.width()).fold(240.0, f32::max)
+    }
+
+    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
+        self.pieces().map(|piece| piece.least_width()).fold(160.0, f32::max)
+    }
+
+    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        let of_part = |part: &Part| {
+            let title = if part.title.is_empty() { 0.0 } else { TITLE_PT };
+            title + part.piece.height(width) + GAP_PT
+        };
+        let of_section = |section: &Section| {
+            let heading = if section.title.is_empty() { 0.0 } else { HEADING_PT };
+            heading + section.parts.iter().map(of_part).sum::<f32>()
+        };
+        (self.sections.iter().map(of_section).sum::<f32>() - GAP_PT).max(1.0)
+    }
+
+    fn least_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        self.height(width, pen)
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let mut top = area.top();
+        for section in &self.sections {
+            if !section.title.is_empty() {
+                let at = pos2(area.left(), top + HEADING_PT / 2.0 - 2.0);
+                let color = pen.palette.text;
+                pen.text(&section.title, text_size::BODY, color, at, Align::Left);
+                top += HEADING_PT;
+            }
+            for part in &section.parts {
+                if !part.title.is_empty() {
+                    let at = pos2(area.left(), top + TITLE_PT / 2.0 - 1.0);
+                    let color = pen.palette.text_weak;
+                    pen.text(&part.title, text_size::SMALL, color, at, Align::Left);
+                    top += TITLE_PT;
+                }
+                let height = part.piece.height(area.width());
+                part.piece.draw(Rect::from_min_size(pos2(area.left(), top), vec2(area.width(), height)), pen);
+                top += height + GAP_PT;
+            }
+        }
+    }
+
+    fn captions(&self) -> Captions {
+        self.captions.clone()
+    }
+}
+
+/// About the room that the widest of some texts takes in small type, at most `most`.
+fn room<'a>(texts: impl IntoIterator<Item = &'a str>, most: f32) -> f32 {
+    let of = |text: &str| text.chars().map(|c| if c >= '\u{1100}' { 11.0 } else { 6.1 }).sum::<f32>();
+    texts.into_iter().map(of).fold(0.0, f32::max).min(most)
+}
+
+/// A number with four digits that count, and a minus as long as a plus.
+fn number(value: f64) -> String {
+    if value.is_nan() {
+        return "–".to_owned();
+    }
+    let size = match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size >= 1000.0 => format!("{size:.0}"),
+        size if size >= 10.0 => format!("{size:.2}"),
+        size if size >= 0.001 => format!("{size:.4}"),
+        size => format!("{size:.1e}"),
+    };
+    if value < 0.0 { format!("−{size}") } else { size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_the_digits_that_count() {
+        let texts = [0.0, 0.12344, -12.345, 1234.5, 0.000_012, f64::NAN].map(number);
+        assert_eq!(texts, ["0", "0.1234", "−12.35", "1234", "1.2e-5", "–"].map(str::to_owned));
+    }
+}

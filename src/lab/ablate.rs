@@ -1,0 +1,91 @@
+//! Can I believe this head? What the output loses when heads are switched off, one at a time.
+
+use std::borrow::Cow;
+
+use super::{Bench, LabError, Target, aim::one_number, depends::by_stack};
+use crate::{
+    analysis::explain::{
+        divergence::tvd,
+        normalizers::softmax,
+        rank::descending,
+        report::{Cells, Column, Method, Report, Value},
+    },
+    capture::{Ablation, head_name},
+    ids::{HeadId, StackKind},
+    model::{Edit, Logits, Site, Sites, Start, Variant},
+};
+
+/// Runs that are made ready at once: each may carry what entered its layer.
+const AT_ONCE: usize = 32;
+
+/// What changes when each head of the model is switched off in turn (Michel et al. 2019).
+pub fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    let plain = bench.plain()?;
+    one_number(plain)?;
+    let stacks = plain.model().stacks.clone();
+    let heads: Vec<HeadId> = stacks
+        .iter()
+        .flat_map(|stack| stack.layers.iter().enumerate().map(move |(layer, spec)| (stack.kind, layer, spec.n_heads)))
+        .flat_map(|(stack, layer, n)| (0..n).map(move |head| HeadId { stack, layer, head }))
+        .collect();
+    let recorded =
+        if bench.model.goes_on() { Some(bench.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?) } else { None };
+    let start = |head: HeadId| {
+        let stream = recorded.as_ref()?.layer(head)?.resid_pre.clone()?;
+        Some(Start { layer: head.layer, stream })
+    };
+    let wide = |logits: &[f32]| logits.iter().map(|logit| f64::from(*logit)).collect::<Vec<f64>>();
+    let (mut before, mut logit_before) = (Vec::new(), 0.0);
+    let unchanged = Variant::of(bench.input, bench.edits, aim.row);
+    bench.model.logits_of(&[unchanged], bench.control, &mut |_, logits| {
+        (before, logit_before) = (softmax(&wide(logits)), aim.value(logits));
+    })?;
+    let decision = descending(&before).first().copied();
+    let mut found: Vec<[f64; 3]> = Vec::with_capacity(heads.len());
+    for some in heads.chunks(AT_ONCE) {
+        bench.step(found.len(), heads.len())?;
+        let without = |head: &HeadId| {
+            let mut edits = bench.edits.to_vec();
+            edits.push(Edit::Ablate { head: *head, with });
+            Variant { input: Cow::Borrowed(bench.input), edits: Cow::Owned(edits), start: start(*head), row: aim.row }
+        };
+        let variants: Vec<Variant<'_>> = some.iter().map(without).collect();
+        bench.model.logits_of(&variants, bench.control, &mut |_, logits| {
+            let p = softmax(&wide(logits));
+            let flips = descending(&p).first().copied() != decision;
+            found.push([tvd(&before, &p), logit_before - aim.value(logits), f64::from(u8::from(flips))]);
+        })?;
+        (bench.partial)(&told(bench, &aim, &heads, &found));
+    }
+    Ok(told(bench, &aim, &heads, &found))
+}
+
+fn told(bench: &Bench<'_>, aim: &super::Aim, heads: &[HeadId], found: &[[f64; 3]]) -> Report {
+    let mut report = Report::new(Method::Ablation);
+    report.parameters = aim.parameters(bench);
+    let by_layer = |which: usize| {
+        let mut stacks: Vec<(StackKind, Vec<Value>)> = Vec::new();
+        for group in heads.chunk_by(|a, b| (a.stack, a.layer) == (b.stack, b.layer)) {
+            let value = |head: &HeadId| {
+                let place = heads.iter().position(|known| known == head);
+                place.and_then(|place| found.get(place)).map_or(f64::NAN, |found| found[which])
+            };
+            let layer = Value::List(group.iter().map(value).collect());
+            match stacks.last_mut().filter(|(kind, _)| *kind == group[0].stack) {
+                Some((_, layers)) => layers.push(layer),
+                None => stacks.push((group[0].stack, vec![layer])),
+            }
+        }
+        let named = stacks.into_iter().map(|(kind, layers)| (Cow::Borrowed(kind.name()), Value::Layers(layers)));
+        named.collect::<Vec<_>>()
+    };
+    report.values = by_stack("logit", by_layer(1));
+    report.values.extend(by_stack("change", by_layer(0)));
+    let flips = heads.iter().zip(found).filter(|(_, found)| found[2] > 0.0);
+    let names = flips.map(|(head, _)| head_name(*head)).collect::<Vec<String>>();
+    if !names.is_empty() {
+        report.values.push((Cow::Borrowed("flips"), Value::Table(vec![Column::new("head", Cells::Text(names))])));
+    }
+    report
+}

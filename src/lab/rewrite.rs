@@ -1,0 +1,382 @@
+//! Where is the fact? Writing another one over it: a change of rank one of one MLP (Meng et al. 2022).
+//!
+//! The key is what the last token of the subject has inside the MLP; the value is what would have to come out there
+//! for the model to say something else. Where the published method averages keys over random beginnings of the
+//! prompt, the prompt itself is taken.
+
+use std::borrow::Cow;
+
+use serde_json::json;
+
+use super::{Aim, Bench, LabError, Subject, Target, aim::one_number, moves::add_up};
+use crate::{
+    analysis::explain::{
+        adam::Adam,
+        dense::wide,
+        normalizers::softmax,
+        rank::descending,
+        rank_one::rank_one,
+        report::{Cells, Column, Method, Report, Value},
+    },
+    capture::Matrix,
+    corpus::list::{Content, InputList, Kind, ListOptions},
+    ids::{HeadId, Side, StackKind},
+    model::{
+        Cancelled, Edit, Encoded, ImageSource, Input, Logits, Model, Objective, RunPlan, Site, Sites, Taps, Variant,
+        bundled,
+    },
+    spec::{HeadKind, Modality},
+};
+
+/// Keys of a corpus that are kept: enough for what a network of the sizes that run here has inside.
+const MOST_KEYS: usize = 4096;
+/// How far the value may move, in lengths of what comes out without the change.
+const FARTHEST: f64 = 4.0;
+/// What a squared length of the change costs, in squared lengths of what comes out without it.
+const LENGTH_COST: f64 = 0.1;
+/// A step of the value, as a part of the mean size of what comes out without the change.
+const STEP: f64 = 0.5;
+/// The probability that is enough.
+const ENOUGH: f64 = 0.95;
+
+/// What is to be written, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RewriteOptions {
+    /// Whose last token is the key.
+    pub subject: Subject,
+    /// What the model is to say instead: the text of a token, or the name of a class.
+    pub object: Option<String>,
+    /// The layer; one in the middle where there is none.
+    pub layer: Option<usize>,
+    /// Texts that are asked the same in other words.
+    pub paraphrases: Vec<String>,
+    /// Texts whose answers should stay.
+    pub neighbours: Vec<String>,
+    /// Texts whose keys should keep their values; those of the program where there are none.
+    pub corpus: Vec<String>,
+    /// Steps in which the value is looked for.
+    pub n_steps: usize,
+    /// A part of the keys' mean square that is added to every direction.
+    pub ridge: f64,
+}
+
+impl RewriteOptions {
+    /// The usual settings, without prompts to check.
+    pub const fn of(subject: Subject, object: Option<String>) -> Self {
+        Self {
+            subject,
+            object,
+            layer: None,
+            paraphrases: Vec::new(),
+            neighbours: Vec::new(),
+            corpus: Vec::new(),
+            n_steps: 25,
+            ridge: 0.01,
+        }
+    }
+}
+
+/// Where the change is made.
+struct Spot {
+    side: Side,
+    stack: StackKind,
+    layer: usize,
+    position: usize,
+    /// Inside the MLP, `[d_mlp]`.
+    key: Vec<f64>,
+    /// What comes out, `[d_model]`.
+    now: Vec<f64>,
+}
+
+impl Spot {
+    fn find(bench: &Bench<'_>, aim: &Aim, options: &RewriteOptions) -> Result<Self, LabError> {
+        let plain = bench.plain()?;
+        let side = if plain.tokens(Side::Encoder).is_empty() { aim.side } else { Side::Encoder };
+        let stack = side.stack();
+        let n_layers = plain.model().stack(stack).map_or(0, |stack| stack.layers.len());
+        let layer = options.layer.unwrap_or_else(|| n_layers.saturating_sub(1) / 2);
+        if n_layers > 0 && layer >= n_layers {
+            return Err(LabError::unsuited(format!("there is no layer {layer} among {n_layers}")));
+        }
+        let Some(map) = bench.model.mlp_output(stack, layer)? else {
+            return Err(LabError::unsuited("it has no feed-forward layers, so there is no memory to write to"));
+        };
+        let position = options.subject.positions(plain, side)?.end - 1;
+        let mut plan = bench.plan(Sites::of(&[Site::MlpHidden, Site::MlpOut]), Logits::Skip);
+        plan.layers = Some(vec![layer]);
+        let capture = bench.model.forward(bench.input, &plan, bench.control)?;
+        let recorded = capture.layer(HeadId { stack, layer, head: 0 });
+        let row = |site: Site| recorded?.rows(site)?.row(position).map(wide);
+        let (Some(key), Some(now)) = (row(Site::MlpHidden), row(Site::MlpOut)) else {
+            return Err(LabError::unsuited("the inside of its feed-forward layers cannot be recorded"));
+        };
+        let bias = map.bias.as_deref().map(wide).unwrap_or_default();
+        let mut product = vec![0.0; now.len()];
+        for (value, row) in key.iter().zip(map.weight.rows()) {
+            product.iter_mut().zip(row).for_each(|(sum, weight)| *sum += value * f64::from(*weight));
+        }
+        let narrow: Vec<f32> = now.iter().map(|value| *value as f32).collect();
+        let bias = if bias.is_empty() { vec![0.0; now.len()] } else { bias };
+        if !add_up([&product[..], &bias[..]].into_iter(), &narrow) {
+            let what = "between this MLP's second matrix and the stream there is a norm or another change, so no value \
+                        of the matrix can be asked for";
+            return Err(LabError::unsuited(what));
+        }
+        Ok(Self { side, stack, layer, position, key, now })
+    }
+
+    /// Looks for what would have to come out for the model to say `id`; the probability at every step.
+    fn value(&self, bench: &Bench<'_>, aim: &Aim, id: u32, n_steps: usize) -> Result<(Vec<f64>, Vec<f64>), LabError> {
+        let length = self.now.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if length == 0.0 {
+            return Err(LabError::unsuited("nothing comes out of this MLP at the subject: choose another layer"));
+        }
+        let objective = Objective::LogProbability { row: aim.row, id };
+        let mut moved = vec![0.0; self.now.len()];
+        let mut adam = Adam::new(moved.len(), STEP * length / (moved.len() as f64).sqrt());
+        let mut curve = Vec::with_capacity(n_steps + 1);
+        for step in 0..=n_steps {
+            bench.step(step, n_steps)?;
+            let value: Vec<f32> = self.now.iter().zip(&moved).map(|(now, moved)| (now + moved) as f32).collect();
+            let value = Matrix::new(value, [1, self.now.len()]);
+            let value = value.map_err(|_| LabError::unsuited("nothing comes out of this MLP"))?;
+            let Self { stack, layer, position, .. } = *self;
+            let mut plan = bench.plan(Sites::NONE, Logits::Skip);
+            plan.layers = Some(vec![layer]);
+            plan.edits.push(Edit::Patch {
+                site: Site::MlpOut,
+                stack,
+                layer,
+                head: None,
+                positions: vec![position],
+                value,
+            });
+            let quiet = |_| bench.step(step, n_steps).map_err(|_| Cancelled);
+            let taps = Taps::of(&[Site::MlpOut]);
+            let (_, found) = bench.model.gradients(bench.input, &plan, objective.clone(), taps, &quiet)?;
+            let p = f64::from(found.value).exp();
+            curve.push(p);
+            (bench.partial)(&Report::new(Method::RankOne).with_value("probability", curve.clone()));
+            if p >= ENOUGH || step == n_steps {
+                break;
+            }
+            let gradient = found.layer(HeadId { stack, layer, head: 0 }).and_then(|layer| layer.rows(Site::MlpOut));
+            let gradient = gradient.and_then(|rows| rows.row(position));
+            let gradient = gradient.ok_or_else(|| LabError::unsuited("the MLP has no gradient"))?;
+            let slope =
+                |(gradient, moved): (&f32, &f64)| 2.0 * LENGTH_COST * moved / (length * length) - f64::from(*gradient);
+            let gradient: Vec<f64> = gradient.iter().zip(&moved).map(slope).collect();
+            adam.step(&mut moved, &gradient);
+            let far = moved.iter().map(|x| x * x).sum::<f64>().sqrt() / (FARTHEST * length);
+            if far > 1.0 {
+                for x in &mut moved {
+                    *x /= far;
+                }
+            }
+        }
+        Ok((self.now.iter().zip(&moved).map(|(now, moved)| now + moved).collect(), curve))
+    }
+
+    /// Keys of a corpus, `[keys, d_mlp]`.
+    fn corpus(&self, bench: &Bench<'_>, texts: &[String]) -> Result<Matrix, LabError> {
+        let inputs = corpus(bench.model, texts);
+        let mut keys = Vec::new();
+        for (nth, input) in inputs.iter().enumerate() {
+            bench.step(nth, inputs.len())?;
+            if keys.len() >= MOST_KEYS * self.key.len() {
+                break;
+            }
+            // A decoder is given the same to read, so that it need not write.
+            let input =
+                if self.side == Side::Encoder { input.clone().with_target(input.clone()) } else { input.clone() };
+            // What this model cannot read is no reason to stop.
+            let Ok(encoded) = bench.model.encode(&input) else { continue };
+            let plan = RunPlan {
+                sites: Sites::of(&[Site::MlpHidden]),
+                logits: Logits::Skip,
+                layers: Some(vec![self.layer]),
+                ..RunPlan::silent()
+            };
+            let quiet = |_| bench.step(nth, inputs.len()).map_err(|_| Cancelled);
+            let capture = bench.model.forward(&encoded, &plan, &quiet)?;
+            let layer = capture.layer(HeadId { stack: self.stack, layer: self.layer, head: 0 });
+            if let Some(rows) = layer.and_then(|layer| layer.mlp_hidden.as_ref()) {
+                keys.extend_from_slice(rows.as_slice());
+            }
+        }
+        let n = keys.len() / self.key.len().max(1);
+        if n == 0 {
+            return Err(LabError::unsuited("the corpus has no text that this model can read: give others"));
+        }
+        Matrix::new(keys, [n, self.key.len()]).map_err(|_| LabError::unsuited("the corpus is empty"))
+    }
+}
+
+/// What keys are taken from: texts, or for a model of pictures those inside the program.
+fn corpus(model: &Model, texts: &[String]) -> Vec<Input> {
+    if matches!(model.spec().modality, Modality::Image(_)) {
+        return bundled::samples().map(|name| Input::Image(ImageSource::Bundled(name.to_owned()))).collect();
+    }
+    if !texts.is_empty() {
+        return texts.iter().map(Input::text).collect();
+    }
+    let Some(bundled::BundledCorpus::Table(bytes)) = bundled::corpus("demo:sentences") else { return Vec::new() };
+    let list = InputList::parse(bytes, Kind::Table, &ListOptions::default()).unwrap_or_default();
+    let text = |content: Content| if let Content::Text(text) = content { Some(Input::text(text)) } else { None };
+    list.items.into_iter().filter_map(|item| text(item.content)).collect()
+}
+
+/// The outcome that a text names: a class, or the first token of it.
+fn outcome(bench: &Bench<'_>, text: &str, notes: &mut Vec<String>) -> Result<u32, LabError> {
+    let text = text.trim();
+    let n_outcomes = bench.model.n_outcomes();
+    let named = |id: &u32| bench.model.outcome_label(*id) == text;
+    if bench.model.reads_whole() {
+        let known = (0..n_outcomes as u32).find(named);
+        return known.ok_or_else(|| LabError::unsuited(format!("there is no class “{text}” among {n_outcomes}")));
+    }
+    // Words within a text have their space with them, where a vocabulary knows spaces.
+    let ways = [format!(" {text}"), text.to_owned()].map(|text| {
+        let read = bench.model.encode(&Input::text(text)).ok()?;
+        let ids: Vec<u32> =
+            read.tokens.into_values().flatten().filter(|token| !token.special).filter_map(|token| token.id).collect();
+        (!ids.is_empty()).then_some(ids)
+    });
+    let mut known: Vec<Vec<u32>> = ways.into_iter().flatten().collect();
+    known.sort_by_key(Vec::len);
+    let ids = known.first().filter(|_| !text.is_empty());
+    let ids =
+        ids.ok_or_else(|| LabError::unsuited(format!("“{text}” is no token of this model: name another object")))?;
+    if ids.len() > 1 {
+        let first = bench.model.outcome_label(ids[0]);
+        notes.push(format!("“{text}” has {} tokens, of which only the first, “{first}”, is written", ids.len()));
+    }
+    Ok(ids[0])
+}
+
+/// A text that is asked before and after.
+struct Prompt<'a> {
+    kind: &'static str,
+    text: String,
+    input: Cow<'a, Encoded>,
+    row: usize,
+    /// Changes that are made in any case.
+    edits: &'a [Edit],
+}
+
+/// The text itself, and those that were given.
+fn prompts<'a>(bench: &'a Bench<'a>, aim: &Aim, options: &RewriteOptions) -> Result<Vec<Prompt<'a>>, LabError> {
+    let plain = bench.plain()?;
+    let own = plain.input().text.clone().unwrap_or_default();
+    let mut all =
+        vec![Prompt { kind: "prompt", text: own, input: Cow::Borrowed(bench.input), row: aim.row, edits: bench.edits }];
+    let given = [("paraphrase", &options.paraphrases), ("neighbour", &options.neighbours)];
+    for (kind, text) in given.into_iter().flat_map(|(kind, texts)| texts.iter().map(move |text| (kind, text))) {
+        if bench.input.tokens.contains_key(&Side::Decoder) || matches!(bench.model.spec().modality, Modality::Image(_))
+        {
+            let what = "other prompts are compared in models that read one text: leave paraphrases and neighbours out";
+            return Err(LabError::unsuited(what));
+        }
+        let input = bench.model.encode(&Input::text(text))?;
+        let tokens = input.tokens.get(&aim.side).map_or(&[][..], Vec::as_slice);
+        let kind_of_head = plain.prediction().map(|prediction| prediction.kind);
+        let row = match kind_of_head {
+            _ if bench.model.reads_whole() => 0,
+            Some(HeadKind::MaskedLm) => {
+                let mask = bench.model.mask_id();
+                let found = tokens.iter().position(|token| token.id.is_some() && token.id == mask);
+                found.ok_or_else(|| LabError::unsuited(format!("“{text}” has no mask where the answer would stand")))?
+            }
+            _ => tokens.len().saturating_sub(1),
+        };
+        all.push(Prompt { kind, text: text.clone(), input: Cow::Owned(input), row, edits: &[] });
+    }
+    Ok(all)
+}
+
+/// What is said to each prompt: probabilities of all outcomes.
+fn said(bench: &Bench<'_>, prompts: &[Prompt<'_>], edit: Option<&Edit>) -> Result<Vec<Vec<f64>>, LabError> {
+    let variant = |prompt: &Prompt<'_>| {
+        let edits = prompt.edits.iter().chain(edit).cloned().collect::<Vec<Edit>>();
+        let input = Cow::Owned(prompt.input.clone().into_owned());
+        Variant { input, edits: Cow::Owned(edits), start: None, row: prompt.row }
+    };
+    let variants: Vec<Variant<'_>> = prompts.iter().map(variant).collect();
+    let mut all = Vec::with_capacity(prompts.len());
+    bench.model.logits_of(&variants, bench.control, &mut |_, logits| all.push(softmax(&wide(logits))))?;
+    Ok(all)
+}
+
+/// Writes an association over another, and tells what else it changes.
+pub fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    let plain = bench.plain()?;
+    one_number(plain)?;
+    let mut report = Report::new(Method::RankOne);
+    let object = options.object.as_deref().filter(|object| !object.trim().is_empty());
+    let object = object.ok_or_else(|| LabError::unsuited("say what the model is to say instead: the new object"))?;
+    let id = outcome(bench, object, &mut report.notes)?;
+    if id == aim.id {
+        let label = bench.model.outcome_label(id);
+        return Err(LabError::unsuited(format!("“{label}” is what the model says already: name another object")));
+    }
+    let spot = Spot::find(bench, &aim, options)?;
+    let prompts = prompts(bench, &aim, options)?;
+    let samples = spot.corpus(bench, &options.corpus)?;
+    let (value, curve) = spot.value(bench, &aim, id, options.n_steps)?;
+    let change = rank_one(&spot.key, &value, &spot.now, &samples, options.ridge)?;
+    let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<f32>>();
+    let (left, right) = (narrow(&change.left), narrow(&change.right));
+    let Spot { stack, layer, position, .. } = spot;
+    let edit = Edit::RankOne { stack, layer, left, right };
+    let (before, after) = (said(bench, &prompts, None)?, said(bench, &prompts, Some(&edit))?);
+    let of = |all: &[Vec<f64>], id: u32| {
+        Cells::Number(all.iter().map(|p| p.get(id as usize).copied().unwrap_or(f64::NAN)).collect())
+    };
+    let best = |all: &[Vec<f64>]| {
+        Cells::Text(all.iter().map(|p| bench.model.outcome_label(descending(p)[0] as u32)).collect())
+    };
+    let table = Value::Table(vec![
+        Column::new("kind", Cells::Text(prompts.iter().map(|prompt| prompt.kind.to_owned()).collect())),
+        Column::new("text", Cells::Text(prompts.iter().map(|prompt| prompt.text.clone()).collect())),
+        Column::new("new_before", of(&before, id)),
+        Column::new("new_after", of(&after, id)),
+        Column::new("old_before", of(&before, aim.id)),
+        Column::new("old_after", of(&after, aim.id)),
+        Column::new("says_before", best(&before)),
+        Column::new("says_after", best(&after)),
+    ]);
+    let moved = change.left.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let length = spot.now.iter().map(|x| x * x).sum::<f64>().sqrt();
+    report.parameters = aim.parameters(bench);
+    report.parameters.push((Cow::Borrowed("new"), json!({ "id": id, "label": bench.model.outcome_label(id) })));
+    report.parameters.push((Cow::Borrowed("stack"), stack.name().into()));
+    report.parameters.push((Cow::Borrowed("layer"), layer.into()));
+    report.parameters.push((Cow::Borrowed("token"), position.into()));
+    if samples.n_rows() < spot.key.len() {
+        report.notes.push(format!(
+            "the corpus has {} keys for {} directions: the rest is held by the ridge alone, a larger corpus spares more",
+            samples.n_rows(),
+            spot.key.len()
+        ));
+    }
+    Ok(report
+        .with_value("prompts", table)
+        .with_value("probability", curve)
+        .with_value("moved", moved / length)
+        .with_value("n_keys", samples.n_rows())
+        .with_value("left", change.left)
+        .with_value("right", change.right))
+}
+
+/// The change that a report of this method describes.
+pub fn edit_of(report: &Report) -> Option<Edit> {
+    let parameter = |name: &str| report.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+    let list = |name: &str| match report.value(name)? {
+        Value::List(values) => Some(values.iter().map(|value| *value as f32).collect::<Vec<f32>>()),
+        _ => None,
+    };
+    let stack = StackKind::from_name(parameter("stack")?.as_str()?)?;
+    let layer = usize::try_from(parameter("layer")?.as_u64()?).ok()?;
+    Some(Edit::RankOne { stack, layer, left: list("left")?, right: list("right")? })
+}

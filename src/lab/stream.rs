@@ -1,0 +1,199 @@
+//! The stream at one place as a sum of everything that was added to it on the way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    Bench, LabError,
+    moves::{add_up, by_head, head_parts},
+};
+use crate::{
+    analysis::explain::{
+        dense::wide,
+        edges::{FrozenNorm, Parts},
+    },
+    capture::{Capture, Matrix, PerHead, head_name, stack_prefix},
+    ids::{HeadId, StackKind},
+    model::{BranchNorms, FinalNorm, Logits, Site, Sites},
+};
+
+/// Said where there is no stream.
+pub(super) const NO_STREAM: &str =
+    "its layers have no stream that could be read: recurrent networks carry a state instead";
+
+/// Where the stream is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Where it enters a layer.
+    Entering(usize),
+    /// Between attention within the sequence and attention to another one, in a decoder's layer.
+    BeforeCross(usize),
+    /// Behind the last layer, before the final norm.
+    Leaving,
+}
+
+/// A run that was recorded to be followed.
+pub(super) struct Walk<'a> {
+    bench: &'a Bench<'a>,
+    capture: Capture,
+    /// What maps each head back to the stream.
+    maps: BTreeMap<(StackKind, usize), (PerHead, Vec<f64>)>,
+    /// Attention that is no sum of heads.
+    undivided: BTreeSet<(StackKind, usize)>,
+}
+
+/// A norm as it acts on the parts of one position.
+pub(super) fn frozen(norm: &FinalNorm) -> FrozenNorm<'_> {
+    let FinalNorm { centred, weight, bias, eps } = norm;
+    FrozenNorm { weight, bias: bias.as_deref(), epsilon: f64::from(*eps), centred: *centred }
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(bench: &'a Bench<'a>) -> Result<Self, LabError> {
+        let sites = [Site::Embed, Site::ResidPre, Site::Z, Site::AttnOut, Site::MlpOut, Site::ResidPost];
+        let capture = bench.run(
+            Sites::of(&[&sites[..], &[Site::Q, Site::K, Site::Scores, Site::ResidFinal]].concat()),
+            Logits::Skip,
+        )?;
+        Ok(Self { bench, capture, maps: BTreeMap::new(), undivided: BTreeSet::new() })
+    }
+
+    /// The run.
+    pub const fn capture(&self) -> &Capture {
+        &self.capture
+    }
+
+    /// What the reader should know.
+    pub fn notes(&self) -> Option<String> {
+        let n = self.undivided.len();
+        (n > 0).then(|| {
+            format!(
+                "attention of {n} layers goes through a norm of its own before it is added, or was changed: it is one \
+                 component, not one for each head"
+            )
+        })
+    }
+
+    /// The parts of the stream of `own` at a position.
+    pub fn parts(&mut self, own: StackKind, position: usize, place: Place) -> Result<Parts, LabError> {
+        let missing = || LabError::unsuited(NO_STREAM);
+        let n_layers = self.capture.stack(own).map_or(0, |stack| stack.layers.len());
+        if n_layers == 0 {
+            return Err(missing());
+        }
+        let mut parts = self.entry(own, position)?;
+        let crosses = own == StackKind::Decoder && self.capture.stack(StackKind::Cross).is_some();
+        for layer in 0..n_layers {
+            if place == Place::Entering(layer) {
+                break;
+            }
+            let shape = self.bench.model.block_shape(own, layer)?;
+            let what = "its first layer is joined with a convolution, which no part can be followed through";
+            let shape = shape.ok_or_else(|| LabError::unsuited(what))?;
+            let name = |kind: StackKind, what: &str| format!("{}L{layer} {what}", stack_prefix(kind));
+            carry(&mut parts, &shape.attention, &name(own, "norm bias"));
+            self.attention(&mut parts, own, layer, position)?;
+            settle(&mut parts, &shape.attention, &name(own, "norm bias"));
+            if place == Place::BeforeCross(layer) {
+                return Ok(parts);
+            }
+            if let Some(norms) = shape.cross.as_ref().filter(|_| crosses) {
+                carry(&mut parts, norms, &name(StackKind::Cross, "norm bias"));
+                self.attention(&mut parts, StackKind::Cross, layer, position)?;
+                settle(&mut parts, norms, &name(StackKind::Cross, "norm bias"));
+            }
+            let mlp = self.capture.stack(own).and_then(|stack| stack.layers[layer].mlp_out.as_ref()?.row(position));
+            let mlp = mlp.map(wide).ok_or_else(missing)?;
+            if shape.mlp.carries && shape.parallel {
+                let what = "its attention and MLP read the same stream and change it before they add to it";
+                return Err(LabError::unsuited(what));
+            }
+            carry(&mut parts, &shape.mlp, &name(own, "MLP norm bias"));
+            parts.add(name(own, "MLP"), mlp);
+            settle(&mut parts, &shape.mlp, &name(own, "MLP norm bias"));
+        }
+        self.check(&parts, own, position, place)?;
+        Ok(parts)
+    }
+
+    /// Token and position where they can be told apart, else one embedding.
+    fn entry(&self, own: StackKind, position: usize) -> Result<Parts, LabError> {
+        let side = own.query_side();
+        let first = self.capture.stack(own).and_then(|stack| stack.layers.first()?.resid_pre.as_ref()?.row(position));
+        let first = first.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
+        let mut whole = Parts::default();
+        whole.add("embedding", wide(first));
+        let entry = self.bench.model.entry(self.bench.input, side)?.filter(|entry| !entry.added.is_empty());
+        let token = self.capture.embed(side).and_then(|rows| rows.row(position));
+        let (Some(entry), Some(token)) = (entry, token) else { return Ok(whole) };
+        let mut parts = Parts::default();
+        parts.add("token embedding", token.iter().map(|x| f64::from(*x) * f64::from(entry.scale)).collect());
+        for (name, rows) in &entry.added {
+            parts.add(*name, rows.row(position).map(wide).unwrap_or_default());
+        }
+        if let Some(norm) = &entry.norm {
+            parts.norm(frozen(norm), "embedding norm bias");
+        }
+        // What a change of the run put in their place is no sum of these.
+        let is_sum = add_up(parts.vectors.iter().map(Vec::as_slice), first);
+        Ok(if is_sum { parts } else { whole })
+    }
+
+    /// What the heads of one layer add.
+    fn attention(&mut self, parts: &mut Parts, kind: StackKind, layer: usize, position: usize) -> Result<(), LabError> {
+        let missing = || LabError::unsuited(NO_STREAM);
+        let recorded = self.capture.stack(kind).and_then(|stack| stack.layers.get(layer)).ok_or_else(missing)?;
+        let (Some(z), Some(out)) = (&recorded.z, recorded.attn_out.as_ref().and_then(|rows| rows.row(position))) else {
+            return Err(missing());
+        };
+        if !self.maps.contains_key(&(kind, layer)) {
+            let map = self.bench.model.attention_output(kind, layer)?.ok_or_else(missing)?;
+            let bias = map.bias.as_deref().map(wide).unwrap_or_default();
+            self.maps.insert((kind, layer), (by_head(&map, z.shape()[0])?, bias));
+        }
+        let Some((map, bias)) = self.maps.get(&(kind, layer)) else { return Err(missing()) };
+        let own = head_parts(z, map, position);
+        if !add_up(own.iter().map(Vec::as_slice).chain([&bias[..]]), out) {
+            self.undivided.insert((kind, layer));
+            parts.add(format!("{}L{layer} attention", stack_prefix(kind)), wide(out));
+            return Ok(());
+        }
+        for (head, vector) in own.into_iter().enumerate() {
+            parts.add(head_name(HeadId { stack: kind, layer, head }), vector);
+        }
+        if !bias.is_empty() {
+            parts.add(format!("{}L{layer} attention bias", stack_prefix(kind)), bias.clone());
+        }
+        Ok(())
+    }
+
+    /// Refuses parts that are not all there is.
+    fn check(&self, parts: &Parts, own: StackKind, position: usize, place: Place) -> Result<(), LabError> {
+        let layers = self.capture.stack(own).map_or(&[][..], |stack| &stack.layers);
+        let stream: Option<&Matrix> = match place {
+            Place::Entering(layer) => layers.get(layer).and_then(|layer| layer.resid_pre.as_ref()),
+            Place::Leaving => layers.last().and_then(|layer| layer.resid_post.as_ref()),
+            Place::BeforeCross(_) => return Ok(()),
+        };
+        let row = stream.and_then(|stream| stream.row(position)).ok_or_else(|| LabError::unsuited(NO_STREAM))?;
+        if add_up(parts.vectors.iter().map(Vec::as_slice), row) {
+            return Ok(());
+        }
+        let what =
+            "the stream is not the sum of what was added to it: it was changed on the way; leave out edits of it";
+        Err(LabError::unsuited(what))
+    }
+}
+
+/// Before a branch adds: some add to the normed stream.
+fn carry(parts: &mut Parts, norms: &BranchNorms, name: &str) {
+    if let Some(norm) = norms.before.as_ref().filter(|_| norms.carries) {
+        parts.norm(frozen(norm), name);
+    }
+}
+
+/// After a branch has added.
+fn settle(parts: &mut Parts, norms: &BranchNorms, name: &str) {
+    if let Some(norm) = &norms.after {
+        parts.norm(frozen(norm), name);
+    }
+}

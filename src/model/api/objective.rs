@@ -1,0 +1,96 @@
+//! What gradients are of: numbers computed from the output.
+
+use std::sync::Arc;
+
+use candle_core::Tensor;
+
+use super::Model;
+use crate::model::{ModelError, network::Streams, run::Run};
+
+/// A number computed from the output, to be differentiated.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Objective {
+    /// One logit; `row` is a token position (0 for classifiers).
+    Logit {
+        /// Row of the logits.
+        row: usize,
+        /// Token or class.
+        id: u32,
+    },
+    /// The difference of two logits of one row.
+    LogitDifference {
+        /// Row of the logits.
+        row: usize,
+        /// Token or class whose logit counts positive.
+        id: u32,
+        /// Token or class whose logit counts negative.
+        against: u32,
+    },
+    /// The logarithm of the probability of one outcome of a row.
+    LogProbability {
+        /// Row of the logits.
+        row: usize,
+        /// Token or class.
+        id: u32,
+    },
+    /// How far the outcomes' probabilities are from others, `KL(from ‖ p)`.
+    Divergence {
+        /// Row of the logits.
+        row: usize,
+        /// The other probabilities; they sum to one.
+        from: Arc<[f32]>,
+    },
+    /// The squared length of one position of the final stream, for models without a head.
+    SquaredNorm {
+        /// Token position.
+        position: usize,
+    },
+}
+
+impl Model {
+    pub(super) fn objective(
+        &self,
+        streams: &Streams,
+        objective: Objective,
+        run: &mut Run<'_>,
+    ) -> Result<Tensor, ModelError> {
+        let x = streams.main();
+        let mut logits =
+            |row: usize| -> Result<Tensor, ModelError> { Ok(self.network.logits(streams, row, run)?.flatten_all()?) };
+        let pick = |logits: &Tensor, id: u32| -> Result<Tensor, ModelError> {
+            if id as usize >= logits.dim(0)? {
+                return Err(ModelError::Edit(format!("there is no outcome {id}")));
+            }
+            Ok(logits.get(id as usize)?)
+        };
+        match objective {
+            Objective::Logit { row, id } => pick(&logits(row)?, id),
+            Objective::LogitDifference { row, id, against } => {
+                let logits = logits(row)?;
+                Ok((pick(&logits, id)? - pick(&logits, against)?)?)
+            }
+            Objective::LogProbability { row, id } => {
+                let logits = logits(row)?;
+                let shifted = logits.broadcast_sub(&logits.max(0)?.detach())?;
+                Ok((pick(&shifted, id)? - shifted.exp()?.sum_all()?.log()?)?)
+            }
+            Objective::Divergence { row, from } => {
+                let logits = logits(row)?;
+                if from.len() != logits.dim(0)? {
+                    let what = format!("{} probabilities were given for {} outcomes", from.len(), logits.dim(0)?);
+                    return Err(ModelError::Edit(what));
+                }
+                let own: f64 = from.iter().map(|p| f64::from(*p)).filter(|p| *p > 0.0).map(|p| p * p.ln()).sum();
+                let from = Tensor::from_slice(&from, from.len(), logits.device())?;
+                // Less the largest, so that nothing overflows.
+                let logits = logits.broadcast_sub(&logits.max_keepdim(0)?.detach())?;
+                let total = logits.exp()?.sum_all()?.log()?;
+                Ok(((total - (logits * from)?.sum_all()?)? + own)?)
+            }
+            Objective::SquaredNorm { position } if position < x.dim(0)? => {
+                Ok(x.narrow(0, position, 1)?.sqr()?.sum_all()?)
+            }
+            Objective::SquaredNorm { position } => Err(ModelError::Edit(format!("there is no position {position}"))),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! How a block is put together, and what its maps are: for explanations that follow a value through it by hand.
+
+use candle_core::Tensor;
+
+use super::{FinalNorm, Model, Projection};
+use crate::{
+    capture::Matrix,
+    ids::{Side, StackKind},
+    model::{
+        ModelError,
+        input::{Encoded, Payload},
+        kernels::{self, share},
+        network::{
+            Body, Tower,
+            attention::{Attention, HeadNorm, Projections},
+            block::{Block, Norms},
+            embedding::Embedding,
+            head::Reads,
+        },
+    },
+};
+
+/// The norms around a branch of the residual stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BranchNorms {
+    /// Of what the branch reads.
+    pub before: Option<FinalNorm>,
+    /// Whether what the branch adds has a norm of its own.
+    pub is_normed: bool,
+    /// Of the stream after the addition.
+    pub after: Option<FinalNorm>,
+    /// Whether the branch adds to what it reads, and not to the stream.
+    pub carries: bool,
+}
+
+/// How a block is put together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockShape {
+    /// Around attention within the sequence.
+    pub attention: BranchNorms,
+    /// Around attention to another one, where there is some.
+    pub cross: Option<BranchNorms>,
+    /// Around the MLP.
+    pub mlp: BranchNorms,
+    /// Whether attention and MLP read the same stream.
+    pub parallel: bool,
+    /// Whether one half of the MLP scales the other.
+    pub gated: bool,
+}
+
+/// The maps of one head's queries and keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeadMaps {
+    /// `[d_model, d_head]`.
+    pub query: Projection,
+    /// `[d_model, d_head]`; several heads may share it.
+    pub key: Projection,
+    /// Of queries, before they are turned.
+    pub query_norm: Option<FinalNorm>,
+    /// Of keys, before they are turned.
+    pub key_norm: Option<FinalNorm>,
+}
+
+/// What the stream begins with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Factor on what stands for each token.
+    pub scale: f32,
+    /// What is added to it, `[n, d_model]` each, by name.
+    pub added: Vec<(&'static str, Matrix)>,
+    /// Of the sum.
+    pub norm: Option<FinalNorm>,
+}
+
+impl BranchNorms {
+    fn of(norms: &Norms) -> Result<Self, ModelError> {
+        let read = |norm: &Option<kernels::Norm>| norm.as_ref().map(FinalNorm::of).transpose();
+        Ok(Self {
+            before: read(&norms.before)?,
+            is_normed: norms.branch.is_some(),
+            after: read(&norms.after)?,
+            carries: norms.carries,
+        })
+    }
+}
+
+impl Model {
+    /// How a block is put together; `None` where the network is made of something else.
+    ///
+    /// # Errors
+    /// When the weights cannot be read.
+    pub fn block_shape(&self, stack: StackKind, layer: usize) -> Result<Option<BlockShape>, ModelError> {
+        let plain = self.stack(stack).is_some_and(|stack| stack.convolution.is_none());
+        let Some(block) = self.block(stack, layer).filter(|_| plain) else { return Ok(None) };
+        let Block { attention_norms, cross, mlp, mlp_norms, parallel, .. } = block;
+        Ok(Some(BlockShape {
+            attention: BranchNorms::of(attention_norms)?,
+            cross: cross.as_ref().map(|(_, norms)| BranchNorms::of(norms)).transpose()?,
+            mlp: BranchNorms::of(mlp_norms)?,
+            parallel: *parallel,
+            gated: mlp.gated,
+        }))
+    }
+
+    /// The maps of one head's queries and keys; `None` where the network has no such head.
+    ///
+    /// # Errors
+    /// When the weights cannot be read.
+    pub fn head_maps(&self, stack: StackKind, layer: usize, head: usize) -> Result<Option<HeadMaps>, ModelError> {
+        let Some(attention) = self.attention(stack, layer) else { return Ok(None) };
+        let spec = attention.spec;
+        let group = (spec.n_heads / spec.n_kv_heads.max(1)).max(1);
+        let d = spec.d_head;
+        let (query, key) = match &attention.projections {
+            Projections::Fused(qkv) => {
+                let all = Projection::of(qkv)?;
+                (columns(&all, head * d, d)?, columns(&all, (spec.n_heads + head / group) * d, d)?)
+            }
+            Projections::Cross { q, kv } => {
+                (columns(&Projection::of(q)?, head * d, d)?, columns(&Projection::of(kv)?, head / group * d, d)?)
+            }
+        };
+        let norms = attention.qk_norm.as_ref();
+        Ok(Some(HeadMaps {
+            query,
+            key,
+            query_norm: norms.map(|norms| of_head(&norms.q, head)).transpose()?,
+            key_norm: norms.map(|norms| of_head(&norms.k, head / group)).transpose()?,
+        }))
+    }
+
+    /// Queries, keys and values of all heads side by side, `[d_model, (heads + 2 · kv_heads) · d_head]`; `None` where
+    /// they are not read from one stream as they are.
+    ///
+    /// # Errors
+    /// When the weights cannot be read.
+    pub fn joint_projection(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
+        let plain = |attention: &&Attention| {
+            attention.qk_norm.is_none() && attention.rotary.is_none() && attention.bias.is_none()
+        };
+        match self.attention(stack, layer).filter(plain).map(|attention| &attention.projections) {
+            Some(Projections::Fused(qkv)) => Projection::of(qkv).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// What maps the stream to the inside of a layer's MLP, `[d_model, d_mlp]` or both halves of a gated one.
+    ///
+    /// # Errors
+    /// When the weights cannot be read.
+    pub fn mlp_input(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
+        self.block(stack, layer).map(|block| Projection::of(&block.mlp.up)).transpose()
+    }
+
+    /// The linear maps of the head from one row of the stream to one outcome, each with what it reads; what stands
+    /// between them is an activation or a norm.
+    ///
+    /// # Errors
+    /// When the model has no head or no such outcome, or the head reads more than one row.
+    pub fn head_path(&self, row: &[f32], id: u32) -> Result<Vec<(Vec<f32>, Projection)>, ModelError> {
+        let head = self.head()?;
+        let single = matches!(head.reads, Reads::Each | Reads::First | Reads::Last { .. } | Reads::End { .. });
+        if !single || head.softcap.is_some() || head.transform.scale.is_some() {
+            let what = "its head is no chain of linear maps of one position: it reads several, scales or caps";
+            return Err(ModelError::Edit(what.to_owned()));
+        }
+        let x = Tensor::from_slice(row, (1, row.len()), self.engine.device())?;
+        let features: Vec<f32> = self.engine.install(|| head.features(&x, 0..1, 0))?.flatten_all()?.to_vec1()?;
+        let column = share(&head.output.columns_as_rows(&[id])?.contiguous()?)?;
+        let output = Projection { weight: Matrix::new(column.to_vec(), [features.len(), 1])?, bias: None };
+        let dense = head.transform.dense.as_ref().map(Projection::of).transpose()?;
+        Ok(dense.map(|dense| (row.to_vec(), dense)).into_iter().chain([(features, output)]).collect())
+    }
+
+    /// Turns what stands at each position as the layer turns queries and keys there; one matrix `[any, d_head]` for
+    /// each position from the first on.
+    ///
+    /// # Errors
+    /// When the widths differ.
+    pub fn turned(&self, stack: StackKind, layer: usize, rows: Vec<Matrix>) -> Result<Vec<Matrix>, ModelError> {
+        let rotary = self.attention(stack, layer).and_then(|attention| attention.rotary);
+        let rotary = rotary.and_then(|idx| self.stack(stack)?.rotary.get(idx));
+        let (Some(rotary), Some([n, width])) = (rotary, rows.first().map(Matrix::shape)) else { return Ok(rows) };
+        let values: Vec<f32> = rows.iter().flat_map(Matrix::as_slice).copied().collect();
+        let x = Tensor::from_vec(values, (rows.len(), n, width), self.engine.device())?;
+        let turned = kernels::rotate(&x, &rotary.turns(0..rows.len()))?.to_vec3::<f32>()?;
+        turned.into_iter().map(|rows| Ok(Matrix::new(rows.concat(), [n, width])?)).collect()
+    }
+
+    /// What the stream of a side begins with; `None` where what stands for tokens is mapped to another width first, or
+    /// tokens are patches.
+    ///
+    /// # Errors
+    /// When the weights cannot be read.
+    pub fn entry(&self, input: &Encoded, side: Side) -> Result<Option<Entry>, ModelError> {
+        let tower: Option<(&Tower, &Payload)> = match (&self.network.body, side) {
+            (Body::Single(tower), Side::Only) => Some((tower, &input.source)),
+            (Body::EncoderDecoder { encoder, .. }, Side::Encoder) => Some((encoder, &input.source)),
+            (Body::EncoderDecoder { decoder, .. }, Side::Decoder) => input.target.as_ref().map(|text| (decoder, text)),
+            _ => None,
+        };
+        let Some((Embedding::Text(text), Payload::Text { ids, segments })) =
+            tower.map(|(tower, payload)| (&tower.embedding, payload))
+        else {
+            return Ok(None);
+        };
+        if text.token_projection.is_some() || text.projection.is_some() {
+            return Ok(None);
+        }
+        let mut added = Vec::new();
+        let mut add = |name: &'static str, rows: &Tensor| -> Result<(), ModelError> {
+            added.push((name, Matrix::new(share(&rows.contiguous()?)?, rows.dims2()?.into())?));
+            Ok(())
+        };
+        if let Some(position) = &text.position {
+            add("position embedding", &position.rows(ids, 0)?)?;
+        }
+        if let Some(table) = &text.segment {
+            let zeros = vec![0u32; ids.len()];
+            let segments = if segments.is_empty() { &zeros } else { segments };
+            add("segment embedding", &table.index_select(&Tensor::new(segments.as_slice(), table.device())?, 0)?)?;
+        }
+        Ok(Some(Entry { scale: text.scale, added, norm: text.norm.as_ref().map(FinalNorm::of).transpose()? }))
+    }
+
+    fn attention(&self, stack: StackKind, layer: usize) -> Option<&Attention> {
+        let block = self.block(stack, layer)?;
+        match stack {
+            StackKind::Cross => block.cross.as_ref().map(|(attention, _)| attention),
+            _ => Some(&block.attention),
+        }
+    }
+}
+
+/// Some columns of a map.
+fn columns(map: &Projection, first: usize, n: usize) -> Result<Projection, ModelError> {
+    let n_rows = map.weight.n_rows();
+    let values: Vec<f32> = map.weight.rows().flat_map(|row| row[first..first + n].iter().copied()).collect();
+    let bias = map.bias.as_ref().map(|bias| bias[first..first + n].to_vec());
+    Ok(Projection { weight: Matrix::new(values, [n_rows, n])?, bias })
+}
+
+/// The norm of one head's vectors.
+fn of_head(norm: &HeadNorm, head: usize) -> Result<FinalNorm, ModelError> {
+    let mut read = FinalNorm::of(&norm.norm)?;
+    if let Some(by_head) = &norm.by_head {
+        let own: Vec<f32> = by_head.get(head)?.to_vec1()?;
+        read.weight.iter_mut().zip(&own).for_each(|(weight, own)| *weight *= own);
+        if let Some(bias) = &mut read.bias {
+            bias.iter_mut().zip(&own).for_each(|(bias, own)| *bias *= own);
+        }
+    }
+    Ok(read)
+}

@@ -1,0 +1,175 @@
+//! Attention in blocks of query rows: scores, cap, bias, softmax and the product with the values while a block
+//! is in the cache, so that without a recording `[heads, n_query, n_key]` exists nowhere.
+//!
+//! Blocks, rows and the order of every sum are those of `matmul` and `softmax`, so results have the same bits
+//! however much of what lies between is recorded (after Rabe and Staats 2021; whole rows need no running
+//! maximum).
+
+mod block;
+mod gradient;
+mod scratch;
+
+use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor, bail};
+
+use self::block::{Bias, Input};
+pub use self::scratch::scratch_values;
+use super::{
+    attend,
+    heads::{Views, heads_first},
+    ops::{filled, values},
+    product::Target,
+    scores,
+    simd::Level,
+    softcap, softmax,
+    way::is_fused,
+};
+use crate::spec::Mask;
+
+/// What becomes of `q · kᵀ` before softmax.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Form {
+    /// What it is multiplied by.
+    pub scale: f32,
+    /// `cap · tanh(score / cap)`.
+    pub softcap: Option<f32>,
+    /// Which keys a query sees.
+    pub mask: Mask,
+}
+
+impl Form {
+    /// Scaled, capped, biased and masked scores.
+    ///
+    /// # Shapes
+    /// - `q`: `[heads, n_query, d_head]`; `k`: `[kv_heads, n_key, d_head]`, any strides
+    /// - `bias`: `[heads or 1, n_query or 1, n_key]`
+    /// - result: `[heads, n_query, n_key]`
+    pub fn scores(&self, q: &Tensor, k: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+        let Some(cap) = self.softcap else {
+            let scores = scores(q, k, self.scale, self.mask)?;
+            return if let Some(bias) = bias { scores.broadcast_add(bias) } else { Ok(scores) };
+        };
+        // The same products as without a cap, which then covers up what is hidden.
+        let mut scores = softcap(&scores(q, k, self.scale, self.mask)?, cap)?;
+        if let Some(bias) = bias {
+            scores = scores.broadcast_add(bias)?;
+        }
+        super::mask(&scores, self.mask)
+    }
+}
+
+/// `softmax(scores) · v` for every head, heads side by side.
+///
+/// # Shapes
+/// - as [`Form::scores`]; `v`: `[kv_heads, n_key, d_head]`, any strides
+/// - result: `[n_query, heads · d_head]`
+pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, bias: Option<&Tensor>, form: Form) -> Result<Tensor> {
+    if is_fused(q) {
+        return q.apply_op3(k, v, AttentionOp { form, bias: bias.map(Tensor::contiguous).transpose()? });
+    }
+    Ok(by_operations(q, k, v, bias, form)?.0)
+}
+
+/// [`attention`] and its pattern `[heads, n_query, n_key]`. Without a gradient.
+pub fn attention_with_pattern(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    bias: Option<&Tensor>,
+    form: Form,
+) -> Result<(Tensor, Tensor)> {
+    if !is_fused(q) {
+        return by_operations(q, k, v, bias, form);
+    }
+    let op = AttentionOp { form, bias: bias.map(Tensor::contiguous).transpose()? };
+    let ((s1, l1), (s2, l2), (s3, l3)) = (q.storage_and_layout(), k.storage_and_layout(), v.storage_and_layout());
+    let (Storage::Cpu(s1), Storage::Cpu(s2), Storage::Cpu(s3)) = (&*s1, &*s2, &*s3) else {
+        bail!("the kernels take tensors on the CPU only")
+    };
+    op.with_input([(s1, l1), (s2, l2), (s3, l3)], |input| {
+        let (n_heads, n_query, n_key) = (input.q.n_heads, input.q.n, input.k.n);
+        let mut z = Vec::new();
+        // SAFETY: every block writes its rows of the pattern, beside what it sees too.
+        #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
+        let pattern = unsafe { filled(n_heads * n_query * n_key, |pattern| z = input.run(Some(Target::new(pattern)))) };
+        let pattern = Tensor::from_vec(pattern, (n_heads, n_query, n_key), q.device())?;
+        Ok((Tensor::from_vec(z, (n_query, n_heads * input.v.d), q.device())?, pattern))
+    })
+}
+
+fn by_operations(q: &Tensor, k: &Tensor, v: &Tensor, bias: Option<&Tensor>, form: Form) -> Result<(Tensor, Tensor)> {
+    let pattern = softmax(&form.scores(q, k, bias)?, form.mask)?;
+    Ok((attend(&pattern, v, form.mask)?, pattern))
+}
+
+struct AttentionOp {
+    form: Form,
+    bias: Option<Tensor>,
+}
+
+impl AttentionOp {
+    fn with_input<R>(
+        &self,
+        [(s1, l1), (s2, l2), (s3, l3)]: [(&CpuStorage, &Layout); 3],
+        f: impl FnOnce(Input<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let (q, k, v) = (Views::of(s1, l1)?, Views::of(s2, l2)?, Views::of(s3, l3)?);
+        let (group, form, level) = (q.group(&k)?, self.form, Level::current());
+        if v.n != k.n || v.n_heads != k.n_heads {
+            bail!("keys {:?} and values {:?} do not fit", l2.dims(), l3.dims());
+        }
+        let Some(bias) = &self.bias else { return f(Input { q, k, v, group, bias: Bias::NONE, form, level }) };
+        let (heads, rows, n_key) = bias.dims3()?;
+        if ![1, q.n_heads].contains(&heads) || ![1, q.n].contains(&rows) || n_key != k.n {
+            bail!("a bias {:?} on scores {:?}", bias.dims(), [q.n_heads, q.n, k.n]);
+        }
+        let (storage, layout) = bias.storage_and_layout();
+        let Storage::Cpu(storage) = &*storage else { bail!("the bias is not on the CPU") };
+        let data = values(storage, layout)?;
+        let (row_stride, head_stride) = (if rows == 1 { 0 } else { n_key }, if heads == 1 { 0 } else { rows * n_key });
+        f(Input { q, k, v, group, bias: Bias { data, head_stride, row_stride }, form, level })
+    }
+}
+
+impl CustomOp3 for AttentionOp {
+    fn name(&self) -> &'static str {
+        "attention"
+    }
+
+    fn cpu_fwd(
+        &self,
+        s1: &CpuStorage,
+        l1: &Layout,
+        s2: &CpuStorage,
+        l2: &Layout,
+        s3: &CpuStorage,
+        l3: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        self.with_input([(s1, l1), (s2, l2), (s3, l3)], |input| {
+            let shape = (input.q.n, input.q.n_heads * input.v.d);
+            Ok((CpuStorage::F32(input.run(None)), Shape::from(shape)))
+        })
+    }
+
+    fn bwd(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        _res: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let grad = grad.contiguous()?;
+        let ((s1, l1), (s2, l2), (s3, l3)) = (q.storage_and_layout(), k.storage_and_layout(), v.storage_and_layout());
+        let (Storage::Cpu(s1), Storage::Cpu(s2), Storage::Cpu(s3)) = (&*s1, &*s2, &*s3) else {
+            bail!("the kernels take tensors on the CPU only")
+        };
+        let found = self.with_input([(s1, l1), (s2, l2), (s3, l3)], |input| {
+            super::with_values(&grad, |grad| input.gradients(grad))
+        })?;
+        let tensor = |values: Vec<f32>, x: &Tensor| {
+            let (n_heads, n, d) = x.dims3()?;
+            heads_first(&Tensor::from_vec(values, (n, n_heads * d), x.device())?, n_heads).map(Some)
+        };
+        Ok((tensor(found.q, q)?, tensor(found.k, k)?, tensor(found.v, v)?))
+    }
+}

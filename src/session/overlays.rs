@@ -1,0 +1,175 @@
+//! What a method of the laboratory answered, shown in place of attention.
+
+use std::sync::Arc;
+
+use super::{
+    Document, Effect, Pane, Session, ViewKind,
+    explanations::{Explanations, OVERLAY},
+};
+use crate::{
+    analysis::{
+        explain::report::Report,
+        reading::{Explained, Extent, Reading, family},
+    },
+    capture::Capture,
+    ids::{HeadId, PaneId},
+    worker::{Ask, Patience, Target},
+};
+
+/// A value of an answer of the laboratory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueRef {
+    /// The question.
+    pub ask: Ask,
+    /// The output that it is about.
+    pub target: Target,
+    /// What people know the method as, with the options that tell it apart.
+    pub title: String,
+    /// Which of its values.
+    pub name: String,
+}
+
+impl ValueRef {
+    /// Whether both are the same value, of whatever stack or side.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.ask == other.ask && self.target == other.target && family(&self.name) == family(&other.name)
+    }
+}
+
+/// What a pane shows in place of attention. It follows the run that is shown: after another one the question is asked
+/// again, and until it is answered nothing is shown in its place.
+#[derive(Clone, Debug)]
+pub struct Overlay {
+    /// What is to be shown.
+    pub value: ValueRef,
+    /// The answer that it was taken from, and what is shown of it.
+    shown: Option<(Arc<Report>, Explained)>,
+    /// Why nothing is shown.
+    missing: Option<String>,
+}
+
+impl Overlay {
+    fn new(value: ValueRef) -> Self {
+        Self { value, shown: None, missing: None }
+    }
+
+    /// What is shown; `None` while the run that is shown is not explained yet.
+    pub fn explained(&self) -> Option<&Explained> {
+        self.shown.as_ref().map(|(_, explained)| explained)
+    }
+
+    /// What the method's value is called, and of which output where that is known.
+    pub fn what(&self) -> String {
+        self.explained().map_or_else(|| self.value.title.clone(), Explained::what)
+    }
+
+    /// Why nothing is shown, in words.
+    pub fn missing(&self) -> String {
+        self.missing.clone().unwrap_or_else(|| format!("{} of this run is on its way", self.value.title))
+    }
+
+    /// Takes what is known about the capture that is shown; `false` when it has to be asked for.
+    fn follow(&mut self, known: &Explanations, capture: Option<&Arc<Capture>>) -> bool {
+        let Some(capture) = capture else {
+            (self.shown, self.missing) = (None, None);
+            return true;
+        };
+        let Some(answer) = known.answer_to(capture.id(), &self.value.ask, self.value.target) else {
+            (self.shown, self.missing) = (None, None);
+            return false;
+        };
+        self.missing = answer.failure().map(|failure| format!("{}: {}", self.value.title, failure.summary));
+        let Some(report) = answer.latest() else {
+            self.shown = None;
+            return true;
+        };
+        if self.shown.as_ref().is_none_or(|(of, _)| !Arc::ptr_eq(of, report)) {
+            let explained = Explained::new(Arc::clone(report), &self.value.title, &self.value.name);
+            if explained.is_none() {
+                self.missing = Some(format!("{} has no answer of this kind for this input", self.value.title));
+            }
+            self.shown = explained.map(|explained| (Arc::clone(report), explained));
+        }
+        true
+    }
+}
+
+impl Pane {
+    /// What is shown in place of attention, once that is known for the run that is shown. Spaces are of attention
+    /// alone.
+    pub fn explained(&self) -> Option<&Explained> {
+        self.overlay.as_ref().filter(|_| !self.view.shows_space())?.explained()
+    }
+
+    /// What its numbers are of in the selected stack.
+    pub fn explained_extent(&self) -> Option<Extent> {
+        self.explained()?.extent(self.selection.stack())
+    }
+
+    /// A reading with attention, or with what is shown in its place.
+    #[must_use]
+    pub fn overlaid(&self, reading: Reading) -> Reading {
+        match self.explained() {
+            Some(explained) => explained.in_place_of(reading),
+            None => reading,
+        }
+    }
+
+    /// What a file of its view is called: one of what is no attention says so by its name.
+    pub(super) fn figure_name(&self) -> String {
+        let view = self.view.name();
+        self.explained().map_or_else(|| view.to_owned(), |it| format!("{} {view}", it.method().name()))
+    }
+
+    /// Selects a stack that the overlay says something about.
+    fn select_explained(&mut self, document: &Document) {
+        let explained = self.overlay.as_ref().and_then(Overlay::explained);
+        let (Some(explained), Some(capture)) = (explained, document.latest_capture()) else { return };
+        if explained.extent(self.selection.stack()).is_some() {
+            return;
+        }
+        let mut stacks = capture.model().stacks.iter().map(|stack| stack.kind);
+        let found = stacks.find(|stack| explained.extent(*stack).is_some());
+        if let Some(stack) = found {
+            self.select(document, HeadId { stack, ..self.selection.head });
+        }
+    }
+}
+
+impl Session {
+    /// Shows a value in place of attention in the active pane, or attention again; in a view of its own where one is
+    /// given.
+    pub(super) fn show_overlay(&mut self, value: Option<ValueRef>, view: Option<ViewKind>) {
+        self.with_pane(self.panes.active_id(), |pane, document| {
+            pane.overlay = value.map(Overlay::new);
+            if let Some(mut overlay) = pane.overlay.take() {
+                overlay.follow(&pane.explanations, document.latest_capture());
+                pane.overlay = Some(overlay);
+                pane.select_explained(document);
+            }
+            if let Some(view) = view {
+                pane.show_view(document, view);
+            }
+        });
+    }
+
+    /// Lets what panes show in place of attention follow the runs that they show.
+    pub(super) fn explain_if_needed(&mut self) -> Vec<Effect> {
+        let overlaid: Vec<PaneId> =
+            self.panes.iter().filter(|pane| pane.overlay.is_some()).map(|pane| pane.id).collect();
+        let mut effects = Vec::new();
+        for id in overlaid {
+            let Some(pane) = self.panes.get(id) else { continue };
+            let capture = self.document_of(pane).latest_capture().cloned();
+            let Some(mut overlay) = pane.overlay.clone() else { continue };
+            if !overlay.follow(&pane.explanations, capture.as_ref()) {
+                let ValueRef { ask, target, .. } = overlay.value.clone();
+                effects.extend(self.explain(id, (OVERLAY, Patience::DEFAULT), ask, target));
+            }
+            if let Some(pane) = self.panes.get_mut(id) {
+                pane.overlay = Some(overlay);
+            }
+        }
+        effects
+    }
+}

@@ -1,0 +1,130 @@
+//! Weights of a head drawn by hand: a drag sets the cells under it, and the run follows.
+
+use eframe::egui::{Button, CursorIcon, Rect, Response, RichText, Slider, Ui};
+
+use crate::{
+    analysis::{attention, drawn, reading::ReadPattern},
+    capture::{Capture, Edit, Matrix},
+    ids::HeadId,
+    session::{ChangeCommand, Command, DrawOptions},
+    ui::{
+        ViewCtx,
+        theme::GRID,
+        views::{camera, controls},
+    },
+    worker::WantedEdit,
+};
+
+/// Width of the slider.
+const BRUSH_PT: f32 = 24.0 * GRID;
+
+/// A pattern that the run is made with, to be drawn on.
+pub struct DrawnOn<'a> {
+    /// Which of the changes it is.
+    change: usize,
+    head: HeadId,
+    pattern: &'a Matrix,
+}
+
+/// Why nothing can be drawn here, in words; `None` when it can.
+pub fn obstacle(cx: &ViewCtx<'_>) -> Option<&'static str> {
+    let reading = &cx.pane.options.reading;
+    if let Some(reason) = cx.document.unchangeable() {
+        Some(reason)
+    } else if cx.pane.overlay.is_some() {
+        Some("What is shown is no attention; go back to attention to draw on it")
+    } else if cx.pane.minus.is_some() {
+        Some("What is shown is a difference; subtract nothing to draw on it")
+    } else if reading.together.is_some() {
+        Some("Several heads are shown as one; show one to draw on it")
+    } else if reading.words || reading.by_value_norm {
+        Some("Weights are shown by words or by values; show them as they are to draw on them")
+    } else {
+        None
+    }
+}
+
+/// The pattern of the selected head that a drag draws on.
+pub fn drawn_on<'a>(cx: &ViewCtx<'a>) -> Option<DrawnOn<'a>> {
+    if !cx.pane.options.heatmap.draw.on {
+        return None;
+    }
+    let selected = cx.pane.selection.head;
+    let changes = cx.document.experiment.changes.iter().enumerate().rev().filter(|(_, change)| change.on);
+    let mut patterns = changes.filter_map(|(change, it)| match &it.edit {
+        WantedEdit::Edit(Edit::SetPattern { head, pattern }) => Some(DrawnOn { change, head: *head, pattern }),
+        _ => None,
+    });
+    patterns.find(|drawn| drawn.head == selected)
+}
+
+/// Draws the switch.
+pub fn switch_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
+    let obstacle = obstacle(cx);
+    let draws = obstacle.is_none() && drawn_on(cx).is_some();
+    ui.add_space(2.0 * GRID);
+    let head = cx.pane.selection.head;
+    let button = ui.add_enabled(obstacle.is_none(), Button::selectable(draws, "Draw"));
+    let meaning = "Set weights of this head by hand: drag over cells, and the run follows";
+    let button = button.on_hover_text(meaning).on_disabled_hover_text(obstacle.unwrap_or_default());
+    if button.clicked() {
+        controls::edit_options(cx, |options| options.heatmap.draw.on = !draws);
+        if !draws && let Some(pattern) = attention::pattern(capture, head) {
+            // Unchanged to begin with: the run beside it opens before the first stroke.
+            let edit = Edit::SetPattern { head, pattern };
+            cx.send(Command::Change(ChangeCommand::Add(vec![edit.into()])));
+        }
+    }
+}
+
+/// Draws what is drawn, while it is on, in a row of its own.
+pub fn brush_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    if obstacle(cx).is_some() || drawn_on(cx).is_none() {
+        return;
+    }
+    ui.horizontal_wrapped(|ui| {
+        controls::edit_options(cx, |options| {
+            let DrawOptions { weight, whole, .. } = &mut options.heatmap.draw;
+            ui.label(RichText::new("Weight").color(cx.theme.text_weak));
+            ui.spacing_mut().slider_width = BRUSH_PT;
+            ui.add(Slider::new(weight, 0.0..=1.0).fixed_decimals(2)).accessible_name("Weight that is drawn");
+            let meaning = "The rest of a row makes room in proportion; else rows may sum to more or less";
+            ui.checkbox(whole, "Rows sum to 1").on_hover_text(meaning);
+        });
+    });
+}
+
+/// Draws on the cells that the pointer passes while its button is down.
+pub fn draw_ui(ui: &Ui, cx: &ViewCtx<'_>, response: &Response, on: &DrawnOn<'_>, shown: &ReadPattern, content: Rect) {
+    if response.hovered() {
+        ui.set_cursor_icon(CursorIcon::Crosshair);
+    }
+    if !(response.dragged() || response.drag_stopped() || response.clicked() || response.is_pointer_button_down_on()) {
+        return;
+    }
+    let Some(to) = response.interact_pointer_pos() else { return };
+    let grid = (shown.rows.len(), shown.cols.len());
+    let cell = content.size() / eframe::egui::vec2(grid.1.max(1) as f32, grid.0.max(1) as f32);
+    let delta =
+        if response.dragged() || response.drag_stopped() { response.drag_delta() } else { eframe::egui::Vec2::ZERO };
+    // A fast pointer skips no cell.
+    let n_steps = (delta.x.abs() / cell.x.max(1.0)).max(delta.y.abs() / cell.y.max(1.0)).ceil().max(1.0) as usize;
+    let DrawOptions { weight, whole, .. } = cx.pane.options.heatmap.draw;
+    let mut pattern = on.pattern.clone();
+    let mut last = None;
+    for step in 0..=n_steps {
+        let at = to - delta * (1.0 - step as f32 / n_steps as f32);
+        let Some((row, col)) = camera::cell_at(content, grid, at).filter(|cell| last != Some(*cell)) else { continue };
+        last = Some((row, col));
+        // What is drawn already stays as it is while the button is held.
+        if on.pattern.get(row, col) == Some(weight) {
+            continue;
+        }
+        let visible = shown.visible.get(row).cloned().unwrap_or_default();
+        pattern = drawn::with_weight(&pattern, (row, col), weight, visible, whole);
+    }
+    if pattern != *on.pattern {
+        let edit = Edit::SetPattern { head: on.head, pattern };
+        cx.send(Command::Change(ChangeCommand::Replace(on.change, edit.into())));
+    }
+}

@@ -1,0 +1,273 @@
+//! Draws what the methods answered: the same pieces as in figures, with what the pointer does.
+
+use std::sync::Arc;
+
+use eframe::egui::{
+    Align, Button, CornerRadius, CursorIcon, Label, Layout, Rect, Response, RichText, Role, Sense, Spinner, Stroke,
+    StrokeKind, Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2,
+};
+
+use super::{
+    asked::{Asked, AskedColumn},
+    options,
+};
+use crate::{
+    analysis::explain::report::{Question, Report},
+    capture::Capture,
+    figure::views::lab::{Answered, Hit, Part, Section, compose},
+    ids::{CaptureId, HeadId, Side},
+    session::{Command, Focus},
+    ui::{
+        ViewCtx,
+        memo::{Memo, Same},
+        theme::{GRID, text_size},
+        views::{controls, display_list::PiecePainter, empty, tooltip},
+    },
+};
+
+/// Between parts that stand side by side.
+const BESIDE_PT: f32 = 6.0 * GRID;
+
+/// Everything that sections are made from.
+type Key = (CaptureId, Question, HeadId, Vec<(&'static str, Option<Same<Report>>)>);
+
+/// What was composed and painted.
+#[derive(Default)]
+pub struct Pieces {
+    composed: Memo<Key, Arc<Vec<Section>>>,
+    painter: PiecePainter<Same<Vec<Section>>>,
+}
+
+impl Pieces {
+    /// Draws the answers of a pane.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &Asked) {
+        let (question, head) = (cx.pane.options.lab.question, cx.pane.selection.head);
+        let answers = asked.answers();
+        if asked.columns.is_empty() && asked.unsuited.is_empty() {
+            empty::sentence_ui(ui, cx.theme, "No method is shown: choose some under “Methods”");
+            return;
+        }
+        let reports = |answer: &Answered| (answer.column, answer.report.clone().map(Same));
+        let key = (capture.id(), question, head, answers.iter().map(reports).collect());
+        let sections = self.composed.get_or_update(key, || Arc::new(compose(capture, question, &answers, head)));
+        let mut nth = 0;
+        for section in sections.iter() {
+            let own = section.column.and_then(|name| asked.columns.iter().find(|column| column.column.name == name));
+            heading_ui(ui, cx, capture, section, own);
+            for note in &section.notes {
+                note_ui(ui, cx, note);
+            }
+            let columns: &[AskedColumn] = if section.column.is_none() { &asked.columns } else { &[] };
+            let room = ui.clip_rect().width().min(ui.available_width());
+            for row in side_by_side(&section.parts, room) {
+                ui.horizontal_top(|ui| {
+                    for (place, part) in row.iter().enumerate() {
+                        if place > 0 {
+                            ui.add_space(BESIDE_PT);
+                        }
+                        ui.vertical(|ui| {
+                            if row.len() > 1 {
+                                ui.set_width(part.piece.width());
+                            }
+                            self.part_ui(ui, cx, (capture, columns), (part, nth, &sections));
+                        });
+                        nth += 1;
+                    }
+                });
+            }
+        }
+        failures_ui(ui, cx, capture, asked);
+        for (titles, why) in &asked.unsuited {
+            note_ui(ui, cx, &format!("{}: {why}", titles.join(", ")));
+        }
+    }
+
+    fn part_ui(
+        &mut self,
+        ui: &mut Ui,
+        cx: &ViewCtx<'_>,
+        (capture, columns): (&Capture, &[AskedColumn]),
+        (part, nth, sections): (&Part, usize, &Arc<Vec<Section>>),
+    ) {
+        if !part.title.is_empty() {
+            let title = RichText::new(&part.title).size(text_size::SMALL).strong().color(cx.theme.text_weak);
+            let title = ui.add(Label::new(title).wrap());
+            if !part.meaning.is_empty() {
+                title.on_hover_text(&part.meaning);
+            }
+        }
+        let piece = &part.piece;
+        let width = ui.clip_rect().width().min(ui.available_width()).clamp(piece.least_width(), 280.0 * GRID);
+        let (area, response) = ui.allocate_exact_size(vec2(width, piece.height(width)), Sense::click());
+        let spoken = || piece.spoken().join(". ");
+        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, spoken()));
+        let seen = area.intersect(ui.clip_rect());
+        if seen.is_positive() {
+            let key = Same(Arc::clone(sections));
+            self.painter.paint(nth, (ui.painter(), cx.theme), key, (area, seen), &|pen| piece.draw(area, pen));
+            held_ui(ui, cx, part, area);
+        }
+        heads_ui(ui, cx, capture, columns, &piece.columns(area));
+        if let Some(hit) = response.hover_pos().and_then(|at| piece.at(area, at)) {
+            hit_ui(ui, cx, capture, &hit, &response);
+        }
+        ui.add_space(2.0 * GRID);
+    }
+}
+
+/// Parts that fit beside each other where there is much room, in rows.
+fn side_by_side(parts: &[Part], room: f32) -> Vec<&[Part]> {
+    let mut rows = Vec::new();
+    let mut rest = parts;
+    while !rest.is_empty() {
+        let mut used = 0.0;
+        let fits = rest.iter().take_while(|part| {
+            used += part.piece.width() + 2.0 * BESIDE_PT;
+            used <= room
+        });
+        let (row, after) = rest.split_at(fits.count().max(1));
+        rows.push(row);
+        rest = after;
+    }
+    rows
+}
+
+/// Marks the rows of the token that is held or under the pointer elsewhere.
+fn held_ui(ui: &Ui, cx: &ViewCtx<'_>, part: &Part, area: Rect) {
+    let stack = cx.pane.selection.stack();
+    let focus = cx.pane.selection.pinned;
+    let sides = [(focus.query, stack.query_side()), (focus.key, stack.key_side())];
+    for (position, side) in sides.into_iter().filter_map(|(position, side)| Some((position?, side))) {
+        if let Some(row) = part.piece.row_of(area, (side, position)) {
+            let stroke = Stroke::new(1.5, cx.theme.accent);
+            ui.painter().rect_stroke(row.expand(1.0), CornerRadius::same(2), stroke, StrokeKind::Outside);
+        }
+    }
+}
+
+/// What is under the pointer, and what a click does.
+fn hit_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, hit: &Hit, response: &Response) {
+    let stroke = Stroke::new(1.0, cx.theme.text_weak);
+    ui.painter().rect_stroke(hit.rect, CornerRadius::same(2), stroke, StrokeKind::Inside);
+    tooltip::at_pointer(ui, |ui| {
+        let mut lines = hit.text.lines();
+        ui.strong(lines.next().unwrap_or_default());
+        for line in lines {
+            controls::caption_ui(ui, cx.theme, line);
+        }
+    });
+    if let Some(head) = hit.head {
+        ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
+        if response.clicked() {
+            cx.send(Command::SelectHead(head));
+        }
+    }
+    let Some((side, position)) = hit.token else { return };
+    ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
+    let stack = cx.pane.selection.stack();
+    let focus = if stack.query_side() == side { Focus::query(position) } else { Focus::key(position) };
+    let is_here = stack.query_side() == side || stack.key_side() == side;
+    if is_here {
+        cx.send(Command::Hover(focus));
+    }
+    if response.clicked() {
+        if !is_here && let Some(other) = reader_of(capture, side) {
+            cx.send(Command::SelectStack(other));
+        }
+        let is_held = is_here && cx.pane.selection.pinned == focus;
+        cx.send(Command::Pin(if is_held { Focus::NONE } else { focus }));
+    }
+}
+
+/// A stack whose queries or keys are the tokens of a side.
+fn reader_of(capture: &Capture, side: Side) -> Option<crate::ids::StackKind> {
+    let stacks = &capture.model().stacks;
+    let of = |stack: &&crate::spec::StackSpec| stack.kind.query_side() == side || stack.kind.key_side() == side;
+    stacks.iter().find(of).map(|stack| stack.kind)
+}
+
+/// A button over the heading of each column that opens its menu.
+fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, columns: &[AskedColumn], places: &[Rect]) {
+    // Columns that say nothing about this side have no place, so they are told apart by what is drawn.
+    let shown: Vec<&AskedColumn> = columns.iter().filter(|column| column.failure.is_none()).collect();
+    if shown.len() != places.len() {
+        return;
+    }
+    for (column, place) in shown.into_iter().zip(places) {
+        let id = ui.scope_id().with((column.column.name, place.left() as i32, place.top() as i32));
+        let response = ui.interact(place.expand(2.0), id, Sense::click());
+        let title = column.column.title;
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, title));
+        let color = if response.hovered() { cx.theme.text } else { cx.theme.text_weak };
+        let at = pos2(place.right() - 6.0, place.center().y);
+        if column.is_waiting {
+            let spinner = Rect::from_center_size(at, Vec2::splat(10.0));
+            Spinner::new().paint_at(ui, spinner);
+        } else {
+            let font = eframe::egui::FontId::proportional(text_size::SMALL);
+            ui.painter().text(at, eframe::egui::Align2::CENTER_CENTER, "⏷", font, color);
+        }
+        let response = response.on_hover_cursor(CursorIcon::PointingHand);
+        options::menu_ui(&response, cx, capture, column);
+        response.on_hover_text(format!("{title}: options, formula, source\n{}", column.ask.method().caveat()));
+    }
+}
+
+/// What stands above the answer of one method.
+fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, section: &Section, column: Option<&AskedColumn>) {
+    if section.title.is_empty() {
+        return;
+    }
+    ui.add_space(GRID);
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(&section.title).strong());
+        let Some(column) = column else { return };
+        let response = ui.add(Button::new("⏷").small());
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("{}: options", section.title)));
+        options::menu_ui(&response, cx, capture, column);
+        response.on_hover_text("Options, formula, source");
+        if column.is_waiting {
+            ui.add(Spinner::new().size(text_size::BODY));
+            if column.answer.report.is_none() {
+                ui.label(RichText::new("on its way").color(cx.theme.text_weak));
+            }
+        }
+    });
+    if let Some(column) = column {
+        let caveat = RichText::new(column.ask.method().caveat()).small().color(cx.theme.text_weak);
+        let room = Rect::from_min_size(ui.cursor().min, vec2(ui.clip_rect().width().min(180.0 * GRID), 0.0));
+        let builder = UiBuilder::new().max_rect(room).layout(Layout::top_down(Align::Min));
+        ui.scope_builder(builder, |ui| ui.add(Label::new(caveat).wrap()));
+    }
+}
+
+fn note_ui(ui: &mut Ui, cx: &ViewCtx<'_>, note: &str) {
+    let note = RichText::new(crate::text::sentence(note)).small().color(cx.theme.text_weak);
+    ui.add(Label::new(note).wrap());
+}
+
+/// What went wrong, each in a sentence, and once more on request.
+fn failures_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, asked: &Asked) {
+    for column in &asked.columns {
+        let Some(failure) = &column.failure else { continue };
+        ui.horizontal_wrapped(|ui| {
+            ui.label(RichText::new(column.column.title).small().strong());
+            let said = match &column.long {
+                Some(estimate) => format!("{failure}. {}, or:", estimate.advice()),
+                None => failure.clone(),
+            };
+            ui.label(RichText::new(said).small().color(cx.theme.text_weak));
+            let menu = ui.add(Button::new("⏷").small());
+            options::menu_ui(&menu, cx, capture, column);
+            menu.on_hover_text("Options, formula, source").accessible_name(format!("{}: options", column.column.title));
+            let (name, target) = (column.column.name, cx.pane.options.lab.target);
+            if column.long.is_some() {
+                if ui.small_button("Run it anyway").clicked() {
+                    cx.send(Command::ExplainAnyway(name, column.ask.clone(), target));
+                }
+            } else if ui.small_button("Ask again").clicked() {
+                cx.send(Command::ExplainAgain(name));
+            }
+        });
+    }
+}

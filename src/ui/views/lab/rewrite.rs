@@ -1,0 +1,20 @@
+//! The way from a rank-one edit that was found into the what-if list.
+
+use eframe::egui::Ui;
+
+use super::asked::Asked;
+use crate::{
+    session::{ChangeCommand, Command},
+    ui::ViewCtx,
+    worker::edit_of,
+};
+
+/// Draws a button for the change that was found, where there is one.
+pub fn add_ui(ui: &mut Ui, cx: &ViewCtx<'_>, asked: &Asked) {
+    let found = asked.columns.iter().filter_map(|column| column.answer.report.as_deref()).find_map(edit_of);
+    let Some(edit) = found else { return };
+    let add = ui.button("Add to what if").on_hover_text("Run with this change: it is listed, and can be switched off");
+    if add.clicked() {
+        cx.send(Command::Change(ChangeCommand::Add(vec![edit.into()])));
+    }
+}

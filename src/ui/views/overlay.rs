@@ -1,0 +1,93 @@
+//! What stands in place of attention: a strip above the view that says so, and the way back.
+
+use eframe::egui::{Button, Frame, Label, Margin, Rect, RichText, Sense, Ui, vec2};
+
+use super::{empty, texture};
+use crate::{
+    analysis::reading::Explained,
+    raster::ColorMap,
+    session::{Command, Overlay, ViewKind},
+    ui::{ViewCtx, theme::GRID},
+};
+
+/// Colours of the ramp.
+const STEPS: usize = 24;
+/// The ramp beside the name.
+const RAMP_PT: [f32; 2] = [9.0 * GRID, 2.5 * GRID];
+
+/// Whether a view can show something in place of attention.
+pub const fn is_shown_in(view: ViewKind) -> bool {
+    matches!(view, ViewKind::Heads | ViewKind::Heatmap | ViewKind::Image)
+}
+
+/// Draws the strip above a view; `false` when there is nothing to be shown in place of attention yet, and a sentence
+/// stands there instead.
+pub fn above_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Overlay) -> bool {
+    strip_ui(ui, cx, overlay, false);
+    let is_there = overlay.explained().is_some();
+    if !is_there {
+        empty::sentence_ui(ui, cx.theme, &overlay.missing());
+    }
+    is_there
+}
+
+/// What is shown, in its colours, that it is no attention, and the way back. `narrow` is for the panel of the input.
+pub fn strip_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Overlay, narrow: bool) {
+    let frame = Frame::new().fill(cx.theme.accent.gamma_multiply(0.09)).corner_radius(4);
+    frame.inner_margin(Margin::symmetric(2 * GRID as i8, GRID as i8)).show(ui, |ui| {
+        if narrow {
+            ui.add(name(cx, overlay).wrap()).on_hover_text(caveat(overlay));
+            back_ui(ui, cx);
+            return;
+        }
+        ui.horizontal(|ui| {
+            ui.set_width(ui.available_width());
+            ramp_ui(ui, cx, overlay.explained());
+            let room = ui.available_width() - 34.0 * GRID;
+            ui.scope(|ui| {
+                ui.set_max_width(room.max(20.0 * GRID));
+                ui.add(name(cx, overlay).truncate()).on_hover_text(caveat(overlay));
+            });
+            back_ui(ui, cx);
+        });
+    });
+}
+
+fn name(cx: &ViewCtx<'_>, overlay: &Overlay) -> Label {
+    let stack = cx.pane.selection.stack();
+    let what = overlay
+        .explained()
+        .map_or_else(|| overlay.what(), |explained| explained.what_of(stack, &[cx.pane.selection.head]));
+    Label::new(RichText::new(format!("{what} – not attention")).strong()).sense(Sense::hover())
+}
+
+/// What must be known before the numbers are believed.
+fn caveat(overlay: &Overlay) -> String {
+    let method = overlay.value.ask.method();
+    format!("{}: {}\n{}", overlay.what(), method.caveat(), method.source())
+}
+
+fn back_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let back = ui.add(Button::new("Back to attention").small());
+    if back.on_hover_text("Show the model’s attention weights again").clicked() {
+        cx.send(Command::Overlay(None, None));
+    }
+}
+
+/// Its colours, from the least to the most.
+fn ramp_ui(ui: &mut Ui, cx: &ViewCtx<'_>, explained: Option<&Explained>) {
+    let (rect, response) = ui.allocate_exact_size(vec2(RAMP_PT[0], RAMP_PT[1]), Sense::hover());
+    let map = if explained.is_some_and(Explained::is_signed) { ColorMap::Diverging } else { ColorMap::Teal };
+    let width = rect.width() / STEPS as f32;
+    for step in 0..STEPS {
+        let left = rect.left() + step as f32 * width;
+        let part = Rect::from_min_size(eframe::egui::pos2(left, rect.top()), vec2(width + 0.5, rect.height()));
+        ui.painter().rect_filled(part, 0, texture::color(map.color(step as f32 / (STEPS - 1) as f32)));
+    }
+    ui.painter().rect_stroke(rect, 0, (1.0, cx.theme.rule), eframe::egui::StrokeKind::Outside);
+    let meaning = match explained {
+        Some(explained) if explained.is_signed() => "Blue speaks against it, orange for it",
+        _ => "The lighter, the more",
+    };
+    response.on_hover_text(meaning);
+}

@@ -1,0 +1,127 @@
+//! What stands side by side in the laboratory: attention itself, heads that are switched off, options by name, and
+//! the figure of it all.
+
+use std::fs;
+
+use attnscope::{
+    analysis::explain::{
+        compare,
+        report::{Question, Report, Value},
+    },
+    capture::Ablation,
+    ids::{HeadId, Side, StackKind},
+    lab::{Ask, Column, Settings, Sight, Target},
+    model::{Edit, Logits, RunPlan, Variant, uninterrupted},
+};
+
+use crate::{
+    lab::{ask, demo, fixture},
+    render::attnscope,
+};
+
+const ATTENTION: Ask = Ask::Attention { layer: None, head: None };
+
+fn sum(report: &Report, side: Side) -> f32 {
+    compare::scores(report, side).unwrap().iter().sum()
+}
+
+#[test]
+fn attention_of_a_decoder_is_told_of_what_it_wrote_and_of_the_source() {
+    let (model, input) = demo("demo:translate", "the cat sleeps");
+    let report = ask(&model, &input, &ATTENTION, Target::default());
+    // Rows of attention are distributions, of each stack its own.
+    for side in [Side::Encoder, Side::Decoder] {
+        assert!((sum(&report, side) - 1.0).abs() < 1e-4, "{side:?}: {}", sum(&report, side));
+    }
+    // A recurrent classifier and a recurrent decoder have one row over what they read.
+    for name in ["families/rnnsearch-additive", "families/bilstm"] {
+        let (model, input) = fixture(name);
+        let report = ask(&model, &input, &ATTENTION, Target::default());
+        assert!((sum(&report, Side::Encoder) - 1.0).abs() < 1e-4, "{name}");
+    }
+}
+
+#[test]
+fn a_switched_off_head_changes_what_the_edit_changes() {
+    let (model, input) = demo("demo:sentiment", "a dull film with a fine end");
+    let logits = |edits: Vec<Edit>| {
+        let mut found = Vec::new();
+        let variant = Variant::of(&input, &edits, 0);
+        model.logits_of(&[variant], &uninterrupted, &mut |_, logits| found = logits.to_vec()).unwrap();
+        found
+    };
+    let target = Target { class: Some(1), against: Some(0), ..Target::default() };
+    let head = HeadId { stack: StackKind::SelfAttention, layer: 2, head: 3 };
+    for with in [Ablation::Zero, Ablation::Mean, Ablation::Uniform] {
+        let report = ask(&model, &input, &Ask::Ablation(with), target);
+        let Some(Value::Layers(layers)) = report.value("logit") else { panic!("no logits") };
+        let Value::List(heads) = &layers[head.layer] else { panic!("no heads") };
+        let (before, after) = (logits(Vec::new()), logits(vec![Edit::Ablate { head, with }]));
+        let lost = f64::from((before[1] - before[0]) - (after[1] - after[0]));
+        assert!((heads[head.head] - lost).abs() < 1e-4, "{with:?}: {} instead of {lost}", heads[head.head]);
+    }
+}
+
+#[test]
+fn every_option_is_found_by_its_name_and_stops_at_its_ends() {
+    let (model, input) = demo("demo:gpt", "Once upon a time");
+    let plan = RunPlan { logits: Logits::Predict, ..RunPlan::default() };
+    let capture = model.forward(&input, &plan, &uninterrupted).unwrap();
+    let sight = Sight { capture: &capture, head: HeadId::default(), query: Some(1), key: None };
+    let mut n_options = 0;
+    for column in Column::ALL {
+        assert_eq!(Column::from_name(column.name), Some(column));
+        let Ok(begins) = column.ask(&sight, &Settings::new()) else { continue };
+        assert_eq!(begins.method().question(), column.question, "{}", column.name);
+        // Remembered and set again it is the same question.
+        let known = begins.turned(&sight);
+        assert_eq!(column.ask(&sight, &known).unwrap().turned(&sight), known, "{}", column.name);
+        for name in known.keys() {
+            n_options += 1;
+            let too_far = Settings::from([(name.clone(), serde_json::json!(1e9 as u64))]);
+            let turned = column.ask(&sight, &too_far).unwrap().turned(&sight);
+            let is_number = known[name].is_number() && name != "seed";
+            assert!(!is_number || turned[name].as_f64().unwrap() <= 1000.0, "{}.{name}: {}", column.name, turned[name]);
+            let nonsense = Settings::from([(name.clone(), serde_json::json!({"no": "value"}))]);
+            assert_eq!(column.ask(&sight, &nonsense).unwrap().turned(&sight), known, "{}.{name}", column.name);
+        }
+    }
+    assert!(n_options > 20, "{n_options}");
+    let none = Column::from_name("alignment").unwrap().ask(&sight, &Settings::new());
+    assert!(none.unwrap_err().contains("from one text to another"));
+}
+
+#[test]
+fn a_question_becomes_a_figure_with_its_methods_target_and_caveats() {
+    let folder = tempfile::tempdir().unwrap();
+    let (svg, csv) = (folder.path().join("lab.svg"), folder.path().join("lab.csv"));
+    let run = |more: &[&str]| {
+        let fixed = ["render", "lab", "--model", "demo:sentiment", "--text", "a dull film", "--fonts", "bundled"];
+        attnscope(&[&fixed[..], more].concat())
+    };
+    let methods = ["--methods", "attention,rollout,hidden", "--set", "rollout.residual=0", "--caption", "full"];
+    let files = ["--out", svg.to_str().unwrap(), "--data", csv.to_str().unwrap()];
+    let output = run(&[&methods[..], &files].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let drawn = fs::read_to_string(&svg).unwrap();
+    for text in ["dull", "Rollout", "Do they agree?", "Explained:", "residual"] {
+        assert!(drawn.contains(text), "{text} is not in the figure");
+    }
+    let table = fs::read_to_string(&csv).unwrap();
+    assert!(table.contains("residual=0.0") && table.lines().any(|line| line.starts_with("loo,")), "{table}");
+    for (more, told) in [
+        (&["--methods", "rollout", "--set", "rollout.alpha=2"][..], "rollout has no option alpha"),
+        (&["--methods", "sorcery"], "sorcery is no method of this question: choose from attention, rollout"),
+        (&["--methods", "attention", "--set", "flow.start=1"], "not among the methods that are drawn"),
+    ] {
+        let output = run(&[more, &files[..2]].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && stderr.contains(told), "{stderr}");
+    }
+    let lens = folder.path().join("lens.pdf");
+    let gpt = ["render", "lab", "--model", "demo:gpt", "--text", "Once upon a", "--question", "fact", "--query", "1"];
+    let output = attnscope(&[&gpt[..], &["--methods", "lens,trace", "--out", lens.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(fs::read(&lens).unwrap().starts_with(b"%PDF"));
+    assert_eq!(Question::from_name("fact"), Some(Question::Fact));
+}

@@ -1,0 +1,139 @@
+//! One score taken apart, in every family, and two directions of an alignment.
+
+use std::collections::BTreeSet;
+
+use attnscope::{
+    analysis::explain::{
+        alignment::{Setting, Symmetrize},
+        report::{Cells, Report, Value},
+    },
+    ids::{HeadId, StackKind},
+    lab::{Ask, Bench, EdgeOptions, Reverse, Target, Than, WordLinks},
+    model::{Input, RunPlan, Site, Sites, uninterrupted},
+};
+
+use crate::{
+    lab::{NO_EDITS, ask, column, demo, fixture, number, refused, try_ask},
+    lab_methods::numbers,
+};
+
+const SELF: StackKind = StackKind::SelfAttention;
+
+#[test]
+fn the_parts_of_a_score_add_up_to_it_in_every_family() {
+    let [encoder, cross] = [StackKind::Encoder, StackKind::Cross];
+    for (name, stack) in [
+        ("gpt2", SELF),
+        ("bert", SELF),
+        ("families/roberta", SELF),
+        ("families/llama", SELF),
+        ("families/llama-yarn", SELF),
+        ("families/qwen3", SELF),
+        ("families/gemma2", SELF),
+        ("families/gemma3", SELF),
+        ("families/gpt_neox", SELF),
+        ("families/phi", SELF),
+        ("families/stablelm-2", SELF),
+        ("families/bloom", SELF),
+        ("families/bloom-normed-residual", SELF),
+        ("families/deberta-v2", SELF),
+        ("families/albert", SELF),
+        ("families/modernbert", SELF),
+        ("vit", SELF),
+        ("families/t5", encoder),
+        ("families/t5", cross),
+        ("families/bart", StackKind::Decoder),
+        ("families/bart", cross),
+        ("families/marian", cross),
+    ] {
+        let (model, input) = fixture(name);
+        let layer = model.spec().stack(stack).unwrap().layers.len() - 1;
+        let head = HeadId { stack, layer, head: 1 };
+        let plan = RunPlan { sites: Sites::of(&[Site::Scores]), ..RunPlan::default() };
+        let recorded = model.forward(&input, &plan, &uninterrupted).unwrap();
+        let scores = recorded.layer(head).unwrap().scores.as_ref().unwrap().head(head.head).unwrap();
+        let (query, key) = (scores.n_rows() - 1, scores.n_cols() - 2);
+        let row: Vec<f64> = scores.row(query).unwrap().iter().map(|x| f64::from(*x)).collect();
+        let seen: Vec<f64> = row.iter().copied().filter(|x| x.is_finite()).collect();
+        let other = row.iter().position(|x| x.is_finite()).unwrap();
+        for (than, expected) in [
+            (Than::Nothing, row[key]),
+            (Than::Mean, row[key] - seen.iter().sum::<f64>() / seen.len() as f64),
+            (Than::Key(other), row[key] - row[other]),
+        ] {
+            let asked = Ask::Edges(EdgeOptions { head, query, key, than, n_top: 1_000_000 });
+            let found = try_ask(&model, &input, NO_EDITS, &asked, Target::default());
+            let found = found.unwrap_or_else(|error| panic!("{name}, {stack}: {error}")).report;
+            assert!((number(&found, "score") - expected).abs() < 1e-5, "{name}, {stack}, {than:?}");
+            assert!(!found.notes.iter().any(|note| note.contains("trust")), "{name}, {stack}: {:?}", found.notes);
+            let rest: f64 = ["position_bias", "soft_cap"]
+                .iter()
+                .filter_map(|name| found.value(name))
+                .map(|value| match value {
+                    Value::Number(value) => *value,
+                    other => panic!("{other:?}"),
+                })
+                .sum();
+            for table in ["by_query", "by_key", "pairs"] {
+                let sum: f64 = numbers(&found, table, "contribution").iter().sum::<f64>() + rest;
+                let size = expected.abs().max(1.0);
+                assert!(
+                    (sum - expected).abs() < 1e-4 * size,
+                    "{name}, {stack}, {than:?}, {table}: {sum}, not {expected}"
+                );
+            }
+            let Cells::Text(parts) = column(found.value("by_query").unwrap(), "part") else { panic!() };
+            assert!(!parts.is_empty(), "{name}: {parts:?}");
+        }
+    }
+    let (model, input) = fixture("gpt2");
+    let asked =
+        |query, key| Ask::Edges(EdgeOptions { head: HeadId::single(1, 0), query, key, than: Than::Mean, n_top: 5 });
+    assert!(refused(&model, &input, &asked(1, 3), Target::default()).contains("cannot see key 3"));
+    assert!(refused(&model, &input, &asked(1, 99), Target::default()).contains("no edge"));
+    let (model, input) = demo("demo:bilstm", "a fine film");
+    let head = HeadId { stack: StackKind::Cross, layer: 0, head: 0 };
+    let additive = Ask::Edges(EdgeOptions { head, query: 0, key: 1, than: Than::Mean, n_top: 5 });
+    assert!(refused(&model, &input, &additive, Target::default()).contains("stream"));
+}
+
+#[test]
+fn two_directions_become_one_alignment() {
+    let (model, _) = demo("demo:translate", "the cat");
+    let (source, target) = ("the cat sees the dog", "die Katze sieht den Hund");
+    let pair =
+        |source: &str, target: &str| model.encode(&Input::text(source).with_target(Input::text(target))).unwrap();
+    let (forward, backward) = (pair(source, target), pair(target, source));
+    let bench = Bench::new(&model, &backward, NO_EDITS, &uninterrupted, &|_| {});
+    let words = WordLinks::of(&bench, Setting::Output).unwrap();
+    let asked = |words: &WordLinks, way| Ask::Alignment {
+        setting: Setting::Output,
+        gold: Some("0-0 1-1 2-2 3-3 4-4".to_owned()),
+        reverse: Some(Reverse { words: words.clone(), way }),
+    };
+    let links = |report: &Report, table: &str| -> Vec<BTreeSet<String>> {
+        let Cells::Texts(all) = column(report.value(table).unwrap(), "links") else { panic!() };
+        all.iter().map(|links| links.iter().cloned().collect()).collect()
+    };
+    let of_way = |way| ask(&model, &forward, &asked(&words, way), Target::default());
+    let [narrow, wide, grown] = [Symmetrize::Intersection, Symmetrize::Union, Symmetrize::GrowDiagFinalAnd].map(of_way);
+    let pairs = links(&wide, "symmetrized");
+    assert_eq!(pairs.len(), words.layers.len().pow(2));
+    for ((narrow, wide), grown) in links(&narrow, "symmetrized").iter().zip(&pairs).zip(links(&grown, "symmetrized")) {
+        assert!(narrow.is_subset(&grown) && grown.is_subset(wide));
+    }
+    // The first pair is of the first layers: what both link, and what either links.
+    let turned: BTreeSet<String> =
+        words.layers[0].iter().map(|(source, target)| format!("{target}-{source}")).collect();
+    let Cells::Text(heads) = column(wide.value("alignments").unwrap(), "head") else { panic!() };
+    let own = &links(&wide, "alignments")[heads.iter().position(|head| head == "L0").unwrap()];
+    assert_eq!(links(&narrow, "symmetrized")[0], own & &turned);
+    assert_eq!(pairs[0], own | &turned);
+    let recall = |report: &Report| numbers(report, "symmetrized", "recall");
+    assert!(recall(&wide).iter().zip(recall(&narrow)).all(|(wide, narrow)| *wide >= narrow));
+    let other = pair("der Hund", "the dog");
+    let bench = Bench::new(&model, &other, NO_EDITS, &uninterrupted, &|_| {});
+    let others = WordLinks::of(&bench, Setting::Output).unwrap();
+    let said = refused(&model, &forward, &asked(&others, Symmetrize::Union), Target::default());
+    assert!(said.contains("different source words"), "{said}");
+}
