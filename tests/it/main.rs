@@ -44,6 +44,8 @@ mod flows;
 mod foreign;
 /// Arrays of other programs: NumPy files, and hostile ones.
 mod foreign_arrays;
+/// Damaged files of every kind, and whoever reads them.
+mod fuzz;
 /// The examples: what each claims, measured on its bundled model.
 mod gallery;
 /// The examples that change a run or ask the laboratory.
@@ -174,3 +176,7 @@ mod what_if;
 mod worker;
 /// The worker with the real engine.
 mod worker_models;
+
+/// Counts only while the fuzzer reads it, in processes of its own.
+#[global_allocator]
+static ALLOCATOR: support::fuzz::memory::Counting = support::fuzz::memory::Counting;

@@ -2,6 +2,7 @@
 
 pub mod clouds;
 pub mod corpora;
+pub mod fuzz;
 pub mod hub_bench;
 pub mod hub_server;
 pub mod play;
