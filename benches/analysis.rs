@@ -72,7 +72,7 @@ fn scores_512(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn stats_512(bencher: Bencher<'_, '_>) {
     let pattern = pattern(&capture(), 4);
-    bencher.bench(|| stats::head_stats(&pattern, &[], false, true));
+    bencher.bench(|| stats::head_stats(&pattern, None, &[], false, true));
 }
 
 #[divan::bench]

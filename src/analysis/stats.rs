@@ -9,10 +9,10 @@ use crate::{
 /// One head's pattern in numbers; all are means over queries unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeadStats {
-    /// Entropy in nats.
+    /// Entropy in nats; a learned sink is one more choice.
     pub entropy: f32,
     /// Entropy as a fraction of what the row could have at most (`ln n_key`, or `ln(i+1)` in row i of a
-    /// causal stack), `0..=1`. Rows with a single visible key are left out: they have no choice.
+    /// causal stack, with a sink one more), `0..=1`. Rows with a single visible key are left out: they have no choice.
     pub entropy_fraction: f32,
     /// Mean distance in tokens between query and key; `None` for cross-attention.
     pub distance: Option<f32>,
@@ -26,7 +26,7 @@ pub struct HeadStats {
     pub on_special: f32,
     /// The largest weight of any row (not a mean).
     pub max_weight: f32,
-    /// What the rows hold; entropies mean something only of full ones.
+    /// What the rows hold; entropies mean nothing of incomplete ones.
     pub rows: RowMass,
     /// Mean distance between a patch and the patches it attends to, in pixels as the model sees them; `None`
     /// where tokens are no patches.
@@ -35,9 +35,9 @@ pub struct HeadStats {
 
 /// Sums up one pattern `[query, key]`.
 ///
-/// `special[key]` says which keys are special tokens; missing entries mean no. `square` says that queries
+/// `sink[query]` is what went to a learned sink. `special[key]` says which keys are special tokens; missing entries mean no. `square` says that queries
 /// and keys are the same sequence, which distances need.
-pub fn head_stats(pattern: &Matrix, special: &[bool], causal: bool, square: bool) -> HeadStats {
+pub fn head_stats(pattern: &Matrix, sink: Option<&[f32]>, special: &[bool], causal: bool, square: bool) -> HeadStats {
     let n_key = pattern.n_cols();
     let mut sums = Sums::default();
     for (query, row) in pattern.rows().enumerate() {
@@ -50,11 +50,16 @@ pub fn head_stats(pattern: &Matrix, special: &[bool], causal: bool, square: bool
                 sums.max_weight = sums.max_weight.max(weight);
             }
         }
+        let to_sink = sink.map(|sink| sink.get(query).copied().unwrap_or(0.0));
+        if let Some(weight) = to_sink.filter(|weight| *weight > 0.0) {
+            entropy -= weight * weight.ln();
+        }
         sums.entropy += f64::from(entropy);
         sums.distance += f64::from(distance);
         let n_visible = if causal { n_key.min(query + 1) } else { n_key };
-        if n_visible > 1 {
-            sums.fraction += f64::from(entropy / (n_visible as f32).ln());
+        let n_choices = n_visible + usize::from(to_sink.is_some());
+        if n_choices > 1 {
+            sums.fraction += f64::from(entropy / (n_choices as f32).ln());
             sums.n_fraction += 1;
         }
         let at = |key: usize| f64::from(row.get(key).copied().unwrap_or(0.0));
@@ -86,7 +91,8 @@ pub fn stack_stats(capture: &Capture, stack: StackKind) -> Vec<Vec<Option<HeadSt
     let of_head = |layer, head| {
         let pattern = attention::pattern(capture, HeadId { stack, layer, head })?;
         let rows = capture.row_mass(stack, layer);
-        Some(HeadStats { rows, ..head_stats(&pattern, &special, spec.causal, square) })
+        let sink = capture.sink(HeadId { stack, layer, head });
+        Some(HeadStats { rows, ..head_stats(&pattern, sink, &special, spec.causal, square) })
     };
     spec.layers
         .iter()

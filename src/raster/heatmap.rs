@@ -14,6 +14,10 @@ pub trait Sight {
     fn visible(&self, row: usize, shape: [usize; 2]) -> Range<usize>;
     /// Whether what lies behind them comes later, rather than outside a window.
     fn is_causal(&self) -> bool;
+    /// Columns behind the last key, which nothing rules out.
+    fn n_rest(&self) -> usize {
+        0
+    }
     /// The same for a pattern that was reduced.
     #[must_use]
     fn reduced(&self, from: [usize; 2], to: [usize; 2]) -> Self;
@@ -40,6 +44,8 @@ pub struct RowsSee {
     pub visible: Vec<Range<usize>>,
     /// Whether what lies behind them comes later.
     pub causal: bool,
+    /// Columns behind the last key, for what went to none.
+    pub n_rest: usize,
 }
 
 impl Sight for RowsSee {
@@ -49,6 +55,10 @@ impl Sight for RowsSee {
 
     fn is_causal(&self) -> bool {
         self.causal
+    }
+
+    fn n_rest(&self) -> usize {
+        self.n_rest
     }
 
     fn reduced(&self, from: [usize; 2], to: [usize; 2]) -> Self {
@@ -64,7 +74,7 @@ impl Sight for RowsSee {
             *target = Some(target.map_or((first, last), |(start, end)| (start.min(first), end.max(last))));
         }
         let visible = ends.into_iter().map(|ends| ends.map_or(0..0, |(start, end)| start..end)).collect();
-        Self { visible, causal: self.causal }
+        Self { visible, causal: self.causal, n_rest: self.n_rest }
     }
 }
 
@@ -93,8 +103,9 @@ pub fn reduced_mask(mask: Mask, from: [usize; 2], to: [usize; 2]) -> Mask {
 
 fn paint_mask(mask: &impl Sight, line: &mut [u8], query: usize, shape: [usize; 2]) {
     let visible = mask.visible(query, shape);
-    let late = if mask.is_causal() { visible.end } else { shape[1] };
-    for (key, pixel) in line.chunks_exact_mut(4).enumerate() {
+    let n_keys = shape[1].saturating_sub(mask.n_rest());
+    let late = if mask.is_causal() { visible.end } else { n_keys };
+    for (key, pixel) in line.chunks_exact_mut(4).take(n_keys).enumerate() {
         if key >= late {
             pixel.copy_from_slice(&MASKED_COLOR);
         } else if !visible.contains(&key) {
@@ -318,7 +329,7 @@ mod tests {
     #[test]
     fn rows_told_one_by_one_see_what_their_mask_says() {
         let mask = Mask { causal: true, window: Some(3) };
-        let rows = RowsSee { visible: (0..8).map(|row| mask.visible(row, 8, 8)).collect(), causal: true };
+        let rows = RowsSee { visible: (0..8).map(|row| mask.visible(row, 8, 8)).collect(), causal: true, n_rest: 0 };
         let pattern = Matrix::new(vec![0.1; 64], [8, 8]).unwrap();
         let of = |sight: &RowsSee| heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), sight);
         assert_eq!(of(&rows).pixels, heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), &mask).pixels);

@@ -7,7 +7,7 @@ use super::{
     ViewKind, ViewOptions, gallery::Asked, place::Places,
 };
 use crate::{
-    analysis::{Space, attention, projection::Projection, search::Search},
+    analysis::{Space, attention, projection::Projection, reading, search::Search},
     capture::Capture,
     ids::{DocumentId, HeadId, PaneId, StackKind},
     worker::Lane,
@@ -161,6 +161,7 @@ impl Pane {
         if self.view_unavailable(document, view).is_none() {
             self.view = view;
             self.selection.hover = Focus::NONE;
+            self.clamp_focus(document);
         }
     }
 
@@ -199,7 +200,10 @@ impl Pane {
     pub(super) fn clamp_focus(&mut self, document: &Document) {
         let Some(capture) = document.latest_capture() else { return };
         let stack = self.selection.stack();
-        let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len());
+        // What went to no key has a column behind the last one where patterns are drawn whole.
+        let has_columns = matches!(self.view, ViewKind::Heads | ViewKind::Heatmap);
+        let n_rest = if has_columns { reading::rest_of(capture, stack).len() } else { 0 };
+        let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len() + n_rest);
         let clamp = |focus: Focus| Focus {
             query: focus.query.filter(|&query| query < n_query),
             key: focus.key.filter(|&key| key < n_key),

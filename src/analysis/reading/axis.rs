@@ -9,12 +9,73 @@ pub struct Axis {
     pub groups: Vec<Group>,
     /// By position: its row or column.
     pub(super) group_of: Vec<u32>,
+    /// What the last columns are, which are no keys.
+    rest: Vec<Rest>,
+}
+
+/// What of a row went to no key: a column of its own, behind the last key, at a position of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// It went to a learned sink, which takes part in the softmax and has no value.
+    Sink,
+    /// It is not in the file, whose rows are incomplete.
+    Missing,
+}
+
+impl Rest {
+    /// What its column is called. The brackets tell it from a token.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Sink => "(sink)",
+            Self::Missing => "(missing)",
+        }
+    }
+
+    /// How the part of all attention goes on that it has.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Sink => "went to the learned sink",
+            Self::Missing => "is not in the file",
+        }
+    }
 }
 
 impl Axis {
     pub(super) fn new(groups: Vec<Group>) -> Self {
         let by_position = groups.iter().zip(0u32..).flat_map(|(group, idx)| group.positions.clone().map(move |_| idx));
-        Self { group_of: by_position.collect(), groups }
+        Self { group_of: by_position.collect(), groups, rest: Vec::new() }
+    }
+
+    /// The same keys with columns for what went to none of them.
+    pub(super) fn with_rest(mut self, rest: Vec<Rest>) -> Self {
+        for column in &rest {
+            let position = self.group_of.len();
+            self.group_of.push(self.groups.len() as u32);
+            let text = column.text().to_owned();
+            self.groups.push(Group { positions: position..position + 1, text, left_out: None });
+        }
+        self.rest = rest;
+        self
+    }
+
+    /// Columns that are no keys, in their order.
+    pub fn rest(&self) -> &[Rest] {
+        &self.rest
+    }
+
+    /// What a column is that is no key; `None` for a key.
+    pub fn rest_at(&self, idx: usize) -> Option<Rest> {
+        self.rest.get(idx.checked_sub(self.n_of_tokens())?).copied()
+    }
+
+    /// Rows or columns that stand for tokens.
+    pub const fn n_of_tokens(&self) -> usize {
+        self.groups.len() - self.rest.len()
+    }
+
+    /// Tokens that they stand for.
+    pub const fn n_tokens(&self) -> usize {
+        self.group_of.len() - self.rest.len()
     }
 
     /// Number of rows or columns.

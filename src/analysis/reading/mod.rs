@@ -17,6 +17,9 @@
 //! Summing over keys and averaging over queries is how Clark et al. (2019) turn attention between tokens
 //! into attention between words: rows keep their sum.
 //!
+//! What of a row went to no key (a learned sink, or what an incomplete file lacks) has columns of its own behind the
+//! keys. They count in the sum of a row, and nothing ever scales them.
+//!
 //! A reading that changes nothing gives the capture's own pattern, bit for bit and without a copy. All
 //! sums are taken in `f64` and rounded once.
 
@@ -30,13 +33,14 @@ mod options;
 pub mod pairs;
 mod pattern;
 mod refusal;
+mod rest;
 mod rows;
 mod sentences;
 pub mod store;
 mod subtract;
 mod weigh;
 
-pub use axis::{Axis, Group, LeftOut};
+pub use axis::{Axis, Group, LeftOut, Rest};
 pub use choice::{Over, ReadingOptions, Together};
 pub use explained::{Explained, Extent, can_be_shown, family};
 pub use marks::Marks;
@@ -45,6 +49,7 @@ pub use options::{
 };
 pub use pattern::{BY_VALUE_NORM, Blank, ReadPattern, RowMass};
 pub use refusal::Refusal;
+pub use rest::rest_of;
 pub use rows::{axes, writes};
 pub use sentences::{is_pair, sentences};
 

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use super::{Axis, Explained, Group, LeftOut, Marks, Source};
+use super::{Axis, Explained, Group, LeftOut, Marks, Rest, Source};
 use crate::{
     analysis::attention,
     capture::{Capture, Matrix},
@@ -69,7 +69,7 @@ impl ReadPattern {
             return Some(Blank::LeftOut(why));
         }
         let visible = self.visible.get(row)?;
-        if visible.contains(&col) {
+        if visible.contains(&col) || self.cols.rest_at(col).is_some() {
             None
         } else if col >= visible.end && self.causal {
             Some(Blank::Later)
@@ -102,7 +102,24 @@ impl ReadPattern {
             let mean = |col| shown().filter_map(|(row, _)| self.value(row, col)).map(f64::from).sum::<f64>() / n;
             (0..self.cols.len()).map(|col| mean(col) as f32).collect()
         };
-        self.cols.group_of.iter().map(|&col| row.get(col as usize).copied().unwrap_or(0.0)).collect()
+        let keys = &self.cols.group_of[..self.cols.n_tokens()];
+        keys.iter().map(|&col| row.get(col as usize).copied().unwrap_or(0.0)).collect()
+    }
+
+    /// The values of its keys alone, `[rows, keys]`.
+    pub fn of_keys(&self) -> Matrix {
+        let n = self.cols.n_of_tokens();
+        let values = || self.matrix.rows().flat_map(|row| &row[..n]).copied().collect::<Vec<_>>();
+        let keys = (n < self.matrix.n_cols()).then(|| Matrix::new(values(), [self.matrix.n_rows(), n]).ok());
+        keys.flatten().unwrap_or_else(|| self.matrix.clone())
+    }
+
+    /// What of all attention went to no key, of the rows that are shown.
+    fn rest_mass(&self) -> Vec<(Rest, f64)> {
+        let shown = || self.matrix.rows().zip(&self.rows.groups).filter(|(_, group)| group.left_out.is_none());
+        let sum = |col: usize| shown().filter_map(|(row, _)| row.get(col)).map(|&part| f64::from(part)).sum();
+        let first = self.cols.n_of_tokens();
+        self.cols.rest().iter().enumerate().map(|(at, kind)| (*kind, sum(first + at))).collect()
     }
 
     /// One weight per query **position**: a key's column, or without a key the mean of each row.
@@ -221,6 +238,15 @@ impl ReadPattern {
                 percent(mass.outside)
             ));
         }
+        if !patterns.clone().any(|pattern| pattern.signed) {
+            for kind in [Rest::Sink, Rest::Missing] {
+                let of_all = patterns.clone().flat_map(Self::rest_mass).filter(|(of, _)| *of == kind);
+                let sum: f64 = of_all.map(|(_, sum)| sum).sum();
+                if sum > 0.0 {
+                    parts.push(format!("{} of the attention {}", percent(sum), kind.meaning()));
+                }
+            }
+        }
         if mass.unmatched > 0.0 {
             parts.push(format!("{} went to keys that only one of the two has", percent(mass.unmatched)));
         }
@@ -310,7 +336,7 @@ impl Blank {
 /// The row's values sum to `total − left_out + spread − outside − unmatched`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RowMass {
-    /// Sum of the row before anything was left out: 1 for one head and for a mean of heads.
+    /// Sum of the row before anything was left out, with what went to no key: 1 for one head and for a mean of heads.
     pub total: f64,
     /// What the keys that are left out got.
     pub left_out: f64,

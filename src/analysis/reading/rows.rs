@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     Axis, Explained, Extent, Group, LeftOut, Marks, Policy, ReadPattern, Reading, Refusal, RowLabels, RowMass, Source,
-    aggregate, left_out_keys, sentences,
+    aggregate, left_out_keys, rest, sentences,
 };
 use crate::{
     capture::{Capture, Matrix, Token, words},
@@ -29,9 +29,11 @@ pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, 
     if explained.is_some() {
         base = without_silence(base, &mut rows, &mut cols);
     }
+    base = rest::beside(base, capture, reading, &heads, cols.rest());
     let plain = outside.is_none() && !hidden.contains(&true) && rows.is_by_position() && cols.is_by_position();
     let shared = plain
         && reading.source == Source::Weights
+        && cols.rest().is_empty()
         && matches!(heads.as_slice(), [only] if capture.stored_pattern(*only).is_some());
     let (matrix, mass) = if plain {
         let mass = base.rows().map(|row| RowMass { total: sum(row), ..RowMass::default() }).collect();
@@ -114,7 +116,7 @@ fn axes_of(capture: &Capture, reading: &Reading, hidden: &[bool], outside: Optio
         let left_out = chosen(&at).or_else(|| sentence(1, at.start));
         group(at.clone(), text_of(keys, at, reading.words), left_out)
     });
-    (Axis::new(rows), Axis::new(cols.collect()))
+    (Axis::new(rows), Axis::new(cols.collect()).with_rest(rest::kinds(capture, reading)))
 }
 
 fn groups(tokens: &[Token], merged: bool) -> Vec<Range<usize>> {
@@ -198,12 +200,18 @@ impl Merger<'_> {
     fn add(&self, query: usize, skipped: bool, line: &mut [f64], sums: &mut RowMass) {
         let Some(row) = self.base.row(query) else { return };
         let is_hidden = |key: usize| self.hidden.get(key) == Some(&true);
+        let (row, rest) = row.split_at(self.cols.n_tokens().min(row.len()));
         let (mut kept, mut left_out) = (0.0f64, 0.0f64);
         for (key, &weight) in row.iter().enumerate() {
             *(if is_hidden(key) { &mut left_out } else { &mut kept }) += f64::from(weight);
         }
         let total = kept + left_out;
         sums.total += total;
+        for (place, &weight) in line[self.cols.n_of_tokens()..].iter_mut().zip(rest) {
+            let weight = f64::from(weight);
+            sums.total += weight;
+            *(if skipped { &mut sums.outside } else { place }) += weight;
+        }
         sums.left_out += left_out;
         let mut scale = 1.0;
         if self.renormalize && left_out > 0.0 {
@@ -259,8 +267,8 @@ fn masks(capture: &Capture, heads: &[HeadId]) -> Vec<Mask> {
 
 /// Per row the columns that can be seen through some mask from some of its queries.
 fn visible(masks: &[Mask], rows: &Axis, cols: &Axis) -> Vec<Range<usize>> {
-    let n_cols = cols.len();
-    let (n_query, n_key) = (rows.group_of.len(), cols.group_of.len());
+    let n_cols = cols.n_of_tokens();
+    let (n_query, n_key) = (rows.n_tokens(), cols.n_tokens());
     let of_row = |row: &Group| {
         let seen =
             row.positions.clone().flat_map(|query| masks.iter().map(move |mask| mask.visible(query, n_query, n_key)));

@@ -127,16 +127,21 @@ fn sum<'a>(values: impl Iterator<Item = &'a f32>) -> f64 {
 
 /// For each row or column the one of the other pattern that it is compared with.
 fn counterparts(map: &Map, this: &super::Axis, other: &super::Axis) -> Vec<Option<usize>> {
-    match map {
-        Map::Same => (0..this.len()).map(Some).collect(),
+    let of_tokens = |axis: &super::Axis| axis.groups[..axis.n_of_tokens()].to_vec();
+    let mut places: Vec<Option<usize>> = match map {
+        Map::Same => (0..this.n_of_tokens()).map(Some).collect(),
         Map::Texts(_) => {
-            let texts = |axis: &super::Axis| axis.groups.iter().map(|group| group.text.clone()).collect::<Vec<_>>();
+            let texts = |axis| of_tokens(axis).into_iter().map(|group| group.text).collect::<Vec<_>>();
             let alignment = align::align_texts(&texts(this), &texts(other));
-            (0..this.len()).map(|at| alignment.to_other(at)).collect()
+            (0..this.n_of_tokens()).map(|at| alignment.to_other(at)).collect()
         }
         Map::Patches(alignment) => {
-            let place = |group: &super::Group| other.group_of(alignment.to_other(group.positions.start)?);
-            this.groups.iter().map(place).collect()
+            let place = |group: super::Group| other.group_of(alignment.to_other(group.positions.start)?);
+            of_tokens(this).into_iter().map(place).collect()
         }
-    }
+    };
+    // What is no key meets its like.
+    let like = |kind| other.rest().iter().position(|of| of == kind).map(|at| other.n_of_tokens() + at);
+    places.extend(this.rest().iter().map(like));
+    places
 }

@@ -55,14 +55,18 @@ fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
         Some(_) => "Attention of this head, over all queries and keys",
     };
     section_ui(ui, cx.theme, title);
-    let full = stats.rows == RowMass::Full;
+    let is_whole = stats.rows != RowMass::Partial;
     let percent = |fraction: Option<f32>| fraction.map(|it| (it, percent_text(it)));
     let entropy = format!("{:.2} nats ({})", stats.entropy, percent_text(stats.entropy_fraction));
     // What it is called, what it is called in a table, the number and how it is shown, what it means.
     let rows = [
         (
             ("Entropy", "entropy_nats"),
-            Some(if full { (stats.entropy, entropy) } else { (f32::NAN, "not told: rows are incomplete".to_owned()) }),
+            Some(if is_whole {
+                (stats.entropy, entropy)
+            } else {
+                (f32::NAN, "not told: rows are incomplete".to_owned())
+            }),
             "How spread out the attention of a query is: 0 nats when one key gets everything, 100 % when all get the same",
         ),
         (

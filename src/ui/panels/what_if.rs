@@ -129,7 +129,9 @@ fn donors_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     }
     let HeadId { stack, layer, head } = cx.pane.selection.head;
     let focus = cx.pane.selection.pinned;
-    let held = focus.query.or(focus.key.filter(|_| stack.query_side() == stack.key_side()));
+    let n = here.latest_capture().map_or(0, |capture| capture.query_tokens(stack).len());
+    let key = focus.key.filter(|key| stack.query_side() == stack.key_side() && *key < n);
+    let held = focus.query.or(key);
     let menu = ui.menu_button("Take from… ⏷", |ui| {
         let Some(position) = held else {
             ui.label(

@@ -131,7 +131,7 @@ fn leave_out_ui(ui: &mut Ui, cx: &ViewCtx<'_>, leave_out: &mut LeaveOut) {
     });
     let capture = cx.document.latest_capture();
     let tokens = capture.map_or(&[][..], |capture| capture.key_tokens(cx.pane.selection.stack()));
-    let pinned = cx.pane.selection.pinned.key.filter(|key| !leave_out.positions.contains(key));
+    let pinned = cx.pane.selection.pinned.key.filter(|key| *key < tokens.len() && !leave_out.positions.contains(key));
     ui.horizontal_wrapped(|ui| {
         match pinned {
             Some(key) => {

@@ -197,11 +197,12 @@ fn stats_of(capture: &Capture, head: HeadId, pattern: &ReadPattern) -> HeadStats
     let special: Vec<bool> = capture.key_tokens(stack).iter().map(|token| token.special).collect();
     let rows = capture.row_mass(stack, head.layer);
     let square = stack.query_side() == stack.key_side();
-    let mut stats = HeadStats { rows, ..head_stats(&pattern.matrix, &special, pattern.causal, square) };
+    let keys = pattern.of_keys();
+    let mut stats = HeadStats { rows, ..head_stats(&keys, capture.sink(head), &special, pattern.causal, square) };
     if square && capture.picture_side() == Some(stack.query_side()) {
         // How far apart two patches stand in the row of tokens says nothing.
         (stats.distance, stats.on_previous) = (None, None);
-        stats.patch_distance = detect::patch_distance(capture, stack, &pattern.matrix);
+        stats.patch_distance = detect::patch_distance(capture, stack, &keys);
     }
     stats
 }

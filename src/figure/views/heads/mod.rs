@@ -105,7 +105,7 @@ impl HeadsScene {
         match self.read() {
             Some(read) if read.has_two_sides && !read.has_one_row() => {
                 let unit = |axis: &Axis| if axis.is_by_position() { "token" } else { "word" };
-                let [queries, keys] = [&read.rows, &read.cols].map(|axis| counted(axis.len(), unit(axis)));
+                let [queries, keys] = [&read.rows, &read.cols].map(|axis| counted(axis.n_of_tokens(), unit(axis)));
                 [format!("Query (decoder, {queries})"), format!("Key (encoder, {keys})")]
             }
             Some(read) if read.has_one_row() => ["Explained".to_owned(), "Token".to_owned()],
@@ -224,7 +224,8 @@ impl HeadsScene {
                 pen.fill(Path::rounded(frame, 4.0), faded(tint, 0.26));
             }
             let opacity = if group.left_out.is_some() { LEFT_OUT_OPACITY } else { 1.0 };
-            pen.text(&text, BODY, faded(pen.palette.text, opacity), at, align);
+            let color = if axis.rest_at(idx).is_some() { pen.palette.text_weak } else { pen.palette.text };
+            pen.text(&text, BODY, faded(color, opacity), at, align);
             if hidden.contains(&idx) {
                 let width = pen.type_.width(&text, BODY);
                 let left = if align == Align::Right { at.x - width } else { at.x };

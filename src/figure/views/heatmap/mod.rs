@@ -326,7 +326,7 @@ impl Scene for HeatmapScene {
         };
         let has = |what: Blank| {
             (0..self.read.rows.len()).any(|row| {
-                let ends = [0, self.read.cols.len().saturating_sub(1)];
+                let ends = [0, self.read.cols.n_of_tokens().saturating_sub(1)];
                 ends.into_iter().any(|col| self.read.blank(row, col) == Some(what))
             })
         };

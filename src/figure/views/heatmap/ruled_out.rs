@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use emath::{Pos2, Rect, pos2};
 
-use crate::{analysis::reading::ReadPattern, figure::views::cells::cell_rect};
+use crate::{
+    analysis::reading::{ReadPattern, Rest},
+    figure::views::cells::cell_rect,
+};
 
 /// Largest cross on a cell.
 const CROSS_PT: f32 = 18.0;
@@ -13,7 +16,7 @@ const HATCH_PT: f32 = 9.0;
 
 /// Columns that are outside the window of a row: before, and without a causal mask also after it.
 fn out_of_window(pattern: &ReadPattern, row: usize) -> [Range<usize>; 2] {
-    let n_cols = pattern.cols.len();
+    let n_cols = pattern.cols.n_of_tokens();
     let visible = pattern.visible.get(row).cloned().unwrap_or(0..n_cols);
     let after = if pattern.causal { n_cols..n_cols } else { visible.end..n_cols };
     [0..visible.start, after]
@@ -51,14 +54,17 @@ pub fn diagonals(rect: Rect) -> impl Iterator<Item = [Pos2; 2]> {
     })
 }
 
-/// The columns of tokens that a change of the run hid, to be hatched: their weight of 0 is not the model's.
+/// The columns to be hatched whose weights are not the model's: of tokens that a change of the run hid, and of what
+/// an incomplete file lacks.
 pub fn hidden(pattern: &ReadPattern, content: Rect) -> Vec<Rect> {
     let grid = (pattern.rows.len(), pattern.cols.len());
     let column = |col: &usize| {
         let cell = cell_rect(content, grid, 0, *col);
         Rect::from_x_y_ranges(cell.x_range(), content.y_range())
     };
-    pattern.marks.hidden_cols.iter().map(column).collect()
+    let is_missing = |col: &usize| pattern.cols.rest_at(*col) == Some(Rest::Missing);
+    let missing = (0..pattern.cols.len()).filter(is_missing);
+    pattern.marks.hidden_cols.iter().copied().chain(missing).map(|col| column(&col)).collect()
 }
 
 /// Crosses on the cells that a change of the run cut, two strokes each.

@@ -109,6 +109,7 @@ impl Flows {
         for query in patches {
             let Some(row) = read.rows.group_of(query) else { continue };
             let shown = read.matrix.row(row).unwrap_or_default().iter().copied().enumerate();
+            let shown = shown.take(read.cols.n_of_tokens());
             let shown = shown.filter(|&(col, weight)| !weight.is_nan() && read.blank(row, col).is_none());
             let flow = |(col, weight): (usize, f32)| {
                 let key = read.cols.position(col)?;

@@ -217,7 +217,8 @@ fn partners(read: Option<&ReadPattern>, is_query: bool, held: usize) -> Vec<(usi
     };
     let Some((ranked, axis)) = ranked else { return Vec::new() };
     let by_position = |(idx, weight): (usize, f32)| Some((axis.position(idx)?, weight));
-    ranked.into_iter().take(N_LINES).filter_map(by_position).collect()
+    // What went to no key has no point.
+    ranked.into_iter().filter(|(idx, _)| axis.rest_at(*idx).is_none()).take(N_LINES).filter_map(by_position).collect()
 }
 
 impl Scene for ScatterScene {

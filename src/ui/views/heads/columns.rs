@@ -25,14 +25,14 @@ use crate::{
 pub const HEADING_WIDTH_PT: f32 = 140.0;
 
 /// The names of both columns: whose tokens they are, and how many where they differ.
-pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, cx: &ViewCtx<'_>) {
+pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, n_of_tokens: [usize; 2], cx: &ViewCtx<'_>) {
     let query = query_name(cx);
     let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
     let [query, key] = if one_row {
         ["Explained".to_owned(), "Token".to_owned()]
     } else if has_two_sides(cx) {
         let what = if cx.pane.options.reading.words { "word" } else { "token" };
-        let [queries, keys] = [layout.n_query, layout.n_key].map(|n| counted(n, what));
+        let [queries, keys] = n_of_tokens.map(|n| counted(n, what));
         [format!("{query} (decoder, {queries})"), format!("Key (encoder, {keys})")]
     } else {
         [query.to_owned(), "Key".to_owned()]
@@ -86,13 +86,15 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
             hovered: focused == Some(row) || response.has_focus(),
             pinned: is_pinned,
             left_out: group.left_out.is_some(),
+            rest: axis.rest_at(row).is_some(),
             hidden: is_hidden,
         };
         paint::token(ui.painter(), cell, column, text, look, cx.theme);
         if response.hovered() && !here.is_empty() {
             hovered = Some(with_pinned_partner(selection, here));
         }
-        if response.double_clicked() && !here.is_empty() {
+        let is_token = axis.rest_at(row).is_none();
+        if response.double_clicked() && !here.is_empty() && is_token {
             let stack = selection.stack();
             let side = if column == Column::Query { stack.query_side() } else { stack.key_side() };
             toggle_hidden(cx, side, group.positions.clone());

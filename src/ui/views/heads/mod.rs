@@ -190,7 +190,8 @@ impl HeadsView {
         });
         let layout = self.layout(ui, &axes, axes_key, area.size());
         let headings = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
-        columns::headings_ui(ui.painter(), headings, &layout, cx);
+        let n_of_tokens = [axes[0].n_of_tokens(), axes[1].n_of_tokens()];
+        columns::headings_ui(ui.painter(), headings, &layout, n_of_tokens, cx);
         ui.allocate_rect(headings, Sense::hover());
 
         let scroll = ScrollArea::vertical().auto_shrink(false).id_salt(("rows", capture.id().0, stack));

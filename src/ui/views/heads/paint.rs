@@ -75,6 +75,8 @@ pub struct TokenLook {
     pub pinned: bool,
     /// Left out of the pattern.
     pub left_out: bool,
+    /// No token: what went to none.
+    pub rest: bool,
     /// Hidden by a change of the run.
     pub hidden: bool,
 }
@@ -85,7 +87,7 @@ pub fn token(painter: &Painter, cell: Rect, column: Column, text: &str, look: To
         Column::Query => theme.query,
         Column::Key => theme.key,
     };
-    let mut color = theme.text;
+    let mut color = if look.rest { theme.text_weak } else { theme.text };
     if look.left_out {
         color = color.gamma_multiply(LEFT_OUT_OPACITY);
     }
