@@ -1,6 +1,7 @@
 //! Numbers, names and sentences as people read them. Named by every layer, depends on none.
 
 use std::{
+    borrow::Cow,
     io::{self, ErrorKind},
     path::Path,
 };
@@ -41,6 +42,28 @@ pub fn grouped(n: usize) -> String {
         out.push(digit);
     }
     out
+}
+
+/// What a file says, in a sentence of ours: on one line, without what a terminal would obey, and no longer than a
+/// person reads. Of a long one the end is kept, too, where parsers say what is wrong.
+pub fn told(text: &str) -> Cow<'_, str> {
+    const START: usize = 160;
+    const END: usize = 80;
+    let is_plain = |c: char| !c.is_control() && !is_turning(c);
+    if text.len() <= START + END && text.chars().all(is_plain) {
+        return text.into();
+    }
+    let plain: Vec<char> = text.chars().map(|c| if is_plain(c) { c } else { ' ' }).collect();
+    if plain.len() <= START + END {
+        return plain.into_iter().collect();
+    }
+    let (start, end) = (&plain[..START], &plain[plain.len() - END..]);
+    start.iter().chain(&[' ', '…', ' ']).chain(end).copied().collect()
+}
+
+/// Marks that turn the direction of what follows.
+const fn is_turning(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The first letter large.

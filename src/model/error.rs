@@ -3,7 +3,7 @@
 //! `Display` is one sentence without a final period; `details` says what to do about it, with the
 //! path last.
 
-use crate::text::capitalised;
+use crate::text::{capitalised, told};
 
 /// The caller asked the work to stop; not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,7 +35,7 @@ pub enum LoadError {
         path: String,
     },
     /// A weights file alone.
-    #[error("{file} is a weights file, but no config.json beside it says what model it belongs to")]
+    #[error("{} is a weights file, but no config.json beside it says what model it belongs to", told(file))]
     LoneWeights {
         /// Its name.
         file: String,
@@ -51,7 +51,7 @@ pub enum LoadError {
         other: Option<String>,
     },
     /// A file that cannot be read from disk.
-    #[error("{file} cannot be read: {source}")]
+    #[error("{} cannot be read: {source}", told(file))]
     Io {
         /// File name.
         file: String,
@@ -61,7 +61,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// `config.json` is not JSON, or says something impossible.
-    #[error("{file} is not valid: {reason}")]
+    #[error("{} is not valid: {}", told(file), told(reason))]
     Config {
         /// File name.
         file: String,
@@ -71,7 +71,7 @@ pub enum LoadError {
         reason: String,
     },
     /// A configuration that is in order, of something that is not computed here.
-    #[error("this model cannot be opened: {reason}")]
+    #[error("this model cannot be opened: {}", told(reason))]
     Unsupported {
         /// File name.
         file: String,
@@ -81,7 +81,7 @@ pub enum LoadError {
         reason: String,
     },
     /// An architecture that has no family file.
-    #[error("this model is of the type “{model_type}”, which is not supported")]
+    #[error("this model is of the type “{}”, which is not supported", told(model_type))]
     UnknownFamily {
         /// What the file says.
         model_type: String,
@@ -91,7 +91,7 @@ pub enum LoadError {
         path: String,
     },
     /// An architecture whose attention cannot be shown.
-    #[error("this model is of the type “{model_type}”, which is not supported because {reason}")]
+    #[error("this model is of the type “{}”, which is not supported because {reason}", told(model_type))]
     Refused {
         /// What the file says.
         model_type: String,
@@ -101,7 +101,7 @@ pub enum LoadError {
         path: String,
     },
     /// The weights file breaks its own format.
-    #[error("{file} is damaged: {reason}")]
+    #[error("{} is damaged: {}", told(file), told(reason))]
     Damaged {
         /// File name.
         file: String,
@@ -111,7 +111,7 @@ pub enum LoadError {
         reason: String,
     },
     /// A weights file that is whole, but of a kind that is not read.
-    #[error("{file} {what}")]
+    #[error("{} {}", told(file), told(what))]
     Foreign {
         /// File name.
         file: String,
@@ -123,7 +123,7 @@ pub enum LoadError {
         advice: &'static str,
     },
     /// Weights of fewer than 16 bits.
-    #[error("the weights are quantised ({how}), but attention is computed from 16- or 32-bit ones")]
+    #[error("the weights are quantised ({}), but attention is computed from 16- or 32-bit ones", told(how))]
     Quantised {
         /// The method or the number type.
         how: String,
@@ -131,7 +131,7 @@ pub enum LoadError {
         path: String,
     },
     /// An adapter without its model, or beside it.
-    #[error("the weights hold an adapter (LoRA) for {base} that is not merged into it")]
+    #[error("the weights hold an adapter (LoRA) for {} that is not merged into it", told(base))]
     Adapter {
         /// The model it belongs to.
         base: String,
@@ -149,7 +149,7 @@ pub enum LoadError {
         path: String,
     },
     /// The index names a file outside the model's folder.
-    #[error("{file} points to “{shard}”, which is outside the model's folder")]
+    #[error("{file} points to “{}”, which is outside the model's folder", told(shard))]
     ShardOutside {
         /// The index file.
         file: String,
@@ -159,7 +159,7 @@ pub enum LoadError {
         path: String,
     },
     /// A tensor the architecture cannot do without.
-    #[error("the weights lack the tensor {name}")]
+    #[error("the weights lack the tensor {}", told(name))]
     MissingTensor {
         /// The family's own name for it.
         name: String,
@@ -167,7 +167,7 @@ pub enum LoadError {
         path: String,
     },
     /// A tensor whose shape contradicts the configuration.
-    #[error("the tensor {name} has the shape {found:?}, but config.json implies {expected:?}")]
+    #[error("the tensor {} has the shape {found:?}, but config.json implies {expected:?}", told(name))]
     WrongShape {
         /// Its name in the file.
         name: String,
@@ -180,7 +180,9 @@ pub enum LoadError {
     },
     /// A tensor of a number type that has no meaning here.
     #[error(
-        "the tensor {name} has the number type {dtype}, which is not supported; supported are F32, F16, BF16 and F64"
+        "the tensor {} has the number type {}, which is not supported; supported are F32, F16, BF16 and F64",
+        told(name),
+        told(dtype)
     )]
     Dtype {
         /// Its name in the file.
@@ -191,7 +193,7 @@ pub enum LoadError {
         path: String,
     },
     /// NaN or infinity among the weights.
-    #[error("the tensor {name} contains numbers that are not finite")]
+    #[error("the tensor {} contains numbers that are not finite", told(name))]
     NotFinite {
         /// Its name in the file.
         name: String,
@@ -199,7 +201,7 @@ pub enum LoadError {
         path: String,
     },
     /// The tokenizer or the image processor could not be set up.
-    #[error("{summary}")]
+    #[error("{}", told(summary))]
     Input {
         /// One sentence.
         summary: String,
@@ -284,7 +286,7 @@ fn size(bytes: u64) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// The input does not suit the model.
-    #[error("{summary}")]
+    #[error("{}", told(summary))]
     Input {
         /// One sentence.
         summary: String,
@@ -304,7 +306,7 @@ pub enum ModelError {
         fitting: usize,
     },
     /// An edit that does not fit the model or the input.
-    #[error("this change does not fit the model: {0}")]
+    #[error("this change does not fit the model: {}", told(.0))]
     Edit(String),
     /// The model computed something that is not a number.
     #[error("the model's {what} contains numbers that are not finite")]

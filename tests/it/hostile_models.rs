@@ -20,7 +20,7 @@ fn copy(name: &str) -> TempDir {
 }
 
 /// The error that opening `path` gives; both of its sentences must be usable.
-fn refused(path: &Path) -> LoadError {
+pub fn refused(path: &Path) -> LoadError {
     let engine = Engine::cpu(Some(1)).unwrap();
     let result = ModelFiles::open(path).and_then(|files| Model::load(&files, "hostile", &engine, &uninterrupted));
     let error = result.err().unwrap_or_else(|| panic!("{} was accepted", path.display()));

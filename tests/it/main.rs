@@ -46,6 +46,8 @@ mod foreign;
 mod foreign_arrays;
 /// Damaged files of every kind, and whoever reads them.
 mod fuzz;
+/// What fuzzing found, defect by defect.
+mod fuzz_found;
 /// The examples: what each claims, measured on its bundled model.
 mod gallery;
 /// The examples that change a run or ask the laboratory.
@@ -119,6 +121,8 @@ mod reading_values;
 mod refining;
 /// Figures and their numbers from the command line.
 mod render;
+/// Sinks and incomplete rows.
+mod rest;
 /// Searches in a joint space, heads ranked by their hits, and distance as a proxy of the dot product.
 mod search;
 /// Commands and events in, effects and state out.

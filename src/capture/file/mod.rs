@@ -33,7 +33,7 @@ use crate::{
     capture::{Capture, Site},
     ids::CaptureId,
     tensor_file,
-    text::unreadable,
+    text::{told, unreadable},
 };
 
 pub use metadata::{edit_to_json, known_edit};
@@ -190,13 +190,13 @@ pub enum FileError {
     #[error("The file could not be read: {}", unreadable(.0))]
     Io(#[from] io::Error),
     /// Not the container that was expected.
-    #[error("This is not a capture file: {0}")]
+    #[error("This is not a capture file: {}", told(.0))]
     NotACapture(String),
     /// Written by a version that came later.
-    #[error("This capture file has version {0}, which only a newer AttnScope can open")]
+    #[error("This capture file has version {}, which only a newer AttnScope can open", told(.0))]
     Version(String),
     /// One tensor is not what it should be.
-    #[error("The tensor {name} {problem}")]
+    #[error("The tensor {name} {}", told(problem))]
     Tensor {
         /// Its name, shortened when very long.
         name: String,
@@ -204,7 +204,7 @@ pub enum FileError {
         problem: String,
     },
     /// An entry of `__metadata__` is not what it should be.
-    #[error("The file's description of the {entry} cannot be used: {problem}")]
+    #[error("The file's description of the {entry} cannot be used: {}", told(problem))]
     Metadata {
         /// `model`, `tokens`, `input` or `image`.
         entry: &'static str,

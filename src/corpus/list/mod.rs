@@ -7,6 +7,8 @@ mod text;
 
 use std::path::PathBuf;
 
+use crate::text::told;
+
 /// More inputs than these are refused: a list that long is no corpus to look at.
 pub const MAX_INPUTS: usize = 2_000_000;
 
@@ -98,7 +100,7 @@ pub enum ListError {
     #[error("it has more than {MAX_INPUTS} inputs: split it up")]
     TooMany,
     /// No column of this name.
-    #[error("it has no column “{wanted}”; there are {}", .columns.join(", "))]
+    #[error("it has no column “{wanted}”; there are {}", told(&.columns.join(", ")))]
     NoColumn {
         /// The name that was asked for.
         wanted: String,
@@ -109,7 +111,7 @@ pub enum ListError {
     #[error("it is a plain text without columns, so none is called “{0}”")]
     NoColumns(String),
     /// One row cannot be read.
-    #[error("{what} {number} {problem}")]
+    #[error("{what} {number} {}", told(problem))]
     Row {
         /// What is counted: rows or lines.
         what: &'static str,
@@ -119,7 +121,7 @@ pub enum ListError {
         problem: String,
     },
     /// Not the JSON that was expected.
-    #[error("{0}")]
+    #[error("{}", told(.0))]
     Json(String),
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Nothing here names the engine; a model gets ids or pixels and hands the tokens on to the capture.
 
+mod charsmap;
 mod codec;
 mod convention;
 mod display;
@@ -41,7 +42,7 @@ use crate::{
         LoadError, ModelError,
         checkpoint::{ModelFiles, bundled},
     },
-    text::unreadable,
+    text::{told, unreadable},
 };
 
 /// A file of the checkpoint; `None` when there is no such file.
@@ -56,13 +57,13 @@ pub enum InputError {
     #[error("this model has no tokenizer, so it cannot read text")]
     MissingTokenizer,
     /// Its rules are not known, and reading its vocabulary by other rules would give wrong ids.
-    #[error("this model needs a {class}, which is read from a tokenizer.json only, and it has none")]
+    #[error("this model needs a {}, which is read from a tokenizer.json only, and it has none", told(class))]
     UnknownTokenizer {
         /// The class that the checkpoint names.
         class: String,
     },
     /// A tokenizer or processor file is damaged.
-    #[error("{file} cannot be used: {reason}")]
+    #[error("{file} cannot be used: {}", told(reason))]
     BadFile {
         /// Name inside the model folder.
         file: &'static str,
@@ -81,7 +82,7 @@ pub enum InputError {
         n_special: usize,
     },
     /// The tokenizer gave up.
-    #[error("the text cannot be tokenised: {0}")]
+    #[error("the text cannot be tokenised: {}", told(.0))]
     Tokenize(String),
     /// The tokenizer's files promise something that they do not hold; the library broke off.
     #[error("the tokenizer of this model is damaged: it cannot be used on this text")]
@@ -122,7 +123,7 @@ pub enum InputError {
         name: String,
     },
     /// Damaged or cut short.
-    #[error("the picture is damaged or cut short: {reason}")]
+    #[error("the picture is damaged or cut short: {}", told(reason))]
     DamagedPicture {
         /// What the decoder says.
         reason: String,

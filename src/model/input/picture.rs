@@ -2,10 +2,13 @@
 
 use std::{io::Cursor, path::Path, sync::Arc};
 
-use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits, metadata::Orientation};
+use image::{
+    ColorType, DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits, metadata::Orientation,
+};
 
 use super::{
     ImageSource, InputError,
+    guard::guarded,
     resample::{self, Rgb8},
 };
 use crate::{capture::RgbaBuffer, model::checkpoint::bundled};
@@ -28,6 +31,8 @@ pub const MAX_SHOWN_PX: usize = 4096;
 
 /// More than any camera's picture; larger ones are refused by their declared size.
 const MAX_MEGAPIXELS: u64 = 200;
+/// The most memory that a picture takes while it is decoded.
+const MAX_DECODED_BYTES: u64 = 1_000_000_000;
 /// Larger files are no pictures that [`MAX_MEGAPIXELS`] allows.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Files up to this size are compared, so that what was made of them can be used again.
@@ -95,6 +100,12 @@ fn file_name(path: &Path) -> String {
 
 /// `full_name` is for messages.
 fn decode(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture, InputError> {
+    let broken =
+        || InputError::DamagedPicture { reason: "its decoder broke off".to_owned(), name: full_name.to_owned() };
+    guarded(|| decode_unguarded(bytes, name, full_name)).unwrap_or_else(|| Err(broken()))
+}
+
+fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture, InputError> {
     let full_name = || full_name.to_owned();
     if is_cut_jpeg(bytes) {
         return Err(InputError::DamagedPicture { reason: "its end is missing".to_owned(), name: full_name() });
@@ -112,11 +123,12 @@ fn decode(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture, InputErr
     let mut decoder = reader.into_decoder().map_err(failed)?;
     // The declared size decides, before a byte is allocated for the pixels.
     let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > MAX_MEGAPIXELS * 1_000_000 {
-        return Err(InputError::HugePicture { width, height, limit: MAX_MEGAPIXELS, name: full_name() });
+    let limit = max_megapixels(decoder.color_type());
+    if u64::from(width) * u64::from(height) > limit * 1_000_000 {
+        return Err(InputError::HugePicture { width, height, limit, name: full_name() });
     }
     let mut limits = Limits::default();
-    limits.max_alloc = Some(4 * MAX_MEGAPIXELS * 1_000_000 * 2);
+    limits.max_alloc = Some(MAX_DECODED_BYTES);
     decoder.set_limits(limits).map_err(failed)?;
     let mut notes = Vec::new();
     if decoder.orientation().is_ok_and(|orientation| orientation != Orientation::NoTransforms) {
@@ -135,6 +147,15 @@ fn decode(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture, InputErr
         pixels: decoded.to_rgba8().into_raw(),
     });
     Ok(picture(name.to_owned(), to_rgb(decoded), shown.map(Arc::new).as_ref(), notes))
+}
+
+/// So many megapixels of a kind of colour are decoded: what the decoder holds, what it gives, and what is made of that
+/// for the screen and for the model lie side by side.
+fn max_megapixels(color: ColorType) -> u64 {
+    let for_screen = if color.has_alpha() { 4 } else { 0 };
+    let for_model = if color == ColorType::Rgb8 { 0 } else { 3 };
+    let bytes_per_pixel = 2 * u64::from(color.bytes_per_pixel()) + for_screen + for_model;
+    (MAX_DECODED_BYTES / bytes_per_pixel / 1_000_000).min(MAX_MEGAPIXELS)
 }
 
 /// Decodes a grey or coloured JPEG to the bytes that libjpeg-turbo, and so PIL, gives. The decoder of

@@ -3,7 +3,7 @@
 use tokenizers::Tokenizer;
 
 use super::{
-    InputError, SpecialIds, TextInput,
+    InputError, SpecialIds, TextInput, charsmap,
     codec::{Codec, Texts},
     convention::Convention,
     encoded::EncodedText,
@@ -38,6 +38,7 @@ impl TextEncoder {
         let (text, target, source) = if let Some(bytes) = read(files, TOKENIZER_JSON)? {
             let bad =
                 |error: tokenizers::Error| InputError::BadFile { file: TOKENIZER_JSON, reason: error.to_string() };
+            charsmap::check(&bytes).map_err(|reason| InputError::BadFile { file: TOKENIZER_JSON, reason })?;
             let build = || {
                 let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(bad)?;
                 vocabulary::adjust(&mut tokenizer, &settings).map_err(bad)?;
