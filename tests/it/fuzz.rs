@@ -10,7 +10,8 @@ const N_INPUTS: u64 = 250;
 /// The part that a process of its own does: the test below starts this very program again.
 #[test]
 fn reads_what_it_is_ordered_to() {
-    fuzz::work(&mut |line| println!("{line}"));
+    // The name of the test stands on the first line.
+    fuzz::work(&mut |line| println!("\n{line}"));
 }
 
 #[test]
