@@ -52,7 +52,7 @@ def binary():
             return str(path)
     found = shutil.which(_NAME)
     if found is None:
-        raise ProgramError("the attnscope program is not installed: pip install attnscope, or set ATTNSCOPE_BINARY")
+        raise ProgramError("the attnscope program is not beside this module: install the wheel with pip, or set ATTNSCOPE_BINARY")
     return found
 
 
