@@ -280,6 +280,13 @@ fn incomplete_rows_are_declared_or_refused() {
     refused(file("{}", Some([0.2, 0.0])), &["self.0.pattern", "sums to 0.8", "with its sink"]);
     refused(file("{}", Some([1.4, 0.0])), &["self.0.sink", "above 1"]);
     refused(file("{}", Some([-0.4, 0.0])), &["self.0.sink", "negative"]);
+    // Lists and arrays say it in their own ways.
+    let short = "[[[0.6, 0], [0.25, 0.75]]]";
+    refused(json(&format!("[{short}]")), &["attentions[0]", "sums to 0.6"]);
+    let list = json(&format!(r#"{{"attentions": [{short}], "rows": "partial"}}"#)).unwrap();
+    assert_eq!(list.row_mass(StackKind::SelfAttention, 0), RowMass::Partial);
+    refused(json(&format!(r#"{{"attentions": [{short}], "rows": "some"}}"#)), &["rows", "neither full nor partial"]);
+    refused(json(&format!(r#"{{"attentions": [{short}], "rows": 7}}"#)), &["rows", "string"]);
     // Both come back from a file of our own.
     for capture in [partial, sink] {
         let mut bytes = Vec::new();

@@ -3,7 +3,7 @@
 use std::io::{Cursor, Write as _};
 
 use attnscope::{
-    capture::{Capture, file::Format},
+    capture::{Capture, RowMass, file::Format},
     ids::{HeadId, Side, StackKind},
 };
 use half::f16;
@@ -163,4 +163,18 @@ fn truncated_and_flipped_files_never_panic() {
         }
         assert!(n_refused > 100, "{format:?}: {n_refused}");
     }
+}
+
+#[test]
+fn archives_declare_incomplete_rows_and_sinks() {
+    let short = ("layer_0.npy", npy("'<f4'", "(1, 2, 2)", &f32s(&[0.6, 0.0, 0.25, 0.75])));
+    let rows: Vec<u8> = "partial".chars().flat_map(|letter| u32::from(letter).to_le_bytes()).collect();
+    refused(stored(std::slice::from_ref(&short)), &["layer_0", "sums to 0.6"]);
+    for shape in ["()", "(1,)"] {
+        let partial = stored(&[short.clone(), ("rows.npy", npy("'<U7'", shape, &rows))]).unwrap();
+        assert_eq!(partial.row_mass(StackKind::SelfAttention, 0), RowMass::Partial);
+    }
+    let pattern = ("self.0.pattern.npy", short.1);
+    let sink = stored(&[pattern, ("self.0.sink.npy", npy("'<f4'", "(1, 2)", &f32s(&[0.4, 0.0])))]).unwrap();
+    assert_eq!(sink.sink(HeadId::single(0, 0)), Some(&[0.4, 0.0][..]));
 }

@@ -58,6 +58,14 @@ impl Axis {
         self
     }
 
+    /// What a row or column is called with its number, which only tokens have.
+    pub fn numbered(&self, idx: usize) -> String {
+        match (self.rest_at(idx), self.position(idx)) {
+            (None, Some(position)) => format!("{}  #{position}", self.text(idx)),
+            _ => self.text(idx).to_owned(),
+        }
+    }
+
     /// Columns that are no keys, in their order.
     pub fn rest(&self) -> &[Rest] {
         &self.rest

@@ -8,11 +8,11 @@ use super::{
     FileError,
     assemble::{Described, Input},
     entry::{Entry, Stored},
-    metadata::{ModelEntry, TokenEntry, TokensEntry},
+    metadata::{ModelEntry, TokenEntry, TokensEntry, rows_are_partial},
     place::{Place, What},
 };
 use crate::{
-    capture::{Capture, Site},
+    capture::{Capture, Computation, Site},
     ids::{CaptureId, Side, StackKind},
 };
 
@@ -24,7 +24,11 @@ pub(super) const MAX_TOKENS: usize = 1 << 16;
 pub(super) struct Found {
     input: Input,
     tokens: TokensEntry,
+    partial_rows: bool,
 }
+
+/// What says whether rows are incomplete: `partial` or `full`.
+pub(super) const ROWS: &str = "rows";
 
 /// The stack that an array of this name is the attention of.
 pub(super) fn attention_stack(name: &str) -> Option<StackKind> {
@@ -103,6 +107,12 @@ impl Found {
         }
     }
 
+    /// Takes note of what a file says about its rows.
+    pub(super) fn set_rows(&mut self, rows: &str) -> Result<(), FileError> {
+        self.partial_rows = rows_are_partial(rows)?;
+        Ok(())
+    }
+
     /// Counts things whose names mean nothing to us.
     pub(super) const fn ignore(&mut self, n: usize) {
         self.input.n_ignored += n;
@@ -113,7 +123,8 @@ impl Found {
         if !self.input.has_attention() {
             return Err(FileError::NoAttention);
         }
-        let described = Described { tokens: Some(self.tokens), ..Described::default() };
+        let computation = Computation { partial_rows: self.partial_rows, ..Computation::default() };
+        let described = Described { tokens: Some(self.tokens), computation, ..Described::default() };
         let capture = self.input.capture(&mut io::empty(), &ModelEntry::default(), described, fallback_name, id)?;
         Ok(vec![capture])
     }

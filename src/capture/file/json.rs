@@ -43,6 +43,9 @@ pub(super) fn read(
     for (side, tokens) in reading.tokens {
         found.set_tokens(side, tokens)?;
     }
+    if let Some(rows) = reading.rows {
+        found.set_rows(&rows)?;
+    }
     found.ignore(reading.n_ignored);
     found.capture(fallback_name, new_id())
 }
@@ -52,6 +55,8 @@ pub(super) fn read(
 struct Reading {
     layers: Vec<Layer>,
     tokens: Vec<(Side, Vec<String>)>,
+    /// What the file says about its rows.
+    rows: Option<String>,
     /// What BertViz wrote.
     records: Vec<Record>,
     n_ignored: usize,
@@ -138,6 +143,9 @@ impl<'de> Visitor<'de> for File<'_> {
                 if !tokens.is_empty() {
                     self.0.tokens.push((side, tokens));
                 }
+            } else if name == foreign::ROWS {
+                self.0.at.clone_from(&name);
+                self.0.rows = Some(map.next_value()?);
             } else {
                 map.next_value::<IgnoredAny>()?;
                 self.0.n_ignored += 1;

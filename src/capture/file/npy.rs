@@ -162,8 +162,11 @@ impl Array {
 
     /// Reads a list of texts.
     pub(super) fn read_texts(&self, source: &mut impl Read) -> Result<Vec<String>, FileError> {
-        let (&[n] | &[1, n]) = &self.shape[..] else {
-            return Err(FileError::tensor(&self.name, "is no list of texts"));
+        let n = match self.shape[..] {
+            // `np.array("partial")` has no axis.
+            [] => 1,
+            [n] | [1, n] => n,
+            _ => return Err(FileError::tensor(&self.name, "is no list of texts")),
         };
         foreign::check_n_tokens(n)?;
         let mut texts = Vec::new();

@@ -68,6 +68,7 @@ enum Role {
     Layer(usize),
     Site(Place),
     Tokens(Side),
+    Rows,
 }
 
 fn role(name: &str, n_unnamed: usize) -> Option<Role> {
@@ -76,6 +77,8 @@ fn role(name: &str, n_unnamed: usize) -> Option<Role> {
         Some(Role::Stack(stack))
     } else if let Some(side) = foreign::token_side(name) {
         Some(Role::Tokens(side))
+    } else if name == foreign::ROWS {
+        Some(Role::Rows)
     } else if let Some(layer) = numbered("layer_") {
         Some(Role::Layer(layer))
     } else if let Some(layer) = numbered(UNNAMED) {
@@ -99,6 +102,7 @@ fn take<R: Read + Seek>(
     match *role {
         Role::Stack(stack) => array.read_stack(member, stack, found)?,
         Role::Tokens(side) => found.set_tokens(side, array.read_texts(member)?)?,
+        Role::Rows => found.set_rows(array.read_texts(member)?.first().map_or("", String::as_str))?,
         Role::Layer(layer) => {
             let shape = foreign::layer_shape(name, &array.shape)?;
             found.add_layer(StackKind::SelfAttention, layer, name.to_owned(), &shape, array.read_all(member)?)?;
@@ -106,6 +110,7 @@ fn take<R: Read + Seek>(
         Role::Site(place @ Place::Layer { what, .. }) => {
             let shape = match what {
                 What::Site(site) if !site.is_per_head() => array.shape.clone(),
+                What::Sink => array.shape.clone(),
                 _ => foreign::layer_shape(name, &array.shape)?.to_vec(),
             };
             found.add(place, name.to_owned(), shape, array.read_all(member)?)?;

@@ -72,13 +72,6 @@ fn computation<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<Computatio
             problem: format!("{:?} is not softmax, sparsemax or entmax:α", name.chars().take(40).collect::<String>()),
         })
     })?;
-    let partial_rows = match text("rows").map(|rows| rows.trim_matches('"')) {
-        None | Some(metadata::FULL) => false,
-        Some(metadata::PARTIAL) => true,
-        Some(other) => {
-            let problem = format!("{:?} is neither full nor partial", other.chars().take(40).collect::<String>());
-            return Err(FileError::Metadata { entry: "rows", problem });
-        }
-    };
+    let partial_rows = text("rows").map_or(Ok(false), metadata::rows_are_partial)?;
     Ok(Computation { edits: edits.iter().map(metadata::edit_from_json).collect(), normalizer, partial_rows })
 }

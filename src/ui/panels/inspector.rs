@@ -62,11 +62,7 @@ fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
     let rows = [
         (
             ("Entropy", "entropy_nats"),
-            Some(if is_whole {
-                (stats.entropy, entropy)
-            } else {
-                (f32::NAN, "not told: rows are incomplete".to_owned())
-            }),
+            Some(if is_whole { (stats.entropy, entropy) } else { (f32::NAN, "rows are incomplete".to_owned()) }),
             "How spread out the attention of a query is: 0 nats when one key gets everything, 100 % when all get the same",
         ),
         (
@@ -252,7 +248,8 @@ fn token_ui(
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| match position {
             Some(position) => {
                 // What stands for all positions has none.
-                let number = if name == "Explained" { String::new() } else { format!("#{position}") };
+                let is_token = axis.is_none_or(|axis| position < axis.n_tokens());
+                let number = if name == "Explained" || !is_token { String::new() } else { format!("#{position}") };
                 ui.label(RichText::new(number).monospace().color(cx.theme.text_weak));
                 ui.add(egui::Label::new(RichText::new(text(position)).color(color).strong()).truncate());
             }
@@ -370,7 +367,7 @@ impl Ranking<'_> {
         for &(idx, weight) in self.ranked.iter().take(N_TOP_KEYS) {
             let position = self.axis.position(idx);
             let row = BarRow {
-                label: &format!("{}  #{}", self.axis.text(idx), position.unwrap_or_default()),
+                label: &self.axis.numbered(idx),
                 fraction: self.of.strength(weight),
                 value: &value_text(self.of, weight),
                 color: self.color,

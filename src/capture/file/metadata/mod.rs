@@ -27,7 +27,20 @@ pub(super) const VERSION: &str = "1";
 /// Written as `rows` where rows of patterns may sum to less than 1.
 pub(super) const PARTIAL: &str = "partial";
 /// The other value of `rows`: they sum to 1, which is also taken for granted.
-pub(super) const FULL: &str = "full";
+const FULL: &str = "full";
+
+/// Whether rows of patterns may sum to less than 1, by what a file says about `rows`.
+pub(super) fn rows_are_partial(rows: &str) -> Result<bool, FileError> {
+    // Plain, or as JSON like the other entries.
+    match rows.trim_matches('"') {
+        FULL => Ok(false),
+        PARTIAL => Ok(true),
+        other => {
+            let problem = format!("{:?} is neither full nor partial", other.chars().take(40).collect::<String>());
+            Err(FileError::Metadata { entry: "rows", problem })
+        }
+    }
+}
 
 /// Parses one entry.
 pub(super) fn parse<T: for<'de> Deserialize<'de>>(entry: &'static str, text: &str) -> Result<T, FileError> {

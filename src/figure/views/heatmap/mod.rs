@@ -213,6 +213,9 @@ impl HeatmapScene {
         for rect in ruled_out::left_out(&self.read, plot) {
             pen.rect(rect, pen.palette.canvas);
         }
+        if let Some([from, to]) = ruled_out::end_of_keys(&self.read, plot) {
+            pen.line(from, to, 2.0, pen.palette.canvas);
+        }
     }
 
     fn write_values(&self, plot: Rect, pen: &mut Pen<'_>) {

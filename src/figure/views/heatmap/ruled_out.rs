@@ -67,6 +67,13 @@ pub fn hidden(pattern: &ReadPattern, content: Rect) -> Vec<Rect> {
     pattern.marks.hidden_cols.iter().copied().chain(missing).map(|col| column(&col)).collect()
 }
 
+/// The line between the keys and what went to none of them.
+pub fn end_of_keys(pattern: &ReadPattern, content: Rect) -> Option<[Pos2; 2]> {
+    let first = (!pattern.cols.rest().is_empty()).then(|| pattern.cols.n_of_tokens())?;
+    let x = cell_rect(content, (pattern.rows.len(), pattern.cols.len()), 0, first).left();
+    Some([pos2(x, content.top()), pos2(x, content.bottom())])
+}
+
 /// Crosses on the cells that a change of the run cut, two strokes each.
 pub fn crosses(pattern: &ReadPattern, content: Rect) -> Vec<[Pos2; 2]> {
     let grid = (pattern.rows.len(), pattern.cols.len());

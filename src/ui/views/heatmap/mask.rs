@@ -6,7 +6,7 @@ use std::ops::Range;
 use eframe::egui::{Color32, Painter, Rect, Sense, Stroke, Ui, vec2};
 
 use crate::{
-    analysis::reading::ReadPattern,
+    analysis::reading::{ReadPattern, Rest},
     figure::views::heatmap::ruled_out,
     raster::colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
     spec::Mask,
@@ -34,6 +34,9 @@ pub fn rule_out(painter: &Painter, content: Rect, pattern: &ReadPattern, rows: R
     for rect in ruled_out::left_out(pattern, content) {
         painter.rect_filled(rect, 0, theme.canvas);
     }
+    if let Some(ends) = ruled_out::end_of_keys(pattern, content) {
+        painter.line_segment(ends, Stroke::new(3.0, theme.canvas));
+    }
 }
 
 fn hatch(painter: &Painter, rect: Rect, stroke: Stroke) {
@@ -48,7 +51,8 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let Mask { causal, window } = capture.model().mask_of(cx.pane.selection.head).unwrap_or_default();
     let pattern = source::shown_pattern(cx).and_then(Result::ok);
     let marks = pattern.as_ref().map(|pattern| &pattern.marks).filter(|marks| !marks.is_empty());
-    if !causal && window.is_none() && marks.is_none() {
+    let is_incomplete = pattern.as_ref().is_some_and(|pattern| pattern.cols.rest().contains(&Rest::Missing));
+    if !causal && window.is_none() && marks.is_none() && !is_incomplete {
         return;
     }
     controls::heading_ui(ui, cx.theme, "Legend");
@@ -58,6 +62,9 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     if let Some(reach) = window {
         let text = format!("Outside the window of {}", controls::grouped(reach));
         hatched_row_ui(ui, cx.theme, texture::color(OUT_OF_WINDOW_COLOR), &text);
+    }
+    if is_incomplete {
+        hatched_row_ui(ui, cx.theme, cx.theme.text_weak, "Not in the file, whose rows are incomplete");
     }
     let Some(marks) = marks else { return };
     if !marks.hidden_cols.is_empty() {

@@ -23,7 +23,7 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern) -> St
     let head = cx.pane.selection.head;
     // What stands in place of attention is named above.
     let what = if pattern.explained().is_some() { String::new() } else { format!("{}, ", source::what(cx, pattern)) };
-    let [n_query, n_key] = pattern.matrix.shape();
+    let (n_query, n_key) = (pattern.rows.n_of_tokens(), pattern.cols.n_of_tokens());
     let sides = if pattern.has_one_row() {
         format!("one number for each of {n_key} tokens")
     } else if pattern.has_two_sides {
@@ -89,7 +89,7 @@ pub fn axis_focus(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, layout: &Hea
         if response.clicked() {
             cx.send(Command::Pin(focus));
         }
-        response.on_hover_text(format!("{}  #{position}", axis.text(idx)));
+        response.on_hover_text(axis.numbered(idx));
     }
     focus
 }
