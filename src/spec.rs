@@ -191,6 +191,9 @@ pub struct LayerSpec {
     /// Whether a bias that depends on the positions (T5, ALiBi, BEiT) is added to the scores. Those
     /// cannot be recomputed from q and k alone.
     pub biased: bool,
+    /// Whether some tokens of an input, which it names, see all others and are seen by all of them (Longformer).
+    /// Their queries meet keys and values that nobody else sees, so that q and k alone do not give their scores.
+    pub global: bool,
 }
 
 /// Which keys a query may see. Queries end where keys end: query `i` of `n_query` stands at key
@@ -218,11 +221,41 @@ impl Mask {
     }
 }
 
+/// What the queries of a head may see in one input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sight<'a> {
+    /// What they see by their position.
+    pub mask: Mask,
+    /// Positions, in order, of tokens that see all and that all see.
+    pub global: &'a [usize],
+}
+
+impl<'a> Sight<'a> {
+    /// Keys next to each other that a query may see: all of them, or what the mask shows.
+    pub fn near(self, query: usize, n_query: usize, n_key: usize) -> Range<usize> {
+        if self.global.binary_search(&query).is_ok() { 0..n_key } else { self.mask.visible(query, n_query, n_key) }
+    }
+
+    /// All keys that a query may see, in order.
+    pub fn keys(self, query: usize, n_query: usize, n_key: usize) -> impl Iterator<Item = usize> + use<'a> {
+        let near = self.near(query, n_query, n_key);
+        let (start, end) = (near.start, near.end);
+        let before = self.global.iter().copied().take_while(move |key| *key < start);
+        let after = self.global.iter().copied().filter(move |key| *key >= end && *key < n_key);
+        before.chain(near).chain(after)
+    }
+
+    /// Whether a query may see a key.
+    pub fn sees(self, query: usize, key: usize, n_query: usize, n_key: usize) -> bool {
+        self.near(query, n_query, n_key).contains(&key) || self.global.binary_search(&key).is_ok()
+    }
+}
+
 impl LayerSpec {
     /// Ordinary multi-head attention: scores are divided by `√d_head`.
     pub fn new(n_heads: usize, d_head: usize) -> Self {
         let scale = 1.0 / (d_head as f32).sqrt();
-        Self { n_heads, n_kv_heads: n_heads, d_head, scale, window: None, softcap: None, biased: false }
+        Self { n_heads, n_kv_heads: n_heads, d_head, scale, window: None, softcap: None, biased: false, global: false }
     }
 
     /// What a query of this layer may see, in a stack that is causal or not.

@@ -27,6 +27,9 @@ pub enum AggregateError {
          to see its attention"
     )]
     Biased(HeadId),
+    /// Some tokens see all, through keys that are not there.
+    #[error("some tokens see all others in L{}, and their keys are not kept with a corpus: open one input", .0.layer)]
+    Global(HeadId),
     /// The run was changed.
     #[error("the inputs were run with changes that queries and keys do not show: open one input to see its attention")]
     Changed,
@@ -50,6 +53,8 @@ pub fn refusal(cloud: &Cloud, head: HeadId) -> Option<AggregateError> {
                 missing
             } else if layer.biased {
                 Some(AggregateError::Biased(head))
+            } else if layer.global {
+                Some(AggregateError::Global(head))
             } else {
                 (!edits.is_empty() || *normalizer != Normalizer::Softmax).then_some(AggregateError::Changed)
             }

@@ -5,9 +5,9 @@
 
 use crate::{
     analysis::explain::normalizers,
-    capture::{AppliedEdit, Capture, Computation, Matrix, Normalizer, Site},
+    capture::{AppliedEdit, Capture, Computation, LayerCapture, Matrix, Normalizer, Site},
     ids::HeadId,
-    spec::{LayerSpec, Mask},
+    spec::{LayerSpec, Mask, Sight},
 };
 
 /// Keys per packed panel, and queries per block, of [`dots`]: 4 × 8 sums fit the sixteen 128-bit
@@ -37,8 +37,7 @@ pub(crate) fn row_of_scores(capture: &Capture, head: HeadId, query: usize) -> Op
         return stored.head(head.head)?.row(query).map(<[f32]>::to_vec);
     }
     let scoring = Scoring::of(capture, head)?;
-    let q = scoring.q.row(query)?;
-    let mut row: Vec<f32> = scoring.k.rows().map(|k| q.iter().zip(k).map(|(q, k)| q * k).sum()).collect();
+    let mut row = scoring.products(query)?;
     scoring.finish(query, &mut row)?;
     Some(row)
 }
@@ -52,10 +51,12 @@ pub fn score(capture: &Capture, head: HeadId, query: usize, key: usize) -> Optio
 struct Scoring<'a> {
     q: Matrix,
     k: Matrix,
+    /// The keys that the queries of global tokens meet.
+    k_global: Option<Matrix>,
     layer: LayerSpec,
-    mask: Mask,
-    /// `[query or 1, key]`: a bias of one row holds for every query.
-    bias: Option<Matrix>,
+    sight: Sight<'a>,
+    /// Whose bias is added to the scores, where there is one.
+    biased: Option<&'a LayerCapture>,
     head: HeadId,
     edits: &'a [AppliedEdit],
 }
@@ -63,23 +64,38 @@ struct Scoring<'a> {
 impl<'a> Scoring<'a> {
     fn of(capture: &'a Capture, head: HeadId) -> Option<Self> {
         let layer = *capture.model().layer_of(head)?;
-        let bias = match &capture.layer(head)?.bias {
-            Some(bias) => Some(bias.head(head.head)?),
-            None if layer.biased => return None,
-            None => None,
-        };
+        let recorded = capture.layer(head)?;
+        if layer.biased && recorded.bias.is_none() {
+            return None;
+        }
+        let biased = recorded.bias.is_some().then_some(recorded);
         let edits = &capture.computation().edits;
-        let (q, k, mask) = (capture.q(head)?, capture.k(head)?, capture.model().mask_of(head)?);
-        edits_are_known(edits).then_some(Self { q, k, layer, mask, bias, head, edits })
+        let (q, k, sight) = (capture.q(head)?, capture.k(head)?, capture.sight_of(head)?);
+        let k_global = capture.k_global(head);
+        if k_global.is_none() && !sight.global.is_empty() {
+            return None;
+        }
+        edits_are_known(edits).then_some(Self { q, k, k_global, layer, sight, biased, head, edits })
     }
 
     fn scores(&self) -> Option<Matrix> {
         let n_key = self.k.n_rows();
         let mut scores = dots(&self.q, &self.k)?;
+        for query in self.sight.global {
+            scores.get_mut(query * n_key..(query + 1) * n_key)?.copy_from_slice(&self.products(*query)?);
+        }
         for (query, row) in scores.chunks_exact_mut(n_key.max(1)).enumerate() {
             self.finish(query, row)?;
         }
         Matrix::new(scores, [self.q.n_rows(), n_key]).ok()
+    }
+
+    /// The products of one query with every key that it meets.
+    fn products(&self, query: usize) -> Option<Vec<f32>> {
+        let is_global = self.sight.global.binary_search(&query).is_ok();
+        let k = if is_global { self.k_global.as_ref()? } else { &self.k };
+        let q = self.q.row(query)?;
+        Some(k.rows().map(|k| q.iter().zip(k).map(|(q, k)| q * k).sum()).collect())
     }
 
     /// Products of one query with every key into scores.
@@ -92,13 +108,17 @@ impl<'a> Scoring<'a> {
                 *score = cap * (*score / cap).tanh();
             }
         }
-        if let Some(bias) = &self.bias {
-            let bias = bias.row(if bias.n_rows() == 1 { 0 } else { query })?;
+        if let Some(layer) = self.biased {
+            let bias = layer.bias_row(self.head.head, query, [self.q.n_rows(), row.len()])?;
             row.iter_mut().zip(bias).for_each(|(score, bias)| *score += bias);
         }
-        let visible = self.mask.visible(query, self.q.n_rows(), row.len());
-        row[..visible.start].fill(f32::NEG_INFINITY);
-        row[visible.end..].fill(f32::NEG_INFINITY);
+        let (n_query, n_key) = (self.q.n_rows(), row.len());
+        let near = self.sight.near(query, n_query, n_key);
+        for (key, score) in row.iter_mut().enumerate() {
+            if !near.contains(&key) && self.sight.global.binary_search(&key).is_err() {
+                *score = f32::NEG_INFINITY;
+            }
+        }
         apply_edits(self.edits, Site::Scores, self.head, query, row);
         Some(())
     }
@@ -127,7 +147,10 @@ pub fn pattern(capture: &Capture, head: HeadId) -> Option<Matrix> {
 
 /// The pattern that queries and keys of one input have in a layer without a bias.
 pub(crate) fn pattern_of(q: Matrix, k: Matrix, layer: LayerSpec, mask: Mask) -> Option<Matrix> {
-    softmax(&Scoring { q, k, layer, mask, bias: None, head: HeadId::default(), edits: &[] }.scores()?)
+    let sight = Sight { mask, global: &[] };
+    softmax(
+        &Scoring { q, k, k_global: None, layer, sight, biased: None, head: HeadId::default(), edits: &[] }.scores()?,
+    )
 }
 
 /// The pattern that one head has with these scores.
@@ -159,8 +182,9 @@ pub fn has_pattern(capture: &Capture, head: HeadId) -> bool {
     let biased = || capture.model().layer_of(head).map(|layer| layer.biased);
     let Computation { edits, .. } = capture.computation();
     capture.layer(head).is_some_and(|layer| {
-        let has_scores = layer.scores.is_some()
-            || (layer.q.is_some() && layer.k.is_some() && (layer.bias.is_some() || biased() == Some(false)));
+        let all_keys = layer.k_global.is_some() || capture.global_tokens(head).is_empty();
+        let has_bias = layer.bias.is_some() || biased() == Some(false);
+        let has_scores = layer.scores.is_some() || (layer.q.is_some() && layer.k.is_some() && all_keys && has_bias);
         layer.pattern.is_some() || (has_scores && edits_are_known(edits))
     })
 }

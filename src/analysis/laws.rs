@@ -5,7 +5,7 @@ use super::attention::{dots, pattern_from, row_of_scores, scores_from, softmax};
 use crate::{
     capture::{Ablation, AppliedEdit, Capture, Computation, Cut, Edit, Matrix, RowMass, Site},
     ids::HeadId,
-    spec::Mask,
+    spec::Sight,
 };
 
 /// One law and how far a capture is from it.
@@ -47,7 +47,7 @@ pub fn check(capture: &Capture) -> Vec<Law> {
     let mut softmaxed = Law::new("attention is the softmax of the scores", 1e-6);
     let mut products = Law::new("scores are scaled products of q and k, with bias, cap and mask", 1e-5);
     let mut mixed = Law::new("z is attention times v, query heads sharing grouped values", 1e-5);
-    for (head, mask, pattern) in stored_patterns(capture) {
+    for (head, sight, pattern) in stored_patterns(capture) {
         let [n_query, n_key] = pattern.shape();
         let partial = capture.row_mass(head.stack, head.layer) == RowMass::Partial;
         // What somebody wrote there need not be a distribution.
@@ -58,10 +58,13 @@ pub fn check(capture: &Capture) -> Vec<Law> {
             if !partial && !free {
                 sums.take(head, if sum == 0.0 { 0.0 } else { (sum - whole).abs() as f32 });
             }
-            let visible = mask.visible(query, n_query, n_key);
-            if visible.len() < n_key && !free {
-                let hidden = row[..visible.start].iter().chain(&row[visible.end..]);
-                masked.take(head, hidden.fold(0.0, |worst, weight| weight.abs().max(worst)));
+            let near = sight.near(query, n_query, n_key);
+            if near.len() < n_key && !free {
+                let hidden = row
+                    .iter()
+                    .enumerate()
+                    .filter(|(key, _)| !near.contains(key) && sight.global.binary_search(key).is_err());
+                masked.take(head, hidden.fold(0.0, |worst, (_, weight)| weight.abs().max(worst)));
             }
         }
         if let Some(scores) = capture.layer(head).and_then(|layer| layer.scores.as_ref()?.head(head.head)) {
@@ -75,8 +78,14 @@ pub fn check(capture: &Capture) -> Vec<Law> {
         let z = capture.layer(head).and_then(|layer| layer.z.as_ref()?.head(head.head));
         if let (Some(z), Some(v)) = (z, capture.v(head))
             && !replaced(capture, head, &[Site::Z])
-            && let Some(expected) = transposed(&v).and_then(|v| dots(&pattern, &v))
+            && let Some(mut expected) = transposed(&v).and_then(|v| dots(&pattern, &v))
         {
+            if let Some(v) = capture.v_global(head).and_then(|v| transposed(&v)) {
+                for query in sight.global {
+                    let row = pattern.window(*query..query + 1).and_then(|row| dots(&row, &v)).unwrap_or_default();
+                    expected[query * row.len()..(query + 1) * row.len()].copy_from_slice(&row);
+                }
+            }
             let worst = z.as_slice().iter().zip(&expected).map(|(a, b)| (a - b).abs());
             mixed.take(head, worst.fold(0.0, f32::max) / largest(&z));
         }
@@ -111,12 +120,12 @@ pub fn unexplained_pattern(capture: &Capture) -> Option<(HeadId, f32)> {
 }
 
 /// Every head whose pattern is stored, with what its queries may see.
-fn stored_patterns(capture: &Capture) -> impl Iterator<Item = (HeadId, Mask, Matrix)> {
+fn stored_patterns(capture: &Capture) -> impl Iterator<Item = (HeadId, Sight<'_>, Matrix)> {
     capture.model().stacks.iter().flat_map(move |stack| {
         stack.layers.iter().enumerate().flat_map(move |(layer, spec)| {
             (0..spec.n_heads).filter_map(move |head| {
                 let head = HeadId { stack: stack.kind, layer, head };
-                Some((head, spec.mask(stack.causal), capture.stored_pattern(head)?))
+                Some((head, capture.sight_of(head)?, capture.stored_pattern(head)?))
             })
         })
     })

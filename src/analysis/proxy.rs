@@ -107,6 +107,12 @@ fn of_joint(joint: &Joint, head: HeadId, segments: &[Segment], with_ranks: bool)
 /// What distance cannot stand for in a head, because the scores have more than `q·k` in them.
 pub fn caveat(cloud: &Cloud, head: HeadId) -> Option<&'static str> {
     let layer = cloud.model()?.layer_of(head)?;
+    if layer.global {
+        return Some(
+            "Tokens that see all others meet keys of their own, which are not among these points; for their queries \
+             distance stands for nothing.",
+        );
+    }
     layer.biased.then_some(
         "The scores of this head also have a bias that depends on positions; q and k do not show it, so distance \
          stands for less of the attention.",

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Computation, ImageInfo, Matrix, PerHead, RowMass, ShapeError, Site, Token};
+use super::{Computation, ImageInfo, Matrix, PerHead, RowMass, ShapeError, Site, Token, check};
 use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{HeadKind, ModelSpec},
@@ -79,6 +79,8 @@ pub struct StackCapture {
     pub layers: Vec<LayerCapture>,
     /// `[n, d_model]` after the final norm.
     pub resid_final: Option<Matrix>,
+    /// Positions, in order, of tokens that see all and that all see, in the layers that have some.
+    pub global: Vec<usize>,
 }
 
 /// One layer's recordings. Absent sites were not asked for, were over the budget, or are unknown.
@@ -90,8 +92,13 @@ pub struct LayerCapture {
     pub k: Option<PerHead>,
     /// `[kv_head, key, d_head]`.
     pub v: Option<PerHead>,
-    /// `[head, query or 1, key]`: what is added to the scaled scores before the mask, for models whose
-    /// bias depends on positions. Layers that share a bias share its storage.
+    /// `[head, key, d_head]`: the keys that the queries of global tokens meet.
+    pub k_global: Option<PerHead>,
+    /// `[head, key, d_head]`: the values that those move.
+    pub v_global: Option<PerHead>,
+    /// `[head, query or 1, key]`, or by distance `[head, 1, query + key − 1]`, of which the last query's row is the
+    /// first part: what is added to the scaled scores before the mask, for models whose bias depends on positions;
+    /// see [`LayerCapture::bias_row`]. Layers that share a bias share its storage.
     pub bias: Option<PerHead>,
     /// `[head, query, key]`: scaled, biased and masked (`-inf` where masked), before softmax.
     pub scores: Option<PerHead>,
@@ -152,16 +159,16 @@ impl Capture {
     /// Names the first recording that does not fit.
     pub fn new(mut parts: CaptureParts) -> Result<Self, ShapeError> {
         for stack in &parts.stacks {
-            check_stack(&parts, stack)?;
+            check::stack(&parts, stack)?;
         }
         for (side, embed) in &parts.embeds {
             let expected = [parts.tokens.get(side).map_or(0, Vec::len), embed.n_cols()];
             if embed.shape() != expected {
                 let name = format!("{}.embed", side.name());
-                return Err(misfit(&name, &embed.shape(), &expected, embed.as_slice().len()));
+                return Err(check::misfit(&name, &embed.shape(), &expected, embed.as_slice().len()));
             }
         }
-        check_logits(&parts)?;
+        check::logits(&parts)?;
         if let Some(note) = parts.computation.note()
             && !parts.notes.contains(&note)
         {
@@ -312,7 +319,7 @@ impl Capture {
         for stack in &self.parts.stacks {
             bytes += stack.resid_final.as_ref().map_or(0, |data| once(data.as_slice()));
             for layer in &stack.layers {
-                let per_head = Site::ALL.into_iter().filter_map(|site| layer.per_head(site)).chain(&layer.bias);
+                let per_head = Site::ALL.into_iter().filter_map(|site| layer.per_head(site)).chain(layer.beside());
                 bytes += per_head.map(|data| once(data.as_slice())).sum::<u64>();
                 let rows = Site::ALL.into_iter().filter_map(|site| layer.rows(site)).chain(&layer.sink);
                 bytes += rows.map(|data| once(data.as_slice())).sum::<u64>();
@@ -324,75 +331,4 @@ impl Capture {
     fn kv_head(&self, head: HeadId) -> Option<usize> {
         Some(self.parts.model.layer_of(head)?.kv_head(head.head))
     }
-}
-
-fn lengths(parts: &CaptureParts, kind: StackKind) -> (usize, usize) {
-    let len = |side| parts.tokens.get(&side).map_or(0, Vec::len);
-    (len(kind.query_side()), len(kind.key_side()))
-}
-
-fn misfit(name: &str, shape: &[usize], expected: &[usize], actual: usize) -> ShapeError {
-    ShapeError { what: format!("{name} has the shape {shape:?}"), expected: expected.to_vec(), actual }
-}
-
-fn check_stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), ShapeError> {
-    let (n_query, n_key) = lengths(parts, stack.kind);
-    let spec = parts.model.stack(stack.kind);
-    // Towers may have widths of their own; within one, each kind of stream has one.
-    let mut widths = BTreeMap::new();
-    let mut check_rows = |site: Site, layer: usize, stream: Site| {
-        let Some(data) = stack.rows(site, layer) else { return Ok(()) };
-        let expected = [n_query, *widths.entry(stream).or_insert(data.n_cols())];
-        if data.shape() == expected {
-            return Ok(());
-        }
-        let layer = if site.is_of_layer() { format!(".{layer}") } else { String::new() };
-        let name = format!("{}{layer}.{}", stack.kind, site.name());
-        Err(misfit(&name, &data.shape(), &expected, data.as_slice().len()))
-    };
-    for (layer_idx, layer) in stack.layers.iter().enumerate() {
-        let Some(spec) = spec.and_then(|spec| spec.layers.get(layer_idx)) else {
-            return Err(ShapeError {
-                what: format!("{}.{layer_idx}", stack.kind),
-                expected: vec![spec.map_or(0, |spec| spec.layers.len())],
-                actual: stack.layers.len(),
-            });
-        };
-        let (h, kv, d) = (spec.n_heads, spec.n_kv_heads, spec.d_head);
-        let bias_rows = layer.bias.as_ref().map_or(1, |bias| if bias.shape()[1] == 1 { 1 } else { n_query });
-        for (site, data, expected) in [
-            ("bias", &layer.bias, [h, bias_rows, n_key]),
-            ("q", &layer.q, [h, n_query, d]),
-            ("k", &layer.k, [kv, n_key, d]),
-            ("v", &layer.v, [kv, n_key, d]),
-            ("scores", &layer.scores, [h, n_query, n_key]),
-            ("pattern", &layer.pattern, [h, n_query, n_key]),
-            ("z", &layer.z, [h, n_query, d]),
-        ] {
-            if let Some(data) = data.as_ref().filter(|data| data.shape() != expected) {
-                let name = format!("{}.{layer_idx}.{site}", stack.kind);
-                return Err(misfit(&name, &data.shape(), &expected, data.as_slice().len()));
-            }
-        }
-        if let Some(sink) = layer.sink.as_ref().filter(|sink| sink.shape() != [h, n_query]) {
-            let name = format!("{}.{layer_idx}.sink", stack.kind);
-            return Err(misfit(&name, &sink.shape(), &[h, n_query], sink.as_slice().len()));
-        }
-        check_rows(Site::MlpHidden, layer_idx, Site::MlpHidden)?;
-        for site in [Site::ResidPre, Site::AttnOut, Site::ResidMid, Site::MlpOut, Site::ResidPost] {
-            check_rows(site, layer_idx, Site::ResidPre)?;
-        }
-    }
-    check_rows(Site::ResidFinal, 0, Site::ResidPre)
-}
-
-/// Logits are of every position of the sequence that is predicted, or of the input as a whole.
-fn check_logits(parts: &CaptureParts) -> Result<(), ShapeError> {
-    let Some(logits) = &parts.logits else { return Ok(()) };
-    let of = |side| parts.tokens.get(&side).map(Vec::len).filter(|n| *n > 0);
-    let n = [Side::Decoder, Side::Text, Side::Only].into_iter().find_map(of).unwrap_or(1);
-    if logits.n_cols() > 0 && (logits.n_rows() == n || logits.n_rows() == 1) {
-        return Ok(());
-    }
-    Err(misfit("logits", &logits.shape(), &[n, logits.n_cols()], logits.as_slice().len()))
 }

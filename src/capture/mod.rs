@@ -4,9 +4,12 @@
 //! capture files is [`mod@file`]'s job, on byte slices). A capture may come from our own forward pass
 //! or from a file another program wrote, so everything but the patterns is optional.
 
+mod bias;
 mod capture_data;
+mod check;
 mod edit;
 pub mod file;
+mod global;
 mod matrix;
 mod patches;
 mod positions;

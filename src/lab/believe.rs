@@ -98,14 +98,14 @@ impl<'a> Row<'a> {
         let all = patterns(plain, spec)?;
         let patterns: Vec<Matrix> = heads.iter().filter_map(|head| all.get(layer)?.head(head.head)).collect();
         let (tokens, n_query) = (plain.key_tokens(spec.kind), plain.query_tokens(spec.kind).len());
-        let mask = model.mask_of(heads[0]).unwrap_or_default();
+        let sight = plain.sight_of(heads[0]).unwrap_or_default();
         let side = spec.kind.key_side();
         let hidden = |key: &usize| {
             let is =
                 |edit: &Edit| matches!(edit, Edit::HideToken { side: of, position } if *of == side && position == key);
             bench.edits.iter().any(is)
         };
-        let keys: Vec<usize> = mask.visible(query, n_query, tokens.len()).filter(|key| !hidden(key)).collect();
+        let keys: Vec<usize> = sight.keys(query, n_query, tokens.len()).filter(|key| !hidden(key)).collect();
         if keys.len() < 2 {
             let what = "the position that is read sees a single token, so its weight could not be anything else: choose a \
                         later position or a longer text";

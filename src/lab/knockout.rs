@@ -15,9 +15,9 @@ use crate::{
         trace::{relative_change, window},
     },
     capture::{Cut, Matrix, Scope},
-    ids::StackKind,
+    ids::{HeadId, StackKind},
     model::{Edit, HeadReads, Logits, Site, Sites, Start, Variant},
-    spec::Mask,
+    spec::Sight,
 };
 
 /// Which edges are cut.
@@ -45,7 +45,8 @@ pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> 
     let (n_query, n_key) = (plain.query_tokens(stack).len(), plain.key_tokens(stack).len());
     let n_layers = spec.layers.len();
     // Layers may see windows of different widths.
-    let masks: Vec<Mask> = spec.layers.iter().map(|layer| layer.mask(spec.causal)).collect();
+    let sights: Vec<Sight<'_>> =
+        (0..n_layers).filter_map(|layer| plain.sight_of(HeadId { stack, layer, head: 0 })).collect();
     let queries = match aim.reads {
         HeadReads::At(position) if stack.query_side() == aim.side => position..position + 1,
         HeadReads::MeanFrom(first) if stack.query_side() == aim.side => first..n_query,
@@ -58,9 +59,8 @@ pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> 
             .iter()
             .any(|edit| matches!(edit, Edit::HideToken { side: of, position } if *of == side && *position == key))
     };
-    let sees = |query: usize, key: usize| {
-        !hidden(key) && masks.iter().any(|mask| mask.visible(query, n_query, n_key).contains(&key))
-    };
+    let sees =
+        |query: usize, key: usize| !hidden(key) && sights.iter().any(|sight| sight.sees(query, key, n_query, n_key));
     if options.cut == Cut::Scores && queries.clone().all(|query| (0..n_key).filter(|key| sees(query, *key)).count() < 2)
     {
         let what = "the position that is read sees a single key: without it there is nothing to attend to, so choose \

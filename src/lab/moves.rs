@@ -72,6 +72,11 @@ pub fn norms(bench: &Bench<'_>) -> Result<Report, LabError> {
         let sides = (stack.kind.query_side(), stack.kind.key_side());
         let [mut of_heads, mut of_all, mut ratios, mut alone] = [const { Vec::new() }; 4];
         let (Some(values), Some(streams)) = (plain.stack(stack.kind), recorded.stack(stack.kind)) else { continue };
+        if stack.layers.iter().any(|layer| layer.global) {
+            let what =
+                "some tokens see all others, and move values that nobody else sees, which these norms do not follow";
+            return Err(LabError::unsuited(what));
+        }
         for (layer, pattern) in patterns(plain, stack)?.iter().enumerate() {
             bench.step(done, total)?;
             done += 1;

@@ -12,6 +12,10 @@ use crate::{
 pub trait Sight {
     /// The columns that `row` may see, in a pattern of this shape.
     fn visible(&self, row: usize, shape: [usize; 2]) -> Range<usize>;
+    /// Columns, in order, that every row may see besides.
+    fn everywhere(&self) -> &[usize] {
+        &[]
+    }
     /// Whether what lies behind them comes later, rather than outside a window.
     fn is_causal(&self) -> bool;
     /// Columns behind the last key, which nothing rules out.
@@ -42,6 +46,8 @@ impl Sight for Mask {
 pub struct RowsSee {
     /// The columns that each row may see.
     pub visible: Vec<Range<usize>>,
+    /// Columns, in order, that every row may see besides.
+    pub everywhere: Vec<usize>,
     /// Whether what lies behind them comes later.
     pub causal: bool,
     /// Columns behind the last key, for what went to none.
@@ -51,6 +57,10 @@ pub struct RowsSee {
 impl Sight for RowsSee {
     fn visible(&self, row: usize, [_, n_cols]: [usize; 2]) -> Range<usize> {
         self.visible.get(row).cloned().unwrap_or(0..n_cols)
+    }
+
+    fn everywhere(&self) -> &[usize] {
+        &self.everywhere
     }
 
     fn is_causal(&self) -> bool {
@@ -65,16 +75,18 @@ impl Sight for RowsSee {
         if from == to {
             return self.clone();
         }
+        let scaled = |col: usize| (col as u64 * to[1] as u64 / from[1].max(1) as u64) as usize;
         let mut ends: Vec<Option<(usize, usize)>> = vec![None; to[0]];
         for (row, seen) in self.visible.iter().enumerate().filter(|(_, seen)| seen.start < seen.end) {
             // The pixel whose span contains this row, as in `reduce_by_max`.
             let Some(target) = ends.get_mut(((row + 1) * to[0] - 1) / from[0].max(1)) else { continue };
-            let scaled = |col: usize| (col as u64 * to[1] as u64 / from[1].max(1) as u64) as usize;
             let (first, last) = (scaled(seen.start), scaled(seen.end - 1) + 1);
             *target = Some(target.map_or((first, last), |(start, end)| (start.min(first), end.max(last))));
         }
         let visible = ends.into_iter().map(|ends| ends.map_or(0..0, |(start, end)| start..end)).collect();
-        Self { visible, causal: self.causal, n_rest: self.n_rest }
+        let mut everywhere: Vec<usize> = self.everywhere.iter().map(|col| scaled(*col)).collect();
+        everywhere.dedup();
+        Self { visible, everywhere, causal: self.causal, n_rest: self.n_rest }
     }
 }
 
@@ -108,7 +120,7 @@ fn paint_mask(mask: &impl Sight, line: &mut [u8], query: usize, shape: [usize; 2
     for (key, pixel) in line.chunks_exact_mut(4).take(n_keys).enumerate() {
         if key >= late {
             pixel.copy_from_slice(&MASKED_COLOR);
-        } else if !visible.contains(&key) {
+        } else if !visible.contains(&key) && mask.everywhere().binary_search(&key).is_err() {
             pixel.copy_from_slice(&OUT_OF_WINDOW_COLOR);
         }
     }
@@ -329,7 +341,11 @@ mod tests {
     #[test]
     fn rows_told_one_by_one_see_what_their_mask_says() {
         let mask = Mask { causal: true, window: Some(3) };
-        let rows = RowsSee { visible: (0..8).map(|row| mask.visible(row, 8, 8)).collect(), causal: true, n_rest: 0 };
+        let rows = RowsSee {
+            visible: (0..8).map(|row| mask.visible(row, 8, 8)).collect(),
+            causal: true,
+            ..RowsSee::default()
+        };
         let pattern = Matrix::new(vec![0.1; 64], [8, 8]).unwrap();
         let of = |sight: &RowsSee| heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), sight);
         assert_eq!(of(&rows).pixels, heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), &mask).pixels);

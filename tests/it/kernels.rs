@@ -1,7 +1,7 @@
 //! Every fused operation, forward and backward, against candle's own differentiable operations.
 
 use attnscope::{
-    model::kernels::{self, Activation, Form, Linear, Norm, NormKind},
+    model::kernels::{self, Activation, Bias, Form, Linear, Norm, NormKind, Wanted, Windows},
     spec::Mask,
 };
 use candle_core::{D, DType, Device, Tensor, Var};
@@ -138,11 +138,11 @@ fn attention_matches_candle() {
 }
 
 /// Forms of attention: mask, cap, and shape of the bias.
-fn forms(n_heads: usize, n_query: usize, n_key: usize) -> Vec<(Form, Option<Tensor>)> {
+fn forms(n_heads: usize, n_query: usize, n_key: usize) -> Vec<(Form, Option<Bias>)> {
     let causal = Mask { causal: true, window: None };
     let (window, near) = (Mask { causal: true, window: Some(70) }, Mask { causal: false, window: Some(9) });
     let form = |mask, softcap| Form { scale: 0.3, softcap, mask };
-    let bias = |shape: [usize; 3], seed| Some(sample(&shape, seed));
+    let bias = |shape: [usize; 3], seed| Some(Bias(sample(&shape, seed)));
     vec![
         (form(Mask::NONE, None), None),
         (form(causal, None), None),
@@ -152,7 +152,30 @@ fn forms(n_heads: usize, n_query: usize, n_key: usize) -> Vec<(Form, Option<Tens
         (form(Mask::NONE, None), bias([n_heads, n_query, n_key], 20)),
         (form(causal, None), bias([n_heads, 1, n_key], 21)),
         (form(window, Some(1.5)), bias([1, n_query, n_key], 22)),
+        (form(causal, None), bias([n_heads, 1, n_query + n_key - 1], 23)),
+        (form(near, Some(1.5)), bias([n_heads, 1, n_query + n_key - 1], 24)),
     ]
+}
+
+#[test]
+fn a_bias_by_distance_is_the_same_in_full() {
+    let (n_query, n_key) = (3, 5);
+    let by_distance = Bias(sample(&[2, 1, n_query + n_key - 1], 25));
+    let full = by_distance.spread(n_query, n_key).unwrap();
+    assert_eq!(full.dims(), [2, n_query, n_key]);
+    for head in 0..2 {
+        for (query, key) in (0..n_query).flat_map(|query| (0..n_key).map(move |key| (query, key))) {
+            let at = |x: &Tensor, row: usize, col: usize| {
+                x.get(head).unwrap().get(row).unwrap().get(col).unwrap().to_scalar::<f32>().unwrap()
+            };
+            assert_eq!(at(&full, query, key), at(&by_distance.0, 0, key + n_query - 1 - query));
+        }
+    }
+    let [q, k, v] = [n_query, n_key, n_key].map(|n| sample(&[n, 2, 4], 26).transpose(0, 1).unwrap());
+    for (form, _) in forms(2, n_query, n_key) {
+        let of = |bias: &Bias| kernels::attention(&q, &k, &v, Some(bias), form).unwrap();
+        assert_eq!(max_abs_diff(&of(&by_distance), &of(&Bias(full.clone()))), 0.0, "{form:?}");
+    }
 }
 
 /// Nothing may depend on how much of what lies between is kept.
@@ -187,6 +210,40 @@ fn attention_in_one_step_has_the_gradients_of_its_parts() {
             kernels::attend(&kernels::softmax(&scores, form.mask).unwrap(), &x[2], form.mask).unwrap()
         };
         check(&format!("{form:?}"), &inputs, ours, theirs);
+    }
+}
+
+/// Windows beside keys that all see: some within the first window, some far from any.
+fn windows(n: usize) -> Vec<Windows> {
+    let near = |reach| Mask { causal: false, window: Some(reach) };
+    let global: [&[usize]; 3] = [&[0], &[1, 2, 90, n - 1], &[]];
+    let of = |(reach, global): (usize, &[usize])| Windows { scale: 0.3, mask: near(reach), global: global.into() };
+    [(9, global[0]), (40, global[1]), (3, global[2]), (n, global[1])].into_iter().map(of).collect()
+}
+
+#[test]
+fn windows_have_the_scores_patterns_and_gradients_of_all_pairs() {
+    let (n, n_heads, d) = (300, 3, 16);
+    let inputs = [40, 41, 42].map(|seed| sample(&[n, n_heads, d], seed).transpose(0, 1).unwrap());
+    for windows in windows(n) {
+        let of_pairs = |x: &[Tensor]| {
+            let scores = windows.scores(&x[0], &x[1]).unwrap();
+            let pattern = kernels::softmax(&scores, Mask::NONE).unwrap();
+            (kernels::attend(&pattern, &x[2], Mask::NONE).unwrap(), scores, pattern)
+        };
+        let alone = |x: &[Tensor]| windows.attend(&x[0], &x[1], &x[2], Wanted::default()).unwrap();
+        check(&format!("{windows:?}"), &inputs, |x| alone(x).z, |x| of_pairs(x).0);
+        let [q, k, v] = &inputs;
+        let all = windows.attend(q, k, v, Wanted { scores: true, pattern: true }).unwrap();
+        assert_eq!(max_abs_diff(&all.z, &alone(&inputs).z), 0.0, "copies change z of {windows:?}");
+        let (_, scores, pattern) = of_pairs(&inputs);
+        assert!(max_abs_diff(&all.pattern.unwrap(), &pattern) <= 1e-6, "{windows:?}");
+        // What nobody sees is the same infinity; a difference of those is no number.
+        let finite = |x: &Tensor| x.maximum(-1e9f64).unwrap();
+        let hidden = |x: &Tensor| x.le(-1e9f64).unwrap().to_dtype(DType::F32).unwrap();
+        let ours = all.scores.unwrap();
+        assert_eq!(max_abs_diff(&hidden(&ours), &hidden(&scores)), 0.0, "{windows:?}");
+        assert!(max_abs_diff(&finite(&ours), &finite(&scores)) <= 1e-5, "{windows:?}");
     }
 }
 

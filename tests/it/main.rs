@@ -54,6 +54,8 @@ mod gallery;
 mod gallery_tried;
 /// Texts that a model writes: limits, chance, cancelling, files.
 mod generation;
+/// Windows, and tokens that see all.
+mod global;
 /// Gradients of every site of every family.
 mod gradients;
 /// Broken, lying and absurd checkpoints.

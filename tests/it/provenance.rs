@@ -55,8 +55,21 @@ fn difference(a: &Matrix, b: &Matrix) -> f32 {
 /// Families whose scores are more than products of queries and keys.
 #[test]
 fn patterns_are_recomputed_from_a_file_that_has_none() {
-    for folder in ["t5", "bloom", "beit", "deberta-v2", "deberta-v3", "mpnet", "gemma2", "modernbert", "llama", "bart"]
-    {
+    for folder in [
+        "t5",
+        "bloom",
+        "beit",
+        "deberta-v2",
+        "deberta-v3",
+        "mpnet",
+        "gemma2",
+        "modernbert",
+        "llama",
+        "bart",
+        "led",
+        "longformer",
+        "longformer-questions",
+    ] {
         let (model, encoded) = setup(&format!("families/{folder}"));
         let capture = run(&model, &encoded, vec![]);
         let lean = saved(&capture, &[FileSite::Q, FileSite::K]);

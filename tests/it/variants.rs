@@ -38,6 +38,7 @@ fn changed_runs_side_by_side_are_those_one_by_one() {
         "marian",
         "clip",
         "deberta-v3",
+        "longformer-classifier",
         "rnnsearch-dot",
     ] {
         let (model, reference) = open(name);

@@ -32,6 +32,8 @@ pub struct ReadPattern {
     /// Per row: the columns that some head of it may see. The others are ruled out by the causal mask or by
     /// a sliding window, which is not the same as a weight of 0.
     pub visible: Vec<Range<usize>>,
+    /// Columns, in order, that every row may see besides.
+    pub everywhere: Vec<usize>,
     /// Whether later keys are ruled out; else what lies behind [`Self::visible`] is outside a window.
     pub causal: bool,
     /// What changes of the run took from it.
@@ -62,6 +64,12 @@ impl ReadPattern {
         self.matrix.get(self.rows.group_of(query)?, self.cols.group_of(key)?)
     }
 
+    /// Whether some head of it may see a column from a row.
+    pub fn sees(&self, row: usize, col: usize) -> bool {
+        self.visible.get(row).is_some_and(|visible| visible.contains(&col))
+            || self.everywhere.binary_search(&col).is_ok()
+    }
+
     /// What a cell is when it is no weight.
     pub fn blank(&self, row: usize, col: usize) -> Option<Blank> {
         let left_out = |axis: &Axis, at: usize| axis.groups.get(at).and_then(|group| group.left_out);
@@ -69,7 +77,7 @@ impl ReadPattern {
             return Some(Blank::LeftOut(why));
         }
         let visible = self.visible.get(row)?;
-        if visible.contains(&col) || self.cols.rest_at(col).is_some() {
+        if self.sees(row, col) || self.cols.rest_at(col).is_some() {
             None
         } else if col >= visible.end && self.causal {
             Some(Blank::Later)

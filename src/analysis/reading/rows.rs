@@ -1,6 +1,6 @@
 //! Steps one to four of a reading: weigh, aggregate, leave out, merge.
 
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use super::{
     Axis, Explained, Extent, Group, LeftOut, Marks, Policy, ReadPattern, Reading, Refusal, RowLabels, RowMass, Source,
@@ -9,7 +9,7 @@ use super::{
 use crate::{
     capture::{Capture, Matrix, Token, words},
     ids::{HeadId, StackKind},
-    spec::{HeadKind, Mask},
+    spec::{HeadKind, Mask, Sight},
 };
 
 /// Below this part of a row the rest is rounding error, and renormalising would show noise as attention.
@@ -47,13 +47,14 @@ pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, 
     let extent = explained.and_then(|explained| explained.extent(stack));
     let stack_is_causal = capture.model().stack(stack).is_some_and(|spec| spec.causal);
     let causal = stack_is_causal && extent.is_none_or(Extent::is_of_pairs);
-    let masks = match extent {
-        Some(Extent::Tokens | Extent::TokensOfLayers) => vec![Mask::default()],
+    let sights = match extent {
+        Some(Extent::Tokens | Extent::TokensOfLayers) => vec![Sight::default()],
         // Through all layers together a window ends nowhere.
-        Some(Extent::Pairs) => vec![Mask { causal, window: None }],
-        _ => masks(capture, &heads),
+        Some(Extent::Pairs) => vec![Sight { mask: Mask { causal, window: None }, global: &[] }],
+        _ => sights(capture, &heads),
     };
-    let visible = visible(&masks, &rows, &cols);
+    let visible = visible(&sights, &rows, &cols);
+    let everywhere = everywhere(&sights, &cols);
     let marks = Marks::of(capture, stack, &heads, &rows, &cols);
     let pattern = ReadPattern {
         source: reading.source.clone(),
@@ -63,6 +64,7 @@ pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, 
         rows,
         cols,
         visible,
+        everywhere,
         causal,
         marks,
         mass,
@@ -254,24 +256,30 @@ fn without_silence(base: Matrix, rows: &mut Axis, cols: &mut Axis) -> Matrix {
 }
 
 /// What the heads may see, each way once.
-fn masks(capture: &Capture, heads: &[HeadId]) -> Vec<Mask> {
-    let mut masks = Vec::new();
+fn sights<'a>(capture: &'a Capture, heads: &[HeadId]) -> Vec<Sight<'a>> {
+    let mut sights = Vec::new();
     for head in heads {
-        let Some(mask) = capture.model().mask_of(*head) else { continue };
-        if !masks.contains(&mask) {
-            masks.push(mask);
+        let Some(sight) = capture.sight_of(*head) else { continue };
+        if !sights.contains(&sight) {
+            sights.push(sight);
         }
     }
-    masks
+    sights
 }
 
-/// Per row the columns that can be seen through some mask from some of its queries.
-fn visible(masks: &[Mask], rows: &Axis, cols: &Axis) -> Vec<Range<usize>> {
+/// Columns of tokens that all see, in order.
+fn everywhere(sights: &[Sight<'_>], cols: &Axis) -> Vec<usize> {
+    let global = sights.iter().flat_map(|sight| sight.global);
+    global.filter_map(|key| cols.group_of(*key)).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Per row the columns next to each other that some head sees from some of its queries.
+fn visible(sights: &[Sight<'_>], rows: &Axis, cols: &Axis) -> Vec<Range<usize>> {
     let n_cols = cols.n_of_tokens();
     let (n_query, n_key) = (rows.n_tokens(), cols.n_tokens());
     let of_row = |row: &Group| {
         let seen =
-            row.positions.clone().flat_map(|query| masks.iter().map(move |mask| mask.visible(query, n_query, n_key)));
+            row.positions.clone().flat_map(|query| sights.iter().map(move |sight| sight.near(query, n_query, n_key)));
         let seen = seen.filter(|keys| !keys.is_empty()).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
         match seen {
             Some(keys) => {

@@ -101,7 +101,7 @@ pub(super) fn subtract(mut this: ReadPattern, other: &ReadPattern, maps: &Maps) 
         let alone = theirs.iter().zip(&met).filter(|(_, met)| !**met).map(|(value, _)| value);
         minus_mass.push(RowMass { unmatched: sum(alone), ..other.mass[at] });
         // A cell that either may see is a difference.
-        let seen = (0..n_cols).filter(|&col| cols[col].is_some_and(|col| other.visible[at].contains(&col)));
+        let seen = (0..n_cols).filter(|&col| cols[col].is_some_and(|col| other.sees(at, col)));
         for col in seen {
             let Range { start, end } = this.visible[row];
             this.visible[row] = if start < end { start.min(col)..end.max(col + 1) } else { col..col + 1 };

@@ -18,7 +18,17 @@ use crate::{
 /// When the values of the head were not recorded.
 pub(super) fn by_value_norm(capture: &Capture, head: HeadId, pattern: &Matrix) -> Result<Matrix, Refusal> {
     let values = capture.v(head).ok_or(Refusal::NoValues(head))?;
-    weighed(pattern, &lengths(&values)).ok_or(Refusal::NoValues(head))
+    let own = weighed(pattern, &lengths(&values)).ok_or(Refusal::NoValues(head))?;
+    let global = capture.global_tokens(head);
+    if global.is_empty() {
+        return Ok(own);
+    }
+    // Tokens that see all move other values.
+    let values = capture.v_global(head).ok_or(Refusal::NoValues(head))?;
+    let others = weighed(pattern, &lengths(&values)).ok_or(Refusal::NoValues(head))?;
+    let row = |query: usize| if global.binary_search(&query).is_ok() { others.row(query) } else { own.row(query) };
+    let rows: Vec<f32> = (0..own.n_rows()).filter_map(row).flatten().copied().collect();
+    Matrix::new(rows, own.shape()).map_err(|_| Refusal::NoValues(head))
 }
 
 /// The Euclidean length of each row.

@@ -218,13 +218,13 @@ impl Input {
             let n_heads = match what {
                 What::Site(site) if !site.is_per_head() => continue,
                 What::Site(Site::K | Site::V) => spec.n_kv_heads,
-                What::Site(_) | What::Bias | What::Sink => spec.n_heads,
+                What::Site(_) | What::Bias | What::Sink | What::GlobalKeys | What::GlobalValues => spec.n_heads,
             };
             if entry.shape[0] != n_heads || n_heads > metadata::MAX_HEADS {
                 let problem = format!("has {} heads where {n_heads} belong", entry.shape[0]);
                 return Err(FileError::tensor(&entry.name, problem));
             }
-            if matches!(what, What::Site(Site::Q | Site::K | Site::V | Site::Z)) && entry.shape[2] != spec.d_head {
+            if has_head_width(what) && entry.shape[2] != spec.d_head {
                 let problem = format!("has heads of width {} where {} belongs", entry.shape[2], spec.d_head);
                 return Err(FileError::tensor(&entry.name, problem));
             }
@@ -255,10 +255,12 @@ fn sides(place: Place, entry: &Entry) -> Result<Vec<(Side, usize)>, FileError> {
         }
         Place::Picture => (3, Vec::new()),
         Place::ResidFinal(stack) => (2, vec![(stack.query_side(), 0)]),
+        Place::Global(stack) => (1, vec![(stack.query_side(), 0)]),
         Place::Embed(side) => (2, vec![(side, 0)]),
         Place::Layer { stack, what, .. } => match what {
-            // One row stands for every query.
-            What::Bias if entry.shape.get(1) == Some(&1) => (3, vec![(stack.key_side(), 2)]),
+            // One row stands for every query, or holds what each distance adds.
+            What::Bias if entry.shape.get(1) == Some(&1) => (3, Vec::new()),
+            What::GlobalKeys | What::GlobalValues => (3, vec![(stack.key_side(), 1)]),
             What::Site(Site::Scores | Site::Pattern) | What::Bias => {
                 (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)])
             }
@@ -309,6 +311,11 @@ fn check_edits(computation: &Computation, tokens: &BTreeMap<Side, Vec<Token>>) -
     Ok(())
 }
 
+/// Whether a tensor has one vector per head and token.
+const fn has_head_width(what: What) -> bool {
+    matches!(what, What::Site(Site::Q | Site::K | Site::V | Site::Z) | What::GlobalKeys | What::GlobalValues)
+}
+
 /// What the tensors of a layer say about its shape.
 #[derive(Clone, Copy, Default)]
 struct Guess {
@@ -324,9 +331,9 @@ impl Guess {
         match what {
             What::Site(site) if !site.is_per_head() => return,
             What::Site(Site::K | Site::V) => self.n_kv_heads = self.n_kv_heads.or(Some(n_heads)),
-            What::Site(_) | What::Bias | What::Sink => self.n_heads = self.n_heads.or(Some(n_heads)),
+            _ => self.n_heads = self.n_heads.or(Some(n_heads)),
         }
-        if matches!(what, What::Site(Site::Q | Site::K | Site::V | Site::Z)) {
+        if has_head_width(what) {
             self.d_head = self.d_head.or(Some(width));
         }
     }

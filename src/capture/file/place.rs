@@ -9,8 +9,14 @@ use crate::{
 /// Where a tensor belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
-    Layer { stack: StackKind, layer: usize, what: What },
+    Layer {
+        stack: StackKind,
+        layer: usize,
+        what: What,
+    },
     ResidFinal(StackKind),
+    /// Which tokens see all.
+    Global(StackKind),
     Embed(Side),
     Logits,
     Picture,
@@ -28,6 +34,10 @@ pub(super) enum What {
     Bias,
     /// What of each row went to a learned sink.
     Sink,
+    /// Keys that the queries of global tokens meet.
+    GlobalKeys,
+    /// Values that those move.
+    GlobalValues,
 }
 
 impl What {
@@ -35,6 +45,8 @@ impl What {
         Some(match name {
             "bias" => Self::Bias,
             "sink" => Self::Sink,
+            "k_global" => Self::GlobalKeys,
+            "v_global" => Self::GlobalValues,
             _ => Self::Site(Site::from_name(name).filter(|site| site.is_of_layer())?),
         })
     }
@@ -50,6 +62,7 @@ pub(super) fn place(name: &str) -> (Option<usize>, Option<Place>) {
     }
     let parts: Vec<&str> = name.splitn(4, '.').collect();
     let place = match parts[..] {
+        [stack, "global"] => StackKind::from_name(stack).map(Place::Global),
         [stack, "resid_final"] => StackKind::from_name(stack).map(Place::ResidFinal),
         [side, "embed"] => Side::from_name(side).map(Place::Embed),
         [stack, layer, what] => StackKind::from_name(stack)

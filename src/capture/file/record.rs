@@ -73,6 +73,13 @@ impl Recorded {
                 let shape = if let [n_classes] = entry.shape[..] { [1, n_classes] } else { entry.shape_of()? };
                 self.logits = Some(matrix(entry, shape, source)?);
             }
+            Place::Global(stack) => {
+                let flags = entry.read(source)?;
+                values::check_finite(entry, &flags)?;
+                if let Some(stack) = self.stack(stack) {
+                    stack.global = (0..flags.len()).filter(|position| flags[*position] != 0.0).collect();
+                }
+            }
             Place::ResidFinal(stack) => self.take_site((stack, 0, Site::ResidFinal), entry, computation, source)?,
             Place::Embed(side) => {
                 self.embeds.insert(side, matrix(entry, entry.shape_of()?, source)?);
@@ -96,6 +103,16 @@ impl Recorded {
                 let bias = known.map_or_else(built, Ok).map_err(|e| FileError::tensor(&entry.name, e.to_string()))?;
                 if let Some(layer) = self.layer(stack, layer) {
                     layer.bias = Some(bias);
+                }
+            }
+            Place::Layer { stack, layer, what: what @ (What::GlobalKeys | What::GlobalValues) } => {
+                let data = entry.read(source)?;
+                values::check_finite(entry, &data)?;
+                let data = PerHead::new(data, entry.shape_of()?);
+                let data = data.map_err(|error| FileError::tensor(&entry.name, error.to_string()))?;
+                if let Some(layer) = self.layer(stack, layer) {
+                    let slot = if what == What::GlobalKeys { &mut layer.k_global } else { &mut layer.v_global };
+                    *slot = Some(data);
                 }
             }
             Place::Layer { stack, layer, what: What::Site(site) } => {

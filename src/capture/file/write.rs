@@ -74,6 +74,8 @@ struct Tensor<'a> {
 /// What a tensor holds, where it already is.
 enum Values<'a> {
     Floats(&'a [f32]),
+    /// 1 for the tokens that are meant, 0 for the others.
+    Flags(Vec<f32>),
     /// Without its fourth channel where it is opaque.
     Picture(&'a RgbaBuffer),
 }
@@ -86,6 +88,7 @@ impl Values<'_> {
     fn n_bytes(&self) -> usize {
         match self {
             Self::Floats(values) => size_of_val(*values),
+            Self::Flags(values) => size_of_val(&**values),
             Self::Picture(picture) if is_opaque(picture) => picture.pixels.len() / 4 * 3,
             Self::Picture(picture) => picture.pixels.len(),
         }
@@ -93,7 +96,7 @@ impl Values<'_> {
 
     const fn dtype(&self) -> &'static str {
         match self {
-            Self::Floats(_) => "F32",
+            Self::Floats(_) | Self::Flags(_) => "F32",
             Self::Picture(_) => "U8",
         }
     }
@@ -101,6 +104,7 @@ impl Values<'_> {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Floats(values) => write_values(values, out),
+            Self::Flags(values) => write_values(values, out),
             Self::Picture(picture) if is_opaque(picture) => picture.pixels.chunks(4 * 4096).try_for_each(|chunk| {
                 let bytes: Vec<u8> = chunk.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
                 out.write_all(&bytes)
@@ -166,6 +170,11 @@ fn collect<'a>(capture: &'a Capture, sites: &[FileSite], prefix: &str, tensors: 
             if let Some(bias) = layer.bias.as_ref().filter(|_| wanted(Site::Q) && wanted(Site::K)) {
                 add(named("bias"), &bias.shape(), bias.as_slice());
             }
+            for (site, name, data) in [(Site::K, "k_global", &layer.k_global), (Site::V, "v_global", &layer.v_global)] {
+                if let Some(data) = data.as_ref().filter(|_| wanted(site)) {
+                    add(named(name), &data.shape(), data.as_slice());
+                }
+            }
             if let Some(sink) = layer.sink.as_ref().filter(|_| wanted(Site::Pattern) || wanted(Site::Scores)) {
                 add(named("sink"), &sink.shape(), sink.as_slice());
             }
@@ -184,6 +193,12 @@ fn collect<'a>(capture: &'a Capture, sites: &[FileSite], prefix: &str, tensors: 
             matches!(capture.model().head, Some(HeadKind::TextClass | HeadKind::ImageClass | HeadKind::Similarity));
         let shape = if classifier && data.n_rows() == 1 { vec![data.n_cols()] } else { data.shape().to_vec() };
         add("logits".to_owned(), &shape, data.as_slice());
+    }
+    for stack in capture.stacks().iter().filter(|stack| !stack.global.is_empty()) {
+        let n = capture.query_tokens(stack.kind).len();
+        let flags = (0..n).map(|position| f32::from(u8::from(stack.global.contains(&position))));
+        let (name, values) = (format!("{prefix}{}.global", stack.kind), Values::Flags(flags.collect()));
+        tensors.push(Tensor { name, shape: vec![n], values });
     }
     if let Some(picture) = capture.image().and_then(|image| image.source.as_ref()) {
         let n_channels = if is_opaque(picture) { 3 } else { 4 };

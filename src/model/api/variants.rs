@@ -55,7 +55,7 @@ impl<'a> Variant<'a> {
 impl Model {
     /// Whether runs can begin at a layer ([`Start`]).
     pub const fn goes_on(&self) -> bool {
-        matches!(self.network.body, Body::Single(_))
+        matches!(self.network.body, Body::Single(_)) && self.network.runs_alone().is_none()
     }
 
     /// The logits of many changed runs, as many at once as make sense; `each` is told the number of a run and

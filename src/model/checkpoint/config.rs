@@ -344,6 +344,18 @@ impl Config {
         }
     }
 
+    /// A size of each of `n` layers, from a list or one for all.
+    pub fn size_of_layers(&self, name: &'static str, n: usize, default: usize) -> Result<Vec<usize>, LoadError> {
+        let Some((_, value)) = self.get(&[name]) else { return Ok(vec![default; n]) };
+        let size = |value: &Value| value.as_u64().filter(|n| (1..=MAX_ROWS as u64).contains(n)).map(|n| n as usize);
+        let sizes: Option<Vec<usize>> = match value {
+            Value::Array(list) => list.iter().map(size).collect(),
+            one => size(one).map(|one| vec![one; n]),
+        };
+        let wrong = || self.error(format!("{name} is {value}, which is not one size for each of {n} layers"));
+        sizes.filter(|sizes| sizes.len() == n).ok_or_else(wrong)
+    }
+
     fn get(&self, aliases: &[&'static str]) -> Option<(&'static str, &Value)> {
         let present = |name: &&'static str| Some((*name, self.values.get(*name).filter(|value| !value.is_null())?));
         let found = aliases.iter().find_map(present);

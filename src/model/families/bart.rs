@@ -1,8 +1,9 @@
-//! BART, mBART and Marian: one body, whose dialects differ in where norms are and how positions are known.
+//! BART, LED, mBART and Marian: one body, whose dialects differ in where norms are, how positions are known, and
+//! how far the encoder sees.
 
 use candle_core::Tensor;
 
-use super::{class_names, cross, decoder, encoder_decoder, layer_norm, linear, mlp, n_classes, qkv};
+use super::{class_names, cross, decoder, encoder_decoder, layer_norm, linear, longformer, mlp, n_classes, qkv};
 use crate::{
     ids::StackKind,
     model::{
@@ -14,6 +15,7 @@ use crate::{
             attention::Attention,
             block::{Block, Norms, Stack},
             embedding::{Embedding, Positions, TextEmbedding},
+            global::GlobalTokens,
             head::{Head, Reads, Transform},
         },
     },
@@ -29,17 +31,23 @@ const MAX: usize = 1 << 20;
 /// What differs between the families.
 pub(super) struct Dialect {
     pub family: &'static str,
+    /// What the names of all tensors begin with.
+    pub prefix: &'static str,
     pub norm_before: bool,
     /// A norm of the embeddings.
     pub embedding_norm: bool,
     pub final_norm: bool,
     pub positions: PositionKind,
+    /// Whether the encoder sees within windows.
+    pub windows: bool,
 }
 
 /// How positions are known.
 #[derive(Clone, Copy)]
 pub(super) enum PositionKind {
     Learned,
+    /// Learned, from the first row on; how many there are is said under this name.
+    FromZero,
     /// Computed as in the first transformer.
     Sinusoidal,
     /// Computed with fairseq's frequencies; rows begin after that of the padding token.
@@ -52,12 +60,15 @@ impl Dialect {
     fn of(family: &str) -> Self {
         let learned = Self {
             family: "bart",
+            prefix: "model",
             norm_before: false,
             embedding_norm: true,
             final_norm: false,
             positions: PositionKind::Learned,
+            windows: false,
         };
         match family {
+            "led" => Self { family: "led", prefix: "led", positions: PositionKind::FromZero, windows: true, ..learned },
             "mbart" => Self { family: "mbart", norm_before: true, final_norm: true, ..learned },
             "marian" => {
                 Self { family: "marian", embedding_norm: false, positions: PositionKind::Sinusoidal, ..learned }
@@ -72,12 +83,15 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         return Err(config.unsupported(format!("a decoder without its encoder ({class}) is not supported")));
     }
     let dialect = Dialect::of(&config.model_type()?);
-    weights.set_prefix("model.", "encoder.layers.0.fc1.weight");
-    let (source_word, target_word) = words(config, weights)?;
+    weights.set_prefix(if dialect.windows { "led." } else { "model." }, "encoder.layers.0.fc1.weight");
+    let (source_word, target_word) = words(config, weights, dialect.prefix)?;
     let encoder = tower(config, weights, &dialect, StackKind::Encoder, source_word)?;
     let head_word = target_word.clone();
     let decoder = tower(config, weights, &dialect, StackKind::Decoder, target_word)?;
     let head = head(config, weights, &head_word)?;
+    if dialect.windows {
+        weights.warn(longformer::NOBODY);
+    }
     let spec = |tower: &Tower| match &tower.embedding {
         Embedding::Text(text) => Ok(TextSpec { n_ctx: text.n_ctx, n_vocab: text.word.rows()?.dim(0)? }),
         Embedding::Patches(_) => Err(config.error("it reads pictures")),
@@ -87,12 +101,12 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 }
 
 /// The token embeddings of both sides: one table under any of its names, or two.
-fn words(config: &Config, weights: &mut Weights<'_>) -> Result<(Tensor, Tensor), LoadError> {
+fn words(config: &Config, weights: &mut Weights<'_>, prefix: &str) -> Result<(Tensor, Tensor), LoadError> {
     let d_model = config.d_model()?;
     let n_source = config.n_vocab()?;
     let n_target = config.optional_size(&["decoder_vocab_size"], 1 << 24)?.unwrap_or(n_source);
     let [shared, source, target] =
-        ["shared", "encoder.embed_tokens", "decoder.embed_tokens"].map(|part| format!("model.{part}.weight"));
+        ["shared", "encoder.embed_tokens", "decoder.embed_tokens"].map(|part| format!("{prefix}.{part}.weight"));
     let is_shared = config.flag("share_encoder_decoder_embeddings", true) && config.flag("tie_word_embeddings", true);
     let first_of = |weights: &Weights<'_>, names: [&String; 3]| {
         names.into_iter().find(|name| weights.has(name)).unwrap_or(names[0]).clone()
@@ -107,7 +121,7 @@ fn words(config: &Config, weights: &mut Weights<'_>) -> Result<(Tensor, Tensor),
     let same = source == target && n_source == n_target;
     let target_word = if same { source_word.clone() } else { weights.tensor(&target, &[n_target, d_model])? };
     for copy in ["shared", "encoder.embed_tokens", "decoder.embed_tokens"] {
-        weights.skip(&format!("model.{copy}.weight"));
+        weights.skip(&format!("{prefix}.{copy}.weight"));
     }
     Ok((source_word, target_word))
 }
@@ -135,7 +149,9 @@ pub(super) fn tower(
     let spec = LayerSpec::new(n_heads, d_model / n_heads);
     let d_encoder = config.optional_size(&["cross_attention_hidden_size"], MAX)?.unwrap_or(d_model);
     let activation = config.activation(Activation::Gelu)?;
-    let stack = if is_decoder { "model.decoder" } else { "model.encoder" };
+    let stack = format!("{}.{}", dialect.prefix, if is_decoder { "decoder" } else { "encoder" });
+    let stack = stack.as_str();
+    let windows = if dialect.windows && !is_decoder { Some(longformer::windows(config, n_layers)?) } else { None };
     let embedding = embedding(config, weights, dialect, stack, word)?;
     let place = if dialect.norm_before { Norms::pre } else { Norms::post };
     let mut blocks = Vec::new();
@@ -143,7 +159,12 @@ pub(super) fn tower(
         let name = |part: &str| format!("{stack}.layers.{layer}.{part}");
         let norm =
             |weights: &mut Weights<'_>, part: &str| Ok::<_, LoadError>(place(norm(weights, &name(part), d_model)?));
-        let [q, k, v, out] = ["q_proj", "k_proj", "v_proj", "out_proj"].map(|part| name(&format!("self_attn.{part}")));
+        let parts = match windows {
+            Some(_) => ["query", "key", "value"].map(|part| format!("longformer_self_attn.{part}")),
+            None => ["q_proj", "k_proj", "v_proj"].map(str::to_owned),
+        };
+        let [q, k, v] = parts.map(|part| name(&format!("self_attn.{part}")));
+        let out = name(if windows.is_some() { "self_attn.output" } else { "self_attn.out_proj" });
         let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [true; 3])?;
         let out = linear(weights, &out, d_model, d_model)?;
         let cross = if is_decoder {
@@ -154,8 +175,14 @@ pub(super) fn tower(
         } else {
             None
         };
+        let mut attention = Attention::plain(qkv, out, spec, is_decoder && config.is_causal());
+        if let Some(windows) = &windows {
+            // Its classes leave it to whoever calls them which tokens see all.
+            let name = name("self_attn.longformer_self_attn");
+            longformer::see_within(weights, &mut attention, &name, windows[layer], GlobalTokens::None)?;
+        }
         let block = Block::new(
-            Attention::plain(qkv, out, spec, is_decoder && config.is_causal()),
+            attention,
             norm(weights, "self_attn_layer_norm")?,
             mlp(weights, [&name("fc1"), &name("fc2")], (d_model, d_mlp), activation)?,
             norm(weights, "final_layer_norm")?,
@@ -179,8 +206,15 @@ fn embedding(
 ) -> Result<TextEmbedding, LoadError> {
     let d_model = config.d_model()?;
     let name = format!("{stack}.embed_positions.weight");
-    let n_ctx = config.n_ctx()?;
+    let n_ctx = match dialect.positions {
+        PositionKind::FromZero if stack.ends_with("decoder") => {
+            config.size(&["max_decoder_position_embeddings"], MAX)?
+        }
+        PositionKind::FromZero => config.size(&["max_encoder_position_embeddings"], MAX)?,
+        _ => config.n_ctx()?,
+    };
     let (positions, n_ctx) = match dialect.positions {
+        PositionKind::FromZero => (Positions::from_zero(weights.tensor(&name, &[n_ctx, d_model])?), n_ctx),
         PositionKind::Learned => {
             let n_rows = n_classes(weights, &name).max(OFFSET + 1);
             let table = weights.tensor(&name, &[n_rows, d_model])?;

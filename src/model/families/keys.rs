@@ -215,6 +215,9 @@ pub(crate) fn keys_of(model_type: &str) -> Keys {
             &["classifier_activation", "classifier_bias", "classifier_pooling", "decoder_bias"],
             &["deterministic_flash_attn", "sparse_pred_ignore_index", "sparse_prediction"],
         ],
+        // How a graph of it is traced for other programs.
+        "led" => &[&["onnx_export"]],
+        "longformer" => &[CAUSALITY, TABLES, &["onnx_export"]],
         "opt" => &[&["word_embed_proj_dim"]],
         // They say again what `feed_forward_proj` says.
         "mt5" | "t5" => &[TABLES, &["dense_act_fn", "is_gated_act"]],
@@ -227,12 +230,12 @@ pub(crate) fn keys_of(model_type: &str) -> Keys {
         "gpt_neox" => &[CAUSAL, HEAD_WIDTH],
         "gemma" | "gemma2" | "gemma3_text" => &[CAUSAL, ONE_DIRECTION],
         "modernbert" => &[HEAD_WIDTH],
-        "bart" | "clip_text_model" | "gpt2" | "llama" | "marian" | "mbart" | "mistral" | "mt5" | "opt" | "phi"
-        | "phi3" | "qwen2" | "qwen3" | "stablelm" | "t5" | "trocr" => &[CAUSAL],
+        "bart" | "clip_text_model" | "gpt2" | "led" | "llama" | "marian" | "mbart" | "mistral" | "mt5" | "opt"
+        | "phi" | "phi3" | "qwen2" | "qwen3" | "stablelm" | "t5" | "trocr" => &[CAUSAL],
         _ => &[],
     };
     let aliases: &[(&str, &str)] = match model_type {
-        "bart" | "marian" | "mbart" => &[
+        "bart" | "led" | "marian" | "mbart" => &[
             ("num_attention_heads", "encoder_attention_heads"),
             ("hidden_size", "d_model"),
             ("num_hidden_layers", "encoder_layers"),

@@ -230,6 +230,7 @@ fn block(weights: &mut Weights<'_>, variant: Variant, shape: &Shape, place: Plac
         qk_norm: qk_norm(weights, variant, shape, &name("self_attn"))?,
         rotary: Some(rotary),
         bias: None,
+        global: None,
     };
     let up = if variant.fused {
         map(weights, &name("mlp.gate_up_proj"), (d_model, 2 * d_mlp), shape.mlp_bias)?

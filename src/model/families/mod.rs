@@ -19,6 +19,7 @@ mod gpt_neo;
 mod gpt_neox;
 mod keys;
 mod llama;
+mod longformer;
 mod modernbert;
 mod mpnet;
 mod opt;
@@ -65,6 +66,7 @@ const SUPPORTED: [(&str, &[&str]); 7] = [
             "deberta-v2",
             "distilbert",
             "electra",
+            "longformer",
             "modernbert",
             "mpnet",
             "roberta",
@@ -91,7 +93,7 @@ const SUPPORTED: [(&str, &[&str]); 7] = [
             "stablelm",
         ],
     ),
-    ("encoder–decoders", &["bart", "encoder-decoder", "marian", "mbart", "mt5", "rnnsearch", "t5"]),
+    ("encoder–decoders", &["bart", "encoder-decoder", "led", "marian", "mbart", "mt5", "rnnsearch", "t5"]),
     ("recurrent classifiers", &["bilstm"]),
     ("vision transformers", &["beit", "deit", dinov2::PLAIN, dinov2::WITH_REGISTERS, "vit"]),
     ("pictures to text", &["vision-encoder-decoder"]),
@@ -144,7 +146,7 @@ fn part(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError
     match config.model_type()?.as_str() {
         "albert" => albert::build(config, weights),
         "beit" => beit::build(config, weights),
-        "bart" | "marian" | "mbart" => bart::build(config, weights),
+        "bart" | "led" | "marian" | "mbart" => bart::build(config, weights),
         "bert" => bert::build(config, weights),
         "bilstm" => bilstm::build(config, weights),
         "bloom" => bloom::build(config, weights),
@@ -161,6 +163,7 @@ fn part(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError
         "gpt2" => gpt2::build(config, weights),
         "gpt_neo" => gpt_neo::build(config, weights),
         "gpt_neox" => gpt_neox::build(config, weights),
+        "longformer" => longformer::build(config, weights),
         "modernbert" => modernbert::build(config, weights),
         "mpnet" => mpnet::build(config, weights),
         "opt" => opt::build(config, weights),

@@ -22,7 +22,7 @@ mod way;
 
 use candle_core::{CpuStorage, Result, Storage, Tensor};
 
-pub use attention::{Form, attention, attention_with_pattern, scratch_values};
+pub use attention::{Attended, Bias, Form, Wanted, Windows, attention, attention_with_pattern, scratch_values};
 pub use gate::gated;
 pub use linear::Panels;
 pub use mask::{mask, softcap};

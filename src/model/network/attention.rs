@@ -1,12 +1,18 @@
 //! Multi-head attention of every family, instrumented at every site.
 
+use std::sync::Arc;
+
 use candle_core::{Result as CandleResult, Tensor};
 
-use super::{pass::Pass, relative::RelativeBias};
+use super::{
+    global::{Global, GlobalMaps},
+    pass::Pass,
+    relative::RelativeBias,
+};
 use crate::{
     model::{
         ModelError,
-        kernels::{self, Form, Linear, Norm},
+        kernels::{self, Attended, Bias, Form, Linear, Norm, Wanted, Windows},
         run::{At, Run, Site},
     },
     spec::{LayerSpec, Mask},
@@ -51,19 +57,21 @@ pub(crate) struct Attention {
     pub rotary: Option<usize>,
     /// A bias of this layer alone; a `spec.biased` layer without one uses the stack's.
     pub bias: Option<RelativeBias>,
+    /// Maps of tokens that see all others.
+    pub global: Option<GlobalMaps>,
 }
 
 impl Attention {
     /// Self-attention as in the first transformers: no rotary embedding, bias or extra norm.
     pub const fn plain(qkv: Linear, out: Linear, spec: LayerSpec, causal: bool) -> Self {
         let projections = Projections::Fused(qkv);
-        Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None }
+        Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None, global: None }
     }
 
     /// Attention of a decoder to its encoder's stream.
     pub const fn cross(q: Linear, kv: Linear, out: Linear, spec: LayerSpec) -> Self {
         let projections = Projections::Cross { q, kv };
-        Self { projections, out, spec, causal: false, qk_norm: None, rotary: None, bias: None }
+        Self { projections, out, spec, causal: false, qk_norm: None, rotary: None, bias: None, global: None }
     }
 
     /// Whether it attends to a stream of this width that is not its own.
@@ -78,10 +86,19 @@ impl Attention {
     /// - result: `[n, heads · d_head]`
     pub fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let n_heads = self.spec.n_heads;
+        let mut global = None;
         // Heads are strided views of one product: the kernels read them in place.
         let (q, k, v) = match &self.projections {
             Projections::Fused(_) => {
                 let (q, k, v) = self.project(x, pass)?;
+                let q = match self.global.as_ref().filter(|_| !pass.global.is_empty()) {
+                    Some(maps) => {
+                        let (q, seen) = Global::of(maps, &pass.global, x, &q)?;
+                        global = Some(seen);
+                        q
+                    }
+                    None => q,
+                };
                 let (k, v) = pass.extend(at, k, v)?;
                 (q, k, v)
             }
@@ -98,6 +115,11 @@ impl Attention {
         let q = run.at(Site::Q, at, q.transpose(0, 1)?)?;
         let k = run.at(Site::K, at, k.transpose(0, 1)?)?;
         let v = run.at(Site::V, at, v.transpose(0, 1)?)?;
+        if let Some(global) = &global {
+            run.keep_global(at, &global.tokens, [&global.k, &global.v])?;
+            let z = self.attend_with_global(at, global, (&q, &k, &v), run)?;
+            return self.with_z(at, z, run);
+        }
         if pass.parts.is_empty() {
             return self.attend(at, (&q, &k, &v), pass, run);
         }
@@ -138,11 +160,11 @@ impl Attention {
         pass: &Pass<'_>,
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
-        let (n_heads, n) = (self.spec.n_heads, q.dim(1)?);
+        let n_heads = self.spec.n_heads;
         let bias = self.bias(at, (q, k), pass, run)?;
         let form = self.form(k.dim(1)?);
         let normalizers = run.normalizers(at, n_heads);
-        let mut z = if normalizers.is_none() && self.is_one_step(at, run) {
+        let z = if normalizers.is_none() && self.is_one_step(at, run) {
             self.in_one_step((at, form), (q, k, v), bias.as_ref(), run)?
         } else {
             let scores = form.scores(q, k, bias.as_ref())?;
@@ -161,12 +183,65 @@ impl Attention {
             let mask = if pattern.id() == given { mask } else { Mask::NONE };
             kernels::attend(&pattern, v, mask)?
         };
-        if run.needs(Site::Z, at) {
-            let by_head = z.reshape((n, n_heads, self.spec.d_head))?.transpose(0, 1)?;
-            let by_head = run.at(Site::Z, at, by_head)?;
-            z = by_head.transpose(0, 1)?.contiguous()?.reshape((n, n_heads * self.spec.d_head))?;
+        self.with_z(at, z, run)
+    }
+
+    /// `z` where some tokens see all and are seen by all.
+    ///
+    /// # Shapes
+    /// - as `attend`
+    fn attend_with_global(
+        &self,
+        at: At,
+        global: &Global,
+        (q, k, v): (&Tensor, &Tensor, &Tensor),
+        run: &mut Run<'_>,
+    ) -> Result<Tensor, ModelError> {
+        let (n_heads, n) = (self.spec.n_heads, q.dim(1)?);
+        let Form { scale, mask, .. } = self.form(n);
+        let windows = Windows { scale, mask, global: Arc::clone(&global.tokens) };
+        let own_form = Form { scale, softcap: None, mask: Mask::NONE };
+        let own_q = global.rows(q, 1)?;
+        let normalizers = run.normalizers(at, n_heads);
+        let is_changed = run.changes(Site::Scores, at) || run.changes(Site::Pattern, at) || normalizers.is_some();
+        let is_recorded = run.records(Site::Scores, at) || run.records(Site::Pattern, at);
+        if !is_changed && !(run.is_differentiated() && (run.fixes_patterns() || is_recorded)) {
+            let has_room = |site: Site, run: &mut Run<'_>| run.has_room(site, at, n_heads * n * n);
+            let wanted = Wanted { scores: has_room(Site::Scores, run), pattern: has_room(Site::Pattern, run) };
+            let Attended { z, scores, pattern } = windows.attend(q, k, v, wanted)?;
+            if let Some(scores) = scores {
+                let own = own_form.scores(&own_q, &global.k, None)?;
+                run.record(Site::Scores, at, &global.with_rows(&scores, &own, 1)?)?;
+            }
+            let own_z = if let Some(pattern) = pattern {
+                let (z, own) = kernels::attention_with_pattern(&own_q, &global.k, &global.v, None, own_form)?;
+                run.record(Site::Pattern, at, &global.with_rows(&pattern, &own, 1)?)?;
+                z
+            } else {
+                kernels::attention(&own_q, &global.k, &global.v, None, own_form)?
+            };
+            return Ok(global.with_rows(&z, &own_z, 0)?);
         }
-        Ok(z)
+        let own = own_form.scores(&own_q, &global.k, None)?;
+        let scores = run.at(Site::Scores, at, global.with_rows(&windows.scores(q, k)?, &own, 1)?)?;
+        let pattern = match normalizers {
+            Some(by_head) => kernels::normalize(&scores, &by_head)?,
+            None => kernels::softmax(&scores, Mask::NONE)?,
+        };
+        let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
+        let pattern = run.at(Site::Pattern, at, pattern)?;
+        let z = kernels::attend(&pattern, v, Mask::NONE)?;
+        let own_z = kernels::attend(&global.rows(&pattern, 1)?, &global.v, Mask::NONE)?;
+        Ok(global.with_rows(&z, &own_z, 0)?)
+    }
+
+    /// `z` `[n, heads · d_head]`, offered to the run head by head.
+    fn with_z(&self, at: At, z: Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        if !run.needs(Site::Z, at) {
+            return Ok(z);
+        }
+        let by_head = run.at(Site::Z, at, self.split(&z, self.spec.n_heads)?.transpose(0, 1)?)?;
+        Ok(by_head.transpose(0, 1)?.contiguous()?.reshape(z.shape())?)
     }
 
     /// `[n, n_heads · d_head]` as `[n, n_heads, d_head]`.
@@ -209,7 +284,7 @@ impl Attention {
         &self,
         (at, form): (At, Form),
         (q, k, v): (&Tensor, &Tensor, &Tensor),
-        bias: Option<&Tensor>,
+        bias: Option<&Bias>,
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
         let n_weights = self.spec.n_heads * q.dim(1)? * k.dim(1)?;
@@ -229,25 +304,25 @@ impl Attention {
         Form { scale, softcap, mask }
     }
 
-    /// What is added to the scores: `[heads, n_query or 1, n_key]`.
+    /// What is added to the scores.
     fn bias(
         &self,
         at: At,
         (q, k): (&Tensor, &Tensor),
         pass: &Pass<'_>,
         run: &mut Run<'_>,
-    ) -> Result<Option<Tensor>, ModelError> {
+    ) -> Result<Option<Bias>, ModelError> {
         if !self.spec.biased {
             return Ok(None);
         }
         let own = match &self.bias {
-            Some(RelativeBias::Disentangled(term)) => Some(term.scores(q, k, self.spec.scale)?),
+            Some(RelativeBias::Disentangled(term)) => Some(Bias(term.scores(q, k, self.spec.scale)?)),
             Some(bias) => Some(pass.bias_of(bias, q.dim(1)?, k.dim(1)?, q.device())?),
             None => None,
         };
         let bias = own.as_ref().or(pass.bias.as_ref());
         if let Some(bias) = bias {
-            run.keep_bias(at, bias, own.is_none())?;
+            run.keep_bias(at, &bias.0, own.is_none())?;
         }
         Ok(bias.cloned())
     }

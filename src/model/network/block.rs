@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use candle_core::{D, Tensor};
 
-use super::{attention::Attention, convolution::Convolution, pass::Pass, relative::RelativeBias, rotary::Rotary};
+use super::{
+    attention::Attention, convolution::Convolution, global::GlobalTokens, pass::Pass, relative::RelativeBias,
+    rotary::Rotary,
+};
 use crate::{
     ids::StackKind,
     model::{
@@ -186,13 +189,16 @@ pub(crate) struct Stack {
     pub bias: Option<RelativeBias>,
     /// What the first block's output is joined with (DeBERTa's largest).
     pub convolution: Option<Convolution>,
+    /// Which tokens see all others, in layers that have maps for them.
+    pub global: GlobalTokens,
 }
 
 impl Stack {
     /// Blocks with nothing shared.
     pub fn new(kind: StackKind, blocks: Vec<Block>, final_norm: Option<Norm>) -> Self {
         let blocks = blocks.into_iter().map(Arc::new).collect();
-        Self { kind, blocks, final_norm, rotary: Vec::new(), bias: None, convolution: None }
+        let (rotary, bias, convolution, global) = (Vec::new(), None, None, GlobalTokens::None);
+        Self { kind, blocks, final_norm, rotary, bias, convolution, global }
     }
 
     /// Forgets how to attend to an encoder; whether it could.
@@ -233,8 +239,8 @@ impl Stack {
         for (layer, block) in self.blocks.iter().enumerate().skip(first) {
             run.checkpoint()?;
             let at = At { stack: self.kind, layer };
-            // A bias is recorded with the scores, where there is one.
-            if run.ends_at(at) && !block.attention.spec.biased {
+            // What scores need besides queries and keys is recorded on the way to them.
+            if run.ends_at(at) && !block.attention.spec.biased && !block.attention.spec.global {
                 block.only_project(at, &x, pass, run)?;
                 return check_finite(x);
             }

@@ -133,6 +133,11 @@ fn width_in(linear: &Linear) -> u64 {
     linear.dims().map_or(0, |(d_in, _)| d_in as u64)
 }
 
+/// Bytes of one copy of a bias.
+fn bias_bytes(bias: &RelativeBias, attention: &Attention, (n_query, n_key): (u64, u64)) -> u64 {
+    (VALUE * attention.spec.n_heads as u64).saturating_mul(bias.n_values(n_query, n_key))
+}
+
 /// One layer of a run.
 struct Layer<'a> {
     block: &'a Block,
@@ -163,7 +168,8 @@ impl Layer<'_> {
         let up = width_out(&self.block.mlp.up);
         let hidden = VALUE * self.n * if self.block.mlp.gated { up + up / 2 } else { up };
         let d_model = width_in(&self.block.mlp.up);
-        let shared_bias = self.stack.bias.as_ref().map_or(0, |_| self.scores(&self.block.attention, self.n));
+        let shared_bias =
+            self.stack.bias.as_ref().map_or(0, |bias| bias_bytes(bias, &self.block.attention, (self.n, self.n)));
         own.max(cross).max(hidden).saturating_add(VALUE * STREAMS * self.n * d_model).saturating_add(shared_bias)
     }
 
@@ -172,20 +178,19 @@ impl Layer<'_> {
     fn copies(&self, attention: &Attention, stack: StackKind, one: u64) -> u64 {
         let Self { plan, taps, .. } = self;
         let is_edited = plan.edits.iter().any(|edit| crate::model::run::edits::changes_scores(edit, stack));
-        let bias = match &attention.bias {
-            Some(RelativeBias::Disentangled(_)) => 3,
-            Some(_) => 1,
-            None => 0,
-        };
+        let bias = if matches!(attention.bias, Some(RelativeBias::Disentangled(_))) { 3 } else { 0 };
         let keeps_pattern = plan.sites.contains(Site::Pattern) && one <= plan.pattern_budget_bytes;
+        // Rows of tokens that see all are put among the others in copies.
+        let joined = if attention.spec.global { 2 } else { 0 };
         if !(is_edited || plan.sites.contains(Site::Scores) || self.is_differentiated_in_parts(attention)) {
-            return bias + u64::from(keeps_pattern);
+            return bias + if keeps_pattern { 1 + joined } else { 0 };
         }
         let capped = if attention.spec.softcap.is_some() { 4 } else { 1 };
         let edited = if is_edited { 3 } else { 0 };
-        let biased = u64::from(attention.spec.biased);
+        // The bias in full, and the sum with it.
+        let biased = if attention.spec.biased { 2 } else { 0 };
         let tapped = u64::from(taps.any());
-        capped + edited + biased + bias + tapped
+        capped + edited + biased + bias + tapped + 2 * joined
     }
 
     /// Whether the way back goes through scores and patterns that are there.
@@ -203,15 +208,23 @@ impl Layer<'_> {
         let spec = &attention.spec;
         let one = self.scores(attention, n_key);
         let copies = self.copies(attention, stack, one);
+        let bias = match &attention.bias {
+            None | Some(RelativeBias::Disentangled(_)) => 0,
+            Some(bias) => bias_bytes(bias, attention, (self.n, n_key)),
+        };
         let scratch = VALUE * kernels::scratch_values(self.n as usize, n_key as usize, self.taps.any()) as u64;
         let d_projected = match &attention.projections {
-            Projections::Fused(qkv) => self.n * width_out(qkv),
+            Projections::Fused(qkv) => {
+                let global = attention.global.as_ref().filter(|_| spec.global);
+                self.n * (width_out(qkv) + global.map_or(0, |maps| width_out(&maps.kv) + 2 * width_out(&maps.q)))
+            }
             Projections::Cross { q, kv } => self.n * width_out(q) + n_key * width_out(kv),
         };
         // Norms and rotary embeddings write queries and keys anew.
         let d_turned = if attention.qk_norm.is_some() || attention.rotary.is_some() { d_projected } else { 0 };
         let z = self.n * (spec.n_heads * spec.d_head) as u64;
-        one.saturating_mul(copies).saturating_add(scratch).saturating_add(VALUE * (d_projected + d_turned + z))
+        let projected = VALUE * (d_projected + d_turned + z);
+        one.saturating_mul(copies).saturating_add(bias).saturating_add(scratch).saturating_add(projected)
     }
 
     /// Bytes of one copy of what these sites have in this layer: all but scores, and scores with patterns and
@@ -223,6 +236,10 @@ impl Layer<'_> {
         for (attention, n_key) in [Some(own), self.cross()].into_iter().flatten() {
             let (h, kv, d) = (attention.spec.n_heads, attention.spec.n_kv_heads, attention.spec.d_head as u64);
             let per_head = [(Site::Q, h, self.n), (Site::Z, h, self.n), (Site::K, kv, n_key), (Site::V, kv, n_key)];
+            let global = if attention.spec.global { 2 } else { 0 };
+            if wanted.contains(Site::K) {
+                sites += VALUE * global * h as u64 * n_key * d;
+            }
             for (_, heads, n) in per_head.into_iter().filter(|(site, ..)| wanted.contains(*site)) {
                 sites += VALUE * heads as u64 * n * d;
             }
@@ -230,8 +247,8 @@ impl Layer<'_> {
             for _ in [Site::Scores, Site::Pattern].into_iter().filter(|site| wanted.contains(*site)) {
                 scores = scores.saturating_add(one);
             }
-            if attention.bias.is_some() && wanted.contains(Site::Q) {
-                scores = scores.saturating_add(one);
+            if let Some(bias) = attention.bias.as_ref().filter(|_| wanted.contains(Site::Q)) {
+                scores = scores.saturating_add(bias_bytes(bias, attention, (self.n, n_key)));
             }
         }
         let streams = [Site::ResidPre, Site::AttnOut, Site::ResidMid, Site::MlpOut, Site::ResidPost];

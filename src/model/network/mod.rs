@@ -8,6 +8,7 @@ pub(crate) mod convolution;
 pub(crate) mod cost;
 pub(crate) mod disentangled;
 pub(crate) mod embedding;
+pub(crate) mod global;
 pub(crate) mod head;
 pub(crate) mod interpolate;
 pub(crate) mod packed;
@@ -103,6 +104,19 @@ impl Tower {
         let first = pass.cache.as_ref().map_or(0, |cache| cache.n);
         let (x, grid) = self.embedding.forward(input, first, At::entry(self.stack.kind), run)?;
         pass.grid = grid;
+        if let Payload::Text { ids, .. } = input {
+            pass.global = self.stack.global.of(ids)?;
+        }
+        if !pass.global.is_empty() {
+            let one = pass.global.len() == 1;
+            let (who, verb) =
+                if one { ("1 token".to_owned(), "sees") } else { (format!("{} tokens", pass.global.len()), "see") };
+            let whose = if one { "its" } else { "their" };
+            run.note(format!(
+                "{who} {verb} all others, and all others {whose} own key; {whose} queries meet keys and values that no \
+                 other query does"
+            ));
+        }
         self.stack.forward(x, &mut pass, run)
     }
 }

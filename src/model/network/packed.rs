@@ -64,7 +64,10 @@ impl<'a> Pack<'a> {
 impl Network {
     /// Why inputs of this model have to run one by one; `None` when several can be packed into one pass.
     pub const fn runs_alone(&self) -> Option<&'static str> {
-        match self.body {
+        const GLOBAL: Option<&str> = Some("which tokens see all others is a matter of each input");
+        match &self.body {
+            Body::Single(tower) if !tower.stack.global.is_none() => GLOBAL,
+            Body::EncoderDecoder { encoder, .. } if !encoder.stack.global.is_none() => GLOBAL,
             Body::Single(_) | Body::EncoderDecoder { .. } | Body::TwoTowers { .. } => None,
             // Its rows come one after the other in any case.
             Body::Recurrent(_) | Body::BiLstm(_) => Some("a recurrent network reads its input token by token"),

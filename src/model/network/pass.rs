@@ -1,12 +1,15 @@
 //! What the layers of one stack share during one pass: positions, turns, biases, the encoder's output,
 //! and the keys and values of earlier passes while a text is generated.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use candle_core::{Device, Result, Tensor};
 
 use super::{relative::RelativeBias, rotary::Rotary};
-use crate::model::{kernels::Turns, run::At};
+use crate::model::{
+    kernels::{Bias, Turns},
+    run::At,
+};
 
 /// Keys and values `[n, kv_heads, d_head]` of the positions so far, by stack and layer.
 #[derive(Debug, Default)]
@@ -27,7 +30,7 @@ pub(crate) struct Part {
     pub memory: Range<usize>,
     /// Rows and columns of its patches.
     pub grid: Option<(usize, usize)>,
-    bias: Option<Tensor>,
+    bias: Option<Bias>,
 }
 
 impl Part {
@@ -47,14 +50,16 @@ pub(crate) struct Pass<'a> {
     pub grid: Option<(usize, usize)>,
     /// One per rotary embedding of the stack.
     pub turns: Vec<Turns>,
-    /// The stack's shared bias, `[heads, n_query or 1, n_key]`.
-    pub bias: Option<Tensor>,
+    /// The stack's shared bias.
+    pub bias: Option<Bias>,
     /// The inputs, where several are packed into one pass; they attend each for itself.
     pub parts: Vec<Part>,
     /// Whether all parts are the same so far, so that one stands for them all: it ends when they attend.
     pub alike: bool,
     /// The rows that are read of what a layer gives, the stack's last in the end; `None` where all are.
     pub read: Option<Tensor>,
+    /// Positions, in order, of tokens that see all others.
+    pub global: Arc<[usize]>,
     positions: Range<usize>,
 }
 
@@ -89,7 +94,7 @@ impl<'a> Pass<'a> {
         self.turns = rotary.iter().map(|rotary| Turns::joined(&of_part(rotary))).collect();
         if let Some(bias) = bias {
             for part in &mut self.parts {
-                part.bias = Some(bias.tensor(0..part.rows.len(), part.rows.len(), part.grid, device)?);
+                part.bias = Some(bias.rows(0..part.rows.len(), part.rows.len(), part.grid, device)?);
             }
         }
         Ok(())
@@ -130,8 +135,8 @@ impl<'a> Pass<'a> {
     }
 
     /// A bias for queries at the last `n_query` of `n_key` positions.
-    pub fn bias_of(&self, bias: &RelativeBias, n_query: usize, n_key: usize, device: &Device) -> Result<Tensor> {
-        bias.tensor(n_key - n_query..n_key, n_key, self.grid, device)
+    pub fn bias_of(&self, bias: &RelativeBias, n_query: usize, n_key: usize, device: &Device) -> Result<Bias> {
+        bias.rows(n_key - n_query..n_key, n_key, self.grid, device)
     }
 
     /// New keys and values after those of earlier passes.

@@ -9,6 +9,7 @@ use super::{
     disentangled::Disentangled,
     interpolate::{Interpolation, resize_rows},
 };
+use crate::model::kernels::Bias;
 
 /// A bias on attention scores.
 #[derive(Debug)]
@@ -61,32 +62,26 @@ impl RelativeBias {
         Self::Alibi { slopes }
     }
 
-    /// The bias of queries at `queries` on keys from 0, where it depends on positions alone.
-    ///
-    /// # Shapes
-    /// - result: `[heads, queries.len() or 1, n_key]`
-    pub fn tensor(
+    /// The bias of queries at `queries` on keys from 0, where it depends on positions alone; the last query
+    /// stands at the last key.
+    pub fn rows(
         &self,
         queries: Range<usize>,
         n_key: usize,
         grid: Option<(usize, usize)>,
         device: &Device,
-    ) -> Result<Tensor> {
-        match self {
+    ) -> Result<Bias> {
+        let bias = match self {
             Self::Buckets { table, n_heads, bidirectional, max_distance } => {
                 let n_buckets = table.len() / n_heads.max(&1);
-                let n_query = queries.len();
-                let mut values = vec![0.0; n_heads * n_query * n_key];
-                for (row, query) in queries.enumerate() {
-                    for key in 0..n_key {
-                        let distance = key as i64 - query as i64;
-                        let bucket = bucket(distance, *bidirectional, n_buckets, *max_distance);
-                        for head in 0..*n_heads {
-                            values[(head * n_query + row) * n_key + key] = table[bucket * n_heads + head];
-                        }
-                    }
-                }
-                Tensor::from_vec(values, (*n_heads, n_query, n_key), device)
+                // From the last query's distance to the first key, to the first query's to the last key.
+                let distances = (0..(queries.end + queries.len()).saturating_sub(1))
+                    .map(|idx| idx as i64 - (queries.end as i64 - 1));
+                let buckets: Vec<usize> =
+                    distances.map(|distance| bucket(distance, *bidirectional, n_buckets, *max_distance)).collect();
+                let of_head = |head: usize| buckets.iter().map(move |bucket| table[bucket * n_heads + head]);
+                let values: Vec<f32> = (0..*n_heads).flat_map(of_head).collect();
+                Tensor::from_vec(values, (*n_heads, 1, buckets.len()), device)
             }
             Self::Alibi { slopes } => {
                 let values: Vec<f32> =
@@ -101,6 +96,16 @@ impl RelativeBias {
                 let values = between_patches(table, *n_heads, *trained, grid);
                 Tensor::from_vec(values, (*n_heads, n_key, n_key), device)
             }
+        };
+        bias.map(Bias)
+    }
+
+    /// How many values it has for each head, of `n_query` queries on `n_key` keys.
+    pub const fn n_values(&self, n_query: u64, n_key: u64) -> u64 {
+        match self {
+            Self::Buckets { .. } => n_query + n_key,
+            Self::Alibi { .. } => n_key,
+            Self::Disentangled(_) | Self::Grid { .. } => n_query.saturating_mul(n_key),
         }
     }
 }

@@ -333,17 +333,6 @@ impl<'a> Run<'a> {
         Ok(Some(sum.map_or_else(|| Ok(own.clone()), |sum| sum + &own)?))
     }
 
-    /// Keeps the bias of a layer whose queries and keys are kept, so that its scores can be recomputed.
-    pub fn keep_bias(&mut self, at: At, bias: &Tensor, shared: bool) -> Result<(), ModelError> {
-        if !self.records(Site::Q, at) {
-            return Ok(());
-        }
-        match self.inputs.get_mut(self.input.unwrap_or(0)) {
-            Some(recording) => recording.keep_bias(at, bias, shared),
-            None => Ok(()),
-        }
-    }
-
     /// What was recorded.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use candle_core::Tensor;
 
-use super::{At, Site, Tapped};
+use super::{At, Run, Site, Tapped};
 use crate::{
     capture::{LayerCapture, Matrix, PerHead, Slot, StackCapture},
     ids::{Side, StackKind},
@@ -70,6 +70,20 @@ impl Recording {
         Ok(())
     }
 
+    /// Keeps global tokens, and what they see where it is given.
+    pub fn keep_global(&mut self, at: At, tokens: &[usize], seen: [Option<&Tensor>; 2]) -> Result<(), ModelError> {
+        let kept = |x: &Tensor| Ok::<_, ModelError>(PerHead::new(share(x)?, x.dims3()?.into())?);
+        let [k, v] = seen;
+        let (k, v) = (k.map(kept).transpose()?, v.map(kept).transpose()?);
+        if let Some(stack) = self.values.stacks.get_mut(&at.stack) {
+            stack.global = tokens.to_vec();
+        }
+        if let Some(layer) = self.layer(at) {
+            (layer.k_global, layer.v_global) = (k, v);
+        }
+        Ok(())
+    }
+
     fn layer(&mut self, at: At) -> Option<&mut LayerCapture> {
         self.values.stacks.get_mut(&at.stack)?.layers.get_mut(at.layer)
     }
@@ -94,6 +108,30 @@ impl Recording {
             self.budget -= 4 * x.elem_count() as u64;
         }
         self.values.keep(site, at, x)
+    }
+}
+
+impl Run<'_> {
+    /// Keeps the bias of a layer whose queries and keys are kept, so that its scores can be recomputed.
+    pub fn keep_bias(&mut self, at: At, bias: &Tensor, shared: bool) -> Result<(), ModelError> {
+        if !self.records(Site::Q, at) {
+            return Ok(());
+        }
+        match self.inputs.get_mut(self.input.unwrap_or(0)) {
+            Some(recording) => recording.keep_bias(at, bias, shared),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps which tokens see all others, and the keys and values `[heads, n, d_head]` that only they see, where
+    /// those of the others are kept.
+    pub fn keep_global(&mut self, at: At, tokens: &[usize], [k, v]: [&Tensor; 2]) -> Result<(), ModelError> {
+        let k = self.records(Site::K, at).then_some(k);
+        let v = self.records(Site::V, at).then_some(v);
+        match self.inputs.get_mut(self.input.unwrap_or(0)) {
+            Some(recording) => recording.keep_global(at, tokens, [k, v]),
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Notices attention that carries no information, the mark of weights that were never trained.
 
-use crate::{capture::StackCapture, spec::StackSpec};
+use crate::{
+    capture::StackCapture,
+    spec::{Sight, StackSpec},
+};
 
 /// Mean entropy, as a fraction of the largest possible, from which attention counts as uniform.
 const UNIFORM_FROM: f64 = 0.98;
@@ -24,12 +27,14 @@ pub(crate) fn is_nearly_uniform(stacks: &[StackCapture], specs: &[StackSpec]) ->
             for head in pattern.as_slice().chunks_exact(n_query * n_key) {
                 for sample in 1..=ROWS_PER_HEAD {
                     let Some(query) = (n_query * sample / ROWS_PER_HEAD).checked_sub(1) else { continue };
-                    let visible = shape.mask(spec.causal).visible(query, n_query, n_key);
-                    if visible.len() < MIN_KEYS {
+                    let global = if shape.global { stack.global.as_slice() } else { &[] };
+                    let sight = Sight { mask: shape.mask(spec.causal), global };
+                    let n_visible = sight.keys(query, n_query, n_key).count();
+                    if n_visible < MIN_KEYS {
                         continue;
                     }
-                    let most = (visible.len() as f64).ln();
-                    let row = &head[query * n_key + visible.start..query * n_key + visible.end];
+                    let most = (n_visible as f64).ln();
+                    let row = &head[query * n_key..(query + 1) * n_key];
                     let entropy: f32 = row.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum();
                     sum += f64::from(entropy) / most;
                     n += 1;

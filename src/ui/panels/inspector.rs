@@ -148,6 +148,10 @@ fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, layer: &LayerSpec, head: usize, causa
         };
         line(ui, text, "Sliding-window attention: keys further away are ruled out");
     }
+    if layer.global {
+        let text = "Some tokens see all others, and all others see them".to_owned();
+        line(ui, text, "Global attention: their queries meet keys and values that nobody else sees");
+    }
     if layer.biased {
         line(ui, "A bias by position is added to the scores".to_owned(), "Relative positions (T5, BEiT) or ALiBi");
     }

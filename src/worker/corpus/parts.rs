@@ -264,7 +264,7 @@ fn capture(entry: Entry, values: &mut &[u8], model: &Model) -> Option<Capture> {
             Some(shape) => Some(Matrix::new(numbers(&shape, values)?, shape).ok()?),
             None => None,
         };
-        stacks.push(StackCapture { kind, layers: layers?, resid_final });
+        stacks.push(StackCapture { kind, layers: layers?, resid_final, global: Vec::new() });
     }
     Capture::new(CaptureParts {
         id: next_capture_id(),

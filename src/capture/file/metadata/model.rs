@@ -47,6 +47,8 @@ pub(in crate::capture::file) struct StackEntry {
     softcap: Option<PerLayer<f32>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     biased: Option<PerLayer<bool>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    global: Option<PerLayer<bool>>,
 }
 
 /// One value for all layers, or one per layer.
@@ -108,6 +110,7 @@ impl From<&StackSpec> for StackEntry {
             window: PerLayer::unless_all(layers().map(|layer| layer.window.unwrap_or(0)), 0),
             softcap: PerLayer::unless_all(layers().map(|layer| layer.softcap.unwrap_or(0.0)), 0.0),
             biased: PerLayer::unless_all(layers().map(|layer| layer.biased), false),
+            global: PerLayer::unless_all(layers().map(|layer| layer.global), false),
         }
     }
 }
@@ -138,7 +141,8 @@ impl StackEntry {
             let window = self.window.as_ref().and_then(|n| n.at(idx)).filter(|&reach| reach > 0);
             let softcap = self.softcap.as_ref().and_then(|cap| cap.at(idx)).filter(|&cap| cap > 0.0);
             let biased = self.biased.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
-            Ok(LayerSpec { n_heads, n_kv_heads, d_head, scale, window, softcap, biased })
+            let global = self.global.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
+            Ok(LayerSpec { n_heads, n_kv_heads, d_head, scale, window, softcap, biased, global })
         };
         let layers = (0..self.layers).map(layer).collect::<Result<_, _>>()?;
         Ok(StackSpec { kind: self.name, layers, causal: self.causal })

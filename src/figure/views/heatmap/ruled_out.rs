@@ -30,16 +30,31 @@ pub fn outside_window(pattern: &ReadPattern, content: Rect, rows: Range<usize>) 
     let cell = content.height() / n_rows.max(1) as f32;
     // Thin rows are hatched together; the first has the smallest part before the window.
     let block = ((HATCH_PT / cell.max(0.1)).ceil() as usize).max(1);
-    let of_block = |first: usize| {
-        let last = (first + block).min(n_rows) - 1;
+    let n_keys = pattern.cols.n_of_tokens();
+    let sees_all = |row: usize| pattern.visible.get(row).is_none_or(|visible| *visible == (0..n_keys));
+    let mut hatched = Vec::new();
+    let mut first = rows.start;
+    while first < rows.end.min(n_rows) {
+        // A row that sees all is not hatched with its neighbours.
+        let n = if sees_all(first) { 1 } else { (first..n_rows).take(block).take_while(|row| !sees_all(*row)).count() };
+        let last = first + n - 1;
         let ([before, _], [_, after]) = (out_of_window(pattern, first), out_of_window(pattern, last));
-        [before, after].into_iter().filter(|keys| !keys.is_empty()).map(move |keys| {
+        for keys in [before, after].into_iter().flat_map(|keys| between(keys, &pattern.everywhere)) {
             let (start, end) =
                 (cell_rect(content, grid, first, keys.start), cell_rect(content, grid, last, keys.end - 1));
-            Rect::from_min_max(start.min, end.max)
-        })
-    };
-    rows.step_by(block).flat_map(of_block).collect()
+            hatched.push(Rect::from_min_max(start.min, end.max));
+        }
+        first = last + 1;
+    }
+    hatched
+}
+
+/// What is left of some columns without those in `taken`, which are in order.
+fn between(columns: Range<usize>, taken: &[usize]) -> impl Iterator<Item = Range<usize>> {
+    let Range { start, end } = columns;
+    let inside = taken.iter().copied().filter(move |col| (start..end).contains(col));
+    let starts = std::iter::once(start).chain(inside.clone().map(|col| col + 1));
+    starts.zip(inside.chain(std::iter::once(end))).map(|(start, end)| start..end).filter(|part| !part.is_empty())
 }
 
 /// The lines of a hatching, from the lower left to the upper right; those of neighbouring rectangles meet.
@@ -121,6 +136,14 @@ mod tests {
     fn runs_are_what_lies_between_the_gaps() {
         assert_eq!(runs(&[true, true, false, true]), [0..2, 3..4]);
         assert!(runs(&[false, false]).is_empty());
+    }
+
+    #[test]
+    fn columns_that_all_see_divide_what_is_hatched() {
+        let of = |columns: Range<usize>, taken: &[usize]| between(columns, taken).collect::<Vec<_>>();
+        assert_eq!(of(0..6, &[0, 2, 3, 9]), [1..2, 4..6]);
+        assert_eq!(of(4..9, &[]), [4..9]);
+        assert!(of(3..3, &[1]).is_empty() && of(2..4, &[2, 3]).is_empty());
     }
 
     #[test]

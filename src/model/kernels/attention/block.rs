@@ -13,23 +13,26 @@ use super::{
     scratch::{give_back, with_scratch},
 };
 
-/// A bias whose rows, or heads, may all be the same.
+/// A bias of which a query's row is a slice; see [`super::Bias`] for its shapes.
 #[derive(Clone, Copy)]
-pub(super) struct Bias<'a> {
+pub(super) struct BiasRows<'a> {
     pub data: &'a [f32],
     pub head_stride: usize,
-    pub row_stride: usize,
+    /// Where the first query's row begins.
+    pub first: usize,
+    /// From one query's row to the next one's: back where the bias depends on the distance.
+    pub row_stride: isize,
 }
 
-impl<'a> Bias<'a> {
-    pub const NONE: Self = Bias { data: &[], head_stride: 0, row_stride: 0 };
+impl<'a> BiasRows<'a> {
+    pub const NONE: Self = BiasRows { data: &[], head_stride: 0, first: 0, row_stride: 0 };
 
     /// What is added to a query's scores of these keys; empty where there is none.
     fn row(&self, head: usize, query: usize, keys: Range<usize>) -> &'a [f32] {
         if self.data.is_empty() {
             return &[];
         }
-        let start = head * self.head_stride + query * self.row_stride;
+        let start = (head * self.head_stride + self.first).wrapping_add_signed(query as isize * self.row_stride);
         &self.data[start + keys.start..start + keys.end]
     }
 }
@@ -41,7 +44,7 @@ pub(super) struct Input<'a> {
     pub v: Views<'a>,
     /// Query heads that share a key/value head.
     pub group: usize,
-    pub bias: Bias<'a>,
+    pub bias: BiasRows<'a>,
     pub form: Form,
     pub level: Level,
 }

@@ -5,18 +5,24 @@
 //! however much of what lies between is recorded (after Rabe and Staats 2021; whole rows need no running
 //! maximum).
 
+mod bias;
 mod block;
 mod gradient;
 mod scratch;
+mod windows;
 
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor, bail};
 
-use self::block::{Bias, Input};
-pub use self::scratch::scratch_values;
+use self::block::Input;
+pub use self::{
+    bias::Bias,
+    scratch::scratch_values,
+    windows::{Attended, Wanted, Windows},
+};
 use super::{
     attend,
     heads::{Views, heads_first},
-    ops::{filled, values},
+    ops::filled,
     product::Target,
     scores,
     simd::Level,
@@ -41,9 +47,10 @@ impl Form {
     ///
     /// # Shapes
     /// - `q`: `[heads, n_query, d_head]`; `k`: `[kv_heads, n_key, d_head]`, any strides
-    /// - `bias`: `[heads or 1, n_query or 1, n_key]`
     /// - result: `[heads, n_query, n_key]`
-    pub fn scores(&self, q: &Tensor, k: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    pub fn scores(&self, q: &Tensor, k: &Tensor, bias: Option<&Bias>) -> Result<Tensor> {
+        let bias = bias.map(|bias| bias.spread(q.dim(1)?, k.dim(1)?)).transpose()?;
+        let bias = bias.as_ref();
         let Some(cap) = self.softcap else {
             let scores = scores(q, k, self.scale, self.mask)?;
             return if let Some(bias) = bias { scores.broadcast_add(bias) } else { Ok(scores) };
@@ -62,9 +69,9 @@ impl Form {
 /// # Shapes
 /// - as [`Form::scores`]; `v`: `[kv_heads, n_key, d_head]`, any strides
 /// - result: `[n_query, heads · d_head]`
-pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, bias: Option<&Tensor>, form: Form) -> Result<Tensor> {
+pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, bias: Option<&Bias>, form: Form) -> Result<Tensor> {
     if is_fused(q) {
-        return q.apply_op3(k, v, AttentionOp { form, bias: bias.map(Tensor::contiguous).transpose()? });
+        return q.apply_op3(k, v, AttentionOp { form, bias: bias.cloned() });
     }
     Ok(by_operations(q, k, v, bias, form)?.0)
 }
@@ -74,13 +81,13 @@ pub fn attention_with_pattern(
     q: &Tensor,
     k: &Tensor,
     v: &Tensor,
-    bias: Option<&Tensor>,
+    bias: Option<&Bias>,
     form: Form,
 ) -> Result<(Tensor, Tensor)> {
     if !is_fused(q) {
         return by_operations(q, k, v, bias, form);
     }
-    let op = AttentionOp { form, bias: bias.map(Tensor::contiguous).transpose()? };
+    let op = AttentionOp { form, bias: bias.cloned() };
     let ((s1, l1), (s2, l2), (s3, l3)) = (q.storage_and_layout(), k.storage_and_layout(), v.storage_and_layout());
     let (Storage::Cpu(s1), Storage::Cpu(s2), Storage::Cpu(s3)) = (&*s1, &*s2, &*s3) else {
         bail!("the kernels take tensors on the CPU only")
@@ -96,14 +103,14 @@ pub fn attention_with_pattern(
     })
 }
 
-fn by_operations(q: &Tensor, k: &Tensor, v: &Tensor, bias: Option<&Tensor>, form: Form) -> Result<(Tensor, Tensor)> {
+fn by_operations(q: &Tensor, k: &Tensor, v: &Tensor, bias: Option<&Bias>, form: Form) -> Result<(Tensor, Tensor)> {
     let pattern = softmax(&form.scores(q, k, bias)?, form.mask)?;
     Ok((attend(&pattern, v, form.mask)?, pattern))
 }
 
 struct AttentionOp {
     form: Form,
-    bias: Option<Tensor>,
+    bias: Option<Bias>,
 }
 
 impl AttentionOp {
@@ -117,16 +124,7 @@ impl AttentionOp {
         if v.n != k.n || v.n_heads != k.n_heads {
             bail!("keys {:?} and values {:?} do not fit", l2.dims(), l3.dims());
         }
-        let Some(bias) = &self.bias else { return f(Input { q, k, v, group, bias: Bias::NONE, form, level }) };
-        let (heads, rows, n_key) = bias.dims3()?;
-        if ![1, q.n_heads].contains(&heads) || ![1, q.n].contains(&rows) || n_key != k.n {
-            bail!("a bias {:?} on scores {:?}", bias.dims(), [q.n_heads, q.n, k.n]);
-        }
-        let (storage, layout) = bias.storage_and_layout();
-        let Storage::Cpu(storage) = &*storage else { bail!("the bias is not on the CPU") };
-        let data = values(storage, layout)?;
-        let (row_stride, head_stride) = (if rows == 1 { 0 } else { n_key }, if heads == 1 { 0 } else { rows * n_key });
-        f(Input { q, k, v, group, bias: Bias { data, head_stride, row_stride }, form, level })
+        Bias::with_rows(self.bias.as_ref(), &q, k.n, |bias| f(Input { q, k, v, group, bias, form, level }))
     }
 }
 

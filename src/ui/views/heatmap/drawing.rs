@@ -120,8 +120,7 @@ pub fn draw_ui(ui: &Ui, cx: &ViewCtx<'_>, response: &Response, on: &DrawnOn<'_>,
         if on.pattern.get(row, col) == Some(weight) {
             continue;
         }
-        let visible = shown.visible.get(row).cloned().unwrap_or_default();
-        pattern = drawn::with_weight(&pattern, (row, col), weight, visible, whole);
+        pattern = drawn::with_weight(&pattern, (row, col), weight, |col| shown.sees(row, col), whole);
     }
     if pattern != *on.pattern {
         let edit = Edit::SetPattern { head: on.head, pattern };

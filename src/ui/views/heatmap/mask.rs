@@ -66,6 +66,10 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     if is_incomplete {
         hatched_row_ui(ui, cx.theme, cx.theme.text_weak, "Not in the file, whose rows are incomplete");
     }
+    let n_global = capture.global_tokens(cx.pane.selection.head).len();
+    if n_global > 0 {
+        controls::caption_ui(ui, cx.theme, format!("{} all, and all see them", tokens_see(n_global)));
+    }
     let Some(marks) = marks else { return };
     if !marks.hidden_cols.is_empty() {
         hatched_row_ui(ui, cx.theme, cx.theme.text_weak, "Hidden by a change of the run");
@@ -73,6 +77,10 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     if !marks.cut.is_empty() {
         crossed_row_ui(ui, cx.theme, "Cut by a change of the run");
     }
+}
+
+fn tokens_see(n: usize) -> String {
+    if n == 1 { "1 token sees".to_owned() } else { format!("{} tokens see", controls::grouped(n)) }
 }
 
 fn crossed_row_ui(ui: &mut Ui, theme: &Theme, text: &str) {

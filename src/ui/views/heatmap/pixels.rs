@@ -75,5 +75,10 @@ pub fn picture(ctx: &Context, pattern: &Arc<ReadPattern>, key: &PictureKey) -> P
 }
 
 fn sight(pattern: &ReadPattern) -> RowsSee {
-    RowsSee { visible: pattern.visible.clone(), causal: pattern.causal, n_rest: pattern.cols.rest().len() }
+    RowsSee {
+        visible: pattern.visible.clone(),
+        everywhere: pattern.everywhere.clone(),
+        causal: pattern.causal,
+        n_rest: pattern.cols.rest().len(),
+    }
 }

@@ -1,0 +1,104 @@
+//! Longformer: RoBERTa whose layers see within windows, and whose class says which tokens see all.
+
+use super::{
+    decoder::network,
+    encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, count_from, embedding, head},
+    linear,
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        checkpoint::{Config, Stored, Weights},
+        kernels::Activation,
+        network::{
+            Network,
+            attention::Attention,
+            block::Stack,
+            global::{GlobalMaps, GlobalTokens},
+        },
+    },
+};
+
+/// Said of classes that let no token see all by themselves.
+pub(super) const NOBODY: &str =
+    "No token sees beyond its window: this class leaves global attention to whoever calls it";
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    // What it is made from may have been a decoder; its own class knows of no such thing.
+    let sizes = Sizes { causal: false, cross: false, ..Sizes::read(config, Activation::Gelu)? };
+    weights.set_prefix("longformer.", "embeddings.word_embeddings.weight");
+    let embedding = embedding(weights, &sizes, "longformer.embeddings", true)?;
+    let embedding = count_from(config, config.token("pad_token_id").unwrap_or(1), embedding)?;
+    let mut blocks = blocks(weights, &sizes, "longformer.encoder.layer", &BERT_BLOCK)?;
+    let tokens = global_tokens(config);
+    let windows = windows(config, sizes.n_layers)?;
+    for (layer, (block, window)) in blocks.iter_mut().zip(windows).enumerate() {
+        let name = format!("longformer.encoder.layer.{layer}.attention.self");
+        see_within(weights, &mut block.attention, &name, window, tokens)?;
+    }
+    let names = HeadNames {
+        dense: "lm_head.dense",
+        activation: Activation::Gelu,
+        norm: "lm_head.layer_norm",
+        decoder: "lm_head.decoder",
+        bias: "lm_head.bias",
+        pooler: "classifier.dense",
+        pooled: Activation::Tanh,
+        classifier: "classifier.out_proj",
+    };
+    let head = head(config, weights, &sizes, &names, embedding.word.rows()?)?;
+    if tokens.is_none() {
+        weights.warn(NOBODY);
+    }
+    let stack = Stack { global: tokens, ..Stack::new(StackKind::SelfAttention, blocks, None) };
+    Ok(network("longformer", (sizes.d_model, sizes.n_vocab), embedding, stack, head))
+}
+
+/// The tokens that a class lets see all when nobody tells it which.
+fn global_tokens(config: &Config) -> GlobalTokens {
+    let separator = config.token("sep_token_id").unwrap_or(2);
+    let class = config.architecture().unwrap_or_default();
+    if class.ends_with("ForSequenceClassification") {
+        GlobalTokens::First
+    } else if class.ends_with("ForQuestionAnswering") {
+        GlobalTokens::Question { separator }
+    } else if class.ends_with("ForMultipleChoice") {
+        GlobalTokens::Choice { separator }
+    } else {
+        GlobalTokens::None
+    }
+}
+
+/// How far each layer sees: as many positions in all, half of them on either side.
+pub(super) fn windows(config: &Config, n_layers: usize) -> Result<Vec<usize>, LoadError> {
+    let windows = config.size_of_layers("attention_window", n_layers, 512)?;
+    if let Some(odd) = windows.iter().find(|window| !window.is_multiple_of(2)) {
+        return Err(config.error(format!("attention_window is {odd}, which has no two halves")));
+    }
+    // What the first implementation knows and transformers leaves out.
+    let dilated = config.size_of_layers("attention_dilation", n_layers, 1)?.iter().any(|dilation| *dilation != 1);
+    if dilated || config.flag("autoregressive", false) {
+        let what = "windows with gaps (attention_dilation) or without a right half (autoregressive) are not supported";
+        return Err(config.unsupported(what.to_owned()));
+    }
+    Ok(windows)
+}
+
+/// Makes attention see within a window, with the maps under `name` for tokens that see all.
+pub(super) fn see_within(
+    weights: &mut Weights<'_>,
+    attention: &mut Attention,
+    name: &str,
+    window: usize,
+    tokens: GlobalTokens,
+) -> Result<(), LoadError> {
+    let d_model = attention.spec.n_heads * attention.spec.d_head;
+    let q = linear(weights, &format!("{name}.query_global"), d_model, d_model)?;
+    let kv = ["key_global", "value_global"].map(|part| format!("{name}.{part}"));
+    let kv = weights.linear(&kv.each_ref().map(String::as_str), (d_model, d_model), Stored::OutIn, true)?;
+    attention.spec.window = Some(window / 2 + 1);
+    attention.spec.global = !tokens.is_none();
+    attention.global = Some(GlobalMaps { q, kv });
+    Ok(())
+}

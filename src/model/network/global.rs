@@ -1,0 +1,108 @@
+//! Windows with tokens that see all others and are seen by all of them, through maps of their own (Longformer,
+//! Beltagy et al. 2020).
+//!
+//! A global token's query stands with the other queries, but meets keys, and moves values, that nobody else sees.
+//! Its own keys and values among all others are those that ordinary queries meet.
+
+use std::sync::Arc;
+
+use candle_core::{Result as CandleResult, Tensor};
+
+use crate::{
+    model::{ModelError, kernels::Linear},
+    text::counted,
+};
+
+/// Which tokens of an input see all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum GlobalTokens {
+    #[default]
+    None,
+    /// The first: CLS.
+    First,
+    /// Those before the first of three separators: the question.
+    Question { separator: u32 },
+    /// Those behind the second of three separators, the third included: the choice.
+    Choice { separator: u32 },
+}
+
+impl GlobalTokens {
+    /// Whether no token does in any input.
+    pub const fn is_none(self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    /// Their positions, in order.
+    ///
+    /// # Errors
+    /// When the input is not made of two texts with three separators, where the model's class wants them.
+    pub fn of(self, ids: &[u32]) -> Result<Arc<[usize]>, ModelError> {
+        let (separator, is_question) = match self {
+            Self::None => return Ok(Arc::new([])),
+            Self::First => return Ok((0..ids.len().min(1)).collect()),
+            Self::Question { separator } => (separator, true),
+            Self::Choice { separator } => (separator, false),
+        };
+        let found: Vec<usize> = (0..ids.len()).filter(|position| ids[*position] == separator).collect();
+        let &[first, _, _] = found.as_slice() else {
+            return Err(ModelError::Input {
+                summary: format!(
+                    "the input has {} where this model wants three: they tell which tokens see all others",
+                    counted(found.len(), "separator")
+                ),
+                details: "Give two texts, such as a question and the text that answers it".to_owned(),
+            });
+        };
+        Ok(if is_question { (0..first).collect() } else { (first + 2..ids.len()).collect() })
+    }
+}
+
+/// What global tokens make of the stream.
+#[derive(Debug)]
+pub(crate) struct GlobalMaps {
+    /// `[d_model, heads · d_head]`.
+    pub q: Linear,
+    /// `[d_model, 2 · heads · d_head]`: the keys and values that only they see.
+    pub kv: Linear,
+}
+
+/// The global tokens of an input, and what they see in a layer.
+pub(crate) struct Global {
+    /// Positions, in order.
+    pub tokens: Arc<[usize]>,
+    /// `[heads, n, d_head]`.
+    pub k: Tensor,
+    /// `[heads, n, d_head]`.
+    pub v: Tensor,
+}
+
+impl Global {
+    /// What the global tokens of an input see of the stream, and queries with theirs among them.
+    ///
+    /// # Shapes
+    /// - `x`: `[n, d_model]`; `q`, result: `[n, heads, d_head]`
+    pub fn of(maps: &GlobalMaps, tokens: &Arc<[usize]>, x: &Tensor, q: &Tensor) -> CandleResult<(Tensor, Self)> {
+        let (n, n_heads, d_head) = q.dims3()?;
+        let kv = maps.kv.forward(x)?.reshape((n, 2 * n_heads, d_head))?.transpose(0, 1)?;
+        let (k, v) = (kv.narrow(0, 0, n_heads)?, kv.narrow(0, n_heads, n_heads)?);
+        let global = Self { tokens: Arc::clone(tokens), k, v };
+        let own = maps.q.forward(&global.rows(x, 0)?)?.reshape((tokens.len(), n_heads, d_head))?;
+        Ok((global.with_rows(q, &own, 0)?, global))
+    }
+
+    /// The rows of global tokens along an axis.
+    pub fn rows(&self, x: &Tensor, dim: usize) -> CandleResult<Tensor> {
+        let tokens: Vec<u32> = self.tokens.iter().map(|token| *token as u32).collect();
+        x.contiguous()?.index_select(&Tensor::new(tokens, x.device())?, dim)
+    }
+
+    /// `x` with other rows for the global tokens along an axis.
+    pub fn with_rows(&self, x: &Tensor, rows: &Tensor, dim: usize) -> CandleResult<Tensor> {
+        let n = x.dim(dim)?;
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        for (nth, token) in self.tokens.iter().enumerate() {
+            order[*token] = (n + nth) as u32;
+        }
+        Tensor::cat(&[x, rows], dim)?.contiguous()?.index_select(&Tensor::new(order, x.device())?, dim)
+    }
+}
