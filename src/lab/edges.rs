@@ -167,6 +167,11 @@ fn spot(capture: &Capture, options: &EdgeOptions) -> Result<(), LabError> {
             "there is no edge from query {query} to key {key} among {n_query} × {n_key}"
         )));
     }
+    if capture.global_tokens(options.head).binary_search(&options.query).is_ok() {
+        let what =
+            "this token sees all others through maps of its own, which are not taken apart: choose another query";
+        return Err(LabError::unsuited(what));
+    }
     Ok(())
 }
 
@@ -176,11 +181,6 @@ pub fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError
     let HeadId { stack, layer, .. } = head;
     let plain = bench.plain()?;
     spot(plain, &options)?;
-    if plain.global_tokens(head).binary_search(&query).is_ok() {
-        let what =
-            "this token sees all others through maps of its own, which are not taken apart: choose another query";
-        return Err(LabError::unsuited(what));
-    }
     let missing = || LabError::unsuited(NO_STREAM);
     let is_cross = stack == StackKind::Cross;
     let own = if is_cross { StackKind::Decoder } else { stack };

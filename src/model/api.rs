@@ -29,7 +29,7 @@ use crate::{
     capture::{AppliedEdit, Capture, CaptureParts, Computation, Generated, LayerCapture, Matrix, StackCapture},
     ids::{CaptureId, HeadId, Side},
     model::{
-        LoadError, ModelError,
+        Instead, LoadError, ModelError,
         checkpoint::{Config, ModelFiles, Weights, audit::Audit, keys},
         engine::Engine,
         families,
@@ -313,7 +313,21 @@ impl Model {
             let middle = fitting.midpoint(too_long);
             if fits(middle) { fitting = middle } else { too_long = middle }
         }
-        Err(ModelError::TooLarge { needed: needed(&lengths), available, n, fitting })
+        let lean = |sites: Sites| sites.without(&[Site::Pattern, Site::Scores]);
+        let lean_plan = RunPlan { sites: lean(plan.sites), ..plan.clone() };
+        let lean_taps = Taps { sites: lean(taps.sites), fixed_patterns: taps.fixed_patterns };
+        let is_leaner = lean_plan.sites != plan.sites || lean_taps != taps;
+        // What is asked of a run for nothing but patterns is not helped by leaving them out.
+        let is_of_more = !taps.any() || lean_taps.any();
+        let instead =
+            if is_leaner && is_of_more && self.network.peak_bytes(&lengths, &lean_plan, lean_taps) <= available {
+                Instead::NoPatterns
+            } else if taps.any() {
+                Instead::FewerSites
+            } else {
+                Instead::Nothing
+            };
+        Err(ModelError::TooLarge { needed: needed(&lengths), available, n, fitting, instead })
     }
 }
 

@@ -282,6 +282,17 @@ fn size(bytes: u64) -> String {
     }
 }
 
+/// What of a run that is too large could be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// Without patterns and scores there is room.
+    NoPatterns,
+    /// Every site whose gradient is asked for takes its part.
+    FewerSites,
+    /// Nothing that is known to be enough.
+    Nothing,
+}
+
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
@@ -304,6 +315,8 @@ pub enum ModelError {
         n: usize,
         /// Positions for which there would be room.
         fitting: usize,
+        /// What would fit if less were asked for.
+        instead: Instead,
     },
     /// An edit that does not fit the model or the input.
     #[error("this change does not fit the model: {}", told(.0))]
@@ -338,10 +351,17 @@ impl ModelError {
             Self::TooLarge { n, fitting: 0, .. } => {
                 format!("Close other programs, or use a smaller model for an input of {n} tokens")
             }
-            Self::TooLarge { n, fitting, .. } => format!(
-                "Shorten the input of {n} tokens, of which about {fitting} fit, record less of it, or close other \
-                 programs"
-            ),
+            Self::TooLarge { n, fitting, instead, .. } => {
+                let less = match instead {
+                    Instead::NoPatterns => "leave out patterns and scores, without which all of it fits",
+                    Instead::FewerSites => "ask for the gradients of fewer sites",
+                    Instead::Nothing => "record less of it",
+                };
+                format!(
+                    "Take the first {fitting} of the {n} tokens (--max-tokens {fitting} on the command line), {less}, \
+                     or close other programs"
+                )
+            }
             Self::NotFinite { .. } => "The weights may be damaged, or too large for 32-bit numbers".to_owned(),
             Self::Engine(_) | Self::Shape(_) => "Please report this with the model's name and the input".to_owned(),
             Self::Edit(_) | Self::Cancelled(_) => String::new(),

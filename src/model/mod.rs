@@ -26,6 +26,6 @@ pub use api::{
 };
 pub use checkpoint::{ModelFiles, audit, bundled};
 pub use engine::{Engine, EngineError, step_back};
-pub use error::{Cancelled, LoadError, ModelError};
+pub use error::{Cancelled, Instead, LoadError, ModelError};
 pub use input::{Encoded, ImageSource, Input, TextInput};
 pub use run::{Choice, Control, Edit, Generation, Logits, Progress, RunPlan, Site, Sites, Stage, Taps, uninterrupted};

@@ -3,8 +3,10 @@
 use std::{fs, path::Path, process::Command};
 
 use attnscope::model::{
-    Engine, Generation, Input, Logits, Model, ModelError, ModelFiles, Objective, RunPlan, Site, Sites, uninterrupted,
+    Engine, Generation, Input, Instead, Logits, Model, ModelError, ModelFiles, Objective, RunPlan, Site, Sites, Taps,
+    uninterrupted,
 };
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use tempfile::TempDir;
 
 use crate::parity::fixture;
@@ -19,6 +21,23 @@ fn long(name: &str) -> TempDir {
     let mut config: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     config["max_position_embeddings"] = 100_000.into();
     fs::write(path, config.to_string()).unwrap();
+    folder
+}
+
+/// The same of a Longformer, whose table of positions is made as long.
+fn long_in_windows() -> TempDir {
+    const TABLE: &str = "longformer.embeddings.position_embeddings.weight";
+    let folder = long("longformer-classifier");
+    let path = folder.path().join("model.safetensors");
+    let bytes = fs::read(&path).unwrap();
+    let weights = SafeTensors::deserialize(&bytes).unwrap();
+    let width = weights.tensor(TABLE).unwrap().shape()[1];
+    let zeros = vec![0u8; 4 * 100_000 * width];
+    let table = TensorView::new(Dtype::F32, vec![100_000, width], &zeros).unwrap();
+    let others = weights.iter().filter(|(name, _)| *name != TABLE).map(|(name, view)| (name.to_owned(), view));
+    let all: Vec<(String, TensorView<'_>)> = others.chain([(TABLE.to_owned(), table)]).collect();
+    let bytes = safetensors::serialize(all, None).unwrap();
+    fs::write(path, bytes).unwrap();
     folder
 }
 
@@ -50,7 +69,7 @@ fn measured(folder: &Path, n: usize, sites: &str) -> f64 {
 fn the_estimate_is_what_a_process_takes() {
     // Windows and caps leave no copies behind.
     for name in ["llama", "gemma2"] {
-        let (taken, estimated) = taken_and_estimated(name, "q,k,v,pattern", Sites::standard());
+        let (taken, estimated) = taken_and_estimated(&long(name), "q,k,v,pattern", Sites::standard());
         let ratio = taken / estimated;
         assert!((0.4..=1.2).contains(&ratio), "{name}: {taken:.3e} of {estimated:.3e}");
     }
@@ -63,8 +82,8 @@ const OWN: f64 = 40e6;
 #[cfg(target_os = "linux")]
 fn without_patterns_nothing_grows_with_the_square_of_the_length() {
     let one_pattern = 8.0 * 4.0 * f64::from(LONG as u32).powi(2);
-    for name in ["llama", "gemma2"] {
-        let (taken, estimated) = taken_and_estimated(name, "q,k,v", Sites::of(&[Site::Q, Site::K, Site::V]));
+    for (name, folder) in [("llama", long("llama")), ("gemma2", long("gemma2")), ("longformer", long_in_windows())] {
+        let (taken, estimated) = taken_and_estimated(&folder, "q,k,v", Sites::of(&[Site::Q, Site::K, Site::V]));
         assert!(taken <= estimated + OWN && taken < one_pattern / 3.0, "{name}: {taken:.3e} of {estimated:.3e}");
         assert!(estimated < one_pattern / 3.0, "{name}: {estimated:.3e}");
     }
@@ -73,21 +92,21 @@ fn without_patterns_nothing_grows_with_the_square_of_the_length() {
 const LONG: usize = 2500;
 
 /// Bytes that a capture of [`LONG`] tokens takes, and what was said before.
-fn taken_and_estimated(name: &str, sites: &str, recorded: Sites) -> (f64, f64) {
-    let folder = long(name);
+fn taken_and_estimated(folder: &TempDir, sites: &str, recorded: Sites) -> (f64, f64) {
     let model = open(folder.path(), &Engine::cpu(Some(1)).unwrap());
     let plan = RunPlan { sites: recorded, logits: Logits::Skip, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };
     let taken = measured(folder.path(), LONG, sites) - measured(folder.path(), 16, sites);
     (taken, model.peak_bytes(&model.encode(&ids(LONG)).unwrap(), &plan) as f64)
 }
 
-fn refusal(result: Result<impl Sized, ModelError>) -> (u64, u64, usize, usize) {
+/// What a refusal says, and what it says might be left out.
+fn refusal(result: Result<impl Sized, ModelError>) -> (u64, u64, usize, usize, Instead) {
     let error = result.err().unwrap();
     let (text, advice) = (error.to_string(), error.details());
-    let ModelError::TooLarge { needed, available, n, fitting } = error else { panic!("{error:?}") };
+    let ModelError::TooLarge { needed, available, n, fitting, instead } = error else { panic!("{error:?}") };
     assert!(text.contains("of memory besides the model, but only") && text.contains("are free"), "{text}");
-    assert!(advice.contains(&n.to_string()), "{advice}");
-    (needed, available, n, fitting)
+    assert!(advice.contains(&format!("first {fitting} of the {n} tokens")), "{advice}");
+    (needed, available, n, fitting, instead)
 }
 
 #[test]
@@ -98,8 +117,12 @@ fn a_text_for_which_there_is_no_room_is_refused_and_told_what_fits() {
     // With a smaller budget so long a pattern is not even computed.
     let plan = RunPlan { pattern_budget_bytes: u64::MAX, ..RunPlan::default() };
     let run = |n: usize, plan: &RunPlan| model.forward(&model.encode(&ids(n)).unwrap(), plan, &uninterrupted);
-    let (needed, available, n, fitting) = refusal(run(16_384, &plan));
+    let (needed, available, n, fitting, _) = refusal(run(16_384, &plan));
     assert_eq!((available, n), (limit, 16_384));
+    // Without patterns longer ones fit, which is said, and so.
+    let (.., instead) = refusal(run(4096, &plan));
+    assert_eq!(instead, Instead::NoPatterns);
+    run(4096, &RunPlan { sites: Sites::of(&[Site::Q, Site::K, Site::V]), ..plan.clone() }).unwrap();
     // Two layers of eight heads, one of them at work and what the budget keeps.
     assert!(needed > 8 * 4 * 16_384 * 16_384, "{needed}");
     assert!((100..4000).contains(&fitting), "{fitting}");
@@ -109,7 +132,14 @@ fn a_text_for_which_there_is_no_room_is_refused_and_told_what_fits() {
     refusal(run(16_384, &RunPlan { generate: Some(Generation::default()), ..plan.clone() }));
     let encoded = model.encode(&ids(fitting)).unwrap();
     let objective = Objective::SquaredNorm { position: 0 };
-    refusal(model.pattern_gradients(&encoded, objective, &[], &uninterrupted));
+    let (.., instead) = refusal(model.pattern_gradients(&encoded, objective.clone(), &[], &uninterrupted));
+    assert_eq!(instead, Instead::FewerSites);
+    // Beside those of the input the gradients of patterns are what is too much.
+    let taps = Taps { sites: Sites::of(&[Site::Embed, Site::Pattern]), fixed_patterns: false };
+    let gradients = |taps| model.gradients(&encoded, &RunPlan::silent(), objective.clone(), taps, &uninterrupted);
+    let (.., instead) = refusal(gradients(taps));
+    assert_eq!(instead, Instead::NoPatterns);
+    gradients(Taps::of(&[Site::Embed])).unwrap();
     // Nothing is left of a run that was refused.
     run(16, &plan).unwrap();
 }

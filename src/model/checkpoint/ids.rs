@@ -76,7 +76,6 @@ fn class_ids(model_type: &str) -> &'static [(&'static str, u32)] {
         "gemma" | "gemma2" | "gemma3_text" => &[(BOS, 2), (EOS, 1), (PAD, 0)],
         "gpt2" | "gpt_neo" => &[(BOS, 50_256), (EOS, 50_256)],
         "gpt_neox" => &[(BOS, 0), (EOS, 2)],
-        "led" => &[(BOS, 0), (EOS, 2), (PAD, 1), (START, 2)],
         "marian" => &[(EOS, 0), (PAD, 58_100), (START, 58_100), (LAST, 0)],
         "mbart" => &[(BOS, 0), (EOS, 2), (PAD, 1), (LAST, 2)],
         "modernbert" => &[(BOS, 50_281), (EOS, 50_282), (PAD, 50_283)],
@@ -85,7 +84,7 @@ fn class_ids(model_type: &str) -> &'static [(&'static str, u32)] {
         "phi3" => &[(BOS, 1), (EOS, 32_000), (PAD, 32_000)],
         "stablelm" => &[(BOS, 0), (EOS, 0)],
         "t5" => &[(EOS, 1), (PAD, 0)],
-        "trocr" => &[(BOS, 0), (EOS, 2), (PAD, 1), (START, 2)],
+        "led" | "trocr" => &[(BOS, 0), (EOS, 2), (PAD, 1), (START, 2)],
         _ => &[],
     }
 }

@@ -38,8 +38,16 @@ pub(super) struct Dialect {
     pub embedding_norm: bool,
     pub final_norm: bool,
     pub positions: PositionKind,
-    /// Whether the encoder sees within windows.
-    pub windows: bool,
+    /// How far the encoder sees.
+    pub reach: Reach,
+}
+
+/// How far a side sees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    All,
+    /// Within windows, layer by layer.
+    Windows,
 }
 
 /// How positions are known.
@@ -60,15 +68,21 @@ impl Dialect {
     fn of(family: &str) -> Self {
         let learned = Self {
             family: "bart",
-            prefix: "model",
+            prefix: "model.",
             norm_before: false,
             embedding_norm: true,
             final_norm: false,
             positions: PositionKind::Learned,
-            windows: false,
+            reach: Reach::All,
         };
         match family {
-            "led" => Self { family: "led", prefix: "led", positions: PositionKind::FromZero, windows: true, ..learned },
+            "led" => Self {
+                family: "led",
+                prefix: "led.",
+                positions: PositionKind::FromZero,
+                reach: Reach::Windows,
+                ..learned
+            },
             "mbart" => Self { family: "mbart", norm_before: true, final_norm: true, ..learned },
             "marian" => {
                 Self { family: "marian", embedding_norm: false, positions: PositionKind::Sinusoidal, ..learned }
@@ -83,13 +97,13 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         return Err(config.unsupported(format!("a decoder without its encoder ({class}) is not supported")));
     }
     let dialect = Dialect::of(&config.model_type()?);
-    weights.set_prefix(if dialect.windows { "led." } else { "model." }, "encoder.layers.0.fc1.weight");
+    weights.set_prefix(dialect.prefix, "encoder.layers.0.fc1.weight");
     let (source_word, target_word) = words(config, weights, dialect.prefix)?;
     let encoder = tower(config, weights, &dialect, StackKind::Encoder, source_word)?;
     let head_word = target_word.clone();
     let decoder = tower(config, weights, &dialect, StackKind::Decoder, target_word)?;
     let head = head(config, weights, &head_word)?;
-    if dialect.windows {
+    if dialect.reach == Reach::Windows {
         weights.warn(longformer::NOBODY);
     }
     let spec = |tower: &Tower| match &tower.embedding {
@@ -106,7 +120,7 @@ fn words(config: &Config, weights: &mut Weights<'_>, prefix: &str) -> Result<(Te
     let n_source = config.n_vocab()?;
     let n_target = config.optional_size(&["decoder_vocab_size"], 1 << 24)?.unwrap_or(n_source);
     let [shared, source, target] =
-        ["shared", "encoder.embed_tokens", "decoder.embed_tokens"].map(|part| format!("{prefix}.{part}.weight"));
+        ["shared", "encoder.embed_tokens", "decoder.embed_tokens"].map(|part| format!("{prefix}{part}.weight"));
     let is_shared = config.flag("share_encoder_decoder_embeddings", true) && config.flag("tie_word_embeddings", true);
     let first_of = |weights: &Weights<'_>, names: [&String; 3]| {
         names.into_iter().find(|name| weights.has(name)).unwrap_or(names[0]).clone()
@@ -121,7 +135,7 @@ fn words(config: &Config, weights: &mut Weights<'_>, prefix: &str) -> Result<(Te
     let same = source == target && n_source == n_target;
     let target_word = if same { source_word.clone() } else { weights.tensor(&target, &[n_target, d_model])? };
     for copy in ["shared", "encoder.embed_tokens", "decoder.embed_tokens"] {
-        weights.skip(&format!("{prefix}.{copy}.weight"));
+        weights.skip(&format!("{prefix}{copy}.weight"));
     }
     Ok((source_word, target_word))
 }
@@ -149,9 +163,13 @@ pub(super) fn tower(
     let spec = LayerSpec::new(n_heads, d_model / n_heads);
     let d_encoder = config.optional_size(&["cross_attention_hidden_size"], MAX)?.unwrap_or(d_model);
     let activation = config.activation(Activation::Gelu)?;
-    let stack = format!("{}.{}", dialect.prefix, if is_decoder { "decoder" } else { "encoder" });
+    let stack = format!("{}{}", dialect.prefix, if is_decoder { "decoder" } else { "encoder" });
     let stack = stack.as_str();
-    let windows = if dialect.windows && !is_decoder { Some(longformer::windows(config, n_layers)?) } else { None };
+    let windows = if dialect.reach == Reach::Windows && !is_decoder {
+        Some(longformer::windows(config, n_layers)?)
+    } else {
+        None
+    };
     let embedding = embedding(config, weights, dialect, stack, word)?;
     let place = if dialect.norm_before { Norms::pre } else { Norms::post };
     let mut blocks = Vec::new();

@@ -1,7 +1,7 @@
 //! TrOCR's decoder: BART's, in a file of its own. It only comes inside a vision–encoder–decoder.
 
 use super::{
-    bart::{Dialect, PositionKind, tower},
+    bart::{Dialect, PositionKind, Reach, tower},
     decoder,
 };
 use crate::{
@@ -20,12 +20,12 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let learned = config.flag("use_learned_position_embeddings", true);
     let dialect = Dialect {
         family: "trocr",
-        prefix: "model",
+        prefix: "model.",
         norm_before: false,
         embedding_norm: config.flag("layernorm_embedding", true),
         final_norm: false,
         positions: if learned { PositionKind::Learned } else { PositionKind::Fairseq { padding } },
-        windows: false,
+        reach: Reach::All,
     };
     weights.set_prefix("model.", "decoder.layers.0.fc1.weight");
     let word = weights.tensor("model.decoder.embed_tokens.weight", &[n_vocab, d_model])?;

@@ -45,4 +45,10 @@ impl Sites {
     pub const fn with(self, site: Site) -> Self {
         Self(self.0 | 1 << site as u16)
     }
+
+    /// The set without some sites.
+    #[must_use]
+    pub const fn without(self, sites: &[Site]) -> Self {
+        Self(self.0 & !Self::of(sites).0)
+    }
 }
