@@ -75,7 +75,7 @@ def capture(
         raise AttentionError(f"rows={rows!r} is none of {', '.join(map(repr, _ROWS))}")
     given = {"encoder": encoder_attention, "decoder": decoder_attention, "cross": cross_attention}
     tensors = {}
-    if isinstance(attention, Mapping) and any(_HOOK.fullmatch(str(key)) for key in attention.keys()):
+    if _has_hooks(attention):
         tensors.update(_from_hooks(attention, item))
     else:
         stacks = {stack: layers for stack, layers in given.items() if layers is not None}
@@ -103,16 +103,27 @@ def capture(
     return Capture(tensors, metadata)
 
 
+def _has_hooks(attention):
+    """Whether it is a cache of TransformerLens, which has the methods of a mapping and is none."""
+    has_keys = hasattr(attention, "keys") and hasattr(attention, "__getitem__")
+    return has_keys and any(_HOOK.fullmatch(str(key)) for key in attention.keys())
+
+
 def _stacks_of(attention, others):
     """The stacks of one argument: layers, or an output that has some."""
     if attention is None:
         return {}
     get = attention.get if isinstance(attention, Mapping) else lambda name: getattr(attention, name, None)
-    found = {stack: next((it for it in map(get, names) if it is not None), None) for stack, names in _NAMED.items()}
+    # What a model does not have is left out of its output, or None, or empty.
+    def first(names):
+        return next((it for it in map(get, names) if it is not None and len(it) > 0), None)
+
+    found = {stack: first(names) for stack, names in _NAMED.items()}
     found = {stack: layers for stack, layers in found.items() if layers is not None}
+    alone = first(("attentions", "attention"))
     if found:
-        return found
-    alone = next((it for it in map(get, ("attentions", "attention")) if it is not None), None)
+        # A decoder that reads from elsewhere calls its own attention as if there were no other.
+        return found if alone is None else {"decoder": alone, **found}
     if alone is None and (isinstance(attention, Mapping) or hasattr(attention, "logits")):
         return {}
     if others:

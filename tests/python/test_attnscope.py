@@ -105,6 +105,16 @@ class Files(unittest.TestCase):
         with self.assertRaisesRegex(attnscope.AttentionError, "encoder_tokens"):
             attnscope.save(self.path, tokens=list("abcde"), **by_name)
 
+    def test_outputs_say_in_several_ways_what_they_lack(self):
+        for lacking in (None, ()):
+            output = types.SimpleNamespace(attentions=layers(), cross_attentions=lacking, logits=0)
+            attnscope.save(self.path, output, TOKENS)
+            self.assertEqual(set(self.header()[0]) - {"__metadata__"}, {"self.0.pattern", "self.1.pattern"})
+            attnscope.save(self.path, dict(vars(output)), TOKENS)
+        reader = {"attentions": layers(q=3), "cross_attentions": layers(q=3, k=5)}
+        attnscope.save(self.path, reader, decoder_tokens=list("xyz"))
+        self.assertIn("decoder.1.pattern", self.header()[0])
+
     def test_what_a_model_that_writes_returns(self):
         steps = tuple(tuple(softmax((1, 2, 1, n), n) for _ in range(2)) for n in (3, 4, 5))
         attnscope.save(self.path, cross_attention=None, decoder_attention=steps)
@@ -116,7 +126,21 @@ class Files(unittest.TestCase):
             for site in ("q", "k", "v", "rot_q"):
                 cache[f"blocks.{layer}.attn.hook_{site}"] = np.full((1, 4, 3, 8), float(site == "rot_q"))
             cache[f"blocks.{layer}.attn.hook_pattern"] = softmax((1, 3, 4, 4), layer, causal=True)
+
+
+        class Cache:
+            """What TransformerLens gives: no mapping, but with its methods."""
+
+            def keys(self):
+                return cache.keys()
+
+            def __getitem__(self, key):
+                return cache[key]
+
         attnscope.save(self.path, cache, TOKENS)
+        as_mapping = self.path.read_bytes()
+        attnscope.save(self.path, Cache(), TOKENS)
+        self.assertEqual(self.path.read_bytes(), as_mapping)
         header, values = self.header()
         self.assertEqual(header["self.1.q"]["shape"], [3, 4, 8])
         begin, end = header["self.1.q"]["data_offsets"]
