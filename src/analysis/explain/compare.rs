@@ -6,9 +6,6 @@ use super::{
 };
 use crate::ids::Side;
 
-/// Longer texts are not compared: every pair of tokens is looked at.
-const MAX_COMPARED: usize = 1500;
-
 /// What a method says about each token of a side: the value that belongs beside those of other methods.
 pub fn scores(report: &Report, side: Side) -> Option<Vec<f32>> {
     let leaves: Vec<Leaf<'_>> = report.leaves();
@@ -56,11 +53,11 @@ pub fn unit(report: &Report) -> &'static str {
 }
 
 /// How far two methods agree about the sizes of what they give to tokens that both speak of. None where they are too
-/// few, too many to compare, or all equal.
+/// few, or all equal.
 pub fn agreement(a: &[f32], b: &[f32]) -> Option<Kendall> {
     let pairs = a.iter().zip(b).filter(|(a, b)| a.is_finite() && b.is_finite());
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.map(|(a, b)| (f64::from(a.abs()), f64::from(b.abs()))).unzip();
-    if a.len() > MAX_COMPARED { None } else { kendall(&a, &b) }
+    kendall(&a, &b)
 }
 
 #[cfg(test)]
