@@ -29,7 +29,6 @@ mod pca;
 mod points;
 mod products;
 pub mod quality;
-mod random;
 mod sorting;
 pub mod space;
 pub mod tsne;
@@ -42,7 +41,6 @@ pub(crate) use moments::{Moments, ranks};
 pub use neighbors::Neighbors;
 pub use pca::Pca;
 pub use points::{Metric, Points};
-pub(crate) use random::SplitMix;
 
 /// The most points that a layout can have: indices are 32 bits, and two more are needed for marks.
 pub const MAX_POINTS: usize = 1 << 24;

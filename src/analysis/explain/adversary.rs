@@ -15,7 +15,7 @@ use super::{
     normalizers::softmax,
     permutation::mean_change,
 };
-use crate::projection::{Progress, SplitMix};
+use crate::{projection::Progress, random::SplitMix};
 
 /// How hard outputs that change are punished.
 const PENALTY: f64 = 500.0;

@@ -173,7 +173,7 @@ pub fn identified_tokens(hidden: &Matrix, embeddings: &Matrix) -> Result<f64, Ex
 #[cfg(test)]
 mod tests {
     use super::{super::toy, *};
-    use crate::projection::SplitMix;
+    use crate::random::SplitMix;
 
     #[test]
     fn the_worked_example() {

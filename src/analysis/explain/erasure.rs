@@ -5,7 +5,7 @@
 //! be found by halving: a decision can flip and flip back.
 
 use super::{ExplainError, rank::descending};
-use crate::projection::SplitMix;
+use crate::random::SplitMix;
 
 /// Which weights go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -55,7 +55,7 @@ fn sigmoid(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::{super::toy, *};
-    use crate::projection::SplitMix;
+    use crate::random::SplitMix;
 
     #[test]
     fn the_worked_examples() {

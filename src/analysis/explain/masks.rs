@@ -12,7 +12,7 @@
 //! mask is what is *enough* for the prediction and not what it is made of.
 
 use super::{ExplainError, adam::Adam, gates::Gate};
-use crate::projection::{Progress, SplitMix};
+use crate::{projection::Progress, random::SplitMix};
 
 /// How the search is made.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -199,7 +199,7 @@ fn sorted(z: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::{super::toy, *};
-    use crate::projection::SplitMix;
+    use crate::random::SplitMix;
 
     type Normalise<'a> = &'a dyn Fn(&[f64]) -> Vec<f64>;
 

@@ -2,7 +2,7 @@
 //! on other tokens.
 
 use super::ExplainError;
-use crate::projection::SplitMix;
+use crate::random::SplitMix;
 
 /// Rows in which the weights at `movable` positions have changed places; the others, special tokens and
 /// keys that the query cannot see, stay. The same seed gives the same rows.

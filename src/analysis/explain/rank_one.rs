@@ -112,7 +112,7 @@ fn solve(samples: &Dense, key: &[f64], ridge: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::projection::SplitMix;
+    use crate::random::SplitMix;
 
     fn random(n: usize, width: usize, seed: u64) -> Matrix {
         let mut random = SplitMix::new(seed);

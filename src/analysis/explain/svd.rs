@@ -126,7 +126,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::{super::toy, *};
-    use crate::projection::SplitMix;
+    use crate::random::SplitMix;
 
     fn random(n: usize, d: usize, seed: u64) -> Dense {
         let mut random = SplitMix::new(seed);

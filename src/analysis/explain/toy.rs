@@ -3,7 +3,7 @@
 use super::dense::Dense;
 use crate::{
     capture::{Matrix, PerHead},
-    projection::SplitMix,
+    random::SplitMix,
 };
 
 fn layers(values: [[[[f32; 3]; 3]; 2]; 2]) -> Vec<PerHead> {

@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::ExplainError;
-use crate::projection::SplitMix;
+use crate::random::SplitMix;
 
 /// The layers in which something is restored or cut around `layer`: `width` of them where there are so many.
 ///

@@ -1,7 +1,7 @@
 //! What changes do to single rows of scores and patterns: for runs, and for whoever recomputes one.
 
 use super::{Ablation, Cut, Edit, Sparsity};
-use crate::{capture::Site, ids::HeadId};
+use crate::{capture::Site, ids::HeadId, random::SplitMix};
 
 impl Edit {
     /// Whether it takes this key from this query of a head, before ([`Site::Scores`]) or after
@@ -113,10 +113,7 @@ pub(crate) fn shuffled(seed: u64, head: HeadId, query: usize, row: &[f32]) -> Ve
     from
 }
 
-/// One step of `SplitMix64` (Steele et al. 2014).
+/// A number that has nothing to do with `state` but that it follows from it.
 const fn mix(state: u64) -> u64 {
-    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    SplitMix::new(state).next()
 }

@@ -20,7 +20,7 @@ use crate::{
     },
     ids::{HeadId, StackKind},
     model::{Engine, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, bundled, locate},
-    projection::SplitMix,
+    random::SplitMix,
     spec::Modality,
     text::counted,
 };

@@ -15,10 +15,9 @@ use self::run::Run;
 use super::{
     Affinities, Neighbors, Pca, Points, Progress, ProjectionError, check_dims,
     dims::{InDims, in_dims},
-    quality,
-    random::SplitMix,
-    to_the_end,
+    quality, to_the_end,
 };
+use crate::random::SplitMix;
 
 /// A t-SNE layout that is being made.
 #[derive(Clone, Debug)]

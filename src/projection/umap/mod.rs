@@ -17,9 +17,9 @@ use self::optimise::Run;
 use super::{
     Neighbors, Pca, Points, Progress, ProjectionError, check_dims,
     dims::{InDims, in_dims},
-    random::SplitMix,
     to_the_end,
 };
+use crate::random::SplitMix;
 
 /// A UMAP layout that is being made.
 #[derive(Clone, Debug)]

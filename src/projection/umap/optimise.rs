@@ -6,7 +6,10 @@
 use pulp::{Simd, WithSimd};
 
 use super::{Curve, UmapOptions};
-use crate::projection::{Affinities, ProjectionError, dispatch::dispatch, lanes, random::SplitMix, spread};
+use crate::{
+    projection::{Affinities, ProjectionError, dispatch::dispatch, lanes, spread},
+    random::SplitMix,
+};
 
 /// Points that move in step.
 const WIDE: usize = 16;
