@@ -262,7 +262,10 @@ fn relevance_by_propagation_is_pytorchs_and_refused_where_there_are_no_rules() {
         assert!(most > 0.0, "{name}: nothing has relevance");
         for at in 0..n * n {
             let (actual, expected) = (beyond(&actual, at), beyond(&expected, at));
-            assert!((actual - expected).abs() < 2e-3 * most, "{name} [{at}]: {actual}, not {expected}, of {most}");
+            // One on the diagonal, in single precision, leaves so much of what is beyond it.
+            let rounding = if at.is_multiple_of(n + 1) { f64::from(f32::EPSILON) } else { 0.0 };
+            let far = (actual - expected).abs();
+            assert!(far < 1e-5 * most + rounding, "{name} [{at}]: {actual}, not {expected}, of {most}");
         }
         let plain = ask(&model, &input, &Ask::Relevance { rule: Rule::Gradient, start_layer: 0 }, target);
         assert_ne!(of(&plain, "self"), of(&found, "self"), "{name}: the rule plays no part");

@@ -89,8 +89,6 @@ mod layouts;
 mod measures;
 /// Memory of a run: the estimate against what a process takes, and what is refused.
 mod memory;
-/// Final outputs against candle-transformers.
-mod oracle;
 /// What a method answered in place of attention.
 mod overlays;
 /// Several inputs in one pass.

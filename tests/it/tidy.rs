@@ -72,7 +72,7 @@ const WITHOUT_CIRCLES: [&str; 8] = [
 
 /// Words that only one part of the tree may use, where, and why.
 const RESERVED: [(&[&str], &[&str], &str); 7] = [
-    (&["candle_core", "candle_nn", "candle_transformers"], &["src/model/"], "the engine stays in model/"),
+    (&["candle_core", "candle_nn"], &["src/model/"], "the engine stays in model/"),
     (&["pulp"], &["src/projection/"], "vectors in safe code stay in projection/"),
     (&["ureq"], &["src/hub/"], "the network stays in hub/"),
     (&["ring::digest"], &["src/hub/", "src/worker/scratch.rs"], "checksums of downloads and of what is kept on disk"),

@@ -8,10 +8,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use candle_core::Tensor;
-use candle_transformers::generation::{LogitsProcessor, Sampling};
-
-use super::Decoding;
+use super::{Decoding, sampling::Sampler};
 use crate::{
     capture::Generated,
     ids::Side,
@@ -19,7 +16,7 @@ use crate::{
         ModelError,
         input::{Encoded, Payload, Reader},
         network::{Network, head::Head, pass::Cache},
-        run::{Choice, Control, Generation, Progress, Run, RunPlan, Sites, Stage, Taps},
+        run::{Control, Generation, Progress, Run, RunPlan, Sites, Stage, Taps},
     },
     spec::{HeadKind, Modality},
 };
@@ -128,7 +125,7 @@ impl Writer<'_> {
         };
         let new_run = || Run::new(&silent, &[], Taps::NONE, &control);
         let memory = source.map(|source| self.network.encode(source, &mut new_run())).transpose()?;
-        let mut choose = LogitsProcessor::from_sampling(seed(self.plan.choice), sampling(self.plan.choice));
+        let mut sampler = Sampler::new(self.plan.choice);
         let mut cache = Cache::default();
         let mut read = prompt.to_vec();
         let mut written = Written { ids: Vec::new(), probabilities: Vec::new(), ended: false };
@@ -146,11 +143,7 @@ impl Writer<'_> {
             }
             let sum: f64 = logits.iter().map(|logit| f64::from(logit - largest).exp()).sum();
             // When the rules leave nothing, the text ends.
-            let id = if largest.is_finite() {
-                choose.sample(&Tensor::new(logits.as_slice(), stream.device())?)?
-            } else {
-                0
-            };
+            let id = if largest.is_finite() { sampler.next(&logits) } else { 0 };
             written.ended = !largest.is_finite() || rules.end.contains(&id);
             if written.ended {
                 break;
@@ -180,21 +173,4 @@ impl Writer<'_> {
 
 fn input_error(summary: &str, details: &str) -> ModelError {
     ModelError::Input { summary: summary.to_owned(), details: details.to_owned() }
-}
-
-const fn seed(choice: Choice) -> u64 {
-    match choice {
-        Choice::Greedy => 0,
-        Choice::Sample { seed, .. } => seed,
-    }
-}
-
-/// A temperature near zero leaves only the most probable token.
-fn sampling(choice: Choice) -> Sampling {
-    match choice {
-        Choice::Sample { temperature, top_p, .. } if temperature >= 1e-3 && top_p > 0.0 => {
-            Sampling::TopP { p: top_p, temperature }
-        }
-        Choice::Greedy | Choice::Sample { .. } => Sampling::ArgMax,
-    }
 }

@@ -2,6 +2,7 @@
 
 mod decoding;
 mod generate;
+mod sampling;
 
 pub(crate) use decoding::Decoding;
 pub(crate) use generate::complete;
