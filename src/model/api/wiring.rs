@@ -9,7 +9,7 @@ use crate::{
     model::{
         ModelError,
         input::{Encoded, Payload},
-        kernels::{self, share},
+        kernels::{self, Activation, share},
         network::{
             Body, Tower,
             attention::{Attention, HeadNorm, Projections},
@@ -46,6 +46,8 @@ pub struct BlockShape {
     pub parallel: bool,
     /// Whether one half of the MLP scales the other.
     pub gated: bool,
+    /// Inside the MLP.
+    pub activation: Activation,
 }
 
 /// The maps of one head's queries and keys.
@@ -99,6 +101,7 @@ impl Model {
             mlp: BranchNorms::of(mlp_norms)?,
             parallel: *parallel,
             gated: mlp.gated,
+            activation: mlp.activation,
         }))
     }
 

@@ -20,7 +20,7 @@ mod share;
 mod simd;
 mod way;
 
-use candle_core::{CpuStorage, Result, Storage, Tensor};
+use candle_core::{CpuStorage, Result, Storage, Tensor, cpu::erf::erf_f64};
 
 pub use attention::{Attended, Bias, Form, Wanted, Windows, attention, attention_with_pattern, scratch_values};
 pub use gate::gated;
@@ -64,6 +64,21 @@ impl Activation {
             "tanh" => Self::Tanh,
             _ => return None,
         })
+    }
+
+    /// Its value in double precision.
+    pub fn at(self, x: f64) -> f64 {
+        let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+        match self {
+            Self::Gelu => 0.5 * x * (1.0 + erf_f64(x * std::f64::consts::FRAC_1_SQRT_2)),
+            Self::GeluTanh => {
+                0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh())
+            }
+            Self::Relu => x.max(0.0),
+            Self::Silu => x * sigmoid(x),
+            Self::QuickGelu => x * sigmoid(1.702 * x),
+            Self::Tanh => x.tanh(),
+        }
     }
 }
 
