@@ -16,6 +16,7 @@ mod project;
 mod pull;
 mod render;
 mod spaces;
+mod target;
 
 use std::{
     io::{self, IsTerminal as _, Write as _},

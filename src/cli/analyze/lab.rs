@@ -10,8 +10,8 @@ use crate::{
         report::{Document, Report},
         rollout::{Fuse, RolloutOptions},
     },
-    cli::{CliError, edits::EditOptions, inputs::InputOptions, show_progress},
-    lab::{self, Answer, Ask, Bench, LabError, LeaveOut, Of, Patience, Rule, Target},
+    cli::{CliError, edits::EditOptions, inputs::InputOptions, show_progress, target::TargetOptions},
+    lab::{self, Answer, Ask, Bench, LabError, LeaveOut, Of, Patience, Rule},
     model::{Engine, Input, Logits, Model, RunPlan, locate},
 };
 
@@ -25,15 +25,8 @@ pub struct LabOptions {
     input: InputOptions,
     #[command(flatten)]
     edits: EditOptions,
-    /// Which output row: a token position; without it the last of a decoder, the first mask, or the whole input
-    #[arg(long, value_name = "N")]
-    position: Option<usize>,
-    /// The token or class whose logit is explained; without it the most probable one
-    #[arg(long, value_name = "ID")]
-    class: Option<u32>,
-    /// Explain the difference to the logit of this token or class
-    #[arg(long, value_name = "ID")]
-    against: Option<u32>,
+    #[command(flatten)]
+    target: TargetOptions,
     /// Where to write the result; - is stdout
     #[arg(long, value_name = "FILE.json", default_value = "-")]
     out: PathBuf,
@@ -222,7 +215,7 @@ pub fn run(method: &impl Method) -> Result<(), CliError> {
 
 /// The same, for whoever has more to do with the answer.
 pub fn answered(method: &impl Method) -> Result<Report, CliError> {
-    let LabOptions { model, edits, position, class, against, out, .. } = method.lab();
+    let LabOptions { model, edits, target, out, .. } = method.lab();
     let input = method.lab().only_input()?;
     let model = method.lab().open(model)?;
     let encoded = model.encode(&input)?;
@@ -230,8 +223,7 @@ pub fn answered(method: &impl Method) -> Result<Report, CliError> {
     let edits = edits.edits();
     let quiet = |_: &Report| {};
     let bench = Bench::new(&model, &encoded, &edits, &show_progress, &quiet).with_patience(method.patience());
-    let target = Target { position: *position, class: *class, against: *against };
-    let Answer { capture, report } = lab::answer(bench, &method.ask(), target).map_err(failed)?;
+    let Answer { capture, report } = lab::answer(bench, &method.ask(), target.target()).map_err(failed)?;
     let captures = [capture];
     write_report(&report, &captures, out)?;
     Ok(report)

@@ -9,7 +9,7 @@ use super::RenderOptions;
 use crate::{
     analysis::explain::report::{Question, Report},
     capture::Capture,
-    cli::{CliError, show_progress},
+    cli::{CliError, show_progress, target::TargetOptions},
     figure::{ViewKind, views::lab::Answered},
     ids::HeadId,
     lab::{self, Bench, Column, Settings, Sight, Target},
@@ -29,15 +29,8 @@ pub struct ExplainedFlags {
     /// Of lab: an option of a method, such as rollout.residual=0.3
     #[arg(long = "set", value_name = "METHOD.OPTION=VALUE")]
     set: Vec<String>,
-    /// Of lab: which output row is explained; without it the last of a decoder, the first mask, or the whole input
-    #[arg(long, value_name = "N")]
-    position: Option<usize>,
-    /// Of lab: the token or class whose logit is explained; without it the most probable one
-    #[arg(long, value_name = "ID")]
-    class: Option<u32>,
-    /// Of lab: explain the difference to the logit of this token or class
-    #[arg(long, value_name = "ID")]
-    against: Option<u32>,
+    #[command(flatten)]
+    target: TargetOptions,
 }
 
 fn parse_question(name: &str) -> Result<Question, String> {
@@ -53,7 +46,7 @@ impl ExplainedFlags {
         let is_asked = self.question.is_some()
             || !self.methods.is_empty()
             || !self.set.is_empty()
-            || self.position.or(self.class.map(|id| id as usize)).or(self.against.map(|id| id as usize)).is_some();
+            || self.target.target() != Target::default();
         if is_asked && view != ViewKind::Lab {
             let view = view.name();
             let what = "--question, --methods, --set, --position, --class and --against";
@@ -108,7 +101,7 @@ pub fn explain(model: &Model, input: &Input, options: &RenderOptions) -> Result<
     let stack = options.stack.or_else(|| capture.model().stacks.first().map(|stack| stack.kind)).unwrap_or_default();
     let head = HeadId { stack, layer: first(&options.layer).unwrap_or(0), head: first(&options.head).unwrap_or(0) };
     let sight = Sight { capture: &capture, head, query: options.query, key: options.key };
-    let target = Target { position: flags.position, class: flags.class, against: flags.against };
+    let target = flags.target.target();
     let (mut answers, mut why_not) = (Vec::new(), Vec::new());
     for column in columns {
         let turned = settings.remove(column.name).unwrap_or_default();
