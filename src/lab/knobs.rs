@@ -115,18 +115,10 @@ fn of_rollout(options: &mut RolloutOptions, sight: &Sight<'_>, visit: &mut dyn F
     let about = ("fuse", "Heads", "How the heads of a layer become one matrix");
     let all = [(Fuse::Mean, "mean", "Mean"), (Fuse::Max, "max", "Largest"), (Fuse::Min, "min", "Smallest")];
     choose(visit, about, &mut options.fuse, &all);
-    visit(Knob {
-        name: "residual",
-        label: "Residual stream",
-        meaning: "The share of a layer's output that did not go through attention: an assumption, 0.5 as published",
-        slot: Slot::Real(&mut options.residual, 0.0..=1.0),
-    });
-    visit(Knob {
-        name: "discard",
-        label: "Discard",
-        meaning: "The share of each layer's weights that is set to 0, the smallest first",
-        slot: Slot::Real(&mut options.discard, 0.0..=0.95),
-    });
+    let meaning = "The share of a layer's output that did not go through attention: an assumption, 0.5 as published";
+    visit(real("residual", "Residual stream", meaning, &mut options.residual, 0.0..=1.0));
+    let meaning = "The share of each layer's weights that is set to 0, the smallest first";
+    visit(real("discard", "Discard", meaning, &mut options.discard, 0.0..=0.95));
     visit(first_layer(&mut options.start_layer, sight));
 }
 
@@ -140,13 +132,18 @@ fn whole<'a>(
     Knob { name, label, meaning, slot: Slot::Whole(value, range) }
 }
 
+fn real<'a>(
+    name: &'static str,
+    label: &'static str,
+    meaning: &'static str,
+    value: &'a mut f64,
+    range: RangeInclusive<f64>,
+) -> Knob<'a> {
+    Knob { name, label, meaning, slot: Slot::Real(value, range) }
+}
+
 fn first_layer<'a>(layer: &'a mut usize, sight: &Sight<'_>) -> Knob<'a> {
-    Knob {
-        name: "start",
-        label: "From layer",
-        meaning: "Layers before this one are left out",
-        slot: Slot::Whole(layer, 0..=last_layer(sight)),
-    }
+    whole("start", "From layer", "Layers before this one are left out", layer, 0..=last_layer(sight))
 }
 
 fn seed(seed: &mut u64) -> Knob<'_> {
@@ -159,12 +156,8 @@ fn of_masks(options: &mut MaskingOptions, visit: &mut dyn FnMut(Knob<'_>)) {
     choose(visit, ("depth", "Of", "Whose states are masked"), &mut options.depth, &all);
     let all = [(Baseline::Mean, "mean", "The mean state"), (Baseline::Zero, "zero", "Nothing")];
     choose(visit, ("baseline", "In its place", "What takes the place of a masked state"), &mut options.baseline, &all);
-    visit(Knob {
-        name: "margin",
-        label: "Margin",
-        meaning: "How far the probabilities may move, in nats",
-        slot: Slot::Real(&mut options.margin, 0.001..=2.0),
-    });
+    let meaning = "How far the probabilities may move, in nats";
+    visit(real("margin", "Margin", meaning, &mut options.margin, 0.001..=2.0));
     let meaning = "Of the search in each layer";
     visit(whole("steps", "Search steps", meaning, &mut options.n_steps, 1..=1000));
     visit(seed(&mut options.seed));
@@ -210,25 +203,13 @@ fn of_trace(options: &mut TraceOptions, sight: &Sight<'_>, visit: &mut dyn FnMut
     let about = ("restore", "Restore", "What is put back to its value in the run without noise");
     choose(visit, about, &mut options.restore, &all);
     if options.restore != Restore::Stream {
-        visit(Knob {
-            name: "window",
-            label: "In layers",
-            meaning: "How many layers around each are restored at once",
-            slot: Slot::Whole(&mut options.window, 1..=last_layer(sight) + 1),
-        });
+        let meaning = "How many layers around each are restored at once";
+        visit(whole("window", "In layers", meaning, &mut options.window, 1..=last_layer(sight) + 1));
     }
-    visit(Knob {
-        name: "noise",
-        label: "Noise",
-        meaning: "In standard deviations of the input's embeddings; 3 as published",
-        slot: Slot::Real(&mut options.noise, 0.0..=10.0),
-    });
-    visit(Knob {
-        name: "samples",
-        label: "Samples",
-        meaning: "Different noises whose results are averaged",
-        slot: Slot::Whole(&mut options.n_samples, 1..=50),
-    });
+    let meaning = "In standard deviations of the input's embeddings; 3 as published";
+    visit(real("noise", "Noise", meaning, &mut options.noise, 0.0..=10.0));
+    let meaning = "Different noises whose results are averaged";
+    visit(whole("samples", "Samples", meaning, &mut options.n_samples, 1..=50));
     visit(every(&mut options.every));
     visit(seed(&mut options.seed));
 }
@@ -275,13 +256,8 @@ impl Ask {
             Self::Trace(options) => of_trace(options, sight, visit),
             Self::Knockout(options) => {
                 let range = 1..=last_layer(sight) + 1;
-                visit(whole(
-                    "window",
-                    "In layers",
-                    "In how many layers around each edges are cut",
-                    &mut options.window,
-                    range,
-                ));
+                let meaning = "In how many layers around each edges are cut";
+                visit(whole("window", "In layers", meaning, &mut options.window, range));
                 let all =
                     [(Cut::Scores, "scores", "Before the softmax"), (Cut::Pattern, "pattern", "After the softmax")];
                 let meaning = "Before the softmax the other keys take over the weight; after it the weight is lost";
@@ -304,12 +280,10 @@ impl Ask {
                 visit(whole("steps", "Search steps", meaning, &mut options.n_steps, 0..=1000));
                 visit(seed(&mut options.seed));
             }
-            Self::Normalizers { alpha } => visit(Knob {
-                name: "alpha",
-                label: "α",
-                meaning: "Of α-entmax: 1 is softmax, 2 sparsemax; the larger, the more weights are exactly 0",
-                slot: Slot::Real(alpha, 1.0..=2.0),
-            }),
+            Self::Normalizers { alpha } => {
+                let meaning = "Of α-entmax: 1 is softmax, 2 sparsemax; the larger, the more weights are exactly 0";
+                visit(real("alpha", "α", meaning, alpha, 1.0..=2.0));
+            }
             Self::Alignment { setting, gold, .. } => {
                 let all = [
                     (Setting::Output, "awo", "The step that writes it"),
