@@ -38,7 +38,7 @@ from checkpoints import ROOT
 from shared import input_arguments
 
 from generate_edits import Stack
-from generate_lab import norms, rollout, weighted, without_own
+from generate_lab import norms, relevance, rollout
 from generate_lab_facts import effective, output_map, softmax
 from interventions.families import of_bert, of_gpt2, of_marian, of_vit
 from interventions.networks import Network
@@ -126,21 +126,7 @@ def explained(subject, net):
         stacks.setdefault(stack, []).append(taken[stack, layer])
     square = [stack for stack in stacks if stack != "cross"]
     found = {"rollout": {stack: rollout([pattern for pattern, _ in stacks[stack]]) for stack in square}}
-    if square == ["self"]:
-        relevance = np.eye(len(stacks["self"][0][0][0]))
-        for layer in stacks["self"]:
-            relevance = relevance + weighted(*layer) @ relevance
-        found["relevance"] = {"self": relevance}
-    else:
-        source, own = (np.eye(stacks[side][0][0].shape[-1]) for side in ("encoder", "decoder"))
-        across = np.zeros((len(own), len(source)))
-        for layer in stacks["encoder"]:
-            source = source + weighted(*layer) @ source
-        for before, over in zip(stacks["decoder"], stacks["cross"]):
-            step = weighted(*before)
-            own, across = own + step @ own, across + step @ across
-            across = across + without_own(own).T @ weighted(*over) @ without_own(source)
-        found["relevance"] = {"encoder": source, "decoder": own, "cross": across}
+    found["relevance"] = relevance(stacks)
     found["gradients --of pattern"] = {stack: np.stack([g for _, g in layers]) for stack, layers in stacks.items()}
     found["gradients --times-input"] = {side: times_input(net, side) for side in net.leaves}
     found["norms"] = {}

@@ -143,7 +143,9 @@ fn card_ui(ui: &mut Ui, cx: &ViewCtx<'_>, idx: usize, example: &Example, size: e
                 example.hint.to_owned(),
                 egui::TextFormat::simple(FontId::proportional(text_size::SMALL), theme.text_weak),
             );
-            hint.wrap = TextWrapping { max_rows: n_rows, ..TextWrapping::truncate_at_width(size.x - 4.0 * GRID) };
+            let width = size.x - 4.0 * GRID;
+            hint.wrap =
+                TextWrapping { max_rows: n_rows, break_anywhere: false, ..TextWrapping::truncate_at_width(width) };
             let hint = painter.layout_job(hint);
             painter.galley(egui::pos2(left, rect.top() + 6.25 * GRID), hint, theme.text_weak);
         }
