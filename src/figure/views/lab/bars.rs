@@ -2,7 +2,7 @@
 
 use emath::{Pos2, Rect, pos2, vec2};
 
-use super::{Hit, Piece, ROW_PT, number, room};
+use super::{Hit, Piece, ROW_PT, number, room, scale_text};
 use crate::{
     figure::{
         font::Align,
@@ -78,7 +78,7 @@ impl Bars {
         let finite = || values.iter().copied().filter(|value| value.is_finite());
         let most = finite().fold(0.0f32, |most, value| most.max(value.abs()));
         let signed = finite().any(|value| value < 0.0);
-        let scale = format!("≤ {} {unit}", number(f64::from(most)));
+        let scale = scale_text(most, unit);
         let scale = pen.type_.fit(&scale, SMALL, rect.width()).into_owned();
         pen.text(&scale, SMALL, weak, pos2(rect.left(), area.top() + 22.0), Align::Left);
         let zero = if signed { rect.center().x } else { rect.left() };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
-use super::{Hit, Piece, bars::BarColumn, number};
+use super::{Hit, Piece, bars::BarColumn, number, scale_text};
 use crate::{
     capture::{ImageInfo, RgbaBuffer},
     figure::{
@@ -117,7 +117,7 @@ impl Piece for Patches {
             let patches = self.patches(values);
             let finite = || patches.iter().filter(|value| value.is_finite());
             let most = finite().fold(0.0f32, |most, value| most.max(value.abs()));
-            let scale = format!("≤ {} {unit}", number(f64::from(most)));
+            let scale = scale_text(most, unit);
             pen.text(&scale, SMALL, weak, rect.left_top() - vec2(0.0, 12.0), Align::Left);
             let (above, below) = (pen.palette.accent, pen.palette.key);
             let of = |value: &f32| {
