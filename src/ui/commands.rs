@@ -91,11 +91,13 @@ pub enum UiCommand {
     NextExample,
     /// Show or hide the shortcuts.
     Shortcuts,
+    /// Find and do anything by its name.
+    Palette,
 }
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -144,6 +146,7 @@ impl UiCommand {
         Self::PreviousExample,
         Self::NextExample,
         Self::Shortcuts,
+        Self::Palette,
     ];
 
     /// What the button says. `…` means that a dialog follows.
@@ -190,6 +193,7 @@ impl UiCommand {
             Self::PreviousExample => "Previous example",
             Self::NextExample => "Next example",
             Self::Shortcuts => "Shortcuts",
+            Self::Palette => "Go to anything",
         }
     }
 
@@ -244,6 +248,7 @@ impl UiCommand {
             Self::PreviousExample => "Open the example before",
             Self::NextExample => "Open the next example",
             Self::Shortcuts => "Show what the keys do",
+            Self::Palette => "Find a command, model, example, head or token by its name, and do it or go there",
         }
     }
 
@@ -290,7 +295,8 @@ impl UiCommand {
             | Self::ToggleInspector
             | Self::ToggleExamples
             | Self::Gallery
-            | Self::Shortcuts => {
+            | Self::Shortcuts
+            | Self::Palette => {
                 return None;
             }
         })

@@ -77,6 +77,7 @@ impl UiCommand {
             Self::PreviousExample => plain(Key::PageUp),
             Self::NextExample => plain(Key::PageDown),
             Self::Shortcuts => plain(Key::Questionmark),
+            Self::Palette => command(Key::K),
             Self::Cancel | Self::Detach | Self::ToggleTheme | Self::ToggleExamples => return None,
         })
     }

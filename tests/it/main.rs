@@ -156,6 +156,8 @@ mod ui_inputs;
 mod ui_layout;
 /// Opening things in the window.
 mod ui_opening;
+/// Everything by its name, with the keys alone.
+mod ui_palette;
 /// What-if in the window, by role and label.
 mod ui_what_if;
 /// Many changed runs at once, runs that go on from a layer, and what the head reads from other streams.

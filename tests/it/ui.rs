@@ -246,6 +246,10 @@ fn a_search_steps_through_its_hits_and_counts_them() {
     assert!(window.shows("1 of 3"));
     window.press(Modifiers::SHIFT, Key::Enter);
     assert!(window.shows("3 of 3"), "around the start, backwards");
+    window.click("Previous hit");
+    assert!(window.shows("2 of 3"));
+    window.click("Next hit");
+    assert!(window.shows("3 of 3"), "the buttons do the same");
     assert_eq!(window.app().session().pane().selection.pinned.query, Some(4));
 }
 

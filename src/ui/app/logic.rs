@@ -17,7 +17,7 @@ use crate::{
         Asked,
         commands::{UiCommand, other_appearance},
         painting,
-        panels::{WindowRequests, focus_search},
+        panels::{Palette, WindowRequests, focus_search},
     },
     worker::{CaptureFile, EventKind, Request},
 };
@@ -233,6 +233,10 @@ impl App {
             UiCommand::Release if self.sheet.is_some() => self.sheet = None,
             UiCommand::Gallery => self.toggle(Sheet::Gallery),
             UiCommand::Shortcuts => self.toggle(Sheet::Shortcuts),
+            UiCommand::Palette => {
+                self.palette = Palette::default();
+                self.toggle(Sheet::Palette);
+            }
             UiCommand::ToggleLeft => self.sides.toggle(Side::Left, ctx.content_rect().width()),
             UiCommand::ToggleInspector => self.sides.toggle(Side::Right, ctx.content_rect().width()),
             UiCommand::ToggleExamples => self.examples_open = !self.examples_open,

@@ -33,7 +33,7 @@ use self::{automation::Automation, pictures::Pictures, sides::Sides, timing::Fra
 use super::{
     CommandQueue, glyphs,
     painting::Painting,
-    panels::{CorpusDialog, DownloadDialog, FigureSheet, LeftPanel, Notices},
+    panels::{CorpusDialog, DownloadDialog, FigureSheet, LeftPanel, Notices, Palette},
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
     views::Views,
@@ -103,6 +103,8 @@ enum Sheet {
     Gallery,
     /// What the keys do.
     Shortcuts,
+    /// Everything by its name.
+    Palette,
 }
 
 /// The window.
@@ -117,6 +119,7 @@ pub struct App {
     download: DownloadDialog,
     figures: FigureSheet,
     corpus: CorpusDialog,
+    palette: Palette,
     /// Every pattern that was read, and who reads what is missing.
     patterns: PatternStore,
     analyst: Analyst,
@@ -304,6 +307,7 @@ impl Startup {
             download: DownloadDialog::default(),
             figures: FigureSheet::default(),
             corpus: CorpusDialog::default(),
+            palette: Palette::default(),
             patterns: PatternStore::default(),
             analyst,
             pictures: Pictures::default(),

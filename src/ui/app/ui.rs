@@ -80,6 +80,7 @@ impl App {
             None => true,
             Some(Sheet::Gallery) => gallery_ui(ui.ctx(), &cx),
             Some(Sheet::Shortcuts) => shortcuts_ui(ui.ctx(), &theme),
+            Some(Sheet::Palette) => self.palette.ui(ui.ctx(), &cx, &mut requests),
         };
         if !stays {
             self.sheet = None;

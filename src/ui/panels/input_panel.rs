@@ -3,18 +3,14 @@
 use eframe::egui::{self, Key, Modifiers, RichText, TextEdit, TextureHandle, Ui, vec2};
 
 use super::{
-    hits::{hits_text, next_hit},
-    input_chooser,
-    target::TargetPanel,
-    undrawn::undrawn_text,
-    written::written_ui,
+    input_chooser, target::TargetPanel, token_search::TokenSearch, undrawn::undrawn_text, written::written_ui,
 };
 use crate::{
     analysis::reading::ReadPattern,
-    capture::{Capture, RgbaBuffer, Token},
+    capture::{Capture, RgbaBuffer},
     figure::palette::Ink,
     ids::{CaptureId, Side, StackKind},
-    session::{Command, Focus, gallery::SAMPLES},
+    session::{Command, gallery::SAMPLES},
     text::counted,
     ui::{
         ViewCtx,
@@ -29,11 +25,7 @@ use crate::{
 
 /// A longer text is shown in part only: laying it out would cost a frame more than the model costs.
 const MAX_EDITABLE_CHARS: usize = 20_000;
-/// From so many tokens on, the search is always there; before, the key opens it.
-const SEARCHABLE_TOKENS: usize = 24;
 const EDITOR_ROWS: usize = 4;
-/// Beside the search: which hit of how many.
-const COUNT_WIDTH: f32 = 15.0 * GRID;
 const MAX_EDITOR_HEIGHT: f32 = 40.0 * GRID;
 const MAX_CHIPS_HEIGHT: f32 = 56.0 * GRID;
 /// Longer edge of the thumbnail's texture, in pixels.
@@ -45,9 +37,7 @@ pub struct InputPanel {
     text: String,
     text_b: String,
     target: TargetPanel,
-    search: String,
-    search_open: bool,
-    search_wants_focus: bool,
+    search: TokenSearch,
     /// The token that the search has just come to.
     reveal: Option<usize>,
     query_chips: TokenChips,
@@ -87,8 +77,7 @@ impl InputPanel {
 
     /// Puts the cursor into the token search in the next frame.
     pub const fn focus_search(&mut self) {
-        self.search_open = true;
-        self.search_wants_focus = true;
+        self.search.focus();
     }
 
     fn text_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
@@ -181,7 +170,8 @@ impl InputPanel {
         if on_picture != Some(query_side) {
             let tokens = capture.tokens(query_side);
             section_ui(ui, cx.theme, &tokens_title(tokens.len(), query_side, capture));
-            self.search_ui(ui, cx, tokens);
+            let found = self.search.ui(ui, cx, (capture.id(), query_side), tokens);
+            self.reveal = found.or(self.reveal);
             let (tint, part) = if query_side == key_side { (key_tint.or(query_tint), 1.0) } else { (query_tint, 0.5) };
             let room = ChipRoom { max_height: MAX_CHIPS_HEIGHT * part, reveal: self.reveal.take() };
             self.query_chips.ui(ui, cx, query_side, tint, room);
@@ -195,47 +185,6 @@ impl InputPanel {
                 key_tint,
                 ChipRoom { max_height: MAX_CHIPS_HEIGHT / 2.0, reveal: None },
             );
-        }
-    }
-
-    /// A field that previews a hit while typing; Enter pins the next, Shift+Enter the one before.
-    fn search_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, tokens: &[Token]) {
-        // The field would only take room from a short sentence that is in view as a whole.
-        if tokens.len() < SEARCHABLE_TOKENS && !self.search_open {
-            return;
-        }
-        let needle = self.search.trim().to_lowercase();
-        let contains = |token: &Token| !needle.is_empty() && token.text.to_lowercase().contains(&needle);
-        let hits: Vec<usize> = (0..tokens.len()).filter(|&position| contains(&tokens[position])).collect();
-        let pinned = cx.pane.selection.pinned.query;
-        let response = ui
-            .horizontal(|ui| {
-                let width = ui.available_width() - COUNT_WIDTH;
-                let field = TextEdit::singleline(&mut self.search).hint_text("Find token").desired_width(width);
-                let response = ui.add(field).on_hover_text(UiCommand::FindToken.tooltip_with_key(ui.ctx()));
-                ui.label(RichText::new(hits_text(&needle, &hits, pinned)).small().color(cx.theme.text_weak));
-                response
-            })
-            .inner
-            .accessible_name("Find token");
-        if std::mem::take(&mut self.search_wants_focus) {
-            response.request_focus();
-        } else if response.lost_focus() && self.search.is_empty() {
-            self.search_open = false;
-        }
-        let (enter, back) = ui.input(|input| (input.key_pressed(Key::Enter), input.modifiers.shift));
-        let Some(next) = next_hit(&hits, pinned, back) else { return };
-        if response.lost_focus() && enter {
-            cx.send(Command::Pin(Focus::query(next)));
-            self.reveal = Some(next);
-            response.request_focus();
-        } else if response.has_focus() {
-            // What is pinned stays in sight; without it the first hit is shown.
-            let shown = pinned.filter(|pinned| hits.contains(pinned)).unwrap_or(next);
-            if response.changed() {
-                self.reveal = Some(shown);
-            }
-            cx.send(Command::Hover(Focus::query(shown)));
         }
     }
 }

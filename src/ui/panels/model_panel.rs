@@ -57,7 +57,7 @@ fn open_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
 }
 
 /// Models that the examples run on, each once.
-fn bundled_models() -> impl Iterator<Item = &'static str> {
+pub fn bundled_models() -> impl Iterator<Item = &'static str> {
     let first = |idx: usize| EXAMPLES[..idx].iter().all(|before| before.model != EXAMPLES[idx].model);
     (0..EXAMPLES.len()).filter(move |&idx| first(idx)).map(|idx| EXAMPLES[idx].model)
 }
@@ -190,14 +190,14 @@ fn stack_text(stack: &StackSpec) -> String {
     format!("{} × {} heads{width}, {direction}", stack.layers.len(), stack.max_heads())
 }
 
-fn source_name(source: &ModelSource) -> String {
+pub fn source_name(source: &ModelSource) -> String {
     match source {
         ModelSource::Bundled(name) | ModelSource::Hub(name) => name.clone(),
         ModelSource::Path(path) => checkpoint_name(path).unwrap_or_else(|| path.display().to_string()),
     }
 }
 
-fn source_text(source: &ModelSource) -> String {
+pub fn source_text(source: &ModelSource) -> String {
     match source {
         ModelSource::Bundled(name) => format!("{name}, bundled with AttnScope"),
         ModelSource::Hub(name) => format!("{name}, in the Hugging Face cache"),

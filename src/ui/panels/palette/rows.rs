@@ -1,0 +1,208 @@
+//! What can be found by its name: commands, models, examples, heads and tokens.
+
+use super::fuzzy::{Fit, fit};
+use crate::{
+    ids::{HeadId, StackKind},
+    session::{Command, Focus, gallery::EXAMPLES},
+    spec::ModelSpec,
+    text::{capitalised, counted},
+    ui::{
+        PanelCtx,
+        commands::UiCommand,
+        panels::model_panel::{bundled_models, source_name, source_text},
+    },
+    worker::ModelSource,
+};
+
+/// Tokens that are listed; the search of the left panel steps through any number.
+const MAX_TOKENS: usize = 24;
+
+/// What a row does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Chosen {
+    /// What a button or a key does.
+    Window(UiCommand),
+    /// What the session is asked for.
+    Session(Box<Command>),
+}
+
+impl Chosen {
+    fn session(command: Command) -> Self {
+        Self::Session(Box::new(command))
+    }
+}
+
+/// One row of the palette.
+pub struct Row {
+    /// What it is: shown at its right where it has no key.
+    pub kind: &'static str,
+    /// Its name.
+    pub text: String,
+    /// What it does.
+    pub detail: String,
+    /// What it does, to be done.
+    pub chosen: Chosen,
+    /// Why it cannot be chosen, if so.
+    pub reason: Option<String>,
+    /// How its name fits what was typed.
+    pub fit: Fit,
+}
+
+impl Row {
+    /// What it does, or why it cannot be chosen.
+    pub fn about(&self) -> &str {
+        self.reason.as_ref().unwrap_or(&self.detail)
+    }
+}
+
+/// What fits `typed`, best first; without anything typed, everything in its order. `hits` are the tokens that have it
+/// in them.
+pub fn rows(cx: &PanelCtx<'_>, typed: &str, hits: &[usize]) -> Vec<Row> {
+    let mut rows: Vec<Row> = named(cx).filter_map(|row| Some(Row { fit: fit(typed, &row.text)?, ..row })).collect();
+    if !typed.trim().is_empty() {
+        rows.sort_by_key(|row| std::cmp::Reverse(row.fit.score));
+    }
+    let mut first: Vec<Row> = head_row(cx, typed).into_iter().collect();
+    first.extend(rows);
+    first.extend(token_rows(cx, hits));
+    first
+}
+
+/// Everything that has a name of its own.
+fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
+    let row = |kind, text: String, detail: String, chosen| Row {
+        kind,
+        text,
+        detail,
+        chosen,
+        reason: None,
+        fit: Fit { score: 0, at: Vec::new() },
+    };
+    // Closing what is open on top closes the palette, which Esc does.
+    let commands = UiCommand::ALL.into_iter().filter(|it| !matches!(it, UiCommand::Palette | UiCommand::Release));
+    let commands = commands.map(move |command| {
+        let (kind, reason) = match command {
+            UiCommand::Show(view) => ("View", cx.view_unavailable(view).map(ToOwned::to_owned)),
+            _ => ("Command", None),
+        };
+        let text = command.text().to_owned();
+        Row { reason, ..row(kind, text, command.tooltip().to_owned(), Chosen::Window(command)) }
+    });
+    let model = move |kind, source: ModelSource| {
+        let open = Chosen::session(Command::OpenModel(source.clone()));
+        row(kind, source_name(&source), source_text(&source), open)
+    };
+    let bundled = bundled_models().map(move |name| model("Bundled model", ModelSource::Bundled(name.to_owned())));
+    let recent = cx.session.settings.recent_models.iter();
+    let recent = recent.filter(|source| !matches!(source, ModelSource::Bundled(_)));
+    let recent = recent.map(move |source| model("Recent model", source.clone()));
+    let examples = EXAMPLES.iter().enumerate().map(move |(idx, example)| {
+        let open = Chosen::session(Command::OpenExample(idx));
+        row("Example", example.title.to_owned(), example.hint.to_owned(), open)
+    });
+    commands.chain(recent).chain(bundled).chain(examples)
+}
+
+/// The head or the layer that was typed: `L3H5`, `cross L2H1`, `L4`.
+fn head_row(cx: &PanelCtx<'_>, typed: &str) -> Option<Row> {
+    let capture = cx.document.latest_capture()?;
+    let Place { stack, layer, head } = Place::parse(typed)?;
+    let stack = stack.unwrap_or(cx.pane.selection.stack());
+    let several = capture.model().stacks.len() > 1;
+    let name = |text: String| if several { format!("{stack} {text}") } else { text };
+    let id = HeadId { stack, layer, head: head.unwrap_or(cx.pane.selection.head.head) };
+    let text = name(head.map_or_else(|| format!("L{layer}"), |_| id.to_string()));
+    let chosen = Chosen::session(Command::SelectHead(id));
+    let reason = absence(capture.model(), stack, layer, head);
+    let detail = if head.is_some() { "Select this head" } else { "Select the head of this number in this layer" };
+    let at = (0..text.chars().count()).collect();
+    Some(Row { kind: "Head", text, detail: detail.to_owned(), chosen, reason, fit: Fit { score: i32::MAX, at } })
+}
+
+/// Why there is no such head.
+fn absence(model: &ModelSpec, stack: StackKind, layer: usize, head: Option<usize>) -> Option<String> {
+    let Some(spec) = model.stack(stack) else {
+        let kinds: Vec<&str> = model.stacks.iter().map(|stack| stack.kind.name()).collect();
+        return Some(format!("There is no {stack} stack: {} has {}", model.name, kinds.join(", ")));
+    };
+    let Some(shape) = spec.layers.get(layer) else {
+        return Some(format!("There is no such layer: {}, from 0", counted(spec.layers.len(), "layer")));
+    };
+    let missing = head.is_some_and(|head| head >= shape.n_heads);
+    missing.then(|| format!("There is no such head: layer {layer} has {}, from 0", counted(shape.n_heads, "head")))
+}
+
+/// A head, or a layer, as people write it.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    stack: Option<StackKind>,
+    layer: usize,
+    head: Option<usize>,
+}
+
+impl Place {
+    /// `L3H5`, `l3 h5`, `cross L2H1`, `L4`.
+    fn parse(typed: &str) -> Option<Self> {
+        let typed = typed.trim().to_lowercase();
+        let (stack, rest) = match typed.split_once(' ') {
+            Some((name, rest)) if StackKind::from_name(name).is_some() => (StackKind::from_name(name), rest),
+            _ => (None, typed.as_str()),
+        };
+        let rest: String = rest.split_whitespace().collect();
+        let rest = rest.strip_prefix('l')?;
+        let (layer, head) = match rest.split_once('h') {
+            Some((layer, head)) => (layer, Some(head.parse().ok()?)),
+            None => (rest, None),
+        };
+        Some(Self { stack, layer: layer.parse().ok()?, head })
+    }
+}
+
+/// Tokens that have what was typed in them; as many as can be looked through.
+fn token_rows(cx: &PanelCtx<'_>, hits: &[usize]) -> Vec<Row> {
+    let Some(capture) = cx.document.latest_capture() else { return Vec::new() };
+    let side = cx.pane.selection.stack().query_side();
+    let tokens = capture.tokens(side);
+    let of_several = capture.model().stacks.len() > 1;
+    let place = |position: usize| match (side.name(), of_several) {
+        (name, true) => format!("{} token #{position}: pin it as query", capitalised(name)),
+        (_, false) => format!("Token #{position}: pin it as query"),
+    };
+    let row = |&position: &usize| Row {
+        kind: "Token",
+        text: tokens.get(position).map_or_else(String::new, |token| token.text.trim().to_owned()),
+        detail: place(position),
+        chosen: Chosen::session(Command::Pin(Focus::query(position))),
+        reason: None,
+        fit: Fit { score: 0, at: Vec::new() },
+    };
+    hits.iter().take(MAX_TOKENS).map(row).collect()
+}
+
+/// What is said where more tokens were found than are listed.
+pub fn more_tokens(n_hits: usize) -> Option<String> {
+    (n_hits > MAX_TOKENS).then(|| format!("and {} further on in the text", counted(n_hits - MAX_TOKENS, "token")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_read_as_people_write_them() {
+        let place = |stack, layer, head| Some(Place { stack, layer, head });
+        assert_eq!(Place::parse("L3H5"), place(None, 3, Some(5)));
+        assert_eq!(Place::parse(" l12 h0 "), place(None, 12, Some(0)));
+        assert_eq!(Place::parse("cross L2H1"), place(Some(StackKind::Cross), 2, Some(1)));
+        assert_eq!(Place::parse("L4"), place(None, 4, None));
+        for other in ["light", "lh", "L", "3", "cross", "L1H", "L1Hx", "l1h2h3"] {
+            assert_eq!(Place::parse(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_row_says_how_many_tokens_it_leaves_out() {
+        assert_eq!(more_tokens(MAX_TOKENS), None);
+        assert_eq!(more_tokens(MAX_TOKENS + 1).unwrap(), "and 1 token further on in the text");
+    }
+}

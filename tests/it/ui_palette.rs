@@ -1,0 +1,124 @@
+use attnscope::{
+    session::{Focus, ViewKind, gallery::EXAMPLES},
+    worker::ModelSource,
+};
+use eframe::egui::{
+    Key, Modifiers,
+    accesskit::{Role, Toggled},
+};
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+
+use crate::support::window::{Window, with_text};
+
+/// Opens the palette and types.
+fn typed(text: &str) -> Window {
+    let mut window = Window::open(with_text("the animal was tired because the road was long"));
+    open(&mut window, text);
+    window
+}
+
+fn open(window: &mut Window, text: &str) {
+    window.press(Modifiers::COMMAND, Key::K);
+    window.harness.get_by_label("Go to anything").type_text(text);
+    window.settle();
+}
+
+fn rows(window: &Window) -> Vec<String> {
+    window.harness.query_all_by_role(Role::ListBoxOption).filter_map(|node| node.accesskit_node().label()).collect()
+}
+
+fn is_open(window: &Window) -> bool {
+    window.harness.query_by_label("Go to anything").is_some()
+}
+
+#[test]
+fn a_command_is_found_by_letters_of_its_name_and_done() {
+    let mut window = typed("heatm");
+    assert_eq!(rows(&window)[0], "Heatmap: One head as a matrix of colours");
+    window.press(Modifiers::NONE, Key::Enter);
+    assert!(!is_open(&window));
+    assert_eq!(window.app().session().pane().view, ViewKind::Heatmap);
+
+    // A command of the window alone, by the first letters of its words.
+    open(&mut window, "lod");
+    assert!(rows(&window)[0].starts_with("Light or dark"), "{:?}", rows(&window));
+    let before = window.harness.ctx.theme();
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_ne!(window.harness.ctx.theme(), before);
+}
+
+#[test]
+fn arrows_choose_escape_leaves_and_nothing_found_is_said() {
+    let mut window = typed("example");
+    let all = rows(&window);
+    window.press(Modifiers::NONE, Key::ArrowDown);
+    window.press(Modifiers::NONE, Key::ArrowDown);
+    window.press(Modifiers::NONE, Key::ArrowUp);
+    let selected = |window: &Window| {
+        let nodes = window.harness.query_all_by_role(Role::ListBoxOption);
+        nodes
+            .filter(|node| node.accesskit_node().toggled() == Some(Toggled::True))
+            .filter_map(|node| node.accesskit_node().label())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(selected(&window), [all[1].clone()]);
+    window.press(Modifiers::NONE, Key::Escape);
+    assert!(!is_open(&window));
+
+    open(&mut window, "qqqq");
+    assert!(window.shows("Nothing is called “qqqq”") && rows(&window).is_empty());
+    window.press(Modifiers::NONE, Key::Enter);
+    assert!(is_open(&window), "there is nothing to be done");
+    window.press(Modifiers::COMMAND, Key::K);
+    assert!(!is_open(&window), "the key closes it too");
+}
+
+#[test]
+fn heads_and_tokens_of_what_is_open_are_found() {
+    let mut window = typed("l2h3");
+    assert_eq!(rows(&window)[0], "L2H3: Select this head");
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!((window.head().layer, window.head().head), (2, 3));
+
+    open(&mut window, "L2H9");
+    assert_eq!(rows(&window)[0], "L2H9: There is no such head: layer 2 has 4 heads, from 0");
+    window.press(Modifiers::NONE, Key::Enter);
+    assert!(is_open(&window));
+    window.press(Modifiers::NONE, Key::Escape);
+
+    open(&mut window, "cross L0H1");
+    assert!(rows(&window)[0].contains("There is no cross stack"), "{:?}", rows(&window));
+    window.press(Modifiers::NONE, Key::Escape);
+
+    open(&mut window, "tired");
+    let tokens: Vec<String> = rows(&window).into_iter().filter(|row| row.contains("Token #")).collect();
+    assert_eq!(tokens, ["tired: Token #3: pin it as query"]);
+    window.press(Modifiers::NONE, Key::ArrowUp);
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!(window.app().session().pane().selection.pinned, Focus::query(3));
+}
+
+#[test]
+fn models_and_examples_are_opened() {
+    let mut window = typed("demo:bert");
+    assert!(rows(&window)[0].starts_with("demo:bert: "), "{:?}", rows(&window));
+    window.press(Modifiers::NONE, Key::Enter);
+    let source = |window: &Window| window.app().session().document().model.latest().unwrap().source.clone();
+    assert_eq!(source(&window), ModelSource::Bundled("demo:bert".to_owned()));
+
+    let idx = EXAMPLES.len() - 1;
+    open(&mut window, EXAMPLES[idx].title);
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!(window.app().session().document().example, Some(idx));
+}
+
+/// A view that cannot be shown says why, and stays where it is.
+#[test]
+fn what_cannot_be_done_now_says_why() {
+    let mut window = typed("image");
+    let row = rows(&window).into_iter().find(|row| row.starts_with("Image: ")).unwrap();
+    assert!(row.contains("picture") && row != "Image: Attention on the picture", "{row}");
+    window.press(Modifiers::NONE, Key::Enter);
+    assert!(is_open(&window));
+    assert_ne!(window.app().session().pane().view, ViewKind::Image);
+}
