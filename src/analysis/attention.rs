@@ -3,6 +3,10 @@
 //! Recomputing knows scale, cap, bias and mask, and follows the changes that the run was made with. A bias
 //! is part of the capture; a file that lacks the bias of a biased layer must store its scores or patterns.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
+
 use crate::{
     analysis::explain::normalizers,
     capture::{AppliedEdit, Capture, Computation, LayerCapture, Matrix, Normalizer, Site},
@@ -14,6 +18,8 @@ use crate::{
 /// registers that every x86-64 has.
 const PANEL: usize = 8;
 const BLOCK: usize = 4;
+/// Queries whose scores one task makes: enough to share each panel of keys among.
+const TASK: usize = 16;
 
 /// One head's scores `[query, key]`, scaled and masked (`-inf` where masked), before softmax.
 ///
@@ -98,6 +104,43 @@ impl<'a> Scoring<'a> {
         Some(k.rows().map(|k| q.iter().zip(k).map(|(q, k)| q * k).sum()).collect())
     }
 
+    /// The rows of some queries: the same bits as those of [`Self::scores`], without products that the mask
+    /// throws away, and on all threads.
+    fn rows(&self, queries: Range<usize>) -> Option<Matrix> {
+        let n_key = self.k.n_rows();
+        let mut scores = vec![0.0f32; queries.len() * n_key];
+        let tasks = scores.par_chunks_mut((TASK * n_key).max(1)).enumerate();
+        let done = tasks.map(|(task, rows)| {
+            let first = queries.start + task * TASK;
+            let these = first..(first + TASK).min(queries.end);
+            let seen = self.seen(these.clone());
+            let products = dots(&self.q.window(these.clone())?, &self.k.window(seen.clone())?)?;
+            let products = products.chunks_exact(seen.len().max(1));
+            for ((query, row), products) in these.zip(rows.chunks_exact_mut(n_key.max(1))).zip(products) {
+                if self.sight.global.binary_search(&query).is_ok() {
+                    row.copy_from_slice(&self.products(query)?);
+                } else {
+                    row[seen.clone()].copy_from_slice(products);
+                }
+                self.finish(query, row)?;
+            }
+            Some(())
+        });
+        done.collect::<Option<()>>()?;
+        Matrix::new(scores, [queries.len(), n_key]).ok()
+    }
+
+    /// The keys next to each other that some of these queries can see; all where changes of the run may have opened
+    /// others, or where some tokens are seen by all.
+    fn seen(&self, queries: Range<usize>) -> Range<usize> {
+        let n_key = self.k.n_rows();
+        if !self.edits.is_empty() || !self.sight.global.is_empty() {
+            return 0..n_key;
+        }
+        let seen = queries.map(|query| self.sight.near(query, self.q.n_rows(), n_key)).filter(|keys| !keys.is_empty());
+        seen.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..n_key.min(1))
+    }
+
     /// Products of one query with every key into scores.
     fn finish(&self, query: usize, row: &mut [f32]) -> Option<()> {
         for score in row.iter_mut() {
@@ -145,6 +188,23 @@ pub fn pattern(capture: &Capture, head: HeadId) -> Option<Matrix> {
     capture.stored_pattern(head).or_else(|| pattern_from(capture, head, &scores(capture, head)?))
 }
 
+/// The rows of some queries of [`pattern`], without the others: the same bits, in memory that grows with the
+/// number of rows alone. `[rows, key]`.
+///
+/// `None` where [`pattern`] is, or where there are no such queries.
+pub fn pattern_rows(capture: &Capture, head: HeadId, queries: Range<usize>) -> Option<Matrix> {
+    if let Some(stored) = capture.stored_pattern(head) {
+        return stored.window(queries);
+    }
+    let scores = if let Some(stored) = &capture.layer(head)?.scores {
+        stored.head(head.head)?.window(queries.clone())?
+    } else {
+        let scoring = Scoring::of(capture, head)?;
+        (queries.end <= scoring.q.n_rows()).then(|| scoring.rows(queries.clone()))??
+    };
+    pattern_rows_from(capture, head, &scores, queries.start)
+}
+
 /// The pattern that queries and keys of one input have in a layer without a bias.
 pub(crate) fn pattern_of(q: Matrix, k: Matrix, layer: LayerSpec, mask: Mask) -> Option<Matrix> {
     let sight = Sight { mask, global: &[] };
@@ -155,6 +215,11 @@ pub(crate) fn pattern_of(q: Matrix, k: Matrix, layer: LayerSpec, mask: Mask) -> 
 
 /// The pattern that one head has with these scores.
 pub(crate) fn pattern_from(capture: &Capture, head: HeadId, scores: &Matrix) -> Option<Matrix> {
+    pattern_rows_from(capture, head, scores, 0)
+}
+
+/// The same of the rows from query `first` on.
+fn pattern_rows_from(capture: &Capture, head: HeadId, scores: &Matrix, first: usize) -> Option<Matrix> {
     let Computation { edits, .. } = capture.computation();
     if !edits_are_known(edits) {
         return None;
@@ -165,7 +230,8 @@ pub(crate) fn pattern_from(capture: &Capture, head: HeadId, scores: &Matrix) -> 
         return Some(pattern);
     }
     let mut values = pattern.as_slice().to_vec();
-    for (query, row) in values.chunks_exact_mut(pattern.n_cols().max(1)).enumerate() {
+    for (row_idx, row) in values.chunks_exact_mut(pattern.n_cols().max(1)).enumerate() {
+        let query = first + row_idx;
         if let Some(sink) = sink {
             // The sink took part in the softmax; what is left is shared as without it.
             for weight in row.iter_mut() {

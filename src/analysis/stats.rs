@@ -38,48 +38,77 @@ pub struct HeadStats {
 /// `sink[query]` is what went to a learned sink. `special[key]` says which keys are special tokens; missing entries mean no. `square` says that queries
 /// and keys are the same sequence, which distances need.
 pub fn head_stats(pattern: &Matrix, sink: Option<&[f32]>, special: &[bool], causal: bool, square: bool) -> HeadStats {
-    let n_key = pattern.n_cols();
-    let mut sums = Sums::default();
-    for (query, row) in pattern.rows().enumerate() {
-        let mut entropy = 0.0f32;
-        let mut distance = 0.0f32;
-        for (key, &weight) in row.iter().enumerate() {
-            if weight > 0.0 {
-                entropy -= weight * weight.ln();
-                distance += weight * key.abs_diff(query) as f32;
-                sums.max_weight = sums.max_weight.max(weight);
-            }
-        }
-        let to_sink = sink.map(|sink| sink.get(query).copied().unwrap_or(0.0));
-        if let Some(weight) = to_sink.filter(|weight| *weight > 0.0) {
-            entropy -= weight * weight.ln();
-        }
-        sums.entropy += f64::from(entropy);
-        sums.distance += f64::from(distance);
-        let n_visible = if causal { n_key.min(query + 1) } else { n_key };
-        let n_choices = n_visible + usize::from(to_sink.is_some());
-        if n_choices > 1 {
-            sums.fraction += f64::from(entropy / (n_choices as f32).ln());
-            sums.n_fraction += 1;
-        }
-        let at = |key: usize| f64::from(row.get(key).copied().unwrap_or(0.0));
-        sums.first += at(0);
-        sums.own += at(query);
-        sums.previous += query.checked_sub(1).map_or(0.0, at);
-        sums.special += row.iter().zip(special).filter(|(_, s)| **s).map(|(&w, _)| f64::from(w)).sum::<f64>();
+    let mut sums = StatSums::new(sink, special, causal);
+    sums.add(0, pattern);
+    sums.stats(square)
+}
+
+/// [`head_stats`] of a pattern that is seen part by part.
+#[derive(Clone, Debug)]
+pub struct StatSums<'a> {
+    sink: Option<&'a [f32]>,
+    special: &'a [bool],
+    causal: bool,
+    sums: Sums,
+    n_rows: usize,
+}
+
+impl<'a> StatSums<'a> {
+    /// Of no row yet.
+    pub fn new(sink: Option<&'a [f32]>, special: &'a [bool], causal: bool) -> Self {
+        Self { sink, special, causal, sums: Sums::default(), n_rows: 0 }
     }
-    let mean = |sum: f64| (sum / pattern.n_rows().max(1) as f64) as f32;
-    HeadStats {
-        entropy: mean(sums.entropy),
-        entropy_fraction: (sums.fraction / sums.n_fraction.max(1) as f64) as f32,
-        distance: square.then(|| mean(sums.distance)),
-        on_first: mean(sums.first),
-        on_previous: square.then(|| mean(sums.previous)),
-        on_self: square.then(|| mean(sums.own)),
-        on_special: mean(sums.special),
-        max_weight: sums.max_weight,
-        rows: RowMass::Full,
-        patch_distance: None,
+
+    /// Adds the rows of `part`, which begins with the query `first`.
+    pub fn add(&mut self, first: usize, part: &Matrix) {
+        let (n_key, sums) = (part.n_cols(), &mut self.sums);
+        self.n_rows += part.n_rows();
+        for (query, row) in (first..).zip(part.rows()) {
+            let mut entropy = 0.0f32;
+            let mut distance = 0.0f32;
+            for (key, &weight) in row.iter().enumerate() {
+                if weight > 0.0 {
+                    entropy -= weight * weight.ln();
+                    distance += weight * key.abs_diff(query) as f32;
+                    sums.max_weight = sums.max_weight.max(weight);
+                }
+            }
+            let to_sink = self.sink.map(|sink| sink.get(query).copied().unwrap_or(0.0));
+            if let Some(weight) = to_sink.filter(|weight| *weight > 0.0) {
+                entropy -= weight * weight.ln();
+            }
+            sums.entropy += f64::from(entropy);
+            sums.distance += f64::from(distance);
+            let n_visible = if self.causal { n_key.min(query + 1) } else { n_key };
+            let n_choices = n_visible + usize::from(to_sink.is_some());
+            if n_choices > 1 {
+                sums.fraction += f64::from(entropy / (n_choices as f32).ln());
+                sums.n_fraction += 1;
+            }
+            let at = |key: usize| f64::from(row.get(key).copied().unwrap_or(0.0));
+            sums.first += at(0);
+            sums.own += at(query);
+            sums.previous += query.checked_sub(1).map_or(0.0, at);
+            sums.special += row.iter().zip(self.special).filter(|(_, s)| **s).map(|(&w, _)| f64::from(w)).sum::<f64>();
+        }
+    }
+
+    /// The numbers of all rows so far.
+    pub fn stats(&self, square: bool) -> HeadStats {
+        let sums = &self.sums;
+        let mean = |sum: f64| (sum / self.n_rows.max(1) as f64) as f32;
+        HeadStats {
+            entropy: mean(sums.entropy),
+            entropy_fraction: (sums.fraction / sums.n_fraction.max(1) as f64) as f32,
+            distance: square.then(|| mean(sums.distance)),
+            on_first: mean(sums.first),
+            on_previous: square.then(|| mean(sums.previous)),
+            on_self: square.then(|| mean(sums.own)),
+            on_special: mean(sums.special),
+            max_weight: sums.max_weight,
+            rows: RowMass::Full,
+            patch_distance: None,
+        }
     }
 }
 
@@ -101,7 +130,7 @@ pub fn stack_stats(capture: &Capture, stack: StackKind) -> Vec<Vec<Option<HeadSt
         .collect()
 }
 
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Sums {
     entropy: f64,
     fraction: f64,

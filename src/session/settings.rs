@@ -16,7 +16,7 @@ use crate::{
         Space,
         edges::EdgeFilter,
         projection::{ColorBy, ProjectionOptions, SizeBy},
-        reading::ReadingOptions,
+        reading::{ReadingOptions, long::Pool},
     },
     figure::views::distance::Shown,
     worker::ModelSource,
@@ -162,6 +162,8 @@ pub struct HeatmapOptions {
     pub scale: ColorScale,
     /// Whether cells that have room for it show their weight as a number.
     pub values: bool,
+    /// What a pixel of a long text's picture stands for.
+    pub pool: Pool,
     /// How weights are drawn by hand.
     #[serde(skip)]
     pub draw: DrawOptions,
@@ -190,6 +192,7 @@ impl Default for HeatmapOptions {
             color_map: ColorMapChoice::default(),
             scale: ColorScale::default(),
             values: true,
+            pool: Pool::default(),
             draw: DrawOptions::default(),
         }
     }

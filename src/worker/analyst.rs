@@ -3,7 +3,9 @@
 
 use std::{io, sync::Arc};
 
-use super::{EventKind, Failure, JobControl, Lane, Request, Stop, Wake, Worker, thread::Engine};
+use rayon::ThreadPool;
+
+use super::{EventKind, Failure, JobControl, Lane, Request, Stop, Wake, Worker, projector, thread::Engine};
 use crate::{
     analysis::reading::{
         ReadPattern, Refusal,
@@ -17,6 +19,8 @@ use crate::{
 pub struct AnalysisEngine {
     /// The last answer: a request that supersedes another one often begins with what was just found.
     last: Option<(Key, Answer)>,
+    /// Its own compute threads; without them those of the caller.
+    pool: Option<ThreadPool>,
 }
 
 impl AnalysisEngine {
@@ -26,7 +30,8 @@ impl AnalysisEngine {
         {
             return Ok(answer.clone());
         }
-        let found = store::answer(want, &mut || control.check().is_ok()).ok_or(Stop::Cancelled)?;
+        let find = || store::answer(want, &mut || control.check().is_ok());
+        let found = self.pool.as_ref().map_or_else(find, |pool| pool.install(find)).ok_or(Stop::Cancelled)?;
         self.last = Some((want.key.clone(), found.clone()));
         Ok(found)
     }
@@ -70,9 +75,10 @@ impl Analyst {
     /// Starts the thread; `wake` is called when there is an answer.
     ///
     /// # Errors
-    /// When the system refuses to start a thread.
+    /// When the system refuses to start the threads.
     pub fn spawn(wake: Wake) -> io::Result<Self> {
-        Ok(Self { worker: Worker::spawn(AnalysisEngine::default(), wake)?, newest: JobId(0) })
+        let engine = AnalysisEngine { pool: Some(projector::pool("analysis")?), ..AnalysisEngine::default() };
+        Ok(Self { worker: Worker::spawn(engine, wake)?, newest: JobId(0) })
     }
 
     /// Moves everything that was found since the last call into `store`.

@@ -85,6 +85,8 @@ mod lab_view;
 mod laws;
 /// Layouts of points: PCA, t-SNE and UMAP, live and the same on any number of threads.
 mod layouts;
+/// Patterns too long to be held whole: parts, levels of detail, and what is refused.
+mod long_patterns;
 /// The joint space, neighbours, and what a layout keeps: numpy's numbers.
 mod measures;
 /// Memory of a run: the estimate against what a process takes, and what is refused.
@@ -154,6 +156,8 @@ mod ui_corpora;
 mod ui_inputs;
 /// Room, panels and appearance of the window.
 mod ui_layout;
+/// Texts whose patterns are too long to be held whole, in the window.
+mod ui_long;
 /// Opening things in the window.
 mod ui_opening;
 /// Everything by its name, with the keys alone.

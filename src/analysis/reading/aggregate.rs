@@ -1,5 +1,7 @@
 //! The first two steps: one head's pattern, weighed if that is asked for, or several made into one.
 
+use std::ops::Range;
+
 use super::{Aggregate, Aggregation, Heads, Reading, Refusal, Source, Which, weigh};
 use crate::{
     analysis::attention,
@@ -7,16 +9,22 @@ use crate::{
     ids::HeadId,
 };
 
-/// The pattern of the heads of `reading`, `[query, key]`, and which heads went into it.
+/// The pattern of the heads of `reading`, `[query, key]`, and which heads went into it; of some queries, only their
+/// rows.
 ///
 /// Of one head it is the stored pattern itself, sharing its storage, unless it is weighed. Sums and means are taken in `f64`.
 ///
 /// # Errors
 /// When a head, or its values where they are needed, does not exist or was not recorded, or when there is none.
-pub(super) fn gather(capture: &Capture, reading: &Reading) -> Result<(Matrix, Vec<HeadId>), Refusal> {
+pub(super) fn gather(
+    capture: &Capture,
+    reading: &Reading,
+    queries: Option<&Range<usize>>,
+) -> Result<(Matrix, Vec<HeadId>), Refusal> {
+    let pattern = |head| pattern(capture, head, queries);
     let one: &dyn Fn(HeadId) -> Result<Matrix, Refusal> = match &reading.source {
-        Source::Weights => &|head| pattern(capture, head),
-        Source::ByValueNorm => &|head| weigh::by_value_norm(capture, head, &pattern(capture, head)?),
+        Source::Weights => &pattern,
+        Source::ByValueNorm => &|head| weigh::by_value_norm(capture, head, &pattern(head)?),
         Source::Explained(explained) => return explained.gather(capture, &reading.heads),
     };
     match &reading.heads {
@@ -67,13 +75,17 @@ fn indices(which: &Which, n: usize) -> Vec<usize> {
     }
 }
 
-/// One head's pattern, or why there is none.
-pub(super) fn pattern(capture: &Capture, head: HeadId) -> Result<Matrix, Refusal> {
+/// One head's pattern, or the rows of some queries of it, or why there is none.
+fn pattern(capture: &Capture, head: HeadId, queries: Option<&Range<usize>>) -> Result<Matrix, Refusal> {
     let layer = capture.model().layer_of(head);
     if layer.is_none_or(|layer| head.head >= layer.n_heads) {
         return Err(no_such_head(capture, head));
     }
-    attention::pattern(capture, head).ok_or(Refusal::NotRecorded(head))
+    let found = match queries {
+        None => attention::pattern(capture, head),
+        Some(queries) => attention::pattern_rows(capture, head, queries.clone()),
+    };
+    found.ok_or(Refusal::NotRecorded(head))
 }
 
 fn no_such_head(capture: &Capture, head: HeadId) -> Refusal {

@@ -1,6 +1,9 @@
 //! What the rows and the columns of a pattern stand for.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
+
+/// What the rows and what the columns of a pattern are; shared, because a long text has many of both.
+pub type Axes = [Arc<Axis>; 2];
 
 /// What the rows or the columns of a [`ReadPattern`](super::ReadPattern) stand for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -114,6 +117,12 @@ impl Axis {
     /// The first position of a row or column.
     pub fn position(&self, idx: usize) -> Option<usize> {
         self.groups.get(idx).map(|group| group.positions.start)
+    }
+
+    /// Bytes that it holds.
+    pub fn size_bytes(&self) -> usize {
+        let texts: usize = self.groups.iter().map(|group| group.text.len() + size_of::<Group>()).sum();
+        texts + size_of_val(&*self.group_of)
     }
 
     /// Whether every position stands for itself.

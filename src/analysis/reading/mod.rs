@@ -28,7 +28,9 @@ pub mod align;
 mod axis;
 mod choice;
 mod explained;
+pub mod long;
 mod marks;
+mod mass;
 mod options;
 pub mod pairs;
 mod pattern;
@@ -40,14 +42,15 @@ pub mod store;
 mod subtract;
 mod weigh;
 
-pub use axis::{Axis, Group, LeftOut, Rest};
+pub use axis::{Axes, Axis, Group, LeftOut, Rest};
 pub use choice::{Over, ReadingOptions, Together};
 pub use explained::{Explained, Extent, can_be_shown, family};
 pub use marks::Marks;
+pub use mass::RowMass;
 pub use options::{
     Aggregate, Aggregation, Heads, LeaveOut, Minus, Policy, Reading, RowLabels, SentenceFilter, Source, Which, Whose,
 };
-pub use pattern::{BY_VALUE_NORM, Blank, ReadPattern, RowMass};
+pub use pattern::{BY_VALUE_NORM, Blank, ReadPattern};
 pub use refusal::Refusal;
 pub use rest::rest_of;
 pub use rows::{axes, writes};
@@ -74,9 +77,10 @@ impl<'a> Captures<'a> {
 /// The pattern that `reading` means.
 ///
 /// # Errors
-/// When a head or the values it is weighed by do not exist or were not recorded, or when two things cannot be
-/// subtracted.
+/// When a head or the values it is weighed by do not exist or were not recorded, when two things cannot be
+/// subtracted, or when the pattern is too long to be held whole; then its parts can be read ([`long`]).
 pub fn read(captures: Captures<'_>, reading: &Reading) -> Result<ReadPattern, Refusal> {
+    long::check_whole(captures.this, reading)?;
     let Some(minus) = &reading.minus else { return rows::read(captures.this, reading) };
     let other = match minus.of {
         Whose::This => captures.this,

@@ -1,6 +1,6 @@
 //! Which heads link two tokens: every head of a stack, by the weight it gives to one pair.
 
-use super::{Heads, ReadPattern, Reading, Refusal, Source, rows};
+use super::{Heads, ReadPattern, Reading, Refusal, Source, long, rows};
 use crate::{
     analysis::attention,
     capture::Capture,
@@ -44,7 +44,7 @@ pub struct Links {
 /// `go_on` is told how many heads of how many are done, and may stop the work: then `None` is returned.
 ///
 /// # Errors
-/// When the stack does not exist, or weights are to count by values that were not recorded.
+/// When the stack does not exist, the text is too long to hold a whole pattern, or weights are to count by values that were not recorded.
 pub fn links(
     capture: &Capture,
     stack: StackKind,
@@ -53,6 +53,7 @@ pub fn links(
     go_on: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Result<Option<Links>, Refusal> {
     let spec = capture.model().stack(stack).ok_or(Refusal::NoHeads(stack))?;
+    long::check_whole(capture, reading)?;
     let layers = spec.layers.iter().enumerate();
     let ids: Vec<HeadId> =
         layers.flat_map(|(layer, shape)| (0..shape.n_heads).map(move |head| HeadId { stack, layer, head })).collect();

@@ -1,8 +1,8 @@
 //! [`ReadPattern`]: a pattern as it is shown, with everything that a view, a tooltip or a file says about it.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
-use super::{Axis, Explained, Group, LeftOut, Marks, Rest, Source};
+use super::{Axis, Explained, LeftOut, Marks, Rest, RowMass, Source};
 use crate::{
     analysis::attention,
     capture::{Capture, Matrix},
@@ -13,6 +13,8 @@ use crate::{
 pub const BY_VALUE_NORM: &str = "weights are by value norm (a·‖v‖, rows keep their sum)";
 
 /// A pattern as it is shown. Whoever shows a weight takes it from here.
+///
+/// Of a long text it may hold only some of its rows, [`Self::here`]; rows are numbered alike in every part.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ReadPattern {
@@ -22,14 +24,16 @@ pub struct ReadPattern {
     pub stack: StackKind,
     /// The heads that went into it, before anything was subtracted; none where an explanation is of all layers.
     pub heads: Vec<HeadId>,
-    /// `[rows, cols]`: weights, differences of weights, or what a method answered, as [`Self::source`] and
+    /// `[here, cols]`: weights, differences of weights, or what a method answered, as [`Self::source`] and
     /// [`Self::signed`] say. 0 where a row or column is left out.
     pub matrix: Matrix,
     /// What the rows are: query positions, one by one or by word.
-    pub rows: Axis,
+    pub rows: Arc<Axis>,
     /// What the columns are: key positions, one by one or by word. Those left out keep their place.
-    pub cols: Axis,
-    /// Per row: the columns that some head of it may see. The others are ruled out by the causal mask or by
+    pub cols: Arc<Axis>,
+    /// The rows whose values are here: all, unless this is a part.
+    pub here: Range<usize>,
+    /// Per row, also of those that are elsewhere: the columns that some head of it may see. The others are ruled out by the causal mask or by
     /// a sliding window, which is not the same as a weight of 0.
     pub visible: Vec<Range<usize>>,
     /// Columns, in order, that every row may see besides.
@@ -38,7 +42,7 @@ pub struct ReadPattern {
     pub causal: bool,
     /// What changes of the run took from it.
     pub marks: Marks,
-    /// Per row: where its attention went.
+    /// Per row that is here: where its attention went.
     pub mass: Vec<RowMass>,
     /// The same of what was subtracted; empty when nothing was.
     pub minus_mass: Vec<RowMass>,
@@ -54,20 +58,38 @@ pub struct ReadPattern {
 }
 
 impl ReadPattern {
-    /// One value; `None` outside the matrix.
+    /// The values of a row; `None` outside the matrix, and for a row that is not here.
+    pub fn row(&self, row: usize) -> Option<&[f32]> {
+        self.matrix.row(row.checked_sub(self.here.start)?)
+    }
+
+    /// One value; `None` where there is no [`row`](Self::row).
     pub fn value(&self, row: usize, col: usize) -> Option<f32> {
-        self.matrix.get(row, col)
+        self.row(row)?.get(col).copied()
+    }
+
+    /// Whether some of its rows are elsewhere.
+    pub fn is_part(&self) -> bool {
+        self.here.len() < self.rows.len()
     }
 
     /// The value for a query and a key **position**.
     pub fn value_at(&self, query: usize, key: usize) -> Option<f32> {
-        self.matrix.get(self.rows.group_of(query)?, self.cols.group_of(key)?)
+        self.value(self.rows.group_of(query)?, self.cols.group_of(key)?)
     }
 
     /// Whether some head of it may see a column from a row.
     pub fn sees(&self, row: usize, col: usize) -> bool {
         self.visible.get(row).is_some_and(|visible| visible.contains(&col))
             || self.everywhere.binary_search(&col).is_ok()
+    }
+
+    /// The columns of a row that hold a number, in no order: those that it sees, and those that are no keys.
+    pub fn seen_cols(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
+        let visible = self.visible.get(row).cloned().unwrap_or_default();
+        let near = visible.clone();
+        let besides = self.everywhere.iter().copied().filter(move |col| !near.contains(col));
+        visible.chain(besides).chain(self.cols.n_of_tokens()..self.cols.len())
     }
 
     /// What a cell is when it is no weight.
@@ -89,13 +111,13 @@ impl ReadPattern {
     /// Columns of `row` by value, largest first, ties in order of position; of a difference by size.
     /// Blank cells and zeros are left out.
     pub fn ranked_cols(&self, row: usize) -> Vec<(usize, f32)> {
-        let values = self.matrix.row(row).unwrap_or_default().iter().copied().enumerate();
+        let values = self.row(row).unwrap_or_default().iter().copied().enumerate();
         ranked(values.filter(|&(col, _)| self.blank(row, col).is_none()))
     }
 
-    /// Rows of `col` in the same order.
+    /// Rows of `col` that are here, in the same order.
     pub fn ranked_rows(&self, col: usize) -> Vec<(usize, f32)> {
-        let values = self.matrix.rows().map(|row| row.get(col).copied().unwrap_or(0.0)).enumerate();
+        let values = self.here.clone().zip(self.matrix.rows().map(|row| row.get(col).copied().unwrap_or(0.0)));
         ranked(values.filter(|&(row, _)| self.blank(row, col).is_none()))
     }
 
@@ -103,11 +125,11 @@ impl ReadPattern {
     /// Every piece of a word has the word's weight.
     pub fn by_key(&self, query: Option<usize>) -> Vec<f32> {
         let row: Vec<f32> = if let Some(query) = query {
-            self.rows.group_of(query).and_then(|row| self.matrix.row(row)).unwrap_or_default().to_vec()
+            self.rows.group_of(query).and_then(|row| self.row(row)).unwrap_or_default().to_vec()
         } else {
-            let shown = || self.rows.groups.iter().enumerate().filter(|(_, row)| row.left_out.is_none());
+            let shown = || self.here.clone().filter(|row| self.rows.groups[*row].left_out.is_none());
             let n = shown().count().max(1) as f64;
-            let mean = |col| shown().filter_map(|(row, _)| self.value(row, col)).map(f64::from).sum::<f64>() / n;
+            let mean = |col| shown().filter_map(|row| self.value(row, col)).map(f64::from).sum::<f64>() / n;
             (0..self.cols.len()).map(|col| mean(col) as f32).collect()
         };
         let keys = &self.cols.group_of[..self.cols.n_tokens()];
@@ -124,7 +146,8 @@ impl ReadPattern {
 
     /// What of all attention went to no key, of the rows that are shown.
     fn rest_mass(&self) -> Vec<(Rest, f64)> {
-        let shown = || self.matrix.rows().zip(&self.rows.groups).filter(|(_, group)| group.left_out.is_none());
+        let groups = &self.rows.groups[self.here.clone()];
+        let shown = || self.matrix.rows().zip(groups).filter(|(_, group)| group.left_out.is_none());
         let sum = |col: usize| shown().filter_map(|(row, _)| row.get(col)).map(|&part| f64::from(part)).sum();
         let first = self.cols.n_of_tokens();
         self.cols.rest().iter().enumerate().map(|(at, kind)| (*kind, sum(first + at))).collect()
@@ -138,7 +161,8 @@ impl ReadPattern {
             None => (row.iter().map(|&weight| f64::from(weight)).sum::<f64>() / row.len().max(1) as f64) as f32,
         };
         let column: Vec<f32> = self.matrix.rows().map(weight).collect();
-        self.rows.group_of.iter().map(|&row| column.get(row as usize).copied().unwrap_or(0.0)).collect()
+        let at = |row: u32| column.get((row as usize).checked_sub(self.here.start)?).copied();
+        self.rows.group_of.iter().map(|&row| at(row).unwrap_or(0.0)).collect()
     }
 
     /// Place of a cell's value among the cells of its row that are shown, from 1, and how many they are.
@@ -147,7 +171,7 @@ impl ReadPattern {
             return None;
         }
         let value = self.value(row, col)?;
-        let row_values = self.matrix.row(row)?.iter().enumerate();
+        let row_values = self.row(row)?.iter().enumerate();
         let shown = row_values.filter(|&(other, _)| self.blank(row, other).is_none());
         let (larger, n) = shown.fold((0, 0), |(larger, n), (_, &other)| (larger + usize::from(other > value), n + 1));
         Some((larger + 1, n))
@@ -163,9 +187,10 @@ impl ReadPattern {
         attention::score(capture, *head, only(&self.rows, row)?, only(&self.cols, col)?)
     }
 
-    /// Sums of the rows that are shown.
+    /// Sums of the rows that are shown and here.
     pub fn total_mass(&self) -> RowMass {
-        let shown = self.mass.iter().zip(&self.rows.groups).filter(|(_, row)| row.left_out.is_none());
+        let shown =
+            self.mass.iter().zip(&self.rows.groups[self.here.clone()]).filter(|(_, row)| row.left_out.is_none());
         shown.fold(RowMass::default(), |sum, (mass, _)| sum.plus(*mass))
     }
 
@@ -175,7 +200,7 @@ impl ReadPattern {
     }
 
     /// Whether there is one row for all queries.
-    pub const fn has_one_row(&self) -> bool {
+    pub fn has_one_row(&self) -> bool {
         self.rows.groups.len() == 1 && self.explained().is_some()
     }
 
@@ -211,6 +236,11 @@ impl ReadPattern {
     /// The same of several patterns that are read alike, as one.
     pub fn hidden_text_of<'a>(patterns: &(impl Iterator<Item = &'a Self> + Clone)) -> Option<String> {
         let mass = patterns.clone().fold(RowMass::default(), |sum, pattern| sum.plus(pattern.total_mass()));
+        Self::hidden_text_with(patterns, mass)
+    }
+
+    /// The same where the attention of all rows went as `mass` says: of a part nobody else knows.
+    pub fn hidden_text_with<'a>(patterns: &(impl Iterator<Item = &'a Self> + Clone), mass: RowMass) -> Option<String> {
         let leaves_out = |why: LeftOut| {
             let columns = patterns.clone().next().map_or(&[][..], |pattern| &pattern.cols.groups);
             columns.iter().any(|group| group.left_out == Some(why))
@@ -229,6 +259,10 @@ impl ReadPattern {
                 (LeftOut::Unanswered, "tokens without an answer are empty"),
             ];
             parts.extend(kinds.into_iter().filter(|(why, _)| leaves_out(*why)).map(|(_, text)| text.to_owned()));
+            return (!parts.is_empty()).then(|| parts.join("; "));
+        }
+        if mass.total == 0.0 && patterns.clone().all(Self::is_part) {
+            // Nothing was read yet that shares could be told of.
             return (!parts.is_empty()).then(|| parts.join("; "));
         }
         if mass.left_out > 0.0 || leaves_out(LeftOut::Chosen) {
@@ -284,21 +318,23 @@ impl ReadPattern {
 
     /// Bytes that are held beyond what the capture holds.
     pub fn own_bytes(&self) -> usize {
-        let axis = |axis: &Axis| {
-            let texts: usize = axis.groups.iter().map(|group| group.text.len() + size_of::<Group>()).sum();
-            texts + size_of_val(&*axis.group_of)
-        };
         let rows = size_of_val(&*self.mass) + size_of_val(&*self.minus_mass) + size_of_val(&*self.visible);
         let matrix = if self.shared { 0 } else { size_of_val(self.matrix.as_slice()) };
-        matrix + rows + axis(&self.rows) + axis(&self.cols)
+        // Parts share the axes of the whole.
+        let axes = if self.is_part() { 0 } else { self.rows.size_bytes() + self.cols.size_bytes() };
+        matrix + rows + axes
     }
 
     /// Finds the range of what is shown.
     pub(super) fn measured(mut self) -> Self {
         let mut range: Option<(f32, f32)> = None;
-        for (row, values) in self.matrix.rows().enumerate() {
-            for (col, &value) in values.iter().enumerate() {
-                if value.is_finite() && self.blank(row, col).is_none() {
+        let is_shown: Vec<bool> = self.cols.groups.iter().map(|col| col.left_out.is_none()).collect();
+        for (row, values) in self.here.clone().zip(self.matrix.rows()) {
+            if self.rows.groups[row].left_out.is_some() {
+                continue;
+            }
+            for value in self.seen_cols(row).filter(|col| is_shown[*col]).map(|col| values[col]) {
+                if value.is_finite() {
                     let (low, high) = range.unwrap_or((value, value));
                     range = Some((low.min(value), high.max(value)));
                 }
@@ -336,47 +372,5 @@ impl Blank {
             Self::Later => "masked",
             Self::OutOfWindow => "outside the window",
         }
-    }
-}
-
-/// Where the attention of one row went; of a row that stands for several queries the mean.
-///
-/// The row's values sum to `total − left_out + spread − outside − unmatched`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RowMass {
-    /// Sum of the row before anything was left out, with what went to no key: 1 for one head and for a mean of heads.
-    pub total: f64,
-    /// What the keys that are left out got.
-    pub left_out: f64,
-    /// Part of `left_out` that renormalising spread over the other keys: all of it, unless nothing was left
-    /// to scale up.
-    pub spread: f64,
-    /// What the sentence that is not looked at got, after renormalising.
-    pub outside: f64,
-    /// What went to keys without a counterpart, of a difference.
-    pub unmatched: f64,
-}
-
-impl RowMass {
-    /// The sums of two.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            total: self.total + other.total,
-            left_out: self.left_out + other.left_out,
-            spread: self.spread + other.spread,
-            outside: self.outside + other.outside,
-            unmatched: self.unmatched + other.unmatched,
-        }
-    }
-
-    /// What the row's values sum to.
-    pub fn shown(&self) -> f64 {
-        self.total - self.left_out + self.spread - self.outside - self.unmatched
-    }
-
-    /// What is shown nowhere.
-    pub fn hidden(&self) -> f64 {
-        self.total - self.shown()
     }
 }

@@ -1,6 +1,9 @@
 //! Why a pattern cannot be read as asked, in words.
 
-use crate::ids::{HeadId, StackKind};
+use crate::{
+    ids::{HeadId, StackKind},
+    text::grouped,
+};
 
 /// Why a pattern cannot be read as asked: what is wrong, and what to do about it where that helps.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +53,17 @@ pub enum Refusal {
         other: StackKind,
         /// Queries or keys.
         axis: &'static str,
+    },
+    /// The pattern of a long text would have to be held whole.
+    #[error(
+        "{} × {} weights are too many to be taken together, 8,192 × 8,192 can be: Heads and Heatmap show the heads of \
+         long texts part by part, everything else needs a shorter one", grouped(*.n_query), grouped(*.n_key)
+    )]
+    TooLong {
+        /// Rows.
+        n_query: usize,
+        /// Columns.
+        n_key: usize,
     },
     /// The program failed at it.
     #[error("{summary}: {details}")]

@@ -1,5 +1,7 @@
 //! Columns for what of a row went to no key: to a learned sink, or to keys that an incomplete file lacks.
 
+use std::ops::Range;
+
 use super::{Aggregate, Heads, Reading, Rest};
 use crate::{
     analysis::attention,
@@ -21,8 +23,15 @@ pub fn rest_of(capture: &Capture, kind: StackKind) -> Vec<Rest> {
     sink.into_iter().chain(missing).collect()
 }
 
-/// `base`, `[query, key]`, with a column for each of `kinds`, which `heads` share as they share the keys.
-pub(super) fn beside(base: Matrix, capture: &Capture, reading: &Reading, heads: &[HeadId], kinds: &[Rest]) -> Matrix {
+/// `base`, `[query, key]` from the query `first` on, with a column for each of `kinds`, which `heads` share as they share
+/// the keys.
+pub(super) fn beside(
+    (base, first): (Matrix, usize),
+    capture: &Capture,
+    reading: &Reading,
+    heads: &[HeadId],
+    kinds: &[Rest],
+) -> Matrix {
     if kinds.is_empty() {
         return base;
     }
@@ -31,7 +40,8 @@ pub(super) fn beside(base: Matrix, capture: &Capture, reading: &Reading, heads: 
         Heads::Many(many) => many.how,
     };
     let n_query = base.n_rows();
-    let columns: Vec<Vec<f64>> = kinds.iter().map(|kind| together(capture, heads, *kind, how, n_query)).collect();
+    let queries = first..first + n_query;
+    let columns: Vec<Vec<f64>> = kinds.iter().map(|kind| together(capture, heads, *kind, how, &queries)).collect();
     let rows = base.rows().enumerate();
     let line = |(query, row): (usize, &[f32])| {
         row.iter().copied().chain(columns.iter().map(move |column| column[query] as f32)).collect::<Vec<_>>()
@@ -42,27 +52,30 @@ pub(super) fn beside(base: Matrix, capture: &Capture, reading: &Reading, heads: 
 }
 
 /// One column of several heads.
-fn together(capture: &Capture, heads: &[HeadId], kind: Rest, how: Aggregate, n_query: usize) -> Vec<f64> {
+fn together(capture: &Capture, heads: &[HeadId], kind: Rest, how: Aggregate, queries: &Range<usize>) -> Vec<f64> {
     let combine: fn(f64, f64) -> f64 = match how {
         Aggregate::Mean | Aggregate::Sum => |sum, weight| sum + weight,
         Aggregate::Max => f64::max,
         Aggregate::Min => f64::min,
     };
-    let columns = heads.iter().map(|head| of_head(capture, *head, kind, n_query));
+    let columns = heads.iter().map(|head| of_head(capture, *head, kind, queries));
     let all = columns.reduce(|all, column| all.into_iter().zip(column).map(|(a, b)| combine(a, b)).collect());
     let n = if how == Aggregate::Mean { heads.len().max(1) as f64 } else { 1.0 };
-    all.map_or_else(|| vec![0.0; n_query], |all| all.into_iter().map(|sum| sum / n).collect())
+    all.map_or_else(|| vec![0.0; queries.len()], |all| all.into_iter().map(|sum| sum / n).collect())
 }
 
-/// What each query of one head gave to no key; 0 in a layer that has nothing of the kind.
-fn of_head(capture: &Capture, head: HeadId, kind: Rest, n_query: usize) -> Vec<f64> {
+/// What each of these queries of one head gave to no key; 0 in a layer that has nothing of the kind.
+fn of_head(capture: &Capture, head: HeadId, kind: Rest, queries: &Range<usize>) -> Vec<f64> {
     let column: Option<Vec<f64>> = match kind {
-        Rest::Sink => capture.sink(head).map(|sink| sink.iter().map(|&part| f64::from(part)).collect()),
+        Rest::Sink => {
+            let sink = capture.sink(head).and_then(|sink| sink.get(queries.clone()));
+            sink.map(|sink| sink.iter().map(|&part| f64::from(part)).collect())
+        }
         Rest::Missing if capture.row_mass(head.stack, head.layer) == RowMass::Partial => {
             let lacks = |row: &[f32]| (1.0 - row.iter().map(|&weight| f64::from(weight)).sum::<f64>()).max(0.0);
-            attention::pattern(capture, head).map(|pattern| pattern.rows().map(lacks).collect())
+            attention::pattern_rows(capture, head, queries.clone()).map(|pattern| pattern.rows().map(lacks).collect())
         }
         Rest::Missing => None,
     };
-    column.filter(|column| column.len() == n_query).unwrap_or_else(|| vec![0.0; n_query])
+    column.filter(|column| column.len() == queries.len()).unwrap_or_else(|| vec![0.0; queries.len()])
 }

@@ -1,10 +1,10 @@
 //! Steps one to four of a reading: weigh, aggregate, leave out, merge.
 
-use std::{collections::BTreeSet, ops::Range};
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 use super::{
-    Axis, Explained, Extent, Group, LeftOut, Marks, Policy, ReadPattern, Reading, Refusal, RowLabels, RowMass, Source,
-    aggregate, left_out_keys, rest, sentences,
+    Axes, Axis, Explained, Extent, Group, LeftOut, Marks, Policy, ReadPattern, Reading, Refusal, RowLabels, RowMass,
+    Source, aggregate, left_out_keys, rest, sentences,
 };
 use crate::{
     capture::{Capture, Matrix, Token, words},
@@ -20,16 +20,51 @@ const NOTHING_LEFT: f64 = 1e-6;
 /// # Errors
 /// When a head or the values it is weighed by do not exist or were not recorded.
 pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, Refusal> {
+    let [mut rows, mut cols] = axes(capture, reading);
+    let (mut base, heads) = aggregate::gather(capture, reading, None)?;
+    if reading.source.explained().is_some() {
+        base = without_silence(base, Arc::make_mut(&mut rows), Arc::make_mut(&mut cols));
+    }
+    let here = 0..rows.len();
+    Ok(merged(capture, reading, (base, 0), heads, [rows, cols], here))
+}
+
+/// Reads the rows `here` of one capture, in memory that grows with their number: the same bits as in the whole.
+/// `axes` are those of the reading.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn read_part(
+    capture: &Capture,
+    reading: &Reading,
+    axes: &Axes,
+    here: Range<usize>,
+) -> Result<ReadPattern, Refusal> {
+    let n_rows = axes[0].len();
+    let here = here.start.min(n_rows)..here.end.min(n_rows);
+    let groups = axes[0].groups.get(here.clone()).unwrap_or_default();
+    let queries = match groups {
+        [] => 0..0,
+        [first, ..] => first.positions.start..groups.last().map_or(0, |last| last.positions.end),
+    };
+    let (base, heads) = aggregate::gather(capture, reading, Some(&queries))?;
+    Ok(merged(capture, reading, (base, queries.start), heads, axes.clone(), here))
+}
+
+/// Steps three and four, for the rows `here`; `base` are the weights from a query on.
+fn merged(
+    capture: &Capture,
+    reading: &Reading,
+    (base, first_query): (Matrix, usize),
+    heads: Vec<HeadId>,
+    [rows, cols]: Axes,
+    here: Range<usize>,
+) -> ReadPattern {
     let stack = reading.heads.stack();
-    let (mut base, heads) = aggregate::gather(capture, reading)?;
     let explained = reading.source.explained();
+    let base = rest::beside((base, first_query), capture, reading, &heads, cols.rest());
     let hidden = left_out_keys(capture, stack, &reading.leave_out);
     let outside = sentences::left_out(capture, stack, reading.sentences);
-    let (mut rows, mut cols) = axes_of(capture, reading, &hidden, outside.as_ref());
-    if explained.is_some() {
-        base = without_silence(base, &mut rows, &mut cols);
-    }
-    base = rest::beside(base, capture, reading, &heads, cols.rest());
     let plain = outside.is_none() && !hidden.contains(&true) && rows.is_by_position() && cols.is_by_position();
     let shared = plain
         && reading.source == Source::Weights
@@ -42,7 +77,8 @@ pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, 
         let [_, outside_keys] = outside.unwrap_or_default();
         // Rows of an explanation are no distributions.
         let renormalize = reading.leave_out.policy == Policy::Renormalize && explained.is_none();
-        Merger { base: &base, rows: &rows, cols: &cols, hidden, outside_keys, renormalize }.merge()
+        let rows = &rows.groups[here.clone()];
+        Merger { base: &base, first_query, rows, cols: &cols, hidden, outside_keys, renormalize }.merge()
     };
     let extent = explained.and_then(|explained| explained.extent(stack));
     let stack_is_causal = capture.model().stack(stack).is_some_and(|spec| spec.causal);
@@ -56,13 +92,14 @@ pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, 
     let visible = visible(&sights, &rows, &cols);
     let everywhere = everywhere(&sights, &cols);
     let marks = Marks::of(capture, stack, &heads, &rows, &cols);
-    let pattern = ReadPattern {
+    let read = ReadPattern {
         source: reading.source.clone(),
         stack,
         heads,
         matrix,
         rows,
         cols,
+        here,
         visible,
         everywhere,
         causal,
@@ -74,7 +111,7 @@ pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, 
         range: (0.0, 0.0),
         shared,
     };
-    Ok(pattern.measured())
+    read.measured()
 }
 
 fn sum(row: &[f32]) -> f64 {
@@ -82,10 +119,12 @@ fn sum(row: &[f32]) -> f64 {
 }
 
 /// What the rows and the columns of a reading are, without its values. Its heads matter only by their stack.
-pub fn axes(capture: &Capture, reading: &Reading) -> (Axis, Axis) {
+pub fn axes(capture: &Capture, reading: &Reading) -> Axes {
     let stack = reading.heads.stack();
     let hidden = left_out_keys(capture, stack, &reading.leave_out);
-    axes_of(capture, reading, &hidden, sentences::left_out(capture, stack, reading.sentences).as_ref())
+    let (rows, cols) =
+        axes_of(capture, reading, &hidden, sentences::left_out(capture, stack, reading.sentences).as_ref());
+    [Arc::new(rows), Arc::new(cols)]
 }
 
 fn axes_of(capture: &Capture, reading: &Reading, hidden: &[bool], outside: Option<&[Vec<bool>; 2]>) -> (Axis, Axis) {
@@ -163,7 +202,9 @@ fn next_token(capture: &Capture, position: usize) -> String {
 /// Leaves out and merges, row by row.
 struct Merger<'a> {
     base: &'a Matrix,
-    rows: &'a Axis,
+    /// The query of its first row.
+    first_query: usize,
+    rows: &'a [Group],
     cols: &'a Axis,
     /// By key position; shorter where nothing follows.
     hidden: Vec<bool>,
@@ -177,7 +218,7 @@ impl Merger<'_> {
         let mut values = Vec::with_capacity(self.rows.len() * n_cols);
         let mut mass = Vec::with_capacity(self.rows.len());
         let mut line = vec![0.0f64; n_cols];
-        for row in &self.rows.groups {
+        for row in self.rows {
             line.fill(0.0);
             let mut sums = RowMass::default();
             for query in row.positions.clone() {
@@ -200,7 +241,7 @@ impl Merger<'_> {
 
     /// Adds one query's row to the line of its word.
     fn add(&self, query: usize, skipped: bool, line: &mut [f64], sums: &mut RowMass) {
-        let Some(row) = self.base.row(query) else { return };
+        let Some(row) = query.checked_sub(self.first_query).and_then(|row| self.base.row(row)) else { return };
         let is_hidden = |key: usize| self.hidden.get(key) == Some(&true);
         let (row, rest) = row.split_at(self.cols.n_tokens().min(row.len()));
         let (mut kept, mut left_out) = (0.0f64, 0.0f64);

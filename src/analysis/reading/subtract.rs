@@ -1,6 +1,6 @@
 //! The last step: this minus that.
 
-use std::{collections::BTreeSet, ops::Range};
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 use super::{
     LeftOut, ReadPattern, Refusal, RowMass, Whose,
@@ -107,7 +107,8 @@ pub(super) fn subtract(mut this: ReadPattern, other: &ReadPattern, maps: &Maps) 
             this.visible[row] = if start < end { start.min(col)..end.max(col + 1) } else { col..col + 1 };
         }
     }
-    let groups = this.rows.groups.iter_mut().zip(&rows).chain(this.cols.groups.iter_mut().zip(&cols));
+    let (this_rows, this_cols) = (Arc::make_mut(&mut this.rows), Arc::make_mut(&mut this.cols));
+    let groups = this_rows.groups.iter_mut().zip(&rows).chain(this_cols.groups.iter_mut().zip(&cols));
     for (group, counterpart) in groups {
         if counterpart.is_none() {
             group.left_out = group.left_out.or(Some(LeftOut::Unmatched));

@@ -181,7 +181,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
         focus.query = Some(0);
     }
     // Every line is always there, so that a preview never moves what is under the pointer.
-    let axes = [pattern.map(|pattern| &pattern.rows), pattern.map(|pattern| &pattern.cols)];
+    let axes = [pattern.map(|pattern| &*pattern.rows), pattern.map(|pattern| &*pattern.cols)];
     let [query, key] = if one_row { ["Explained", "Token"] } else { [query_name(cx), "Key"] };
     token_ui(ui, cx, (query, cx.theme.query), focus.query, (queries, axes[0]));
     token_ui(ui, cx, (key, cx.theme.key), focus.key, (keys, axes[1]));
@@ -207,6 +207,11 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
             table: &|| data::of_query(pattern, row),
         }
         .ui(ui, cx, |key| Focus { query: focus.query.filter(|_| !one_row), key }),
+        (None, Some(_)) if pattern.is_part() => {
+            section_ui(ui, cx.theme, "Top queries");
+            let why = "Not ranked in a text this long: its rows are read one by one. Hold a query to see its keys";
+            ui.add(egui::Label::new(RichText::new(why).small().color(cx.theme.text_weak)).wrap());
+        }
         (None, Some(col)) => Ranking {
             title: "Top queries",
             ranked: pattern.ranked_rows(col),

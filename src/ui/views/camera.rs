@@ -45,6 +45,16 @@ impl Camera {
         self.clamp();
     }
 
+    /// Brings a point of the content, as far as it is given, into the middle where it is not in sight.
+    pub fn reveal(&mut self, at: [Option<f32>; 2]) {
+        for (axis, at) in at.into_iter().enumerate() {
+            if let Some(at) = at.filter(|at| (at - self.center[axis]).abs() > 0.5 / self.zoom) {
+                self.center[axis] = at;
+            }
+        }
+        self.clamp();
+    }
+
     /// Handles wheel, pinch, drag and double click of `response`, which covers `viewport`. Returns
     /// whether the user zoomed out although everything is shown already.
     pub fn interact(&mut self, ui: &Ui, response: &Response, viewport: Rect, max_zoom: f32) -> bool {
@@ -112,6 +122,15 @@ mod tests {
         let content = camera.content_rect(viewport());
         assert!((content.left() - viewport().left()).abs() < 1e-3);
         assert!((content.bottom() - viewport().bottom()).abs() < 1e-3);
+    }
+
+    #[test]
+    fn what_is_revealed_comes_into_the_middle_unless_it_is_in_sight() {
+        let mut camera = Camera { zoom: 10.0, center: vec2(0.5, 0.5) };
+        camera.reveal([Some(0.52), None]);
+        assert_eq!(camera.center, vec2(0.5, 0.5));
+        camera.reveal([Some(0.2), Some(0.99)]);
+        assert_eq!(camera.center, vec2(0.2, 0.95), "and stays inside");
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub fn changes_menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId
         ui.label(RichText::new(reason).small().color(cx.theme.text_weak));
         return;
     }
-    let (rows, cols) = reading::axes(capture, &source::of_head(cx, capture, head));
+    let [rows, cols] = reading::axes(capture, &source::of_head(cx, capture, head));
     let query = focus.query.and_then(|query| Tokens::of(&rows, head.stack.query_side(), query));
     let key = focus.key.filter(|key| *key < cols.n_tokens());
     let key = key.and_then(|key| Tokens::of(&cols, head.stack.key_side(), key));

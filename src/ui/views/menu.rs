@@ -60,7 +60,7 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId) {
     changes_menu_ui(ui, cx, focus, head);
     ui.separator();
     if !cx.pane.view.shows_space() {
-        let patterns = patterns(cx, capture);
+        let patterns = patterns(cx, capture, focus);
         for (part, what) in Part::of_focus(&patterns, focus) {
             if ui.button(format!("Copy {what}")).clicked() {
                 cx.send(Command::Copy { what, text: tab_separated(&part.table(&patterns, capture)) });
@@ -84,10 +84,13 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId) {
     }
 }
 
-/// Every pattern that the pane draws and that is read.
-fn patterns(cx: &ViewCtx<'_>, capture: &Capture) -> Vec<Arc<ReadPattern>> {
+/// Every pattern that the pane draws and that is read; of a long text the row of `focus` alone.
+fn patterns(cx: &ViewCtx<'_>, capture: &Capture, focus: Focus) -> Vec<Arc<ReadPattern>> {
+    if source::is_long(cx, capture) {
+        return source::row(cx, focus).and_then(Result::ok).into_iter().collect();
+    }
     if cx.pane.view == ViewKind::Heads {
-        let known = lines::known(cx, capture);
+        let known = lines::known(cx, capture, &(0..0));
         let above = known.iter().flat_map(|known| &known.heads).filter(|head| !head.below);
         return above.map(|head| Arc::clone(&head.lines.pattern)).collect();
     }
@@ -108,13 +111,18 @@ impl Part {
         let Some(first) = patterns.first() else { return Vec::new() };
         let row = focus.query.and_then(|query| first.rows.group_of(query));
         let col = focus.key.and_then(|key| first.cols.group_of(key));
+        // A part does not know what of a column is elsewhere.
+        let row = row.filter(|row| first.row(*row).is_some());
+        let col = col.filter(|_| row.is_some() || !first.is_part());
         let shown = |(row, col): &(usize, usize)| patterns.iter().any(|pattern| pattern.blank(*row, *col).is_none());
         let pair = row
             .zip(col)
             .filter(shown)
             .map(|(row, col)| (Self::Pair(row, col), format!("{} › {}", first.rows.text(row), first.cols.text(col))));
         let query = row.map(|row| (Self::Query(row), format!("what {} attends to", first.rows.text(row))));
-        let key = col.map(|col| (Self::Key(col), format!("what attends to {}", first.cols.text(col))));
+        let key = col
+            .filter(|_| !first.is_part())
+            .map(|col| (Self::Key(col), format!("what attends to {}", first.cols.text(col))));
         [pair, query, key].into_iter().flatten().collect()
     }
 

@@ -28,6 +28,7 @@ mod lab;
 mod line_painter;
 mod menu;
 mod overlay;
+mod overview;
 mod source;
 mod space;
 mod text;

@@ -3,12 +3,12 @@
 use std::{ops::Range, sync::Arc};
 
 use crate::{
-    analysis::reading::{Axis, Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, store::Subject},
+    analysis::reading::{Axis, Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, long, store::Subject},
     capture::{Capture, Token},
     figure,
     ids::{HeadId, StackKind},
     raster::ColorMap,
-    session::{ColorMapChoice, HeadSet, ViewKind},
+    session::{ColorMapChoice, Focus, HeadSet, ViewKind},
     ui::{ViewCtx, views::texture},
 };
 
@@ -63,11 +63,28 @@ pub fn shown(cx: &ViewCtx<'_>, capture: &Capture) -> Reading {
     cx.pane.overlaid(cx.pane.options.reading.shown(capture, selection.head, &on, minus))
 }
 
+/// Whether what views of one pattern show is too long to be held whole, and read in parts.
+pub fn is_long(cx: &ViewCtx<'_>, capture: &Capture) -> bool {
+    long::is_long(capture, &shown(cx, capture))
+}
+
 /// The pattern that views of one pattern, the panels and the inspector show; `None` while it is read.
+/// Of a long text it is the row of the query that is held or under the pointer, and without one it has no rows.
 pub fn shown_pattern(cx: &ViewCtx<'_>) -> Option<Result<Arc<ReadPattern>, Refusal>> {
     let subject = subject(cx)?;
     let reading = shown(cx, &subject.this);
-    cx.patterns.pattern(&subject, &reading)
+    if !long::is_long(&subject.this, &reading) {
+        return cx.patterns.pattern(&subject, &reading);
+    }
+    row(cx, cx.pane.selection.focus()).or_else(|| cx.patterns.part(&subject, &reading, 0..0))
+}
+
+/// The row of the query that is meant, of what views of one pattern show; `None` without one, or while it is read.
+pub fn row(cx: &ViewCtx<'_>, focus: Focus) -> Option<Result<Arc<ReadPattern>, Refusal>> {
+    let subject = subject(cx)?;
+    let reading = shown(cx, &subject.this);
+    let row = cx.patterns.axes(&subject, &reading)?[0].group_of(focus.query?)?;
+    cx.patterns.part(&subject, &reading, row..row + 1)
 }
 
 /// Every head of the selected layer alone, for small pictures: all of them are asked for, and given when the

@@ -42,6 +42,8 @@ pub const N_LAYERS: usize = 3;
 /// Heads of every layer.
 pub const N_HEADS: usize = 4;
 const D_HEAD: usize = 8;
+/// Longer texts come without patterns, as those over a byte budget do.
+const MOST_WITH_PATTERNS: usize = 1000;
 /// Rows and columns of patches of the synthetic vision model.
 const GRID: usize = 4;
 
@@ -194,9 +196,10 @@ fn layer_capture(layer: usize, n: usize, causal: bool) -> LayerCapture {
         (0..count).map(|_| next()).collect()
     };
     let (q, k) = (values(N_HEADS * n * D_HEAD), values(N_HEADS * n * D_HEAD));
-    let mut pattern = Vec::with_capacity(N_HEADS * n * n);
+    let keeps_pattern = n <= MOST_WITH_PATTERNS;
+    let mut pattern = Vec::new();
     for head in 0..N_HEADS {
-        for query in 0..n {
+        for query in 0..if keeps_pattern { n } else { 0 } {
             let row = |at: usize, of: &[f32]| of[(head * n + at) * D_HEAD..][..D_HEAD].to_vec();
             let score = |key: usize| {
                 if causal && key > query {
@@ -218,7 +221,7 @@ fn layer_capture(layer: usize, n: usize, causal: bool) -> LayerCapture {
         v: per_head(k.clone(), D_HEAD),
         q: per_head(q, D_HEAD),
         k: per_head(k, D_HEAD),
-        pattern: per_head(pattern, n),
+        pattern: if keeps_pattern { per_head(pattern, n) } else { None },
         ..LayerCapture::default()
     }
 }

@@ -11,14 +11,15 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
+    ops::Range,
     sync::Arc,
 };
 
 mod question;
 
-pub use question::{Answer, Ask, Finding, Key, LineFilter, Lines, Question, Subject, Want, answer};
+pub use question::{Answer, Ask, Finding, Key, LineFilter, Lines, Part, Question, Subject, Want, answer};
 
-use super::{Heads, ReadPattern, Reading, Refusal, pairs::Links};
+use super::{Axes, Heads, ReadPattern, Reading, Refusal, long::Strip, pairs::Links};
 use crate::{
     analysis::{edges::EdgeFilter, stats::HeadStats},
     ids::{CaptureId, HeadId, StackKind},
@@ -92,6 +93,56 @@ impl PatternStore {
         }
     }
 
+    /// What the rows and the columns of a reading are; `None` while they are being found.
+    pub fn axes(&self, subject: &Subject, reading: &Reading) -> Option<Axes> {
+        match self.get_or_want(subject, Question::Axes(any_head(reading)))? {
+            Ok(Finding::Axes(axes)) => Some(axes),
+            _ => None,
+        }
+    }
+
+    /// Some rows of a pattern that is too long to be held whole; `None` while they are being computed.
+    pub fn part(
+        &self,
+        subject: &Subject,
+        reading: &Reading,
+        rows: Range<usize>,
+    ) -> Option<Result<Arc<ReadPattern>, Refusal>> {
+        match self.get_or_want(subject, Question::Part(Part { reading: reading.clone(), rows }))? {
+            Ok(Finding::Pattern(pattern)) => Some(Ok(pattern)),
+            Ok(_) => None,
+            Err(refusal) => Some(Err(refusal)),
+        }
+    }
+
+    /// The same, with the lines that are drawn of them.
+    pub fn lines_of_part(
+        &self,
+        subject: &Subject,
+        part: Part,
+        filter: EdgeFilter,
+    ) -> Option<Result<Arc<Lines>, Refusal>> {
+        match self.get_or_want(subject, Question::LinesOfPart(part, filter.into()))? {
+            Ok(Finding::Lines(lines)) => Some(Ok(lines)),
+            Ok(_) => None,
+            Err(refusal) => Some(Err(refusal)),
+        }
+    }
+
+    /// A strip of rows at a level of detail above 0 ([`super::long`]); `None` while it is being computed.
+    pub fn strip(
+        &self,
+        subject: &Subject,
+        reading: &Reading,
+        (level, strip): (u32, usize),
+    ) -> Option<Result<Arc<Strip>, Refusal>> {
+        match self.get_or_want(subject, Question::Strip(reading.clone(), level, strip))? {
+            Ok(Finding::Strip(strip)) => Some(Ok(strip)),
+            Ok(_) => None,
+            Err(refusal) => Some(Err(refusal)),
+        }
+    }
+
     /// One head in numbers, as the model computed it, nothing left out; `None` while they are being computed.
     pub fn stats(&self, subject: &Subject, head: HeadId) -> Option<Result<HeadStats, Refusal>> {
         match self.get_or_want(subject, Question::Stats(head))? {
@@ -140,16 +191,30 @@ impl PatternStore {
                     _ => None,
                 }
             }
-            Question::Pattern(_) | Question::Stats(_) | Question::Links { .. } => None,
+            _ => None,
         };
-        wanted.push(Want { key, subject, pattern });
+        let axes = match &key.question {
+            Question::Part(Part { reading, .. })
+            | Question::LinesOfPart(Part { reading, .. }, _)
+            | Question::Strip(reading, ..) => {
+                let of_axes = Key { question: Question::Axes(any_head(reading)), ..key.clone() };
+                match self.known.borrow().get(&of_axes) {
+                    Some(Known { answer: Ok(Finding::Axes(axes)), .. }) => Some(axes.clone()),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        wanted.push(Want { key, subject, pattern, axes });
     }
 
     /// Ends a frame: asks for what was wanted and is not known, unless all of it was asked for before.
     pub fn ask(&self, whom: &mut dyn Ask) {
         self.now.set(self.now.get() + 1);
         self.read_at_once.set(0);
-        let wants = self.wanted.take();
+        let mut wants = self.wanted.take();
+        // What costs least is a row under the pointer, what costs most a head in numbers.
+        wants.sort_by_cached_key(|want| question::cost(&want.subject, &want.key.question));
         let mut asked = self.asked.borrow_mut();
         if wants.iter().all(|want| asked.contains(&want.key)) {
             return;
@@ -218,7 +283,7 @@ impl PatternStore {
     fn get_or_want(&self, subject: &Subject, question: Question) -> Option<Answer> {
         let subtracts = match &question {
             Question::Pattern(reading) | Question::Lines(reading, _) => reading.minus.is_some(),
-            Question::Stats(_) | Question::Links { .. } => false,
+            _ => false,
         };
         let other = subject.other.as_ref().filter(|_| subtracts);
         let key = Key { this: subject.this.id(), other: other.map(|other| other.id()), question };
@@ -233,7 +298,7 @@ impl PatternStore {
             return None;
         }
         self.read_at_once.set(spent + cost);
-        let found = answer(&Want { key: key.clone(), subject, pattern: None }, &mut || true)?;
+        let found = answer(&Want { key: key.clone(), subject, pattern: None, axes: None }, &mut || true)?;
         self.insert(key, found.clone());
         Some(found)
     }
@@ -264,4 +329,10 @@ impl PatternStore {
             held -= known.remove(&key).map_or(0, |known| known.n_bytes);
         }
     }
+}
+
+/// The reading as far as rows and columns depend on it.
+fn any_head(reading: &Reading) -> Reading {
+    let head = HeadId { stack: reading.heads.stack(), ..HeadId::default() };
+    Reading { heads: Heads::One(head), minus: None, ..reading.clone() }
 }

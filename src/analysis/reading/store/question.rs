@@ -1,17 +1,18 @@
 //! What can be asked about captures, what it takes to answer, and the answers.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use crate::{
     analysis::{
         detect,
         edges::{self, Edge, EdgeFilter, EdgeSet},
         reading::{
-            Captures, Heads, ReadPattern, Reading, Refusal, aggregate,
+            Axes, Captures, Heads, ReadPattern, Reading, Refusal, aggregate, axes,
+            long::{self, Strip, read_part, reduce, strip_rows},
             pairs::{self, Links},
             read,
         },
-        stats::{HeadStats, head_stats},
+        stats::{HeadStats, StatSums, head_stats},
     },
     capture::Capture,
     ids::{CaptureId, HeadId, StackKind},
@@ -55,6 +56,14 @@ pub enum Question {
     Pattern(Reading),
     /// The lines that are drawn of it.
     Lines(Reading, LineFilter),
+    /// What rows and columns are, whichever head is read.
+    Axes(Reading),
+    /// Some rows of a pattern that is too long to be held whole.
+    Part(Part),
+    /// The lines that are drawn of them.
+    LinesOfPart(Part, LineFilter),
+    /// A strip of rows of a pattern, at a level of detail above 0 (see [`long`]).
+    Strip(Reading, u32, usize),
     /// One head in numbers, as the model computed it.
     Stats(HeadId),
     /// Which heads link a query and a key position.
@@ -66,6 +75,15 @@ pub enum Question {
         /// Positions of the query and the key.
         pair: (usize, usize),
     },
+}
+
+/// Some rows of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// The pattern.
+    pub reading: Reading,
+    /// Which of its rows.
+    pub rows: Range<usize>,
 }
 
 /// An [`EdgeFilter`] that can be a key.
@@ -113,6 +131,9 @@ pub struct Lines {
 impl Lines {
     fn of(pattern: Arc<ReadPattern>, filter: EdgeFilter) -> Self {
         let mut set = edges::select(&pattern.strengths(), filter);
+        // A part counts its rows as the whole does.
+        let first = pattern.here.start as u32;
+        set.edges.iter_mut().for_each(|edge| edge.query += first);
         let mut below = EdgeSet::default();
         if pattern.signed {
             let is_below =
@@ -126,10 +147,14 @@ impl Lines {
 /// An answer.
 #[derive(Clone, Debug)]
 pub enum Finding {
-    /// To [`Question::Pattern`].
+    /// To [`Question::Pattern`] and [`Question::Part`].
     Pattern(Arc<ReadPattern>),
-    /// To [`Question::Lines`].
+    /// To [`Question::Lines`] and [`Question::LinesOfPart`].
     Lines(Arc<Lines>),
+    /// To [`Question::Axes`].
+    Axes(Axes),
+    /// To [`Question::Strip`].
+    Strip(Arc<Strip>),
     /// To [`Question::Stats`].
     Stats(HeadStats),
     /// To [`Question::Links`].
@@ -142,6 +167,8 @@ impl Finding {
             Self::Pattern(pattern) => pattern.own_bytes(),
             // The pattern is its own entry as a rule; where it is not, it goes with its lines.
             Self::Lines(lines) => size_of_val(&*lines.set.edges) + lines.pattern.own_bytes(),
+            Self::Axes(axes) => axes.iter().map(|axis| axis.size_bytes()).sum(),
+            Self::Strip(strip) => strip.size_bytes(),
             Self::Stats(_) => 0,
             Self::Links(links) => size_of_val(&*links.heads),
         }
@@ -157,6 +184,8 @@ pub struct Want {
     pub subject: Subject,
     /// The pattern that lines are drawn of, where it is known already.
     pub pattern: Option<Arc<ReadPattern>>,
+    /// What rows and columns are, where that is known already.
+    pub axes: Option<Axes>,
 }
 
 /// One answer to one question.
@@ -175,10 +204,27 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
         Some(pattern) => Ok(Arc::clone(pattern)),
         None => read(want.subject.captures(), reading).map(Arc::new),
     };
+    let part = |reading: &Reading, rows: Range<usize>| {
+        let axes = want.axes.clone().unwrap_or_else(|| axes(&want.subject.this, reading));
+        read_part(want.subject.captures(), reading, &axes, rows).map(Arc::new)
+    };
     Some(match &want.key.question {
         Question::Pattern(reading) => pattern(reading).map(Finding::Pattern),
         Question::Lines(reading, filter) => {
             pattern(reading).map(|pattern| Finding::Lines(Arc::new(Lines::of(pattern, (*filter).into()))))
+        }
+        Question::Axes(reading) => Ok(Finding::Axes(axes(&want.subject.this, reading))),
+        Question::Part(Part { reading, rows }) => part(reading, rows.clone()).map(Finding::Pattern),
+        Question::LinesOfPart(Part { reading, rows }, filter) => {
+            part(reading, rows.clone()).map(|pattern| Finding::Lines(Arc::new(Lines::of(pattern, (*filter).into()))))
+        }
+        Question::Strip(reading, level, strip) => {
+            let n_rows =
+                want.axes.as_ref().map_or_else(|| axes(&want.subject.this, reading)[0].len(), |it| it[0].len());
+            part(reading, strip_rows(*strip, n_rows)).map(|part| Finding::Strip(Arc::new(reduce(&part, *level))))
+        }
+        Question::Stats(head) if long::is_long(&want.subject.this, &Reading::of(*head)) => {
+            return long_stats(&want.subject.this, *head, go_on);
         }
         Question::Stats(head) => {
             pattern(&Reading::of(*head)).map(|pattern| Finding::Stats(stats_of(&want.subject.this, *head, &pattern)))
@@ -190,6 +236,29 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
             }
         }
     })
+}
+
+/// One head in numbers, part by part. `None` when that is not wanted any more.
+fn long_stats(capture: &Capture, head: HeadId, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
+    let reading = Reading::of(head);
+    let axes = axes(capture, &reading);
+    let special: Vec<bool> = capture.key_tokens(head.stack).iter().map(|token| token.special).collect();
+    let causal = capture.model().stack(head.stack).is_some_and(|stack| stack.causal);
+    let mut sums = StatSums::new(capture.sink(head), &special, causal);
+    for strip in 0..long::n_strips(axes[0].len()) {
+        if !go_on() {
+            return None;
+        }
+        match read_part(Captures::one(capture), &reading, &axes, strip_rows(strip, axes[0].len())) {
+            Ok(part) => sums.add(part.here.start, &part.of_keys()),
+            Err(refusal) => return Some(Err(refusal)),
+        }
+    }
+    let rows = capture.row_mass(head.stack, head.layer);
+    let square = head.stack.query_side() == head.stack.key_side();
+    // How far apart two patches stand in the row of tokens says nothing.
+    let square = square && capture.picture_side() != Some(head.stack.query_side());
+    Some(Ok(Finding::Stats(HeadStats { rows, ..sums.stats(square) })))
 }
 
 fn stats_of(capture: &Capture, head: HeadId, pattern: &ReadPattern) -> HeadStats {
@@ -223,9 +292,24 @@ pub(super) fn cost(subject: &Subject, question: &Question) -> usize {
         });
         of_heads(&subject.this, &reading.heads) + minus
     };
+    let tokens = |reading: &Reading| {
+        let stack = reading.heads.stack();
+        (subject.this.query_tokens(stack).len(), subject.this.key_tokens(stack).len())
+    };
+    let of_rows = |reading: &Reading, n_rows: usize| {
+        let (n_query, n_key) = tokens(reading);
+        of_reading(reading) / n_query.max(1) * n_rows + n_query + n_key
+    };
     match question {
         Question::Pattern(reading) => of_reading(reading),
         Question::Lines(reading, _) => 2 * of_reading(reading),
+        Question::Axes(reading) => {
+            let (n_query, n_key) = tokens(reading);
+            n_query + n_key
+        }
+        Question::Part(part) => of_rows(&part.reading, part.rows.len()),
+        Question::LinesOfPart(part, _) => 2 * of_rows(&part.reading, part.rows.len()),
+        Question::Strip(reading, ..) => of_rows(reading, long::STRIP_ROWS),
         Question::Stats(head) => 4 * of_head(&subject.this, *head),
         Question::Links { stack, .. } => {
             let layers = subject.this.model().stack(*stack).map_or(&[][..], |stack| &stack.layers);

@@ -74,6 +74,9 @@ pub struct HeadsLayout {
     pub n_key: usize,
     /// How far each column is moved down, queries then keys: see [`Self::scrolled`].
     pub shift: [f32; 2],
+    /// Where lines end at the latest: of a long text a line leaves towards a token that is far away, instead of going
+    /// there.
+    pub reach: Option<Rangef>,
 }
 
 impl HeadsLayout {
@@ -106,6 +109,7 @@ impl HeadsLayout {
             n_query: input.n_query,
             n_key: input.n_key,
             shift: [0.0; 2],
+            reach: None,
         }
     }
 
@@ -154,10 +158,18 @@ impl HeadsLayout {
 
     /// Both ends of the line from `query` to `key`.
     pub fn line(&self, query: usize, key: usize) -> [Pos2; 2] {
-        [
-            pos2(self.lines.min, self.row(Column::Query, query).center()),
-            pos2(self.lines.max, self.row(Column::Key, key).center()),
-        ]
+        let y = |column, position| {
+            let y = self.row(column, position).center();
+            self.reach.map_or(y, |reach| y.clamp(reach.min, reach.max))
+        };
+        [pos2(self.lines.min, y(Column::Query, query)), pos2(self.lines.max, y(Column::Key, key))]
+    }
+
+    /// The same where lines leave towards tokens beyond `rows` (queries, keys).
+    #[must_use]
+    pub fn leaving(mut self, rows: &[Range<usize>; 2]) -> Self {
+        self.reach = Some(self.lines_extent(rows).y_range());
+        self
     }
 
     /// A cross in the middle of the line from `query` to `key`: two strokes.
@@ -320,6 +332,16 @@ mod tests {
         let bottom = |column, position| end.token_rect(column, position).bottom();
         assert!((bottom(Column::Query, 6) - bottom(Column::Key, 199)).abs() < 1.0, "both end together");
         assert_eq!(layout.scrolled(Rangef::new(0.0, 9000.0)), layout, "nothing moves where everything fits");
+    }
+
+    #[test]
+    fn lines_to_tokens_that_are_far_away_leave_at_the_edge() {
+        let whole = layout(800.0, 9_000);
+        let layout = whole.leaving(&[400..440, 400..440]);
+        let edges = [400.0, 440.0].map(|row: f32| row * layout.row_height);
+        assert_eq!(layout.line(420, 3)[1].y, edges[0], "up");
+        assert_eq!(layout.line(420, 8_000)[1].y, edges[1], "down");
+        assert_eq!(layout.line(420, 430), whole.line(420, 430), "within the window nothing changes");
     }
 
     #[test]

@@ -1,16 +1,21 @@
 //! Which heads are drawn, and the lines of each, as far as they are known.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
+use super::{Scene, layout::Line};
 use crate::{
     analysis::{
         edges::{EdgeFilter, EdgeSet},
-        reading::{Reading, Refusal, store},
+        reading::{
+            Reading, Refusal,
+            long::{self, STRIP_ROWS},
+            store,
+        },
     },
     capture::Capture,
     figure::palette::Ink,
     ids::{CaptureId, HeadId},
-    session::HeadSet,
+    session::{Focus, HeadSet},
     ui::{ViewCtx, views::source},
 };
 
@@ -25,7 +30,9 @@ pub struct LinesOf {
     pub heads_on: HeadSet,
     /// Which lines.
     pub filter: EdgeFilter,
-    /// Heads that are still to be read.
+    /// Of a long text the rows whose lines are read: the strips around those in sight.
+    pub rows: Option<Range<usize>>,
+    /// Heads that are still to be read, of a long text for each strip.
     pub n_missing: usize,
 }
 
@@ -70,8 +77,9 @@ pub struct Known {
     pub refusal: Option<Refusal>,
 }
 
-/// Asks for the lines of every head that is drawn: those that are on, or one pattern of several together.
-pub fn known(cx: &ViewCtx<'_>, capture: &Capture) -> Option<Known> {
+/// Asks for the lines of every head that is drawn: those that are on, or one pattern of several together. Of a long
+/// text only the lines of the rows around `in_sight`.
+pub fn known(cx: &ViewCtx<'_>, capture: &Capture, in_sight: &Range<usize>) -> Option<Known> {
     let subject = source::subject(cx)?;
     let selection = &cx.pane.selection;
     let filter = cx.pane.options.heads.filter;
@@ -89,11 +97,30 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture) -> Option<Known> {
         reading: shown,
         heads_on: selection.heads_on,
         filter,
+        rows: None,
         n_missing: 0,
     };
     let mut known = Known { of, heads: Vec::new(), refusal: None };
-    for (head, reading) in drawn {
-        match cx.patterns.lines(&subject, &reading, filter) {
+    let n_rows = capture.query_tokens(selection.stack()).len();
+    // In the first frame nothing was in sight yet.
+    let end = in_sight.end.max(in_sight.start + 1);
+    let strips = in_sight.start / STRIP_ROWS..end.div_ceil(STRIP_ROWS).min(long::n_strips(n_rows));
+    let is_long = long::is_long(capture, &known.of.reading);
+    if is_long {
+        known.of.rows = Some(strips.start * STRIP_ROWS..strips.end * STRIP_ROWS);
+    }
+    // Strip by strip, so that all heads of the first row in sight come first.
+    let parts: Vec<Option<usize>> = if is_long { strips.map(Some).collect() } else { vec![None] };
+    let wanted = parts.iter().flat_map(|part| drawn.iter().map(move |(head, reading)| (*part, *head, reading)));
+    for (part, head, reading) in wanted {
+        let lines = match part {
+            None => cx.patterns.lines(&subject, reading, filter),
+            Some(strip) => {
+                let part = store::Part { reading: reading.clone(), rows: long::strip_rows(strip, n_rows) };
+                cx.patterns.lines_of_part(&subject, part, filter)
+            }
+        };
+        match lines {
             None => known.of.n_missing += 1,
             Some(Ok(lines)) => {
                 let is_explained = lines.pattern.explained().is_some();
@@ -117,4 +144,23 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture) -> Option<Known> {
         }
     }
     Some(known)
+}
+
+/// The lines that `focus` means: of a query, of a key, or of one cell.
+pub(super) fn isolated(scene: &Scene<'_>, focus: Focus) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (idx, head) in scene.heads.iter().enumerate() {
+        let meant = head.set().edges.iter().filter(|edge| {
+            focus.query.is_none_or(|query| query == edge.query as usize)
+                && focus.key.is_none_or(|key| key == edge.key as usize)
+        });
+        lines.extend(meant.map(|edge| Line {
+            head: idx as u32,
+            query: edge.query,
+            key: edge.key,
+            weight: edge.weight,
+        }));
+    }
+    lines.sort_unstable_by(|a, b| a.weight.total_cmp(&b.weight));
+    lines
 }

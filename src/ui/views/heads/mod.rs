@@ -3,7 +3,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use eframe::egui::{FontId, Pos2, Rect, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo, pos2, vec2};
+use eframe::egui::{FontId, Pos2, Rect, Role, ScrollArea, Sense, Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2};
 
 use super::{
     aids, choosers, controls, empty,
@@ -13,8 +13,7 @@ use super::{
     source, text,
 };
 use crate::{
-    analysis::reading::{self, Axis, Extent, Heads, Marks, ReadPattern, Reading},
-    capture::Capture,
+    analysis::reading::{self, Axes, Axis, Extent, Heads, Marks, Reading},
     figure::palette::Ink,
     ids::{CaptureId, StackKind},
     raster::lines::LineStroke,
@@ -28,14 +27,17 @@ use crate::{
 
 mod columns;
 pub(super) mod lines;
+mod minimap;
 mod options;
 mod paint;
 mod readout;
 mod swatches;
+mod words;
 
 pub use crate::figure::views::heads::layout;
 use layout::{Column, HeadsLayout, HeadsLayoutInput, Line};
-use lines::{HeadLines, Known, LinesOf};
+use lines::{HeadLines, LinesOf};
+use minimap::Minimap;
 
 /// Most lines in one mesh; more would neither be told apart nor drawn in time.
 const MAX_LINES: usize = 12_000;
@@ -47,7 +49,7 @@ const HEADING_PT: f32 = 6.0 * GRID;
 /// The Heads view with what it remembers between frames.
 #[derive(Default)]
 pub struct HeadsView {
-    axes: Memo<AxesKey, Arc<[Axis; 2]>>,
+    axes: Memo<AxesKey, Axes>,
     widths: Memo<WidthsKey, [f32; 2]>,
     lines: Memo<LinesKey, Arc<VisibleLines>>,
     painter: LinePainter<LinesKey>,
@@ -56,6 +58,9 @@ pub struct HeadsView {
     hover: HoverSender,
     /// What was held in the frame before.
     held: Focus,
+    /// The queries that were in sight then.
+    in_sight: Range<usize>,
+    minimap: Minimap,
 }
 
 /// Everything the columns depend on.
@@ -98,7 +103,7 @@ struct VisibleLines {
 /// What one frame of the token area draws. Its queries and keys are rows and columns of the patterns:
 /// tokens, or words where those are merged.
 struct Scene<'a> {
-    axes: &'a [Axis; 2],
+    axes: &'a Axes,
     heads: &'a [HeadLines],
     layout: HeadsLayout,
     /// Where layout coordinates start on screen.
@@ -123,7 +128,7 @@ impl Scene<'_> {
         self.heads.first().is_some_and(|head| head.lines.pattern.has_one_row())
     }
 
-    const fn axis(&self, column: Column) -> &Axis {
+    fn axis(&self, column: Column) -> &Axis {
         match column {
             Column::Query => &self.axes[0],
             Column::Key => &self.axes[1],
@@ -155,7 +160,8 @@ impl HeadsView {
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
         let selection = &cx.pane.selection;
-        let Some(known) = lines::known(cx, capture) else { return };
+        let Some(known) = lines::known(cx, capture, &self.in_sight) else { return };
+        let is_long = known.of.rows.is_some();
         let stack = selection.stack();
         ui.horizontal_wrapped(|ui| {
             choosers::stack_and_layer_ui(ui, cx);
@@ -170,24 +176,23 @@ impl HeadsView {
                 Some(_) => {}
             }
         });
-        if let Some(sentence) = nothing_to_draw(cx, capture, &known) {
+        if let Some(sentence) = words::nothing_to_draw(cx, capture, &known) {
             self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, &sentence);
             return;
         }
-        let caption = controls::caption_ui(ui, cx.theme, caption(cx, &known));
+        let caption = controls::caption_ui(ui, cx.theme, words::caption(cx, &known));
         let caption_rect = caption.rect;
         caption.on_hover_text(
             "Lines that are drawn, of all pairs that could have one, and the share of all attention that they stand for",
         );
-        let area = ui.available_rect_before_wrap();
+        let all = ui.available_rect_before_wrap();
+        let map_width = if is_long { minimap::WIDTH_PT } else { 0.0 };
+        let (area, map_area) = all.split_left_right_at_x(all.right() - map_width);
         // The columns are the same for every head.
         let axes_of = crate::ids::HeadId { stack, ..Default::default() };
         let axes_key = (capture.id(), source::shown_of_head(cx, capture, axes_of));
-        let axes = self.axes.get_or_update(axes_key.clone(), || {
-            let (rows, cols) = reading::axes(capture, &axes_key.1);
-            Arc::new([rows, cols])
-        });
+        let axes = self.axes.get_or_update(axes_key.clone(), || reading::axes(capture, &axes_key.1));
         let layout = self.layout(ui, &axes, axes_key, area.size());
         let headings = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
         let n_of_tokens = [axes[0].n_of_tokens(), axes[1].n_of_tokens()];
@@ -195,26 +200,39 @@ impl HeadsView {
         ui.allocate_rect(headings, Sense::hover());
 
         let scroll = ScrollArea::vertical().auto_shrink(false).id_salt(("rows", capture.id().0, stack));
-        let shown = scroll.show_viewport(ui, |ui, viewport| {
+        let scroll = match self.minimap.scroll_to(layout.height(), area.height() - HEADING_PT) {
+            Some(top) => scroll.vertical_scroll_offset(top),
+            None => scroll,
+        };
+        let mut in_sight = 0..0;
+        let below = ui.available_rect_before_wrap().intersect(area);
+        let mut left = ui.new_child(UiBuilder::new().max_rect(below));
+        let shown = scroll.show_viewport(&mut left, |ui, viewport| {
             let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), layout.height()), Sense::hover());
             let layout = layout.scrolled(viewport.y_range());
-            let scene = Scene {
-                axes: &axes,
-                heads: &known.heads,
-                layout,
-                origin: rect.min,
-                visible: layout.rows_in(viewport.y_range()),
-            };
+            let visible = layout.rows_in(viewport.y_range());
+            let rows = layout.mesh_rows(&visible);
+            let layout = if is_long { layout.leaving(&rows) } else { layout };
+            in_sight = visible[0].clone();
+            let scene = Scene { axes: &axes, heads: &known.heads, layout, origin: rect.min, visible };
             let lines_key = LinesKey {
                 of: known.of.clone(),
                 layout,
-                rows: layout.mesh_rows(&scene.visible),
+                rows,
                 dark: cx.theme.dark,
                 pixels_per_point: ui.pixels_per_point(),
             };
             self.tokens_and_lines_ui(ui, cx, &scene, &lines_key)
         });
         let n_all = shown.inner;
+        if is_long {
+            let below = map_area.intersect(Rect::everything_below(below.top()));
+            self.minimap.ui(ui, cx, below, &in_sight);
+            ui.allocate_rect(all, Sense::hover());
+        }
+        if std::mem::replace(&mut self.in_sight, in_sight.clone()) != in_sight && is_long {
+            ui.ctx().request_repaint();
+        }
         if n_all > MAX_LINES {
             let text = format!("strongest {} of {} in sight", controls::grouped(MAX_LINES), controls::grouped(n_all));
             let font = FontId::proportional(text_size::SMALL);
@@ -230,7 +248,7 @@ impl HeadsView {
         options::options_ui(ui, cx);
     }
 
-    fn layout(&mut self, ui: &Ui, axes: &[Axis; 2], key: AxesKey, area: Vec2) -> HeadsLayout {
+    fn layout(&mut self, ui: &Ui, axes: &Axes, key: AxesKey, area: Vec2) -> HeadsLayout {
         // Headings that tell the sides apart must fit over short words.
         let two_sides = key.1.heads.stack() == StackKind::Cross;
         let least = if two_sides || key.1.source.explained().is_some() { columns::HEADING_WIDTH_PT / 2.0 } else { 0.0 };
@@ -252,8 +270,11 @@ impl HeadsView {
     /// Draws the scrolled part; returns how many lines start or end around the visible rows.
     fn tokens_and_lines_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, key: &LinesKey) -> usize {
         let lines = self.lines.get_or_update(key.clone(), || {
+            // Of a long text nothing is known of the queries that are not in sight.
+            let [queries, keys] = key.rows.clone();
+            let rows = [queries, if key.of.rows.is_some() { 0..0 } else { keys }];
             let (drawn, n_all) =
-                layout::visible_lines(scene.heads.iter().map(HeadLines::set).enumerate(), &key.rows, MAX_LINES);
+                layout::visible_lines(scene.heads.iter().map(HeadLines::set).enumerate(), &rows, MAX_LINES);
             let strokes = paint::strokes(&scene.layout, &drawn, &scene.inks(), cx.theme);
             Arc::new(VisibleLines { drawn, n_all, strokes })
         });
@@ -271,7 +292,7 @@ impl HeadsView {
                 paint::veil(&painter, lines_rect.intersect(ui.clip_rect()), cx.theme);
             }
             let isolated = self.isolated.get_or_update((key.clone(), focus), || {
-                paint::strokes(&scene.layout, &isolated_lines(scene, focus), &scene.inks(), cx.theme)
+                paint::strokes(&scene.layout, &lines::isolated(scene, focus), &scene.inks(), cx.theme)
             });
             let isolated = Lines { strokes: &isolated, ..all };
             let isolated_key = (key.clone(), focus);
@@ -282,7 +303,12 @@ impl HeadsView {
 
         // Each head has edges of its own.
         for head in scene.heads.iter().filter(|head| !head.below) {
-            paint::cuts(&painter, &scene.layout, scene.origin, &head.lines.pattern.marks.cut, cx.theme);
+            let cut = &head.lines.pattern.marks.cut;
+            let in_sight = cut.iter().filter(|(query, _)| key.of.rows.is_none() || key.rows[0].contains(query));
+            paint::cuts(&painter, &scene.layout, scene.origin, in_sight, cx.theme);
+        }
+        if key.of.rows.is_some() {
+            paint::leaving(&painter, ui.clip_rect(), scene, &lines.drawn, cx.theme);
         }
         self.reveal_held(ui, cx, scene);
         let over_columns = [Column::Query, Column::Key].map(|column| columns::column_ui(ui, cx, scene, column));
@@ -326,57 +352,4 @@ impl HeadsView {
             }
         }
     }
-}
-
-/// The lines that `focus` means: of a query, of a key, or of one cell.
-fn isolated_lines(scene: &Scene<'_>, focus: Focus) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for (idx, head) in scene.heads.iter().enumerate() {
-        let meant = head.set().edges.iter().filter(|edge| {
-            focus.query.is_none_or(|query| query == edge.query as usize)
-                && focus.key.is_none_or(|key| key == edge.key as usize)
-        });
-        lines.extend(meant.map(|edge| Line {
-            head: idx as u32,
-            query: edge.query,
-            key: edge.key,
-            weight: edge.weight,
-        }));
-    }
-    lines.sort_unstable_by(|a, b| a.weight.total_cmp(&b.weight));
-    lines
-}
-
-fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option<String> {
-    let head = cx.pane.selection.head;
-    let n_heads = source::n_heads(capture, head);
-    if cx.pane.explained().is_none() && cx.pane.selection.heads_on.iter(n_heads).next().is_none() {
-        Some("All heads are off; click a swatch to see its lines".to_owned())
-    } else if source::nothing_left(cx, capture, head.stack) {
-        Some("Every token is left out; change what is left out in the options".to_owned())
-    } else if known.heads.is_empty() && known.of.n_missing == 0 {
-        let refusal = known.refusal.as_ref().map(ToString::to_string);
-        Some(refusal.unwrap_or_else(|| "The attention of this layer was not recorded".to_owned()))
-    } else {
-        None
-    }
-}
-
-/// What is drawn of what there is.
-fn caption(cx: &ViewCtx<'_>, known: &Known) -> String {
-    let sets = || known.heads.iter().map(HeadLines::set);
-    let n_lines: usize = sets().map(|set| set.edges.len()).sum();
-    let n_total: usize = sets().map(|set| set.n_total).sum();
-    let mass: f64 = sets().map(|set| set.mass_shown).sum();
-    let total: f64 = sets().map(|set| set.mass_total).sum();
-    let percent = 100.0 * mass / total.max(f64::MIN_POSITIVE);
-    let explained = cx.pane.explained().is_some();
-    let of = if explained { "of the sum of all sizes" } else { "of the mass" };
-    let lines = format!("{} of {} lines, {percent:.0} % {of}", controls::grouped(n_lines), controls::grouped(n_total));
-    let patterns = || known.heads.iter().filter(|head| !head.below).map(|head| &*head.lines.pattern);
-    // What stands in place of attention is named above.
-    let one = patterns().next().filter(|_| !explained);
-    let one = one.filter(|pattern| pattern.signed || cx.pane.options.reading.together.is_some());
-    let parts = [one.map(|pattern| source::what(cx, pattern)), Some(lines), ReadPattern::hidden_text_of(&patterns())];
-    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

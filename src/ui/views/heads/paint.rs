@@ -8,10 +8,14 @@ use eframe::egui::{
     pos2, vec2,
 };
 
-use super::layout::{Column, HeadsLayout, Line, TEXT_PAD_PT};
+use super::{
+    Scene,
+    layout::{Column, HeadsLayout, Line, TEXT_PAD_PT},
+};
 use crate::{
     figure::palette::{Ink, Palette},
     raster::lines::LineStroke,
+    text::counted,
     ui::theme::{Theme, opaque, text_size},
 };
 
@@ -19,6 +23,8 @@ use crate::{
 pub const VEIL_OPACITY: f32 = 0.86;
 /// The bar at the edge of a picked token.
 const PICKED_PT: f32 = 2.5;
+/// Ground behind the number of lines that leave.
+const LEAVING_OPACITY: f32 = 0.85;
 /// Opacity of a token that is left out of the pattern.
 const LEFT_OUT_OPACITY: f32 = 0.4;
 
@@ -54,7 +60,13 @@ pub fn picked(painter: &Painter, cell: Rect, column: Column, theme: &Theme) {
 }
 
 /// Where changes of the run cut edges: a broken line with a cross.
-pub fn cuts(painter: &Painter, layout: &HeadsLayout, origin: Pos2, cut: &[(usize, usize)], theme: &Theme) {
+pub fn cuts<'a>(
+    painter: &Painter,
+    layout: &HeadsLayout,
+    origin: Pos2,
+    cut: impl Iterator<Item = &'a (usize, usize)>,
+    theme: &Theme,
+) {
     let on_screen = |ends: [Pos2; 2]| ends.map(|end| end + origin.to_vec2());
     for &(query, key) in cut {
         let ends = on_screen(layout.line(query, key));
@@ -62,6 +74,23 @@ pub fn cuts(painter: &Painter, layout: &HeadsLayout, origin: Pos2, cut: &[(usize
         for stroke in layout.cross(query, key) {
             painter.line_segment(on_screen(stroke), Stroke::new(1.5, theme.warning));
         }
+    }
+}
+
+/// How many lines leave towards keys before and behind those in sight, at the edges they leave by.
+pub fn leaving(painter: &Painter, seen: Rect, scene: &Scene<'_>, lines: &[Line], theme: &Theme) {
+    let [queries, keys] = &scene.visible;
+    let of_row = |line: &&Line| queries.contains(&(line.query as usize));
+    let before = lines.iter().filter(of_row).filter(|line| (line.key as usize) < keys.start).count();
+    let behind = lines.iter().filter(of_row).filter(|line| line.key as usize >= keys.end).count();
+    let x = scene.origin.x + scene.layout.lines.max - TEXT_PAD_PT;
+    let ends = [(before, "↑", seen.top(), Align2::RIGHT_TOP), (behind, "↓", seen.bottom(), Align2::RIGHT_BOTTOM)];
+    for (n, arrow, y, align) in ends.into_iter().filter(|(n, ..)| *n > 0) {
+        let text = format!("{arrow} {} to keys {}", counted(n, "line"), if arrow == "↑" { "before" } else { "after" });
+        let galley = painter.layout_no_wrap(text, FontId::proportional(text_size::SMALL), theme.text);
+        let rect = align.anchor_size(pos2(x, y), galley.size() + 2.0 * vec2(TEXT_PAD_PT, 1.0));
+        painter.rect_filled(rect, 4, theme.canvas.gamma_multiply(LEAVING_OPACITY));
+        painter.galley(rect.min + vec2(TEXT_PAD_PT, 1.0), galley, theme.text);
     }
 }
 

@@ -35,8 +35,12 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
             }
             (None, None) => {}
         }
-        if focus.query.is_some() != focus.key.is_some() && scene.heads.len() > 1 {
-            let text = format!("mean of the {} heads drawn", scene.heads.len());
+        let mut drawn: Vec<usize> = scene.heads.iter().map(|head| head.head).collect();
+        drawn.dedup();
+        drawn.sort_unstable();
+        drawn.dedup();
+        if focus.query.is_some() != focus.key.is_some() && drawn.len() > 1 {
+            let text = format!("mean of the {} heads drawn", drawn.len());
             ui.label(RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak));
         }
         tooltip::weights_ui(ui, cx, shown(scene).next().map(|head| &*head.lines.pattern));
@@ -111,8 +115,12 @@ fn rest_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n: usize, what: &str) {
 
 /// Positions by mean weight over the heads that are on, strongest first.
 fn ranked(scene: &Scene<'_>, n: usize, weight: impl Fn(&ReadPattern, usize) -> Option<f32>) -> Vec<(usize, f32)> {
-    let n_heads = shown(scene).count().max(1) as f32;
-    let mean = |position| shown(scene).filter_map(|head| weight(&head.lines.pattern, position)).sum::<f32>() / n_heads;
+    let mean = |position| {
+        // Of a long text each pattern holds some of the rows.
+        let weights = shown(scene).filter_map(|head| weight(&head.lines.pattern, position));
+        let (sum, n) = weights.fold((0.0, 0usize), |(sum, n), weight| (sum + weight, n + 1));
+        sum / n.max(1) as f32
+    };
     let mut ranked: Vec<_> = (0..n).map(|position| (position, mean(position))).filter(|(_, w)| *w != 0.0).collect();
     ranked.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     ranked

@@ -8,6 +8,7 @@ use super::{
     choosers, controls, empty,
     groups::HeadGroups,
     hover::HoverSender,
+    overview::Look,
     source, text, texture,
     texture::HeadThumbs,
 };
@@ -20,14 +21,17 @@ use crate::{
 };
 
 mod drawing;
+mod long;
 mod mask;
 mod paint;
 mod pixels;
 mod readout;
+mod tiles;
 
 pub use crate::figure::views::heatmap::layout;
 use layout::{HeatmapLayout, HeatmapLayoutInput};
 use pixels::{Picture, PictureKey};
+use tiles::LongCells;
 
 /// Cells are not zoomed beyond this many points.
 const MAX_CELL_PT: f32 = 96.0;
@@ -42,6 +46,9 @@ pub struct HeatmapView {
     widths: Memo<(CaptureId, Reading, f32), [f32; 2]>,
     camera: Camera,
     camera_of: Option<(CaptureId, StackKind)>,
+    long: LongCells,
+    /// What was held in the frame before.
+    held: Focus,
     hover: HoverSender,
 }
 
@@ -50,6 +57,10 @@ impl HeatmapView {
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
         let Some(subject) = source::subject(cx) else { return };
+        if source::is_long(cx, capture) {
+            self.long_ui(ui, cx, capture, &subject);
+            return;
+        }
         let head = cx.pane.selection.head;
         let options = cx.pane.options.heatmap;
         let key = PictureKey {
@@ -102,12 +113,12 @@ impl HeatmapView {
             self.hover.report(cx, Focus::NONE);
             return;
         };
-        controls::caption_ui(ui, cx.theme, readout::caption(cx, capture, &picture.pattern));
-        if self.camera_of != Some((capture.id(), head.stack)) {
-            self.camera_of = Some((capture.id(), head.stack));
-            self.camera = Camera::default();
-        }
-        self.plot_ui(ui, cx, capture, &picture, key.reading);
+        controls::caption_ui(
+            ui,
+            cx.theme,
+            readout::caption(cx, capture, &picture.pattern, picture.pattern.total_mass()),
+        );
+        self.plot_ui(ui, cx, capture, &picture.pattern, (&key.reading, Cells::Whole(&picture)));
     }
 
     /// Small pictures of all heads of the layer; empty frames until all of them are read.
@@ -147,22 +158,47 @@ impl HeatmapView {
                 let scales = [(ColorScale::Linear, "Linear"), (ColorScale::Log, "Logarithmic")];
                 controls::choice_ui(ui, "Scale", &mut options.heatmap.scale, &scales);
             });
+            if cx.document.latest_capture().is_some_and(|capture| source::is_long(cx, capture)) {
+                long::pool_ui(ui, cx, &mut options.heatmap.pool);
+            }
             ui.checkbox(&mut options.heatmap.values, "Numbers where there is room");
             controls::shared_scale_ui(ui, &mut options.shared_scale);
         });
         mask::legend_ui(ui, cx);
     }
 
-    fn plot_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, picture: &Picture, reading: Reading) {
-        let pattern: &ReadPattern = &picture.pattern;
+    /// Brings what has just been pinned somewhere else into sight.
+    fn reveal_held(&mut self, cx: &ViewCtx<'_>, pattern: &ReadPattern) {
+        let pinned = cx.pane.selection.pinned;
+        if std::mem::replace(&mut self.held, pinned) != pinned {
+            let (row, col) = cell_of(pattern, pinned);
+            let part = |idx: Option<usize>, n: usize| idx.map(|idx| (idx as f32 + 0.5) / n.max(1) as f32);
+            self.camera.reveal([part(col, pattern.cols.len()), part(row, pattern.rows.len())]);
+        }
+    }
+
+    /// Draws the cells with all that stands around them. Of a long text `pattern` has no rows.
+    fn plot_ui(
+        &mut self,
+        ui: &mut Ui,
+        cx: &ViewCtx<'_>,
+        capture: &Capture,
+        pattern: &ReadPattern,
+        (reading, mut cells): (&Reading, Cells<'_>),
+    ) {
         let head = cx.pane.selection.head;
-        let widths_key = (capture.id(), Reading { heads: Heads::default(), ..reading }, ui.pixels_per_point());
+        if self.camera_of != Some((capture.id(), head.stack)) {
+            self.camera_of = Some((capture.id(), head.stack));
+            self.camera = Camera::default();
+        }
+        let of_any_head = Reading { heads: Heads::default(), ..reading.clone() };
+        let widths_key = (capture.id(), of_any_head, ui.pixels_per_point());
         let mut text_widths = self.widths.get_or_update(widths_key, || {
             [&pattern.rows, &pattern.cols].map(|axis| text::widest(ui.painter(), axis, text_size::SMALL))
         });
         // The names of the axes stand in the corner, where short texts leave little room.
         text_widths[0] = text_widths[0].max(readout::axis_room(pattern));
-        let [n_query, n_key] = pattern.matrix.shape();
+        let [n_query, n_key] = [pattern.rows.len(), pattern.cols.len()];
         let area = ui.available_rect_before_wrap();
         let layout = HeatmapLayout::compute(HeatmapLayoutInput { area, n_query, n_key, text_widths });
         let HeatmapLayout { plot, .. } = layout;
@@ -175,6 +211,7 @@ impl HeatmapView {
             Some(_) => self.camera.zoom_by_wheel(ui, &response, plot, max_zoom),
             None => self.camera.interact(ui, &response, plot, max_zoom),
         };
+        self.reveal_held(cx, pattern);
         let content = self.camera.content_rect(plot);
         let grid = (n_query, n_key);
 
@@ -194,7 +231,19 @@ impl HeatmapView {
         }
 
         let painter = ui.painter().with_clip_rect(plot.intersect(ui.clip_rect()));
-        painter.image(picture.texture.id(), content, texture::FULL_UV, Color32::WHITE);
+        let range = match &mut cells {
+            Cells::Whole(picture) => {
+                painter.image(picture.texture.id(), content, texture::FULL_UV, Color32::WHITE);
+                picture.range
+            }
+            Cells::Long { subject, look, cells } => {
+                cells.paint(ui, cx, (*subject, reading), (pattern, *look), (content, plot))
+            }
+        };
+        let value = |row, col| match &cells {
+            Cells::Whole(_) => pattern.value(row, col),
+            Cells::Long { cells, .. } => cells.value(row, col),
+        };
         paint::frame(ui.painter(), plot, cx.theme);
         let selection = &cx.pane.selection;
         for (focus, color) in [(selection.pinned, cx.theme.accent), (selection.hover, cx.theme.text)] {
@@ -209,8 +258,8 @@ impl HeatmapView {
         let map = source::color_map(pattern, cx.pane.options.heatmap.color_map);
         if cx.pane.options.heatmap.values {
             let seen = [rows.clone(), cols.clone()];
-            paint::values(&painter, content, pattern, &seen, |value| {
-                texture::color(map.color(picture.range.fraction(value)))
+            paint::values(&painter, content, (pattern, &value), &seen, |value| {
+                texture::color(map.color(range.fraction(value)))
             });
         }
         let (focus_row, focus_col) = cell_of(pattern, selection.focus());
@@ -246,16 +295,37 @@ impl HeatmapView {
             paint::note(ui.painter(), plot, &note, cx.theme);
         }
         paint::axis_names(ui.painter(), plot, readout::axis_names(cx), cx.theme);
-        texture::color_bar(ui.painter(), layout.bar, map, picture.range, cx.theme);
-        let ends = format!("Colours from {} to {}", picture.range.low(), picture.range.high());
+        texture::color_bar(ui.painter(), layout.bar, map, range, cx.theme);
+        let ends = format!("Colours from {} to {}", range.low(), range.high());
         let bar = ui.interact(layout.bar, ui.scope_id().with("colours"), Sense::hover());
         bar.widget_info(|| WidgetInfo::labeled(Role::Image, true, &ends));
         bar.on_hover_text(ends);
         if let Some(cell) = under {
-            readout::tooltip_ui(ui, cx, capture, pattern, cell);
+            // Of a long text the row under the pointer comes alone, with the exact weights.
+            let row = match &cells {
+                Cells::Whole(_) => None,
+                Cells::Long { subject, .. } => cx.patterns.part(subject, reading, cell.0..cell.0 + 1),
+            };
+            let row = row.and_then(Result::ok);
+            readout::tooltip_ui(ui, cx, capture, row.as_deref().unwrap_or(pattern), cell);
         }
         ui.allocate_rect(area, Sense::hover());
     }
+}
+
+/// What is drawn as cells.
+enum Cells<'a> {
+    /// One picture of all.
+    Whole(&'a Picture),
+    /// What is there of a pattern that is too long for that.
+    Long {
+        /// What it is of.
+        subject: &'a Subject,
+        /// How it is coloured.
+        look: Look,
+        /// What is there.
+        cells: &'a mut LongCells,
+    },
 }
 
 /// What the picture is called.

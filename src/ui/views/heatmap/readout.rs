@@ -4,7 +4,7 @@ use eframe::egui::{Grid, Rect, RichText, Role, Sense, Ui, WidgetInfo};
 
 use super::layout::HeatmapLayout;
 use crate::{
-    analysis::reading::ReadPattern,
+    analysis::reading::{ReadPattern, RowMass},
     capture::Capture,
     session::{Command, Focus},
     ui::{
@@ -18,8 +18,8 @@ use crate::{
     },
 };
 
-/// What the picture shows.
-pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern) -> String {
+/// What the picture shows; `mass` says where the attention of its rows went, of a long text once all were read.
+pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern, mass: RowMass) -> String {
     let head = cx.pane.selection.head;
     // What stands in place of attention is named above.
     let what = if pattern.explained().is_some() { String::new() } else { format!("{}, ", source::what(cx, pattern)) };
@@ -29,17 +29,18 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern) -> St
     } else if pattern.has_two_sides {
         format!("{n_query} decoder queries × {n_key} encoder keys")
     } else {
-        format!("{n_query} {} × {n_key} keys", if n_query == 1 { "query" } else { "queries" })
+        let queries = if n_query == 1 { "query" } else { "queries" };
+        format!("{} {queries} × {} keys", controls::grouped(n_query), controls::grouped(n_key))
     };
     let words = if cx.pane.options.reading.words { ", words" } else { "" };
     let masked = if pattern.causal { ", causal" } else { "" };
     let window = capture.model().layer_of(head).and_then(|layer| layer.window);
     let window = window.map_or_else(String::new, |reach| format!(", window {}", controls::grouped(reach)));
-    let mass = pattern.total_mass();
     let even = !pattern.signed
         && pattern.explained().is_none()
         && (mass.total / pattern.rows.len().max(1) as f64 - 1.0).abs() < 0.005;
-    let sums = pattern.hidden_text().or_else(|| even.then(|| "each row sums to 1".to_owned()));
+    let sums = ReadPattern::hidden_text_with(&std::iter::once(pattern), mass)
+        .or_else(|| even.then(|| "each row sums to 1".to_owned()));
     let sums = sums.map_or_else(String::new, |sums| format!("; {sums}"));
     format!("{what}{sides}{words}{masked}{window}{sums}")
 }
@@ -56,7 +57,7 @@ pub fn axis_names(cx: &ViewCtx<'_>) -> [&'static str; 2] {
 }
 
 /// Room that the names of the axes need, in points.
-pub const fn axis_room(pattern: &ReadPattern) -> f32 {
+pub fn axis_room(pattern: &ReadPattern) -> f32 {
     match (pattern.has_one_row(), pattern.has_two_sides) {
         (true, _) => 16.0 * GRID,
         (false, true) => 17.0 * GRID,
@@ -112,7 +113,8 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPa
                 ui.end_row();
                 return;
             }
-            ui.monospace(controls::weight_text(pattern.value(row, col).unwrap_or(f32::NAN)));
+            // A row of a long text may still be on its way.
+            ui.monospace(pattern.value(row, col).map_or_else(|| "…".to_owned(), controls::weight_text));
             ui.end_row();
             if let Some(score) = pattern.score(capture, (row, col)) {
                 ui.label(name("Score"));

@@ -1,0 +1,57 @@
+//! What the Heads view says: what is drawn of what there is, or why nothing is.
+
+use super::lines::{HeadLines, Known};
+use crate::{
+    analysis::reading::ReadPattern,
+    capture::Capture,
+    ui::{
+        ViewCtx,
+        views::{controls, source},
+    },
+};
+
+/// Why nothing is drawn, if so.
+pub fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option<String> {
+    let head = cx.pane.selection.head;
+    let n_heads = source::n_heads(capture, head);
+    if cx.pane.explained().is_none() && cx.pane.selection.heads_on.iter(n_heads).next().is_none() {
+        Some("All heads are off; click a swatch to see its lines".to_owned())
+    } else if source::nothing_left(cx, capture, head.stack) {
+        Some("Every token is left out; change what is left out in the options".to_owned())
+    } else if known.heads.is_empty() && known.of.n_missing == 0 {
+        let refusal = known.refusal.as_ref().map(ToString::to_string);
+        Some(refusal.unwrap_or_else(|| "The attention of this layer was not recorded".to_owned()))
+    } else {
+        None
+    }
+}
+
+/// What is drawn of what there is.
+pub fn caption(cx: &ViewCtx<'_>, known: &Known) -> String {
+    let sets = || known.heads.iter().map(HeadLines::set);
+    let n_lines: usize = sets().map(|set| set.edges.len()).sum();
+    let n_total: usize = sets().map(|set| set.n_total).sum();
+    let mass: f64 = sets().map(|set| set.mass_shown).sum();
+    let total: f64 = sets().map(|set| set.mass_total).sum();
+    let percent = 100.0 * mass / total.max(f64::MIN_POSITIVE);
+    let explained = cx.pane.explained().is_some();
+    let of = if explained { "of the sum of all sizes" } else { "of the mass" };
+    let lines = format!("{} of {} lines, {percent:.0} % {of}", controls::grouped(n_lines), controls::grouped(n_total));
+    let patterns = || known.heads.iter().filter(|head| !head.below).map(|head| &*head.lines.pattern);
+    // What stands in place of attention is named above.
+    let one = patterns().next().filter(|_| !explained);
+    let one = one.filter(|pattern| pattern.signed || cx.pane.options.reading.together.is_some());
+    let rows = known.of.rows.as_ref().and_then(|rows| {
+        let n_rows = patterns().next()?.rows.len();
+        let (first, last) = (rows.start, rows.end.min(n_rows).saturating_sub(1));
+        Some(format!(
+            "queries {} to {} of {}",
+            controls::grouped(first),
+            controls::grouped(last),
+            controls::grouped(n_rows)
+        ))
+    });
+    let parts =
+        [rows, one.map(|pattern| source::what(cx, pattern)), Some(lines), ReadPattern::hidden_text_of(&patterns())];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,78 @@
+//! The Heatmap of a text whose pattern is too long to be held whole.
+
+use eframe::egui::Ui;
+
+use super::{Cells, HeatmapView, readout};
+use crate::{
+    analysis::reading::{long::Pool, store::Subject},
+    capture::Capture,
+    session::{ColorScale, Focus},
+    ui::{
+        ViewCtx,
+        views::{aids, choosers, controls, empty, overview::Look, source, texture},
+    },
+};
+
+impl HeatmapView {
+    /// Draws the view of a long text: its cells come as they are read, the sharper the nearer one looks.
+    pub(super) fn long_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, subject: &Subject) {
+        let options = cx.pane.options.heatmap;
+        let reading = source::shown(cx, capture);
+        let look = Look {
+            map: texture::color_map(options.color_map),
+            log: options.scale == ColorScale::Log,
+            pool: options.pool,
+        };
+        ui.horizontal_wrapped(|ui| {
+            choosers::stack_and_layer_ui(ui, cx);
+            choosers::sentences_ui(ui, cx);
+            aids::menu_ui(ui, cx);
+            choosers::heads_ui(ui, cx, capture);
+        });
+        if source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
+            self.hover.report(cx, Focus::NONE);
+            empty::sentence_ui(ui, cx.theme, "Every token is left out; change what is left out in the options");
+            return;
+        }
+        // What rows and columns are, without a row.
+        let whole = cx.patterns.part(subject, &reading, 0..0);
+        let refusal = whole.as_ref().and_then(|whole| whole.as_ref().err()).or(self.long.refusal());
+        if let Some(refusal) = refusal {
+            self.hover.report(cx, Focus::NONE);
+            empty::sentence_ui(ui, cx.theme, &refusal.to_string());
+            return;
+        }
+        let Some(Ok(whole)) = whole else { return };
+        let mut cells = std::mem::take(&mut self.long);
+        cells.update(ui, cx, (subject, &reading), &whole, look);
+        let caption = readout::caption(cx, capture, &whole, cells.mass());
+        let caption = format!("{caption}; {}", detail_text(&cells, look.pool));
+        controls::caption_ui(ui, cx.theme, caption);
+        self.plot_ui(ui, cx, capture, &whole, (&reading, Cells::Long { subject, look, cells: &mut cells }));
+        self.long = cells;
+    }
+}
+
+/// What a pixel stands for, and what is still to come.
+fn detail_text(cells: &super::LongCells, pool: Pool) -> String {
+    let (side, is_sharp) = cells.detail();
+    let what = match side {
+        1 => "every weight".to_owned(),
+        _ => format!("each pixel is the {} of {side} × {side} weights", pool.name()),
+    };
+    match (cells.progress(), is_sharp) {
+        (progress, _) if progress < 1.0 => format!("{what}; {:.0} % read", 100.0 * progress),
+        (_, false) => format!("{what}, on the way"),
+        (_, true) => what,
+    }
+}
+
+/// Choice of what a pixel stands for.
+pub fn pool_ui(ui: &mut Ui, cx: &ViewCtx<'_>, pool: &mut Pool) {
+    let meaning = "A text this long has more weights than the screen has pixels: each shows the largest of a block, \
+                   so that thin lines stay, or the mean of those that the mask allows, which tells where the mass lies";
+    controls::row_about_ui(ui, cx.theme, "A pixel is", meaning, |ui| {
+        let choices = [(Pool::Max, "Largest weight"), (Pool::Mean, "Mean weight")];
+        controls::choice_ui(ui, "What a pixel stands for", pool, &choices);
+    });
+}
