@@ -185,6 +185,8 @@ fn to_rgb(decoded: DynamicImage) -> Rgb8 {
     let high = |value: u16| (value >> 8) as u8;
     let pixels = match decoded {
         DynamicImage::ImageRgb8(pixels) => pixels.into_raw(),
+        // The library's own way takes seconds for a picture of two hundred megapixels.
+        DynamicImage::ImageLuma8(pixels) => pixels.into_raw().into_iter().flat_map(|value| [value; 3]).collect(),
         DynamicImage::ImageLuma16(pixels) => pixels.pixels().flat_map(|pixel| [high(pixel.0[0]); 3]).collect(),
         DynamicImage::ImageLumaA16(pixels) => pixels.pixels().flat_map(|pixel| [high(pixel.0[0]); 3]).collect(),
         DynamicImage::ImageRgb16(pixels) => pixels.pixels().flat_map(|pixel| pixel.0.map(high)).collect(),
