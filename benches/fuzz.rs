@@ -50,13 +50,16 @@ fn main() -> ExitCode {
         let started = Instant::now();
         let start = || Command::new(std::env::current_exe().unwrap_or_default());
         let limits = Limits { ms: MOST_MS };
-        let Outcome { n_inputs, n_accepted, slowest_ms, largest, defects } =
+        let Outcome { n_inputs, n_accepted, slowest, largest, defects } =
             fuzz::fuzz(target, first..first + n, threads, limits, &start);
         println!(
-            "{}: {n_inputs} inputs from seed {first}, {n_accepted} read; slowest {slowest_ms:.0} ms, largest {:.1} MB; \
-             {:.0} s; {} defects",
+            "{}: {n_inputs} inputs from seed {first}, {n_accepted} read; slowest {:.0} ms (seed {}), \
+             largest {:.1} MB (seed {}); {:.0} s; {} defects",
             target.name,
-            largest as f64 / 1e6,
+            slowest.0,
+            slowest.1,
+            largest.0 as f64 / 1e6,
+            largest.1,
             started.elapsed().as_secs_f64(),
             defects.len()
         );

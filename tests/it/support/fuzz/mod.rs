@@ -37,10 +37,10 @@ pub struct Outcome {
     pub n_inputs: u64,
     /// Read without complaint, in spite of the damage.
     pub n_accepted: u64,
-    /// The longest that one took, in milliseconds.
-    pub slowest_ms: f64,
-    /// The most memory that one took, in bytes.
-    pub largest: u64,
+    /// The longest that one took, in milliseconds, and its seed.
+    pub slowest: (f64, u64),
+    /// The most memory that one took, in bytes, and its seed.
+    pub largest: (u64, u64),
     /// What went wrong, with how often, and the seed that showed it first.
     pub defects: BTreeMap<String, (u64, u64)>,
 }
@@ -55,8 +55,13 @@ impl Outcome {
         } else {
             self.n_inputs += line["n"].as_u64().unwrap_or_default();
             self.n_accepted += line["accepted"].as_u64().unwrap_or_default();
-            self.slowest_ms = self.slowest_ms.max(line["slowest_ms"].as_f64().unwrap_or_default());
-            self.largest = self.largest.max(line["largest"].as_u64().unwrap_or_default());
+            let slowest =
+                (line["slowest"][0].as_f64().unwrap_or_default(), line["slowest"][1].as_u64().unwrap_or_default());
+            if slowest.0 > self.slowest.0 {
+                self.slowest = slowest;
+            }
+            let [bytes, seed] = [0, 1].map(|at| line["largest"][at].as_u64().unwrap_or_default());
+            self.largest = self.largest.max((bytes, seed));
         }
     }
 }

@@ -67,19 +67,21 @@ pub fn work(tell: &mut dyn FnMut(&str)) -> bool {
     let folder = PathBuf::from(order["folder"].as_str().unwrap_or_default());
     let bench = Bench { target, seeds: (target.seeds)(), folder, limits: Limits { ms: number("ms") } };
     watch(&bench);
-    let (mut n, mut accepted, mut slowest, mut largest) = (0u64, 0u64, 0f64, 0usize);
+    let (mut n, mut accepted, mut slowest, mut largest) = (0u64, 0u64, (0f64, 0), (0usize, 0));
     for seed in number("start")..number("end") {
         let tried = bench.try_one(seed);
         TRIED.fetch_add(1, Relaxed);
         n += 1;
         accepted += u64::from(tried.accepted);
-        slowest = slowest.max(tried.ms);
-        largest = largest.max(tried.bytes);
+        if tried.ms > slowest.0 {
+            slowest = (tried.ms, seed);
+        }
+        largest = largest.max((tried.bytes, seed));
         for defect in tried.defects {
             tell(&told(&json!({ "defect": defect, "seed": seed })));
         }
     }
-    tell(&told(&json!({ "n": n, "accepted": accepted, "slowest_ms": slowest, "largest": largest })));
+    tell(&told(&json!({ "n": n, "accepted": accepted, "slowest": slowest, "largest": largest })));
     true
 }
 
