@@ -4,7 +4,8 @@
 
 A LLaMA layout with random weights (8 layers of 16 heads, 4 of keys, width 512), f32, the same number of threads on
 both sides. PyTorch runs `sdpa` and keeps nothing but the logits; attnscope keeps queries and keys of all layers
-beside them, and no patterns. Each side runs in a process of its own, in alternating rounds; the first pass of a
+beside them, and no patterns. With `--longformer` also longformer-base's layout, a classifier whose windows of 512
+transformers computes by operations of its own. Each side runs in a process of its own, in alternating rounds; the first pass of a
 process is not counted. Memory is the peak resident set of a process that captures the longer input, less that of one
 that captures sixteen tokens, less the queries, keys and logits that it keeps. Linux only, where the program knows
 its peak.
@@ -26,19 +27,24 @@ VOCABULARY = 100
 SITES = "q,k,logits"
 
 
-def checkpoint(work):
-    """The folder of the checkpoint, built on first use."""
+def checkpoint(name, work):
+    """The folder of a checkpoint, built on first use, and its model class."""
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
+    import transformers as hf
 
-    folder = work / "llama-long"
+    folder = work / f"{name}-long"
+    if name == "llama":
+        model_class = hf.LlamaForCausalLM
+        sizes = {**SIZES, "intermediate_size": 1376, "max_position_embeddings": 40_000, "bos_token_id": None}
+        config = hf.LlamaConfig(**sizes, vocab_size=VOCABULARY)
+    else:
+        # The default configuration is longformer-base-4096, save for positions and vocabulary.
+        model_class = hf.LongformerForSequenceClassification
+        config = hf.LongformerConfig(vocab_size=VOCABULARY, max_position_embeddings=40_000)
     if not (folder / "model.safetensors").exists():
         torch.manual_seed(0)
-        config = LlamaConfig(
-            **SIZES, vocab_size=VOCABULARY, intermediate_size=1376, max_position_embeddings=40_000, bos_token_id=None
-        )
-        LlamaForCausalLM(config).save_pretrained(folder)
-    return folder
+        model_class(config).save_pretrained(folder)
+    return folder, model_class
 
 
 def ids(tokens):
@@ -48,25 +54,26 @@ def ids(tokens):
 def run_torch(options):
     """The PyTorch half, in this process: prints its timings as JSON."""
     import torch
-    from transformers import LlamaForCausalLM
 
     torch.set_num_threads(options.threads)
-    folder = checkpoint(options.work)
-    model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa").eval()
+    folder, model_class = checkpoint(options.torch, options.work)
+    kind = {"attn_implementation": "sdpa"} if options.torch == "llama" else {}
+    model = model_class.from_pretrained(folder, dtype=torch.float32, **kind).eval()
     inputs = torch.tensor([ids(options.tokens)])
+    more = {"use_cache": False} if options.torch == "llama" else {}
     times = []
     with torch.no_grad():
         for _ in range(options.repeat + 1):
             start = time.perf_counter()
-            output = model(inputs, use_cache=False)
+            output = model(inputs, **more)
             times.append(1000 * (time.perf_counter() - start))
             del output
     print(json.dumps({"forward_ms": times}))
 
 
-def time_torch(tokens, options):
+def time_torch(name, tokens, options):
     """The PyTorch half in a new process."""
-    command = [sys.executable, __file__, "--torch", "--tokens", str(tokens), "--work", str(options.work)]
+    command = [sys.executable, __file__, "--torch", name, "--tokens", str(tokens), "--work", str(options.work)]
     command += ["--threads", str(options.threads), "--repeat", str(options.repeat)]
     environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
     environment.pop("OMP_WAIT_POLICY", None)
@@ -76,10 +83,10 @@ def time_torch(tokens, options):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def run_attnscope(tokens, repeat, options):
+def run_attnscope(name, tokens, repeat, options):
     """Timings and peak of a process that captures so many tokens."""
     timings, capture = options.work / "timings.json", options.work / "capture.safetensors"
-    command = [str(options.attnscope), "capture", "--model", str(checkpoint(options.work))]
+    command = [str(options.attnscope), "capture", "--model", str(checkpoint(name, options.work)[0])]
     command += ["--ids", ",".join(map(str, ids(tokens))), "--sites", SITES, "--threads", str(options.threads)]
     command += ["--repeat", str(repeat), "--timings", str(timings), "--out", str(capture)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -107,27 +114,30 @@ def main():
     parser.add_argument("--tokens", type=int, default=8192, help="of the input that is timed")
     parser.add_argument("--long", type=int, default=32_768, help="tokens of the input whose memory is measured")
     parser.add_argument("--json", type=Path, help="write every single number to this file")
-    parser.add_argument("--torch", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--longformer", action="store_true", help="time that layout, too")
+    parser.add_argument("--torch", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.torch:
         return run_torch(options)
 
     options.work = options.work or Path(tempfile.mkdtemp(prefix="attnscope-long-"))
     options.work.mkdir(parents=True, exist_ok=True)
-    checkpoint(options.work)
-    sides = {"attnscope": [], "torch": []}
-    for _ in range(options.rounds):
-        sides["attnscope"].append(run_attnscope(options.tokens, options.repeat + 1, options))
-        sides["torch"].append(time_torch(options.tokens, options))
-    medians = {
-        side: statistics.median(ms for run in runs for ms in run["forward_ms"][1:]) for side, runs in sides.items()
-    }
-    print(
-        f"{options.tokens} tokens, {options.threads} threads: attnscope {medians['attnscope']:.0f} ms, "
-        f"PyTorch sdpa {medians['torch']:.0f} ms, ratio {medians['attnscope'] / medians['torch']:.2f}",
-        flush=True,
-    )
-    short, long = run_attnscope(16, 1, options), run_attnscope(options.long, 1, options)
+    times = {}
+    for name in ["llama"] + ["longformer"] * options.longformer:
+        sides = times[name] = {"attnscope": [], "torch": []}
+        checkpoint(name, options.work)
+        for _ in range(options.rounds):
+            sides["attnscope"].append(run_attnscope(name, options.tokens, options.repeat + 1, options))
+            sides["torch"].append(time_torch(name, options.tokens, options))
+        medians = {
+            side: statistics.median(ms for run in runs for ms in run["forward_ms"][1:]) for side, runs in sides.items()
+        }
+        print(
+            f"{name}, {options.tokens} tokens, {options.threads} threads: attnscope {medians['attnscope']:.0f} ms, "
+            f"PyTorch {medians['torch']:.0f} ms, ratio {medians['attnscope'] / medians['torch']:.2f}",
+            flush=True,
+        )
+    short, long = (run_attnscope("llama", n, 1, options) for n in (16, options.long))
     above = (long["peak_rss_mb"] - short["peak_rss_mb"]) * 2**20
     kept = kept_bytes(options.long)
     print(
@@ -136,7 +146,7 @@ def main():
     )
     if options.json:
         memory = {"tokens": options.long, "peak_above_model": above, "kept": kept}
-        options.json.write_text(json.dumps({"times": sides, "memory": memory}, indent=1) + "\n")
+        options.json.write_text(json.dumps({"times": times, "memory": memory}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ use crate::{
     analysis::laws::{self, Law},
     capture::Capture,
     model::{
-        Engine, ImageSource, Input, Logits, Model, RunPlan, Sites,
+        Engine, ImageSource, Input, Logits, Model, RunPlan, Sites, TextInput,
         audit::{Audit, Role},
         locate, uninterrupted,
     },
@@ -178,11 +178,23 @@ fn tables(report: &mut String, audit: &Audit) {
 /// Everything that is recorded of one run on the probe input.
 fn probe(model: &Model) -> Result<Capture, CliError> {
     let modality = &model.spec().modality;
+    let separator = model.separator_of_pairs();
     let ids = |n_vocab: usize, n_ctx: usize| {
-        Input::Ids((0..N_IDS.min(n_ctx)).map(|i| (i * 7919 % n_vocab.max(1)) as u32).collect())
+        let mut ids: Vec<u32> = (0..N_IDS.min(n_ctx)).map(|i| (i * 7919 % n_vocab.max(1)) as u32).collect();
+        if let Some(separator) = separator {
+            ids.retain(|id| *id != separator);
+            // A question of a few tokens, and the text behind it.
+            ids.splice(ids.len() / 4..ids.len() / 4, [separator; 2]);
+            ids.push(separator);
+        }
+        Input::Ids(ids)
     };
     let text = |spec: Option<&crate::spec::TextSpec>| match spec {
         Some(spec) if !model.has_tokenizer() => ids(spec.n_vocab, spec.n_ctx),
+        _ if separator.is_some() => {
+            let (text, text_b) = (SENTENCE.to_owned(), Some(SENTENCE.to_owned()));
+            Input::Text(TextInput { text, text_b, ..TextInput::default() })
+        }
         _ => Input::text(SENTENCE),
     };
     let picture = || Input::Image(ImageSource::Bundled(PICTURE.to_owned()));

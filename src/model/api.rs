@@ -130,6 +130,12 @@ impl Model {
         self.reader.encoder.is_some()
     }
 
+    /// The separator of which an input must have three, where the model answers questions about a text and tells the
+    /// two apart by them.
+    pub const fn separator_of_pairs(&self) -> Option<u32> {
+        self.network.separator_of_pairs()
+    }
+
     /// The token that stands for a hidden one (`[MASK]`, `<mask>`).
     pub fn mask_id(&self) -> Option<u32> {
         let encoder = self.reader.encoder.as_ref()?;

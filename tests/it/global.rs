@@ -1,6 +1,6 @@
 //! Windows, and tokens that see all: which pairs exist, whose values count, what is kept, what is refused.
 
-use std::{fs, io::Cursor};
+use std::{fs, io::Cursor, process::Command};
 
 use attnscope::{
     analysis::{
@@ -167,5 +167,9 @@ fn a_question_without_its_text_is_refused() {
         let error = model.forward(&encoded, &RunPlan::default(), &uninterrupted).unwrap_err();
         assert!(error.to_string().contains("1 separator where"), "{error}");
         assert!(error.details().contains("two texts"), "{}", error.details());
+        // What looks a model over gives it what it wants.
+        let program = Command::new(env!("CARGO_BIN_EXE_attnscope")).arg("check").arg(folder().join(name)).output();
+        let report = String::from_utf8(program.unwrap().stdout).unwrap();
+        assert!(report.contains("holds") && !report.contains("BROKEN"), "{name}: {report}");
     }
 }

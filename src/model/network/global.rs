@@ -32,6 +32,14 @@ impl GlobalTokens {
         matches!(self, Self::None)
     }
 
+    /// What an input must have three of.
+    pub const fn separator(self) -> Option<u32> {
+        match self {
+            Self::None | Self::First => None,
+            Self::Question { separator } | Self::Choice { separator } => Some(separator),
+        }
+    }
+
     /// Their positions, in order.
     ///
     /// # Errors
@@ -55,6 +63,13 @@ impl GlobalTokens {
         };
         Ok(if is_question { (0..first).collect() } else { (first + 2..ids.len()).collect() })
     }
+}
+
+/// What is said of an input with `n` global tokens.
+pub(crate) fn note(n: usize) -> String {
+    let (see, are, whose) = if n == 1 { ("sees", "is", "its") } else { ("see", "are", "their") };
+    let who = counted(n, "token");
+    format!("{who} {see} all others and {are} seen by all; {whose} queries meet keys and values that no others do")
 }
 
 /// What global tokens make of the stream.

@@ -108,14 +108,7 @@ impl Tower {
             pass.global = self.stack.global.of(ids)?;
         }
         if !pass.global.is_empty() {
-            let one = pass.global.len() == 1;
-            let (who, verb) =
-                if one { ("1 token".to_owned(), "sees") } else { (format!("{} tokens", pass.global.len()), "see") };
-            let whose = if one { "its" } else { "their" };
-            run.note(format!(
-                "{who} {verb} all others, and all others {whose} own key; {whose} queries meet keys and values that no \
-                 other query does"
-            ));
+            run.note(global::note(pass.global.len()));
         }
         self.stack.forward(x, &mut pass, run)
     }
@@ -323,6 +316,14 @@ impl Network {
             }
             Body::Recurrent(_) => true,
             Body::BiLstm(_) => false,
+        }
+    }
+
+    /// The separator of which an input must have three, where the model tells its two texts apart by them.
+    pub const fn separator_of_pairs(&self) -> Option<u32> {
+        match &self.body {
+            Body::Single(tower) => tower.stack.global.separator(),
+            _ => None,
         }
     }
 
