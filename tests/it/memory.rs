@@ -100,6 +100,23 @@ fn taken_and_estimated(folder: &TempDir, sites: &str, recorded: Sites) -> (f64, 
     (taken, model.peak_bytes(&model.encode(&ids(LONG)).unwrap(), &plan) as f64)
 }
 
+/// Beyond some thousand tokens a hidden layer exists in pieces, where nobody wants it whole.
+#[test]
+fn what_is_recorded_changes_no_bit_of_a_long_input() {
+    let folder = long_in_windows();
+    let model = open(folder.path(), &Engine::cpu(Some(2)).unwrap());
+    let encoded = model.encode(&ids(5000)).unwrap();
+    let end = |sites: &[Site]| {
+        let sites = Sites::of(sites).with(Site::ResidFinal);
+        let plan = RunPlan { sites, logits: Logits::Skip, ..RunPlan::default() };
+        let capture = model.forward(&encoded, &plan, &uninterrupted).unwrap();
+        capture.stacks()[0].resid_final.clone().unwrap()
+    };
+    let alone = end(&[]);
+    assert_eq!(alone.n_rows(), 5000);
+    assert!(alone == end(&[Site::MlpHidden, Site::MlpOut]));
+}
+
 /// What a refusal says, and what it says might be left out.
 fn refusal(result: Result<impl Sized, ModelError>) -> (u64, u64, usize, usize, Instead) {
     let error = result.err().unwrap();

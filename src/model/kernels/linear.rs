@@ -24,7 +24,7 @@ const PANEL: usize = 64;
 /// Tokens per product: gemm starts to copy the weights above this.
 const TOKENS: usize = 48;
 /// Tokens per task: enough to make use of a part of a panel that is in the cache.
-const TOKENS_PER_TASK: usize = 10 * TOKENS;
+pub const TOKENS_PER_TASK: usize = 10 * TOKENS;
 /// Inputs that all tokens of a task go through before the next: so much of a panel and of the tokens' values
 /// stays in the cache.
 const DEPTH: usize = 768;

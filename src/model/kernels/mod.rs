@@ -24,7 +24,7 @@ use candle_core::{CpuStorage, Result, Storage, Tensor, cpu::erf::erf_f64};
 
 pub use attention::{Attended, Bias, Form, Wanted, Windows, attention, attention_with_pattern, scratch_values};
 pub use gate::gated;
-pub use linear::Panels;
+pub use linear::{Panels, TOKENS_PER_TASK};
 pub use mask::{mask, softcap};
 pub use matmul::{attend, scores};
 pub use normalize::normalize;

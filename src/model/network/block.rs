@@ -18,6 +18,10 @@ use crate::{
     spec::{LayerSpec, StackSpec},
 };
 
+/// Rows whose hidden layers exist at a time where nobody looks at them: whole tasks of a linear map, so that the bits
+/// are those of all rows at once.
+pub(crate) const MLP_ROWS: usize = 10 * kernels::TOKENS_PER_TASK;
+
 /// The norms around one branch of the residual stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Norms {
@@ -168,9 +172,21 @@ impl Block {
         let resid = run.at(Site::ResidMid, at, resid)?;
         let source = if self.parallel { pass.only_read(entering)? } else { resid.clone() };
         let normed = self.mlp_norms.enter(&source)?;
-        let hidden = self.mlp.forward(at, &normed, run)?;
         let stream = if self.mlp_norms.carries { &normed } else { &resid };
         let down = &self.mlp.down;
+        let n = normed.dim(0)?;
+        if n > MLP_ROWS && !run.sees_mlp(at) {
+            let mut pieces = Vec::with_capacity(n.div_ceil(MLP_ROWS));
+            for first in (0..n).step_by(MLP_ROWS) {
+                run.checkpoint()?;
+                let rows = MLP_ROWS.min(n - first);
+                let hidden = self.mlp.forward(at, &normed.narrow(0, first, rows)?, run)?;
+                let stream = stream.narrow(0, first, rows)?;
+                pieces.push(self.mlp_norms.join(Added::of(down, &hidden), &stream, Site::MlpOut, at, run)?);
+            }
+            return Ok(Tensor::cat(&pieces, 0)?);
+        }
+        let hidden = self.mlp.forward(at, &normed, run)?;
         let more = run.rank_one(at, &hidden, down.dims()?.1)?;
         self.mlp_norms.join(Added { map: down, x: &hidden, more }, stream, Site::MlpOut, at, run)
     }

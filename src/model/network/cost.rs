@@ -7,7 +7,7 @@
 use super::{
     Body, Network,
     attention::{Attention, Projections},
-    block::{Block, Stack},
+    block::{Block, MLP_ROWS, Stack},
     relative::RelativeBias,
 };
 use crate::{
@@ -166,7 +166,11 @@ impl Layer<'_> {
         let own = self.attention_bytes(&self.block.attention, self.stack.kind, self.n);
         let cross = self.cross().map_or(0, |(cross, n)| self.attention_bytes(cross, StackKind::Cross, n));
         let up = width_out(&self.block.mlp.up);
-        let hidden = VALUE * self.n * if self.block.mlp.gated { up + up / 2 } else { up };
+        let is_seen = |site| self.plan.sites.contains(site);
+        let is_changed = self.taps.any() || !self.plan.edits.is_empty();
+        let in_pieces = !(is_changed || is_seen(Site::MlpHidden) || is_seen(Site::MlpOut));
+        let rows = if in_pieces { self.n.min(MLP_ROWS as u64) } else { self.n };
+        let hidden = VALUE * rows * if self.block.mlp.gated { up + up / 2 } else { up };
         let d_model = width_in(&self.block.mlp.up);
         let shared_bias =
             self.stack.bias.as_ref().map_or(0, |bias| bias_bytes(bias, &self.block.attention, (self.n, self.n)));

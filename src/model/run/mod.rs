@@ -302,6 +302,16 @@ impl<'a> Run<'a> {
         Some(by_head)
     }
 
+    /// Whether this run looks at the inside of a layer's MLP, or changes what it adds.
+    pub fn sees_mlp(&self, at: At) -> bool {
+        let is_rank_one = |edit: &Edit| matches!(edit, Edit::RankOne { .. });
+        let own = self.own.iter().flat_map(|edits| edits.iter());
+        self.is_differentiated()
+            || self.needs(Site::MlpHidden, at)
+            || self.needs(Site::MlpOut, at)
+            || self.plan.edits.iter().chain(own).any(is_rank_one)
+    }
+
     /// What changes of rank one add to a layer's MLP, whose hidden layer is `[n, d_mlp]`; `None` without any.
     pub fn rank_one(&mut self, at: At, hidden: &Tensor, d_model: usize) -> Result<Option<Tensor>, ModelError> {
         let plan = self.plan;
