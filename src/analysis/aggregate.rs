@@ -10,6 +10,7 @@ use crate::{
     capture::{Computation, Matrix, Normalizer},
     ids::HeadId,
     projection::correlation::Segment,
+    spec::Sight,
 };
 
 /// Positions beyond this are left out of a mean by position: its matrix would be larger than what it is made of.
@@ -211,7 +212,13 @@ pub fn by_offset(
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<(OffsetMean, Vec<(String, OffsetMean)>), AggregateError> {
     let side = head.stack.key_side();
-    let mask = cloud.model().and_then(|model| model.mask_of(head)).unwrap_or_default();
+    let sight = match cloud {
+        Cloud::Input(capture) => capture.sight_of(head).unwrap_or_default(),
+        // Of several inputs a head with tokens that see all is refused.
+        Cloud::Inputs(_) | Cloud::Positions(_) => {
+            Sight { mask: cloud.model().and_then(|model| model.mask_of(head)).unwrap_or_default(), global: &[] }
+        }
+    };
     let mut all = OffsetSums::default();
     let mut groups: BTreeMap<String, OffsetSums> = BTreeMap::new();
     patterns(cloud, head, &mut |nth, segment, pattern| {
@@ -223,7 +230,7 @@ pub fn by_offset(
             sums.n_inputs += 1;
             for (query, row) in pattern.rows().enumerate() {
                 sums.n_queries += 1;
-                for key in mask.visible(query, pattern.n_rows(), pattern.n_cols()) {
+                for key in sight.keys(query, pattern.n_rows(), pattern.n_cols()) {
                     let weight = f64::from(row[key]);
                     let at = sums.by_offset.entry(key as i32 - query as i32).or_default();
                     *at = (at.0 + weight, at.1 + 1);
