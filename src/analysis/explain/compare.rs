@@ -52,6 +52,11 @@ pub fn unit(report: &Report) -> &'static str {
     }
 }
 
+/// Whether the numbers of [`scores`] can speak against the output: what only adds weights up cannot.
+pub const fn is_signed(report: &Report) -> bool {
+    matches!(report.method, Method::Gradients | Method::LeaveOneOut)
+}
+
 /// How far two methods agree about the sizes of what they give to tokens that both speak of. None where they are too
 /// few, or all equal.
 pub fn agreement(a: &[f32], b: &[f32]) -> Option<Kendall> {

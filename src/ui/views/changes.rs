@@ -7,12 +7,15 @@ use eframe::egui::{
     containers::menu::{MenuConfig, SubMenuButton},
 };
 
-use super::source;
+use super::{controls, source};
 use crate::{
-    analysis::reading::{self, Axis},
+    analysis::{
+        explain::report::Question,
+        reading::{self, Axis},
+    },
     capture::{Ablation, Capture, Cut, Edit, Normalizer, Scope, Sparsity},
     ids::{HeadId, Side},
-    session::{Change, ChangeCommand, Command, Focus},
+    session::{Change, ChangeCommand, Command, Focus, ViewKind},
     text::{counted, sentence},
     ui::{ViewCtx, theme::GRID},
     worker::{Many, WantedEdit},
@@ -152,6 +155,14 @@ fn replacement(side: Side, position: usize, text: &str) -> Option<WantedEdit> {
 }
 
 fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
+    let meaning = "Opens the Lab: what is lost without it, and whether it counts where it looks";
+    if ui.button("Does it matter?").on_hover_text(meaning).clicked() {
+        cx.send(Command::SelectHead(head));
+        controls::edit_options(cx, |options| options.lab.question = Question::Believe);
+        cx.send(Command::ShowView(ViewKind::Lab));
+        ui.close();
+    }
+    ui.separator();
     let ablate = |with| Edit::Ablate { head, with };
     choice_ui(ui, cx, "Ablate: zero", "It adds nothing to the residual stream", ablate(Ablation::Zero));
     let meaning = "It adds the mean of what it adds at the positions of this input";

@@ -62,9 +62,14 @@ impl Agreement {
         };
         let (least, most) = (&pairs[0], &pairs[pairs.len() - 1]);
         if pairs.len() == 1 {
-            return format!("{how}: τ = {}", tau_text(mean));
+            return format!("{how}, signs left aside: τ = {}", tau_text(mean));
         }
-        format!("{how}: mean τ = {}; most alike {}, least {}", tau_text(mean), named(most), named(least))
+        format!(
+            "{how}, signs left aside: mean τ = {}; most alike {}, least {}",
+            tau_text(mean),
+            named(most),
+            named(least)
+        )
     }
 
     fn label_width(&self) -> f32 {

@@ -29,6 +29,8 @@ pub struct BarColumn {
     pub title: String,
     /// What the numbers are counted in.
     pub unit: &'static str,
+    /// Whether a number can speak against the output.
+    pub signed: bool,
     /// One number per token; none while it is on its way.
     pub values: Option<Vec<f32>>,
 }
@@ -68,7 +70,7 @@ impl Bars {
     }
 
     fn draw_column(&self, nth: usize, area: Rect, pen: &mut Pen<'_>) {
-        let BarColumn { title, unit, values } = &self.columns[nth];
+        let BarColumn { title, unit, values, .. } = &self.columns[nth];
         let rect = self.column(area, nth);
         let (text, weak, rule) = (pen.palette.text, pen.palette.text_weak, pen.palette.rule);
         // The window has a mark behind the title.
@@ -140,7 +142,7 @@ impl Piece for Bars {
         let token = format!("{} {}", self.positions[nth], self.tokens[nth]);
         let under = (0..self.columns.len()).find(|column| self.column(area, *column).contains(at));
         let text = match under.map(|column| &self.columns[column]) {
-            Some(BarColumn { title, unit, values: Some(values) }) => {
+            Some(BarColumn { title, unit, values: Some(values), .. }) => {
                 let value = values.get(nth).copied().unwrap_or(f32::NAN);
                 let larger = values.iter().filter(|other| other.abs() > value.abs()).count();
                 let n = values.iter().filter(|other| other.is_finite()).count();
@@ -149,7 +151,9 @@ impl Piece for Bars {
                 } else {
                     ": cannot be left out".to_owned()
                 };
-                format!("{token}\n{title}: {} {unit}{rank}", number(f64::from(value)))
+                let title = if title.is_empty() { String::new() } else { format!("{title}: ") };
+                let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+                format!("{token}\n{title}{}{unit}{rank}", number(f64::from(value)))
             }
             _ => token,
         };

@@ -11,7 +11,7 @@ use super::{
     map::{Map, MapAxis},
     number,
     patches::Patches,
-    words,
+    saying, words,
 };
 use crate::{
     analysis::explain::{
@@ -87,6 +87,7 @@ fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
         let columns = shown.iter().map(|answer| BarColumn {
             title: answer.title.to_owned(),
             unit: answer.report.as_deref().map_or("", compare::unit),
+            signed: answer.report.as_deref().is_some_and(compare::is_signed),
             values: says(answer, side),
         });
         let columns: Vec<BarColumn> = columns.collect();
@@ -97,7 +98,10 @@ fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
             Arc::new(Patches::new(side, image, columns))
         } else {
             let n = capture.tokens(side).len();
-            Arc::new(Bars { side, positions: (0..n).collect(), tokens: names(capture, &Axis::all(side), n), columns })
+            let tokens = names(capture, &Axis::all(side), n);
+            notes.extend(saying::largest(&tokens, &columns));
+            notes.extend(saying::signs(&columns));
+            Arc::new(Bars { side, positions: (0..n).collect(), tokens, columns })
         };
         let mut parts = vec![Part { title: String::new(), meaning: String::new(), piece }];
         if let Some(agreement) = Agreement::of(&scores) {
@@ -148,33 +152,6 @@ fn numbered(what: &str, first: usize, n: usize) -> MapAxis {
     MapAxis { names: (first..first + n).map(|nth| format!("{what}{nth}")).collect(), tokens: None }
 }
 
-/// What is lost without the head that is looked at, in a line.
-fn without_head(report: &Report, head: HeadId) -> Option<[String; 3]> {
-    let leaves = report.leaves();
-    let of = |name: &str| -> Vec<(usize, &Vec<f64>)> {
-        let here = leaves.iter().filter(|leaf| leaf.name.starts_with(name) && is_of(&leaf.name, head.stack));
-        here.filter_map(|leaf| match leaf.value {
-            Value::List(values) => Some((leaf.layer?, values)),
-            _ => None,
-        })
-        .collect()
-    };
-    let own = |name: &str| of(name).into_iter().find(|(layer, _)| *layer == head.layer)?.1.get(head.head).copied();
-    let (lost, change) = (own("logit")?, own("change")?);
-    let all: Vec<f64> =
-        of("change").into_iter().flat_map(|(_, values)| values.iter().copied()).filter(|it| it.is_finite()).collect();
-    let rank = 1 + all.iter().filter(|other| **other > change).count();
-    let what = if lost < 0.0 { "rises" } else { "falls" };
-    let text = format!(
-        "the logit {what} by {}, the output changes by {} (rank {rank} of {} heads)",
-        number(lost.abs()),
-        number(change),
-        all.len()
-    );
-    let meaning = "Total variation between the outputs: 0 is no change, 1 another output altogether";
-    Some([format!("Without {head}"), text, meaning.to_owned()])
-}
-
 /// What is drawn of one report.
 fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<Part> {
     let mut parts = Vec::new();
@@ -182,7 +159,7 @@ fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<Part> {
     let leaves = report.leaves();
     let mut drawn: Vec<&str> = Vec::new();
     if report.method == Method::Ablation {
-        facts.lines.extend(without_head(report, head));
+        facts.lines.extend(saying::without_head(&leaves, head));
     }
     if report.method == Method::Alignment {
         parts.extend(links::parts(report, head));
@@ -232,7 +209,7 @@ fn skips(method: Method, name: &str) -> bool {
 }
 
 /// Of values by stack, whether one is of the stack that is looked at.
-fn is_of(name: &str, stack: StackKind) -> bool {
+pub(super) fn is_of(name: &str, stack: StackKind) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
     !name.contains('.') || StackKind::from_name(last).is_none_or(|named| named == stack)
 }
@@ -276,7 +253,7 @@ fn of_value(
         Value::Tokens { axis, values } => {
             let positions = (0..values.len()).map(|nth| axis.position(nth)).collect();
             // The title stands above already.
-            let column = BarColumn { title: String::new(), unit: "", values: Some(values.clone()) };
+            let column = BarColumn { title: String::new(), unit: "", signed: true, values: Some(values.clone()) };
             Arc::new(Bars {
                 side: axis.side,
                 positions,

@@ -10,6 +10,7 @@ mod facts;
 mod links;
 mod map;
 mod patches;
+mod saying;
 mod words;
 
 use std::sync::Arc;

@@ -104,7 +104,7 @@ impl Piece for Patches {
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let (n_rows, n_cols) = self.grid();
-        for (nth, BarColumn { title, unit, values }) in self.columns.iter().enumerate() {
+        for (nth, BarColumn { title, unit, values, .. }) in self.columns.iter().enumerate() {
             let rect = self.picture(area, nth);
             let (text, weak) = (pen.palette.text, pen.palette.text_weak);
             let name = pen.type_.fit(title, SMALL, rect.width() - 3.0 * GRID).into_owned();
@@ -138,7 +138,7 @@ impl Piece for Patches {
         let nth = (0..self.columns.len()).find(|nth| self.picture(area, *nth).contains(at))?;
         let rect = self.picture(area, nth);
         let (row, col) = cells::cell_at(rect, self.grid(), at)?;
-        let BarColumn { title, unit, values } = &self.columns[nth];
+        let BarColumn { title, unit, values, .. } = &self.columns[nth];
         let patch = row * self.grid().1 + col;
         let value = self.patches(values.as_ref()?).get(patch).copied()?;
         let text = format!("row {row}, column {col}\n{title}: {} {unit}", number(f64::from(value)));

@@ -24,10 +24,10 @@ const P: &str = "How probable such a τ is between orders that have nothing to d
 fn of_method(method: Method, name: &str) -> Option<(&'static str, &'static str)> {
     Some(match (method, name) {
         (Method::Faithfulness, "attention") => {
-            ("Weights that are read", "The head’s weights in the row that the output is read from")
+            ("Its weights in the row that is read", "The head’s weights in the row that the output is read from")
         }
         (Method::Faithfulness, "kendall_gradient") => ("Agreement with gradient × input (τ)", TAU),
-        (Method::Faithfulness, "p_gradient" | "p_loo") => ("p of that", P),
+        (Method::Faithfulness, "p_gradient" | "p_loo") => ("p of that τ", P),
         (Method::Faithfulness, "kendall_loo") => ("Agreement with leave-one-out (τ)", TAU),
         (Method::Faithfulness, "permutation") => ("Change under shuffled weights, each time", TVD),
         (Method::Faithfulness, "permutation_median") => ("Change under shuffled weights, median", TVD),
@@ -46,8 +46,10 @@ fn of_method(method: Method, name: &str) -> Option<(&'static str, &'static str)>
             "Farthest weights with the same output",
             "Jensen–Shannon divergence in nats: 0 is the same weights, 0.69 none in common",
         ),
-        (Method::Faithfulness, "adversarial.tvd") => ("Change under those weights", TVD),
-        (Method::Faithfulness, "adversarial.pattern") => ("Those weights", "They say the same with other attention"),
+        (Method::Faithfulness, "adversarial.tvd") => ("Change under the farthest weights", TVD),
+        (Method::Faithfulness, "adversarial.pattern") => {
+            ("The farthest weights", "They say the same with other attention")
+        }
         (Method::Normalizers, "pattern") => ("Weights under this normaliser", "What the head’s weights would be"),
         (Method::Normalizers, name) if name.starts_with("support") => {
             ("Keys with any weight, mean of queries", "Softmax gives every key some")

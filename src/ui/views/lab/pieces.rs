@@ -21,7 +21,7 @@ use crate::{
         ViewCtx,
         memo::{Memo, Same},
         theme::{GRID, text_size},
-        views::{controls, display_list::PiecePainter, empty, tooltip},
+        views::{display_list::PiecePainter, empty, menu, tooltip},
     },
 };
 
@@ -153,10 +153,12 @@ fn hit_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, hit: &Hit, response: &Re
         let mut lines = hit.text.lines();
         ui.strong(lines.next().unwrap_or_default());
         for line in lines {
-            controls::caption_ui(ui, cx.theme, line);
+            let line = RichText::new(line).size(text_size::SMALL).color(cx.theme.text_weak);
+            ui.add(Label::new(line).wrap());
         }
     });
     if let Some(head) = hit.head {
+        menu::point_at_head(response, cx, head);
         ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
         if response.clicked() {
             cx.send(Command::SelectHead(head));

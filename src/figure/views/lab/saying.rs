@@ -1,0 +1,106 @@
+//! What answers say, in words.
+
+use super::{bars::BarColumn, compose::is_of, number};
+use crate::{
+    analysis::explain::report::{Leaf, Value},
+    ids::HeadId,
+};
+
+/// Token by token which methods give it most, those of most methods first.
+pub fn largest(tokens: &[String], columns: &[BarColumn]) -> Option<String> {
+    let mut found: Vec<(usize, bool, Vec<&str>)> = Vec::new();
+    for BarColumn { title, values, .. } in columns {
+        let Some(values) = values else { continue };
+        let there = (0..values.len()).filter(|nth| values[*nth].is_finite() && values[*nth] != 0.0);
+        let Some(most) = there.rev().max_by(|a, b| values[*a].abs().total_cmp(&values[*b].abs())) else { continue };
+        let against = values[most] < 0.0;
+        match found.iter_mut().find(|(token, sign, _)| (*token, *sign) == (most, against)) {
+            Some((_, _, titles)) => titles.push(title),
+            None => found.push((most, against, vec![title])),
+        }
+    }
+    found.sort_by_key(|(_, _, titles)| std::cmp::Reverse(titles.len()));
+    let said = |(token, against, titles): &(usize, bool, Vec<&str>)| {
+        let against = if *against { ", against it" } else { "" };
+        Some(format!("“{}”{against} ({})", tokens.get(*token)?, titles.join(", ")))
+    };
+    let said: Option<Vec<String>> = found.iter().map(said).collect();
+    said.filter(|said| !said.is_empty()).map(|said| format!("Most on {}", said.join("; ")))
+}
+
+/// What the colours of bars mean, and whose bars cannot speak against the output; none where no bar does.
+pub fn signs(columns: &[BarColumn]) -> Option<String> {
+    let answered = || columns.iter().filter(|column| column.values.is_some());
+    let speaks_against = |column: &&BarColumn| column.values.iter().flatten().any(|value| *value < 0.0);
+    if !answered().any(|column| speaks_against(&column)) {
+        return None;
+    }
+    let without: Vec<&str> = answered().filter(|column| !column.signed).map(|column| column.title.as_str()).collect();
+    let cannot = match without.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {one} cannot tell one from the other"),
+        [some @ .., last] => format!("; {} and {last} cannot tell one from the other", some.join(", ")),
+    };
+    Some(format!("Blue speaks for the output, pink against it{cannot}"))
+}
+
+/// What is lost without the head that is looked at, in a line.
+pub fn without_head(leaves: &[Leaf<'_>], head: HeadId) -> Option<[String; 3]> {
+    let of = |name: &str| -> Vec<(usize, &Vec<f64>)> {
+        let here = leaves.iter().filter(|leaf| leaf.name.starts_with(name) && is_of(&leaf.name, head.stack));
+        here.filter_map(|leaf| match leaf.value {
+            Value::List(values) => Some((leaf.layer?, values)),
+            _ => None,
+        })
+        .collect()
+    };
+    let own = |name: &str| of(name).into_iter().find(|(layer, _)| *layer == head.layer)?.1.get(head.head).copied();
+    let (lost, change) = (own("logit")?, own("change")?);
+    let all: Vec<f64> =
+        of("change").into_iter().flat_map(|(_, values)| values.iter().copied()).filter(|it| it.is_finite()).collect();
+    let rank = 1 + all.iter().filter(|other| **other > change).count();
+    let what = if lost < 0.0 { "rises" } else { "falls" };
+    let more = match rank {
+        1 => format!("more than without any other of {} heads", all.len()),
+        _ => format!("without {} of {} heads it is more", rank - 1, all.len()),
+    };
+    let text = format!(
+        "the logit {what} by {}, and {:.1} % of the probability goes elsewhere: {more}",
+        number(lost.abs()),
+        100.0 * change
+    );
+    let meaning = "What goes elsewhere is the total variation between the outputs: 0 % is no change, 100 % another \
+                   output altogether";
+    Some([format!("Without {head}"), text, meaning.to_owned()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(title: &str, signed: bool, values: &[f32]) -> BarColumn {
+        BarColumn { title: title.to_owned(), unit: "", signed, values: Some(values.to_vec()) }
+    }
+
+    #[test]
+    fn words_and_signs_are_named() {
+        let tokens: Vec<String> = ["easy", "to", "love"].map(str::to_owned).to_vec();
+        let columns = [
+            column("Attention", false, &[0.5, 0.1, 0.2]),
+            column("If hidden", true, &[-0.4, f32::NAN, 1.0]),
+            column("Gradient", true, &[-1.0, 0.0, 0.2]),
+            column("If deleted", true, &[-0.3, 0.0, 0.9]),
+            BarColumn { title: "Flow".to_owned(), unit: "", signed: false, values: None },
+        ];
+        assert_eq!(
+            largest(&tokens, &columns).unwrap(),
+            "Most on “love” (If hidden, If deleted); “easy” (Attention); “easy”, against it (Gradient)"
+        );
+        assert_eq!(
+            signs(&columns).unwrap(),
+            "Blue speaks for the output, pink against it; Attention cannot tell one from the other"
+        );
+        assert_eq!(signs(&columns[..1]), None);
+        assert_eq!(largest(&tokens, &[column("Nothing", true, &[0.0, f32::NAN, 0.0])]), None);
+    }
+}
