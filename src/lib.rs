@@ -2,8 +2,8 @@
 //!
 //! The modules, in reading order (each may use only those above it; `tests/it/tidy.rs` checks):
 //!
-//! - [`ids`], [`spec`], [`text`], `tensor_file`, `random`: names of things, plain facts about a model, numbers as
-//!   people read them, headers of safetensors files, random numbers.
+//! - [`ids`], [`spec`], [`text`], [`json_file`], `tensor_file`, `random`: names of things, plain facts about a model,
+//!   numbers as people read them, JSON of bounded size, headers of safetensors files, random numbers.
 //! - [`capture`]: what was seen in one forward pass, as immutable `f32` data.
 //! - [`projection`]: layouts of high-dimensional points, and what they preserve.
 //! - [`analysis`]: pure functions on captures.
@@ -20,6 +20,7 @@
 //! - [`ui`]: the window; the only module that names egui.
 
 pub mod ids;
+pub mod json_file;
 mod random;
 pub mod spec;
 mod tensor_file;

@@ -4,8 +4,8 @@ use std::{process::ExitCode, time::Instant};
 
 use attnscope::{
     cli,
-    ui::app::open_window,
-    worker::{ModelEngine, Workers, scratch::Scratch},
+    ui::app::{APP_ID, open_window},
+    worker::{ModelEngine, SessionEngine, Workers, scratch::Scratch},
 };
 
 /// The forward pass allocates and frees large buffers in every layer; the system allocator would
@@ -25,7 +25,8 @@ fn main() -> ExitCode {
         let start_worker = |wake| {
             let scratch = Scratch::of_user();
             let engine = ModelEngine::new()?.with_scratch(scratch.clone());
-            Workers::spawn(engine, scratch, wake)
+            let sessions = SessionEngine::new(eframe::storage_dir(APP_ID).map(|folder| folder.join("sessions")));
+            Workers::spawn(engine, scratch, sessions, wake)
         };
         open_window(start_worker, &options, started).map_err(|error| error.to_string())
     })

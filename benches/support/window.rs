@@ -15,7 +15,7 @@ use attnscope::{
         app::Startup,
         shell::{Choice, Desktop, ScreenshotFn},
     },
-    worker::{ModelEngine, Workers},
+    worker::{ModelEngine, SessionEngine, Workers},
 };
 use eframe::egui::{Context, Event, pos2};
 use egui_kittest::Harness;
@@ -62,7 +62,7 @@ impl Window {
     pub fn open(options: OpenOptions, folder: PathBuf) -> Self {
         let desktop = Box::new(Folder(folder));
         let harness = Harness::builder().with_size([1600.0, 1000.0]).build_eframe(move |cc| {
-            let jobs = |wake| Workers::spawn(ModelEngine::new()?, None, wake);
+            let jobs = |wake| Workers::spawn(ModelEngine::new()?, None, SessionEngine::default(), wake);
             Startup::new(jobs, desktop, options, Instant::now()).unwrap().attach(cc).unwrap()
         });
         Self { harness, n_frames: 0 }

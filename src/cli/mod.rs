@@ -47,8 +47,10 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Subcommands {
-    /// Open the window with models, captures, pictures or texts
-    #[command(after_help = "Example: attnscope open path/to/vit photo.jpg --view image --query 40")]
+    /// Open the window with models, captures, pictures, texts, sessions or addresses
+    #[command(after_help = "Examples:\n  attnscope open path/to/vit photo.jpg --view image --query 40\n  \
+                      attnscope open work.attnscope\n  \
+                      attnscope open \"attnscope://open?model=demo:gpt&text=Once%20upon%20a%20time&layer=2&head=3\"")]
     Open(OpenOptions),
     /// Run a model and write what every head did to a safetensors file
     #[command(
@@ -63,6 +65,7 @@ enum Subcommands {
         after_help = "Examples:\n  attnscope render heads --model demo:gpt --text \"Once upon a time\" --layer 2 --out heads.svg\n  \
                       attnscope render heatmap --model demo:translate --text \"Good morning\" --sheet 4x2 --out sheet.pdf\n  \
                       attnscope render heatmap --capture story.safetensors --layer 2 --head 3 --data head.csv\n  \
+                      attnscope render --session work.attnscope --pane 1 --out pane.pdf\n  \
                       attnscope render matrix --model demo:bert --text \"The bank of the river\" --space residual --color-by kind --out stream.svg"
     )]
     Render(Box<render::RenderOptions>),
@@ -123,7 +126,10 @@ pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitC
     let subcommand = Arguments::parse().command;
     report(panics::guarded(|| match subcommand {
         None => open_window(OpenOptions::default()).map_err(CliError::Failed),
-        Some(Subcommands::Open(options)) => open_window(options).map_err(CliError::Failed),
+        Some(Subcommands::Open(options)) => {
+            options.check().map_err(CliError::Usage)?;
+            open_window(options).map_err(CliError::Failed)
+        }
         Some(Subcommands::Capture(options)) => capture::run(&options),
         Some(Subcommands::Analyze(method)) => analyze::run(&method),
         Some(Subcommands::Render(options)) => render::run(&options),

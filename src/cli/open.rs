@@ -10,8 +10,11 @@ use super::{
 use crate::{
     analysis::{Space, search::SearchKind},
     ids::StackKind,
-    session::{Appearance, ViewKind, gallery::EXAMPLES},
+    session::{Address, Appearance, ViewKind, gallery::EXAMPLES},
 };
+
+/// How an address begins, which no path does.
+const SCHEME: &str = "attnscope:";
 
 /// What paints the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +31,8 @@ pub enum RendererChoice {
 /// What the window starts with.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct OpenOptions {
-    /// Model folders, checkpoint or capture files, pictures, texts and tables to open, in any order
+    /// Model folders, checkpoint or capture files, pictures, texts, tables, session files and addresses
+    /// (`attnscope://open?…`) to open, in any order
     pub paths: Vec<PathBuf>,
     /// A model folder, a bundled model such as demo:gpt, or a hub id in the local cache
     #[arg(long)]
@@ -100,6 +104,27 @@ pub struct OpenOptions {
     /// Write the milliseconds of every frame to this file
     #[arg(long, value_name = "FILE.csv")]
     pub frame_times: Option<PathBuf>,
+}
+
+impl OpenOptions {
+    /// Addresses among the paths, and the paths.
+    ///
+    /// # Errors
+    /// One sentence, when an address cannot be understood.
+    pub fn targets(&self) -> Result<(Vec<Address>, Vec<PathBuf>), String> {
+        let is_address = |path: &&PathBuf| path.to_str().is_some_and(|text| text.starts_with(SCHEME));
+        let (addresses, paths): (Vec<_>, Vec<_>) = self.paths.iter().partition(is_address);
+        let read = |path: &PathBuf| path.to_string_lossy().parse::<Address>().map_err(|error| error.to_string());
+        Ok((addresses.into_iter().map(read).collect::<Result<_, _>>()?, paths.into_iter().cloned().collect()))
+    }
+
+    /// Whether everything that was given can be understood.
+    ///
+    /// # Errors
+    /// One sentence that says what cannot.
+    pub fn check(&self) -> Result<(), String> {
+        self.targets().map(drop)
+    }
 }
 
 fn parse_example(title: &str) -> Result<usize, String> {

@@ -6,6 +6,7 @@ mod atomic;
 mod figures;
 mod file_name;
 mod png_file;
+pub mod thumbnail;
 
 use std::{io, path::PathBuf, sync::Arc};
 

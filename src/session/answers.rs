@@ -17,8 +17,10 @@ const DEFAULT_SAMPLE: &str = "chelsea";
 
 /// Who waits for a job.
 enum Waiting {
+    Session,
     Download,
     Export,
+    Thumbnail,
     Figure,
     Look,
     Load(DocumentId),
@@ -39,10 +41,16 @@ impl Session {
             self.notify(NoticeKind::Info, not_kept(&details));
             return Vec::new();
         }
+
         let mut effects = match self.who_waits(job) {
+            Some(Waiting::Session) => self.on_session_event(job, kind),
             Some(Waiting::Download) => self.on_download_event(job, kind),
             Some(Waiting::Export) => {
                 self.on_export_event(job, kind);
+                Vec::new()
+            }
+            Some(Waiting::Thumbnail) => {
+                self.on_thumbnail(job, kind);
                 Vec::new()
             }
             Some(Waiting::Figure) => self.on_figure_event(job, kind),
@@ -81,10 +89,14 @@ impl Session {
         let document = |waits: fn(&Document) -> Option<JobId>| {
             self.documents.iter().find(|document| waits(document) == Some(job)).map(|document| document.id)
         };
-        if self.is_download_job(job) {
+        if self.keeping.waits_for(job) {
+            Some(Waiting::Session)
+        } else if self.is_download_job(job) {
             Some(Waiting::Download)
         } else if self.exports_pending.contains(&job) {
             Some(Waiting::Export)
+        } else if self.is_thumbnail_job(job) {
+            Some(Waiting::Thumbnail)
         } else if self.is_figure_job(job) {
             Some(Waiting::Figure)
         } else if self.is_look_job(job) {
@@ -116,10 +128,12 @@ impl Session {
                 self.take_model(job, &model);
                 self.greet_in(id, &model);
                 if let Some(document) = self.find_document_mut(id) {
-                    document.model = Loadable::Ready(model);
+                    document.model = Loadable::Ready(Arc::clone(&model));
                 }
                 let mut effects = self.model_changed(id);
                 effects.extend(self.run_document(id));
+                effects.extend(self.share_owed(&model));
+                effects.extend(self.check_model(id, &model));
                 return effects;
             }
             // A capture file was opened where a model was expected: the model stays.
@@ -144,6 +158,10 @@ impl Session {
             EventKind::Failed(failure) => {
                 document.model.fail(failure.clone());
                 document.keep_model();
+                document.input_owed = None;
+                if let Some(effects) = self.model_is_lost(id, &failure) {
+                    return effects;
+                }
                 self.drop_pending(id);
                 self.notify(NoticeKind::Error, failure);
                 return self.run_if_owed(id);
@@ -188,13 +206,8 @@ impl Session {
         self.held.insert(model.id);
     }
 
-    /// What a new model of the active document brings with it.
-    pub(super) fn greet(&mut self, model: &LoadedModel) {
-        self.greet_in(self.document().id, model);
-    }
-
     /// What a new model brings with it: its warnings, a place among the recent ones, something to read.
-    fn greet_in(&mut self, id: DocumentId, model: &LoadedModel) {
+    pub(super) fn greet_in(&mut self, id: DocumentId, model: &LoadedModel) {
         self.settings.remember_model(&model.source);
         for warning in &model.audit.warnings {
             self.inform(warning.clone(), String::new());

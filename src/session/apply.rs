@@ -141,6 +141,7 @@ impl Session {
             Command::Download(command) => return self.on_download_command(command),
             Command::SaveScreenshot => return vec![Effect::Screenshot],
             Command::Figure(command) => return self.on_figure_command(command),
+            Command::Session(command) => return self.on_session_command(command),
             Command::Copy { what, text } => {
                 self.inform(format!("Copied {what}"), String::new());
                 return vec![Effect::CopyText(text)];
@@ -212,7 +213,8 @@ impl Session {
             Lane::Download => return self.stop_download(),
             Lane::Look => return self.close_corpus_sheet(),
             // Whoever still shows a pattern asks for it again; a corpus hands over what it has before it ends.
-            Lane::Catalog | Lane::Forget | Lane::Analysis | Lane::Corpus(_) => {}
+            // Files of sessions are always written.
+            Lane::Catalog | Lane::Forget | Lane::Analysis | Lane::Session | Lane::Corpus(_) => {}
             Lane::Load(id) => {
                 if let Some(document) = self.find_document_mut(id) {
                     document.model.cancel();

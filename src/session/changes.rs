@@ -260,8 +260,8 @@ impl Session {
     /// Switches off changes that mean nothing for what is run now, and says so.
     pub(super) fn put_changes_aside(&mut self, id: DocumentId) {
         let Some(document) = self.find_document_mut(id) else { return };
-        // The changes of an example are about its own input.
-        if document.example.is_some() {
+        // The changes of an example are about its own input, and so are those that came with it otherwise.
+        if document.example.is_some() || document.changes_belong {
             return;
         }
         let Some(before) = document.undo.current().cloned() else { return };

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    Appearance, ChangeCommand, CorpusCommand, DownloadCommand, FigureCommand, Focus, HeadRef, PickChange, Split,
-    ValueRef, ViewKind, ViewOptions, WritingOptions,
+    Appearance, ChangeCommand, CorpusCommand, DownloadCommand, FigureCommand, Focus, HeadRef, PickChange,
+    SessionCommand, Split, ValueRef, ViewKind, ViewOptions, WritingOptions,
 };
 use crate::{
     analysis::{
@@ -163,6 +163,8 @@ pub enum Command {
     SaveScreenshot,
     /// Save or copy a figure, or something on the way there.
     Figure(FigureCommand),
+    /// Save, open or keep the session, or something to do with its bookmarks, notes and models.
+    Session(SessionCommand),
     /// Put a text on the clipboard.
     Copy {
         /// What it is, for the message.
@@ -209,6 +211,10 @@ pub enum FilePurpose {
     CorpusFile,
     /// A folder of pictures.
     CorpusFolder,
+    /// A session file.
+    SessionFile,
+    /// Where a model of the session is now.
+    LostModel,
 }
 
 /// What the outside world is asked to do.
@@ -230,6 +236,11 @@ pub enum Effect {
         name: String,
         /// The ending of a name that is given without a known one.
         extension: &'static str,
+    },
+    /// Ask where to save the session; the choice comes back as [`SessionCommand::SaveTo`].
+    SaveSession {
+        /// The name to propose.
+        name: String,
     },
     /// Put a picture on the clipboard.
     CopyPicture(Arc<RgbaBuffer>),

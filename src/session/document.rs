@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use super::{Experiment, Loadable, OpenCorpus, ViewKind, experiment::Undo};
+use serde_json::{Map, Value};
+
+use super::{Experiment, Loadable, OpenCorpus, ViewKind, experiment::Undo, saved::ModelRef};
 use crate::{
     analysis::Cloud,
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
     text::counted,
-    worker::{CaptureFile, LoadedModel},
+    worker::{CaptureFile, LoadedModel, ModelSource},
 };
 
 /// An experiment with what came of it.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something else that is owed")]
 pub struct Document {
     /// Which one.
     pub id: DocumentId,
@@ -37,6 +40,24 @@ pub struct Document {
     pub(super) run_again: bool,
     /// A run was asked for while a model was on its way.
     pub(super) run_owed: bool,
+    /// Its model is on its way for another document.
+    pub(super) model_owed: bool,
+    /// What a session file says its model is.
+    pub(super) expected: Option<Expected>,
+    /// Which input of the capture file on its way is to be shown.
+    pub(super) input_owed: Option<usize>,
+    /// The changes came with the input that is run next, so they are about it.
+    pub(super) changes_belong: bool,
+    /// What a later version wrote beside it into a session file.
+    pub(super) unknown: Map<String, Value>,
+}
+
+/// The model that a document had when its session was written down.
+#[derive(Clone, Debug)]
+pub(super) struct Expected {
+    pub model: ModelRef,
+    /// Somebody found it here, or had found it the last time.
+    pub found_at: Option<ModelSource>,
 }
 
 impl Document {
@@ -59,10 +80,8 @@ impl Document {
             corpus: self.corpus.as_ref().map(|corpus| Box::new(corpus.copy())),
             corpus_input: self.corpus_input,
             example: self.example,
-            plain: None,
             undo,
-            run_again: false,
-            run_owed: false,
+            ..Self::default()
         }
     }
 

@@ -11,7 +11,9 @@ use crate::{
 impl Session {
     /// Shows the first input of a file. The model stays for the next run.
     pub(super) fn open_file(&mut self, id: DocumentId, file: CaptureFile) -> Vec<Effect> {
-        let Some(first) = file.captures.first().cloned() else { return Vec::new() };
+        let owed = self.find_document_mut(id).and_then(|document| document.input_owed.take());
+        let owed = owed.and_then(|idx| file.captures.get(idx));
+        let Some(first) = owed.or_else(|| file.captures.first()).cloned() else { return Vec::new() };
         let stop = self.stop_run(id);
         // Inputs of one file have much the same to say about themselves.
         let notes: BTreeSet<_> = file.captures.iter().flat_map(|capture| capture.notes()).collect();

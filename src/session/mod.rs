@@ -3,8 +3,10 @@
 //! Nothing here draws, waits, reads a clock, a file or the engine; the window drives it
 //! (`ui/app/logic.rs`) and the tests script it.
 
+mod address;
 mod answers;
 mod apply;
+mod bookmarks;
 mod changes;
 mod command;
 mod corpora;
@@ -19,8 +21,11 @@ mod explanations;
 mod figures;
 pub mod gallery;
 mod inputs;
+mod keeping;
+mod lenient;
 mod links;
 mod loadable;
+mod lost_models;
 mod open_corpus;
 mod opening;
 mod overlays;
@@ -29,6 +34,7 @@ mod panes;
 mod picks;
 mod place;
 mod projections;
+pub mod saved;
 mod search;
 mod selection;
 mod settings;
@@ -40,6 +46,8 @@ mod undo;
 mod writing;
 
 pub use crate::figure::ViewKind;
+pub use address::{Address, AddressError};
+pub use bookmarks::{Bookmark, BookmarkCommand};
 pub use changes::{Change, ChangeCommand};
 pub use command::{Command, Effect, FilePurpose, HeadStep, QueryStep};
 pub use corpora::{BUNDLED_CORPORA, CorpusCommand, CorpusDialog};
@@ -49,7 +57,9 @@ pub use download::{Download, DownloadCommand, DownloadStep, SUGGESTIONS};
 pub use experiment::Experiment;
 pub use explanations::{Explanations, LabOptions, Wanted};
 pub use figures::{Caption, FigureCommand, FigureDialog, FigureOptions, FigureRange, FileKind, color_map};
+pub use keeping::{Keeping, Left, SessionCommand};
 pub use loadable::Loadable;
+pub use lost_models::LostModel;
 pub use open_corpus::OpenCorpus;
 pub use opening::PathKind;
 pub use overlays::{Overlay, ValueRef};
@@ -60,7 +70,7 @@ pub use place::{HeadRef, Place};
 pub use selection::{Focus, HeadSet, Selection};
 pub use settings::{
     Appearance, ColorMapChoice, ColorScale, DrawOptions, FlowFilter, FlowKind, HeadOrder, HeadsOptions, HeatmapOptions,
-    ImageOptions, PatchRole, ScatterOptions, Settings, Smoothing, ViewOptions,
+    ImageOptions, MovedModel, PatchRole, ScatterOptions, Settings, Smoothing, ViewOptions,
 };
 pub use state::{Notice, NoticeKind, Session};
 pub use surveys::Surveys;

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use serde_json::{Map, Value};
+
 use super::{CorpusCommand, Loadable};
 use crate::{
     corpus::{Corpus, CorpusView, Filter, Selection, SortBy},
@@ -44,6 +46,8 @@ pub struct OpenCorpus {
     undone: Vec<Removal>,
     /// It is run as soon as there is a model.
     pub(super) is_owed: bool,
+    /// What a later version wrote beside it into a session file.
+    pub(super) unknown: Map<String, Value>,
     /// Those that were not taken out, as joint spaces show them.
     view: Option<Arc<CorpusView>>,
     /// Those of them that the list shows, by their number in the corpus.
@@ -65,8 +69,22 @@ impl OpenCorpus {
             removals: Vec::new(),
             undone: Vec::new(),
             is_owed: false,
+            unknown: Map::new(),
             view: None,
             rows: Arc::default(),
+        }
+    }
+
+    /// Inputs that were taken out, by their places in the list.
+    pub(super) fn removed(&self) -> impl Iterator<Item = usize> {
+        self.removed.iter().copied()
+    }
+
+    /// Takes inputs out as one step, before there are any.
+    pub(super) fn take_out_again(&mut self, sources: impl Iterator<Item = usize>) {
+        let sources: Vec<usize> = sources.collect();
+        if !sources.is_empty() {
+            self.remove(Removal { sources, depth: 0 });
         }
     }
 
@@ -132,6 +150,14 @@ impl OpenCorpus {
 
     /// After what there is has changed.
     pub(super) fn update(&mut self) {
+        // All of them can only be out by a file that says so.
+        let is_empty = self.corpus().is_some_and(|corpus| {
+            !corpus.inputs().is_empty() && corpus.inputs().iter().all(|row| self.removed.contains(&row.source))
+        });
+        if is_empty {
+            self.removed.clear();
+            self.removals.clear();
+        }
         self.view = self.corpus().cloned().map(|corpus| {
             let there = self.there(&corpus);
             Arc::new(CorpusView::new(corpus, there))

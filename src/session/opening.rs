@@ -5,61 +5,90 @@ use std::{
     sync::Arc,
 };
 
-use super::{Document, Effect, Loadable, Session, gallery::EXAMPLES, state::PendingLoad};
+use super::{Document, Effect, Loadable, Session, gallery::EXAMPLES, saved, state::PendingLoad};
 use crate::{
-    ids::{DocumentId, JobId},
+    ids::{DocumentId, JobId, ModelId},
     worker::{ImageSource, Lane, LoadedModel, ModelSource, Request},
 };
 
 impl Session {
-    /// Opens a model in the active document. Another document's is shared instead of being read again.
+    /// Opens a model in the active document, because somebody wants this one.
     pub(super) fn load(&mut self, source: ModelSource) -> Vec<Effect> {
-        let document = self.document().id;
-        if let Some(model) = self.shared_model(&source) {
-            self.greet(&model);
-            let mut effects = self.cancel_load(document);
-            self.document_mut().experiment.model = Some(source);
-            self.document_mut().model = Loadable::Ready(model);
-            effects.extend(self.model_changed(document));
-            effects.extend(self.run());
-            return effects;
-        }
-        let (job, id) = (self.new_job(), self.new_model());
-        let others = self.documents.iter().filter(|other| other.id != document);
-        let needed: Vec<_> = others.flat_map(Document::models).collect();
-        let replaces = self.document().models().find(|id| !needed.contains(id));
-        self.loads.insert(job, PendingLoad { document, replaces });
-        self.document_mut().experiment.model = Some(source.clone());
-        self.document_mut().model.start(job);
-        vec![Effect::Submit(job, Request::Load { id, document, source, replaces })]
+        self.document_mut().expected = None;
+        self.load_in(self.document().id, source)
     }
 
-    /// The model that another document has from the same place. The active document's own is read again:
-    /// its files may have changed.
-    fn shared_model(&self, source: &ModelSource) -> Option<Arc<LoadedModel>> {
+    /// Opens a model in a document. Another document's is shared instead of being read again.
+    pub(super) fn load_in(&mut self, id: DocumentId, source: ModelSource) -> Vec<Effect> {
+        let (shared, replaces) = (self.shared_model(id, &source), self.replaced_model(id));
+        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
+        document.experiment.model = Some(source.clone());
+        document.model_owed = false;
+        if let Some(model) = shared {
+            let was_pending = document.model.is_pending();
+            document.model = Loadable::Ready(Arc::clone(&model));
+            self.greet_in(id, &model);
+            let mut effects = if was_pending { vec![Effect::Cancel(Lane::Load(id))] } else { Vec::new() };
+            effects.extend(self.model_changed(id));
+            effects.extend(self.run_document(id));
+            return effects;
+        }
+        let (job, model) = (self.new_job(), self.new_model());
+        self.loads.insert(job, PendingLoad { document: id, replaces });
+        if let Some(document) = self.find_document_mut(id) {
+            document.model.start(job);
+        }
+        vec![Effect::Submit(job, Request::Load { id: model, document: id, source, replaces })]
+    }
+
+    /// The model of a document that nobody else needs.
+    fn replaced_model(&self, id: DocumentId) -> Option<ModelId> {
+        let others = self.documents.iter().filter(|other| other.id != id);
+        let needed: Vec<_> = others.flat_map(Document::models).collect();
+        self.find_document(id)?.models().find(|id| !needed.contains(id))
+    }
+
+    /// The model that another document has from the same place. The document's own is read again: its files may have
+    /// changed.
+    fn shared_model(&self, id: DocumentId, source: &ModelSource) -> Option<Arc<LoadedModel>> {
         let has_it = |document: &&Document| document.model.latest().is_some_and(|model| model.source == *source);
-        if has_it(&self.document()) {
+        if self.find_document(id).is_some_and(|document| has_it(&document)) {
             return None;
         }
         self.documents.iter().find(has_it)?.model.latest().cloned()
     }
 
-    fn cancel_load(&self, document: DocumentId) -> Vec<Effect> {
-        if self.document().model.is_pending() { vec![Effect::Cancel(Lane::Load(document))] } else { Vec::new() }
+    /// Documents that waited for a model to arrive for another one have it now.
+    pub(super) fn share_owed(&mut self, model: &Arc<LoadedModel>) -> Vec<Effect> {
+        let waits =
+            |document: &Document| document.model_owed && document.experiment.model.as_ref() == Some(&model.source);
+        let waiting: Vec<_> = self.documents.iter().filter(|it| waits(it)).map(|document| document.id).collect();
+        let mut effects = Vec::new();
+        for id in waiting {
+            // One beside another that was changed has it from there by now.
+            let has_it = self.find_document(id).is_some_and(|it| it.model.latest().is_some_and(|it| it.id == model.id));
+            if !has_it {
+                effects.extend(self.load_in(id, model.source.clone()));
+            } else if let Some(document) = self.find_document_mut(id) {
+                document.model_owed = false;
+            }
+        }
+        effects
     }
 
     /// Opens the first path of each kind; a second picture would only replace the first.
     pub(super) fn open_paths(&mut self, paths: &[PathBuf]) -> Vec<Effect> {
         self.leave_example();
         let mut effects = Vec::new();
-        for kind in [PathKind::Model, PathKind::Image, PathKind::Text, PathKind::Corpus] {
+        for kind in [PathKind::Session, PathKind::Model, PathKind::Image, PathKind::Text, PathKind::Corpus] {
             let mut of_kind = paths.iter().filter(|path| PathKind::of(path) == kind);
             if let Some(path) = of_kind.next() {
                 effects.extend(self.open_path(path, kind));
             }
             let left_out = of_kind.count();
             if left_out > 0 {
-                let details = "One model, one picture, one text and one corpus are open at a time".to_owned();
+                let details = "One session, one model, one picture, one text and one corpus are opened at a time";
+                let details = details.to_owned();
                 let summary = format!("{left_out} more {} left out", kind.plural(left_out));
                 self.inform(summary, details);
             }
@@ -73,6 +102,7 @@ impl Session {
             PathKind::Image => self.open_image(ImageSource::Path(path.to_owned())),
             PathKind::Text => vec![Effect::ReadText(path.to_owned())],
             PathKind::Corpus => self.open_listed(self.document().id, path.to_owned(), false),
+            PathKind::Session => self.open_session(path.to_owned()),
         }
     }
 
@@ -178,7 +208,7 @@ impl Document {
         };
         self.undo.ran(&self.experiment);
         self.capture.start(job);
-        self.run_again = false;
+        (self.run_again, self.changes_belong) = (false, false);
         let changes = self.experiment.edits();
         let generation = self.experiment.generation(&model.spec);
         vec![Effect::Submit(job, Request::Run { document: self.id, model: model.id, input, generation, changes })]
@@ -196,6 +226,8 @@ pub enum PathKind {
     Text,
     /// Many inputs.
     Corpus,
+    /// A session file.
+    Session,
 }
 
 impl PathKind {
@@ -206,6 +238,7 @@ impl PathKind {
             "png" | "jpg" | "jpeg" | "webp" | "bmp" | "gif" | "tif" | "tiff" => Self::Image,
             "txt" | "md" | "text" => Self::Text,
             "csv" | "tsv" | "jsonl" | "ndjson" => Self::Corpus,
+            saved::EXTENSION => Self::Session,
             _ => Self::Model,
         }
     }
@@ -220,6 +253,8 @@ impl PathKind {
             (Self::Text, _) => "texts were",
             (Self::Corpus, 1) => "corpus was",
             (Self::Corpus, _) => "corpora were",
+            (Self::Session, 1) => "session was",
+            (Self::Session, _) => "sessions were",
         }
     }
 }

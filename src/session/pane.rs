@@ -2,15 +2,22 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use super::{
     Document, Explanations, Focus, HeadRef, HeadSet, HeadStep, Loadable, Overlay, QueryStep, Selection, Surveys,
     ViewKind, ViewOptions, gallery::Asked, place::Places,
 };
 use crate::{
-    analysis::{Space, attention, projection::Projection, reading, search::Search},
+    analysis::{
+        Space, attention,
+        projection::Projection,
+        reading::{self, ReadingOptions},
+        search::Search,
+    },
     capture::Capture,
     ids::{DocumentId, HeadId, PaneId, StackKind},
-    worker::Lane,
+    worker::{Lane, Target},
 };
 
 /// A view of a document, with its own selection and options.
@@ -47,6 +54,17 @@ pub struct Pane {
     pub(super) pending: Option<PendingSelection>,
     /// The user's own options while an example is shown with its own.
     pub(super) own_options: Option<ViewOptions>,
+    /// What was chosen for the input that is on its way, of a session that was written down.
+    pub(super) returning: Option<Box<Returning>>,
+    /// What a later version wrote beside it into a session file.
+    pub(super) unknown: Map<String, Value>,
+}
+
+/// What belongs to one input, and is let go of when another one comes.
+#[derive(Clone, Debug)]
+pub(super) struct Returning {
+    pub reading: ReadingOptions,
+    pub target: Target,
 }
 
 /// What to select once a capture has arrived.
@@ -107,6 +125,8 @@ impl Pane {
             places: Places::default(),
             pending: None,
             own_options: None,
+            returning: None,
+            unknown: Map::new(),
         }
     }
 
@@ -296,6 +316,9 @@ impl Pane {
         self.options.reading = self.options.reading.without_positions();
         if had_picture != Some(has_picture) {
             self.view = if has_picture { ViewKind::Image } else { ViewKind::Heads };
+        }
+        if let Some(returning) = self.returning.take() {
+            (self.options.reading, self.options.lab.target) = (returning.reading, returning.target);
         }
         let pending = self.pending.take().unwrap_or_default();
         if let Some(asked) = pending.asked {

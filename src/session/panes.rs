@@ -30,6 +30,30 @@ impl Panes {
         Self { rows: vec![vec![Pane::new(id, document, options)]], active: id, next_id: 1 }
     }
 
+    /// Panes with their rows and whether they are the active one, in order; never none. More than there can be, and
+    /// numbers without a row, are of no account.
+    pub(super) fn of_rows(mut panes: Vec<(usize, bool, Pane)>) -> Self {
+        panes.truncate(Self::MAX);
+        panes.sort_by_key(|(row, ..)| *row);
+        let ids = || panes.iter().map(|(.., pane)| pane.id);
+        let first = ids().next().unwrap_or_default();
+        let active = panes.iter().find(|(_, is_active, _)| *is_active).map_or(first, |(.., pane)| pane.id);
+        let next_id = ids().map(|id| id.0).max().unwrap_or_default();
+        let mut rows: Vec<(usize, Vec<Pane>)> = Vec::new();
+        for (row, _, pane) in panes {
+            match rows.last_mut().filter(|(last, _)| *last == row) {
+                Some((_, panes)) => panes.push(pane),
+                None => rows.push((row, vec![pane])),
+            }
+        }
+        Self { rows: rows.into_iter().map(|(_, panes)| panes).collect(), active, next_id }
+    }
+
+    /// The number of the newest pane there was.
+    pub(super) const fn next_id(&self) -> u64 {
+        self.next_id
+    }
+
     /// The rows, from top to bottom.
     pub fn rows(&self) -> impl Iterator<Item = &[Pane]> {
         self.rows.iter().map(Vec::as_slice)

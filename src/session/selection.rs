@@ -117,3 +117,9 @@ impl HeadSet {
 const fn bit(head: usize) -> u128 {
     if head < 128 { 1 << head } else { 0 }
 }
+
+impl FromIterator<usize> for HeadSet {
+    fn from_iter<T: IntoIterator<Item = usize>>(heads: T) -> Self {
+        Self(heads.into_iter().fold(0, |set, head| set | bit(head)))
+    }
+}

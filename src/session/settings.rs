@@ -1,11 +1,11 @@
-//! What is remembered between runs. The only serialised type of the session; versionless because
-//! every field has a default, unknown fields are ignored, and a value that is not understood, such as a
-//! choice of a later version, loses itself alone.
+//! What is remembered between runs. Versionless because every field has a default, unknown fields are ignored, and a
+//! value that is not understood, such as a choice of a later version, loses itself alone.
+
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::LabOptions;
+use super::{LabOptions, lenient};
 
 pub use crate::figure::views::image::{
     flows::{FlowFilter, FlowKind},
@@ -30,6 +30,10 @@ pub struct Settings {
     pub appearance: Appearance,
     /// Models opened before, newest first, at most [`Settings::MAX_RECENT`].
     pub recent_models: Vec<ModelSource>,
+    /// Session files opened or saved before, newest first, at most [`Settings::MAX_RECENT`].
+    pub recent_sessions: Vec<PathBuf>,
+    /// Models of session files that the user found elsewhere, newest first, at most [`Settings::MAX_MOVED`].
+    pub moved_models: Vec<MovedModel>,
     /// Options of the views.
     pub views: ViewOptions,
     /// How the model writes.
@@ -39,22 +43,23 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// How many recent models are kept.
+    /// How many recent models and sessions are kept.
     pub const MAX_RECENT: usize = 8;
+    /// How many models that have moved are kept.
+    pub const MAX_MOVED: usize = 32;
 
     /// From what [`Self::write`] wrote, perhaps in another version: whatever is not understood keeps its
     /// default, and everything else is taken.
     pub fn read(text: &str) -> Self {
-        let stored = serde_json::from_str(text).unwrap_or_default();
-        let Ok(mut value) = serde_json::to_value(Self::default()) else { return Self::default() };
-        take(&mut value, &mut Vec::new(), &stored);
-        serde_json::from_value(value).unwrap_or_default()
+        lenient::read(&serde_json::from_str(text).unwrap_or_default())
     }
 
     /// As a text to remember. A model in a place whose name is no text is forgotten.
     pub fn write(&self) -> String {
         let mut written = self.clone();
         written.recent_models.retain(|model| serde_json::to_value(model).is_ok());
+        written.recent_sessions.retain(|path| path.to_str().is_some());
+        written.moved_models.retain(|moved| serde_json::to_value(moved).is_ok());
         serde_json::to_string(&written).unwrap_or_default()
     }
 
@@ -63,49 +68,29 @@ impl Settings {
         self.recent_models.insert(0, source.clone());
         self.recent_models.truncate(Self::MAX_RECENT);
     }
-}
 
-/// Puts `stored` into its place in `settings` as far as it is understood: as a whole if it can be, else
-/// field by field and element by element.
-fn take<'a>(settings: &mut Value, place: &mut Vec<&'a str>, stored: &'a Value) {
-    let Some(old) = put(settings, place, stored.clone()) else { return };
-    if Settings::deserialize(&*settings).is_ok() {
-        return;
+    pub(super) fn remember_session(&mut self, path: &Path) {
+        self.recent_sessions.retain(|known| known != path);
+        self.recent_sessions.insert(0, path.to_owned());
+        self.recent_sessions.truncate(Self::MAX_RECENT);
     }
-    match stored {
-        Value::Object(fields) if old.is_object() => {
-            put(settings, place, old);
-            for (name, field) in fields {
-                place.push(name);
-                take(settings, place, field);
-                place.pop();
-            }
-        }
-        Value::Array(elements) if old.is_array() => {
-            put(settings, place, Value::Array(Vec::new()));
-            let mut kept = Vec::new();
-            for element in elements {
-                kept.push(element.clone());
-                put(settings, place, Value::Array(kept.clone()));
-                if Settings::deserialize(&*settings).is_err() {
-                    kept.pop();
-                }
-            }
-            put(settings, place, Value::Array(kept));
-        }
-        _ => {
-            put(settings, place, old);
-        }
+
+    pub(super) fn remember_moved(&mut self, moved: MovedModel) {
+        self.moved_models.retain(|known| (&known.from, &known.config) != (&moved.from, &moved.config));
+        self.moved_models.insert(0, moved);
+        self.moved_models.truncate(Self::MAX_MOVED);
     }
 }
 
-/// Replaces what is at a place; `None` when there is no such place.
-fn put(settings: &mut Value, place: &[&str], new: Value) -> Option<Value> {
-    let mut at = settings;
-    for name in place {
-        at = at.get_mut(*name)?;
-    }
-    Some(std::mem::replace(at, new))
+/// A model that a session file names, and where it is now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MovedModel {
+    /// Where the file says it is.
+    pub from: ModelSource,
+    /// The checksum of its configuration.
+    pub config: Option<String>,
+    /// Where the user found it.
+    pub to: ModelSource,
 }
 
 /// Light or dark.

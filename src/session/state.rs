@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    CorpusDialog, CorpusSheet, Document, Download, Experiment, FigureDialog, Pane, Panes, PendingSelection, Settings,
+    CorpusDialog, CorpusSheet, Document, Download, Experiment, FigureDialog, Keeping, Pane, Panes, PendingSelection,
+    Settings,
 };
 use crate::{
     ids::{DocumentId, JobId, ModelId, PaneId},
@@ -30,6 +31,8 @@ pub struct Session {
     pub corpus_sheet: Option<CorpusSheet>,
     /// Files being written.
     pub exports_pending: Vec<JobId>,
+    /// Its file, notes and bookmarks, and what is kept for the case of a crash.
+    pub keeping: Keeping,
     /// What is remembered between runs.
     pub settings: Settings,
     /// Messages, oldest first.
@@ -92,6 +95,7 @@ impl Session {
             corpus_dialog: None,
             corpus_sheet: None,
             exports_pending: Vec::new(),
+            keeping: Keeping::default(),
             settings,
             notices: Vec::new(),
             loads: BTreeMap::new(),
@@ -148,6 +152,7 @@ impl Session {
                 .any(|pane| pane.projection.is_pending() || pane.surveys.is_pending() || pane.explanations.is_pending())
             || self.documents.iter().filter_map(|document| document.corpus.as_ref()).any(|it| it.data.is_pending())
             || !self.exports_pending.is_empty()
+            || self.keeping.is_busy()
             || self.corpus_sheet.as_ref().is_some_and(|sheet| sheet.look.is_pending())
     }
 

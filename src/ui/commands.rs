@@ -3,7 +3,8 @@
 //! Buttons, keys and the shortcut sheet all read it, so they cannot disagree.
 
 use crate::session::{
-    Appearance, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, QueryStep, Split, ViewKind,
+    Appearance, BookmarkCommand, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, QueryStep,
+    SessionCommand, Split, ViewKind,
 };
 
 /// Something a button or a key does.
@@ -73,6 +74,18 @@ pub enum UiCommand {
     SaveView,
     /// Save a picture of the window.
     ExportWindow,
+    /// Save the session to its file.
+    SaveSession,
+    /// Save the session to another file.
+    SaveSessionAs,
+    /// Choose a session file.
+    OpenSession,
+    /// Remember where the active pane is.
+    AddBookmark,
+    /// Show or hide bookmarks and notes.
+    Bookmarks,
+    /// Put the address of what is shown on the clipboard.
+    CopyAddress,
     /// Put the figure on the clipboard.
     CopyView,
     /// Light or dark.
@@ -97,7 +110,7 @@ pub enum UiCommand {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 55] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -138,6 +151,12 @@ impl UiCommand {
         Self::SaveView,
         Self::ExportWindow,
         Self::CopyView,
+        Self::SaveSession,
+        Self::SaveSessionAs,
+        Self::OpenSession,
+        Self::AddBookmark,
+        Self::Bookmarks,
+        Self::CopyAddress,
         Self::ToggleTheme,
         Self::ToggleLeft,
         Self::ToggleInspector,
@@ -185,6 +204,12 @@ impl UiCommand {
             Self::SaveView => "Save figure…",
             Self::ExportWindow => "Save screenshot…",
             Self::CopyView => "Copy figure",
+            Self::SaveSession => "Save session",
+            Self::SaveSessionAs => "Save session as…",
+            Self::OpenSession => "Open session…",
+            Self::AddBookmark => "Add bookmark",
+            Self::Bookmarks => "Bookmarks and notes…",
+            Self::CopyAddress => "Copy address",
             Self::ToggleTheme => "Light or dark",
             Self::ToggleLeft => "Model and input",
             Self::ToggleInspector => "Numbers and options",
@@ -240,6 +265,12 @@ impl UiCommand {
             Self::SaveView => "Save the figure of the active pane as last time; SVG the first time",
             Self::ExportWindow => "Save a picture of the whole window as PNG",
             Self::CopyView => "Put the figure of the active pane on the clipboard as a picture",
+            Self::SaveSession => "Save models, inputs, changes and panes as a file that opens them again",
+            Self::SaveSessionAs => "Save the session under another name",
+            Self::OpenSession => "Open a session file instead of what is shown",
+            Self::AddBookmark => "Remember model, input, view and head of the active pane under a name",
+            Self::Bookmarks => "Go to a bookmark, and write down what was seen",
+            Self::CopyAddress => "Put a text on the clipboard that `attnscope open` shows as this place",
             Self::ToggleTheme => "Switch between the light and the dark appearance",
             Self::ToggleLeft => "Show or hide the panel with model, input and tokens",
             Self::ToggleInspector => "Show or hide the panel with numbers and options",
@@ -286,6 +317,11 @@ impl UiCommand {
             Self::SaveView => Command::Figure(FigureCommand::Save),
             Self::ExportWindow => Command::SaveScreenshot,
             Self::CopyView => Command::Figure(FigureCommand::CopyPng),
+            Self::SaveSession => Command::Session(SessionCommand::Save),
+            Self::SaveSessionAs => Command::Session(SessionCommand::SaveAs),
+            Self::OpenSession => Command::Pick(FilePurpose::SessionFile),
+            Self::AddBookmark => Command::Session(SessionCommand::Bookmark(BookmarkCommand::Add)),
+            Self::CopyAddress => Command::Session(SessionCommand::CopyAddress),
             Self::PreviousExample => Command::PreviousExample,
             Self::NextExample => Command::NextExample,
             Self::Cancel
@@ -294,6 +330,7 @@ impl UiCommand {
             | Self::ToggleLeft
             | Self::ToggleInspector
             | Self::ToggleExamples
+            | Self::Bookmarks
             | Self::Gallery
             | Self::Shortcuts
             | Self::Palette => {

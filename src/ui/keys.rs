@@ -68,8 +68,13 @@ impl UiCommand {
             Self::ToggleLink => plain(Key::L),
             Self::FindToken => plain(Key::Slash),
             Self::ExportView => command(Key::E),
-            Self::SaveView => command(Key::S),
-            Self::ExportWindow => command_shift(Key::S),
+            Self::SaveView => command_shift(Key::E),
+            Self::ExportWindow => plain(Key::F12),
+            Self::SaveSession => command(Key::S),
+            Self::SaveSessionAs => command_shift(Key::S),
+            Self::AddBookmark => command(Key::B),
+            Self::Bookmarks => plain(Key::B),
+            Self::CopyAddress => command_shift(Key::L),
             Self::CopyView => command_shift(Key::C),
             Self::ToggleLeft => plain(Key::OpenBracket),
             Self::ToggleInspector => plain(Key::CloseBracket),
@@ -78,7 +83,7 @@ impl UiCommand {
             Self::NextExample => plain(Key::PageDown),
             Self::Shortcuts => plain(Key::Questionmark),
             Self::Palette => command(Key::K),
-            Self::Cancel | Self::Detach | Self::ToggleTheme | Self::ToggleExamples => return None,
+            Self::Cancel | Self::Detach | Self::OpenSession | Self::ToggleTheme | Self::ToggleExamples => return None,
         })
     }
 

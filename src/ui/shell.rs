@@ -20,7 +20,10 @@ use std::{
 
 use eframe::egui::{self, ColorImage};
 
-use crate::{session::FilePurpose, worker::Failure};
+use crate::{
+    session::{FilePurpose, saved::EXTENSION},
+    worker::Failure,
+};
 
 /// Longest text file that is read, in bytes. A model reads a few thousand tokens; more is a mistake.
 pub const MAX_TEXT_BYTES: u64 = 4_000_000;
@@ -68,6 +71,18 @@ impl Desktop for NativeDesktop {
                 let answer = dialog
                     .set_title("Open a text, a table or a capture with many inputs")
                     .add_filter("Texts, tables and captures", &CORPUS_FILES)
+                    .add_filter("All files", &["*"])
+                    .pick_file();
+                Box::pin(async { answer.await.map(|file| vec![file.path().to_owned()]) })
+            }
+            FilePurpose::LostModel => {
+                let answer = dialog.set_title("Where is the model of this session?").pick_folder();
+                Box::pin(async { answer.await.map(|folder| vec![folder.path().to_owned()]) })
+            }
+            FilePurpose::SessionFile => {
+                let answer = dialog
+                    .set_title("Open a session")
+                    .add_filter("Sessions", &[EXTENSION])
                     .add_filter("All files", &["*"])
                     .pick_file();
                 Box::pin(async { answer.await.map(|file| vec![file.path().to_owned()]) })
@@ -160,7 +175,11 @@ impl Shell {
     pub fn save(&mut self, picture: u64, default_name: &str, extension: &'static str, also: &'static [&'static str]) {
         self.dialog_open = true;
         let choice = self.desktop.save(default_name, extension);
-        let advice = "Copy it to the clipboard instead, or use `attnscope render … --out FILE`";
+        let advice = if extension == EXTENSION {
+            "What is shown is kept all the same: Session, Recent sessions has it the next time"
+        } else {
+            "Copy it to the clipboard instead, or use `attnscope render … --out FILE`"
+        };
         self.spawn("save-dialog", move || match wait_for(choice) {
             Answer::Chosen(paths) => match paths.into_iter().next() {
                 Some(path) => ShellEvent::SaveTo(picture, with_extension(path, extension, also)),

@@ -4,12 +4,12 @@ use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
     AnalysisEngine, CorpusOrder, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel,
-    ModelSource, Progress, Request, Stage, Stop, WantedEdit, capture_file,
+    ModelSource, Progress, Request, SessionEngine, Stage, Stop, WantedEdit, capture_file,
     changes::Aids,
     corpus,
     donors::Means,
     explain, projector,
-    scratch::{Fingerprint, Scratch},
+    scratch::{Fingerprint, Scratch, checksum_text},
     surveyor,
     thread::Engine,
 };
@@ -91,6 +91,7 @@ impl ModelEngine {
         let loaded = LoadedModel {
             id,
             source: source.clone(),
+            config: config_checksum(&source),
             spec: Arc::clone(model.spec()),
             audit: model.audit().clone(),
             has_mask: model.mask_id().is_some(),
@@ -193,6 +194,7 @@ impl Engine for ModelEngine {
             Request::Read(_) => AnalysisEngine::default().answer(request, control),
             Request::PlanDownload(_) | Request::Download(_) => HubEngine::default().answer(request, control),
             Request::Export(_) | Request::Draw { .. } => FileEngine.answer(request, control),
+            Request::Session(_) => SessionEngine::default().answer(request, control),
         }
     }
 }
@@ -225,6 +227,12 @@ fn read(
     files.identify(&mut |part| identity = identity.take().map(|identity| identity.and(part)));
     let model = Model::load(&files, &name, engine, control)?;
     Ok((model, identity.unwrap_or_else(|| Fingerprint::new("corpus"))))
+}
+
+/// By what a session knows whether a model is the same one. A small file, read once more.
+fn config_checksum(source: &ModelSource) -> Option<String> {
+    let (files, _) = files(source).ok().filter(|_| !matches!(source, ModelSource::Bundled(_)))?;
+    files.read("config.json")?.ok().map(|bytes| checksum_text(&bytes))
 }
 
 /// The files of a model, and what to call it.

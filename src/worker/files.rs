@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{DrawFor, Drawn, EventKind, Failure, JobControl, Request, Stop, thread::Engine};
 use crate::{
-    export::{self, FigureRequest},
+    export::{self, FigureRequest, thumbnail},
     figure::order::OrderError,
     text::sentence,
 };
@@ -40,6 +40,7 @@ fn draw(figure: &FigureRequest, purpose: DrawFor) -> Result<Drawn, OrderError> {
         DrawFor::CopyPng => Drawn::Pixels(Arc::new(figure.pixels()?)),
         DrawFor::CopySvg => Drawn::Svg(figure.svg()?),
         DrawFor::CopyNumbers => Drawn::Numbers(figure.numbers()?),
+        DrawFor::Thumbnail(max_px) => Drawn::Thumbnail(thumbnail::encode(&figure.preview(max_px)?.pixels)),
     })
 }
 

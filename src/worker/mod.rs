@@ -1,5 +1,5 @@
 //! The background threads and their protocol: one named thread that owns the models, one that projects, one
-//! for downloads, one that draws and writes files and one that reads captures; closed enums of requests and
+//! for downloads, one that draws and writes files, one for session files and one that reads captures; closed enums of requests and
 //! events, cooperative cancellation, and a boundary that turns a panic into a message.
 //!
 //! No egui here, and candle only through [`crate::model`].
@@ -18,6 +18,7 @@ mod projector;
 mod protocol;
 mod queue;
 pub mod scratch;
+mod sessions;
 mod surveyor;
 mod thread;
 mod workers;
@@ -38,6 +39,7 @@ pub use protocol::{
     RewriteOptions, Rule, Settings, Sight, Slot, Stage, Subject, Target, TextInput, Than, TraceOptions, Transfer,
     edit_of,
 };
+pub use sessions::{LeftBehind, SessionAnswer, SessionEngine, SessionRequest};
 pub use surveyor::SurveyEngine;
 pub use thread::{Engine, JobControl, Stop, Wake, Worker};
 pub use workers::Workers;

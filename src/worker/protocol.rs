@@ -17,8 +17,8 @@ use crate::{
     spec::ModelSpec,
 };
 
-use super::WantedEdit;
 pub use super::corpus::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
+use super::{SessionAnswer, SessionRequest, WantedEdit};
 pub use crate::{
     hub::{Plan, PlannedFile, RepoId, Retry, Transfer},
     lab::{
@@ -98,6 +98,8 @@ pub enum Request {
         /// What for.
         purpose: DrawFor,
     },
+    /// Read, write or keep a session.
+    Session(SessionRequest),
     /// List the models in the local Hugging Face cache.
     ListCached,
     /// Ask the hub which files a model consists of and how large they are.
@@ -129,6 +131,8 @@ pub enum Lane {
     Export,
     /// Drawing a figure that is not written.
     Draw,
+    /// Session files.
+    Session,
     /// Dropping models.
     Forget,
     /// Listing models.
@@ -140,7 +144,12 @@ pub enum Lane {
 impl Lane {
     /// Whether everything that is asked for in this lane is done, one after the other.
     pub const fn queues(self) -> bool {
-        matches!(self, Self::Export | Self::Forget)
+        matches!(self, Self::Export | Self::Forget | Self::Session)
+    }
+
+    /// Whether it is done even when the window closes before.
+    pub const fn outlives_window(self) -> bool {
+        matches!(self, Self::Export | Self::Session)
     }
 }
 
@@ -159,6 +168,7 @@ impl Request {
             Self::Read(_) => Lane::Analysis,
             Self::Export(_) => Lane::Export,
             Self::Draw { .. } => Lane::Draw,
+            Self::Session(_) => Lane::Session,
             Self::ListCached => Lane::Catalog,
             Self::PlanDownload(_) | Self::Download(_) => Lane::Download,
         }
@@ -260,6 +270,8 @@ pub enum EventKind {
     Drawn(Drawn),
     /// A file was written.
     Exported(PathBuf),
+    /// What came of a session.
+    Session(Box<SessionAnswer>),
     /// The models in the local cache, by name.
     CachedModels(Vec<KnownModel>),
     /// What a download would consist of.
@@ -290,6 +302,8 @@ pub enum DrawFor {
     CopySvg,
     /// The clipboard, the numbers behind it.
     CopyNumbers,
+    /// A bookmark, at most so many pixels wide and high.
+    Thumbnail([f32; 2]),
 }
 
 /// A figure that was drawn.
@@ -303,6 +317,8 @@ pub enum Drawn {
     Svg(String),
     /// The numbers behind it, tab-separated.
     Numbers(String),
+    /// A small picture as text; see [`crate::export::thumbnail`].
+    Thumbnail(String),
 }
 
 /// A capture file that was read. Reading it again gives another one.
@@ -335,6 +351,8 @@ pub struct LoadedModel {
     pub id: ModelId,
     /// Where it came from.
     pub source: ModelSource,
+    /// SHA-256 of its `config.json`; `None` for one inside the program, and where there is no such file.
+    pub config: Option<String>,
     /// What it is.
     pub spec: Arc<ModelSpec>,
     /// What was found in its files.

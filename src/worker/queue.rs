@@ -86,12 +86,12 @@ impl Queue {
         self.lock().clear(lane)
     }
 
-    /// Tells everything but exports to stop. [`Self::pop`] gives the exports that still wait, and then
+    /// Tells everything but files that are written to stop. [`Self::pop`] gives those that still wait, and then
     /// nothing any more.
     pub fn close(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
-        waiting.jobs.retain(|job| job.lane == Lane::Export);
+        waiting.jobs.retain(|job| job.lane.outlives_window());
         drop(waiting);
         self.changed.notify_one();
     }
@@ -113,7 +113,7 @@ impl Queue {
     /// Whether a job of this generation is to stop.
     pub fn is_superseded(&self, lane: Lane, generation: u64) -> bool {
         let waiting = self.lock();
-        waiting.closed && lane != Lane::Export || waiting.generation(lane) != generation
+        waiting.closed && !lane.outlives_window() || waiting.generation(lane) != generation
     }
 
     /// Nothing panics while the lock is held, so a poisoned lock still guards a sound queue.

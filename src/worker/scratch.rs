@@ -72,9 +72,7 @@ impl Fingerprint {
 
     /// The key of all of it.
     pub fn key(self) -> Key {
-        let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
-        let digest = self.0.finish();
-        Key(digest.as_ref().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect())
+        Key(hexadecimal(self.0.finish().as_ref()))
     }
 }
 
@@ -204,6 +202,16 @@ fn read_at(path: &Path) -> Option<Vec<u8>> {
 
 fn checksum(bytes: &[u8]) -> ring::digest::Digest {
     ring::digest::digest(&SHA256, bytes)
+}
+
+/// SHA-256 in hexadecimal digits.
+pub(super) fn checksum_text(bytes: &[u8]) -> String {
+    hexadecimal(checksum(bytes).as_ref())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn part(folder: &Path, nth: usize) -> PathBuf {

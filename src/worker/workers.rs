@@ -3,12 +3,12 @@
 use std::{io, sync::Arc};
 
 use super::{
-    Event, FileEngine, HubEngine, Lane, ProjectionEngine, Request, SurveyEngine, Wake, Worker, scratch::Scratch,
-    thread::Engine,
+    Event, FileEngine, HubEngine, Lane, ProjectionEngine, Request, SessionEngine, SurveyEngine, Wake, Worker,
+    scratch::Scratch, thread::Engine,
 };
 use crate::ids::JobId;
 
-/// The model's thread and those for projections, surveys, downloads and files; a request goes to the thread that its lane
+/// The model's thread and those for projections, surveys, downloads, files and sessions; a request goes to the thread that its lane
 /// belongs to.
 #[derive(Debug)]
 pub struct Workers {
@@ -17,19 +17,26 @@ pub struct Workers {
     survey: Worker,
     hub: Worker,
     files: Worker,
+    sessions: Worker,
 }
 
 impl Workers {
-    /// Starts the threads. What can be computed again is kept in `scratch`.
+    /// Starts the threads. What can be computed again is kept in `scratch`, what the window shows as `sessions` says.
     ///
     /// # Errors
     /// When the system refuses to start a thread.
-    pub fn spawn(engine: impl Engine + Send + 'static, scratch: Option<Scratch>, wake: Wake) -> io::Result<Self> {
+    pub fn spawn(
+        engine: impl Engine + Send + 'static,
+        scratch: Option<Scratch>,
+        sessions: SessionEngine,
+        wake: Wake,
+    ) -> io::Result<Self> {
         let projection = Worker::spawn(ProjectionEngine::new(scratch)?, Arc::clone(&wake))?;
         let survey = Worker::spawn(SurveyEngine::new()?, Arc::clone(&wake))?;
         let hub = Worker::spawn(HubEngine::default(), Arc::clone(&wake))?;
         let files = Worker::spawn(FileEngine, Arc::clone(&wake))?;
-        Ok(Self { model: Worker::spawn(engine, wake)?, projection, survey, hub, files })
+        let sessions = Worker::spawn(sessions, Arc::clone(&wake))?;
+        Ok(Self { model: Worker::spawn(engine, wake)?, projection, survey, hub, files, sessions })
     }
 
     /// Asks for something; never blocks.
@@ -44,9 +51,8 @@ impl Workers {
 
     /// Everything that was said since the last call; never blocks.
     pub fn drain(&mut self) -> Vec<Event> {
-        [&mut self.model, &mut self.projection, &mut self.survey, &mut self.hub, &mut self.files]
-            .map(Worker::drain)
-            .concat()
+        let Self { model, projection, survey, hub, files, sessions } = self;
+        [model, projection, survey, hub, files, sessions].map(Worker::drain).concat()
     }
 
     const fn thread_of(&mut self, lane: Lane) -> &mut Worker {
@@ -55,6 +61,7 @@ impl Workers {
             Lane::Survey(..) => &mut self.survey,
             Lane::Download => &mut self.hub,
             Lane::Export | Lane::Draw => &mut self.files,
+            Lane::Session => &mut self.sessions,
             _ => &mut self.model,
         }
     }

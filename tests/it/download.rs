@@ -13,8 +13,9 @@ use eframe::egui::{Key, Modifiers, accesskit::Role};
 use egui_kittest::{Harness, kittest::Queryable as _};
 
 use crate::support::{
+    desktop::ScriptedDesktop,
     hub_bench::{Bench, ID},
-    scripted::{ScriptedDesktop, ScriptedJobs, failure},
+    scripted::{ScriptedJobs, failure},
 };
 
 /// A plan as the hub's thread makes it.

@@ -129,10 +129,22 @@ mod rest;
 mod search;
 /// Commands and events in, effects and state out.
 mod session;
+/// Addresses of places: copied, read again, gone to, and refused.
+mod session_address;
+/// Bookmarks: where they lead, and that they are in the file.
+mod session_bookmarks;
 /// Corpora in a session: what is listed and taken out, from a point to its input and back.
 mod session_corpora;
+/// What is kept of windows on disk, by two of them at once, on full disks and after kills.
+mod session_disk;
 /// Capture files in a session.
 mod session_files;
+/// Windows that are killed at random moments.
+mod session_killed;
+/// Session files and addresses on the command line.
+mod session_program;
+/// Sessions as files: what comes back, models that have moved, hostile files.
+mod session_saved;
 /// What is remembered between runs.
 mod session_settings;
 /// Models with several stacks in a session, and models that write.
@@ -162,6 +174,8 @@ mod ui_long;
 mod ui_opening;
 /// Everything by its name, with the keys alone.
 mod ui_palette;
+/// Sessions in the window: saving, opening, recovering, bookmarks.
+mod ui_sessions;
 /// What-if in the window, by role and label.
 mod ui_what_if;
 /// Many changed runs at once, runs that go on from a layer, and what the head reads from other streams.

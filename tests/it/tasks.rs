@@ -130,7 +130,7 @@ fn heads_that_link_two_tokens_are_ranked() {
 fn one_head_is_saved_as_svg() {
     let mut user = Newcomer::with(heatmap("one two three"));
     user.is_saved_as("figure.svg");
-    user.chooses("Layer", "2").clicks("Head 3").presses(Modifiers::COMMAND, Key::S);
+    user.chooses("Layer", "2").clicks("Head 3").presses(Modifiers::COMMAND | Modifiers::SHIFT, Key::E);
     assert_eq!(user.saved(), PathBuf::from("figure.svg"));
     assert_eq!(user.window.desktop.0.borrow().proposed, ["demo-gpt_one-two-three_L2H3_heatmap.svg"]);
 }

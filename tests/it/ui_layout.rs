@@ -34,15 +34,20 @@ fn five_hundred_tokens_cost_no_more_widgets_than_are_in_view() {
 
 #[test]
 fn a_window_that_is_barely_large_enough_still_shows_every_tab() {
-    let window = Window::with_size(with_text("one two three"), [1024.0, 700.0]);
+    let mut window = Window::with_size(with_text("one two three"), [1024.0, 700.0]);
     let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(1024.0, 700.0));
     for view in ViewKind::ALL {
         let tab = window.harness.get_by_role_and_label(Role::Tab, view.label());
         assert!(screen.contains_rect(tab.rect()), "{}", view.label());
     }
-    for label in ["Export…", "Save screenshot…", "Shortcuts"] {
-        assert!(screen.contains_rect(window.harness.get_by_label(label).rect()), "{label}");
+    let lab = window.harness.get_by_role_and_label(Role::Tab, "Lab").rect();
+    for label in ["Examples", "Export…", "Session", "Compare", "Shortcuts"] {
+        let button = window.harness.get_by_label(label).rect();
+        assert!(screen.contains_rect(button) && button.left() > lab.right(), "{label}");
     }
+    // What has no room in the bar is in a menu.
+    window.click("Session");
+    assert!(screen.contains_rect(window.harness.get_by_label("Save screenshot…").rect()));
 }
 
 #[test]
@@ -68,7 +73,7 @@ fn the_window_looks_as_it_did() {
         let builder =
             egui_kittest::Harness::builder().with_size([1120.0, 640.0]).with_theme(theme).with_max_steps(40).wgpu();
         let mut harness = builder.build_eframe(move |cc| {
-            let desktop = Box::new(scripted::ScriptedDesktop::default());
+            let desktop = Box::new(crate::support::desktop::ScriptedDesktop::default());
             attnscope::ui::app::Startup::new(|_| Ok(jobs), desktop, options, std::time::Instant::now())
                 .unwrap()
                 .attach(cc)

@@ -20,7 +20,7 @@ use attnscope::{
     model, session as state,
     worker::{
         Ask, Engine, EventKind, Explanation, Failure, Input, JobControl, Lane, LeaveOut, ModelEngine, ModelSource,
-        Patience, Request, Stage, Stop, Target, TextInput, Wake, WantedEdit, Worker, Workers,
+        Patience, Request, SessionEngine, Stage, Stop, Target, TextInput, Wake, WantedEdit, Worker, Workers,
     },
 };
 
@@ -357,7 +357,7 @@ impl Engine for Endless {
 
 #[test]
 fn a_projection_does_not_wait_for_a_run() {
-    let mut workers = Workers::spawn(Endless, None, Arc::new(|| ())).unwrap();
+    let mut workers = Workers::spawn(Endless, None, SessionEngine::default(), Arc::new(|| ())).unwrap();
     workers.submit(JobId(1), run(1));
     let request = Request::Project {
         pane: PaneId(1),

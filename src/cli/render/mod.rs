@@ -4,6 +4,7 @@ mod explained;
 mod options;
 mod output;
 mod parse;
+mod saved;
 mod source;
 
 pub use options::RenderOptions;
@@ -21,14 +22,18 @@ use crate::{
 
 pub fn run(options: &RenderOptions) -> Result<(), CliError> {
     let target = Target::new(options)?;
-    let order = options.order()?;
     // A size that makes no figure is told before anything is computed.
-    order.paper.page()?;
-    let Source { capture, cloud, answers } = source::read(options)?;
+    options.paper().page()?;
+    let (order, source) = match &options.session {
+        Some(session) => saved::read(session, options)?,
+        None => (options.order()?, source::read(options)?),
+    };
+    let Source { capture, cloud, other, answers } = source;
     for note in capture.notes() {
         log::warn!("{note}");
     }
-    let subject = Subject { captures: Captures::one(&capture), cloud: &cloud, answers: &answers };
+    let subject =
+        Subject { captures: Captures { this: &capture, other: other.as_deref() }, cloud: &cloud, answers: &answers };
     let drawn = order::all(&order, subject)?;
     if order.sheet.is_none() {
         target.check(&drawn)?;

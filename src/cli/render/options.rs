@@ -37,15 +37,61 @@ use crate::{
     raster::ColorMap,
 };
 
+/// What a session has chosen already.
+const OF_NO_SESSION: [&str; 36] = [
+    "model",
+    "capture",
+    "text",
+    "text_b",
+    "texts_file",
+    "corpus",
+    "image",
+    "ids",
+    "pixels",
+    "no_special",
+    "max_tokens",
+    "target",
+    "target_ids",
+    "generate",
+    "edits",
+    "stack",
+    "layer",
+    "head",
+    "query",
+    "key",
+    "aggregate",
+    "minus",
+    "by_value_norm",
+    "hide",
+    "words",
+    "written",
+    "top_p",
+    "top_k",
+    "threshold",
+    "colormap",
+    "log",
+    "values",
+    "contour",
+    "flows",
+    "space",
+    "sheet",
+];
+
 /// Options of `attnscope render`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args)]
 pub struct RenderOptions {
     /// View to draw: heads, heatmap, image, scatter, matrix, distance, average, lab
-    #[arg(value_parser = parse_view)]
-    pub view: ViewKind,
+    #[arg(id = "view", value_name = "VIEW", value_parser = parse_view, required_unless_present = "session")]
+    pub named_view: Option<ViewKind>,
+    /// A session file instead of a model and its input: a pane of it is drawn as the window shows it
+    #[arg(long, value_name = "FILE", conflicts_with_all = OF_NO_SESSION)]
+    pub session: Option<PathBuf>,
+    /// Which pane of the session, from 0; without it the one that was active
+    #[arg(long, value_name = "N", requires = "session")]
+    pub pane: Option<usize>,
     /// A model folder, a bundled model such as demo:gpt, or a hub id that is in the local cache
-    #[arg(long, required_unless_present = "capture", conflicts_with = "capture")]
+    #[arg(long, required_unless_present_any = ["capture", "session"], conflicts_with = "capture")]
     pub model: Option<String>,
     /// A capture file instead of a model and its input
     #[arg(long, value_name = "FILE")]
@@ -189,7 +235,7 @@ impl RenderOptions {
         let flat = |lists: &[Numbers]| -> Vec<usize> { lists.iter().flat_map(|list| list.0.iter().copied()).collect() };
         let minus = |(layer, head)| Subtrahend { stack: None, layer, head, of: Whose::This };
         Ok(Order {
-            view: self.view,
+            view: self.view(),
             stack: self.stack,
             layers: flat(&self.layer),
             heads: flat(&self.head),
@@ -207,7 +253,7 @@ impl RenderOptions {
             filter: self.filter(),
             projection: ProjectionOptions {
                 space: self.space()?,
-                layout: self.layout.of_view(self.view)?,
+                layout: self.layout.of_view(self.view())?,
                 ..ProjectionOptions::default()
             },
             color_map: self.colormap,
@@ -220,26 +266,36 @@ impl RenderOptions {
             flows: self.flows()?,
             color_by: self.color_by,
             size_by: self.size_by,
-            question: self.explained.question(self.view)?,
+            question: self.explained.question(self.view())?,
             distance: Shown::default(),
             annotation: self.annotation.clone(),
             sheet: self.sheet,
             each: Each { layer: self.names("{layer}"), head: self.names("{head}") },
-            paper: Paper {
-                dark: self.theme == Theme::Dark,
-                width: self.width,
-                height: self.height,
-                scale: self.scale,
-                caption: self.caption,
-                svg_text: self.svg_text,
-                fonts: self.fonts,
-            },
+            paper: self.paper(),
         })
+    }
+
+    /// The view; of a session the pane's own where none is named.
+    pub fn view(&self) -> ViewKind {
+        self.named_view.unwrap_or_default()
+    }
+
+    /// What it is drawn on.
+    pub const fn paper(&self) -> Paper {
+        Paper {
+            dark: matches!(self.theme, Theme::Dark),
+            width: self.width,
+            height: self.height,
+            scale: self.scale,
+            caption: self.caption,
+            svg_text: self.svg_text,
+            fonts: self.fonts,
+        }
     }
 
     /// Refuses what the view has no use for.
     fn check_view(&self) -> Result<(), CliError> {
-        let view = self.view;
+        let view = self.view();
         let refused = if self.annotation.is_some() && view != ViewKind::Average {
             format!("--annotation compares inputs in the average view: leave it out of {}", view.name())
         } else if (self.color_by, self.size_by) != Default::default() && !view.is_projected() {
@@ -255,17 +311,17 @@ impl RenderOptions {
     /// # Errors
     /// For a view that has none to choose.
     pub fn space(&self) -> Result<Space, CliError> {
-        if self.space.is_joint() || self.view.is_projected() {
+        if self.space.is_joint() || self.view().is_projected() {
             return Ok(self.space);
         }
-        let view = self.view.name();
+        let view = self.view().name();
         Err(CliError::Usage(format!("{view} knows no other space: leave out --space, or draw scatter or matrix")))
     }
 
     /// Which weights become arrows on a picture.
     fn flows(&self) -> Result<Option<FlowFilter>, CliError> {
-        if self.flows.is_some() && self.view != ViewKind::Image {
-            let view = self.view.name();
+        if self.flows.is_some() && self.view() != ViewKind::Image {
+            let view = self.view().name();
             return Err(CliError::Usage(format!("--flows draws arrows on a picture: {view} has none")));
         }
         let filter = |kind: FlowKind| FlowFilter { kind, least: self.threshold.unwrap_or(kind.usual_least()) };

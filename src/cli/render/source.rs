@@ -19,6 +19,8 @@ pub struct Source {
     pub capture: Arc<Capture>,
     /// What joint spaces are made of: the same, or a corpus that it is the first input of.
     pub cloud: Cloud,
+    /// What is subtracted from it, where that is of another input.
+    pub other: Option<Arc<Capture>>,
     /// What the laboratory answered.
     pub answers: Vec<Answered>,
 }
@@ -26,7 +28,7 @@ pub struct Source {
 impl Source {
     fn one(capture: Capture) -> Self {
         let capture = Arc::new(capture);
-        Self { cloud: Cloud::Input(Arc::clone(&capture)), capture, answers: Vec::new() }
+        Self { cloud: Cloud::Input(Arc::clone(&capture)), capture, other: None, answers: Vec::new() }
     }
 }
 
@@ -35,7 +37,7 @@ pub fn read(options: &RenderOptions) -> Result<Source, CliError> {
     if options.space()? == Space::Positions {
         spaces::check_positions(!options.input.is_empty(), options.capture.is_some())?;
     }
-    if options.view == ViewKind::Lab && options.capture.is_some() {
+    if options.view() == ViewKind::Lab && options.capture.is_some() {
         let message = "explaining runs the model again: give a --model and its input instead of a --capture";
         return Err(CliError::Usage(message.to_owned()));
     }
@@ -48,17 +50,22 @@ pub fn read(options: &RenderOptions) -> Result<Source, CliError> {
         }
         (Some(path), _) => of_file(read_captures(path)?, options),
         (None, Some(model)) => run(model, options),
-        (None, None) => Err(CliError::Usage("name a --model or a --capture".to_owned())),
+        (None, None) => Err(CliError::Usage("name a --model, a --capture or a --session".to_owned())),
     }
 }
 
 fn of_file(captures: Vec<Capture>, options: &RenderOptions) -> Result<Source, CliError> {
-    if captures.len() < 2 || !options.view.shows_space() {
+    if captures.len() < 2 || !options.view().shows_space() {
         return Ok(Source::one(only_one(captures, "the file holds")?));
     }
     let first = captures.first().cloned().map(Arc::new);
     let capture = first.ok_or_else(|| CliError::Failed("the file is empty".to_owned()))?;
-    Ok(Source { capture, cloud: passes::of_captures(captures, spaces::kept(options.space))?, answers: Vec::new() })
+    Ok(Source {
+        capture,
+        cloud: passes::of_captures(captures, spaces::kept(options.space))?,
+        other: None,
+        answers: Vec::new(),
+    })
 }
 
 fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
@@ -75,27 +82,27 @@ fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
 fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
     if options.space == Space::Positions {
         let (cloud, nothing) = spaces::positions(&load(name, options)?)?;
-        return Ok(Source { capture: Arc::new(nothing), cloud, answers: Vec::new() });
+        return Ok(Source { capture: Arc::new(nothing), cloud, other: None, answers: Vec::new() });
     }
-    let corpus = if options.view.shows_space() { options.input.corpus()? } else { None };
+    let corpus = if options.view().shows_space() { options.input.corpus()? } else { None };
     let inputs = if corpus.is_some() { Vec::new() } else { options.input.read()? };
     let model = load(name, options)?;
     if let Some(list) = corpus {
         return run_corpus(&model, &list, options);
     }
     let input = only_one(inputs, "the command line gives")?;
-    if options.view == ViewKind::Lab {
+    if options.view() == ViewKind::Lab {
         let (capture, answers) = explained::explain(&model, &input, options)?;
         return Ok(Source { answers, ..Source::one(capture) });
     }
     let mut sites = vec![Site::Pattern];
-    if options.view.shows_space() {
+    if options.view().shows_space() {
         sites.extend([Site::Q, Site::K, Site::V]);
     }
     if options.space == Space::Residual {
         sites.extend([Site::ResidPre, Site::ResidFinal]);
     }
-    if options.by_value_norm && !options.view.shows_space() {
+    if options.by_value_norm && !options.view().shows_space() {
         sites.push(Site::V);
     }
     // Recorded patterns, not recomputed ones: their numbers are those of `capture` to the last digit.
@@ -137,5 +144,5 @@ fn run_corpus(model: &Model, list: &InputList, options: &RenderOptions) -> Resul
     };
     let capture = model.forward(&model.encode(&corpus::input_of(&first.content))?, &plan, &show_progress)?;
     let cloud = Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
-    Ok(Source { capture: Arc::new(capture), cloud, answers: Vec::new() })
+    Ok(Source { capture: Arc::new(capture), cloud, other: None, answers: Vec::new() })
 }

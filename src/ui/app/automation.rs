@@ -1,6 +1,9 @@
 //! The opening state, and the run that saves a picture and exits.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{OpenError, Outcome};
 use crate::{
@@ -9,7 +12,7 @@ use crate::{
     corpus::list::ListOptions,
     ids::JobId,
     session::{
-        Command, CorpusCommand, Loadable, PendingSelection, Session, ViewKind,
+        Command, CorpusCommand, Loadable, PendingSelection, Session, SessionCommand, ViewKind,
         gallery::{EXAMPLES, Example},
     },
     worker::{CorpusSource, Event, EventKind, Failure, ModelSource},
@@ -20,15 +23,18 @@ const SETTLED_FRAMES: u32 = 3;
 
 /// What to ask for at the start: the given paths, model and text, or the first example.
 pub fn opening(options: &OpenOptions) -> Vec<Command> {
-    let OpenOptions { paths, model, text, text_b, target, .. } = options;
+    let OpenOptions { model, text, text_b, target, .. } = options;
+    // What cannot be understood was refused before there was a window.
+    let (addresses, paths) = options.targets().unwrap_or_default();
+    let nothing_named = addresses.is_empty() && paths.is_empty() && model.is_none();
     let mut commands = Vec::new();
     if let Some(example) = options.example {
         commands.push(Command::OpenExample(example));
-    } else if let (Some(corpus), true) = (&options.corpus, paths.is_empty() && model.is_none()) {
+    } else if let (Some(corpus), true) = (&options.corpus, nothing_named) {
         let sees = corpus.is_dir() || corpus.as_os_str() == "demo:pictures";
         let name = if sees { "demo:vit" } else { "demo:bert" };
         commands.push(Command::OpenModel(ModelSource::Bundled(name.to_owned())));
-    } else if paths.is_empty() && model.is_none() && text.is_none() {
+    } else if nothing_named && text.is_none() {
         // A view that the first example cannot show opens with one that can.
         let shows_image = |example: &Example| options.view == Some(ViewKind::Image) && example.view == ViewKind::Image;
         commands.push(Command::OpenExample(EXAMPLES.iter().position(shows_image).unwrap_or(0)));
@@ -43,16 +49,19 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
     if let Some(model) = model {
         let source = match model.strip_prefix("demo:") {
             Some(_) => ModelSource::Bundled(model.clone()),
-            None => ModelSource::Path(PathBuf::from(model)),
+            None => ModelSource::Path(whole(Path::new(model))),
         };
         commands.push(Command::OpenModel(source));
     } else if let Some(text) = text {
         commands.push(Command::OpenText(text.clone()));
     }
-    if !paths.is_empty() {
-        commands.push(Command::OpenPaths(paths.clone()));
+    if let Some(address) = addresses.into_iter().next() {
+        commands.push(Command::Session(SessionCommand::GoTo(Box::new(address))));
     }
-    if let Some(path) = options.corpus.clone() {
+    if !paths.is_empty() {
+        commands.push(Command::OpenPaths(paths.iter().map(|path| whole(path)).collect()));
+    }
+    if let Some(path) = options.corpus.as_deref().map(whole) {
         let list = ListOptions { text_column: options.text_column.clone(), split: options.split.0 };
         commands.push(Command::Corpus(CorpusCommand::Open(CorpusSource::Path { path, list })));
     }
@@ -60,6 +69,11 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
         commands.push(Command::Search(Search { text, kind: options.search_as, case: false }));
     }
     commands
+}
+
+/// A path that means the same wherever it is read again; what is no path stays a name.
+fn whole(path: &Path) -> PathBuf {
+    if path.exists() { std::path::absolute(path).unwrap_or_else(|_| path.to_owned()) } else { path.to_owned() }
 }
 
 /// What to select once the first capture has arrived.

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     capture::RgbaBuffer,
     export::ExportRequest,
-    session::{Command, CorpusCommand, FilePurpose},
+    session::{Command, CorpusCommand, FilePurpose, SessionCommand},
     ui::shell::ShellEvent,
     worker::{CorpusSource, Failure, ImageSource, Request},
 };
@@ -26,12 +26,24 @@ impl App {
                 });
                 self.commands.push(Command::Corpus(command));
             }
+            ShellEvent::Chosen(purpose @ (FilePurpose::SessionFile | FilePurpose::LostModel), paths) => {
+                let command = |path| match purpose {
+                    FilePurpose::SessionFile => SessionCommand::Open(path),
+                    _ => SessionCommand::ModelIsAt(path),
+                };
+                if let Some(path) = paths.into_iter().next() {
+                    self.commands.push(Command::Session(command(path)));
+                }
+            }
             ShellEvent::Chosen(_, paths) => self.commands.push(Command::OpenPaths(paths)),
             ShellEvent::Text(path, text) => self.commands.push(Command::OpenTextFile { path, text }),
             ShellEvent::Screenshot(image) => self.on_screenshot(&image),
             ShellEvent::SaveTo(number, path) => {
                 if let Some(unplaced) = self.pictures.take(number) {
-                    self.export(unplaced.at(path));
+                    match unplaced.at(path.clone()) {
+                        Some(request) => drop(self.export(request)),
+                        None => self.commands.push(Command::Session(SessionCommand::SaveTo(path))),
+                    }
                 }
             }
             ShellEvent::Dismissed(picture) => drop(picture.and_then(|number| self.pictures.take(number))),

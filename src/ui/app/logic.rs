@@ -12,6 +12,7 @@ use super::{
 use crate::{
     session::{
         Appearance, ChangeCommand, Command, CorpusCommand, DownloadCommand, Effect, FigureCommand, FileKind, Focus,
+        SessionCommand, saved::EXTENSION,
     },
     ui::{
         Asked,
@@ -68,6 +69,9 @@ impl App {
             {
                 self.run_secs = Some(asked.elapsed().as_secs_f64());
             }
+            if !matches!(event.kind, EventKind::Progress(_) | EventKind::Session(_)) {
+                self.note_change(ctx);
+            }
             let is_new = matches!(event.kind, EventKind::Captured(_) | EventKind::Opened(_));
             let effects = self.session.on_event(event);
             self.perform(ctx, effects);
@@ -82,6 +86,7 @@ impl App {
         self.run_typed_text(ctx);
         self.fold_examples();
         self.apply_commands(ctx);
+        self.keep(ctx);
         self.take_picture(ctx);
         self.automate(ctx);
         self.show_title(ctx);
@@ -176,6 +181,7 @@ impl App {
                 Command::Run | Command::Continue => self.run_at = None,
                 _ => {}
             }
+            self.note_work(ctx, &command);
             let sets_appearance = matches!(command, Command::SetAppearance(_));
             let effects = self.session.apply_in(pane, command);
             if sets_appearance {
@@ -230,7 +236,11 @@ impl App {
             UiCommand::Release if self.session.corpus_sheet.is_some() => {
                 self.commands.push(Command::Corpus(CorpusCommand::CloseSheet));
             }
+            UiCommand::Release if !self.session.keeping.lost_models.is_empty() => {
+                self.commands.push(Command::Session(SessionCommand::LeaveModel));
+            }
             UiCommand::Release if self.sheet.is_some() => self.sheet = None,
+            UiCommand::Bookmarks => self.toggle(Sheet::Bookmarks),
             UiCommand::Gallery => self.toggle(Sheet::Gallery),
             UiCommand::Shortcuts => self.toggle(Sheet::Shortcuts),
             UiCommand::Palette => {
@@ -262,7 +272,7 @@ impl App {
         ctx.request_repaint();
     }
 
-    fn perform(&mut self, ctx: &egui::Context, effects: Vec<Effect>) {
+    pub(super) fn perform(&mut self, ctx: &egui::Context, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Submit(job, request) => {
@@ -277,6 +287,10 @@ impl App {
                 Effect::SaveFigure { figure, name, extension } => {
                     let number = self.pictures.keep(Unplaced::Figure(figure));
                     self.shell.save(number, &name, extension, &FileKind::EXTENSIONS);
+                }
+                Effect::SaveSession { name } => {
+                    let number = self.pictures.keep(Unplaced::Session);
+                    self.shell.save(number, &name, EXTENSION, &[]);
                 }
                 Effect::CopyPicture(pixels) => {
                     let size = [pixels.width, pixels.height];
@@ -332,7 +346,11 @@ impl App {
         let document = self.session.document();
         let file = document.opened.as_ref().map(CaptureFile::name);
         let model = || document.model.latest().map(|model| Cow::Borrowed(model.spec.name.as_str()));
-        let title = file.or_else(model).map_or_else(|| "AttnScope".to_owned(), |name| format!("{name} — AttnScope"));
+        let keeping = &self.session.keeping;
+        let changed = if keeping.is_changed { " •" } else { "" };
+        let session = keeping.name().map(|name| Cow::Owned(format!("{name}{changed}")));
+        let parts = file.or_else(model).into_iter().chain(session).chain([Cow::Borrowed("AttnScope")]);
+        let title = parts.collect::<Vec<_>>().join(" — ");
         if title != self.title {
             self.title.clone_from(&title);
             ctx.send_viewport_cmd(egui::ViewportCommand::Title(title));

@@ -2,6 +2,7 @@
 //!
 //! - [`logic`](self): takes in answers and is the only place that changes the session;
 //! - `ui`, `panes`: draw, and change nothing;
+//! - `keeping`: what is kept for the case of a crash;
 //! - `automation`: the opening state and `--screenshot`;
 //! - `renderer`: with or without a graphics card;
 //! - `sides`: panels that make room in a narrow window;
@@ -10,6 +11,7 @@
 
 mod automation;
 mod desktop;
+mod keeping;
 mod logic;
 mod panes;
 mod patterns;
@@ -29,11 +31,11 @@ use std::{
 
 use eframe::egui::{self, Rect};
 
-use self::{automation::Automation, pictures::Pictures, sides::Sides, timing::FrameTimes};
+use self::{automation::Automation, keeping::Autosave, pictures::Pictures, sides::Sides, timing::FrameTimes};
 use super::{
     CommandQueue, glyphs,
     painting::Painting,
-    panels::{CorpusDialog, DownloadDialog, FigureSheet, LeftPanel, Notices, Palette},
+    panels::{BookmarkSheet, CorpusDialog, DownloadDialog, FigureSheet, LeftPanel, Notices, Palette},
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
     views::Views,
@@ -46,6 +48,8 @@ use crate::{
     worker::{Analyst, Event, Lane, Request, Workers},
 };
 
+/// What the system knows the program as; its settings lie in a folder of this name.
+pub const APP_ID: &str = "attnscope";
 /// Key of the settings in eframe's storage.
 const SETTINGS_KEY: &str = "attnscope settings";
 /// The window of the first start, in points.
@@ -105,6 +109,8 @@ enum Sheet {
     Shortcuts,
     /// Everything by its name.
     Palette,
+    /// Bookmarks and notes.
+    Bookmarks,
 }
 
 /// The window.
@@ -120,6 +126,8 @@ pub struct App {
     figures: FigureSheet,
     corpus: CorpusDialog,
     palette: Palette,
+    bookmarks: BookmarkSheet,
+    autosave: Autosave,
     /// Every pattern that was read, and who reads what is missing.
     patterns: PatternStore,
     analyst: Analyst,
@@ -192,7 +200,7 @@ pub fn open_window<J: Jobs + 'static>(
             painting.install(&cc.egui_ctx);
             Ok(Box::new(app))
         };
-        eframe::run_native("attnscope", window.native(renderer, painting), Box::new(attach))
+        eframe::run_native(APP_ID, window.native(renderer, painting), Box::new(attach))
     };
     let mut opened = open(renderer);
     if let Err(error) = &opened
@@ -224,7 +232,7 @@ impl WindowOptions {
         let size = self.size.unwrap_or(DEFAULT_SIZE);
         let viewport = egui::ViewportBuilder::default()
             .with_title("AttnScope")
-            .with_app_id("attnscope")
+            .with_app_id(APP_ID)
             .with_min_inner_size(MIN_SIZE)
             .with_inner_size(size);
         let mut native = eframe::NativeOptions { viewport, ..eframe::NativeOptions::default() };
@@ -308,6 +316,8 @@ impl Startup {
             figures: FigureSheet::default(),
             corpus: CorpusDialog::default(),
             palette: Palette::default(),
+            bookmarks: BookmarkSheet::default(),
+            autosave: Autosave::default(),
             patterns: PatternStore::default(),
             analyst,
             pictures: Pictures::default(),
@@ -369,6 +379,10 @@ impl eframe::App for App {
         if self.automation.is_none() {
             storage.set_string(SETTINGS_KEY, self.session.settings.write());
         }
+    }
+
+    fn on_exit(&mut self, _gl: Option<&eframe::glow::Context>) {
+        self.end();
     }
 
     fn persist_egui_memory(&self) -> bool {

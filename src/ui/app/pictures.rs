@@ -46,15 +46,18 @@ pub enum Unplaced {
     },
     /// Figures, or the numbers behind them.
     Figure(FigureRequest),
+    /// The session, as it is when its place is known.
+    Session,
 }
 
 impl Unplaced {
-    /// How it is written to `path`.
-    pub fn at(self, path: PathBuf) -> ExportRequest {
-        match self {
+    /// How it is written to `path`; `None` for the session, which is no picture.
+    pub fn at(self, path: PathBuf) -> Option<ExportRequest> {
+        Some(match self {
             Self::Screenshot { pixels, metadata } => ExportRequest::Png { pixels, metadata, path },
             Self::Figure(figure) => ExportRequest::Figures { figure, path },
-        }
+            Self::Session => return None,
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::ui::{
     PanelCtx,
     panels::{
         StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui,
-        search_ui, shortcuts_ui, status_bar_ui, subtract_ui, top_bar_ui,
+        left_behind_ui, lost_model_ui, search_ui, shortcuts_ui, status_bar_ui, subtract_ui, top_bar_ui,
     },
     theme::{GRID, Theme},
     views::shown_pattern,
@@ -34,6 +34,10 @@ impl App {
 
         let top = Panel::top("top bar").exact_size(10.0 * GRID).frame(bar(Margin::symmetric(2 * GRID as i8, 0)));
         top.show(ui, |ui| top_bar_ui(ui, &cx, &mut requests));
+        if !cx.session.keeping.left.is_empty() {
+            let strip = Panel::top("left behind").frame(bar(Margin::symmetric(3 * GRID as i8, GRID as i8)));
+            strip.show(ui, |ui| left_behind_ui(ui, &cx));
+        }
         if self.examples_open {
             let strip = Panel::top("examples").frame(bar(Margin::symmetric(2 * GRID as i8, GRID as i8)));
             strip.show(ui, |ui| examples_ui(ui, &cx, &mut requests));
@@ -76,11 +80,13 @@ impl App {
         self.download.ui(ui.ctx(), &cx);
         self.figures.ui(ui.ctx(), &cx);
         self.corpus.ui(ui.ctx(), &cx);
+        lost_model_ui(ui.ctx(), &cx);
         let stays = match self.sheet {
             None => true,
             Some(Sheet::Gallery) => gallery_ui(ui.ctx(), &cx),
             Some(Sheet::Shortcuts) => shortcuts_ui(ui.ctx(), &theme),
             Some(Sheet::Palette) => self.palette.ui(ui.ctx(), &cx, &mut requests),
+            Some(Sheet::Bookmarks) => self.bookmarks.ui(ui.ctx(), &cx),
         };
         if !stays {
             self.sheet = None;

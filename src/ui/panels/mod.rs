@@ -2,6 +2,7 @@
 //!
 //! Panels read a [`ViewCtx`] and push commands, as views do; each keeps only its own widget state.
 
+mod bookmarks;
 mod compare;
 mod corpus;
 mod download;
@@ -15,7 +16,9 @@ mod model_panel;
 mod notices;
 mod palette;
 mod prediction;
+mod recovery;
 mod search;
+mod session_menu;
 mod shortcuts;
 mod status_bar;
 mod subtract;
@@ -34,6 +37,7 @@ use crate::{
     worker::Failure,
 };
 
+pub use bookmarks::BookmarkSheet;
 pub use corpus::{CorpusDialog, cloud_choice_ui};
 pub use download::DownloadDialog;
 pub use drop_overlay::drop_overlay_ui;
@@ -42,6 +46,7 @@ pub use figures::FigureSheet;
 pub use inspector::{Shown, inspector_ui};
 pub use notices::Notices;
 pub use palette::{Chosen, Palette};
+pub use recovery::{left_behind_ui, lost_model_ui};
 pub use search::{focus_search, search_ui};
 pub use shortcuts::shortcuts_ui;
 pub use status_bar::{StatusFacts, status_bar_ui};

@@ -2,7 +2,11 @@
 
 use eframe::egui::{self, Align, Align2, FontId, Layout, Role, Sense, Ui, WidgetInfo, vec2};
 
-use super::{WindowRequests, compare::compare_ui};
+use super::{
+    WindowRequests,
+    compare::compare_ui,
+    session_menu::{Pictures, session_menu_ui},
+};
 use crate::{
     session::ViewKind,
     ui::{
@@ -12,6 +16,11 @@ use crate::{
         widgets::symbol_button_ui,
     },
 };
+
+/// What all buttons on the right take, in points.
+const ROOM_FOR_ALL: f32 = 112.0 * GRID;
+/// What they take without those that take pictures of the window.
+const ROOM_FOR_EXAMPLES: f32 = 94.0 * GRID;
 
 /// Draws the bar.
 pub fn top_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
@@ -35,19 +44,27 @@ pub fn top_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests)
             ui.spacing_mut().item_spacing.x = GRID;
             let theme_symbol = if cx.theme.dark { "☀" } else { "🌙" };
             let has_capture = cx.document.latest_capture().is_some();
-            for (command, symbol, enabled) in [
+            let room = ui.available_width();
+            let symbols = [
                 (UiCommand::ToggleInspector, "◨", true),
                 (UiCommand::Shortcuts, "?", true),
                 (UiCommand::ToggleTheme, theme_symbol, true),
                 (UiCommand::ExportWindow, "📷", true),
                 (UiCommand::CopyView, "📋", has_capture),
-            ] {
+            ];
+            // What takes pictures is in the menu of the session where the bar is short of room.
+            let pictures = if room < ROOM_FOR_ALL { Pictures::InMenu } else { Pictures::InBar };
+            let n_shown = if pictures == Pictures::InBar { symbols.len() } else { symbols.len() - 2 };
+            for (command, symbol, enabled) in symbols.into_iter().take(n_shown) {
                 if symbol_button_ui(ui, command, symbol, enabled).clicked() {
                     requests.push(command);
                 }
             }
             compare_ui(ui, cx, requests);
-            for command in [UiCommand::ExportView, UiCommand::ToggleExamples] {
+            session_menu_ui(ui, cx, pictures, requests);
+            let texts = [UiCommand::ExportView, UiCommand::ToggleExamples];
+            let n_texts = if room < ROOM_FOR_EXAMPLES { 1 } else { texts.len() };
+            for command in texts.into_iter().take(n_texts) {
                 let enabled = has_capture || command == UiCommand::ToggleExamples;
                 let button = egui::Button::new(command.text()).frame_when_inactive(false);
                 let response = ui.add_enabled(enabled, button).on_hover_text(command.tooltip_with_key(ui.ctx()));

@@ -2,11 +2,13 @@
 
 pub mod clouds;
 pub mod corpora;
+pub mod desktop;
 pub mod fuzz;
 pub mod hub_bench;
 pub mod hub_server;
 pub mod play;
 pub mod scripted;
+pub mod sessions;
 pub mod stacks;
 pub mod synthetic;
 pub mod window;

@@ -8,7 +8,10 @@ use attnscope::{
     worker::{CorpusOrder, Event, EventKind, LoadedModel, ModelSource, Request},
 };
 
-use super::scripted::{changed_capture, model, projection};
+use super::{
+    scripted::{changed_capture, model, projection},
+    sessions,
+};
 
 /// The document that a session starts with.
 pub const DOCUMENT: DocumentId = DocumentId(1);
@@ -79,6 +82,7 @@ impl Play {
                     EventKind::Captured(changed_capture(&self.held[model], input, changes))
                 }
                 Request::Project { .. } => EventKind::Projected(projection(&request)),
+                Request::Session(request) => sessions::answer(request),
                 other => panic!("unexpected {other:?}"),
             };
             self.hears(job, kind);
@@ -116,6 +120,7 @@ impl Play {
                 Request::Download(_) => "download",
                 Request::Read(_) => "read",
                 Request::Explain(_) => "explain",
+                Request::Session(_) => "session",
             })
             .collect()
     }

@@ -1,9 +1,8 @@
-//! Synthetic models and captures, and a worker and a desktop that answer from a script.
+//! Synthetic models and captures, and a worker that answers from a script.
 
 use std::{
     cell::RefCell,
     collections::BTreeMap,
-    path::PathBuf,
     rc::Rc,
     sync::{
         Arc,
@@ -11,6 +10,7 @@ use std::{
     },
 };
 
+use super::{corpora, sessions, stacks};
 use attnscope::{
     analysis::{
         explain::report::{Report, Value},
@@ -20,22 +20,15 @@ use attnscope::{
         AppliedEdit, Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead,
         Prediction, PredictionItem, PredictionRow, RgbaBuffer, StackCapture, Token,
     },
-    export::ExportRequest,
+    export::{ExportRequest, thumbnail},
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
-    session::FilePurpose,
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
-    ui::{
-        app::Jobs,
-        shell::{Choice, Desktop, ScreenshotFn},
-    },
+    ui::app::Jobs,
     worker::{
         Ask, DrawFor, Drawn, Event, EventKind, Failure, Input, KnownModel, Lane, LoadedModel, ModelSource, Request,
-        WantedEdit,
+        SessionRequest, WantedEdit,
     },
 };
-use eframe::egui::{self, ColorImage};
-
-use super::{corpora, stacks};
 
 /// Layers and heads of every synthetic model.
 pub const N_LAYERS: usize = 3;
@@ -97,7 +90,17 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
     let positions = Err("it has no position embeddings".to_owned());
     let id = ModelId(NEXT_MODEL.fetch_add(1, Ordering::Relaxed));
     let source = source.clone();
-    Arc::new(LoadedModel { id, source, spec: Arc::new(spec), audit, positions, has_mask: true, load_secs: 0.02 })
+    let config = Some(format!("configuration of {}", spec.name));
+    Arc::new(LoadedModel {
+        id,
+        source,
+        config,
+        spec: Arc::new(spec),
+        audit,
+        positions,
+        has_mask: true,
+        load_secs: 0.02,
+    })
 }
 
 /// What a run of `model` on `input` records: q and k from a fixed sequence, patterns as they follow.
@@ -264,6 +267,8 @@ pub struct Script {
     pub events: Vec<Event>,
     /// Whether it answers by itself as a working model would.
     pub answers: bool,
+    /// What was asked about session files, oldest first.
+    pub sessions: Vec<SessionRequest>,
     /// What is in the cache of downloaded models.
     pub cached: Vec<KnownModel>,
     loaded: Option<Arc<LoadedModel>>,
@@ -310,6 +315,12 @@ fn explained(ask: &Ask) -> Report {
 impl Jobs for ScriptedJobs {
     fn submit(&mut self, job: JobId, request: Request) {
         let mut script = self.0.borrow_mut();
+        if let Request::Session(request) = &request {
+            // What is kept on the way is beside what a test asks for.
+            script.sessions.push(request.clone());
+            script.events.push(Event { job, kind: sessions::answer(request) });
+            return;
+        }
         if script.answers {
             let kind = match &request {
                 Request::Load { source, .. } => {
@@ -329,6 +340,9 @@ impl Jobs for ScriptedJobs {
                     DrawFor::CopyPng => Drawn::Pixels(Arc::new(figure.pixels().unwrap())),
                     DrawFor::CopySvg => Drawn::Svg(figure.svg().unwrap()),
                     DrawFor::CopyNumbers => Drawn::Numbers(figure.numbers().unwrap()),
+                    DrawFor::Thumbnail(max_px) => {
+                        Drawn::Thumbnail(thumbnail::encode(&figure.preview(*max_px).unwrap().pixels))
+                    }
                 }),
                 Request::Export(ExportRequest::Figures { path, .. } | ExportRequest::Png { path, .. }) => {
                     EventKind::Exported(path.clone())
@@ -339,7 +353,7 @@ impl Jobs for ScriptedJobs {
                 Request::ListCached => EventKind::CachedModels(script.cached.clone()),
                 Request::Corpus(order) => corpora::answer(order, script.loaded.as_ref().unwrap()),
                 Request::LookAtCorpus(order) => corpora::look(order),
-                Request::PlanDownload(_) | Request::Download(_) => {
+                Request::Session(_) | Request::PlanDownload(_) | Request::Download(_) => {
                     // The test says what the hub answers.
                     script.submitted.push((job, request));
                     return;
@@ -356,42 +370,5 @@ impl Jobs for ScriptedJobs {
 
     fn drain(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.0.borrow_mut().events)
-    }
-}
-
-/// A desktop whose dialogs choose what the test says, at once.
-#[derive(Clone, Default)]
-pub struct ScriptedDesktop(pub Rc<RefCell<DesktopScript>>);
-
-/// What the scripted desktop does.
-#[derive(Default)]
-pub struct DesktopScript {
-    /// What the open dialogs choose.
-    pub pick: Vec<PathBuf>,
-    /// Where the save dialog saves.
-    pub save: Option<PathBuf>,
-    /// The names that the save dialog proposed.
-    pub proposed: Vec<String>,
-    /// Why the open dialogs were shown.
-    pub purposes: Vec<FilePurpose>,
-}
-
-impl Desktop for ScriptedDesktop {
-    fn pick(&mut self, purpose: FilePurpose) -> Choice {
-        let mut script = self.0.borrow_mut();
-        script.purposes.push(purpose);
-        Box::pin(std::future::ready(Some(script.pick.clone())))
-    }
-
-    fn save(&mut self, default_name: &str, _extension: &str) -> Choice {
-        let mut script = self.0.borrow_mut();
-        script.proposed.push(default_name.to_owned());
-        Box::pin(std::future::ready(script.save.clone().map(|path| vec![path])))
-    }
-
-    fn screenshot(&mut self, ctx: &egui::Context, done: ScreenshotFn) {
-        let size = ctx.content_rect().size();
-        let size = [size.x as usize, size.y as usize];
-        done(Arc::new(ColorImage::filled(size, egui::Color32::from_gray(77))));
     }
 }

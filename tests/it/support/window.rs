@@ -10,7 +10,7 @@ use attnscope::{
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::{Harness, kittest::Queryable as _};
 
-use super::scripted::{ScriptedDesktop, ScriptedJobs};
+use super::{desktop::ScriptedDesktop, scripted::ScriptedJobs};
 
 /// The window on scripted jobs and a scripted desktop.
 pub struct Window {

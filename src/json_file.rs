@@ -1,0 +1,104 @@
+//! JSON that nobody vouches for: read only as far as its size, its depth and the number of its parts are bounded.
+
+use serde_json::{Value, error::Category};
+
+use crate::text::told;
+
+/// Bytes of a file that is read.
+pub const MAX_BYTES: usize = 8 << 20;
+/// Lists and objects within each other.
+const MAX_DEPTH: usize = 48;
+/// Lists, objects and values of lists in all. Each takes up to about a hundred bytes in memory, so that what is read
+/// takes no more than 128 MB beside the file itself.
+const MAX_PARTS: usize = 1 << 20;
+
+/// Why a text is not read. Displays as a clause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JsonError {
+    /// More than [`MAX_BYTES`].
+    #[error("it is larger than {} MB", MAX_BYTES >> 20)]
+    TooLarge,
+    /// Too deep.
+    #[error("its lists and objects lie more than {MAX_DEPTH} deep within each other")]
+    TooDeep,
+    /// Too many parts.
+    #[error("it has more than {MAX_PARTS} parts")]
+    TooMany,
+    /// It ends early.
+    #[error("it ends in the middle, so a part of it is missing")]
+    Truncated,
+    /// No JSON.
+    #[error("it is no JSON ({0})")]
+    NoJson(String),
+}
+
+/// The value that these bytes are.
+///
+/// # Errors
+/// When they are no JSON, or more of it than anybody needs.
+pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
+    if bytes.len() > MAX_BYTES {
+        return Err(JsonError::TooLarge);
+    }
+    weigh(bytes)?;
+    serde_json::from_slice(bytes).map_err(|error| match error.classify() {
+        Category::Eof => JsonError::Truncated,
+        _ => JsonError::NoJson(told(&error.to_string()).into_owned()),
+    })
+}
+
+/// Refuses what would take too much room, before anything is allocated for it.
+fn weigh(bytes: &[u8]) -> Result<(), JsonError> {
+    let (mut depth, mut n_parts) = (0_usize, 0_usize);
+    let (mut in_text, mut escaped) = (false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'[' | b'{' => {
+                depth += 1;
+                n_parts += 1;
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' => n_parts += 1,
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Err(JsonError::TooDeep);
+        }
+        if n_parts > MAX_PARTS {
+            return Err(JsonError::TooMany);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_is_refused_before_it_is_read() {
+        let nested = |n: usize| [vec![b'['; n], vec![b']'; n]].concat();
+        assert!(read(&nested(MAX_DEPTH)).is_ok());
+        assert_eq!(read(&nested(MAX_DEPTH + 1)), Err(JsonError::TooDeep));
+        let list = |n: usize| format!("[{}0]", "0,".repeat(n));
+        assert!(read(list(1000).as_bytes()).is_ok());
+        assert_eq!(read(list(MAX_PARTS).as_bytes()), Err(JsonError::TooMany));
+        assert_eq!(read(&vec![b' '; MAX_BYTES + 1]), Err(JsonError::TooLarge));
+        // Brackets and quotation marks of a text are no parts.
+        assert!(read(format!(r#"["{}\"{}"]"#, "[{,".repeat(MAX_PARTS / 2), "]").as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_file_that_was_cut_short_says_so() {
+        let whole = r#"{"a":[1,"two",{"b":null}]}"#;
+        for end in 1..whole.len() {
+            assert_eq!(read(&whole.as_bytes()[..end]), Err(JsonError::Truncated), "{}", &whole[..end]);
+        }
+        assert!(matches!(read(b"{]"), Err(JsonError::NoJson(_))));
+        assert!(matches!(read(b"\xff\xfe"), Err(JsonError::NoJson(_))));
+    }
+}

@@ -1,0 +1,347 @@
+//! The address of a place as a text: which model reads what, and what is looked at of it.
+//!
+//! `attnscope://open?model=demo:gpt&text=Once%20upon%20a%20time&view=heatmap&layer=3&head=5`
+
+use std::{fmt, path::PathBuf, str::FromStr};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use super::{
+    Change, Effect, Experiment, Focus, Pane, PendingSelection, Session, ViewKind,
+    saved::{changes, reference},
+};
+use crate::{
+    ids::StackKind,
+    text::told,
+    worker::{Failure, ImageSource, ModelSource, WantedEdit},
+};
+
+/// How every address begins.
+const BEGINNING: &str = "attnscope://open?";
+/// Bytes of an address that is read.
+const MAX_BYTES: usize = 64 << 10;
+/// Bytes of all changes in an address that is made: with more it is none to be sent around.
+const MAX_EDITS: usize = 2000;
+/// What stands in a value as it is.
+const ENCODED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':').remove(b'/').remove(b',');
+/// What can stand in an address.
+const NAMES: [&str; 18] = [
+    "model", "hub", "path", "capture", "input", "text", "text_b", "target", "sample", "image", "view", "stack",
+    "layer", "head", "query", "key", "writes", "edit",
+];
+
+/// A place: a model with its input and changes, or a capture file, and what is looked at of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Address {
+    /// Model, input and changes.
+    pub experiment: Experiment,
+    /// A capture file instead, with which of its inputs.
+    pub capture: Option<(PathBuf, usize)>,
+    /// The view.
+    pub view: Option<ViewKind>,
+    /// The stack.
+    pub stack: Option<StackKind>,
+    /// The layer, from 0.
+    pub layer: Option<usize>,
+    /// The head, from 0.
+    pub head: Option<usize>,
+    /// What is held.
+    pub focus: Focus,
+}
+
+/// Why a text is no address. Displays as a clause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It begins otherwise.
+    #[error("this is no address of AttnScope: one begins with {BEGINNING}")]
+    Beginning,
+    /// It is too long.
+    #[error("this address is longer than {} KB", MAX_BYTES >> 10)]
+    TooLong,
+    /// A part without a value, of another name, or twice.
+    #[error("“{name}” of this address cannot be understood: {why}")]
+    Part {
+        /// Its name.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// Neither model nor capture.
+    #[error("this address names no model: add model=demo:gpt, hub=ID or path=FOLDER")]
+    NoModel,
+}
+
+impl fmt::Display for Address {
+    /// The text. Pictures from the clipboard and what has no name are left out; see [`Session::address`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(BEGINNING)?;
+        let mut separator = "";
+        let mut part = |name: &str, value: &str| {
+            write!(f, "{separator}{name}={}", utf8_percent_encode(value, ENCODED))?;
+            separator = "&";
+            Ok(())
+        };
+        let Experiment { model, text, text_b, target, image, continued, .. } = &self.experiment;
+        if let Some((path, input)) = &self.capture {
+            part("capture", &path.to_string_lossy())?;
+            part("input", &input.to_string())?;
+        } else {
+            match model {
+                Some(ModelSource::Bundled(name)) => part("model", name)?,
+                Some(ModelSource::Hub(name)) => part("hub", name)?,
+                // A name in the cache of models, as it was typed.
+                Some(ModelSource::Path(path)) if path.is_relative() => part("hub", &path.to_string_lossy())?,
+                Some(ModelSource::Path(path)) => part("path", &path.to_string_lossy())?,
+                None => {}
+            }
+            match image {
+                Some(ImageSource::Bundled(name)) => part("sample", name)?,
+                Some(ImageSource::Path(path)) => part("image", &path.to_string_lossy())?,
+                Some(ImageSource::Memory { .. }) | None => {}
+            }
+            let texts = [("text", Some(text)), ("text_b", text_b.as_ref()), ("target", Some(target))];
+            for (name, value) in texts {
+                if let Some(value) = value.filter(|value| !value.is_empty()) {
+                    part(name, value)?;
+                }
+            }
+            if *continued {
+                part("writes", "1")?;
+            }
+            for edit in self.experiment.edits() {
+                if let Some(json) = changes::to_json(&edit) {
+                    part("edit", &json.to_string())?;
+                }
+            }
+        }
+        if let Some(view) = self.view {
+            part("view", view.name())?;
+        }
+        if let Some(stack) = self.stack {
+            part("stack", stack.name())?;
+        }
+        let Focus { query, key } = self.focus;
+        for (name, value) in [("layer", self.layer), ("head", self.head), ("query", query), ("key", key)] {
+            if let Some(value) = value {
+                part(name, &value.to_string())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    /// Reads an address. Nothing is opened or looked for.
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let text = text.trim();
+        let parts = text.strip_prefix(BEGINNING).ok_or(AddressError::Beginning)?;
+        if text.len() > MAX_BYTES {
+            return Err(AddressError::TooLong);
+        }
+        let mut address = Self::default();
+        let mut seen = Vec::new();
+        for part in parts.split('&').filter(|part| !part.is_empty()) {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let fails =
+                |why: String| AddressError::Part { name: told(name).into_owned(), why: told(&why).into_owned() };
+            if !NAMES.contains(&name) {
+                return Err(fails(format!("the parts that are known are {}", NAMES.join(", "))));
+            }
+            if name != "edit" && seen.contains(&name) {
+                return Err(fails("it is there twice".to_owned()));
+            }
+            seen.push(name);
+            let value = percent_decode_str(value).decode_utf8();
+            let value = value.map_err(|_| fails("its letters are no UTF-8".to_owned()))?;
+            if value.is_empty() {
+                return Err(fails("it has no value".to_owned()));
+            }
+            address.take(name, &value).map_err(fails)?;
+        }
+        let n_models = ["model", "hub", "path", "capture"].iter().filter(|name| seen.contains(*name)).count();
+        if n_models == 0 {
+            return Err(AddressError::NoModel);
+        }
+        if n_models > 1 {
+            let why = "only one of model, hub, path and capture can be there".to_owned();
+            return Err(AddressError::Part { name: "model".to_owned(), why });
+        }
+        Ok(address)
+    }
+}
+
+impl Address {
+    fn take(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let experiment = &mut self.experiment;
+        let number = || value.parse::<usize>().map_err(|_| format!("it is to be a whole number from 0, not {value}"));
+        // An address may come from anywhere, and there is no folder that a part of a path could be meant from.
+        let path = || reference::whole(value).map(PathBuf::from);
+        match name {
+            "model" => experiment.model = Some(ModelSource::Bundled(value.to_owned())),
+            "hub" => experiment.model = Some(ModelSource::Hub(value.to_owned())),
+            "path" => experiment.model = Some(ModelSource::Path(path()?)),
+            "capture" => self.capture = Some((path()?, self.capture.take().map_or(0, |(_, input)| input))),
+            "input" => self.capture = Some((self.capture.take().map(|(path, _)| path).unwrap_or_default(), number()?)),
+            "text" => value.clone_into(&mut experiment.text),
+            "text_b" => experiment.text_b = Some(value.to_owned()),
+            "target" => value.clone_into(&mut experiment.target),
+            "sample" => experiment.image = Some(ImageSource::Bundled(value.to_owned())),
+            "image" => experiment.image = Some(ImageSource::Path(path()?)),
+            "view" => {
+                let named = ViewKind::from_name(value);
+                self.view = Some(named.ok_or_else(|| one_of(ViewKind::ALL.map(ViewKind::name)))?);
+            }
+            "stack" => {
+                let named = StackKind::from_name(value);
+                self.stack = Some(named.ok_or_else(|| one_of(StackKind::ALL.map(StackKind::name)))?);
+            }
+            "layer" => self.layer = Some(number()?),
+            "head" => self.head = Some(number()?),
+            "query" => self.focus.query = Some(number()?),
+            "key" => self.focus.key = Some(number()?),
+            "writes" if value == "1" => experiment.continued = true,
+            "writes" => return Err("it can only be 1".to_owned()),
+            _ => {
+                let json = serde_json::from_str(value).map_err(|error| format!("it is no JSON ({error})"))?;
+                let edit = changes::from_json(&json).ok_or("it is no change that is known")?;
+                experiment.changes.push(Change { edit, on: true });
+            }
+        }
+        Ok(())
+    }
+
+    /// What is selected there.
+    pub const fn pending(&self) -> PendingSelection {
+        let Focus { query, key } = self.focus;
+        PendingSelection {
+            view: self.view,
+            stack: self.stack,
+            layer: self.layer,
+            head: self.head,
+            query,
+            key,
+            space: None,
+            asked: None,
+        }
+    }
+}
+
+fn one_of<const N: usize>(names: [&str; N]) -> String {
+    format!("it is to be one of {}", names.join(", "))
+}
+
+impl Session {
+    /// The address of what a pane shows, with what it cannot say.
+    ///
+    /// # Errors
+    /// When what is shown is nowhere: there is no model yet, or it sees a picture from the clipboard.
+    pub fn address(&self, pane: &Pane) -> Result<(Address, Option<&'static str>), Failure> {
+        let nowhere =
+            |summary: &str, details: &str| Err(Failure { summary: summary.to_owned(), details: details.to_owned() });
+        let document = self.document_of(pane);
+        let mut experiment = document.experiment.clone();
+        let capture = document.opened.as_ref().map(|file| (file.path.clone(), document.shown_input().unwrap_or(0)));
+        let mut left_out = None;
+        if let Some((path, _)) = &capture {
+            experiment = Experiment::default();
+            if path.to_str().is_none() {
+                return nowhere("The place of this file has a name that is no text", "Rename its folder");
+            }
+        } else {
+            if experiment.model.is_none() {
+                return nowhere("There is nothing that an address could name", "Open a model first");
+            }
+            if let Some(ImageSource::Memory { .. }) = experiment.image {
+                return nowhere(
+                    "A picture from the clipboard has no place that an address could name",
+                    "Save it as a file and open that",
+                );
+            }
+            let edits = experiment.edits();
+            let written: Vec<_> = edits.iter().map(changes::to_json).collect();
+            let n_bytes: usize = written.iter().flatten().map(|json| json.to_string().len()).sum();
+            if n_bytes > MAX_EDITS || written.contains(&None) {
+                experiment.changes.clear();
+                left_out = Some("Its changes are too long for an address; a session file has them");
+            }
+        }
+        let Pane { view, selection, .. } = pane;
+        let head = selection.head;
+        let address = Address {
+            experiment,
+            capture,
+            view: Some(*view),
+            stack: Some(head.stack),
+            layer: Some(head.layer),
+            head: Some(head.head),
+            focus: selection.pinned,
+        };
+        Ok((address, left_out))
+    }
+
+    /// Shows a place in the active pane: where the same run is shown already, only what is looked at changes.
+    pub(super) fn go_to_address(&mut self, address: Address) -> Vec<Effect> {
+        let pending = address.pending();
+        let same = |document: &&super::Document| {
+            !document.is_busy() && document.latest_capture().is_some() && address.is_shown_in(document)
+        };
+        let shown = Some(self.document()).filter(same).or_else(|| self.documents.iter().find(same));
+        if let Some(id) = shown.map(|document| document.id) {
+            let had_picture = self.document().latest_capture().map(|capture| capture.image().is_some());
+            let input = address.capture.map(|(_, input)| input);
+            let pane = self.panes.active_mut();
+            (pane.document, pane.pending) = (id, Some(pending));
+            if let Some(input) = input {
+                return self.select_input(self.panes.active_id(), input);
+            }
+            self.with_active(|pane, document| pane.adopt(document, had_picture));
+            return Vec::new();
+        }
+        self.leave_example();
+        let id = self.document().id;
+        let mut effects = self.close_plain(id);
+        self.panes.active_mut().pending = Some(pending);
+        if let Some((path, input)) = address.capture {
+            self.document_mut().input_owed = Some(input);
+            effects.extend(self.load(ModelSource::Path(path)));
+            return effects;
+        }
+        let document = self.document_mut();
+        let before = document.model.latest().filter(|_| !document.model.is_pending()).map(|it| it.source.clone());
+        let writing = document.experiment.writing;
+        document.opened = None;
+        document.experiment = Experiment { writing, ..address.experiment };
+        if !document.experiment.changes.is_empty() {
+            document.changes_belong = true;
+            self.put_plain_beside(id);
+        }
+        let model = self.find_document(id).and_then(|document| document.experiment.model.clone());
+        effects.extend(match model {
+            Some(source) if before.as_ref() != Some(&source) => self.load(source),
+            _ => self.run(),
+        });
+        effects
+    }
+}
+
+impl Address {
+    /// Whether a document shows the same run.
+    fn is_shown_in(&self, document: &super::Document) -> bool {
+        match (&self.capture, &document.opened) {
+            (Some((path, _)), Some(file)) => file.path == *path,
+            (None, None) => document.ran().is_some_and(|ran| {
+                let edits = |it: &Experiment| -> Vec<WantedEdit> { it.edits() };
+                let read = |it: &Experiment| {
+                    (it.model.clone(), it.text.clone(), it.text_b.clone(), it.target.clone(), it.image.clone())
+                };
+                read(ran) == read(&self.experiment)
+                    && edits(ran) == edits(&self.experiment)
+                    && ran.continued == self.experiment.continued
+            }),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Changes of a run as JSON: what the command line takes, and what takes its numbers from elsewhere by name.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::{Value, json};
+
+use super::ImageRef;
+use crate::{
+    capture::{
+        AppliedEdit, Edit, Site,
+        file::{edit_to_json, known_edit},
+    },
+    ids::{HeadId, Side, StackKind},
+    session::{BUNDLED_CORPORA, Change},
+    worker::{Choice, Donor, Generation, Input, Many, Rows, TextInput, WantedEdit},
+};
+
+/// A change with whether it is made.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    edit: Value,
+    #[serde(default = "yes")]
+    on: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// For `serde(with)`. What has no name that could be written, such as a mean over inputs of a file that was listed once,
+/// is left out; see [`is_written`].
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize<S: Serializer>(changes: &[Change], to: S) -> Result<S::Ok, S::Error> {
+    let written = |change: &Change| Some(Written { edit: to_json(&change.edit)?, on: change.on });
+    changes.iter().filter_map(written).collect::<Vec<_>>().serialize(to)
+}
+
+/// For `serde(with)`.
+///
+/// # Errors
+/// For a change that is not known: a run without it would be another one.
+pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Change>, D::Error> {
+    let one = |(idx, written): (usize, Written)| {
+        let edit = from_json(&written.edit);
+        let edit = edit.ok_or_else(|| D::Error::custom(format!("change {idx} is none that this version knows")))?;
+        Ok(Change { edit, on: written.on })
+    };
+    Vec::<Written>::deserialize(from)?.into_iter().enumerate().map(one).collect()
+}
+
+/// Whether a change has a name under which it can be made again.
+pub fn is_written(change: &WantedEdit) -> bool {
+    to_json(change).is_some()
+}
+
+/// Another run, from which rows are taken.
+#[derive(Serialize, Deserialize)]
+struct WrittenDonor {
+    name: String,
+    input: WrittenInput,
+    #[serde(default)]
+    writes: Option<WrittenWriting>,
+    #[serde(default)]
+    edits: Vec<Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WrittenInput {
+    Text { text: String, text_b: Option<String> },
+    Image(ImageRef),
+    Pair(Box<Self>, Box<Self>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenWriting {
+    max_tokens: usize,
+    sampled: Option<(f64, f64, u64)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenRows {
+    site: String,
+    stack: StackKind,
+    layer: usize,
+    head: Option<usize>,
+    positions: Vec<usize>,
+}
+
+pub(in crate::session) fn to_json(edit: &WantedEdit) -> Option<Value> {
+    Some(match edit {
+        WantedEdit::Edit(edit) => edit_to_json(&AppliedEdit::Known(edit.clone())),
+        WantedEdit::Word { side, position, text } => {
+            json!({ "replace": position, "side": side.name(), "word": text })
+        }
+        WantedEdit::MeanOver { head, over: Many::Bundled(name) } => json!({ "mean": head, "over": name }),
+        WantedEdit::MeanOver { over: Many::Listed { .. }, .. } => return None,
+        WantedEdit::Taken { rows, from } => {
+            let Rows { site, stack, layer, head, positions } = rows.clone();
+            let rows = WrittenRows { site: site.name().to_owned(), stack, layer, head, positions };
+            let edit = |edit: &Edit| edit_to_json(&AppliedEdit::Known(edit.clone()));
+            let writes = from.generation.map(|Generation { max_new_tokens, choice }| WrittenWriting {
+                max_tokens: max_new_tokens,
+                sampled: match choice {
+                    Choice::Greedy => None,
+                    Choice::Sample { temperature, top_p, seed } => Some((temperature, top_p, seed)),
+                },
+            });
+            let edits = from.edits.iter().map(edit).collect();
+            let donor = WrittenDonor { name: from.name.clone(), input: input_of(&from.input)?, writes, edits };
+            json!({ "take": serde_json::to_value(rows).ok()?, "from": serde_json::to_value(donor).ok()? })
+        }
+    })
+}
+
+pub(in crate::session) fn from_json(json: &Value) -> Option<WantedEdit> {
+    if let Some(edit) = known_edit(json) {
+        return Some(WantedEdit::Edit(edit));
+    }
+    let fields = json.as_object()?;
+    let text = |name: &str| fields.get(name)?.as_str();
+    let names = |names: &[&str]| fields.keys().all(|name| names.contains(&name.as_str()));
+    if let Some(word) = text("word") {
+        let side = fields.get("side").map_or(Some(Side::Only), |side| Side::from_name(side.as_str()?))?;
+        let position = usize::try_from(fields.get("replace")?.as_u64()?).ok()?;
+        let edit = WantedEdit::Word { side, position, text: word.to_owned() };
+        return names(&["word", "replace", "side"]).then_some(edit);
+    }
+    if let Some(over) = text("over") {
+        let (known, _) = BUNDLED_CORPORA.into_iter().find(|(name, _)| *name == over)?;
+        let head = HeadId::deserialize(fields.get("mean")?).ok()?;
+        return names(&["mean", "over"]).then_some(WantedEdit::MeanOver { head, over: Many::Bundled(known) });
+    }
+    let WrittenRows { site, stack, layer, head, positions } = WrittenRows::deserialize(fields.get("take")?).ok()?;
+    let WrittenDonor { name, input, writes, edits } = WrittenDonor::deserialize(fields.get("from")?).ok()?;
+    let rows = Rows { site: Site::from_name(&site)?, stack, layer, head, positions };
+    let generation = writes.map(|WrittenWriting { max_tokens, sampled }| Generation {
+        max_new_tokens: max_tokens,
+        choice: sampled.map_or(Choice::Greedy, |(temperature, top_p, seed)| Choice::Sample {
+            temperature,
+            top_p,
+            seed,
+        }),
+    });
+    let edits = edits.iter().map(known_edit).collect::<Option<_>>()?;
+    let from = Box::new(Donor { name, input: read_input(input), generation, edits });
+    names(&["take", "from"]).then_some(WantedEdit::Taken { rows, from })
+}
+
+fn input_of(input: &Input) -> Option<WrittenInput> {
+    Some(match input {
+        Input::Text(TextInput { text, text_b, no_special: false, max_tokens: None }) => {
+            WrittenInput::Text { text: text.clone(), text_b: text_b.clone() }
+        }
+        Input::Image(source) => WrittenInput::Image(ImageRef::new(source)?),
+        Input::Pair { source, target } => WrittenInput::Pair(Box::new(input_of(source)?), Box::new(input_of(target)?)),
+        Input::Text(_) | Input::Ids(_) | Input::Pixels { .. } => return None,
+    })
+}
+
+fn read_input(written: WrittenInput) -> Input {
+    match written {
+        WrittenInput::Text { text, text_b } => Input::Text(TextInput { text, text_b, ..TextInput::default() }),
+        WrittenInput::Image(image) => Input::Image(image.source()),
+        WrittenInput::Pair(source, target) => read_input(*source).with_target(read_input(*target)),
+    }
+}

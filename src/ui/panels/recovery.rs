@@ -1,0 +1,93 @@
+//! What was left behind by a window that did not end well, and models of a session that are not where they were.
+
+use eframe::egui::{self, Align, Button, Id, Label, Layout, Modal, RichText, Ui};
+
+use super::failure_ui;
+use crate::{
+    session::{Command, FilePurpose, LostModel, SessionCommand},
+    ui::{PanelCtx, theme::GRID},
+};
+
+const WIDTH: f32 = 110.0 * GRID;
+
+/// Draws a strip that offers what was left behind; nothing while there is nothing.
+pub fn left_behind_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    let left = &cx.session.keeping.left;
+    let Some(first) = left.first() else { return };
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 2.0 * GRID;
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let discard = ui.button("Discard").on_hover_text("Throw it away");
+            if discard.clicked() {
+                cx.send(Command::Session(SessionCommand::Discard(0)));
+            }
+            let restore = ui.button(RichText::new("Restore").strong());
+            if restore.on_hover_text("Show it instead of what is shown now").clicked() {
+                cx.send(Command::Session(SessionCommand::Recover(0)));
+            }
+            let more = match left.len() {
+                1 => String::new(),
+                n => format!(" ({} more)", n - 1),
+            };
+            let text = format!("A window did not end well {}: {}{more}", ago(first.age_secs), first.title());
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                ui.add(Label::new(RichText::new(text).color(cx.theme.text)).truncate());
+            });
+        });
+    });
+}
+
+/// `3 minutes ago`.
+fn ago(secs: u64) -> String {
+    let (n, unit) = match secs {
+        0..60 => return "just now".to_owned(),
+        60..3_600 => (secs / 60, "minute"),
+        3_600..86_400 => (secs / 3_600, "hour"),
+        _ => (secs / 86_400, "day"),
+    };
+    let s = if n == 1 { "" } else { "s" };
+    format!("{n} {unit}{s} ago")
+}
+
+/// Asks where the first lost model is, over everything, while there is one.
+pub fn lost_model_ui(ctx: &egui::Context, cx: &PanelCtx<'_>) {
+    let Some(lost) = cx.session.keeping.lost_models.first() else { return };
+    let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
+    let modal = Modal::new(Id::unique("lost model")).frame(frame).show(ctx, |ui| {
+        ui.set_width(WIDTH);
+        question_ui(ui, cx, lost);
+        ui.add_space(3.0 * GRID);
+        ui.horizontal(|ui| {
+            if ui.add(Button::new("Choose its folder…")).clicked() {
+                cx.send(Command::Pick(FilePurpose::LostModel));
+            }
+            if lost.failure.is_none() && ui.button("Use this one").clicked() {
+                cx.send(Command::Session(SessionCommand::UseModel));
+            }
+            let without = if lost.failure.is_none() { "Decide later" } else { "Go on without it" };
+            ui.button(without).clicked()
+        })
+        .inner
+    });
+    if modal.inner || modal.should_close() {
+        cx.send(Command::Session(SessionCommand::LeaveModel));
+    }
+}
+
+fn question_ui(ui: &mut Ui, cx: &PanelCtx<'_>, lost: &LostModel) {
+    if let Some(failure) = &lost.failure {
+        ui.heading("Where is the model of this session?");
+        ui.add_space(GRID);
+        ui.label(format!("It was at {}.", lost.place()));
+        failure_ui(ui, cx, failure);
+    } else {
+        ui.heading("Is this the model of this session?");
+        ui.add_space(GRID);
+        let text = "Its config.json is another one than when the session was saved, so what is shown need not be what \
+                    was shown then.";
+        ui.label(format!("{}\n{text}", lost.place()));
+    }
+    ui.add_space(GRID);
+    let remembered = "Where it is now is remembered for every session that names it.";
+    ui.label(RichText::new(remembered).small().color(cx.theme.text_weak));
+}

@@ -1,0 +1,70 @@
+//! The menu of the session: its file, the ones before it, bookmarks and addresses.
+
+use std::path::Path;
+
+use eframe::egui::{Button, Ui};
+
+use super::WindowRequests;
+use crate::{
+    session::{Command, SessionCommand},
+    ui::{PanelCtx, commands::UiCommand, widgets::command_button_ui},
+};
+
+/// Where the commands stand that take a picture of what is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pictures {
+    /// In the bar, as symbols.
+    InBar,
+    /// In the menu, where the bar has no room for them.
+    InMenu,
+}
+
+/// Draws the menu's button.
+pub fn session_menu_ui(ui: &mut Ui, cx: &PanelCtx<'_>, pictures: Pictures, requests: &mut WindowRequests) {
+    let keeping = &cx.session.keeping;
+    let shows = cx.document.latest_capture().is_some();
+    let menu = ui.menu_button("Session", |ui| {
+        let mut buttons = |ui: &mut Ui, commands: &[(UiCommand, bool)]| {
+            for (command, enabled) in commands {
+                if command_button_ui(ui, *command, *enabled).clicked() {
+                    requests.push(*command);
+                    ui.close();
+                }
+            }
+        };
+        buttons(
+            ui,
+            &[(UiCommand::SaveSession, true), (UiCommand::SaveSessionAs, true), (UiCommand::OpenSession, true)],
+        );
+        let recent = &cx.session.settings.recent_sessions;
+        ui.add_enabled_ui(!recent.is_empty() || keeping.last.is_some(), |ui| {
+            ui.menu_button("Recent sessions", |ui| {
+                if let Some(last) = &keeping.last {
+                    open_ui(ui, cx, "What was closed last", last);
+                }
+                for path in recent {
+                    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+                    open_ui(ui, cx, &name, path);
+                }
+            });
+        });
+        ui.separator();
+        buttons(ui, &[(UiCommand::AddBookmark, shows), (UiCommand::Bookmarks, true), (UiCommand::CopyAddress, shows)]);
+        if pictures == Pictures::InMenu {
+            ui.separator();
+            let pictures =
+                [(UiCommand::CopyView, shows), (UiCommand::ExportWindow, true), (UiCommand::ToggleExamples, true)];
+            buttons(ui, &pictures);
+        }
+    });
+    let name = keeping.name().unwrap_or_else(|| "It is not in a file yet".to_owned());
+    let state = if keeping.is_changed { "\nChanged since it was saved" } else { "" };
+    menu.response.on_hover_text(format!("Save what is shown, or open what was saved\n{name}{state}"));
+}
+
+fn open_ui(ui: &mut Ui, cx: &PanelCtx<'_>, name: &str, path: &Path) {
+    if ui.add(Button::new(name)).on_hover_text(path.display().to_string()).clicked() {
+        cx.send(Command::Session(SessionCommand::Open(path.to_owned())));
+        ui.close();
+    }
+}

@@ -1,0 +1,106 @@
+//! Addresses of places: copied, read again, gone to, and refused.
+
+use attnscope::{
+    capture::Edit,
+    ids::{HeadId, Side, StackKind},
+    session::{Address, ChangeCommand, Command, Focus, SessionCommand, ViewKind},
+    worker::{ImageSource, ModelSource, WantedEdit},
+};
+
+use crate::support::play::{Play, bundled};
+
+fn address(play: &Play) -> Address {
+    play.session.address(play.session.pane()).unwrap().0
+}
+
+#[test]
+fn an_address_says_what_is_shown_and_leads_back_to_it() {
+    let mut play = Play::showing("50% of “Grüße” & x=1 #?+/");
+    play.does(Command::SelectHead(HeadId::single(1, 2)));
+    play.does(Command::ShowView(ViewKind::Heatmap));
+    play.does(Command::Pin(Focus::cell(2, 1)));
+    let hide = WantedEdit::Edit(Edit::HideToken { side: Side::Only, position: 1 });
+    play.does(Command::Change(ChangeCommand::Add(vec![hide.clone()])));
+    play.answers();
+    let told = address(&play);
+    let text = told.to_string();
+    assert!(text.is_ascii() && !text.contains(' '), "{text}");
+    assert!(text.starts_with("attnscope://open?model=demo:gpt&text=50%25%20of%20%E2%80%9CGr"), "{text}");
+    assert!(text.ends_with("&view=heatmap&stack=self&layer=1&head=2&query=2&key=1"), "{text}");
+    let read: Address = text.parse().unwrap();
+    assert_eq!(read.experiment.text, "50% of “Grüße” & x=1 #?+/");
+    assert_eq!((read.experiment.edits(), read.to_string()), (vec![hide], text));
+
+    let mut other = Play::showing("something else");
+    other.does(Command::Session(SessionCommand::GoTo(Box::new(read))));
+    other.answers();
+    assert_eq!(address(&other), told);
+    let changed = other.session.document().latest_capture().unwrap().computation().edits.len();
+    assert_eq!(changed, 1, "with its changes, and the plain run beside it");
+    assert_eq!(other.session.panes.len(), 2);
+    // Back is a step of undo like any other.
+    other.does(Command::Undo);
+    other.answers();
+    assert_eq!(other.session.document().latest_capture().unwrap().input().text.as_deref(), Some("something else"));
+}
+
+#[test]
+fn pictures_files_and_names_of_the_cache_have_addresses() {
+    for text in [
+        "attnscope://open?hub=owner/name&text=a&text_b=b&view=heads&stack=self&layer=0&head=0",
+        "attnscope://open?model=demo:vit&sample=chelsea&view=image&stack=self&layer=0&head=0&query=5",
+        "attnscope://open?path=/models/mine&image=/pictures/a%20cat.png&target=c&writes=1",
+        "attnscope://open?capture=/captures/a.safetensors&input=3&stack=cross&layer=2",
+    ] {
+        let address: Address = text.parse().unwrap();
+        assert_eq!(address.to_string(), text);
+    }
+    let address: Address = "attnscope://open?hub=owner/name&stack=cross&sample=chelsea".parse().unwrap();
+    assert_eq!(address.experiment.model, Some(ModelSource::Hub("owner/name".to_owned())));
+    assert_eq!(address.stack, Some(StackKind::Cross));
+    assert_eq!(address.experiment.image, Some(ImageSource::Bundled("chelsea".to_owned())));
+}
+
+#[test]
+fn malformed_addresses_are_refused_in_a_sentence_each() {
+    let long = format!("attnscope://open?model=a&text={}", "a".repeat(70_000));
+    for (text, why) in [
+        ("", "one begins with attnscope://open?"),
+        ("https://example.org", "one begins with attnscope://open?"),
+        ("attnscope://shut?model=a", "one begins with"),
+        ("attnscope://open?", "names no model"),
+        ("attnscope://open?text=a", "names no model"),
+        ("attnscope://open?input=3", "names no model"),
+        ("attnscope://open?model=a&hub=b", "only one of"),
+        ("attnscope://open?model=", "it has no value"),
+        ("attnscope://open?model=a&layer", "it has no value"),
+        ("attnscope://open?model=a&layer=-1", "a whole number from 0, not -1"),
+        ("attnscope://open?model=a&layer=99999999999999999999", "a whole number"),
+        ("attnscope://open?model=a&layer=1&layer=2", "it is there twice"),
+        ("attnscope://open?model=a&laier=1", "the parts that are known are model"),
+        ("attnscope://open?model=a&view=hologram", "one of heads, heatmap"),
+        ("attnscope://open?model=a&stack=up", "one of self"),
+        ("attnscope://open?model=a&text=%FF", "no UTF-8"),
+        ("attnscope://open?model=a&edit={", "no JSON"),
+        ("attnscope://open?model=a&edit=%7B%22ablate%22%3A7%7D", "no change that is known"),
+        ("attnscope://open?path=models/mine", "only a part"),
+        ("attnscope://open?path=../mine", "leads out"),
+        ("attnscope://open?model=a&image=//server/a.png", "another machine"),
+        (&long, "longer than 64 KB"),
+    ] {
+        let error = text.parse::<Address>().expect_err(text).to_string();
+        assert!(error.contains(why) && !error.contains('\n') && error.len() < 300, "{text}: {error}");
+    }
+}
+
+#[test]
+fn what_is_nowhere_has_no_address() {
+    let mut play = Play::new();
+    let copied = play.does(Command::Session(SessionCommand::CopyAddress));
+    assert!(copied.is_empty());
+    assert_eq!(play.last_notice(), "There is nothing that an address could name");
+    play.does(Command::OpenModel(bundled("demo:gpt")));
+    play.answers();
+    let copied = play.does(Command::Session(SessionCommand::CopyAddress));
+    assert!(copied[0].contains("attnscope://open?model=demo:gpt&text=The%20animal"), "{copied:?}");
+}

@@ -1,0 +1,57 @@
+//! Bookmarks: where they lead, and that they are in the file.
+
+use std::path::Path;
+
+use attnscope::{
+    ids::HeadId,
+    session::{BookmarkCommand, Command, SessionCommand, ViewKind, saved::Saved},
+    worker::{Drawn, EventKind},
+};
+
+use crate::support::play::{Play, bundled};
+
+#[test]
+fn a_bookmark_leads_back_to_model_input_and_head() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::SelectHead(HeadId::single(2, 1)));
+    play.does(Command::ShowView(ViewKind::Heatmap));
+    play.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Add)));
+    assert_eq!(play.asked_names(), ["draw"], "a thumbnail");
+    let job = play.last_job();
+    play.hears(job, EventKind::Drawn(Drawn::Thumbnail("data:image/png;base64,AA".to_owned())));
+    play.asked.clear();
+    let first = play.session.keeping.bookmarks[0].clone();
+    assert_eq!((first.name.as_str(), first.thumbnail.len()), ("L2H1 heatmap · demo:gpt · one two three", 24));
+
+    play.does(Command::OpenModel(bundled("demo:bert")));
+    play.does(Command::SetText("four five".to_owned()));
+    play.does(Command::ShowView(ViewKind::Heads));
+    play.does(Command::SelectHead(HeadId::single(0, 0)));
+    play.answers();
+    // It is in the file, too.
+    let mut again = reopened(&play);
+    again.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::GoTo(0))));
+    again.answers();
+    let (pane, document) = (again.session.pane(), again.session.document());
+    assert_eq!((pane.view, pane.selection.head), (ViewKind::Heatmap, HeadId::single(2, 1)));
+    let capture = document.latest_capture().unwrap();
+    assert_eq!((capture.model().name.as_str(), capture.input().text.as_deref()), ("demo:gpt", Some("one two three")));
+    // Within the same run nothing is run again.
+    again.does(Command::SelectHead(HeadId::single(0, 0)));
+    again.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::GoTo(0))));
+    assert_eq!((again.asked.len(), again.session.pane().selection.head), (0, HeadId::single(2, 1)));
+    again.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Rename(0, "mine".to_owned()))));
+    assert_eq!(again.session.keeping.bookmarks[0].name, "mine");
+    again.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Remove(0))));
+    assert!(again.session.keeping.bookmarks.is_empty());
+}
+
+/// What a session was written down as, read in a window of its own.
+fn reopened(play: &Play) -> Play {
+    let saved = Saved::from_json(play.session.saved().to_json(), Path::new("/")).unwrap();
+    let mut again = Play::new();
+    let effects = again.session.reopen(saved);
+    again.sort(effects);
+    again.answers();
+    again
+}

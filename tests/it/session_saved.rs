@@ -1,0 +1,372 @@
+//! Sessions as files: what comes back, what a later version wrote, models that have moved, and hostile files.
+
+use std::path::{Path, PathBuf};
+
+use attnscope::{
+    capture::{Ablation, Edit},
+    ids::HeadId,
+    session::{
+        Change, ChangeCommand, ColorMapChoice, Command, HeadStep, SessionCommand, Split, ViewKind, ViewOptions,
+        saved::{MAX_BOOKMARKS, Saved},
+    },
+    worker::{EventKind, Failure, LoadedModel, ModelSource, Request, SessionAnswer, SessionRequest, WantedEdit},
+};
+use serde_json::{Value, json};
+
+use crate::support::{
+    play::{DOCUMENT, Play, bundled},
+    scripted,
+};
+
+fn ablated(head: usize) -> WantedEdit {
+    WantedEdit::Edit(Edit::Ablate { head: HeadId::single(1, head), with: Ablation::Mean })
+}
+
+/// Two texts on two models, one of them changed with its plain run beside it, in three panes.
+fn busy() -> Play {
+    let mut play = Play::showing("one two three four");
+    play.does(Command::SelectHead(HeadId::single(2, 3)));
+    play.does(Command::SoloHead(1));
+    play.does(Command::ShowView(ViewKind::Heatmap));
+    play.does(Command::StepQuery(attnscope::session::QueryStep::Previous));
+    play.does(Command::Change(ChangeCommand::Add(vec![
+        ablated(2),
+        WantedEdit::Edit(Edit::HideToken { side: attnscope::ids::Side::Only, position: 1 }),
+    ])));
+    play.answers();
+    play.does(Command::Change(ChangeCommand::Switch(1, false)));
+    play.answers();
+    play.does(Command::SplitPane(Split::Below));
+    play.does(Command::Detach);
+    play.does(Command::Change(ChangeCommand::Clear));
+    play.does(Command::SetText("another text of five words".to_owned()));
+    play.does(Command::OpenModel(bundled("demo:bert")));
+    play.answers();
+    let mut options = play.session.pane().options.clone();
+    options.heatmap.color_map = ColorMapChoice::Cividis;
+    options.reading.words = true;
+    play.does(Command::SetViewOptions(options));
+    play.does(Command::ToggleLink);
+    play.does(Command::Session(SessionCommand::SetNotes("What was seen: “nothing”".to_owned())));
+    play
+}
+
+/// What is read from a file, in a session that had shown something else.
+fn opened(saved: Saved) -> Play {
+    let mut play = Play::showing("something else");
+    let effects = play.session.reopen(saved);
+    play.sort(effects);
+    play.answers();
+    play
+}
+
+fn read(json: Value) -> Saved {
+    Saved::from_json(json, Path::new("/sessions")).unwrap()
+}
+
+#[test]
+fn what_was_shown_comes_back() {
+    let play = busy();
+    let saved = play.session.saved();
+    let json = saved.to_json();
+    assert_eq!((json["format"].as_str(), json["version"].as_u64()), (Some("attnscope-session"), Some(1)));
+    assert_eq!(Saved::from_bytes(json.to_string().as_bytes(), Path::new("/")).unwrap(), saved);
+
+    let again = opened(read(json));
+    assert_eq!(again.session.saved(), saved, "and would be written just the same");
+    let shown = |play: &Play| {
+        let of_pane = |pane: &attnscope::session::Pane| {
+            let document = play.session.document_of(pane);
+            let capture = document.latest_capture().unwrap();
+            (
+                (pane.view, pane.selection.head, pane.selection.heads_on, pane.selection.pinned, pane.linked),
+                pane.options.clone(),
+                (capture.input().text.clone(), capture.computation().edits.len(), capture.model().name.clone()),
+            )
+        };
+        play.session.panes.rows().map(|row| row.iter().map(of_pane).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&again), shown(&play));
+    assert_eq!(again.session.pane().view, play.session.pane().view);
+    assert_eq!(again.session.keeping.notes, "What was seen: “nothing”");
+    // The changed run still follows: what is changed there is not changed in the plain one beside it.
+    let changed = again.session.documents.iter().find(|document| document.plain.is_some()).unwrap();
+    assert_eq!(changed.experiment.changes.iter().map(|change| change.on).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(again.held.len(), 2, "a model that two documents have is read once");
+}
+
+#[test]
+fn what_a_later_version_wrote_is_written_again() {
+    let mut json = busy().session.saved().to_json();
+    let later = json!({ "of a later version": [1, 2] });
+    json["later"] = later.clone();
+    json["documents"][0]["later"] = later.clone();
+    json["documents"][0]["model"]["later"] = later.clone();
+    json["panes"][1]["later"] = later.clone();
+    json["panes"][1]["options"]["heatmap"]["later"] = later.clone();
+    // A choice that is not known loses itself alone.
+    json["panes"][2]["options"]["heatmap"]["color_map"] = "Rainbow".into();
+    let mut play = opened(read(json.clone()));
+    let written = play.session.saved().to_json();
+    json["panes"][2]["options"]["heatmap"]["color_map"] = "Viridis".into();
+    assert_eq!(written, json);
+    // Where it stood goes with the pane.
+    play.does(Command::Activate);
+    play.does(Command::ClosePane);
+    assert_eq!(play.session.saved().to_json()["documents"][0]["later"], later);
+}
+
+fn missing(path: &str) -> Failure {
+    Failure { summary: "There is no such folder".to_owned(), details: path.to_owned() }
+}
+
+/// A session whose model lies in a folder, with the checksum that it had.
+fn on_a_folder(config: &str) -> Saved {
+    let document = json!({ "model": { "path": "/models/mine", "config": config }, "text": "one two three" });
+    read(json!({
+        "format": "attnscope-session", "version": 1,
+        "documents": [document, document], "panes": [{ "document": 0 }, { "document": 1, "row": 1, "head": 2 }],
+    }))
+}
+
+/// Answers the only load that is asked for; as a working model would unless `path` is not there.
+fn answer_load(play: &mut Play, there: &[&str], config: &str) -> PathBuf {
+    let at = play.asked.iter().position(|(_, request)| matches!(request, Request::Load { .. })).unwrap();
+    let (job, request) = play.asked.remove(at);
+    let Request::Load { id, source, .. } = request else { unreachable!() };
+    let ModelSource::Path(path) = source.clone() else { panic!("{source:?}") };
+    let kind = if there.iter().any(|there| path == Path::new(there)) {
+        let loaded =
+            LoadedModel { id, config: Some(config.to_owned()), ..LoadedModel::clone(&scripted::model(&source)) };
+        play.held.insert(id, loaded.into());
+        EventKind::Loaded(play.held[&id].clone())
+    } else {
+        EventKind::Failed(missing(&path.to_string_lossy()))
+    };
+    play.hears(job, kind);
+    path
+}
+
+#[test]
+fn a_model_that_has_moved_is_asked_for_once_and_found_the_next_time() {
+    let mut play = Play::new();
+    let effects = play.session.reopen(on_a_folder("c1"));
+    play.sort(effects);
+    assert_eq!(play.asked_names(), ["load"], "once for both documents");
+    assert_eq!(answer_load(&mut play, &[], ""), Path::new("/models/mine"));
+    let lost = play.session.keeping.lost_models.first().unwrap();
+    assert_eq!((lost.place().as_str(), &lost.failure), ("/models/mine", &Some(missing("/models/mine"))));
+    // Nothing is lost while nobody answers.
+    assert_eq!(play.session.saved().to_json()["documents"][1]["model"]["path"], "/models/mine");
+
+    play.does(Command::Session(SessionCommand::ModelIsAt("/elsewhere/mine".into())));
+    assert_eq!(answer_load(&mut play, &["/elsewhere/mine"], "c1"), Path::new("/elsewhere/mine"));
+    play.answers();
+    assert!(play.session.keeping.lost_models.is_empty());
+    assert!(play.session.documents.iter().all(|document| document.latest_capture().is_some()));
+    let saved = play.session.saved().to_json();
+    assert_eq!(saved["documents"][0]["model"], json!({ "path": "/elsewhere/mine", "config": "c1" }));
+
+    // The next session that names it is looked for there, and nobody is asked.
+    let mut next = Play::new();
+    next.session.settings = play.session.settings.clone();
+    let effects = next.session.reopen(on_a_folder("c1"));
+    next.sort(effects);
+    answer_load(&mut next, &[], "");
+    assert!(next.session.keeping.lost_models.is_empty());
+    assert_eq!(answer_load(&mut next, &["/elsewhere/mine"], "c1"), Path::new("/elsewhere/mine"));
+    assert!(next.session.keeping.lost_models.is_empty());
+    // Only if it is gone from there as well.
+    let effects = next.session.reopen(on_a_folder("c1"));
+    next.asked.clear();
+    next.sort(effects);
+    answer_load(&mut next, &[], "");
+    answer_load(&mut next, &[], "");
+    assert_eq!(next.session.keeping.lost_models[0].place(), "/elsewhere/mine");
+    next.does(Command::Session(SessionCommand::LeaveModel));
+    assert_eq!(next.session.saved().to_json()["documents"][1]["model"]["path"], "/elsewhere/mine");
+}
+
+#[test]
+fn a_model_that_is_another_one_now_is_not_shown_in_silence() {
+    let mut play = Play::new();
+    let effects = play.session.reopen(on_a_folder("c1"));
+    play.sort(effects);
+    answer_load(&mut play, &["/models/mine"], "c2");
+    play.answers();
+    assert!(play.session.keeping.lost_models[0].failure.is_none());
+    // As long as nobody says so, the session goes on naming the one that it was saved with.
+    assert_eq!(play.session.saved().to_json()["documents"][0]["model"]["config"], "c1");
+    play.does(Command::Session(SessionCommand::UseModel));
+    assert!(play.session.keeping.lost_models.is_empty());
+    assert_eq!(play.session.saved().to_json()["documents"][1]["model"]["config"], "c2");
+}
+
+#[test]
+fn a_session_is_saved_under_a_name_and_not_over_somebody_elses_work() {
+    let mut play = Play::showing("one two three");
+    assert_eq!(play.does(Command::Session(SessionCommand::Save)), [r#"SaveSession { name: "session.attnscope" }"#]);
+    play.does(Command::Session(SessionCommand::SaveTo("/s/a.attnscope".into())));
+    let (job, Request::Session(SessionRequest::Write { replaces: None, .. })) = play.asked.pop().unwrap() else {
+        panic!("a name that was chosen is written to, whatever is there")
+    };
+    let checksum = "abc".to_owned();
+    play.hears(job, written("/s/a.attnscope", checksum));
+    assert_eq!((play.session.keeping.name().as_deref(), play.last_notice()), (Some("a.attnscope"), "Session saved"));
+    assert_eq!(play.session.settings.recent_sessions, [PathBuf::from("/s/a.attnscope")]);
+
+    play.does(Command::Step(HeadStep::NextHead));
+    play.does(Command::Session(SessionCommand::Keep));
+    assert!(play.session.keeping.is_changed);
+    play.asked.clear();
+    play.does(Command::Session(SessionCommand::Save));
+    let (job, request) = play.asked.pop().unwrap();
+    let Request::Session(SessionRequest::Write { replaces: Some(known), .. }) = request else { panic!("{request:?}") };
+    assert_eq!(known, "abc");
+    play.hears(job, EventKind::Session(Box::new(SessionAnswer::ChangedElsewhere("/s/a.attnscope".into()))));
+    assert!(play.last_notice().contains("another window has saved it"), "{}", play.last_notice());
+    assert!(play.session.keeping.is_changed);
+    // A full disk says so, and what is shown stays.
+    play.does(Command::Session(SessionCommand::Save));
+    let job = play.last_job();
+    play.hears(job, EventKind::Failed(missing("the disk is full")));
+    assert_eq!(play.last_notice(), "There is no such folder");
+    assert_eq!(play.n_tokens(), 3);
+}
+
+fn written(path: &str, checksum: String) -> EventKind {
+    EventKind::Session(Box::new(SessionAnswer::Written { path: path.into(), checksum }))
+}
+
+#[test]
+fn what_cannot_be_kept_is_told_once_and_tried_again() {
+    let mut play = Play::showing("one two three");
+    for n_told in [1, 1] {
+        play.does(Command::Session(SessionCommand::Keep));
+        let job = play.last_job();
+        play.hears(job, EventKind::Failed(missing("the disk is full")));
+        let told = play.session.notices.iter().filter(|notice| notice.text.summary.contains("cannot be kept"));
+        assert_eq!(told.count(), n_told);
+        assert!(play.session.keeping.is_troubled());
+    }
+    play.does(Command::Session(SessionCommand::Keep));
+    let job = play.last_job();
+    play.hears(job, EventKind::Session(Box::new(SessionAnswer::Done)));
+    assert!(!play.session.keeping.is_troubled());
+    play.asked.clear();
+    play.does(Command::Session(SessionCommand::Keep));
+    assert!(play.asked.is_empty(), "the same is not written twice");
+}
+
+/// Every hostile file has one sentence, and what is shown stays.
+#[test]
+fn hostile_files_are_refused_in_a_sentence_each() {
+    let whole = busy().session.saved().to_json();
+    let text = whole.to_string();
+    let changed = |place: &str, value: Value| {
+        let mut json = whole.clone();
+        *json.pointer_mut(place).unwrap_or_else(|| panic!("{place}")) = value;
+        json.to_string()
+    };
+    let list = |n: usize, of: &str| format!("[{}{of}]", format!("{of},").repeat(n - 1));
+    let with_list = |name: &str, list: String| {
+        format!(r#"{{"format":"attnscope-session","version":1,"documents":[{{}}],"{name}":{list}}}"#)
+    };
+    let files = [
+        (text[..text.len() / 2].to_owned(), "it ends in the middle"),
+        (String::new(), "it ends in the middle"),
+        ("[]".to_owned(), "this is no session"),
+        (r#"{"format":"attnscope-capture"}"#.to_owned(), "this is no session"),
+        (changed("/version", 2.into()), "written by a newer AttnScope (version 2"),
+        (changed("/version", "1".into()), "the version of this session cannot be understood"),
+        (with_list("panes", list(5, "{}")), "this session has 5 panes, and 4 is the most"),
+        (with_list("panes", list(1_000_000, "{}")), "parts"),
+        (with_list("panes", list(400_000, "{}")), "this session has 400000 panes"),
+        (with_list("panes", "[".repeat(100_000)), "deep within each other"),
+        (with_list("bookmarks", list(MAX_BOOKMARKS + 1, "{}")), "bookmarks"),
+        (changed("/documents", json!([])), "it is empty"),
+        (changed("/documents", json!({})), "it is no list"),
+        (changed("/documents/0/text", 7.into()), "document 0 of this session cannot be understood"),
+        (changed("/documents/0/model", json!({ "path": 7 })), "document 0"),
+        (changed("/documents/0/model", json!({ "path": "../../etc" })), "leads out of the session’s folder"),
+        (changed("/documents/0/model", json!({ "path": r"\\server\share" })), "leads to another machine"),
+        (changed("/documents/0/image", json!({ "path": "//server/share/a.png" })), "leads to another machine"),
+        (changed("/documents/0/changes", json!([{ "edit": { "ablate": "everything" } }])), "change 0"),
+        (changed("/documents/0/plain", 0.into()), "in a circle"),
+        (changed("/documents/0/plain", 99.into()), "it names document 99, and there are 3"),
+        (changed("/documents/0/corpus", 0.into()), "it names corpus 0, and there are 0"),
+        (changed("/panes/1/document", 1_000_000_000.into()), "pane 1"),
+        (changed("/panes/1/view", "hologram".into()), "no view is called “hologram”"),
+        (changed("/panes/1/head", json!(-1)), "pane 1"),
+        (changed("/panes/1/head", json!(1e300)), "pane 1"),
+        (changed("/notes", json!({})), "they are no text"),
+        (changed("/bookmarks", json!([{ "address": "attnscope://open?text=a" }])), "names no model"),
+    ];
+    for (text, why) in files {
+        let error = Saved::from_bytes(text.as_bytes(), Path::new("/sessions")).expect_err(why).to_string();
+        assert!(error.contains(why), "{why}: {error}");
+        assert!(!error.contains('\n') && error.len() < 400, "{error}");
+    }
+    // Numbers that no model has are those of the nearest head it has.
+    let mut far = whole;
+    for (place, value) in [("/panes/0/layer", 1_000_000_000), ("/panes/0/head", 77), ("/panes/0/query", 1_000_000_000)]
+    {
+        *far.pointer_mut(place).unwrap() = value.into();
+    }
+    far["panes"][0]["heads_on"] = json!([0, 127, 128, u64::MAX]);
+    far["panes"][0]["row"] = u64::MAX.into();
+    let play = opened(read(far));
+    let pane = play.session.panes.iter().last().unwrap();
+    assert_eq!((pane.selection.head, pane.selection.pinned.query), (HeadId::single(2, 3), None));
+}
+
+#[test]
+fn parts_of_paths_are_meant_from_the_file() {
+    let json = json!({
+        "format": "attnscope-session", "version": 1,
+        "documents": [{ "model": { "path": "mine" }, "image": { "path": "./cat.png" }, "corpus": 0 }],
+        "corpora": [{ "path": "demo:sentences" }],
+    });
+    let saved = Saved::from_json(json, Path::new("/sessions")).unwrap().to_json();
+    let at = |path: &str| Path::new("/sessions").join(path).to_string_lossy().into_owned();
+    assert_eq!(saved["documents"][0]["model"]["path"], at("mine"));
+    assert_eq!(saved["documents"][0]["image"]["path"], at("./cat.png"));
+    assert_eq!(saved["corpora"][0]["path"], "demo:sentences");
+}
+
+/// Every kind of change that has a name comes back as it was.
+#[test]
+fn changes_come_back() {
+    use attnscope::worker::{Donor, Input, Many, Rows};
+    let edits = vec![
+        ablated(1),
+        WantedEdit::Word { side: attnscope::ids::Side::Only, position: 2, text: "zwölf".to_owned() },
+        WantedEdit::MeanOver { head: HeadId::single(0, 1), over: Many::Bundled("demo:sentences") },
+        WantedEdit::Taken {
+            rows: Rows {
+                site: attnscope::capture::Site::Z,
+                stack: attnscope::ids::StackKind::SelfAttention,
+                layer: 1,
+                head: Some(2),
+                positions: vec![0, 2],
+            },
+            from: Box::new(Donor {
+                name: "the other one".to_owned(),
+                input: Input::text("a b").with_target(Input::text("c")),
+                generation: None,
+                edits: vec![Edit::HideToken { side: attnscope::ids::Side::Only, position: 1 }],
+            }),
+        },
+    ];
+    let mut play = Play::showing("one two three");
+    play.does(Command::Change(ChangeCommand::Add(edits.clone())));
+    let saved = play.session.saved();
+    let again = read(saved.to_json());
+    let of = |saved: &Saved| {
+        let changed = saved.documents.iter().find(|document| !document.changes.is_empty()).unwrap();
+        changed.changes.iter().map(|change: &Change| change.edit.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((of(&again), of(&saved)), (edits.clone(), edits));
+    assert!(again.panes.iter().all(|pane| pane.options == ViewOptions::default()));
+    assert_eq!(play.session.documents[0].id, DOCUMENT);
+}
