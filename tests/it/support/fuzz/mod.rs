@@ -10,6 +10,7 @@ mod corpus;
 mod json;
 pub mod memory;
 mod rng;
+mod sessions;
 mod targets;
 mod work;
 

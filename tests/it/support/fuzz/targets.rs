@@ -23,8 +23,8 @@ use attnscope::{
     spec::Modality,
 };
 
-use super::containers;
 use super::corpus::{Seed, Shape, all, ending, written};
+use super::{containers, sessions};
 
 /// A reader, and what it is fed.
 pub struct Target {
@@ -59,6 +59,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "capture-npy", seeds: arrays, read: capture, multiple: 16 },
     Target { name: "capture-npz", seeds: archives, read: capture, multiple: 1100 },
     Target { name: "inputs", seeds: inputs, read: list, multiple: 64 },
+    Target { name: "session", seeds: sessions::sessions, read: sessions::session, multiple: 64 },
+    Target { name: "address", seeds: sessions::addresses, read: sessions::address, multiple: 64 },
 ];
 
 fn weights() -> Vec<Seed> {
