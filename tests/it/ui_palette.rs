@@ -122,3 +122,13 @@ fn what_cannot_be_done_now_says_why() {
     assert!(is_open(&window));
     assert_ne!(window.app().session().pane().view, ViewKind::Image);
 }
+
+#[test]
+fn an_address_is_a_row_and_a_broken_one_says_what_is_wrong() {
+    let window = typed("attnscope://open?model=demo:gpt&text=Once&layer=2&head=3");
+    assert!(rows(&window)[0].ends_with("head=3: Go to this place"), "{:?}", rows(&window));
+    let mut window = typed("attnscope://open?model=demo:gpt&layer=many");
+    assert!(rows(&window)[0].contains("“layer” of this address cannot be understood"), "{:?}", rows(&window));
+    window.press(Modifiers::NONE, Key::Enter);
+    assert!(is_open(&window), "there is nowhere to go");
+}

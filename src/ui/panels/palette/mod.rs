@@ -95,7 +95,7 @@ impl Palette {
     }
 
     fn field_ui(&mut self, ui: &mut Ui) {
-        let hint = "A command, model, example, head such as L3H5, or a word of the text";
+        let hint = "A command, model, example, head such as L3H5, word of the text, or an address";
         let field = TextEdit::singleline(&mut self.typed).hint_text(hint).desired_width(f32::INFINITY);
         let field = ui.add(field.margin(vec2(2.0 * GRID, 1.5 * GRID))).accessible_name("Go to anything");
         if field.changed() {

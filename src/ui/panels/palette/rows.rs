@@ -1,9 +1,9 @@
-//! What can be found by its name: commands, models, examples, heads and tokens.
+//! What can be found by its name: commands, models, bookmarks, examples, heads and tokens, or by its address.
 
 use super::fuzzy::{Fit, fit};
 use crate::{
     ids::{HeadId, StackKind},
-    session::{Command, Focus, gallery::EXAMPLES},
+    session::{Address, BookmarkCommand, Command, Focus, SessionCommand, gallery::EXAMPLES},
     spec::ModelSpec,
     text::{capitalised, counted},
     ui::{
@@ -14,6 +14,8 @@ use crate::{
     worker::ModelSource,
 };
 
+/// What every address begins with.
+const SCHEME: &str = "attnscope://";
 /// Tokens that are listed; the search of the left panel steps through any number.
 const MAX_TOKENS: usize = 24;
 
@@ -62,7 +64,7 @@ pub fn rows(cx: &PanelCtx<'_>, typed: &str, hits: &[usize]) -> Vec<Row> {
     if !typed.trim().is_empty() {
         rows.sort_by_key(|row| std::cmp::Reverse(row.fit.score));
     }
-    let mut first: Vec<Row> = head_row(cx, typed).into_iter().collect();
+    let mut first: Vec<Row> = address_row(typed).into_iter().chain(head_row(cx, typed)).collect();
     first.extend(rows);
     first.extend(token_rows(cx, hits));
     first
@@ -100,7 +102,32 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
         let open = Chosen::session(Command::OpenExample(idx));
         row("Example", example.title.to_owned(), example.hint.to_owned(), open)
     });
-    commands.chain(recent).chain(bundled).chain(examples)
+    let bookmarks = cx.session.keeping.bookmarks.iter().enumerate().map(move |(idx, bookmark)| {
+        let go = Chosen::session(Command::Session(SessionCommand::Bookmark(BookmarkCommand::GoTo(idx))));
+        row("Bookmark", bookmark.name.clone(), "Go to this place".to_owned(), go)
+    });
+    commands.chain(bookmarks).chain(recent).chain(bundled).chain(examples)
+}
+
+/// The place whose address was typed or pasted.
+fn address_row(typed: &str) -> Option<Row> {
+    let typed = typed.trim();
+    if !typed.starts_with(SCHEME) {
+        return None;
+    }
+    let (chosen, reason) = match typed.parse::<Address>() {
+        Ok(address) => (Command::Session(SessionCommand::GoTo(Box::new(address))), None),
+        // What cannot be chosen is never sent.
+        Err(error) => (Command::Release, Some(crate::text::sentence(&error.to_string()))),
+    };
+    Some(Row {
+        kind: "Address",
+        text: typed.to_owned(),
+        detail: "Go to this place".to_owned(),
+        chosen: Chosen::session(chosen),
+        reason,
+        fit: Fit { score: i32::MAX, at: Vec::new() },
+    })
 }
 
 /// The head or the layer that was typed: `L3H5`, `cross L2H1`, `L4`.
