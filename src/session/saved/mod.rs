@@ -3,7 +3,7 @@
 //!
 //! - [`parts`]: what stands in a session file;
 //! - [`changes`]: changes of a run as JSON;
-//! - [`reference`]: where models, pictures and files are;
+//! - [`mod@reference`]: where models, pictures and files are;
 //! - `unknown`: what a later version wrote beside it, which is kept;
 //! - `take`, `restore`: from a running session, and back.
 
