@@ -10,9 +10,9 @@ use crate::{
     model::{BlockShape, FinalNorm, Projection, Site},
 };
 
-/// A recorded value that is farther than this from the recomputed one, in parts of the largest, was changed on
-/// purpose: single precision is nearer.
-const CHANGED: f64 = 1e-3;
+/// A recorded value that is farther than this from the recomputed one, in parts of the largest, comes from something
+/// that is not computed again here: single precision is nearer.
+const FAR: f64 = 1e-3;
 
 /// The maps of one block without gates, whose heads read one stream.
 pub struct Maps {
@@ -65,15 +65,15 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// Computes the block from the stream before it and keeps what was changed in the run that was recorded.
+    /// Computes the block from the stream before it, and keeps what a changed run recorded.
     ///
     /// # Errors
     /// When a site is missing in the record, or shapes do not fit.
-    pub fn of(maps: &Maps, entering: &Dense, scale: f32, layer: &LayerCapture) -> Result<Self, LabError> {
-        let entering = kept_rows(entering.clone(), layer, Site::ResidPre)?;
+    pub fn of(maps: &Maps, entering: &Dense, scale: f32, record: &Record<'_>) -> Result<Self, LabError> {
+        let entering = record.kept_rows(entering.clone(), Site::ResidPre)?;
         let read = normed(&entering, maps.shape.attention.before.as_ref());
         let joint = mapped(&read, &maps.qkv)?;
-        let [n_heads, n, d_head] = recorded(layer, Site::Q)?.shape();
+        let [n_heads, n, d_head] = record.heads(Site::Q)?.shape();
         let mut heads = Vec::with_capacity(n_heads);
         let mut z = Dense::zeros(n, n_heads * d_head);
         for head in 0..n_heads {
@@ -82,24 +82,24 @@ impl Pass {
                 Dense::from_fn(n, d_head, |row, col| joint.at(row, first + col))
             };
             let [q, k, v] =
-                [(0, Site::Q), (1, Site::K), (2, Site::V)].map(|(nth, site)| kept_head(part(nth), layer, site, head));
+                [(0, Site::Q), (1, Site::K), (2, Site::V)].map(|(nth, site)| record.kept_head(part(nth), site, head));
             let (q, k, v) = (q?, k?, v?);
-            let seen = Dense::from(&head_of(layer, Site::Pattern, head)?);
-            let pattern = kept(softmax(&q.product(&k.transposed())?, scale, &seen), seen);
-            let mixed = kept_head(pattern.product(&v)?, layer, Site::Z, head)?;
+            let seen = record.head(Site::Pattern, head)?;
+            let pattern = record.kept(softmax(&q.product(&k.transposed())?, scale, &seen), seen);
+            let mixed = record.kept_head(pattern.product(&v)?, Site::Z, head)?;
             for (to, from) in z.rows_mut().zip(mixed.rows()) {
                 to[head * d_head..][..d_head].copy_from_slice(from);
             }
             heads.push(HeadPass { q, k, v, pattern });
         }
-        let attn_out = kept_rows(mapped(&z, &maps.out)?, layer, Site::AttnOut)?;
+        let attn_out = record.kept_rows(mapped(&z, &maps.out)?, Site::AttnOut)?;
         let middle = normed(&entering.clone().plus(&attn_out)?, maps.shape.attention.after.as_ref());
-        let middle = kept_rows(middle, layer, Site::ResidMid)?;
+        let middle = record.kept_rows(middle, Site::ResidMid)?;
         let read_middle = normed(&middle, maps.shape.mlp.before.as_ref());
         let mut hidden = mapped(&read_middle, &maps.up)?;
         hidden.as_mut_slice().iter_mut().for_each(|x| *x = maps.shape.activation.at(*x));
-        let hidden = kept_rows(hidden, layer, Site::MlpHidden)?;
-        let mlp_out = kept_rows(mapped(&hidden, &maps.down)?, layer, Site::MlpOut)?;
+        let hidden = record.kept_rows(hidden, Site::MlpHidden)?;
+        let mlp_out = record.kept_rows(mapped(&hidden, &maps.down)?, Site::MlpOut)?;
         let leaving = normed(&middle.clone().plus(&mlp_out)?, maps.shape.mlp.after.as_ref());
         Ok(Self { entering, read, heads, z, attn_out, middle, read_middle, hidden, mlp_out, leaving })
     }
@@ -111,28 +111,40 @@ fn missing() -> LabError {
     )
 }
 
-fn recorded(layer: &LayerCapture, site: Site) -> Result<&PerHead, LabError> {
-    layer.per_head(site).ok_or_else(missing)
+/// What a run recorded of a layer, beside what is computed of it again.
+pub struct Record<'a> {
+    /// The layer.
+    pub layer: &'a LayerCapture,
+    /// Whether the run was changed: then every number that differs at all is the run's own, since a change can be as
+    /// small as rounding.
+    pub changed: bool,
 }
 
-fn head_of(layer: &LayerCapture, site: Site, head: usize) -> Result<crate::capture::Matrix, LabError> {
-    recorded(layer, site)?.head(head).ok_or_else(missing)
-}
+impl Record<'_> {
+    fn heads(&self, site: Site) -> Result<&PerHead, LabError> {
+        self.layer.per_head(site).ok_or_else(missing)
+    }
 
-fn kept_rows(computed: Dense, layer: &LayerCapture, site: Site) -> Result<Dense, LabError> {
-    Ok(kept(computed, Dense::from(layer.rows(site).ok_or_else(missing)?)))
-}
+    fn head(&self, site: Site, head: usize) -> Result<Dense, LabError> {
+        Ok(Dense::from(&self.heads(site)?.head(head).ok_or_else(missing)?))
+    }
 
-fn kept_head(computed: Dense, layer: &LayerCapture, site: Site, head: usize) -> Result<Dense, LabError> {
-    Ok(kept(computed, Dense::from(&head_of(layer, site, head)?)))
-}
+    fn kept_rows(&self, computed: Dense, site: Site) -> Result<Dense, LabError> {
+        Ok(self.kept(computed, Dense::from(self.layer.rows(site).ok_or_else(missing)?)))
+    }
 
-/// What was computed, unless the record says something else.
-fn kept(computed: Dense, recorded: Dense) -> Dense {
-    let largest = recorded.as_slice().iter().fold(0.0f64, |most, x| most.max(x.abs()));
-    let near = |(a, b): (&f64, &f64)| (a - b).abs() <= CHANGED * largest;
-    let same = computed.shape() == recorded.shape();
-    if same && computed.as_slice().iter().zip(recorded.as_slice()).all(near) { computed } else { recorded }
+    fn kept_head(&self, computed: Dense, site: Site, head: usize) -> Result<Dense, LabError> {
+        Ok(self.kept(computed, self.head(site, head)?))
+    }
+
+    /// What was computed, unless the record says something else.
+    fn kept(&self, computed: Dense, recorded: Dense) -> Dense {
+        let largest = recorded.as_slice().iter().fold(0.0f64, |most, x| most.max(x.abs()));
+        let far = if self.changed { 0.0 } else { FAR * largest };
+        let same = computed.shape() == recorded.shape();
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() <= far;
+        if same && computed.as_slice().iter().zip(recorded.as_slice()).all(near) { computed } else { recorded }
+    }
 }
 
 /// Softmax of `scores · scale` over the keys that were seen at all.

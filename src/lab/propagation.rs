@@ -2,7 +2,7 @@
 
 use super::{
     Aim, Bench, LabError,
-    precise::{HeadPass, Maps, Pass},
+    precise::{HeadPass, Maps, Pass, Record},
 };
 use crate::{
     analysis::explain::{dense::Dense, relevance::lrp},
@@ -64,7 +64,8 @@ pub fn propagated(bench: &Bench<'_>, aim: &Aim) -> Result<Vec<PerHead>, LabError
     let first = recorded.rows(Site::ResidPre, 0).ok_or_else(missing)?;
     let (mut passes, mut stream) = (Vec::with_capacity(blocks.len()), Dense::from(first));
     for ((maps, scale), layer) in blocks.iter().zip(&recorded.layers) {
-        let pass = Pass::of(maps, &stream, *scale, layer)?;
+        let record = Record { layer, changed: !bench.edits.is_empty() };
+        let pass = Pass::of(maps, &stream, *scale, &record)?;
         stream = pass.leaving.clone();
         passes.push(pass);
     }

@@ -36,6 +36,9 @@ fn flowed(report: &Report, side: Side) -> Option<Vec<f32>> {
     }
 }
 
+/// What the numbers of [`scores`] are counted in when they are lengths of gradients.
+const SLOPE: &str = "slope";
+
 /// What the numbers of [`scores`] are counted in.
 pub fn unit(report: &Report) -> &'static str {
     let is_set = |name: &str| report.parameters.iter().any(|(known, value)| known == name && *value == true);
@@ -45,16 +48,16 @@ pub fn unit(report: &Report) -> &'static str {
         Method::Rollout | Method::Flow => "share",
         Method::Relevance => "relevance",
         Method::Gradients if by_pattern() && !is_set("times_input") => "logits per weight",
-        Method::Gradients if !by_pattern() && !is_set("times_input") => "slope",
+        Method::Gradients if !by_pattern() && !is_set("times_input") => SLOPE,
         Method::Gradients => "logits",
         Method::LeaveOneOut => "logits lost",
         _ => "",
     }
 }
 
-/// Whether the numbers of [`scores`] can speak against the output: what only adds weights up cannot.
-pub const fn is_signed(report: &Report) -> bool {
-    matches!(report.method, Method::Gradients | Method::LeaveOneOut)
+/// Whether the numbers of [`scores`] can speak against the output: lengths, and what only adds weights up, cannot.
+pub fn is_signed(report: &Report) -> bool {
+    matches!(report.method, Method::Gradients | Method::LeaveOneOut) && unit(report) != SLOPE
 }
 
 /// How far two methods agree about the sizes of what they give to tokens that both speak of. None where they are too

@@ -108,6 +108,30 @@ fn by_operations(q: &Tensor, k: &Tensor, v: &Tensor, bias: Option<&Bias>, form: 
     Ok((attend(&pattern, v, form.mask)?, pattern))
 }
 
+/// Values on the CPU, and how they lie.
+type Stored<'a> = (&'a CpuStorage, &'a Layout);
+
+/// The gradients of queries, keys and values, which `of` makes of theirs and of the gradient of `z`, as
+/// `[n, heads · d_head]` each.
+fn go_back(
+    inputs: [&Tensor; 3],
+    grad: &Tensor,
+    of: impl FnOnce([Stored<'_>; 3], &[f32]) -> Result<[Vec<f32>; 3]>,
+) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+    let [(s1, l1), (s2, l2), (s3, l3)] = inputs.map(Tensor::storage_and_layout);
+    let (Storage::Cpu(s1), Storage::Cpu(s2), Storage::Cpu(s3)) = (&*s1, &*s2, &*s3) else {
+        bail!("the kernels take tensors on the CPU only")
+    };
+    let grad = grad.contiguous()?;
+    let [dq, dk, dv] = super::with_values(&grad, |grad| of([(s1, l1), (s2, l2), (s3, l3)], grad))??;
+    let [q, k, v] = inputs;
+    let tensor = |values: Vec<f32>, x: &Tensor| {
+        let (n_heads, n, d) = x.dims3()?;
+        heads_first(&Tensor::from_vec(values, (n, n_heads * d), x.device())?, n_heads).map(Some)
+    };
+    Ok((tensor(dq, q)?, tensor(dk, k)?, tensor(dv, v)?))
+}
+
 struct AttentionOp {
     form: Form,
     bias: Option<Bias>,
@@ -116,7 +140,7 @@ struct AttentionOp {
 impl AttentionOp {
     fn with_input<R>(
         &self,
-        [(s1, l1), (s2, l2), (s3, l3)]: [(&CpuStorage, &Layout); 3],
+        [(s1, l1), (s2, l2), (s3, l3)]: [Stored<'_>; 3],
         f: impl FnOnce(Input<'_>) -> Result<R>,
     ) -> Result<R> {
         let (q, k, v) = (Views::of(s1, l1)?, Views::of(s2, l2)?, Views::of(s3, l3)?);
@@ -156,18 +180,9 @@ impl CustomOp3 for AttentionOp {
         _res: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let grad = grad.contiguous()?;
-        let ((s1, l1), (s2, l2), (s3, l3)) = (q.storage_and_layout(), k.storage_and_layout(), v.storage_and_layout());
-        let (Storage::Cpu(s1), Storage::Cpu(s2), Storage::Cpu(s3)) = (&*s1, &*s2, &*s3) else {
-            bail!("the kernels take tensors on the CPU only")
-        };
-        let found = self.with_input([(s1, l1), (s2, l2), (s3, l3)], |input| {
-            super::with_values(&grad, |grad| input.gradients(grad))
-        })?;
-        let tensor = |values: Vec<f32>, x: &Tensor| {
-            let (n_heads, n, d) = x.dims3()?;
-            heads_first(&Tensor::from_vec(values, (n, n_heads * d), x.device())?, n_heads).map(Some)
-        };
-        Ok((tensor(found.q, q)?, tensor(found.k, k)?, tensor(found.v, v)?))
+        go_back([q, k, v], grad, |stored, grad| {
+            let found = self.with_input(stored, |input| Ok(input.gradients(grad)))?;
+            Ok([found.q, found.k, found.v])
+        })
     }
 }

@@ -76,8 +76,9 @@ impl Palette {
             return !modal.should_close();
         };
         match row.chosen.clone() {
-            Chosen::Window(command) => requests.push(command),
-            Chosen::Session(command) => cx.send(*command),
+            Some(Chosen::Window(command)) => requests.push(command),
+            Some(Chosen::Session(command)) => cx.send(*command),
+            None => {}
         }
         false
     }
@@ -149,8 +150,8 @@ fn row_ui(ui: &Ui, theme: &Theme, rect: Rect, row: &Row) {
     let inner = rect.shrink2(vec2(2.0 * GRID, 0.0));
     let small = FontId::proportional(text_size::SMALL);
     let key = match row.chosen {
-        Chosen::Window(command) => command.shortcut().map(|shortcut| keys_text(ui.ctx(), &shortcut)),
-        Chosen::Session(_) => None,
+        Some(Chosen::Window(command)) => command.shortcut().map(|shortcut| keys_text(ui.ctx(), &shortcut)),
+        Some(Chosen::Session(_)) | None => None,
     };
     let (right, color) = key.map_or((row.kind.to_owned(), theme.text_weak), |key| (key, theme.accent));
     let right = ui.painter().layout_no_wrap(right, small.clone(), faded(color));

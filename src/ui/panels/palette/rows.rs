@@ -42,8 +42,8 @@ pub struct Row {
     pub text: String,
     /// What it does.
     pub detail: String,
-    /// What it does, to be done.
-    pub chosen: Chosen,
+    /// What it does, to be done; none where there is nothing to do.
+    pub chosen: Option<Chosen>,
     /// Why it cannot be chosen, if so.
     pub reason: Option<String>,
     /// How its name fits what was typed.
@@ -76,7 +76,7 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
         kind,
         text,
         detail,
-        chosen,
+        chosen: Some(chosen),
         reason: None,
         fit: Fit { score: 0, at: Vec::new() },
     };
@@ -116,15 +116,14 @@ fn address_row(typed: &str) -> Option<Row> {
         return None;
     }
     let (chosen, reason) = match typed.parse::<Address>() {
-        Ok(address) => (Command::Session(SessionCommand::GoTo(Box::new(address))), None),
-        // What cannot be chosen is never sent.
-        Err(error) => (Command::Release, Some(crate::text::sentence(&error.to_string()))),
+        Ok(address) => (Some(Chosen::session(Command::Session(SessionCommand::GoTo(Box::new(address))))), None),
+        Err(error) => (None, Some(crate::text::sentence(&error.to_string()))),
     };
     Some(Row {
         kind: "Address",
         text: typed.to_owned(),
         detail: "Go to this place".to_owned(),
-        chosen: Chosen::session(chosen),
+        chosen,
         reason,
         fit: Fit { score: i32::MAX, at: Vec::new() },
     })
@@ -139,7 +138,7 @@ fn head_row(cx: &PanelCtx<'_>, typed: &str) -> Option<Row> {
     let name = |text: String| if several { format!("{stack} {text}") } else { text };
     let id = HeadId { stack, layer, head: head.unwrap_or(cx.pane.selection.head.head) };
     let text = name(head.map_or_else(|| format!("L{layer}"), |_| id.to_string()));
-    let chosen = Chosen::session(Command::SelectHead(id));
+    let chosen = Some(Chosen::session(Command::SelectHead(id)));
     let reason = absence(capture.model(), stack, layer, head);
     let detail = if head.is_some() { "Select this head" } else { "Select the head of this number in this layer" };
     let at = (0..text.chars().count()).collect();
@@ -199,7 +198,7 @@ fn token_rows(cx: &PanelCtx<'_>, hits: &[usize]) -> Vec<Row> {
         kind: "Token",
         text: tokens.get(position).map_or_else(String::new, |token| token.text.trim().to_owned()),
         detail: place(position),
-        chosen: Chosen::session(Command::Pin(Focus::query(position))),
+        chosen: Some(Chosen::session(Command::Pin(Focus::query(position)))),
         reason: None,
         fit: Fit { score: 0, at: Vec::new() },
     };

@@ -10,15 +10,15 @@ use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor,
 use super::{
     super::{
         attend,
-        heads::{Views, for_each_block, heads_first, rows_per_task, seen},
+        heads::{Views, for_each_block, rows_per_task, seen},
         ops::filled,
         product::{Onto, Product, Target, Threads, View},
         scores,
         simd::{self, Level},
         softmax,
         way::is_fused,
-        with_values,
     },
+    go_back,
     scratch::{give_back, with_scratch},
 };
 use crate::spec::Mask;
@@ -310,17 +310,6 @@ impl CustomOp3 for WindowsOp {
         _res: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let grad = grad.contiguous()?;
-        let ((s1, l1), (s2, l2), (s3, l3)) = (q.storage_and_layout(), k.storage_and_layout(), v.storage_and_layout());
-        let (Storage::Cpu(s1), Storage::Cpu(s2), Storage::Cpu(s3)) = (&*s1, &*s2, &*s3) else {
-            bail!("the kernels take tensors on the CPU only")
-        };
-        let input = Input::of(&self.0, [(s1, l1), (s2, l2), (s3, l3)])?;
-        let [dq, dk, dv] = with_values(&grad, |grad| input.gradients(grad))?;
-        let tensor = |values: Vec<f32>, x: &Tensor| {
-            let (n_heads, n, d) = x.dims3()?;
-            heads_first(&Tensor::from_vec(values, (n, n_heads * d), x.device())?, n_heads).map(Some)
-        };
-        Ok((tensor(dq, q)?, tensor(dk, k)?, tensor(dv, v)?))
+        go_back([q, k, v], grad, |stored, grad| Ok(Input::of(&self.0, stored)?.gradients(grad)))
     }
 }
