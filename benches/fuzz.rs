@@ -54,13 +54,14 @@ fn main() -> ExitCode {
             fuzz::fuzz(target, first..first + n, threads, limits, &start);
         println!(
             "{}: {n_inputs} inputs from seed {first}, {n_accepted} read; slowest {:.0} ms (seed {}), \
-             largest {:.1} MB (seed {}); {:.0} s; {} defects",
+             largest {:.1} MB (seed {}); {:.0} s, {:.0} inputs/s; {} defects",
             target.name,
             slowest.0,
             slowest.1,
             largest.0 as f64 / 1e6,
             largest.1,
             started.elapsed().as_secs_f64(),
+            n_inputs as f64 / started.elapsed().as_secs_f64(),
             defects.len()
         );
         for (defect, (n, seed)) in &defects {

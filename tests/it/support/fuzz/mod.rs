@@ -95,7 +95,7 @@ pub fn fuzz(
 /// Runs processes until all of `seeds` were tried: one that dies is followed by one that goes on behind the input
 /// that killed it.
 fn supervise(target: &Target, mut seeds: Range<u64>, limits: Limits, start: &dyn Fn() -> Command) -> Vec<Value> {
-    let Ok(folder) = tempfile::tempdir() else { return Vec::new() };
+    let Ok(folder) = folder() else { return Vec::new() };
     let mut lines = Vec::new();
     while !seeds.is_empty() {
         let order = work::order(target, &seeds, limits, folder.path());
@@ -120,6 +120,16 @@ fn supervise(target: &Target, mut seeds: Range<u64>, limits: Limits, start: &dyn
         seeds.start = last + 1;
     }
     lines
+}
+
+/// A folder for the files of one process: in memory where the system has such a place and nobody named another one.
+/// A disk that is busy takes milliseconds for each of the small files, which is longer than most are read in.
+fn folder() -> std::io::Result<tempfile::TempDir> {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() && std::env::var_os("TMPDIR").is_none() {
+        return tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir());
+    }
+    tempfile::tempdir()
 }
 
 /// The input that a process was at.

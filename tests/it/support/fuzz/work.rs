@@ -3,7 +3,7 @@
 use std::{
     cell::RefCell,
     fs,
-    io::Write as _,
+    io::{self, Seek as _, Write as _},
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind, set_hook},
     path::{Path, PathBuf},
@@ -65,7 +65,8 @@ pub fn work(tell: &mut dyn FnMut(&str)) -> bool {
     let number = |key: &str| order[key].as_u64().unwrap_or_default();
     remember_panics();
     let folder = PathBuf::from(order["folder"].as_str().unwrap_or_default());
-    let bench = Bench { target, seeds: (target.seeds)(), folder, limits: Limits { ms: number("ms") } };
+    let place = fs::File::create(folder.join(PLACE)).ok();
+    let bench = Bench { target, seeds: (target.seeds)(), folder, place, limits: Limits { ms: number("ms") } };
     watch(&bench);
     let (mut n, mut accepted, mut slowest, mut largest) = (0u64, 0u64, (0f64, 0), (0usize, 0));
     for seed in number("start")..number("end") {
@@ -166,14 +167,31 @@ struct Bench {
     target: &'static Target,
     seeds: Vec<Seed>,
     folder: PathBuf,
+    /// The file with the seed that is being tried. It stays open: opening it for every input would take longer than
+    /// many an input.
+    place: Option<fs::File>,
     limits: Limits,
 }
 
 impl Bench {
+    /// Writes down which input is tried now, for whoever finds the process dead.
+    fn note(&self, seed: u64) {
+        if let Some(mut place) = self.place.as_ref() {
+            // As many digits every time, so that nothing of the number before is left.
+            let _ = place.rewind().and_then(|()| write!(place, "{seed:020}"));
+        }
+    }
+
     fn try_one(&self, seed: u64) -> Tried {
-        let _ = fs::write(self.folder.join(PLACE), seed.to_string());
+        self.note(seed);
         let (of, broken) = input(self.target, &self.seeds, seed);
-        let path = self.place(of, &broken);
+        let path = match self.place(of, &broken) {
+            Ok(path) => path,
+            Err(error) => {
+                let defects = vec![format!("the input cannot be written: {error}")];
+                return Tried { accepted: false, ms: 0.0, bytes: 0, defects };
+            }
+        };
         let mut tried = self.read(&path, broken.len());
         if self.limits.ms > 0 && tried.ms > self.limits.ms as f64 {
             // Another program may have had the processor.
@@ -189,23 +207,23 @@ impl Bench {
     }
 
     /// A folder with the files that belong to a seed, and the broken one in its place.
-    fn place(&self, of: usize, broken: &[u8]) -> PathBuf {
+    fn place(&self, of: usize, broken: &[u8]) -> io::Result<PathBuf> {
         let (seed, folder) = (&self.seeds[of], self.folder.join(of.to_string()));
         if !folder.exists() {
-            let _ = fs::create_dir(&folder);
+            fs::create_dir(&folder)?;
             for entry in fs::read_dir(&seed.folder).into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let is_answer = ["reference", "tokenization", "targets"].iter().any(|answer| name.starts_with(answer));
                 // A checkpoint in one form is read from that one.
                 let other_form = seed.shape == Shape::Torch && name.contains(".safetensors");
                 if entry.path().is_file() && !is_answer && !other_form {
-                    let _ = fs::copy(entry.path(), folder.join(name));
+                    fs::copy(entry.path(), folder.join(name))?;
                 }
             }
         }
         let path = folder.join(&seed.name);
-        let _ = fs::write(&path, broken);
-        path
+        fs::write(&path, broken)?;
+        Ok(path)
     }
 
     fn read(&self, path: &Path, n_bytes: usize) -> Tried {
