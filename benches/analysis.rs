@@ -17,7 +17,7 @@ use attnscope::{
             rollout::{RolloutOptions, rollout},
         },
         projection::{self, ProjectionOptions},
-        stats,
+        stats::{self, Choices},
     },
     capture::{Capture, Matrix, PerHead},
     ids::{HeadId, StackKind},
@@ -72,7 +72,7 @@ fn scores_512(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn stats_512(bencher: Bencher<'_, '_>) {
     let pattern = pattern(&capture(), 4);
-    bencher.bench(|| stats::head_stats(&pattern, None, &[], false, true));
+    bencher.bench(|| stats::head_stats(&pattern, None, &[], Choices::behind(Mask::NONE, pattern.n_rows()), true));
 }
 
 #[divan::bench]

@@ -2,8 +2,9 @@
 
 use crate::{
     analysis::attention,
-    capture::{Capture, Matrix, RowMass},
+    capture::{AppliedEdit, Capture, Edit, Matrix, RowMass, Site},
     ids::{HeadId, StackKind},
+    spec::{Mask, Sight},
 };
 
 /// One head's pattern in numbers; all are means over queries unless said otherwise.
@@ -11,8 +12,8 @@ use crate::{
 pub struct HeadStats {
     /// Entropy in nats; a learned sink is one more choice.
     pub entropy: f32,
-    /// Entropy as a fraction of what the row could have at most (`ln n_key`, or `ln(i+1)` in row i of a
-    /// causal stack, with a sink one more), `0..=1`. Rows with a single visible key are left out: they have no choice.
+    /// Entropy as a fraction of what the row could have at most (the logarithm of its [`Choices`], with a sink one
+    /// more), `0..=1`. Rows with a single visible key are left out: they have no choice.
     pub entropy_fraction: f32,
     /// Mean distance in tokens between query and key; `None` for cross-attention.
     pub distance: Option<f32>,
@@ -33,12 +34,61 @@ pub struct HeadStats {
     pub patch_distance: Option<f32>,
 }
 
+/// How many keys each query of a head had to choose from: what masks, sliding windows and changes of the run leave.
+#[derive(Clone, Debug)]
+pub struct Choices<'a> {
+    sight: Sight<'a>,
+    n_query: usize,
+    head: HeadId,
+    /// Changes that take keys from queries.
+    hiding: Vec<&'a Edit>,
+}
+
+impl<'a> Choices<'a> {
+    /// Of `n_query` queries behind a mask.
+    pub fn behind(mask: Mask, n_query: usize) -> Self {
+        Self { sight: Sight { mask, global: &[] }, n_query, head: HeadId::default(), hiding: Vec::new() }
+    }
+
+    /// Of a head of a run.
+    pub fn of(capture: &'a Capture, head: HeadId) -> Self {
+        let known = |edit: &'a AppliedEdit| match edit {
+            AppliedEdit::Known(edit) => Some(edit),
+            AppliedEdit::Foreign(_) => None,
+        };
+        let hides = |edit: &&Edit| edit.may_hide(Site::Scores) || edit.may_hide(Site::Pattern);
+        Self {
+            sight: capture.sight_of(head).unwrap_or_default(),
+            n_query: capture.query_tokens(head.stack).len(),
+            head,
+            hiding: capture.computation().edits.iter().filter_map(known).filter(hides).collect(),
+        }
+    }
+
+    /// Of one query, whose row has these weights. A pattern that was set may have some where nothing was to be seen.
+    fn of_row(&self, query: usize, row: &[f32]) -> usize {
+        let is_hidden = |key: &usize| {
+            let hides = |site| self.hiding.iter().any(|edit| edit.hides(site, self.head, query, *key));
+            hides(Site::Scores) || hides(Site::Pattern)
+        };
+        let seen = self.sight.keys(query, self.n_query, row.len());
+        let n_seen = if self.hiding.is_empty() { seen.count() } else { seen.filter(|key| !is_hidden(key)).count() };
+        n_seen.max(row.iter().filter(|weight| **weight > 0.0).count())
+    }
+}
+
 /// Sums up one pattern `[query, key]`.
 ///
 /// `sink[query]` is what went to a learned sink. `special[key]` says which keys are special tokens; missing entries mean no. `square` says that queries
 /// and keys are the same sequence, which distances need.
-pub fn head_stats(pattern: &Matrix, sink: Option<&[f32]>, special: &[bool], causal: bool, square: bool) -> HeadStats {
-    let mut sums = StatSums::new(sink, special, causal);
+pub fn head_stats(
+    pattern: &Matrix,
+    sink: Option<&[f32]>,
+    special: &[bool],
+    choices: Choices<'_>,
+    square: bool,
+) -> HeadStats {
+    let mut sums = StatSums::new(sink, special, choices);
     sums.add(0, pattern);
     sums.stats(square)
 }
@@ -48,20 +98,20 @@ pub fn head_stats(pattern: &Matrix, sink: Option<&[f32]>, special: &[bool], caus
 pub struct StatSums<'a> {
     sink: Option<&'a [f32]>,
     special: &'a [bool],
-    causal: bool,
+    choices: Choices<'a>,
     sums: Sums,
     n_rows: usize,
 }
 
 impl<'a> StatSums<'a> {
     /// Of no row yet.
-    pub fn new(sink: Option<&'a [f32]>, special: &'a [bool], causal: bool) -> Self {
-        Self { sink, special, causal, sums: Sums::default(), n_rows: 0 }
+    pub fn new(sink: Option<&'a [f32]>, special: &'a [bool], choices: Choices<'a>) -> Self {
+        Self { sink, special, choices, sums: Sums::default(), n_rows: 0 }
     }
 
     /// Adds the rows of `part`, which begins with the query `first`.
     pub fn add(&mut self, first: usize, part: &Matrix) {
-        let (n_key, sums) = (part.n_cols(), &mut self.sums);
+        let sums = &mut self.sums;
         self.n_rows += part.n_rows();
         for (query, row) in (first..).zip(part.rows()) {
             let mut entropy = 0.0f32;
@@ -79,8 +129,7 @@ impl<'a> StatSums<'a> {
             }
             sums.entropy += f64::from(entropy);
             sums.distance += f64::from(distance);
-            let n_visible = if self.causal { n_key.min(query + 1) } else { n_key };
-            let n_choices = n_visible + usize::from(to_sink.is_some());
+            let n_choices = self.choices.of_row(query, row) + usize::from(to_sink.is_some());
             if n_choices > 1 {
                 sums.fraction += f64::from(entropy / (n_choices as f32).ln());
                 sums.n_fraction += 1;
@@ -121,7 +170,8 @@ pub fn stack_stats(capture: &Capture, stack: StackKind) -> Vec<Vec<Option<HeadSt
         let pattern = attention::pattern(capture, HeadId { stack, layer, head })?;
         let rows = capture.row_mass(stack, layer);
         let sink = capture.sink(HeadId { stack, layer, head });
-        Some(HeadStats { rows, ..head_stats(&pattern, sink, &special, spec.causal, square) })
+        let choices = Choices::of(capture, HeadId { stack, layer, head });
+        Some(HeadStats { rows, ..head_stats(&pattern, sink, &special, choices, square) })
     };
     spec.layers
         .iter()

@@ -4,10 +4,11 @@ use attnscope::{
     analysis::{
         attention,
         edges::{self, EdgeFilter},
-        stats,
+        stats::{self, Choices},
     },
     capture::{Capture, CaptureParts, Computation, Matrix, StackCapture},
     ids::{HeadId, Side, StackKind},
+    spec::Mask,
 };
 
 use crate::support::synthetic::{self, Habit, Random};
@@ -150,7 +151,8 @@ fn statistics_of_a_known_pattern() {
         &[0.1, 0.1, 0.6, 0.1, 0.1],
         &[0.2, 0.1, 0.1, 0.1, 0.5],
     ]);
-    let stats = stats::head_stats(&pattern, None, &[true, false, false, false, true], false, true);
+    let stats =
+        stats::head_stats(&pattern, None, &[true, false, false, false, true], Choices::behind(Mask::NONE, 5), true);
     let near = |a: f32, b: f32| assert!((a - b).abs() < 1e-5, "{a} is not {b}");
     near(stats.entropy, 1.292_691);
     near(stats.entropy_fraction, 1.292_691 / 5f32.ln());
@@ -166,7 +168,8 @@ fn a_uniform_causal_head_has_all_the_entropy_it_could_have() {
     let n = 6;
     let values: Vec<f32> =
         (0..n * n).map(|at| if at % n <= at / n { 1.0 / (at / n + 1) as f32 } else { 0.0 }).collect();
-    let stats = stats::head_stats(&Matrix::new(values, [n, n]).unwrap(), None, &[], true, true);
+    let choices = Choices::behind(Mask { causal: true, window: None }, n);
+    let stats = stats::head_stats(&Matrix::new(values, [n, n]).unwrap(), None, &[], choices, true);
     assert!((stats.entropy_fraction - 1.0).abs() < 1e-5, "{stats:?}");
 }
 

@@ -10,7 +10,7 @@ use attnscope::{
             read,
             store::{Part, PatternStore, Subject},
         },
-        stats::head_stats,
+        stats::{Choices, head_stats},
     },
     capture::{
         AppliedEdit, Capture, CaptureParts, Computation, Cut, Edit, InputInfo, LayerCapture, Matrix, Normalizer,
@@ -219,7 +219,7 @@ fn a_long_text_is_asked_about_in_parts_and_the_whole_of_a_very_long_one_is_refus
     assert_eq!(strip.max.shape(), [STRIP_ROWS / 4, 525]);
     assert_eq!(
         stats,
-        head_stats(&whole.matrix, None, &[true], true, true),
+        head_stats(&whole.matrix, None, &[true], Choices::of(&long, HeadId::single(0, 0)), true),
         "numbers of a head are summed up part by part"
     );
 

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use attnscope::{
-    analysis::{attention, laws},
+    analysis::{attention, laws, stats},
     capture::{
         Ablation, AppliedEdit, Capture, Cut, Edit, Matrix, Normalizer, RowMass, Scope, Site, Sparsity,
         file::{self, FileSite, Format},
@@ -211,6 +211,33 @@ fn every_kind_of_change_is_kept_and_followed() {
             assert!(broken.is_empty(), "{folder}, {edit}: {broken:?}");
             let moved = plain.logits().unwrap().as_slice().iter().zip(capture.logits().unwrap().as_slice());
             assert!(moved.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) > 1e-5, "{folder}: {edit} moves no logit");
+        }
+    }
+}
+
+/// A head that attends evenly has all the entropy that it could have, among the keys that windows, masks and changes
+/// leave.
+#[test]
+fn even_attention_has_all_the_entropy_that_is_possible() {
+    for folder in ["bert", "gpt2", "gemma2", "modernbert", "longformer-questions", "bart"] {
+        let place = if matches!(folder, "bert" | "gpt2") { folder.to_owned() } else { format!("families/{folder}") };
+        let (model, encoded) = setup(&place);
+        let plain = run(&model, &encoded, vec![]);
+        for head in heads(&plain).into_iter().filter(|head| head.head == 1) {
+            let stack = head.stack;
+            let changes = [
+                None,
+                Some(Edit::HideToken { side: stack.key_side(), position: 1 }),
+                Some(Edit::Knockout { stack, scope: Scope::All, edges: vec![[3, 1], [3, 2]], cut: Cut::Scores }),
+                Some(Edit::Restrict { stack, scope: Scope::All, to: Sparsity::Blocks { size: 3 } }),
+            ];
+            for change in changes {
+                let even = Edit::Ablate { head, with: Ablation::Uniform };
+                let capture = run(&model, &encoded, change.clone().into_iter().chain([even]).collect());
+                let own = stats::stack_stats(&capture, stack)[head.layer][head.head].unwrap();
+                let fraction = own.entropy_fraction;
+                assert!((fraction - 1.0).abs() < 1e-4, "{folder} {} {head}, {change:?}: {fraction}", head.stack);
+            }
         }
     }
 }

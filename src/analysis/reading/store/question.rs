@@ -12,7 +12,7 @@ use crate::{
             pairs::{self, Links},
             read,
         },
-        stats::{HeadStats, StatSums, head_stats},
+        stats::{Choices, HeadStats, StatSums, head_stats},
     },
     capture::Capture,
     ids::{CaptureId, HeadId, StackKind},
@@ -243,8 +243,7 @@ fn long_stats(capture: &Capture, head: HeadId, go_on: &mut dyn FnMut() -> bool) 
     let reading = Reading::of(head);
     let axes = axes(capture, &reading);
     let special: Vec<bool> = capture.key_tokens(head.stack).iter().map(|token| token.special).collect();
-    let causal = capture.model().stack(head.stack).is_some_and(|stack| stack.causal);
-    let mut sums = StatSums::new(capture.sink(head), &special, causal);
+    let mut sums = StatSums::new(capture.sink(head), &special, Choices::of(capture, head));
     for strip in 0..long::n_strips(axes[0].len()) {
         if !go_on() {
             return None;
@@ -267,7 +266,8 @@ fn stats_of(capture: &Capture, head: HeadId, pattern: &ReadPattern) -> HeadStats
     let rows = capture.row_mass(stack, head.layer);
     let square = stack.query_side() == stack.key_side();
     let keys = pattern.of_keys();
-    let mut stats = HeadStats { rows, ..head_stats(&keys, capture.sink(head), &special, pattern.causal, square) };
+    let choices = Choices::of(capture, head);
+    let mut stats = HeadStats { rows, ..head_stats(&keys, capture.sink(head), &special, choices, square) };
     if square && capture.picture_side() == Some(stack.query_side()) {
         // How far apart two patches stand in the row of tokens says nothing.
         (stats.distance, stats.on_previous) = (None, None);
