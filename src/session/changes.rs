@@ -130,7 +130,7 @@ impl Document {
         if other.model.latest().map(|here| here.id) != Some(model) {
             return Err("It is of another model, whose activations mean nothing here".to_owned());
         }
-        Ok(Donor { name: self.title(), input, generation, edits })
+        Ok(Donor { name: self.title(), input, generation, edits, positions: None })
     }
 
     /// Inputs of its own corpus that a mean can be taken over; `None` where it has none that are texts or pictures.

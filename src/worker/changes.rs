@@ -68,16 +68,16 @@ impl fmt::Display for WantedEdit {
                 write!(f, "token {position} of the side {} is replaced by “{text}”", side.name())
             }
             Self::Taken { rows, from } => {
-                let tokens: Vec<String> = rows.positions.iter().map(usize::to_string).collect();
-                let s = if tokens.len() == 1 { "" } else { "s" };
-                write!(
-                    f,
-                    "token{s} {} take{} {} from “{}”",
-                    tokens.join(", "),
-                    if s.is_empty() { "s" } else { "" },
-                    rows.what(),
-                    from.name
-                )
+                let named = |positions: &[usize]| {
+                    let numbers: Vec<String> = positions.iter().map(usize::to_string).collect();
+                    format!("token{} {}", if positions.len() == 1 { "" } else { "s" }, numbers.join(", "))
+                };
+                let takes = if rows.positions.len() == 1 { "takes" } else { "take" };
+                write!(f, "{} {takes} {} from ", named(&rows.positions), rows.what())?;
+                if let Some(there) = from.positions.as_ref().filter(|there| **there != rows.positions) {
+                    write!(f, "{} of ", named(there))?;
+                }
+                write!(f, "“{}”", from.name)
             }
             Self::MeanOver { head, over } => write!(f, "head {head} adds its mean over {} everywhere", over.name()),
         }

@@ -47,6 +47,8 @@ pub struct Donor {
     pub generation: Option<Generation>,
     /// What it is changed by itself.
     pub edits: Vec<Edit>,
+    /// Which of its rows are taken, one for each that is replaced; those at the same positions where none are named.
+    pub positions: Option<Vec<usize>>,
 }
 
 /// Many inputs.
@@ -188,7 +190,12 @@ pub(super) fn taken(model: &Model, rows: Rows, donor: &Donor, control: &JobContr
     let there = matrix(&capture, &rows)
         .ok_or_else(|| refused(format!("“{}” has no {} there to take from", donor.name, rows.site.name())))?;
     let mut values = Vec::with_capacity(rows.positions.len() * there.n_cols());
-    for &position in &rows.positions {
+    let from = donor.positions.as_ref().unwrap_or(&rows.positions);
+    if from.len() != rows.positions.len() {
+        let (n, m) = (rows.positions.len(), from.len());
+        return Err(refused(format!("{n} rows are to be replaced, but {m} of “{}” are named", donor.name)));
+    }
+    for &position in from {
         let n = there.n_rows();
         let row = there.row(position).ok_or_else(|| {
             refused(format!("“{}” has {n} tokens, so it has no token {position} to take from", donor.name))

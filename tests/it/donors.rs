@@ -44,8 +44,19 @@ fn probabilities(capture: &Capture) -> Vec<(u32, f32)> {
 
 fn taken(site: Site, layer: usize, positions: Vec<usize>, text: &str) -> WantedEdit {
     let rows = Rows { site, stack: StackKind::SelfAttention, layer, head: None, positions };
-    let from = Donor { name: "the other".to_owned(), input: Input::text(text), generation: None, edits: Vec::new() };
+    let (name, input) = ("the other".to_owned(), Input::text(text));
+    let from = Donor { name, input, generation: None, edits: Vec::new(), positions: None };
     WantedEdit::Taken { rows, from: Box::new(from) }
+}
+
+/// The same from other positions there.
+fn from_positions(wanted: WantedEdit, there: Vec<usize>) -> WantedEdit {
+    match wanted {
+        WantedEdit::Taken { rows, from } => {
+            WantedEdit::Taken { rows, from: Box::new(Donor { positions: Some(there), ..*from }) }
+        }
+        other => other,
+    }
 }
 
 #[test]
@@ -74,6 +85,21 @@ fn a_stream_that_is_taken_whole_from_another_run_says_what_that_run_says() {
     }
     let one = run(&mut session, HERE, vec![taken(Site::MlpOut, 3, vec![n - 1], cut)]);
     assert!(probabilities(&one) != probabilities(&here) && probabilities(&one) != probabilities(&whole));
+
+    // A row may come from another place: at the last token of the longer text, the end of what the other one says.
+    let last = taken(Site::ResidPre, 4, vec![n - 1], THERE);
+    let elsewhere = from_positions(last.clone(), vec![m - 1]);
+    assert_eq!(
+        elsewhere.to_string(),
+        format!("token {} takes the residual stream before layer 4 from token {} of “the other”", n - 1, m - 1)
+    );
+    let changed = run(&mut session, HERE, vec![elsewhere]);
+    let recorded = Arc::new(there);
+    let row = recorded.stack(StackKind::SelfAttention).unwrap().layers[4].resid_pre.clone().unwrap();
+    let AppliedEdit::Known(Edit::Patch { value, positions, .. }) = &changed.computation().edits[0] else { panic!() };
+    assert_eq!((positions, value.row(0)), (&vec![n - 1], row.row(m - 1)));
+    let uneven = failure(ask(&mut session, HERE, vec![from_positions(last, vec![0, 1])]));
+    assert!(uneven.summary.contains("1 rows are to be replaced, but 2 of “the other” are named"), "{uneven:?}");
 
     let refused = failure(ask(&mut session, THERE, vec![taken(Site::AttnOut, 0, vec![m - 1], HERE)]));
     let sentence = format!("“the other” has {n} tokens, so it has no token {} to take from", m - 1);

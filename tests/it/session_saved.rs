@@ -355,6 +355,7 @@ fn changes_come_back() {
                 input: Input::text("a b").with_target(Input::text("c")),
                 generation: None,
                 edits: vec![Edit::HideToken { side: attnscope::ids::Side::Only, position: 1 }],
+                positions: Some(vec![1, 1]),
             }),
         },
     ];

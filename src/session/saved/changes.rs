@@ -63,6 +63,8 @@ struct WrittenDonor {
     writes: Option<WrittenWriting>,
     #[serde(default)]
     edits: Vec<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    positions: Option<Vec<usize>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -108,7 +110,13 @@ pub(in crate::session) fn to_json(edit: &WantedEdit) -> Option<Value> {
                 },
             });
             let edits = from.edits.iter().map(edit).collect();
-            let donor = WrittenDonor { name: from.name.clone(), input: input_of(&from.input)?, writes, edits };
+            let donor = WrittenDonor {
+                name: from.name.clone(),
+                input: input_of(&from.input)?,
+                writes,
+                edits,
+                positions: from.positions.clone(),
+            };
             json!({ "take": serde_json::to_value(rows).ok()?, "from": serde_json::to_value(donor).ok()? })
         }
     })
@@ -133,7 +141,8 @@ pub(in crate::session) fn from_json(json: &Value) -> Option<WantedEdit> {
         return names(&["mean", "over"]).then_some(WantedEdit::MeanOver { head, over: Many::Bundled(known) });
     }
     let WrittenRows { site, stack, layer, head, positions } = WrittenRows::deserialize(fields.get("take")?).ok()?;
-    let WrittenDonor { name, input, writes, edits } = WrittenDonor::deserialize(fields.get("from")?).ok()?;
+    let WrittenDonor { name, input, writes, edits, positions: there } =
+        WrittenDonor::deserialize(fields.get("from")?).ok()?;
     let rows = Rows { site: Site::from_name(&site)?, stack, layer, head, positions };
     let generation = writes.map(|WrittenWriting { max_tokens, sampled }| Generation {
         max_new_tokens: max_tokens,
@@ -144,7 +153,7 @@ pub(in crate::session) fn from_json(json: &Value) -> Option<WantedEdit> {
         }),
     });
     let edits = edits.iter().map(known_edit).collect::<Option<_>>()?;
-    let from = Box::new(Donor { name, input: read_input(input), generation, edits });
+    let from = Box::new(Donor { name, input: read_input(input), generation, edits, positions: there });
     names(&["take", "from"]).then_some(WantedEdit::Taken { rows, from })
 }
 

@@ -3,10 +3,10 @@
 use eframe::egui::{Button, Checkbox, RichText, Role, Slider, Ui, WidgetInfo};
 
 use crate::{
-    analysis::attention,
-    capture::{Capture, Edit, Normalizer, Scope, Site},
-    ids::HeadId,
-    session::{Change, ChangeCommand, Command, HeadRef},
+    analysis::{attention, reading::align::align},
+    capture::{Capture, Edit, Normalizer, Scope, Site, words::token_text},
+    ids::{HeadId, Side},
+    session::{Change, ChangeCommand, Command, Document, HeadRef},
     text::capitalised,
     ui::{
         PanelCtx,
@@ -14,7 +14,7 @@ use crate::{
         views::{change_text, changes_menu_ui},
         widgets::section_ui,
     },
-    worker::{Rows, WantedEdit},
+    worker::{Donor, Rows, WantedEdit},
 };
 
 /// Draws the list of changes, or how to make one.
@@ -140,11 +140,15 @@ fn donors_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             return;
         };
         for other in others {
-            let donor = other.donor(here);
+            let donor = other.donor(here).and_then(|donor| {
+                let there = counterpart(cx, (here, other), stack.query_side(), position)?;
+                Ok(Donor { positions: Some(vec![there]), ..donor })
+            });
             let reason = donor.as_ref().err().cloned().unwrap_or_default();
             ui.add_enabled_ui(donor.is_ok(), |ui| {
                 let submenu = ui.menu_button(other.title(), |ui| {
                     let Ok(donor) = donor else { return };
+                    ui.label(RichText::new(from_text(other, stack.query_side(), &donor)).color(cx.theme.text_weak));
                     let sites =
                         [(Site::ResidPre, None), (Site::AttnOut, None), (Site::MlpOut, None), (Site::Z, Some(head))];
                     for (site, head) in sites {
@@ -160,9 +164,47 @@ fn donors_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             });
         }
     });
-    let meaning = "Let the held token have, at the selected layer, what a token at its position has in another document: \
-                   what then changes was carried by it";
+    let meaning = "Let the held token have, at the selected layer, what a token of another document has: the one that \
+                   is held there, or the same word, or the one at its position. What then changes was carried by it";
     menu.response.on_hover_text(meaning);
+}
+
+/// The token of another document that stands for one of this: the one that is held there, the one that both texts have
+/// in common, or the one at the same position of a text of the same length.
+///
+/// # Errors
+/// When there is none, in words.
+fn counterpart(
+    cx: &PanelCtx<'_>,
+    (here, other): (&Document, &Document),
+    side: Side,
+    position: usize,
+) -> Result<usize, String> {
+    let not_run = || "It has not been run yet".to_owned();
+    let this = here.latest_capture().ok_or_else(not_run)?;
+    let that = other.latest_capture().ok_or_else(not_run)?;
+    let held = cx.session.panes.iter().filter(|pane| pane.document == other.id && pane.document != cx.document.id);
+    let mut held = held.filter_map(|pane| {
+        let (focus, stack) = (pane.selection.pinned, pane.selection.stack());
+        let query = focus.query.filter(|_| stack.query_side() == side);
+        query.or_else(|| focus.key.filter(|_| stack.key_side() == side))
+    });
+    let (n, m) = (this.tokens(side).len(), that.tokens(side).len());
+    let common = || align((this, side), (that, side))?.to_other(position);
+    let found = held.next().or_else(common).or_else(|| Some(position).filter(|_| n == m));
+    found.filter(|there| *there < m).ok_or_else(|| {
+        let text = token_text(this.tokens(side), position);
+        format!(
+            "It has no “{text}”, and {m} tokens instead of {n}: hold the token there that is meant (unlink its pane)"
+        )
+    })
+}
+
+/// Which token is taken from, as a line above the choices.
+fn from_text(other: &Document, side: Side, donor: &Donor) -> String {
+    let position = donor.positions.as_ref().and_then(|there| there.first()).copied().unwrap_or_default();
+    let text = other.latest_capture().map_or_else(String::new, |capture| token_text(capture.tokens(side), position));
+    format!("From its token {position}, “{text}”:")
 }
 
 /// Whether the pane of the changed run draws its difference from the unchanged one.
