@@ -361,7 +361,7 @@ pub fn faithfulness(bench: &Bench<'_>, options: FaithfulnessOptions, target: Tar
 
     let decision = descending(p)[0];
     // Its logarithm puts keys in the order in which the probability itself does.
-    let probability = Objective::LogProbability { row: aim.row, id: decision as u32 };
+    let probability = Objective::LogProbability { of: vec![(aim.row, decision as u32)] };
     let gradient = row.gradient(bench.edits.to_vec(), probability)?;
     let mean = row.mean(&row.weights());
     let share = |fraction: Option<f64>| {

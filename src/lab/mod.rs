@@ -19,6 +19,7 @@ mod knockout;
 mod masking;
 mod moves;
 mod normal;
+mod object;
 mod precise;
 mod propagation;
 mod rewrite;

@@ -8,12 +8,16 @@ use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::{Aim, Bench, LabError, Subject, Target, aim::one_number, moves::add_up};
+use super::{
+    Aim, Bench, LabError, Subject, Target,
+    aim::one_number,
+    moves::add_up,
+    object::{Object, Said, prompts, said},
+};
 use crate::{
     analysis::explain::{
         adam::Adam,
         dense::wide,
-        normalizers::softmax,
         rank::descending,
         rank_one::rank_one,
         report::{Cells, Column, Method, Report, Value},
@@ -21,11 +25,8 @@ use crate::{
     capture::Matrix,
     corpus::list::{Content, InputList, Kind, ListOptions},
     ids::{HeadId, Side, StackKind},
-    model::{
-        Cancelled, Edit, Encoded, ImageSource, Input, Logits, Model, Objective, RunPlan, Site, Sites, Taps, Variant,
-        bundled,
-    },
-    spec::{HeadKind, Modality},
+    model::{Cancelled, Edit, ImageSource, Input, Logits, Model, Objective, RunPlan, Site, Sites, Taps, bundled},
+    spec::Modality,
 };
 
 /// Keys of a corpus that are kept: enough for what a network of the sizes that run here has inside.
@@ -125,13 +126,23 @@ impl Spot {
         Ok(Self { side, stack, layer, position, key, now })
     }
 
-    /// Looks for what would have to come out for the model to say `id`; the probability at every step.
-    fn value(&self, bench: &Bench<'_>, aim: &Aim, id: u32, n_steps: usize) -> Result<(Vec<f64>, Vec<f64>), LabError> {
+    /// Looks for what would have to come out for the model to say `object`; its probability at every step.
+    fn value(
+        &self,
+        bench: &Bench<'_>,
+        aim: &Aim,
+        object: &Object,
+        n_steps: usize,
+    ) -> Result<(Vec<f64>, Vec<f64>), LabError> {
         let length = self.now.iter().map(|x| x * x).sum::<f64>().sqrt();
         if length == 0.0 {
             return Err(LabError::unsuited("nothing comes out of this MLP at the subject: choose another layer"));
         }
-        let objective = Objective::LogProbability { row: aim.row, id };
+        // All of it is read behind the prompt, so that every token of it is asked for at once.
+        let n_read = object.ids.len() - 1;
+        let read = object.read_before(bench.model, bench.input, (aim.side, aim.row), n_read)?;
+        let of = object.ids.iter().enumerate().map(|(nth, id)| (aim.row + nth, *id)).collect();
+        let objective = Objective::LogProbability { of };
         let mut moved = vec![0.0; self.now.len()];
         let mut adam = Adam::new(moved.len(), STEP * length / (moved.len() as f64).sqrt());
         let mut curve = Vec::with_capacity(n_steps + 1);
@@ -153,7 +164,7 @@ impl Spot {
             });
             let quiet = |_| bench.step(step, n_steps).map_err(|_| Cancelled);
             let taps = Taps::of(&[Site::MlpOut]);
-            let (_, found) = bench.model.gradients(bench.input, &plan, objective.clone(), taps, &quiet)?;
+            let (_, found) = bench.model.gradients(&read, &plan, objective.clone(), taps, &quiet)?;
             let p = f64::from(found.value).exp();
             curve.push(p);
             (bench.partial)(&Report::new(Method::RankOne).with_value("probability", curve.clone()));
@@ -226,87 +237,6 @@ fn corpus(model: &Model, texts: &[String]) -> Vec<Input> {
     list.items.into_iter().filter_map(|item| text(item.content)).collect()
 }
 
-/// The outcome that a text names: a class, or the first token of it.
-fn outcome(bench: &Bench<'_>, text: &str, notes: &mut Vec<String>) -> Result<u32, LabError> {
-    let text = text.trim();
-    let n_outcomes = bench.model.n_outcomes();
-    let named = |id: &u32| bench.model.outcome_label(*id) == text;
-    if bench.model.reads_whole() {
-        let known = (0..n_outcomes as u32).find(named);
-        return known.ok_or_else(|| LabError::unsuited(format!("there is no class “{text}” among {n_outcomes}")));
-    }
-    // Words within a text have their space with them, where a vocabulary knows spaces.
-    let ways = [format!(" {text}"), text.to_owned()].map(|text| {
-        let read = bench.model.encode(&Input::text(text)).ok()?;
-        let ids: Vec<u32> =
-            read.tokens.into_values().flatten().filter(|token| !token.special).filter_map(|token| token.id).collect();
-        (!ids.is_empty()).then_some(ids)
-    });
-    let mut known: Vec<Vec<u32>> = ways.into_iter().flatten().collect();
-    known.sort_by_key(Vec::len);
-    let ids = known.first().filter(|_| !text.is_empty());
-    let ids =
-        ids.ok_or_else(|| LabError::unsuited(format!("“{text}” is no token of this model: name another object")))?;
-    if ids.len() > 1 {
-        let first = bench.model.outcome_label(ids[0]);
-        notes.push(format!("“{text}” has {} tokens, of which only the first, “{first}”, is written", ids.len()));
-    }
-    Ok(ids[0])
-}
-
-/// A text that is asked before and after.
-struct Prompt<'a> {
-    kind: &'static str,
-    text: String,
-    input: Cow<'a, Encoded>,
-    row: usize,
-    /// Changes that are made in any case.
-    edits: &'a [Edit],
-}
-
-/// The text itself, and those that were given.
-fn prompts<'a>(bench: &'a Bench<'a>, aim: &Aim, options: &RewriteOptions) -> Result<Vec<Prompt<'a>>, LabError> {
-    let plain = bench.plain()?;
-    let own = plain.input().text.clone().unwrap_or_default();
-    let mut all =
-        vec![Prompt { kind: "prompt", text: own, input: Cow::Borrowed(bench.input), row: aim.row, edits: bench.edits }];
-    let given = [("paraphrase", &options.paraphrases), ("neighbour", &options.neighbours)];
-    for (kind, text) in given.into_iter().flat_map(|(kind, texts)| texts.iter().map(move |text| (kind, text))) {
-        if bench.input.tokens.contains_key(&Side::Decoder) || matches!(bench.model.spec().modality, Modality::Image(_))
-        {
-            let what = "other prompts are compared in models that read one text: leave paraphrases and neighbours out";
-            return Err(LabError::unsuited(what));
-        }
-        let input = bench.model.encode(&Input::text(text))?;
-        let tokens = input.tokens.get(&aim.side).map_or(&[][..], Vec::as_slice);
-        let kind_of_head = plain.prediction().map(|prediction| prediction.kind);
-        let row = match kind_of_head {
-            _ if bench.model.reads_whole() => 0,
-            Some(HeadKind::MaskedLm) => {
-                let mask = bench.model.mask_id();
-                let found = tokens.iter().position(|token| token.id.is_some() && token.id == mask);
-                found.ok_or_else(|| LabError::unsuited(format!("“{text}” has no mask where the answer would stand")))?
-            }
-            _ => tokens.len().saturating_sub(1),
-        };
-        all.push(Prompt { kind, text: text.clone(), input: Cow::Owned(input), row, edits: &[] });
-    }
-    Ok(all)
-}
-
-/// What is said to each prompt: probabilities of all outcomes.
-fn said(bench: &Bench<'_>, prompts: &[Prompt<'_>], edit: Option<&Edit>) -> Result<Vec<Vec<f64>>, LabError> {
-    let variant = |prompt: &Prompt<'_>| {
-        let edits = prompt.edits.iter().chain(edit).cloned().collect::<Vec<Edit>>();
-        let input = Cow::Owned(prompt.input.clone().into_owned());
-        Variant { input, edits: Cow::Owned(edits), start: None, row: prompt.row }
-    };
-    let variants: Vec<Variant<'_>> = prompts.iter().map(variant).collect();
-    let mut all = Vec::with_capacity(prompts.len());
-    bench.model.logits_of(&variants, bench.control, &mut |_, logits| all.push(softmax(&wide(logits))))?;
-    Ok(all)
-}
-
 /// Writes an association over another, and tells what else it changes.
 pub fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
@@ -315,41 +245,49 @@ pub fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> R
     let mut report = Report::new(Method::RankOne);
     let object = options.object.as_deref().filter(|object| !object.trim().is_empty());
     let object = object.ok_or_else(|| LabError::unsuited("say what the model is to say instead: the new object"))?;
-    let id = outcome(bench, object, &mut report.notes)?;
-    if id == aim.id {
-        let label = bench.model.outcome_label(id);
+    let object = Object::find(bench, &aim, object, &mut report.notes)?;
+    if object.ids == [aim.id] {
+        let label = object.label(bench.model);
         return Err(LabError::unsuited(format!("“{label}” is what the model says already: name another object")));
     }
     let spot = Spot::find(bench, &aim, options)?;
+    if object.ids.len() > 1 && spot.side == aim.side && spot.position > aim.row {
+        let what = "the subject stands behind the place that the answer is read at: explain a later position";
+        return Err(LabError::unsuited(what));
+    }
     let prompts = prompts(bench, &aim, options)?;
     let samples = spot.corpus(bench, &options.corpus)?;
-    let (value, curve) = spot.value(bench, &aim, id, options.n_steps)?;
+    let (value, curve) = spot.value(bench, &aim, &object, options.n_steps)?;
     let change = rank_one(&spot.key, &value, &spot.now, &samples, options.ridge)?;
     let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<f32>>();
     let (left, right) = (narrow(&change.left), narrow(&change.right));
     let Spot { stack, layer, position, .. } = spot;
     let edit = Edit::RankOne { stack, layer, left, right };
-    let (before, after) = (said(bench, &prompts, None)?, said(bench, &prompts, Some(&edit))?);
-    let of = |all: &[Vec<f64>], id: u32| {
-        Cells::Number(all.iter().map(|p| p.get(id as usize).copied().unwrap_or(f64::NAN)).collect())
+    let side = aim.side;
+    let (before, after) =
+        (said(bench, &prompts, (side, &object), None)?, said(bench, &prompts, (side, &object), Some(&edit))?);
+    let new = |all: &[Said]| Cells::Number(all.iter().map(|said| said.object).collect());
+    let old = |all: &[Said]| {
+        Cells::Number(all.iter().map(|said| said.p.get(aim.id as usize).copied().unwrap_or(f64::NAN)).collect())
     };
-    let best = |all: &[Vec<f64>]| {
-        Cells::Text(all.iter().map(|p| bench.model.outcome_label(descending(p)[0] as u32)).collect())
+    let best = |all: &[Said]| {
+        Cells::Text(all.iter().map(|said| bench.model.outcome_label(descending(&said.p)[0] as u32)).collect())
     };
     let table = Value::Table(vec![
         Column::new("kind", Cells::Text(prompts.iter().map(|prompt| prompt.kind.to_owned()).collect())),
         Column::new("text", Cells::Text(prompts.iter().map(|prompt| prompt.text.clone()).collect())),
-        Column::new("new_before", of(&before, id)),
-        Column::new("new_after", of(&after, id)),
-        Column::new("old_before", of(&before, aim.id)),
-        Column::new("old_after", of(&after, aim.id)),
+        Column::new("new_before", new(&before)),
+        Column::new("new_after", new(&after)),
+        Column::new("old_before", old(&before)),
+        Column::new("old_after", old(&after)),
         Column::new("says_before", best(&before)),
         Column::new("says_after", best(&after)),
     ]);
     let moved = change.left.iter().map(|x| x * x).sum::<f64>().sqrt();
     let length = spot.now.iter().map(|x| x * x).sum::<f64>().sqrt();
     report.parameters = aim.parameters(bench);
-    report.parameters.push((Cow::Borrowed("new"), json!({ "id": id, "label": bench.model.outcome_label(id) })));
+    let new = json!({ "id": object.ids[0], "ids": object.ids, "label": object.label(bench.model) });
+    report.parameters.push((Cow::Borrowed("new"), new));
     report.parameters.push((Cow::Borrowed("stack"), stack.name().into()));
     report.parameters.push((Cow::Borrowed("layer"), layer.into()));
     report.parameters.push((Cow::Borrowed("token"), position.into()));

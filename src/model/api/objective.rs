@@ -26,12 +26,10 @@ pub enum Objective {
         /// Token or class whose logit counts negative.
         against: u32,
     },
-    /// The logarithm of the probability of one outcome of a row.
+    /// The logarithm of the probability of all of these outcomes, each given those before it.
     LogProbability {
-        /// Row of the logits.
-        row: usize,
-        /// Token or class.
-        id: u32,
+        /// Row of the logits, and token or class.
+        of: Vec<(usize, u32)>,
     },
     /// How far the outcomes' probabilities are from others, `KL(from ‖ p)`.
     Divergence {
@@ -69,10 +67,18 @@ impl Model {
                 let logits = logits(row)?;
                 Ok((pick(&logits, id)? - pick(&logits, against)?)?)
             }
-            Objective::LogProbability { row, id } => {
-                let logits = logits(row)?;
-                let shifted = logits.broadcast_sub(&logits.max(0)?.detach())?;
-                Ok((pick(&shifted, id)? - shifted.exp()?.sum_all()?.log()?)?)
+            Objective::LogProbability { of } => {
+                let mut sum: Option<Tensor> = None;
+                for (row, id) in of {
+                    let logits = logits(row)?;
+                    let shifted = logits.broadcast_sub(&logits.max(0)?.detach())?;
+                    let one = (pick(&shifted, id)? - shifted.exp()?.sum_all()?.log()?)?;
+                    sum = Some(match sum {
+                        Some(sum) => (sum + one)?,
+                        None => one,
+                    });
+                }
+                sum.ok_or_else(|| ModelError::Edit("no outcome was named".to_owned()))
             }
             Objective::Divergence { row, from } => {
                 let logits = logits(row)?;

@@ -1,7 +1,11 @@
 //! Changes of what is read, before anything is run.
 
 use super::{Encoded, Payload};
-use crate::{capture::Edit, ids::Side, model::ModelError};
+use crate::{
+    capture::{Edit, Token},
+    ids::Side,
+    model::ModelError,
+};
 
 /// The input with other tokens in it, where edits ask for them. `mask` is the id of the mask token, `label`
 /// names an id.
@@ -60,6 +64,32 @@ impl Encoded {
         }
         ids.remove(position);
         tokens.remove(position);
+        Some(input)
+    }
+
+    /// The input with `ids` read behind the token at `last`, in place of what follows it; `None` where there is no such
+    /// token, or it is no text. `label` names an id.
+    pub fn continued(&self, side: Side, last: usize, ids: &[u32], label: &dyn Fn(u32) -> String) -> Option<Self> {
+        let mut input = self.clone();
+        let payload = match side {
+            Side::Only => Some(&mut input.source),
+            Side::Decoder => input.target.as_mut(),
+            Side::Encoder | Side::Text | Side::Vision => None,
+        };
+        let Some(Payload::Text { ids: read, segments }) = payload else { return None };
+        let tokens = input.tokens.get_mut(&side)?;
+        if last >= read.len() || tokens.len() != read.len() {
+            return None;
+        }
+        if segments.len() == read.len() {
+            segments.truncate(last + 1);
+            let segment = segments[last];
+            segments.extend(ids.iter().map(|_| segment));
+        }
+        read.truncate(last + 1);
+        read.extend(ids);
+        tokens.truncate(last + 1);
+        tokens.extend(ids.iter().map(|id| Token { text: label(*id), id: Some(*id), ..Token::default() }));
         Some(input)
     }
 }

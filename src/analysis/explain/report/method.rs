@@ -289,7 +289,8 @@ impl Method {
             Self::Knockout => "score(q, k) = -∞ for the cut edges in a window of layers\neffect = 100 · (p' - p) / p",
             Self::Memories => "m = act(x Kᵀ + b), FF(x) = Σ_i m_i v_i + b'\ncontribution of i = |m_i| · ‖v_i‖",
             Self::RankOne => {
-                "k = act(x Kᵀ + b) at the subject's last token; v = what must come out there for the new object\n\
+                "k = act(x Kᵀ + b) at the subject's last token; v = what must come out there for the new object:\n\
+                 argmin -Σ log p(token of the object | prompt, tokens before it) + λ ‖v - W k‖²\n\
                  W' = W + (v - W k) (C⁻¹ k)ᵀ / (kᵀ C⁻¹ k), C = Σ k kᵀ / n of a corpus + ridge"
             }
             Self::Edges => "score = scale · q · kᵀ + bias + mask, with q and k as sums of their parts",

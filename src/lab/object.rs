@@ -1,0 +1,158 @@
+//! What a rank-one edit is to make the model say, one token or several, and the prompts that it is asked with.
+
+use std::borrow::Cow;
+
+use super::{Aim, Bench, LabError, RewriteOptions};
+use crate::{
+    analysis::explain::{dense::wide, normalizers::softmax},
+    ids::Side,
+    model::{Edit, Encoded, Input, Model, Variant},
+    spec::{HeadKind, Modality},
+};
+
+/// What is to be said instead.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// Its tokens in order, or its class.
+    pub ids: Vec<u32>,
+}
+
+impl Object {
+    /// The one that a text names: a class, or tokens that are written one after the other. A masked model writes one
+    /// token at its mask, so that it gets the first alone.
+    pub fn find(bench: &Bench<'_>, aim: &Aim, text: &str, notes: &mut Vec<String>) -> Result<Self, LabError> {
+        let text = text.trim();
+        let n_outcomes = bench.model.n_outcomes();
+        let named = |id: &u32| bench.model.outcome_label(*id) == text;
+        if bench.model.reads_whole() {
+            let known = (0..n_outcomes as u32).find(named);
+            let id =
+                known.ok_or_else(|| LabError::unsuited(format!("there is no class “{text}” among {n_outcomes}")))?;
+            return Ok(Self { ids: vec![id] });
+        }
+        // Words within a text have their space with them, where a vocabulary knows spaces.
+        let ways = [format!(" {text}"), text.to_owned()].map(|text| {
+            let read = bench.model.encode(&Input::text(text)).ok()?;
+            let tokens = read.tokens.into_values().flatten().filter(|token| !token.special);
+            let ids: Vec<u32> = tokens.filter_map(|token| token.id).collect();
+            (!ids.is_empty()).then_some(ids)
+        });
+        let mut known: Vec<Vec<u32>> = ways.into_iter().flatten().collect();
+        known.sort_by_key(Vec::len);
+        let ids = known.into_iter().next().filter(|_| !text.is_empty());
+        let mut ids =
+            ids.ok_or_else(|| LabError::unsuited(format!("“{text}” is no token of this model: name another object")))?;
+        if ids.len() > 1 && !writes_on(bench, aim)? {
+            let first = bench.model.outcome_label(ids[0]);
+            notes.push(format!(
+                "“{text}” has {} tokens, and one is written at a mask: only the first, “{first}”, is asked for",
+                ids.len()
+            ));
+            ids.truncate(1);
+        }
+        Ok(Self { ids })
+    }
+
+    /// What it is called.
+    pub fn label(&self, model: &Model) -> String {
+        self.ids.iter().map(|id| model.outcome_label(*id)).collect()
+    }
+
+    /// The input with the first `n` of its tokens read behind the row that is predicted from.
+    pub fn read_before<'a>(
+        &self,
+        model: &Model,
+        input: &'a Encoded,
+        (side, row): (Side, usize),
+        n: usize,
+    ) -> Result<Cow<'a, Encoded>, LabError> {
+        let Some(ids) = self.ids.get(..n).filter(|ids| !ids.is_empty()) else { return Ok(Cow::Borrowed(input)) };
+        let longer = input.continued(side, row, ids, &|id| model.outcome_label(id));
+        longer.map(Cow::Owned).ok_or_else(|| LabError::unsuited("nothing can be written behind this input"))
+    }
+}
+
+/// Whether what is said at a place is read at the next one.
+fn writes_on(bench: &Bench<'_>, aim: &Aim) -> Result<bool, LabError> {
+    let stack = bench.plain()?.model().stack(aim.side.stack());
+    Ok(matches!(aim.side, Side::Only | Side::Decoder) && stack.is_none_or(|stack| stack.causal))
+}
+
+/// A text that is asked before and after.
+pub struct Prompt<'a> {
+    /// What it is there for.
+    pub kind: &'static str,
+    /// What it says.
+    pub text: String,
+    input: Cow<'a, Encoded>,
+    row: usize,
+    /// Changes that are made in any case.
+    edits: &'a [Edit],
+}
+
+/// The text itself, and those that were given.
+pub fn prompts<'a>(bench: &'a Bench<'a>, aim: &Aim, options: &RewriteOptions) -> Result<Vec<Prompt<'a>>, LabError> {
+    let plain = bench.plain()?;
+    let own = plain.input().text.clone().unwrap_or_default();
+    let mut all =
+        vec![Prompt { kind: "prompt", text: own, input: Cow::Borrowed(bench.input), row: aim.row, edits: bench.edits }];
+    let given = [("paraphrase", &options.paraphrases), ("neighbour", &options.neighbours)];
+    for (kind, text) in given.into_iter().flat_map(|(kind, texts)| texts.iter().map(move |text| (kind, text))) {
+        if bench.input.tokens.contains_key(&Side::Decoder) || matches!(bench.model.spec().modality, Modality::Image(_))
+        {
+            let what = "other prompts are compared in models that read one text: leave paraphrases and neighbours out";
+            return Err(LabError::unsuited(what));
+        }
+        let input = bench.model.encode(&Input::text(text))?;
+        let tokens = input.tokens.get(&aim.side).map_or(&[][..], Vec::as_slice);
+        let kind_of_head = plain.prediction().map(|prediction| prediction.kind);
+        let row = match kind_of_head {
+            _ if bench.model.reads_whole() => 0,
+            Some(HeadKind::MaskedLm) => {
+                let mask = bench.model.mask_id();
+                let found = tokens.iter().position(|token| token.id.is_some() && token.id == mask);
+                found.ok_or_else(|| LabError::unsuited(format!("“{text}” has no mask where the answer would stand")))?
+            }
+            _ => tokens.len().saturating_sub(1),
+        };
+        all.push(Prompt { kind, text: text.clone(), input: Cow::Owned(input), row, edits: &[] });
+    }
+    Ok(all)
+}
+
+/// What is said to a prompt.
+pub struct Said {
+    /// Probabilities of all outcomes.
+    pub p: Vec<f64>,
+    /// The probability of the object, all of its tokens together.
+    pub object: f64,
+}
+
+/// What is said to each prompt.
+pub fn said(
+    bench: &Bench<'_>,
+    prompts: &[Prompt<'_>],
+    (side, object): (Side, &Object),
+    edit: Option<&Edit>,
+) -> Result<Vec<Said>, LabError> {
+    let mut variants = Vec::with_capacity(prompts.len() * object.ids.len());
+    for prompt in prompts {
+        let edits: Vec<Edit> = prompt.edits.iter().chain(edit).cloned().collect();
+        for nth in 0..object.ids.len() {
+            let input = object.read_before(bench.model, &prompt.input, (side, prompt.row), nth)?.into_owned();
+            variants.push(Variant {
+                input: Cow::Owned(input),
+                edits: Cow::Owned(edits.clone()),
+                start: None,
+                row: prompt.row + nth,
+            });
+        }
+    }
+    let mut rows = Vec::with_capacity(variants.len());
+    bench.model.logits_of(&variants, bench.control, &mut |_, logits| rows.push(softmax(&wide(logits))))?;
+    let of_prompt = |rows: &[Vec<f64>]| {
+        let each = rows.iter().zip(&object.ids).map(|(p, id)| p.get(*id as usize).copied().unwrap_or(f64::NAN));
+        Said { p: rows.first().cloned().unwrap_or_default(), object: each.product() }
+    };
+    Ok(rows.chunks(object.ids.len().max(1)).map(of_prompt).collect())
+}
