@@ -130,7 +130,8 @@ impl<'a> Pen<'a> {
         self.broken(text, size, width).len() as f32 * self.type_.height(size) * 1.15
     }
 
-    fn broken(&mut self, text: &str, size: f32, width: f32) -> Vec<String> {
+    /// A text broken at spaces into lines that are no wider than `width`; longer words are cut.
+    pub fn broken(&mut self, text: &str, size: f32, width: f32) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for word in text.split_whitespace() {
             let longer = lines.last().map(|line| format!("{line} {word}"));

@@ -1,6 +1,6 @@
 //! Does it align? Which words of a source and a target cross-attention links.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::{
         report::{Axis, Cells, Column, Method, Report, Value},
     },
     capture::{
-        Matrix, PerHead, Token,
+        Capture, Matrix, PerHead, Token,
         words::{word_text, words},
     },
     ids::{Side, StackKind},
@@ -28,23 +28,53 @@ fn own_words(tokens: &[Token]) -> Vec<Range<usize>> {
 }
 
 /// The other direction: who reads the target and writes the source, and what becomes of both.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Reverse {
-    /// What the other model links, its sources being our targets.
-    pub words: WordLinks,
+    /// The run of the other model, whose sources are our targets.
+    pub run: Arc<Capture>,
     /// How the two become one.
     pub way: Symmetrize,
 }
 
+/// Runs are never changed, so that one is the same as itself alone.
+impl PartialEq for Reverse {
+    fn eq(&self, other: &Self) -> bool {
+        self.way == other.way && Arc::ptr_eq(&self.run, &other.run)
+    }
+}
+
+/// Words of the two texts of a run: those that are read, and those that are written; none where it has no two texts.
+pub fn two_texts(run: &Capture) -> Option<[Vec<String>; 2]> {
+    let outputs = run.tokens(Side::Decoder).get(1..)?;
+    let texts = [run.tokens(Side::Encoder), outputs].map(|tokens| names(tokens, &own_words(tokens)));
+    (run.model().stack(StackKind::Cross).is_some() && texts.iter().all(|text| !text.is_empty())).then_some(texts)
+}
+
+/// What each word is called.
+fn names(tokens: &[Token], words: &[Range<usize>]) -> Vec<String> {
+    words.iter().map(|word| word_text(tokens, word.clone())).collect()
+}
+
+fn are_same(here: &[String], there: &[String]) -> bool {
+    here.len() == there.len() && here.iter().zip(there).all(|(a, b)| a.to_lowercase() == b.to_lowercase())
+}
+
+/// Whether one run reads what the other writes, and writes what the other reads.
+pub fn are_two_directions(run: &Capture, other: &Capture) -> bool {
+    match (two_texts(run), two_texts(other)) {
+        (Some([source, target]), Some([read, written])) => are_same(&source, &written) && are_same(&target, &read),
+        _ => false,
+    }
+}
+
 /// Which words cross-attention links.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WordLinks {
+struct WordLinks {
     /// Words that are read.
-    pub source: Vec<String>,
+    source: Vec<String>,
     /// Words that are written.
-    pub target: Vec<String>,
+    target: Vec<String>,
     /// By layer, of the mean of its heads.
-    pub layers: Vec<Links>,
+    layers: Vec<Links>,
     /// By layer and head.
     heads: Vec<Vec<Links>>,
     /// How much attention each source token gets, by layer.
@@ -54,12 +84,9 @@ pub struct WordLinks {
 }
 
 impl WordLinks {
-    /// Those of a run (Ghader and Monz 2017; Kobayashi et al. 2020).
-    ///
-    /// # Errors
-    /// When the model has no cross-attention, or one of the texts has no words.
-    pub fn of(bench: &Bench<'_>, setting: Setting) -> Result<Self, LabError> {
-        let plain = bench.plain()?;
+    /// Those of a run (Ghader and Monz 2017; Kobayashi et al. 2020); refused when the model has no cross-attention, or
+    /// one of the texts has no words.
+    fn of(plain: &Capture, bench: &Bench<'_>, setting: Setting) -> Result<Self, LabError> {
         let stack = plain.model().stack(StackKind::Cross).ok_or_else(|| {
             LabError::unsuited(
                 "words are aligned by attention from one text to another, which this model does not have",
@@ -103,9 +130,6 @@ impl WordLinks {
             let cols = Axis::only(Side::Encoder, source.iter().map(|word| word.start).collect());
             weights.push(Value::heads(rows, cols, of_words));
         }
-        let names = |tokens: &[Token], words: &[Range<usize>]| {
-            words.iter().map(|word| word_text(tokens, word.clone())).collect::<Vec<_>>()
-        };
         Ok(Self {
             source: names(source_tokens, &source),
             target: names(outputs, &target),
@@ -119,9 +143,7 @@ impl WordLinks {
     /// The other direction's links as ours, source first; refused when it is about other words.
     fn turned(&self, own: &Self) -> Result<Vec<Links>, LabError> {
         for (what, here, there) in [("source", &own.source, &self.target), ("target", &own.target, &self.source)] {
-            let differ =
-                here.len() != there.len() || here.iter().zip(there).any(|(a, b)| a.to_lowercase() != b.to_lowercase());
-            if differ {
+            if !are_same(here, there) {
                 return Err(LabError::unsuited(format!(
                     "the two directions are about different {what} words: “{}” here and “{}” there; give both models the \
                      same two texts",
@@ -143,7 +165,7 @@ pub fn alignment(
     gold: Option<&str>,
     reverse: Option<&Reverse>,
 ) -> Result<Report, LabError> {
-    let own = WordLinks::of(bench, setting)?;
+    let own = WordLinks::of(bench.plain()?, bench, setting)?;
     let gold = gold.map(|text| Gold::parse(text.trim_end(), 0)).transpose()?;
     let gold = match gold.as_deref() {
         None => None,
@@ -166,7 +188,8 @@ pub fn alignment(
         .with_parameter("source", json!(own.source))
         .with_parameter("target", json!(own.target))
         .with_value("alignments", lines.table());
-    if let Some(Reverse { words, way }) = reverse {
+    if let Some(Reverse { run, way }) = reverse {
+        let words = WordLinks::of(run, bench, setting)?;
         let mut lines = Lines { gold, ..Lines::default() };
         let mut agreements = Vec::new();
         for (layer, forward) in own.layers.iter().enumerate() {
@@ -178,7 +201,10 @@ pub fn alignment(
         let mut table = lines.columns();
         table.push(Column::new("agreement", Cells::Number(agreements)));
         report = report.with_value("symmetrized", Value::Table(table));
-        report.notes.push("L1 + L0 puts layer 1 of this model together with layer 0 of the other direction".to_owned());
+        report.notes.push(format!(
+            "L1 + L0 puts layer 1 of this model together with layer 0 of the other direction, which is {}",
+            run.model().name
+        ));
     }
     let axis = Axis::all(Side::Encoder);
     let sums =

@@ -1,6 +1,8 @@
 //! What stands side by side under a question: methods with the options that they begin with. A method that is
 //! listed here is in the window, in figures and on the command line.
 
+use std::sync::Arc;
+
 use super::{
     Ask, Depth, EdgeOptions, FaithfulnessOptions, KnockoutOptions, LeaveOut, MaskingOptions, Of, RewriteOptions, Rule,
     Subject, Than, TraceOptions, aim::predicted_side, knobs::Settings,
@@ -36,6 +38,8 @@ pub struct Sight<'a> {
     pub query: Option<usize>,
     /// The key of its stack that is held.
     pub key: Option<usize>,
+    /// A run that reads what this one writes, and writes what this one reads.
+    pub reverse: Option<&'a Arc<Capture>>,
 }
 
 impl Sight<'_> {

@@ -3,21 +3,30 @@
 //! The window draws them and remembers what was turned, files and the command line set them by name; none of
 //! them knows a method.
 
-use std::{collections::BTreeMap, ops::RangeInclusive};
+use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use serde_json::{Value, json};
 
 use super::{
-    Ask, Baseline, Depth, EdgeOptions, LeaveOut, MaskingOptions, Of, Restore, RewriteOptions, Rule, Sight, Than,
-    TraceOptions,
+    Ask, Baseline, Depth, EdgeOptions, LeaveOut, MaskingOptions, Of, Restore, Reverse, RewriteOptions, Rule, Sight,
+    Than, TraceOptions,
 };
 use crate::{
     analysis::explain::{
-        alignment::Setting,
+        alignment::{Setting, Symmetrize},
         rollout::{Fuse, RolloutOptions},
     },
     capture::{Ablation, Cut},
 };
+
+/// How two directions of an alignment become one.
+const BOTH_DIRECTIONS: [(Option<Symmetrize>, &str, &str); 5] = [
+    (None, "off", "Apart"),
+    (Some(Symmetrize::Intersection), "intersection", "Intersection"),
+    (Some(Symmetrize::Union), "union", "Union"),
+    (Some(Symmetrize::GrowDiag), "grow-diag", "Grow-diag"),
+    (Some(Symmetrize::GrowDiagFinalAnd), "grow-diag-final-and", "Grow-diag-final-and"),
+];
 
 /// Options that were turned, by name.
 pub type Settings = BTreeMap<String, Value>;
@@ -175,7 +184,8 @@ fn of_edges(options: &mut EdgeOptions, visit: &mut dyn FnMut(Knob<'_>)) {
 }
 
 fn of_rank_one(options: &mut RewriteOptions, visit: &mut dyn FnMut(Knob<'_>)) {
-    let meaning = "What the model is to say instead: a word, or the name of a class";
+    let meaning = "What the model is to say instead: words, or the name of a class. Of several tokens all are asked for, \
+                   one after the other; at a mask the first alone";
     visit(Knob { name: "object", label: "Say", meaning, slot: Slot::Words(&mut options.object, "new object") });
     for (name, label, meaning, texts) in [
         ("paraphrases", "In other words", "Prompts that ask the same, with | between them", &mut options.paraphrases),
@@ -284,7 +294,15 @@ impl Ask {
                 let meaning = "Of α-entmax: 1 is softmax, 2 sparsemax; the larger, the more weights are exactly 0";
                 visit(real("alpha", "α", meaning, alpha, 1.0..=2.0));
             }
-            Self::Alignment { setting, gold, .. } => {
+            Self::Alignment { setting, gold, reverse } => {
+                if let Some(run) = sight.reverse {
+                    let meaning = "How the links of this model and those of the one that translates the other way \
+                                   become one: the intersection is right most often, the union misses least";
+                    let about = ("symmetrize", "Both directions", meaning);
+                    let mut way = reverse.as_ref().map(|reverse| reverse.way);
+                    choose(visit, about, &mut way, &BOTH_DIRECTIONS);
+                    *reverse = way.map(|way| Reverse { run: Arc::clone(run), way });
+                }
                 let all = [
                     (Setting::Output, "awo", "The step that writes it"),
                     (Setting::Input, "awi", "The step that reads it"),

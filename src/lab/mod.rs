@@ -36,7 +36,7 @@ use crate::{
 };
 
 pub use aim::{Aim, Target};
-pub use aligns::{Reverse, WordLinks};
+pub use aligns::{Reverse, are_two_directions, two_texts};
 pub use ask::{Ask, LeaveOut, Of, Rule};
 pub use believe::FaithfulnessOptions;
 pub use columns::{Column, Sight};
@@ -135,6 +135,15 @@ impl<'a> Bench<'a> {
         let capture =
             self.run(Sites::of(&[Site::Pattern, Site::V]), if few { Logits::Keep } else { Logits::Predict })?;
         Ok(self.plain.get_or_init(|| capture))
+    }
+
+    /// [`Self::plain`] to keep.
+    ///
+    /// # Errors
+    /// When the model cannot be run.
+    pub fn into_plain(self) -> Result<Capture, LabError> {
+        self.plain()?;
+        self.plain.into_inner().ok_or_else(|| LabError::unsuited("nothing was run"))
     }
 
     /// A row of logits of the run that is explained.

@@ -80,6 +80,7 @@ impl Session {
         };
         effects.extend(self.forget_models());
         effects.extend(self.project_if_needed());
+        self.pair_directions();
         effects.extend(self.explain_if_needed());
         effects.extend(self.preview_if_needed());
         effects

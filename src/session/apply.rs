@@ -53,6 +53,7 @@ impl Session {
         self.remember(places);
         effects.extend(self.forget_models());
         effects.extend(self.project_if_needed());
+        self.pair_directions();
         effects.extend(self.explain_if_needed());
         effects.extend(self.preview_if_needed());
         effects
@@ -99,6 +100,8 @@ impl Session {
                 return self.run();
             }
             Command::Change(command) => return self.on_change_command(command),
+            Command::SetGold(links) => self.panes.active_mut().options.lab.set_gold(links),
+            Command::OpenOtherDirection => return self.open_other_direction(),
             Command::Overlay(value, view) => self.show_overlay(value.map(|value| *value), view),
             Command::Project => {
                 self.project_again();

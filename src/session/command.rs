@@ -78,6 +78,10 @@ pub enum Command {
     ExplainAnyway(&'static str, Ask, Target),
     /// Forget what a column said, so that it is asked again.
     ExplainAgain(&'static str),
+    /// Hold alignments of words against these links, which were made by hand.
+    SetGold(String),
+    /// Open the two texts with their places exchanged beside, for a model that translates the other way.
+    OpenOtherDirection,
     /// Show a value of an answer of the laboratory in place of attention, or attention again; in another view where
     /// one is given.
     Overlay(Option<Box<ValueRef>>, Option<ViewKind>),
@@ -211,6 +215,8 @@ pub enum FilePurpose {
     CorpusFile,
     /// A folder of pictures.
     CorpusFolder,
+    /// Links of words made by hand.
+    GoldFile,
     /// A session file.
     SessionFile,
     /// Where a model of the session is now.

@@ -93,6 +93,8 @@ pub struct Explanations {
     asked: Vec<Entry>,
     /// Which input they are about.
     about: u64,
+    /// A run that translates the other way, where some document shows one.
+    pub(super) reverse: Option<Arc<Capture>>,
 }
 
 /// Where an overlay asks: beside the columns, whose options may be turned while it stays what it is.
@@ -162,9 +164,9 @@ impl Explanations {
 
 impl Pane {
     /// What is looked at while something is asked.
-    pub fn sight<'a>(&self, capture: &'a Capture) -> Sight<'a> {
+    pub fn sight<'a>(&'a self, capture: &'a Capture) -> Sight<'a> {
         let Focus { query, key } = self.selection.pinned;
-        Sight { capture, head: self.selection.head, query, key }
+        Sight { capture, head: self.selection.head, query, key, reverse: self.explanations.reverse.as_ref() }
     }
 
     /// The columns that the laboratory shows, in order.

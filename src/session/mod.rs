@@ -12,6 +12,7 @@ mod command;
 mod corpora;
 mod corpus_sheet;
 mod deleting;
+mod directions;
 mod document;
 mod documents;
 mod download;

@@ -87,6 +87,10 @@ impl Desktop for NativeDesktop {
                     .pick_file();
                 Box::pin(async { answer.await.map(|file| vec![file.path().to_owned()]) })
             }
+            FilePurpose::GoldFile => {
+                let answer = dialog.set_title("Open a file with links of words made by hand").pick_file();
+                Box::pin(async { answer.await.map(|file| vec![file.path().to_owned()]) })
+            }
             FilePurpose::InputFile => {
                 let answer = dialog
                     .set_title("Open a picture, a text, a checkpoint or a capture")
@@ -125,6 +129,8 @@ pub enum ShellEvent {
     Dismissed(Option<u64>),
     /// A text file was read.
     Text(PathBuf, String),
+    /// A file with links of words was read.
+    Gold(String),
     /// Something did not work.
     Failed(Failure, Option<u64>),
     /// The picture of the window.
@@ -164,6 +170,13 @@ impl Shell {
         let choice = self.desktop.pick(purpose);
         let advice = "Drop the folder or file on the window instead";
         self.spawn("file-dialog", move || match wait_for(choice) {
+            Answer::Chosen(paths) if purpose == FilePurpose::GoldFile => {
+                match paths.first().map(|path| read_text(path)) {
+                    Some(Ok(text)) => ShellEvent::Gold(text),
+                    Some(Err(failure)) => ShellEvent::Failed(failure, None),
+                    None => ShellEvent::Dismissed(None),
+                }
+            }
             Answer::Chosen(paths) => ShellEvent::Chosen(purpose, paths),
             Answer::Closed => ShellEvent::Dismissed(None),
             Answer::NotShown => ShellEvent::Failed(no_dialog(advice), None),

@@ -37,7 +37,7 @@ pub use protocol::{
     FaithfulnessOptions, Generation, ImageSource, Input, Knob, KnockoutOptions, KnownModel, Lane, LeaveOut,
     LoadedModel, MaskingOptions, ModelSource, Of, Patience, Plan, PlannedFile, Progress, RepoId, Request, Retry,
     RewriteOptions, Rule, Settings, Sight, Slot, Stage, Subject, Target, TextInput, Than, TraceOptions, Transfer,
-    edit_of,
+    are_two_directions, edit_of, two_texts,
 };
 pub use sessions::{LeftBehind, SessionAnswer, SessionEngine, SessionRequest};
 pub use surveyor::SurveyEngine;

@@ -24,7 +24,7 @@ pub use crate::{
     lab::{
         Ask, Baseline, Column, Depth, EdgeOptions, Estimate, FaithfulnessOptions, Knob, KnockoutOptions, LeaveOut,
         MaskingOptions, Of, Patience, RewriteOptions, Rule, Settings, Sight, Slot, Subject, Target, Than, TraceOptions,
-        edit_of,
+        are_two_directions, edit_of, two_texts,
     },
     model::{Choice, Generation, ImageSource, Input, Progress, Stage, TextInput, locate::KnownModel},
 };

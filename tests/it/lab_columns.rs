@@ -67,7 +67,7 @@ fn every_option_is_found_by_its_name_and_stops_at_its_ends() {
     let (model, input) = demo("demo:gpt", "Once upon a time");
     let plan = RunPlan { logits: Logits::Predict, ..RunPlan::default() };
     let capture = model.forward(&input, &plan, &uninterrupted).unwrap();
-    let sight = Sight { capture: &capture, head: HeadId::default(), query: Some(1), key: None };
+    let sight = Sight { capture: &capture, head: HeadId::default(), query: Some(1), key: None, reverse: None };
     let mut n_options = 0;
     for column in Column::ALL {
         assert_eq!(Column::from_name(column.name), Some(column));

@@ -1,14 +1,15 @@
 //! One score taken apart, in every family, and two directions of an alignment.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use attnscope::{
     analysis::explain::{
         alignment::{Setting, Symmetrize},
         report::{Cells, Report, Value},
     },
+    capture::Capture,
     ids::{HeadId, StackKind},
-    lab::{Ask, Bench, EdgeOptions, Reverse, Target, Than, WordLinks},
+    lab::{Ask, Bench, EdgeOptions, Reverse, Target, Than, are_two_directions},
     model::{Input, RunPlan, Site, Sites, uninterrupted},
 };
 
@@ -105,35 +106,46 @@ fn two_directions_become_one_alignment() {
         |source: &str, target: &str| model.encode(&Input::text(source).with_target(Input::text(target))).unwrap();
     let (forward, backward) = (pair(source, target), pair(target, source));
     let bench = Bench::new(&model, &backward, NO_EDITS, &uninterrupted, &|_| {});
-    let words = WordLinks::of(&bench, Setting::Output).unwrap();
-    let asked = |words: &WordLinks, way| Ask::Alignment {
+    let back = Arc::new(bench.into_plain().unwrap());
+    let forth = Bench::new(&model, &forward, NO_EDITS, &uninterrupted, &|_| {}).into_plain().unwrap();
+    assert!(are_two_directions(&forth, &back) && !are_two_directions(&forth, &forth));
+    let asked = |run: &Arc<Capture>, way| Ask::Alignment {
         setting: Setting::Output,
         gold: Some("0-0 1-1 2-2 3-3 4-4".to_owned()),
-        reverse: Some(Reverse { words: words.clone(), way }),
+        reverse: Some(Reverse { run: Arc::clone(run), way }),
     };
     let links = |report: &Report, table: &str| -> Vec<BTreeSet<String>> {
         let Cells::Texts(all) = column(report.value(table).unwrap(), "links") else { panic!() };
         all.iter().map(|links| links.iter().cloned().collect()).collect()
     };
-    let of_way = |way| ask(&model, &forward, &asked(&words, way), Target::default());
+    let of_way = |way| ask(&model, &forward, &asked(&back, way), Target::default());
     let [narrow, wide, grown] = [Symmetrize::Intersection, Symmetrize::Union, Symmetrize::GrowDiagFinalAnd].map(of_way);
     let pairs = links(&wide, "symmetrized");
-    assert_eq!(pairs.len(), words.layers.len().pow(2));
+    assert_eq!(pairs.len(), back.model().stack(StackKind::Cross).unwrap().layers.len().pow(2));
     for ((narrow, wide), grown) in links(&narrow, "symmetrized").iter().zip(&pairs).zip(links(&grown, "symmetrized")) {
         assert!(narrow.is_subset(&grown) && grown.is_subset(wide));
     }
     // The first pair is of the first layers: what both link, and what either links.
-    let turned: BTreeSet<String> =
-        words.layers[0].iter().map(|(source, target)| format!("{target}-{source}")).collect();
-    let Cells::Text(heads) = column(wide.value("alignments").unwrap(), "head") else { panic!() };
-    let own = &links(&wide, "alignments")[heads.iter().position(|head| head == "L0").unwrap()];
+    let first_layer = |report: &Report| {
+        let Cells::Text(heads) = column(report.value("alignments").unwrap(), "head") else { panic!() };
+        links(report, "alignments")[heads.iter().position(|head| head == "L0").unwrap()].clone()
+    };
+    let alone = Ask::Alignment { setting: Setting::Output, gold: None, reverse: None };
+    let backwards = first_layer(&ask(&model, &backward, &alone, Target::default()));
+    let turn = |link: &String| {
+        let (source, target) = link.split_once('-').unwrap();
+        format!("{target}-{source}")
+    };
+    let turned: BTreeSet<String> = backwards.iter().map(turn).collect();
+    let own = &first_layer(&wide);
     assert_eq!(links(&narrow, "symmetrized")[0], own & &turned);
     assert_eq!(pairs[0], own | &turned);
     let recall = |report: &Report| numbers(report, "symmetrized", "recall");
     assert!(recall(&wide).iter().zip(recall(&narrow)).all(|(wide, narrow)| *wide >= narrow));
     let other = pair("der Hund", "the dog");
     let bench = Bench::new(&model, &other, NO_EDITS, &uninterrupted, &|_| {});
-    let others = WordLinks::of(&bench, Setting::Output).unwrap();
+    let others = Arc::new(bench.into_plain().unwrap());
+    assert!(!are_two_directions(&others, &back));
     let said = refused(&model, &forward, &asked(&others, Symmetrize::Union), Target::default());
     assert!(said.contains("different source words"), "{said}");
 }

@@ -6,12 +6,13 @@ use std::{fs, sync::Arc};
 use attnscope::{
     analysis::explain::{
         normalizers::softmax,
-        report::{Cells, Report, Value},
+        report::{Cells, Question, Report, Value},
     },
     capture::{AppliedEdit, Matrix, file},
-    ids::{HeadId, StackKind},
+    figure::views::lab::{Answered, compose},
+    ids::{HeadId, Side, StackKind},
     lab::{Ask, Baseline, Depth, MaskingOptions, Of, RewriteOptions, Rule, Subject, Target, edit_of},
-    model::{Edit, Encoded, Logits, Model, Objective, RunPlan, Site, Sites, Taps, Variant, uninterrupted},
+    model::{Edit, Encoded, Input, Logits, Model, Objective, RunPlan, Site, Sites, Taps, Variant, uninterrupted},
 };
 use safetensors::{SafeTensors, tensor::TensorView};
 use serde_json::Value as Json;
@@ -192,6 +193,42 @@ fn a_divergence_has_the_right_slope() {
     }
 }
 
+/// An object of several tokens: each is asked for behind those before it, and what is told is all of them together.
+#[test]
+fn an_object_of_several_tokens_is_written_whole() {
+    let (model, input) = demo("demo:gpt", "The little dog ran to the");
+    let corpus = vec!["The old king went to the sea and sang a song about the dog".to_owned()];
+    let options = RewriteOptions { layer: Some(1), corpus, ..RewriteOptions::of(Subject::Positions(1..3), None) };
+    let asked = Ask::RankOne(RewriteOptions { object: Some("big red house".to_owned()), ..options.clone() });
+    let found = ask(&model, &input, &asked, Target::default());
+    let new = &found.parameters.iter().find(|(name, _)| name == "new").unwrap().1;
+    let ids: Vec<u32> = new["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as u32).collect();
+    assert!(ids.len() >= 3 && new["id"] == ids[0], "{new}");
+    let (before, after) = (numbers(&found, "prompts", "new_before"), numbers(&found, "prompts", "new_after"));
+    assert!(after[0] > 100.0 * before[0] && after[0] > 0.05, "{before:?} became {after:?}");
+    // One run reads all of it, with the change and without.
+    let longer = model.encode(&Input::text("The little dog ran to the big red house")).unwrap();
+    let first = input.tokens[&Side::Only].len();
+    let read: Vec<u32> = longer.tokens[&Side::Only][first..].iter().filter_map(|token| token.id).collect();
+    assert_eq!(read, ids);
+    for (edits, told) in [(vec![], before[0]), (vec![edit_of(&found).unwrap()], after[0])] {
+        let said = logits(&model, &longer, &edits);
+        let p = |nth: usize| {
+            let row: Vec<f64> = said.row(first - 1 + nth).unwrap().iter().map(|x| f64::from(*x)).collect();
+            softmax(&row)[ids[nth] as usize]
+        };
+        let together: f64 = (0..ids.len()).map(p).product();
+        assert!((together - told).abs() < 1e-4 * told.max(1e-3), "{together} is not {told}");
+    }
+    // A masked model writes one token at its mask.
+    let (model, input) = demo("demo:bert", "the cat sat on the [MASK] .");
+    let corpus = vec!["the dog ran home".to_owned()];
+    let options = RewriteOptions { n_steps: 1, corpus, ..RewriteOptions::of(Subject::Positions(1..3), None) };
+    let asked = Ask::RankOne(RewriteOptions { object: Some("old station wagon".to_owned()), ..options });
+    let found = ask(&model, &input, &asked, Target::default());
+    assert!(found.notes.iter().any(|note| note.contains("only the first")), "{:?}", found.notes);
+}
+
 #[test]
 fn the_smallest_mask_keeps_the_output_and_hides_what_it_does_not_need() {
     let (model, input) = demo("demo:sentiment", "a dull and lifeless film with one fine scene");
@@ -208,6 +245,18 @@ fn the_smallest_mask_keeps_the_output_and_hides_what_it_does_not_need() {
     let [once, again] = [0, 1].map(|_| ask(&model, &input, &Ask::Masks(few), Target::default()));
     assert_eq!(once, again);
     assert_eq!(of(&once, "gates").len(), n * (model.spec().stacks[0].layers.len() + 1));
+    // How it was found stands below the bars: the search, the gates, what was kept.
+    let capture = model.forward(&input, &RunPlan::default(), &uninterrupted).unwrap();
+    let answer = |report: &Report| Answered { column: "masks", title: "Mask", report: Some(Arc::new(report.clone())) };
+    let titles = |report: &Report| -> Vec<String> {
+        let sections = compose(&capture, Question::Depends, &[answer(report)], HeadId::default());
+        let parts = sections.iter().filter(|section| section.column.is_some()).flat_map(|section| &section.parts);
+        parts.map(|part| format!("{}: {}", part.title, part.piece.spoken().join(", "))).collect()
+    };
+    let (few, one) = (titles(&once), titles(&found));
+    assert!(few[0].contains("distance L0: ") && few[0].contains("distance end: "), "{few:?}");
+    assert!(few.len() == 4 && few[2].starts_with("Gates by token and layer: gate: most at"), "{few:?}");
+    assert_eq!(one.len(), 2, "the embeddings alone have no grid: {one:?}");
     // What is told is what a run with that mask says.
     let plan = RunPlan { sites: Sites::of(&[Site::ResidPre]), ..RunPlan::default() };
     let entering = model.forward(&input, &plan, &uninterrupted).unwrap();

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use attnscope::{
     analysis::explain::{
+        alignment::Symmetrize,
         compare,
-        report::{Method, Report, Value},
+        report::{Method, Question, Report, Value},
         rollout::RolloutOptions,
     },
     ids::Side,
     session::{Command, Loadable, ViewKind},
-    worker::{Ask, Estimate, Event, EventKind, Explanation, LeaveOut, Patience, Request, Target},
+    worker::{Ask, Column, Estimate, Event, EventKind, Explanation, LeaveOut, Patience, Request, Target},
 };
 use eframe::egui::accesskit::Role;
 use egui_kittest::kittest::Queryable as _;
@@ -20,6 +21,7 @@ use crate::{
     support::{
         play::{Play, bundled},
         scripted::failure,
+        stacks,
         window::{Window, with_text},
     },
 };
@@ -168,4 +170,49 @@ fn what_takes_long_says_so_and_is_run_anyway_on_request() {
     let asked = asked(&window);
     assert_eq!(asked.iter().map(|(_, patience)| *patience).collect::<Vec<_>>(), [Patience::DEFAULT, Patience::Endless]);
     assert!(!window.shows("Run it anyway"), "the answer is there");
+}
+
+#[test]
+fn two_directions_of_a_translation_are_put_together_and_held_against_gold() {
+    let mut play = Play::new();
+    play.does(Command::OpenModel(bundled("demo:t5")));
+    play.answers();
+    play.does(Command::SetText(">>deu<< the little cat sat on the warm mat".to_owned()));
+    let mut options = play.session.pane().options.clone();
+    options.lab.question = Question::Aligns;
+    play.does(Command::SetViewOptions(options));
+    play.does(Command::ShowView(ViewKind::Lab));
+    let left = play.session.pane().id;
+    let reverse = |play: &Play| {
+        let pane = play.session.panes.get(left).unwrap();
+        let capture = play.session.document_of(pane).latest_capture().unwrap();
+        let column = Column::from_name("alignment").unwrap();
+        match column.ask(&pane.sight(capture), &pane.options.lab.turned(column)).unwrap() {
+            Ask::Alignment { reverse, gold, .. } => (reverse, gold),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(reverse(&play), (None, None));
+    play.does(Command::OpenOtherDirection);
+    let beside = play.session.document();
+    assert_eq!(beside.experiment.text, "die kleine Katze saß auf .");
+    assert_eq!(beside.experiment.target, "the little cat sat on the warm mat", "without the tag for the language");
+    let (job, request) = play.asked.pop().unwrap();
+    assert!(matches!(request, Request::Run { .. }));
+    let back = Arc::new(stacks::translation_back_capture());
+    play.hears(job, EventKind::Captured(Arc::clone(&back)));
+    assert_eq!(reverse(&play), (None, None), "together when somebody says how");
+    let mut options = play.session.panes.get(left).unwrap().options.clone();
+    options.lab.turned.entry("alignment".to_owned()).or_default().insert("symmetrize".to_owned(), "union".into());
+    drop(play.session.apply_in(left, Command::SetViewOptions(options)));
+    drop(play.session.apply_in(left, Command::SetGold("0-0 1-1".to_owned())));
+    let (both, gold) = reverse(&play);
+    let both = both.unwrap();
+    assert!(Arc::ptr_eq(&both.run, &back) && both.way == Symmetrize::Union);
+    assert_eq!(gold.as_deref(), Some("0-0 1-1"));
+    drop(play.session.apply_in(left, Command::SetGold(String::new())));
+    assert_eq!(reverse(&play).1, None);
+    let document = play.session.documents.last().unwrap().id;
+    drop(play.session.apply(Command::CloseDocument(document)));
+    assert_eq!(reverse(&play).0, None);
 }

@@ -1,6 +1,6 @@
 //! Options of methods of the laboratory that put attention to the test.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, sync::Arc};
 
 use clap::Args;
 
@@ -13,7 +13,7 @@ use crate::{
     capture::Ablation,
     cli::{CliError, show_progress},
     ids::StackKind,
-    lab::{Ask, Bench, FaithfulnessOptions, Reverse, WordLinks},
+    lab::{Ask, Bench, FaithfulnessOptions, Reverse},
     model::Input,
 };
 
@@ -154,8 +154,8 @@ impl Alignment {
         let model = self.lab.open(name)?;
         let encoded = model.encode(&Input::Pair { source: target, target: source })?;
         let bench = Bench::new(&model, &encoded, &[], &show_progress, &|_| {});
-        let words = WordLinks::of(&bench, self.setting).map_err(failed)?;
-        Ok(Some(Reverse { words, way: self.symmetrize }))
+        let run = Arc::new(bench.into_plain().map_err(failed)?);
+        Ok(Some(Reverse { run, way: self.symmetrize }))
     }
 }
 

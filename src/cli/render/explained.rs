@@ -100,7 +100,7 @@ pub fn explain(model: &Model, input: &Input, options: &RenderOptions) -> Result<
     let first = |numbers: &[super::Numbers]| numbers.first().and_then(|list| list.0.first().copied());
     let stack = options.stack.or_else(|| capture.model().stacks.first().map(|stack| stack.kind)).unwrap_or_default();
     let head = HeadId { stack, layer: first(&options.layer).unwrap_or(0), head: first(&options.head).unwrap_or(0) };
-    let sight = Sight { capture: &capture, head, query: options.query, key: options.key };
+    let sight = Sight { capture: &capture, head, query: options.query, key: options.key, reverse: None };
     let target = flags.target.target();
     let (mut answers, mut why_not) = (Vec::new(), Vec::new());
     for column in columns {

@@ -37,6 +37,7 @@ impl App {
             }
             ShellEvent::Chosen(_, paths) => self.commands.push(Command::OpenPaths(paths)),
             ShellEvent::Text(path, text) => self.commands.push(Command::OpenTextFile { path, text }),
+            ShellEvent::Gold(text) => self.commands.push(Command::SetGold(text.trim().to_owned())),
             ShellEvent::Screenshot(image) => self.on_screenshot(&image),
             ShellEvent::SaveTo(number, path) => {
                 if let Some(unplaced) = self.pictures.take(number) {

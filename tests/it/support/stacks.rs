@@ -39,6 +39,19 @@ pub fn translation_capture() -> Capture {
     Capture::new(parts).unwrap()
 }
 
+/// The texts of [`translation_capture`] the other way round, in another model.
+pub fn translation_back_capture() -> Capture {
+    let sides = Sides::from([
+        (Side::Encoder, words("die kleine Katze saß auf . </s>")),
+        (Side::Decoder, words("<pad> The little cat sat on the warm mat")),
+    ]);
+    let layers = vec![LayerSpec::new(4, D_HEAD); 2];
+    let stacks = [StackKind::Encoder, StackKind::Decoder, StackKind::Cross]
+        .map(|kind| (kind, layers.clone(), kind == StackKind::Decoder));
+    let modality = Modality::TextToText { source: TEXT, target: TEXT };
+    Capture::new(parts("synthetic-back", modality, sides, &stacks)).unwrap()
+}
+
 /// An encoder–decoder with many encoder tokens and few decoder tokens.
 pub fn summary_capture(n_encoder: usize, n_decoder: usize) -> Capture {
     let many = |n: usize| (0..n).map(|i| format!("w{i}")).collect::<Vec<_>>().join(" ");

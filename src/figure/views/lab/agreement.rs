@@ -2,7 +2,7 @@
 
 use emath::{Pos2, Rect, pos2, vec2};
 
-use super::{Hit, Piece, room};
+use super::{Hit, Piece, n_lines, room};
 use crate::{
     analysis::explain::{compare, rank::Kendall},
     figure::{
@@ -14,7 +14,9 @@ use crate::{
 };
 
 const CELL_PT: (f32, f32) = (122.0, 18.0);
-const LEAST_CELL_PT: f32 = 58.0;
+const LEAST_CELL_PT: f32 = 64.0;
+/// Height of a line of a column's name.
+const HEADING_LINE_PT: f32 = 13.0;
 /// Below this the order of the other method says little.
 const WEAK: f64 = 0.3;
 /// From here on two orders are much alike.
@@ -76,12 +78,24 @@ impl Agreement {
         room(self.titles.iter().map(String::as_str), 140.0) + 2.0 * GRID
     }
 
-    fn cell(&self, area: Rect, row: usize, col: usize) -> Rect {
+    fn cell_width(&self, width: f32) -> f32 {
         let n = (self.titles.len() - 1).max(1) as f32;
-        let width = ((area.width() - self.label_width()) / n).min(CELL_PT.0);
+        ((width - self.label_width()) / n).min(CELL_PT.0)
+    }
+
+    /// Room for the names of columns.
+    fn header(&self, width: f32) -> f32 {
+        let inner = self.cell_width(width) - GRID;
+        let lines = self.titles[..self.titles.len() - 1].iter().map(|title| n_lines(title, inner)).max();
+        lines.unwrap_or(1) as f32 * HEADING_LINE_PT + 4.0
+    }
+
+    /// The cell of a pair, `row` from 1 on.
+    fn cell(&self, area: Rect, row: usize, col: usize) -> Rect {
+        let width = self.cell_width(area.width());
         // The first method has no row, the last no column.
         let left = area.left() + self.label_width() + col as f32 * width;
-        let top = area.top() + CELL_PT.1 * row as f32;
+        let top = area.top() + self.header(area.width()) + CELL_PT.1 * (row as f32 - 1.0);
         Rect::from_min_size(pos2(left, top), vec2(width, CELL_PT.1))
     }
 }
@@ -99,16 +113,19 @@ impl Piece for Agreement {
         self.label_width() + (self.titles.len() - 1) as f32 * LEAST_CELL_PT
     }
 
-    fn height(&self, _: f32) -> f32 {
-        self.titles.len() as f32 * CELL_PT.1
+    fn height(&self, width: f32) -> f32 {
+        self.header(width) + (self.titles.len() - 1) as f32 * CELL_PT.1
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let (text, weak) = (pen.palette.text, pen.palette.text_weak);
         for col in 0..self.titles.len() - 1 {
-            let head = self.cell(area, 0, col);
-            let name = pen.type_.fit(&self.titles[col], SMALL, head.width() - GRID).into_owned();
-            pen.text(&name, SMALL, weak, head.center(), Align::Center);
+            let bottom = self.cell(area, 1, col);
+            let lines = pen.broken(&self.titles[col], SMALL, bottom.width() - GRID);
+            for (nth, words) in lines.iter().rev().enumerate() {
+                let y = bottom.top() - (nth as f32 + 0.5) * HEADING_LINE_PT - 2.0;
+                pen.text(words, SMALL, weak, pos2(bottom.center().x, y), Align::Center);
+            }
         }
         for (row, found) in self.found.iter().enumerate().skip(1) {
             let band = self.cell(area, row, 0);

@@ -2,7 +2,7 @@
 
 use emath::{Pos2, Rect, pos2, vec2};
 
-use super::{Hit, Piece, ROW_PT, number, room, scale_text};
+use super::{Hit, Piece, ROW_PT, n_lines, number, room, scale_text};
 use crate::{
     figure::{
         font::Align,
@@ -12,11 +12,17 @@ use crate::{
     ids::Side,
 };
 
-/// Room for the headings of the columns: what they are, and how long the longest bar is.
-const HEADER_PT: f32 = 34.0;
-/// A column is as wide as this where there is room, and never narrower than the other.
+/// Between the headings of the columns and the first row.
+const BELOW_HEADINGS_PT: f32 = 6.0;
+/// A column is as wide as this where there is room, and never narrower than the other: a word of a title fits.
 const COLUMN_PT: f32 = 140.0;
-const LEAST_COLUMN_PT: f32 = 68.0;
+const LEAST_COLUMN_PT: f32 = 78.0;
+/// Around what stands in a column.
+const COLUMN_MARGIN_PT: f32 = 1.5 * GRID;
+/// The window has a mark behind a title.
+const MARK_PT: f32 = 3.0 * GRID;
+/// Height of a line of a heading.
+const HEADING_LINE_PT: f32 = 14.0;
 /// Widest column; more makes bars harder to compare.
 const MOST_COLUMN_PT: f32 = 170.0;
 /// Room for a token.
@@ -33,6 +39,19 @@ pub struct BarColumn {
     pub signed: bool,
     /// One number per token; none while it is on its way.
     pub values: Option<Vec<f32>>,
+}
+
+impl BarColumn {
+    /// The largest size.
+    fn most(&self) -> f32 {
+        let finite = self.values.iter().flatten().filter(|value| value.is_finite());
+        finite.fold(0.0f32, |most, value| most.max(value.abs()))
+    }
+
+    /// How far the longest bar goes; none before anything is known.
+    fn scale(&self) -> Option<String> {
+        self.values.as_ref().map(|_| scale_text(self.most(), self.unit))
+    }
 }
 
 /// The bars of several methods.
@@ -58,37 +77,55 @@ impl Bars {
         ((width - self.token_width()) / n).clamp(LEAST_COLUMN_PT.min(width), MOST_COLUMN_PT)
     }
 
+    /// Lines of the highest title and of the highest scale, as wide as columns are.
+    fn heading_lines(&self, width: f32) -> [usize; 2] {
+        let inner = self.column_width(width) - 2.0 * COLUMN_MARGIN_PT;
+        let titles = self.columns.iter().map(|column| n_lines(&column.title, inner - MARK_PT));
+        let scales = self.columns.iter().filter_map(BarColumn::scale).map(|scale| n_lines(&scale, inner));
+        [titles.max().unwrap_or(1), scales.max().unwrap_or(1)]
+    }
+
+    /// Room for the headings of the columns: what they are, and how long the longest bar is.
+    fn header(&self, width: f32) -> f32 {
+        let [titles, scales] = self.heading_lines(width);
+        (titles + scales) as f32 * HEADING_LINE_PT + BELOW_HEADINGS_PT
+    }
+
     fn column(&self, area: Rect, nth: usize) -> Rect {
         let width = self.column_width(area.width());
         let left = area.left() + self.token_width() + nth as f32 * width;
-        Rect::from_min_max(pos2(left, area.top()), pos2(left + width, area.bottom())).shrink2(vec2(1.5 * GRID, 0.0))
+        Rect::from_min_max(pos2(left, area.top()), pos2(left + width, area.bottom()))
+            .shrink2(vec2(COLUMN_MARGIN_PT, 0.0))
     }
 
-    fn row(area: Rect, nth: usize) -> Rect {
-        let top = area.top() + HEADER_PT + nth as f32 * ROW_PT;
+    /// The row of a token, below a header of this height.
+    fn row(area: Rect, header: f32, nth: usize) -> Rect {
+        let top = area.top() + header + nth as f32 * ROW_PT;
         Rect::from_min_size(pos2(area.left(), top), vec2(area.width(), ROW_PT))
     }
 
     fn draw_column(&self, nth: usize, area: Rect, pen: &mut Pen<'_>) {
-        let BarColumn { title, unit, values, .. } = &self.columns[nth];
+        let column = &self.columns[nth];
         let rect = self.column(area, nth);
         let (text, weak, rule) = (pen.palette.text, pen.palette.text_weak, pen.palette.rule);
-        // The window has a mark behind the title.
-        let name = pen.type_.fit(title, SMALL, rect.width() - 3.0 * GRID).into_owned();
-        pen.text(&name, SMALL, text, pos2(rect.left(), area.top() + 8.0), Align::Left);
-        let Some(values) = values else { return };
-        let finite = || values.iter().copied().filter(|value| value.is_finite());
-        let most = finite().fold(0.0f32, |most, value| most.max(value.abs()));
-        let signed = finite().any(|value| value < 0.0);
-        let scale = scale_text(most, unit);
-        let scale = pen.type_.fit(&scale, SMALL, rect.width()).into_owned();
-        pen.text(&scale, SMALL, weak, pos2(rect.left(), area.top() + 22.0), Align::Left);
+        let [title_lines, _] = self.heading_lines(area.width());
+        let line_at = |line: usize| pos2(rect.left(), area.top() + (line as f32 + 0.5) * HEADING_LINE_PT + 1.0);
+        for (line, words) in pen.broken(&column.title, SMALL, rect.width() - MARK_PT).iter().enumerate() {
+            pen.text(words, SMALL, text, line_at(line), Align::Left);
+        }
+        let Some(values) = &column.values else { return };
+        let most = column.most();
+        let signed = values.iter().any(|value| value.is_finite() && *value < 0.0);
+        for (line, words) in pen.broken(&column.scale().unwrap_or_default(), SMALL, rect.width()).iter().enumerate() {
+            pen.text(words, SMALL, weak, line_at(title_lines + line), Align::Left);
+        }
         let zero = if signed { rect.center().x } else { rect.left() };
         let reach = rect.right() - zero;
-        let top = area.top() + HEADER_PT;
+        let header = self.header(area.width());
+        let top = area.top() + header;
         pen.line(pos2(zero, top), pos2(zero, top + values.len() as f32 * ROW_PT), 0.75, rule);
         for (row, value) in values.iter().enumerate() {
-            let band = Self::row(area, row);
+            let band = Self::row(area, header, row);
             if !pen.sees(band) {
                 continue;
             }
@@ -116,14 +153,14 @@ impl Piece for Bars {
         self.token_width() + self.columns.len() as f32 * LEAST_COLUMN_PT
     }
 
-    fn height(&self, _: f32) -> f32 {
-        HEADER_PT + self.tokens.len() as f32 * ROW_PT + GRID
+    fn height(&self, width: f32) -> f32 {
+        self.header(width) + self.tokens.len() as f32 * ROW_PT + GRID
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        let width = self.token_width() - 2.0 * GRID;
+        let (width, header) = (self.token_width() - 2.0 * GRID, self.header(area.width()));
         for (nth, token) in self.tokens.iter().enumerate() {
-            let band = Self::row(area, nth);
+            let band = Self::row(area, header, nth);
             if !pen.sees(band) {
                 continue;
             }
@@ -137,7 +174,8 @@ impl Piece for Bars {
     }
 
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
-        let nth = ((at.y - area.top() - HEADER_PT) / ROW_PT).floor();
+        let header = self.header(area.width());
+        let nth = ((at.y - area.top() - header) / ROW_PT).floor();
         let nth = (nth >= 0.0 && (nth as usize) < self.tokens.len()).then_some(nth as usize)?;
         let token = format!("{} {}", self.positions[nth], self.tokens[nth]);
         let under = (0..self.columns.len()).find(|column| self.column(area, *column).contains(at));
@@ -157,16 +195,23 @@ impl Piece for Bars {
             }
             _ => token,
         };
-        Some(Hit { rect: Self::row(area, nth), text, token: Some((self.side, self.positions[nth])), head: None })
+        Some(Hit {
+            rect: Self::row(area, header, nth),
+            text,
+            token: Some((self.side, self.positions[nth])),
+            head: None,
+        })
     }
 
     fn row_of(&self, area: Rect, (side, position): (Side, usize)) -> Option<Rect> {
         let nth = self.positions.iter().position(|known| *known == position).filter(|_| side == self.side)?;
-        Some(Self::row(area, nth))
+        Some(Self::row(area, self.header(area.width()), nth))
     }
 
     fn columns(&self, area: Rect) -> Vec<Rect> {
-        let top = |rect: Rect| Rect::from_min_max(rect.min, pos2(rect.right(), area.top() + 16.0));
+        let [lines, _] = self.heading_lines(area.width());
+        let bottom = area.top() + lines as f32 * HEADING_LINE_PT + 2.0;
+        let top = |rect: Rect| Rect::from_min_max(rect.min, pos2(rect.right(), bottom));
         (0..self.columns.len()).map(|nth| top(self.column(area, nth))).collect()
     }
 

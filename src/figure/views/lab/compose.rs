@@ -9,7 +9,7 @@ use super::{
     facts::{Facts, Grid, Strip},
     links,
     map::{Map, MapAxis},
-    number,
+    masks, number,
     patches::Patches,
     saying, words,
 };
@@ -48,7 +48,9 @@ impl Answered {
 /// Everything that is drawn of the answers to a question; of maps by layer and head, those of `head`.
 pub fn compose(capture: &Capture, question: Question, answers: &[Answered], head: HeadId) -> Vec<Section> {
     if question == Question::Depends {
-        return by_side(capture, answers);
+        let mut sections = by_side(capture, answers);
+        sections.extend(answers.iter().filter_map(|answer| masks::section(capture, answer)));
+        return sections;
     }
     let of = |answer: &Answered| {
         let report = answer.report.as_deref();
@@ -121,7 +123,7 @@ fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
 }
 
 /// What a side is called in a sentence.
-const fn side_text(side: Side) -> &'static str {
+pub(super) const fn side_text(side: Side) -> &'static str {
     match side {
         Side::Encoder => "the source",
         Side::Decoder => "the text that is written",
@@ -143,7 +145,7 @@ fn names(capture: &Capture, axis: &Axis, n: usize) -> Vec<String> {
     (0..n).map(name).collect()
 }
 
-fn token_axis(capture: &Capture, axis: &Axis, n: usize) -> MapAxis {
+pub(super) fn token_axis(capture: &Capture, axis: &Axis, n: usize) -> MapAxis {
     let positions = (0..n).map(|nth| axis.position(nth)).collect();
     MapAxis { names: names(capture, axis, n), tokens: Some((axis.side, positions)) }
 }
@@ -203,7 +205,6 @@ fn skips(method: Method, name: &str) -> bool {
         Method::Alignment => name == "weights",
         // The change itself is two long lists of numbers.
         Method::RankOne => matches!(name, "left" | "right"),
-        Method::Masks => name.starts_with("search") && !name.ends_with("divergence"),
         _ => false,
     }
 }
@@ -332,7 +333,7 @@ fn by_head(leaves: &[Leaf<'_>], name: &str, title: &str, head: HeadId) -> Option
     }))
 }
 
-fn table(method: Method, columns: &[Column]) -> Grid {
+pub(super) fn table(method: Method, columns: &[Column]) -> Grid {
     let n_rows = columns.iter().map(|column| column.cells.len()).max().unwrap_or(0);
     let mut order: Vec<usize> = (0..n_rows).collect();
     let by = |name: &str| {
@@ -346,6 +347,8 @@ fn table(method: Method, columns: &[Column]) -> Grid {
         order.sort_by(|a, b| sizes[*b].abs().total_cmp(&sizes[*a].abs()));
     } else if let Some(rates) = by("aer") {
         order.sort_by(|a, b| rates[*a].total_cmp(&rates[*b]));
+    } else if let Some(agreements) = by("agreement") {
+        order.sort_by(|a, b| agreements[*b].total_cmp(&agreements[*a]));
     }
     order.truncate(MAX_ROWS);
     let column = |column: &Column| {

@@ -1,8 +1,8 @@
 //! Numbers, lists of numbers and tables.
 
-use emath::{Pos2, Rect, pos2, vec2};
+use emath::{Pos2, Rangef, Rect, pos2, vec2};
 
-use super::{Hit, Piece, ROW_PT, number, room};
+use super::{Hit, Piece, ROW_PT, n_lines, number, room};
 use crate::figure::{
     font::Align,
     list::{Line, faded},
@@ -28,6 +28,17 @@ impl Facts {
     fn name_width(&self) -> f32 {
         room(self.lines.iter().map(|line| line[0].as_str()), MOST_NAME_PT) + 4.0 * GRID
     }
+
+    /// From the top of each line to its bottom: a value may take several.
+    fn spans(&self, width: f32) -> Vec<Rangef> {
+        let inner = width - self.name_width();
+        let mut top = 0.0;
+        let span = |line: &[String; 3]| {
+            let bottom = top + n_lines(&line[1], inner).max(1) as f32 * ROW_PT;
+            Rangef::new(std::mem::replace(&mut top, bottom), bottom)
+        };
+        self.lines.iter().map(span).collect()
+    }
 }
 
 impl Piece for Facts {
@@ -39,26 +50,28 @@ impl Piece for Facts {
         self.name_width() + 80.0
     }
 
-    fn height(&self, _: f32) -> f32 {
-        self.lines.len() as f32 * ROW_PT
+    fn height(&self, width: f32) -> f32 {
+        self.spans(width).last().map_or(0.0, |last| last.max)
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let (weak, text) = (pen.palette.text_weak, pen.palette.text);
-        for (nth, [name, value, _]) in self.lines.iter().enumerate() {
-            let y = area.top() + (nth as f32 + 0.5) * ROW_PT;
+        let left = area.left() + self.name_width();
+        for ([name, value, _], span) in self.lines.iter().zip(self.spans(area.width())) {
+            let y = |row: usize| area.top() + span.min + (row as f32 + 0.5) * ROW_PT;
             let name = pen.type_.fit(name, SMALL, self.name_width() - 2.0 * GRID).into_owned();
-            pen.text(&name, SMALL, weak, pos2(area.left(), y), Align::Left);
-            let value = pen.type_.fit(value, SMALL, area.width() - self.name_width()).into_owned();
-            pen.text(&value, SMALL, text, pos2(area.left() + self.name_width(), y), Align::Left);
+            pen.text(&name, SMALL, weak, pos2(area.left(), y(0)), Align::Left);
+            for (row, words) in pen.broken(value, SMALL, area.width() - self.name_width()).iter().enumerate() {
+                pen.text(words, SMALL, text, pos2(left, y(row)), Align::Left);
+            }
         }
     }
 
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
-        let nth = ((at.y - area.top()) / ROW_PT).floor();
-        let [name, value, meaning] = self.lines.get((nth >= 0.0).then_some(nth as usize)?)?;
-        let top = area.top() + nth * ROW_PT;
-        let rect = Rect::from_min_size(pos2(area.left(), top), vec2(area.width(), ROW_PT));
+        let spans = self.spans(area.width());
+        let nth = spans.iter().position(|span| span.contains(at.y - area.top()))?;
+        let [name, value, meaning] = &self.lines[nth];
+        let rect = Rect::from_x_y_ranges(area.x_range(), area.top() + spans[nth].min..=area.top() + spans[nth].max);
         let text = if meaning.is_empty() { format!("{name}: {value}") } else { format!("{name}: {value}\n{meaning}") };
         Some(Hit::saying(rect, text))
     }

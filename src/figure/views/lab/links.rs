@@ -8,7 +8,7 @@ use super::{Hit, Part, Piece, number, room};
 use crate::{
     analysis::explain::{
         alignment::{Gold, Links},
-        report::{Cells, Report, Value},
+        report::{Cells, Column, Report, Value},
     },
     capture::Matrix,
     figure::{
@@ -28,6 +28,9 @@ const MOST_NAME_PT: f32 = 110.0;
 /// Room for what the marks mean.
 const LEGEND_PT: f32 = 22.0;
 
+/// What makes a link of one direction.
+const LARGEST: &str = "link (largest weight of the target word)";
+
 /// An alignment of words.
 #[derive(Clone, Debug)]
 pub struct LinkGrid {
@@ -39,6 +42,8 @@ pub struct LinkGrid {
     pub weights: Option<Matrix>,
     /// Links that attention makes.
     pub links: Links,
+    /// What makes a link.
+    pub meaning: &'static str,
     /// Links that somebody made.
     pub gold: Option<Gold>,
 }
@@ -89,7 +94,7 @@ impl LinkGrid {
         let mut x = at.x;
         pen.fill(Path::circle(pos2(x + 4.0, at.y), 4.0), pen.palette.accent);
         x += 12.0;
-        x += pen.text("link (largest weight of the target word)", SMALL, weak, pos2(x, at.y), Align::Left) + 14.0;
+        x += pen.text(self.meaning, SMALL, weak, pos2(x, at.y), Align::Left) + 14.0;
         if self.gold.is_some() {
             for (width, color, name) in [(2.0, text, "sure by hand"), (1.0, faded(text, 0.6), "possible by hand")] {
                 pen.frame(Rect::from_center_size(pos2(x + 5.0, at.y), vec2(8.0, 8.0)), width, color);
@@ -188,16 +193,7 @@ pub fn parts(report: &Report, head: HeadId) -> Vec<Part> {
     };
     let gold = report.parameters.iter().find(|(name, _)| name == "gold").and_then(|(_, value)| value.as_str());
     let gold = gold.and_then(|text| Gold::parse(text.trim_end(), 0).ok()?.into_iter().next());
-    let Some(Value::Table(columns)) = report.value("alignments") else { return Vec::new() };
-    let (mut names, mut links) = (None, None);
-    for column in columns {
-        match &column.cells {
-            Cells::Text(cells) if column.name == "head" => names = Some(cells),
-            Cells::Texts(cells) if column.name == "links" => links = Some(cells),
-            _ => {}
-        }
-    }
-    let (Some(names), Some(links)) = (names, links) else { return Vec::new() };
+    let Some(own) = Alignments::of(report, "alignments") else { return Vec::new() };
     let weights = match report.value("weights") {
         Some(Value::Layers(layers)) => layers.get(head.layer),
         _ => None,
@@ -211,34 +207,86 @@ pub fn parts(report: &Report, head: HeadId) -> Vec<Part> {
         let name = format!("L{}H{}", head.layer, head.head);
         shown.insert(0, (name.clone(), Some(head.head), format!("Head {name}")));
     }
-    let number_of = |name: &str, row: usize| {
-        columns.iter().find(|column| column.name == name).and_then(|column| match &column.cells {
-            Cells::Number(cells) => cells.get(row).filter(|value| value.is_finite()).copied(),
-            _ => None,
-        })
-    };
-    let part = |(name, one, title): (String, Option<usize>, String)| {
-        let row = names.iter().position(|known| *known == name)?;
-        let pair = |text: &String| {
-            let (source, target) = text.split_once('-')?;
-            Some((source.parse().ok()?, target.parse().ok()?))
-        };
-        let worth = number_of("aer", row).map_or_else(String::new, |aer| {
-            let percent =
-                |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{:.0} %", 100.0 * value));
-            let (precision, recall) = (percent(number_of("precision", row)), percent(number_of("recall", row)));
-            format!(": alignment error rate {aer:.2}, precision {precision}, recall {recall}")
-        });
+    let grid = |all: &Alignments<'_>, row: usize, weights: Option<Matrix>, (title, link): (&str, &'static str)| {
         let piece = LinkGrid {
             source: words("source"),
             target: words("target"),
-            weights: weights_of(one),
-            links: links.get(row)?.iter().filter_map(pair).collect::<Links>(),
+            weights,
+            links: all.links_of(row),
+            meaning: link,
             gold: gold.clone(),
         };
         let meaning = "AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|), with links A, sure ones S and possible ones P made by \
                        hand: 0 is best";
-        Some(Part { title: format!("{title}{worth}"), meaning: meaning.to_owned(), piece: Arc::new(piece) })
+        let title = format!("{title}{}", all.worth(row));
+        Part { title, meaning: meaning.to_owned(), piece: Arc::new(piece) }
     };
-    shown.into_iter().filter_map(part).collect()
+    let mut parts: Vec<Part> = shown
+        .into_iter()
+        .filter_map(|(name, one, title)| Some(grid(&own, own.row(&name)?, weights_of(one), (&title, LARGEST))))
+        .collect();
+    // Of the layers of the other direction the one that agrees most, which nobody has to know by hand.
+    if let Some(both) = Alignments::of(report, "symmetrized") {
+        let agreement = |row: &usize| both.number("agreement", *row).unwrap_or(f64::NEG_INFINITY);
+        let rows = (0..both.names.len()).filter(|row| both.names[*row].starts_with(&format!("L{} + ", head.layer)));
+        if let Some(row) = rows.max_by(|a, b| agreement(a).total_cmp(&agreement(b)).then(b.cmp(a))) {
+            let other = both.names[row].rsplit(" + ").next().unwrap_or_default();
+            let way = report.parameters.iter().find(|(name, _)| name == "symmetrize").and_then(|(_, way)| way.as_str());
+            let title =
+                format!("Layer {} with {other} of the other direction, {}", head.layer, way.unwrap_or_default());
+            // They are made of links, and have no weights.
+            parts.push(grid(&both, row, None, (&title, "link of both directions")));
+        }
+    }
+    parts
+}
+
+/// A table of alignments.
+struct Alignments<'a> {
+    columns: &'a [Column],
+    /// What each is of.
+    names: &'a [String],
+    /// Its links.
+    links: &'a [Vec<String>],
+}
+
+impl<'a> Alignments<'a> {
+    fn of(report: &'a Report, name: &str) -> Option<Self> {
+        let Some(Value::Table(columns)) = report.value(name) else { return None };
+        let cells = |name: &str| columns.iter().find(|column| column.name == name).map(|column| &column.cells);
+        match (cells("head")?, cells("links")?) {
+            (Cells::Text(names), Cells::Texts(links)) => Some(Self { columns, names, links }),
+            _ => None,
+        }
+    }
+
+    fn row(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| known == name)
+    }
+
+    fn links_of(&self, row: usize) -> Links {
+        let pair = |text: &String| {
+            let (source, target) = text.split_once('-')?;
+            Some((source.parse().ok()?, target.parse().ok()?))
+        };
+        self.links.get(row).into_iter().flatten().filter_map(pair).collect()
+    }
+
+    fn number(&self, name: &str, row: usize) -> Option<f64> {
+        let column = self.columns.iter().find(|column| column.name == name)?;
+        match &column.cells {
+            Cells::Number(cells) => cells.get(row).filter(|value| value.is_finite()).copied(),
+            _ => None,
+        }
+    }
+
+    /// What it is worth against links made by hand, where there are some.
+    fn worth(&self, row: usize) -> String {
+        let percent = |name: &str| {
+            self.number(name, row).map_or_else(|| "–".to_owned(), |value| format!("{:.0} %", 100.0 * value))
+        };
+        self.number("aer", row).map_or_else(String::new, |aer| {
+            format!(": alignment error rate {aer:.2}, precision {}, recall {}", percent("precision"), percent("recall"))
+        })
+    }
 }

@@ -6,9 +6,11 @@
 mod agreement;
 mod bars;
 mod compose;
+mod curves;
 mod facts;
 mod links;
 mod map;
+mod masks;
 mod patches;
 mod saying;
 mod words;
@@ -179,6 +181,23 @@ impl Scene for LabScene {
 fn room<'a>(texts: impl IntoIterator<Item = &'a str>, most: f32) -> f32 {
     let of = |text: &str| text.chars().map(|c| if c >= '\u{1100}' { 11.0 } else { 6.1 }).sum::<f32>();
     texts.into_iter().map(of).fold(0.0, f32::max).min(most)
+}
+
+/// About how many lines a text takes in small type where a line is as wide as `inner`: never fewer than it does.
+fn n_lines(text: &str, inner: f32) -> usize {
+    let mut lines = usize::from(!text.trim().is_empty());
+    let mut used = 0.0;
+    for word in text.split_whitespace() {
+        let width = room([word], f32::INFINITY);
+        let space = if used > 0.0 { room([" "], f32::INFINITY) } else { 0.0 };
+        if used > 0.0 && used + space + width > inner {
+            lines += 1;
+            used = width;
+        } else {
+            used += space + width;
+        }
+    }
+    lines
 }
 
 /// A number with four digits that count, and a minus as long as a plus.

@@ -113,6 +113,11 @@ fn of_method(method: Method, name: &str) -> Option<(&'static str, &'static str)>
             "Monotonicity: the part of neighbouring links that do not step back. AER: alignment error rate, \
              1 − (|A∩S| + |A∩P|) / (|A| + |S|) with links A, sure S and possible P: 0 is best",
         ),
+        (Method::Alignment, "symmetrized") => (
+            "Both directions as one",
+            "Every layer of this model with every layer of the other; agreement is the part of their links that both \
+             make",
+        ),
         (Method::Alignment, "coverage") => {
             ("Attention that each source token gets", "Around 1 where each is translated once")
         }

@@ -1,6 +1,7 @@
 //! The laboratory: questions about a prediction, each answered by several methods side by side.
 
 mod asked;
+mod directions;
 mod options;
 mod pieces;
 mod rewrite;
@@ -62,6 +63,9 @@ impl LabView {
                 choosers::stack_and_layer_ui(ui, cx);
                 choosers::heads_ui(ui, cx, capture);
             });
+        }
+        if question == Question::Aligns {
+            directions::directions_ui(ui, cx, capture, &asked);
         }
         ui.separator();
         let salt = ("answers", question.name());

@@ -1,0 +1,75 @@
+//! What an alignment can be held against: the other direction, and links that were made by hand.
+
+use eframe::egui::{Button, ComboBox, RichText, Ui};
+
+use super::asked::Asked;
+use crate::{
+    capture::Capture,
+    session::{Command, FilePurpose},
+    ui::{ViewCtx, theme::GRID, views::controls},
+    worker::{Ask, Slot},
+};
+
+/// The option that says how two directions become one.
+const SYMMETRIZE: &str = "symmetrize";
+
+/// Draws the choices, where words are aligned.
+pub fn directions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, asked: &Asked) {
+    let is_alignment = |ask: &Ask| matches!(ask, Ask::Alignment { .. });
+    let Some(column) = asked.columns.iter().find(|column| is_alignment(&column.ask)) else { return };
+    let weak = |text: &str| RichText::new(text).color(cx.theme.text_weak);
+    ui.horizontal_wrapped(|ui| {
+        let sight = cx.pane.sight(capture);
+        if let Some(run) = sight.reverse {
+            ui.label(weak("With the other direction")).on_hover_text(format!(
+                "{} reads the text that is written here, and writes the one that is read, in another pane",
+                run.model().name
+            ));
+            let mut ask = column.ask.clone();
+            ask.knobs(&sight, &mut |knob| {
+                if let (SYMMETRIZE, Slot::Choice(place, names)) = (knob.name, knob.slot) {
+                    way_ui(ui, cx, column.column.name, (place, names), knob.meaning);
+                }
+            });
+        } else {
+            let open = ui.button("Open the other direction…");
+            let meaning = "A pane beside with the two texts exchanged, for a model that translates the other way: \
+                           its links and these can then be made one";
+            if open.on_hover_text(meaning).clicked() {
+                cx.send(Command::OpenOtherDirection);
+            }
+        }
+        ui.add_space(2.0 * GRID);
+        gold_ui(ui, cx, &column.ask);
+    });
+}
+
+fn way_ui(ui: &mut Ui, cx: &ViewCtx<'_>, column: &str, (place, names): (&mut usize, &[(&str, &str)]), meaning: &str) {
+    let shown = names.get(*place).map_or("", |(_, label)| label);
+    let combo = ComboBox::from_id_salt("both directions").selected_text(shown).show_ui(ui, |ui| {
+        for (nth, (name, label)) in names.iter().enumerate() {
+            if ui.selectable_label(nth == *place, *label).clicked() {
+                controls::edit_options(cx, |options| {
+                    let turned = options.lab.turned.entry(column.to_owned()).or_default();
+                    turned.insert(SYMMETRIZE.to_owned(), (*name).into());
+                });
+            }
+        }
+    });
+    combo.response.on_hover_text(meaning);
+}
+
+/// Links that were made by hand: where they come from, or how many there are.
+fn gold_ui(ui: &mut Ui, cx: &ViewCtx<'_>, ask: &Ask) {
+    let Ask::Alignment { gold, .. } = ask else { return };
+    let open = ui.add(Button::new(if gold.is_some() { "Other gold links…" } else { "Gold links…" }));
+    let meaning = "A file with the links of this sentence made by hand, such as “0-0 1-1 2p1”: 3-5 is a sure one of \
+                   source word 3 and target word 5, 3p5 a possible one, counted from 0. Every alignment is then told \
+                   its alignment error rate (AER)";
+    if open.on_hover_text(meaning).clicked() {
+        cx.send(Command::Pick(FilePurpose::GoldFile));
+    }
+    if gold.is_some() && ui.button("Without gold").on_hover_text("Forget the links that were made by hand").clicked() {
+        cx.send(Command::SetGold(String::new()));
+    }
+}
