@@ -378,8 +378,8 @@ fn shown_heads(pane: &Pane, n_heads: usize) -> Vec<usize> {
     let on = pane.selection.heads_on;
     let together = pane.options.reading.together.is_some();
     let several = match pane.explained_extent() {
-        None => pane.view == ViewKind::Heads || together,
-        Some(extent) => extent == Extent::PairsOfHeads && together,
+        None | Some(Extent::PairsOfHeads) => pane.view == ViewKind::Heads || together,
+        Some(_) => false,
     };
     if several && pane.minus.is_none() {
         if on == HeadSet::ALL { Vec::new() } else { on.iter(n_heads).collect() }

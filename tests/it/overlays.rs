@@ -25,7 +25,7 @@ use crate::{
     copy::copied,
     support::{
         play::Play,
-        scripted::failure,
+        scripted::{N_HEADS, N_LAYERS, failure},
         stacks, synthetic,
         window::{Window, with_text},
     },
@@ -275,4 +275,34 @@ fn figures_and_numbers_of_an_overlay_say_what_they_are() {
         assert!(captions.full.contains("The numbers are no attention weights"), "{}", captions.full);
         assert!(!captions.full.contains("Attention of"), "{}", captions.full);
     }
+}
+
+/// What a method says of every head is drawn of all that are on, as attention is.
+#[test]
+fn an_answer_by_heads_is_drawn_of_all_heads_that_are_on() {
+    let mut play = Play::showing(EIGHT);
+    let n = play.n_tokens();
+    let heads = |layer: usize| {
+        let values = (0..N_HEADS * n * n).map(|at| (layer * 7 + at) as f32).collect::<Vec<_>>();
+        Value::heads(Side::Only, Side::Only, PerHead::new(values, [N_HEADS, n, n]).unwrap())
+    };
+    let norms = Report::new(Method::Norms).with_value("norms", Value::Layers((0..N_LAYERS).map(heads).collect()));
+    let value = ValueRef { ask: Ask::Norms, title: "Norms".to_owned(), ..rollout("norms") };
+    play.does(Command::Overlay(Some(Box::new(value)), Some(ViewKind::Heads)));
+    explain(&mut play, norms);
+    let drawn = |play: &Play| {
+        let figure = play.session.figure().unwrap();
+        let subject =
+            order::Subject { captures: Captures::one(&figure.capture), cloud: &figure.cloud, answers: &figure.answers };
+        let drawn = order::all(&figure.order, subject).unwrap();
+        (drawn.len(), drawn[0].scene.captions())
+    };
+    let (n_figures, captions) = drawn(&play);
+    assert_eq!(n_figures, 1);
+    assert!(captions.short.contains(&format!("of {N_HEADS} heads")), "{}", captions.short);
+    assert!(captions.full.contains("Colour tells the head") && captions.full.contains("no attention weights"));
+    play.does(Command::SoloHead(HeadId::single(0, 1).head));
+    let (_, captions) = drawn(&play);
+    assert!(captions.short.contains("of L0H1") && captions.full.contains("Strength and width tell the size"));
+    assert!(!captions.full.contains("Colour tells the head"), "{}", captions.full);
 }

@@ -44,7 +44,7 @@ pub(super) fn gather(
 ///
 /// # Errors
 /// When one that was named does not exist or was not recorded.
-pub(super) fn members(capture: &Capture, many: &Aggregation) -> Result<Vec<HeadId>, Refusal> {
+pub fn members(capture: &Capture, many: &Aggregation) -> Result<Vec<HeadId>, Refusal> {
     let stack = many.stack;
     let Some(spec) = capture.model().stack(stack) else {
         return Err(no_such_head(capture, HeadId { stack, layer: 0, head: 0 }));

@@ -42,6 +42,7 @@ pub mod store;
 mod subtract;
 mod weigh;
 
+pub use aggregate::members;
 pub use axis::{Axes, Axis, Group, LeftOut, Rest};
 pub use choice::{Over, ReadingOptions, Together};
 pub use explained::{Explained, Extent, can_be_shown, family};

@@ -145,9 +145,9 @@ impl Choice<'_> {
             let ids: Vec<HeadId> =
                 self.head_numbers(layer).into_iter().map(|head| HeadId { stack: self.stack, layer, head }).collect();
             let name = |id: &HeadId| match self.order.reading.source.explained() {
-                Some(explained) => explained.label(),
+                Some(explained) if ids.len() == 1 => explained.label(),
                 None if ids.len() == 1 => format!("Head {}", id.head),
-                None => id.head.to_string(),
+                _ => id.head.to_string(),
             };
             let mut heads: Vec<HeadLines> = ids.iter().map(|id| lines(*id, name(id))).collect::<Result<_, _>>()?;
             if let (Some(first), true) = (heads.first_mut(), ids.len() > 1) {

@@ -2,9 +2,10 @@
 
 use eframe::egui::{Button, Frame, Label, Margin, Rect, RichText, Sense, Ui, vec2};
 
-use super::{empty, texture};
+use super::{empty, source, texture};
 use crate::{
     analysis::reading::Explained,
+    ids::HeadId,
     raster::ColorMap,
     session::{Command, Overlay, ViewKind},
     ui::{ViewCtx, theme::GRID},
@@ -36,28 +37,31 @@ pub fn strip_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Overlay, narrow: bool) 
     let frame = Frame::new().fill(cx.theme.accent.gamma_multiply(0.09)).corner_radius(4);
     frame.inner_margin(Margin::symmetric(2 * GRID as i8, GRID as i8)).show(ui, |ui| {
         if narrow {
-            ui.add(name(cx, overlay).wrap()).on_hover_text(caveat(overlay));
+            // Tokens have the colours of one pattern.
+            let one = vec![cx.pane.selection.head];
+            let heads = if cx.pane.options.reading.together.is_some() { source::drawn_heads(cx) } else { one };
+            ui.add(name(overlay, cx, &heads).wrap()).on_hover_text(caveat(overlay));
             back_ui(ui, cx);
             return;
         }
         ui.horizontal(|ui| {
             ui.set_width(ui.available_width());
-            ramp_ui(ui, cx, overlay.explained());
+            if !source::tells_heads_apart(cx) {
+                ramp_ui(ui, cx, overlay.explained());
+            }
             let room = ui.available_width() - 34.0 * GRID;
             ui.scope(|ui| {
                 ui.set_max_width(room.max(20.0 * GRID));
-                ui.add(name(cx, overlay).truncate()).on_hover_text(caveat(overlay));
+                ui.add(name(overlay, cx, &source::drawn_heads(cx)).truncate()).on_hover_text(caveat(overlay));
             });
             back_ui(ui, cx);
         });
     });
 }
 
-fn name(cx: &ViewCtx<'_>, overlay: &Overlay) -> Label {
+fn name(overlay: &Overlay, cx: &ViewCtx<'_>, heads: &[HeadId]) -> Label {
     let stack = cx.pane.selection.stack();
-    let what = overlay
-        .explained()
-        .map_or_else(|| overlay.what(), |explained| explained.what_of(stack, &[cx.pane.selection.head]));
+    let what = overlay.explained().map_or_else(|| overlay.what(), |explained| explained.what_of(stack, heads));
     Label::new(RichText::new(format!("{what} – not attention")).strong()).sense(Sense::hover())
 }
 

@@ -3,7 +3,9 @@
 use std::{ops::Range, sync::Arc};
 
 use crate::{
-    analysis::reading::{Axis, Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, long, store::Subject},
+    analysis::reading::{
+        Axis, Extent, Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, long, members, store::Subject,
+    },
     capture::{Capture, Token},
     figure,
     ids::{HeadId, StackKind},
@@ -61,6 +63,30 @@ pub fn shown(cx: &ViewCtx<'_>, capture: &Capture) -> Reading {
         some => Which::These(some.iter(n_heads(capture, selection.head)).collect()),
     };
     cx.pane.overlaid(cx.pane.options.reading.shown(capture, selection.head, &on, minus))
+}
+
+/// The heads whose numbers are drawn: those that are on where lines tell them apart, those that are taken together,
+/// or the one that is selected.
+pub fn drawn_heads(cx: &ViewCtx<'_>) -> Vec<HeadId> {
+    let selection = &cx.pane.selection;
+    let Some(capture) = cx.document.latest_capture() else { return Vec::new() };
+    match shown(cx, capture).heads {
+        Heads::Many(many) => members(capture, &many).unwrap_or_default(),
+        Heads::One(head) if cx.pane.view != ViewKind::Heads || cx.pane.minus.is_some() => vec![head],
+        Heads::One(head) => {
+            let on = selection.heads_on.iter(n_heads(capture, head));
+            on.map(|on| HeadId { head: on, ..head }).collect()
+        }
+    }
+}
+
+/// Whether lines of what stands in place of attention have the colours of several heads.
+pub fn tells_heads_apart(cx: &ViewCtx<'_>) -> bool {
+    cx.pane.view == ViewKind::Heads
+        && cx.pane.explained().is_some_and(|explained| !explained.is_signed())
+        && cx.pane.explained_extent() == Some(Extent::PairsOfHeads)
+        && cx.pane.options.reading.together.is_none()
+        && drawn_heads(cx).len() > 1
 }
 
 /// Whether what views of one pattern show is too long to be held whole, and read in parts.

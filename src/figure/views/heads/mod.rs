@@ -141,7 +141,7 @@ impl HeadsScene {
         match (self.signed(), weight < 0.0) {
             (true, false) => Ink::More,
             (true, true) => Ink::Less,
-            (false, _) if self.is_explained() => Ink::Explained,
+            (false, _) if self.is_explained() && self.heads.len() == 1 => Ink::Explained,
             (false, _) => Ink::Head(head),
         }
     }
@@ -341,7 +341,7 @@ impl Scene for HeadsScene {
             EdgeFilter::Threshold(least) => format!("weights from {least}"),
         };
         let colors = if self.signed() { "Colour tells the sign" } else { "Colour tells the head" };
-        let look = if self.is_explained() && !self.signed() {
+        let look = if self.is_explained() && !self.signed() && self.heads.len() == 1 {
             "Strength and width tell the size".to_owned()
         } else {
             format!("{colors}, strength and width the size")

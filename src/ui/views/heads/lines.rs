@@ -7,7 +7,7 @@ use crate::{
     analysis::{
         edges::{EdgeFilter, EdgeSet},
         reading::{
-            Reading, Refusal,
+            Extent, Reading, Refusal,
             long::{self, STRIP_ROWS},
             store,
         },
@@ -85,12 +85,13 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture, in_sight: &Range<usize>) -> Op
     let filter = cx.pane.options.heads.filter;
     let shown = source::shown(cx, capture);
     let explained = shown.source.explained();
-    let one = cx.pane.options.reading.together.is_some() || shown.minus.is_some() || explained.is_some();
+    let of_heads = explained.is_none_or(|it| it.extent(selection.stack()) == Some(Extent::PairsOfHeads));
+    let one = cx.pane.options.reading.together.is_some() || shown.minus.is_some() || !of_heads;
     let drawn: Vec<(usize, Reading)> = if one {
         vec![(selection.head.head, shown.clone())]
     } else {
         let on = selection.heads_on.iter(source::n_heads(capture, selection.head));
-        on.map(|head| (head, source::of_head(cx, capture, HeadId { head, ..selection.head }))).collect()
+        on.map(|head| (head, source::shown_of_head(cx, capture, HeadId { head, ..selection.head }))).collect()
     };
     let of = LinesOf {
         captures: (subject.this.id(), subject.other.as_ref().map(|other| other.id())),
@@ -125,6 +126,8 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture, in_sight: &Range<usize>) -> Op
             Some(Ok(lines)) => {
                 let is_explained = lines.pattern.explained().is_some();
                 let [above, below] = match (is_explained, lines.pattern.signed, cx.pane.minus) {
+                    // Several heads are told apart by their colours, as those of attention are.
+                    (true, false, _) if drawn.len() > 1 => [(head, Ink::Head(head)), (head, Ink::Head(head))],
                     (true, false, _) => [(head, Ink::Explained), (head, Ink::Explained)],
                     (true, true, _) => [(head, Ink::More), (head, Ink::Less)],
                     (false, _, minus) => {

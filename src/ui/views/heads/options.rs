@@ -88,9 +88,15 @@ fn explained_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, signed: bool) {
             ink(if value < 0.0 { Ink::Less } else { Ink::More }, value.abs())
         })
     } else {
-        texture::gradient_ui(ui, cx.theme, ["0", "", &high], |at| ink(Ink::Explained, at))
+        let of_heads = source::tells_heads_apart(cx);
+        let color = if of_heads { Ink::Head(cx.pane.selection.head.head) } else { Ink::Explained };
+        texture::gradient_ui(ui, cx.theme, ["0", "", &high], |at| ink(color, at))
     };
-    let text = if signed { "Blue speaks against it, orange for it" } else { "The stronger, the more; no attention" };
+    let text = match (signed, source::tells_heads_apart(cx)) {
+        (true, _) => "Blue speaks against it, orange for it",
+        (false, true) => "Colour and number tell the head; no attention",
+        (false, false) => "The stronger, the more; no attention",
+    };
     controls::caption_ui(ui, cx.theme, text);
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Colours up to {high}")));
 }
