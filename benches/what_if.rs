@@ -26,13 +26,20 @@ const DRAGGED: Duration = Duration::from_secs(3);
 const MOST: Duration = Duration::from_secs(20);
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test --benches` only looks whether it starts.
-    if !std::env::args().any(|arg| arg == "--bench") {
+    if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
+    // `cargo bench --bench what_if -- demo:vit heads`: these models and views alone.
+    let is_wanted = |name: &str, all: &[&str]| {
+        let is_named = |name: &str| arguments.iter().any(|argument| argument.eq_ignore_ascii_case(name));
+        is_named(name) || !all.iter().any(|other| is_named(other))
+    };
+    let labels = VIEWS.map(ViewKind::label);
     let folder = tempfile::tempdir().unwrap();
-    for model in MODELS {
-        for view in VIEWS {
+    for model in MODELS.into_iter().filter(|model| is_wanted(model, &MODELS)) {
+        for view in VIEWS.into_iter().filter(|view| is_wanted(view.label(), &labels)) {
             let options = OpenOptions { model: Some(model.to_owned()), ..OpenOptions::default() };
             let mut window = Window::open(options, folder.path().to_owned());
             window.wait(|app| matches!(app.session().document().capture, Loadable::Ready(_)));

@@ -47,6 +47,8 @@ pub struct ViewCtx<'a> {
     pub patterns: &'a PatternStore,
     /// The weight of the last colour, where this pane shares its scale with others.
     pub shared_high: Option<f32>,
+    /// Whether a run of any document is on its way.
+    pub is_running: bool,
     /// Colours and sizes.
     pub theme: &'a theme::Theme,
     /// What the user asked for in this frame.
@@ -84,7 +86,11 @@ impl<'a> PanelCtx<'a> {
     ) -> Self {
         let (pane, document) = (session.pane(), session.document());
         let other = other_document(session, pane);
-        Self { session, view: ViewCtx { pane, document, other, patterns, shared_high: None, theme, commands } }
+        let is_running = session.documents.iter().any(|document| document.capture.is_pending());
+        Self {
+            session,
+            view: ViewCtx { pane, document, other, patterns, shared_high: None, is_running, theme, commands },
+        }
     }
 }
 

@@ -27,6 +27,9 @@ use crate::{
 const MANY_LINES: (usize, usize) = (48, 6_000);
 /// Without a graphics card only the strongest so many stand in for a picture that is being drawn.
 const STAND_IN: usize = 200;
+/// A picture gives way to a run for so long, in seconds: it would take a core from it, and the run is about to change
+/// what is drawn.
+const GIVES_WAY_SECS: f64 = 0.2;
 /// Around the lines, so that their ends are whole.
 const MARGIN_PT: f32 = 2.0;
 
@@ -34,12 +37,14 @@ const MARGIN_PT: f32 = 2.0;
 pub struct LinePainter<K> {
     picture: Option<(K, Picture)>,
     drawing: Option<(K, Drawing)>,
+    /// What gives way to a run, and until when.
+    waiting: Option<(K, f64)>,
     mesh: Memo<(K, Pos2, bool), Arc<Mesh>>,
 }
 
 impl<K> Default for LinePainter<K> {
     fn default() -> Self {
-        Self { picture: None, drawing: None, mesh: Memo::default() }
+        Self { picture: None, drawing: None, waiting: None, mesh: Memo::default() }
     }
 }
 
@@ -51,6 +56,8 @@ pub struct Lines<'a> {
     pub extent: Rect,
     /// Where those coordinates start on screen.
     pub origin: Pos2,
+    /// Whether a run is on its way.
+    pub is_running: bool,
 }
 
 /// What became of the lines.
@@ -186,10 +193,27 @@ impl<K: PartialEq + Clone> LinePainter<K> {
         if known == Some(key) {
             self.drawing = None;
         } else if coming != Some(key) {
+            if lines.is_running && self.gives_way(ctx, key) {
+                self.drawing = None;
+                return true;
+            }
             self.drawing = Drawing::start(ctx, lines.strokes, placed).map(|drawing| (key.clone(), drawing));
             return self.drawing.is_some();
         }
         true
+    }
+
+    /// Whether it is too early to draw what was wanted a moment ago.
+    fn gives_way(&mut self, ctx: &Context, key: &K) -> bool {
+        let now = ctx.input(|input| input.time);
+        let until = match &self.waiting {
+            Some((waiting, until)) if waiting == key => *until,
+            _ => self.waiting.insert((key.clone(), now + GIVES_WAY_SECS)).1,
+        };
+        if now < until {
+            ctx.request_repaint_after_secs((until - now) as f32);
+        }
+        now < until
     }
 
     /// The last `n` lines as one mesh.
@@ -249,7 +273,7 @@ mod tests {
     fn a_picture_keeps_its_place_on_the_pixels_of_the_screen() {
         let strokes: Arc<[LineStroke]> = [stroke([10.0, 10.0], [50.0, 30.0])].into();
         let extent = Rect::from_min_max(pos2(0.0, 0.0), pos2(60.0, 40.0));
-        let lines = Lines { strokes: &strokes, extent, origin: pos2(100.3, 50.7) };
+        let lines = Lines { strokes: &strokes, extent, origin: pos2(100.3, 50.7), is_running: false };
         let placed = Placed::new(&lines, 1.5);
         let rect = placed.rect(lines.origin);
         assert!(rect.contains_rect(extent.translate(lines.origin.to_vec2())), "{rect:?}");

@@ -284,7 +284,7 @@ impl HeadsView {
         let painter = ui.painter().with_clip_rect(ui.clip_rect());
         let focus = scene.rows_of(cx.pane.selection.focus());
         let extent = scene.layout.lines_extent(&key.rows);
-        let all = Lines { strokes: &lines.strokes, extent, origin: scene.origin };
+        let all = Lines { strokes: &lines.strokes, extent, origin: scene.origin, is_running: cx.is_running };
         let opacity = if focus.is_empty() { 1.0 } else { 1.0 - paint::VEIL_OPACITY };
         let painted = self.painter.paint(&painter, key, &all, opacity, |before| before.resembles(key));
         if !focus.is_empty() {
