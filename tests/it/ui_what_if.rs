@@ -4,7 +4,7 @@ use attnscope::{
     capture::Edit,
     cli::open::OpenOptions,
     ids::HeadId,
-    session::{Document, ViewKind},
+    session::{Document, Focus, ViewKind},
     worker::{Event, EventKind, Failure, Request, WantedEdit},
 };
 use eframe::egui::accesskit::Role;
@@ -74,6 +74,7 @@ fn tokens_are_hidden_by_a_double_click_and_replaced_from_their_menu() {
 
     window.harness.get_by_role_and_label(Role::Button, "Token 2 three").click_secondary();
     window.settle();
+    assert_eq!(window.app().session().pane().selection.pinned, Focus::query(2), "the menu’s token is held");
     window.harness.get_by_label_contains("Token “three”").click();
     window.settle();
     window.harness.get_by_label("Replace by").focus();
@@ -100,9 +101,21 @@ fn an_edge_is_cut_from_the_menu_of_a_cell() {
         });
     }
     window.settle();
+    assert_eq!(window.app().session().pane().selection.pinned, Focus::cell(2, 1), "the menu’s cell is held");
     choose(&mut window, "Edge “three” › “two”", "Cut in layer 0");
     assert_eq!(edits(&window), ["query 2 cannot attend to key 1 in layer 0"]);
     assert!(window.shows("Query 2 “three” cannot attend to key 1 “two” in layer 0"));
+}
+
+#[test]
+fn the_head_whose_menu_is_opened_is_selected() {
+    let mut window = Window::open(OpenOptions { view: Some(ViewKind::Heads), ..with_text("one two three") });
+    let swatch = window.harness.get_by_role_and_label(Role::CheckBox, "Head 2");
+    swatch.hover();
+    swatch.click_secondary();
+    window.settle();
+    assert_eq!(window.head(), HeadId::single(0, 2));
+    assert!(window.shows("Head L0H2"));
 }
 
 #[test]

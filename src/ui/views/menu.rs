@@ -24,9 +24,14 @@ pub fn pane_menu_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect) {
     let id = Id::unique(("pane menu", cx.pane.id.0));
     let clicked = ui.rect_contains_pointer(rect) && ui.input(|input| input.pointer.secondary_clicked());
     if clicked {
-        // What is under the pointer moves on with it, into the menu.
-        let head = ui.data_mut(|data| data.remove_temp(pointed_head(cx))).unwrap_or(cx.pane.selection.head);
-        ui.data_mut(|data| data.insert_temp(id, (cx.pane.selection.focus(), head)));
+        // What is under the pointer moves on with it, into the menu; so what the menu is of is held, as by a click.
+        let selection = &cx.pane.selection;
+        let head = ui.data_mut(|data| data.remove_temp(pointed_head(cx))).unwrap_or(selection.head);
+        ui.data_mut(|data| data.insert_temp(id, (selection.focus(), head)));
+        hold(cx, selection.hover);
+        if head != selection.head {
+            cx.send(Command::SelectHead(head));
+        }
     }
     let command = clicked.then_some(SetOpenCommand::Bool(true));
     Popup::new(id, ui.ctx().clone(), PopupAnchor::PointerFixed, ui.layer_id())
@@ -39,6 +44,13 @@ pub fn pane_menu_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect) {
             let (focus, head) = ui.data(|data| data.get_temp(id)).unwrap_or((Focus::NONE, cx.pane.selection.head));
             contents_ui(ui, cx, focus, head);
         });
+}
+
+/// Holds what a menu is opened for; what is held already stays so, which a click would let go.
+pub fn hold(cx: &ViewCtx<'_>, focus: Focus) {
+    if !focus.is_empty() && focus != cx.pane.selection.pinned {
+        cx.send(Command::Pin(focus));
+    }
 }
 
 /// Says which head was under the pointer when the right button was clicked, where that is not the selected one.

@@ -40,7 +40,7 @@ pub use choosers::stack_name;
 pub use controls::grouped;
 pub use controls::{query_name, weight_text};
 pub use groups::sharing_text;
-pub use menu::{copy_menu_ui, pane_menu_ui};
+pub use menu::{copy_menu_ui, hold, pane_menu_ui};
 pub use overlay::strip_ui as overlay_strip_ui;
 pub use source::{shared_high, shown_pattern, subject, what};
 

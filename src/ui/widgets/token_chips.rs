@@ -16,7 +16,7 @@ use crate::{
         ViewCtx,
         memo::Memo,
         theme::{GRID, Theme, text_size},
-        views::{changes_menu_ui, hidden_by, toggle_hidden},
+        views::{changes_menu_ui, hidden_by, hold, toggle_hidden},
     },
 };
 
@@ -187,6 +187,9 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
         cx.send(Command::Pin(meant));
     }
     let focus = if role == ChipRole::Query { Focus::query(position) } else { Focus::key(position) };
+    if response.secondary_clicked() {
+        hold(cx, focus);
+    }
     Popup::context_menu(&response)
         .accessible_name("Menu of the token")
         .show(|ui| changes_menu_ui(ui, cx, focus, selection.head));

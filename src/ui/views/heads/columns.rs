@@ -45,8 +45,8 @@ pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, n_of_tok
     paint::column_heading(painter, pos2(x(layout.keys, false), y), Column::Key, &key, cx.theme);
 }
 
-/// Draws the visible tokens of one column; returns what the pointer means.
-pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -> Option<Focus> {
+/// Draws the visible tokens of one column; returns what the pointer means, and where.
+pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -> Option<(Focus, Rect)> {
     let selection = &cx.pane.selection;
     let axis = scene.axis(column);
     let (focus, held) = (scene.rows_of(selection.focus()), scene.rows_of(selection.pinned));
@@ -91,7 +91,7 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
         };
         paint::token(ui.painter(), cell, column, text, look, cx.theme);
         if response.hovered() && !here.is_empty() {
-            hovered = Some(with_pinned_partner(selection, here));
+            hovered = Some((with_pinned_partner(selection, here), cell));
         }
         let is_token = axis.rest_at(row).is_none();
         if response.double_clicked() && !here.is_empty() && is_token {

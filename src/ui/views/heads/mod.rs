@@ -3,7 +3,9 @@
 
 use std::{ops::Range, sync::Arc};
 
-use eframe::egui::{FontId, Pos2, Rect, Role, ScrollArea, Sense, Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2};
+use eframe::egui::{
+    FontId, Pos2, Rect, RectAlign, Role, ScrollArea, Sense, Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2,
+};
 
 use super::{
     aids, choosers, controls, empty,
@@ -170,9 +172,9 @@ impl HeadsView {
             ui.add_space(2.0 * GRID);
             let groups = HeadGroups::of(capture, selection.head);
             match cx.pane.explained_extent() {
-                None => swatches::swatches_ui(ui, cx, source::n_heads(capture, selection.head), groups),
-                // One of them is drawn, in the colours of what is no attention.
-                Some(Extent::PairsOfHeads) => choosers::heads_ui(ui, cx, capture),
+                None | Some(Extent::PairsOfHeads) => {
+                    swatches::swatches_ui(ui, cx, source::n_heads(capture, selection.head), groups);
+                }
                 Some(_) => {}
             }
         });
@@ -312,7 +314,11 @@ impl HeadsView {
         }
         self.reveal_held(ui, cx, scene);
         let over_columns = [Column::Query, Column::Key].map(|column| columns::column_ui(ui, cx, scene, column));
-        let mut hovered = over_columns.into_iter().flatten().next();
+        // What is said of a token stands at its outer side, where nothing is compared.
+        let sides = [RectAlign::LEFT_START, RectAlign::RIGHT_START];
+        let over = over_columns.into_iter().zip(sides).find_map(|(over, side)| Some((over?, side)));
+        let place = over.map(|((_, cell), side)| (cell, side));
+        let mut hovered = over.map(|((focus, _), _)| focus);
         if let Some(pointer) = line_response.hover_pos() {
             let found = scene.layout.line_at((pointer - scene.origin).to_pos2(), &lines.drawn, LINE_REACH_PT);
             let found = found.map(|(row, col)| scene.positions_of(Focus::cell(row, col)));
@@ -329,7 +335,7 @@ impl HeadsView {
             )
         });
         if let Some(focus) = hovered {
-            readout::tooltip_ui(ui, cx, scene, focus);
+            readout::tooltip_ui(ui, cx, scene, focus, place);
         }
         self.hover.report(cx, hovered.unwrap_or(Focus::NONE));
         lines.n_all

@@ -1,6 +1,6 @@
 //! The exact numbers beside the pointer.
 
-use eframe::egui::{Color32, Grid, RichText, Ui};
+use eframe::egui::{Color32, Grid, Rect, RectAlign, RichText, Ui};
 
 use super::{Scene, lines::HeadLines};
 use crate::{
@@ -16,9 +16,10 @@ use crate::{
 /// Heads or tokens that are listed.
 const MAX_ROWS: usize = 8;
 
-/// Shows what `focus` means: the weight of each head for a cell, the strongest partners for a token.
-pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
-    tooltip::at_pointer(ui, |ui| {
+/// Shows what `focus` means: the weight of each head for a cell, the strongest partners for a token; at a side of
+/// `place`, or else beside the pointer.
+pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus, place: Option<(Rect, RectAlign)>) {
+    let contents = |ui: &mut Ui| {
         ui.set_max_width(280.0);
         let focus = scene.rows_of(focus);
         let [rows, cols] = scene.axes;
@@ -44,7 +45,11 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
             ui.label(RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak));
         }
         tooltip::weights_ui(ui, cx, shown(scene).next().map(|head| &*head.lines.pattern));
-    });
+    };
+    match place {
+        Some((about, side)) => tooltip::beside(ui, about, side, contents),
+        None => tooltip::at_pointer(ui, contents),
+    }
 }
 
 fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
@@ -78,15 +83,18 @@ fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, query: usize, key:
         shown(scene).filter_map(|head| Some((head.head, head.lines.pattern.value(query, key)?))).collect();
     let one = shown(scene).next().filter(|head| {
         let pattern = &head.lines.pattern;
-        pattern.signed || pattern.explained().is_some() || cx.pane.options.reading.together.is_some()
+        let is_one = pattern.signed || pattern.explained().is_some() || cx.pane.options.reading.together.is_some();
+        is_one && weights.len() == 1
     });
+    // Those that may be below 0 are drawn by their sign.
+    let by_head = one.is_none() && shown(scene).all(|head| !head.lines.pattern.signed);
     weights.sort_by(|a, b| b.1.total_cmp(&a.1));
     Grid::new("weights").num_columns(2).spacing([4.0 * GRID, 2.0]).show(ui, |ui| {
         for &(head, weight) in weights.iter().take(MAX_ROWS) {
             let name = one.map_or_else(|| format!("Head {head}"), |one| source::what(cx, &one.lines.pattern));
             let color = match cx.pane.explained() {
-                Some(_) => cx.theme.text_weak,
-                None => cx.theme.head_color(head),
+                Some(_) if !by_head => cx.theme.text_weak,
+                _ => cx.theme.head_color(head),
             };
             ui.label(RichText::new(name).color(color));
             ui.monospace(weight_text(weight));

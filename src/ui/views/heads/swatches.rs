@@ -11,7 +11,7 @@ use crate::{
         theme::GRID,
         views::{
             groups::{GROUP_GAP_PT, HeadGroups},
-            menu,
+            menu, tooltip,
         },
     },
 };
@@ -57,9 +57,8 @@ pub fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGr
         }
         menu::point_at_head(&response, cx, HeadId { head, ..selection.head });
         let name = groups.note(head).map_or_else(|| format!("Head {head}"), |note| format!("Head {head} · {note}"));
-        response.on_hover_text(format!(
-            "{name}\nClick to show or hide, double-click to show alone, right-click to change it"
-        ));
+        let how = "Click to show or hide, double-click to show alone, right-click to change it";
+        tooltip::above(&response, &format!("{name}\n{how}"));
     }
     ui.add_space(GRID);
     let all_on = (0..n_heads).all(|head| selection.heads_on.contains(head));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    Align, Button, CornerRadius, CursorIcon, Label, Layout, Rect, Response, RichText, Role, Sense, Spinner, Stroke,
-    StrokeKind, Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2,
+    Align, Button, CornerRadius, CursorIcon, Label, Layout, Rect, RectAlign, Response, RichText, Role, Sense, Spinner,
+    Stroke, StrokeKind, Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use super::{
@@ -109,7 +109,9 @@ impl Pieces {
         }
         heads_ui(ui, cx, capture, columns, &piece.columns(area));
         if let Some(hit) = response.hover_pos().and_then(|at| piece.at(area, at)) {
-            hit_ui(ui, cx, capture, &hit, &response);
+            let drawn = Rect::from_min_size(area.min, vec2(piece.width().min(area.width()), area.height()));
+            let about = Rect::from_x_y_ranges(drawn.x_range(), hit.rect.y_range()).intersect(ui.clip_rect());
+            hit_ui(ui, cx, capture, (&hit, about), &response);
         }
         ui.add_space(2.0 * GRID);
     }
@@ -145,11 +147,11 @@ fn held_ui(ui: &Ui, cx: &ViewCtx<'_>, part: &Part, area: Rect) {
     }
 }
 
-/// What is under the pointer, and what a click does.
-fn hit_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, hit: &Hit, response: &Response) {
+/// What is under the pointer, and what a click does; what it says stands beside the row `about`.
+fn hit_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, (hit, about): (&Hit, Rect), response: &Response) {
     let stroke = Stroke::new(1.0, cx.theme.text_weak);
     ui.painter().rect_stroke(hit.rect, CornerRadius::same(2), stroke, StrokeKind::Inside);
-    tooltip::at_pointer(ui, |ui| {
+    tooltip::beside(ui, about, RectAlign::RIGHT_START, |ui| {
         let mut lines = hit.text.lines();
         ui.strong(lines.next().unwrap_or_default());
         for line in lines {
@@ -211,7 +213,7 @@ fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, columns: &[AskedCo
         }
         let response = response.on_hover_cursor(CursorIcon::PointingHand);
         options::menu_ui(&response, cx, capture, column);
-        response.on_hover_text(format!("{title}: options, formula, source\n{}", column.ask.method().caveat()));
+        tooltip::above(&response, &format!("{title}: options, formula, source\n{}", column.ask.method().caveat()));
     }
 }
 
