@@ -1,7 +1,9 @@
 //! Every fused operation, forward and backward, against candle's own differentiable operations.
 
+use std::ops::Range;
+
 use attnscope::{
-    model::kernels::{self, Activation, Bias, Form, Linear, Norm, NormKind, Wanted, Windows},
+    model::kernels::{self, Activation, Bias, Form, Linear, Norm, NormKind, Wanted, Way, Windows, forced},
     spec::Mask,
 };
 use candle_core::{D, DType, Device, Tensor, Var};
@@ -190,11 +192,52 @@ fn attention_in_one_step_has_the_bits_of_its_parts() {
             let z = kernels::attend(&pattern, &v, form.mask).unwrap();
             let alone = kernels::attention(&q, &k, &v, bias.as_ref(), form).unwrap();
             let (with, kept) = kernels::attention_with_pattern(&q, &k, &v, bias.as_ref(), form).unwrap();
+            let kept = Tensor::from_slice(&kept, (n_heads, n_query, n_key), &Device::Cpu).unwrap();
             for (name, ours, parts) in
                 [("z", &alone, &z), ("z beside a pattern", &with, &z), ("pattern", &kept, &pattern)]
             {
                 assert_eq!(max_abs_diff(ours, parts), 0.0, "{name} of {form:?}, {n_query} queries and {n_key} keys");
             }
+        }
+    }
+}
+
+#[test]
+fn packed_inputs_attend_each_for_itself() {
+    let (n, n_heads, n_kv, d) = (300, 4, 2, 16);
+    let [q, k, v] =
+        [(n_heads, 1), (n_kv, 2), (n_kv, 3)].map(|(heads, seed)| sample(&[n, heads, d], seed).transpose(0, 1).unwrap());
+    // Inputs of their own, one that reads another's keys, and two with the same queries.
+    let parts = [(0..5, 0..5), (5..205, 5..205), (205..206, 0..40), (206..300, 40..300), (206..300, 206..300)];
+    for way in Way::supported() {
+        for (form, _) in forms(n_heads, n, n).into_iter().filter(|(_, bias)| bias.is_none()) {
+            let apart = |(rows, keys): &(Range<usize>, Range<usize>)| {
+                let of = |x: &Tensor, rows: &Range<usize>| x.narrow(1, rows.start, rows.len()).unwrap();
+                kernels::attention(&of(&q, rows), &of(&k, keys), &of(&v, keys), None, form).unwrap()
+            };
+            let (together, apart) = forced(way, || {
+                let together = kernels::attention_by_parts([&q, &k, &v], &parts, form).unwrap();
+                (together, Tensor::cat(&parts.each_ref().map(apart), 0).unwrap())
+            });
+            assert_eq!(max_abs_diff(&together, &apart), 0.0, "{form:?}, {way:?}");
+        }
+    }
+}
+
+#[test]
+fn an_activation_on_the_way_has_the_bits_of_one_afterwards() {
+    // More inputs than a piece of the depth, and outputs that fill no panel.
+    let (d_in, d_out) = (1000, 150);
+    let (weight, bias) = (sample(&[d_in, d_out], 50), sample(&[d_out], 51));
+    for map in [Linear::new(weight.clone(), Some(bias)).unwrap(), Linear::shared(weight, None)] {
+        for (n, way) in [1, 7, 60, 500].into_iter().flat_map(|n| Way::supported().into_iter().map(move |way| (n, way)))
+        {
+            let x = sample(&[n, d_in], 52);
+            let (through, after) = forced(way, || {
+                let after = kernels::activation(&map.forward(&x).unwrap(), Activation::Gelu).unwrap();
+                (map.forward_through(&x, Activation::Gelu).unwrap(), after)
+            });
+            assert_eq!(max_abs_diff(&through, &after), 0.0, "{n} rows, {way:?}");
         }
     }
 }

@@ -32,6 +32,12 @@ impl<'a> Views<'a> {
         View { start: self.all.start + head * self.head_stride, ..self.all }
     }
 
+    /// Some rows of every head.
+    pub fn rows(&self, rows: &Range<usize>) -> Self {
+        debug_assert!(rows.end <= self.n, "rows beyond those that there are");
+        Self { all: self.all.rows_from(rows.start), n: rows.len(), ..*self }
+    }
+
     /// How many heads of `self` read one of `keys`, which is as wide.
     pub fn group(&self, keys: &Self) -> Result<usize> {
         if self.d != keys.d || keys.n_heads == 0 || !self.n_heads.is_multiple_of(keys.n_heads) {

@@ -14,6 +14,7 @@ mod mask;
 mod matmul;
 mod normalize;
 mod ops;
+mod panels;
 mod product;
 mod rotate;
 mod share;
@@ -22,12 +23,16 @@ mod way;
 
 use candle_core::{CpuStorage, Result, Storage, Tensor, cpu::erf::erf_f64};
 
-pub use attention::{Attended, Bias, Form, Wanted, Windows, attention, attention_with_pattern, scratch_values};
+pub use attention::{
+    Attended, Bias, Form, Wanted, Windows, attention, attention_by_parts, attention_with_pattern, scratch_values,
+};
 pub use gate::gated;
-pub use linear::{Panels, TOKENS_PER_TASK};
+pub use linear::TOKENS_PER_TASK;
+use linear::{LinearAddOp, LinearOp};
 pub use mask::{mask, softcap};
 pub use matmul::{attend, scores};
 pub use normalize::normalize;
+pub use panels::Panels;
 pub use rotate::{Turns, rotate};
 pub use share::{share, with_values};
 use way::is_fused;
@@ -204,7 +209,18 @@ impl Linear {
     /// - `x`: `[n, d_in]`
     /// - result: `[n, d_out]`
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        if is_fused(x) { x.contiguous()?.apply_op1(linear::LinearOp(self.clone())) } else { fallback::linear(self, x) }
+        if is_fused(x) { x.contiguous()?.apply_op1(LinearOp::of(self.clone())) } else { fallback::linear(self, x) }
+    }
+
+    /// `f(x · weight + bias)`, for runs that are not differentiated.
+    ///
+    /// # Shapes
+    /// - as [`Self::forward`]
+    pub fn forward_through(&self, x: &Tensor, f: Activation) -> Result<Tensor> {
+        if is_fused(x) {
+            return x.contiguous()?.apply_op1_no_bwd(&LinearOp { map: self.clone(), then: Some(f) });
+        }
+        fallback::activation(&fallback::linear(self, x)?, f)
     }
 
     /// `residual + (x · weight + bias)`.
@@ -214,7 +230,7 @@ impl Linear {
     /// - `residual`, result: `[n, d_out]`
     pub fn forward_add(&self, x: &Tensor, residual: &Tensor) -> Result<Tensor> {
         if is_fused(x) {
-            x.contiguous()?.apply_op2(&residual.contiguous()?, linear::LinearAddOp(linear::LinearOp(self.clone())))
+            x.contiguous()?.apply_op2(&residual.contiguous()?, LinearAddOp(LinearOp::of(self.clone())))
         } else {
             fallback::linear(self, x)? + residual
         }
@@ -269,16 +285,6 @@ pub fn softmax_in_place(scores: Tensor, mask: Mask) -> Result<Tensor> {
         return Ok(scores);
     }
     softmax(&scores, mask)
-}
-
-/// [`activation`] that may overwrite `x` instead of allocating. For values that nothing else holds,
-/// in runs that are not differentiated.
-pub fn activation_in_place(x: Tensor, f: Activation) -> Result<Tensor> {
-    if is_fused(&x) && x.is_contiguous() {
-        x.inplace_op1(&ops::ActivationOp(f))?;
-        return Ok(x);
-    }
-    activation(&x, f)
 }
 
 /// `Σ exp(x − max)`, the normaliser of a softmax whose largest entry is `max`.

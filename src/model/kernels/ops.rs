@@ -1,5 +1,7 @@
 //! Row-wise operations as candle custom operations: activation, softmax, norm.
 
+use std::sync::Arc;
+
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, InplaceOp1, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
@@ -48,6 +50,21 @@ pub(super) unsafe fn filled(len: usize, fill: impl FnOnce(&mut [f32])) -> Vec<f3
     data
 }
 
+/// As [`filled`], where the values stay: several may hold them.
+///
+/// # Safety
+/// As [`filled`].
+#[expect(unsafe_code, reason = "large results would otherwise be written twice")]
+pub(super) unsafe fn filled_shared(len: usize, fill: impl FnOnce(&mut [f32])) -> Arc<[f32]> {
+    let mut data = Arc::new_uninit_slice(len);
+    if let Some(data) = Arc::get_mut(&mut data) {
+        // SAFETY: the allocation holds `len` values, and every bit pattern is an `f32`.
+        fill(unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), len) });
+    }
+    // SAFETY: nobody else holds it yet, so it was filled, with every value as the caller promises.
+    unsafe { data.assume_init() }
+}
+
 fn last_dim(layout: &Layout) -> usize {
     layout.dims().last().copied().unwrap_or(1).max(1)
 }
@@ -72,17 +89,6 @@ impl ActivationOp {
     fn run(&self, x: &mut [f32]) {
         let level = Level::current();
         x.par_chunks_mut(CHUNK).for_each(|x| simd::activate(level, self.0, x));
-    }
-}
-
-impl InplaceOp1 for ActivationOp {
-    fn name(&self) -> &'static str {
-        "activation-in-place"
-    }
-
-    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
-        self.run(values_mut(storage, layout)?);
-        Ok(())
     }
 }
 
@@ -207,13 +213,19 @@ impl CustomOp1 for NormOp {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let x = values(storage, layout)?;
         let n = last_dim(layout);
-        let mut out = vec![0.0; x.len()];
         let level = Level::current();
         let Norm { kind, eps, .. } = self.0;
-        self.parameters(|weight, bias| {
-            for_each_row(&mut out, n, |row, out| {
-                simd::norm(level, kind, &x[row * n..(row + 1) * n], weight, bias, eps, out);
-            });
+        let out = self.parameters(|weight, bias| {
+            let fill = |out: &mut [f32]| {
+                for_each_row(out, n, |row, out| {
+                    simd::norm(level, kind, &x[row * n..(row + 1) * n], weight, bias, eps, out);
+                });
+            };
+            // SAFETY: the rows cover all values, and a norm writes the whole row.
+            #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
+            unsafe {
+                filled(x.len(), fill)
+            }
         })?;
         Ok(output(out, layout))
     }

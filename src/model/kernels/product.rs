@@ -86,6 +86,12 @@ impl Target {
         Self { data: buffer.as_mut_ptr(), len: buffer.len() }
     }
 
+    /// `n` places from `start` on.
+    pub fn part(self, start: usize, n: usize) -> Self {
+        assert!(start + n <= self.len, "a part reaches beyond its target");
+        Self { data: self.data.wrapping_add(start), len: n }
+    }
+
     /// `target[start + i] = values[i]`.
     ///
     /// # Safety

@@ -10,6 +10,7 @@ use super::{
     relative::RelativeBias,
 };
 use crate::{
+    capture::PerHead,
     model::{
         ModelError,
         kernels::{self, Attended, Bias, Form, Linear, Norm, Wanted, Windows},
@@ -124,13 +125,22 @@ impl Attention {
             return self.attend(at, (&q, &k, &v), pass, run);
         }
         // Packed inputs attend each for itself.
+        let is_cross = matches!(self.projections, Projections::Cross { .. });
+        let rows = |part: usize, pass: &Pass<'_>| {
+            let rows = pass.rows_of(part);
+            let keys = if is_cross { pass.parts[part].memory.clone() } else { rows.clone() };
+            (rows, keys)
+        };
+        if self.is_one_product(at, run) {
+            let parts: Vec<_> = (0..pass.parts.len()).map(|part| rows(part, pass)).collect();
+            let z = kernels::attention_by_parts([&q, &k, &v], &parts, self.form(k.dim(1)?))?;
+            return self.with_z(at, z, run);
+        }
         let mut joined = Vec::with_capacity(pass.parts.len());
         for part in 0..pass.parts.len() {
             pass.enter(part);
             run.enter(Some(part));
-            let rows = pass.rows_of(part);
-            let is_cross = matches!(self.projections, Projections::Cross { .. });
-            let keys = if is_cross { pass.parts[part].memory.clone() } else { rows.clone() };
+            let (rows, keys) = rows(part, pass);
             let q = q.narrow(1, rows.start, rows.len())?;
             let (k, v) = (k.narrow(1, keys.start, keys.len())?, v.narrow(1, keys.start, keys.len())?);
             joined.push(self.attend(at, (&q, &k, &v), pass, run)?);
@@ -215,6 +225,7 @@ impl Attention {
             }
             let own_z = if let Some(pattern) = pattern {
                 let (z, own) = kernels::attention_with_pattern(&own_q, &global.k, &global.v, None, own_form)?;
+                let own = Tensor::from_slice(&own, (n_heads, own_q.dim(1)?, n), own_q.device())?;
                 run.record(Site::Pattern, at, &global.with_rows(&pattern, &own, 1)?)?;
                 z
             } else {
@@ -279,6 +290,16 @@ impl Attention {
         !run.needs(Site::Scores, at) && !run.changes(Site::Pattern, at) && !differentiated
     }
 
+    /// Whether nothing between queries and `z` depends on which of the packed inputs they are of, or is wanted.
+    fn is_one_product(&self, at: At, run: &Run<'_>) -> bool {
+        self.is_one_step(at, run)
+            && !self.spec.biased
+            && !run.is_differentiated()
+            && !run.needs(Site::Pattern, at)
+            && !run.changes(Site::Z, at)
+            && !run.normalizes(at, self.spec.n_heads)
+    }
+
     /// `z` without a stop between queries and it.
     fn in_one_step(
         &self,
@@ -292,7 +313,7 @@ impl Attention {
             return Ok(kernels::attention(q, k, v, bias, form)?);
         }
         let (z, pattern) = kernels::attention_with_pattern(q, k, v, bias, form)?;
-        run.at(Site::Pattern, at, pattern)?;
+        run.keep_pattern(at, PerHead::new(pattern, [self.spec.n_heads, q.dim(1)?, k.dim(1)?])?);
         Ok(z)
     }
 

@@ -20,7 +20,7 @@ use crate::{
 
 /// Rows whose hidden layers exist at a time where nobody looks at them: whole tasks of a linear map, so that the bits
 /// are those of all rows at once.
-pub(crate) const MLP_ROWS: usize = 10 * kernels::TOKENS_PER_TASK;
+pub(crate) const MLP_ROWS: usize = 25 * kernels::TOKENS_PER_TASK;
 
 /// The norms around one branch of the residual stream.
 #[derive(Clone, Debug, Default)]
@@ -113,13 +113,12 @@ impl Mlp {
 
     /// The hidden layer; `down` maps it back to the stream.
     pub fn forward(&self, at: At, x: &Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let hidden = self.up.forward(x)?;
         let hidden = if self.gated {
-            kernels::gated(&hidden, self.activation)?
+            kernels::gated(&self.up.forward(x)?, self.activation)?
         } else if run.is_differentiated() {
-            kernels::activation(&hidden, self.activation)?
+            kernels::activation(&self.up.forward(x)?, self.activation)?
         } else {
-            kernels::activation_in_place(hidden, self.activation)?
+            self.up.forward_through(x, self.activation)?
         };
         run.at(Site::MlpHidden, at, hidden)
     }

@@ -13,10 +13,11 @@ pub(crate) mod uniformity;
 use std::{collections::BTreeMap, ops::Range};
 
 use candle_core::{DType, Tensor, Var};
+use rayon::prelude::*;
 
 pub(crate) use self::recording::{Recorded, Values};
 use self::{
-    edits::{apply, normalizers, rank_one, touches},
+    edits::{apply, rank_one, touches},
     recording::Recording,
 };
 pub use self::{
@@ -26,7 +27,6 @@ pub use self::{
 };
 pub use crate::capture::{Edit, Site};
 use crate::{
-    capture::Normalizer,
     ids::{Side, StackKind},
     model::ModelError,
     spec::StackSpec,
@@ -289,19 +289,6 @@ impl<'a> Run<'a> {
         Ok(x)
     }
 
-    /// What makes the patterns of a layer's heads, where it is not softmax in all of them.
-    pub fn normalizers(&mut self, at: At, n_heads: usize) -> Option<Vec<Normalizer>> {
-        let own = self.input.and_then(|input| self.own.get(input)).copied().unwrap_or(&[]);
-        if let Some((by_head, _)) = normalizers(own, at, n_heads) {
-            return Some(by_head);
-        }
-        let (by_head, followed) = normalizers(&self.plan.edits, at, n_heads)?;
-        for idx in followed {
-            self.edited[idx] = true;
-        }
-        Some(by_head)
-    }
-
     /// Whether this run looks at the inside of a layer's MLP, or changes what it adds.
     pub fn sees_mlp(&self, at: At) -> bool {
         let is_rank_one = |edit: &Edit| matches!(edit, Edit::RankOne { .. });
@@ -379,10 +366,10 @@ impl<'a> Run<'a> {
             (None, Some(rows)) => {
                 // Tokens are rows: of the stream, or of each head.
                 let tokens = x.rank() - 2;
-                for (recording, rows) in self.inputs.iter_mut().zip(rows) {
-                    recording.record(site, at, &x.narrow(tokens, rows.start, rows.len())?)?;
-                }
-                Ok(())
+                // Each copy is small, all together are not: most of the time goes into memory that is new.
+                self.inputs.par_iter_mut().zip(rows).try_for_each(|(recording, rows)| {
+                    recording.record(site, at, &x.narrow(tokens, rows.start, rows.len())?)
+                })
             }
             (input, _) => match self.inputs.get_mut(input.unwrap_or(0)) {
                 Some(recording) => recording.record(site, at, x),

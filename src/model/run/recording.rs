@@ -84,6 +84,13 @@ impl Recording {
         Ok(())
     }
 
+    fn keep_pattern(&mut self, at: At, pattern: PerHead) {
+        self.budget = self.budget.saturating_sub(pattern.size_bytes());
+        if let Some(layer) = self.layer(at) {
+            layer.pattern = Some(pattern);
+        }
+    }
+
     fn layer(&mut self, at: At) -> Option<&mut LayerCapture> {
         self.values.stacks.get_mut(&at.stack)?.layers.get_mut(at.layer)
     }
@@ -120,6 +127,13 @@ impl Run<'_> {
         match self.inputs.get_mut(self.input.unwrap_or(0)) {
             Some(recording) => recording.keep_bias(at, bias, shared),
             None => Ok(()),
+        }
+    }
+
+    /// Keeps a pattern that there is room for ([`Self::has_room`]), where it is.
+    pub fn keep_pattern(&mut self, at: At, pattern: PerHead) {
+        if let Some(recording) = self.inputs.get_mut(self.input.unwrap_or(0)) {
+            recording.keep_pattern(at, pattern);
         }
     }
 

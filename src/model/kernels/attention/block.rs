@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::{
     super::{
         heads::{Views, for_each_block, rows_per_task, seen},
@@ -71,42 +73,80 @@ impl Place {
 impl Input<'_> {
     /// The result `[n_query, heads · d_head]`; all of `pattern` is written, where it is wanted.
     pub fn run(&self, pattern: Option<Target>) -> Vec<f32> {
-        let (n_heads, n_query, n_key, width) = (self.q.n_heads, self.q.n, self.k.n, self.q.n_heads * self.v.d);
-        let scratch = rows_per_task(n_query) * n_key;
+        // SAFETY: all rows of all heads are written.
+        #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
+        let out = unsafe { filled(self.q.n * self.width(), |out| self.fill(Target::new(out), pattern)) };
+        give_back(self.scratch());
+        out
+    }
+
+    /// The results of parts that attend each for itself, one after the other: each of some rows of the queries to
+    /// some of the keys and values.
+    pub fn run_parts(&self, parts: &[(Range<usize>, Range<usize>)]) -> Vec<f32> {
+        let of = |(rows, keys): &(Range<usize>, Range<usize>)| Input {
+            q: self.q.rows(rows),
+            k: self.k.rows(keys),
+            v: self.v.rows(keys),
+            ..*self
+        };
+        let mut n = 0;
+        let mut ends = Vec::with_capacity(parts.len());
+        for (rows, _) in parts {
+            n += rows.len() * self.width();
+            ends.push(n);
+        }
         let fill = |out: &mut [f32]| {
             let out = Target::new(out);
-            for_each_block(n_heads, n_query, n_heads * n_query * n_key * self.q.d, |head, rows| {
-                let keys = seen(self.form.mask, &rows, n_query, n_key);
-                let Some(pattern) = pattern else {
-                    return with_scratch(scratch, |buffer| {
-                        let place = Place { buffer: Target::new(buffer), start: 0, row_stride: keys.len() };
-                        self.block(head, &rows, &keys, place, out);
-                    });
-                };
-                let start = (head * n_query + rows.start) * n_key;
-                for row in 0..rows.len() {
-                    // SAFETY: each task owns its rows of its head's pattern, which outlives the tasks.
-                    #[expect(unsafe_code, reason = "tasks write disjoint rows of one buffer")]
-                    unsafe {
-                        pattern.write(start + row * n_key, std::iter::repeat_n(0.0, keys.start));
-                        let rest = n_key - keys.end;
-                        pattern.write(start + row * n_key + keys.end, std::iter::repeat_n(0.0, rest));
-                    }
-                }
-                let place = Place { buffer: pattern, start: start + keys.start, row_stride: n_key };
-                self.block(head, &rows, &keys, place, out);
+            parts.par_iter().zip(ends).for_each(|(part, end)| {
+                let n = part.0.len() * self.width();
+                of(part).fill(out.part(end - n, n), None);
             });
         };
-        // SAFETY: the blocks cover all rows of all heads.
+        // SAFETY: the parts cover the result, and each writes all of its own.
         #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
-        let out = unsafe { filled(n_query * width, fill) };
-        give_back(scratch);
+        let out = unsafe { filled(n, fill) };
+        give_back(parts.iter().map(|part| of(part).scratch()).max().unwrap_or(0));
         out
+    }
+
+    const fn width(&self) -> usize {
+        self.q.n_heads * self.v.d
+    }
+
+    /// Values of a block's rows.
+    const fn scratch(&self) -> usize {
+        rows_per_task(self.q.n) * self.k.n
+    }
+
+    /// Writes all of `out`, and of `pattern`.
+    fn fill(&self, out: Target, pattern: Option<Target>) {
+        let (n_heads, n_query, n_key) = (self.q.n_heads, self.q.n, self.k.n);
+        for_each_block(n_heads, n_query, n_heads * n_query * n_key * self.q.d, |head, rows| {
+            let keys = seen(self.form.mask, &rows, n_query, n_key);
+            let Some(pattern) = pattern else {
+                return with_scratch(self.scratch(), |buffer| {
+                    let place = Place { buffer: Target::new(buffer), start: 0, row_stride: keys.len() };
+                    self.block(head, &rows, &keys, place, out);
+                });
+            };
+            let start = (head * n_query + rows.start) * n_key;
+            for row in 0..rows.len() {
+                // SAFETY: each task owns its rows of its head's pattern, which outlives the tasks.
+                #[expect(unsafe_code, reason = "tasks write disjoint rows of one buffer")]
+                unsafe {
+                    pattern.write(start + row * n_key, std::iter::repeat_n(0.0, keys.start));
+                    let rest = n_key - keys.end;
+                    pattern.write(start + row * n_key + keys.end, std::iter::repeat_n(0.0, rest));
+                }
+            }
+            let place = Place { buffer: pattern, start: start + keys.start, row_stride: n_key };
+            self.block(head, &rows, &keys, place, out);
+        });
     }
 
     /// The pattern of some rows of a head, in `place`, and their rows of the result.
     fn block(&self, head: usize, rows: &Range<usize>, keys: &Range<usize>, place: Place, out: Target) {
-        let (width, d) = (self.q.n_heads * self.v.d, self.v.d);
+        let (width, d) = (self.width(), self.v.d);
         self.pattern(head, rows, keys, place, |_, _| {});
         let product = Product {
             start: rows.start * width + head * d,

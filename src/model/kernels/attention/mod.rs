@@ -11,6 +11,8 @@ mod gradient;
 mod scratch;
 mod windows;
 
+use std::{ops::Range, sync::Arc};
+
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor, bail};
 
 use self::block::Input;
@@ -22,9 +24,9 @@ pub use self::{
 use super::{
     attend,
     heads::{Views, heads_first},
-    ops::filled,
+    ops::filled_shared,
     product::Target,
-    scores,
+    scores, share,
     simd::Level,
     softcap, softmax,
     way::is_fused,
@@ -76,16 +78,46 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, bias: Option<&Bias>, form: 
     Ok(by_operations(q, k, v, bias, form)?.0)
 }
 
-/// [`attention`] and its pattern `[heads, n_query, n_key]`. Without a gradient.
+/// [`attention`] of several inputs that lie one after the other, each for itself: of some rows of the queries to some
+/// of the keys and values. Without a gradient.
+///
+/// # Shapes
+/// - as [`attention`]; result: the parts' results, one after the other
+pub fn attention_by_parts(
+    [q, k, v]: [&Tensor; 3],
+    parts: &[(Range<usize>, Range<usize>)],
+    form: Form,
+) -> Result<Tensor> {
+    if !is_fused(q) {
+        let of = |(rows, keys): &(Range<usize>, Range<usize>)| {
+            let [k, v] = [k, v].map(|x| x.narrow(1, keys.start, keys.len()));
+            attention(&q.narrow(1, rows.start, rows.len())?, &k?, &v?, None, form)
+        };
+        return Tensor::cat(&parts.iter().map(of).collect::<Result<Vec<_>>>()?, 0);
+    }
+    let op = AttentionOp { form, bias: None };
+    let [(s1, l1), (s2, l2), (s3, l3)] = [q, k, v].map(Tensor::storage_and_layout);
+    let (Storage::Cpu(s1), Storage::Cpu(s2), Storage::Cpu(s3)) = (&*s1, &*s2, &*s3) else {
+        bail!("the kernels take tensors on the CPU only")
+    };
+    op.with_input([(s1, l1), (s2, l2), (s3, l3)], |input| {
+        let z = input.run_parts(parts);
+        let width = input.q.n_heads * input.v.d;
+        Tensor::from_vec(z, (parts.iter().map(|(rows, _)| rows.len()).sum::<usize>(), width), q.device())
+    })
+}
+
+/// [`attention`] and its pattern `[heads, n_query, n_key]`, computed where it stays. Without a gradient.
 pub fn attention_with_pattern(
     q: &Tensor,
     k: &Tensor,
     v: &Tensor,
     bias: Option<&Bias>,
     form: Form,
-) -> Result<(Tensor, Tensor)> {
+) -> Result<(Tensor, Arc<[f32]>)> {
     if !is_fused(q) {
-        return by_operations(q, k, v, bias, form);
+        let (z, pattern) = by_operations(q, k, v, bias, form)?;
+        return Ok((z, share(&pattern)?));
     }
     let op = AttentionOp { form, bias: bias.cloned() };
     let ((s1, l1), (s2, l2), (s3, l3)) = (q.storage_and_layout(), k.storage_and_layout(), v.storage_and_layout());
@@ -97,8 +129,8 @@ pub fn attention_with_pattern(
         let mut z = Vec::new();
         // SAFETY: every block writes its rows of the pattern, beside what it sees too.
         #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
-        let pattern = unsafe { filled(n_heads * n_query * n_key, |pattern| z = input.run(Some(Target::new(pattern)))) };
-        let pattern = Tensor::from_vec(pattern, (n_heads, n_query, n_key), q.device())?;
+        let pattern =
+            unsafe { filled_shared(n_heads * n_query * n_key, |pattern| z = input.run(Some(Target::new(pattern)))) };
         Ok((Tensor::from_vec(z, (n_query, n_heads * input.v.d), q.device())?, pattern))
     })
 }

@@ -5,7 +5,7 @@ mod rank_one;
 
 use candle_core::Tensor;
 
-use super::{At, Edit, Site, Span};
+use super::{At, Edit, Run, Site, Span};
 use crate::{
     capture::{Ablation, Cut, Normalizer, even_out, shuffled},
     ids::{HeadId, StackKind},
@@ -58,7 +58,7 @@ pub(crate) fn touches(edit: &Edit, at_site: Site, at: At) -> bool {
 
 /// What makes the patterns of each head of a layer; `None` where it is softmax in all. The second list says
 /// which of the edits were followed.
-pub(crate) fn normalizers(edits: &[Edit], at: At, n_heads: usize) -> Option<(Vec<Normalizer>, Vec<usize>)> {
+fn normalizers(edits: &[Edit], at: At, n_heads: usize) -> Option<(Vec<Normalizer>, Vec<usize>)> {
     let mut all = vec![Normalizer::Softmax; n_heads];
     let mut followed = Vec::new();
     for (idx, edit) in edits.iter().enumerate() {
@@ -71,6 +71,27 @@ pub(crate) fn normalizers(edits: &[Edit], at: At, n_heads: usize) -> Option<(Vec
         }
     }
     (!followed.is_empty()).then_some((all, followed))
+}
+
+impl Run<'_> {
+    /// What makes the patterns of a layer's heads, where it is not softmax in all of them.
+    pub fn normalizers(&mut self, at: At, n_heads: usize) -> Option<Vec<Normalizer>> {
+        let own = self.input.and_then(|input| self.own.get(input)).copied().unwrap_or(&[]);
+        if let Some((by_head, _)) = normalizers(own, at, n_heads) {
+            return Some(by_head);
+        }
+        let (by_head, followed) = normalizers(&self.plan.edits, at, n_heads)?;
+        for idx in followed {
+            self.edited[idx] = true;
+        }
+        Some(by_head)
+    }
+
+    /// Whether a head of a layer makes its patterns by anything but softmax, in any of the inputs.
+    pub fn normalizes(&self, at: At, n_heads: usize) -> bool {
+        let mut all = self.own.iter().copied().chain([self.plan.edits.as_slice()]);
+        all.any(|edits| normalizers(edits, at, n_heads).is_some())
+    }
 }
 
 /// Sites of a layer before its queries and keys are compared.
