@@ -38,7 +38,7 @@ REPEAT = 4
 ROUNDS = 2
 # Sides above this many parameters are not run in f64.
 F64_BELOW = 1_300_000_000
-INPUTS = ("input_ids", "pixel_values", "decoder_input_ids", "generated_ids", "attention_mask")
+INPUTS = ("input_ids", "pixel_values", "decoder_input_ids", "generated_ids", "attention_mask", "global_attention_mask")
 
 LLAMA = dict(vocab_size=32000, max_position_embeddings=2048)
 # Published name: (model class, configuration class, its numbers, what is smaller than published).

@@ -14,6 +14,9 @@ def input_arguments(inputs, work):
     for key, flag in (("input_ids", "--ids"), ("decoder_input_ids", "--target-ids")):
         if key in inputs:
             arguments += [flag, ",".join(str(int(token)) for token in np.asarray(inputs[key]).reshape(-1))]
+    if "global_attention_mask" in inputs:
+        chosen = np.flatnonzero(np.asarray(inputs["global_attention_mask"]).reshape(-1))
+        arguments += ["--global", ",".join(map(str, chosen)) or "none"]
     return arguments
 
 

@@ -191,7 +191,7 @@ pub struct LayerSpec {
     /// Whether a bias that depends on the positions (T5, ALiBi, BEiT) is added to the scores. Those
     /// cannot be recomputed from q and k alone.
     pub biased: bool,
-    /// Whether some tokens of an input, which it names, see all others and are seen by all of them (Longformer).
+    /// Whether tokens of an input, which it names, can see all others and be seen by all of them (Longformer).
     /// Their queries meet keys and values that nobody else sees, so that q and k alone do not give their scores.
     pub global: bool,
 }

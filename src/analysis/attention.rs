@@ -59,6 +59,8 @@ struct Scoring<'a> {
     k: Matrix,
     /// The keys that the queries of global tokens meet.
     k_global: Option<Matrix>,
+    /// The keys of global tokens that all other queries meet, one after the other.
+    k_everywhere: Option<Matrix>,
     layer: LayerSpec,
     sight: Sight<'a>,
     /// Whose bias is added to the scores, where there is one.
@@ -81,7 +83,8 @@ impl<'a> Scoring<'a> {
         if k_global.is_none() && !sight.global.is_empty() {
             return None;
         }
-        edits_are_known(edits).then_some(Self { q, k, k_global, layer, sight, biased, head, edits })
+        let k_everywhere = gathered(&k, sight.global);
+        edits_are_known(edits).then_some(Self { q, k, k_global, k_everywhere, layer, sight, biased, head, edits })
     }
 
     fn scores(&self) -> Option<Matrix> {
@@ -114,13 +117,21 @@ impl<'a> Scoring<'a> {
             let first = queries.start + task * TASK;
             let these = first..(first + TASK).min(queries.end);
             let seen = self.seen(these.clone());
-            let products = dots(&self.q.window(these.clone())?, &self.k.window(seen.clone())?)?;
-            let products = products.chunks_exact(seen.len().max(1));
-            for ((query, row), products) in these.zip(rows.chunks_exact_mut(n_key.max(1))).zip(products) {
+            let q = self.q.window(these.clone())?;
+            let products = dots(&q, &self.k.window(seen.clone())?)?;
+            let everywhere = match &self.k_everywhere {
+                Some(k) => dots(&q, k)?,
+                None => Vec::new(),
+            };
+            for (nth, (query, row)) in these.zip(rows.chunks_exact_mut(n_key.max(1))).enumerate() {
                 if self.sight.global.binary_search(&query).is_ok() {
                     row.copy_from_slice(&self.products(query)?);
                 } else {
-                    row[seen.clone()].copy_from_slice(products);
+                    let n_global = self.sight.global.len();
+                    for (key, product) in self.sight.global.iter().zip(&everywhere[nth * n_global..]) {
+                        row[*key] = *product;
+                    }
+                    row[seen.clone()].copy_from_slice(&products[nth * seen.len()..(nth + 1) * seen.len()]);
                 }
                 self.finish(query, row)?;
             }
@@ -130,14 +141,12 @@ impl<'a> Scoring<'a> {
         Matrix::new(scores, [queries.len(), n_key]).ok()
     }
 
-    /// The keys next to each other that some of these queries can see; all where changes of the run may have opened
-    /// others, or where some tokens are seen by all.
+    /// The keys next to each other that some of these queries can see, without those that see and are seen by all:
+    /// what the mask hides, changes of the run find hidden too.
     fn seen(&self, queries: Range<usize>) -> Range<usize> {
         let n_key = self.k.n_rows();
-        if !self.edits.is_empty() || !self.sight.global.is_empty() {
-            return 0..n_key;
-        }
-        let seen = queries.map(|query| self.sight.near(query, self.q.n_rows(), n_key)).filter(|keys| !keys.is_empty());
+        let mask = self.sight.mask;
+        let seen = queries.map(|query| mask.visible(query, self.q.n_rows(), n_key)).filter(|keys| !keys.is_empty());
         seen.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..n_key.min(1))
     }
 
@@ -165,6 +174,12 @@ impl<'a> Scoring<'a> {
         apply_edits(self.edits, Site::Scores, self.head, query, row);
         Some(())
     }
+}
+
+/// Some rows of a matrix; `None` where there are none.
+fn gathered(matrix: &Matrix, rows: &[usize]) -> Option<Matrix> {
+    let values: Option<Vec<&[f32]>> = rows.iter().map(|row| matrix.row(*row)).collect();
+    Matrix::new(values?.concat(), [rows.len(), matrix.n_cols()]).ok().filter(|_| !rows.is_empty())
 }
 
 fn edits_are_known(edits: &[AppliedEdit]) -> bool {
@@ -209,7 +224,18 @@ pub fn pattern_rows(capture: &Capture, head: HeadId, queries: Range<usize>) -> O
 pub(crate) fn pattern_of(q: Matrix, k: Matrix, layer: LayerSpec, mask: Mask) -> Option<Matrix> {
     let sight = Sight { mask, global: &[] };
     softmax(
-        &Scoring { q, k, k_global: None, layer, sight, biased: None, head: HeadId::default(), edits: &[] }.scores()?,
+        &Scoring {
+            q,
+            k,
+            k_global: None,
+            k_everywhere: None,
+            layer,
+            sight,
+            biased: None,
+            head: HeadId::default(),
+            edits: &[],
+        }
+        .scores()?,
     )
 }
 

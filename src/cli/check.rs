@@ -97,7 +97,7 @@ fn stack_text(stack: &StackSpec) -> String {
         write!(text, "; {windows} of {n} layers see at most {} tokens {reach}", window.saturating_sub(1)).ok();
     }
     if count(|layer| layer.global) > 0 {
-        text.push_str("; some tokens see all");
+        text.push_str("; some tokens may see all");
     }
     if count(|layer| layer.biased) > 0 {
         text.push_str("; bias by position");

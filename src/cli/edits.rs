@@ -2,6 +2,7 @@
 
 use std::{fs, str::FromStr};
 
+use super::inputs::parse_position;
 use crate::capture::{Edit, file};
 
 /// Changes of every run, as every subcommand takes them that runs a model.
@@ -11,17 +12,33 @@ pub struct EditOptions {
     /// reads it from a file; give it several times for several changes
     #[arg(long = "edit", value_name = "JSON", value_parser = Change::from_str)]
     edits: Vec<Change>,
+    /// The tokens that see all and are seen by all, in place of those that the model's class chooses (Longformer,
+    /// LED): positions from 0, separated by commas; none for none
+    #[arg(long, value_name = "POSITIONS", value_parser = parse_global)]
+    global: Option<Global>,
+}
+
+/// Positions of tokens that see all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Global(Vec<usize>);
+
+fn parse_global(text: &str) -> Result<Global, String> {
+    if text == "none" {
+        return Ok(Global(Vec::new()));
+    }
+    text.split(',').map(|part| parse_position(part.trim())).collect::<Result<_, _>>().map(Global)
 }
 
 impl EditOptions {
     /// Whether none was given.
     pub const fn is_empty(&self) -> bool {
-        self.edits.is_empty()
+        self.edits.is_empty() && self.global.is_none()
     }
 
     /// The changes, in order.
     pub fn edits(&self) -> Vec<Edit> {
-        self.edits.iter().map(|change| change.0.clone()).collect()
+        let global = self.global.iter().map(|Global(positions)| Edit::SeeAll { positions: positions.clone() });
+        self.edits.iter().map(|change| change.0.clone()).chain(global).collect()
     }
 }
 
@@ -41,7 +58,8 @@ impl FromStr for Change {
             None => text,
         };
         let json = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
-        let known = "ablate, pattern, sharpen, hide, replace, mask, knockout, sparse, normalizer, rank_one, patch";
+        let known =
+            "ablate, pattern, sharpen, hide, global, replace, mask, knockout, sparse, normalizer, rank_one, patch";
         file::known_edit(&json).map(Self).ok_or_else(|| {
             format!("it is no change that is known, or has a wrong or unknown part; changes begin with one of {known}")
         })

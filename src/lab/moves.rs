@@ -13,6 +13,7 @@ use crate::{
         report::{Method, Report, Value},
     },
     capture::{Matrix, PerHead, StackCapture},
+    ids::HeadId,
     ids::StackKind,
     model::{Logits, Projection, Site, Sites},
     spec::StackSpec,
@@ -72,7 +73,7 @@ pub fn norms(bench: &Bench<'_>) -> Result<Report, LabError> {
         let sides = (stack.kind.query_side(), stack.kind.key_side());
         let [mut of_heads, mut of_all, mut ratios, mut alone] = [const { Vec::new() }; 4];
         let (Some(values), Some(streams)) = (plain.stack(stack.kind), recorded.stack(stack.kind)) else { continue };
-        if stack.layers.iter().any(|layer| layer.global) {
+        if !plain.global_tokens(HeadId { stack: stack.kind, ..HeadId::default() }).is_empty() {
             let what =
                 "some tokens see all others, and move values that nobody else sees, which these norms do not follow";
             return Err(LabError::unsuited(what));

@@ -73,8 +73,9 @@ impl Experiment {
         match command {
             ChangeCommand::Add(edits) => {
                 for edit in edits {
-                    match self.changes.iter_mut().find(|change| change.edit == edit) {
-                        Some(change) => change.on = true,
+                    let takes_place = |change: &&mut Change| change.edit == edit || change.edit.is_same_choice(&edit);
+                    match self.changes.iter_mut().find(takes_place) {
+                        Some(change) => *change = Change { edit, on: true },
                         None => self.changes.push(Change { edit, on: true }),
                     }
                 }

@@ -85,6 +85,11 @@ impl fmt::Display for WantedEdit {
 }
 
 impl WantedEdit {
+    /// Whether there can be only one of both, such as two choices of the tokens that see all.
+    pub const fn is_same_choice(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Edit(Edit::SeeAll { .. }), Self::Edit(Edit::SeeAll { .. })))
+    }
+
     /// Whether it speaks of tokens of one input, so that it means nothing in another one.
     pub const fn is_of_tokens(&self) -> bool {
         match self {
@@ -93,6 +98,7 @@ impl WantedEdit {
             Self::Edit(edit) => match edit {
                 Edit::SetPattern { .. }
                 | Edit::HideToken { .. }
+                | Edit::SeeAll { .. }
                 | Edit::ReplaceToken { .. }
                 | Edit::MaskToken { .. }
                 | Edit::Knockout { .. }

@@ -43,6 +43,7 @@ fn kind(edit: &Edit) -> String {
         Edit::SetPattern { .. } => "pattern",
         Edit::Sharpen { .. } => "sharpen",
         Edit::HideToken { .. } => "hide",
+        Edit::SeeAll { .. } => "global",
         Edit::ReplaceToken { .. } => "replace",
         Edit::MaskToken { .. } => "mask",
         Edit::Knockout { cut: Cut::Scores, .. } => "knockout",

@@ -91,7 +91,8 @@ fn differences(name: &str) -> Vec<String> {
 fn differences_of(name: &str, way: Way) -> Vec<String> {
     let (model, reference) = open(name);
     // On a thread of the engine's, so that the forward pass stays on it.
-    let capture = model.engine().install(|| forced(way, || run(&model, &reference.input(), &everything())));
+    let plan = RunPlan { edits: reference.edits(), ..everything() };
+    let capture = model.engine().install(|| forced(way, || run(&model, &reference.input(), &plan)));
     let mut wrong = Vec::new();
     let mut n_sites = 0;
     for (tensor, expected_shape, expected) in reference.tensors() {
@@ -182,7 +183,11 @@ fn every_family_that_writes_writes_what_pytorch_writes() {
             input => input,
         };
         let generation = Generation { max_new_tokens: expected.len(), ..Generation::default() };
-        let capture = run(&model, &input, &RunPlan { generate: Some(generation), ..RunPlan::default() });
+        let capture = run(
+            &model,
+            &input,
+            &RunPlan { generate: Some(generation), edits: reference.edits(), ..RunPlan::default() },
+        );
         let generated = capture.generated().unwrap();
         let tokens = capture.tokens(if generated.side == Side::Decoder { Side::Decoder } else { Side::Only });
         let written: Vec<u32> = tokens[generated.first..].iter().filter_map(|token| token.id).collect();

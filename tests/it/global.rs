@@ -8,7 +8,7 @@ use attnscope::{
         reading::{Blank, Captures, ReadPattern, Reading, Source, read},
     },
     capture::{
-        Capture,
+        Capture, Edit, Site,
         file::{self, FileSite, Format},
     },
     ids::{CaptureId, HeadId, Side},
@@ -172,4 +172,88 @@ fn a_question_without_its_text_is_refused() {
         let report = String::from_utf8(program.unwrap().stdout).unwrap();
         assert!(report.contains("holds") && !report.contains("BROKEN"), "{name}: {report}");
     }
+}
+
+fn with_edits(model: &Model, ids: &[u32], edits: Vec<Edit>) -> Result<Capture, String> {
+    let plan = RunPlan { sites: Sites::all(), edits, ..RunPlan::default() };
+    model.forward(&model.encode(&Input::Ids(ids.into())).unwrap(), &plan, &uninterrupted).map_err(|e| e.to_string())
+}
+
+fn see_all(positions: &[usize]) -> Vec<Edit> {
+    vec![Edit::SeeAll { positions: positions.to_vec() }]
+}
+
+/// The tokens that are chosen take the place of those of the class, and a capture keeps that they were chosen.
+#[test]
+fn the_tokens_that_see_all_are_chosen() {
+    let ids: Vec<u32> = (5..24).collect();
+    let (classifier, _) = open("longformer-classifier");
+    let head = HeadId::single(1, 2);
+    let by_class = with_edits(&classifier, &ids, Vec::new()).unwrap();
+    let chosen = with_edits(&classifier, &ids, see_all(&[0])).unwrap();
+    assert_eq!(by_class.stored_pattern(head), chosen.stored_pattern(head), "the same tokens, the same bits");
+    let others = with_edits(&classifier, &ids, see_all(&[7, 3, 7])).unwrap();
+    assert_eq!(others.global_tokens(head), [3, 7]);
+    assert!(others.sight_of(head).unwrap().sees(7, 18, 19, 19) && !others.sight_of(head).unwrap().sees(0, 18, 19, 19));
+    let nobody = with_edits(&classifier, &ids, see_all(&[])).unwrap();
+    assert!(nobody.global_tokens(head).is_empty() && nobody.k_global(head).is_none());
+
+    let mut bytes = Vec::new();
+    file::write(&[&others], &[FileSite::Q, FileSite::K], &mut bytes).unwrap();
+    let saved = file::read(&mut Cursor::new(bytes), Format::Safetensors, "file", &mut || CaptureId(7)).unwrap();
+    assert_eq!(saved[0].computation(), others.computation());
+    let near = |a: f32, b: f32| (a - b).abs() < 1e-5;
+    let (again, plain) = (attention::pattern(&saved[0], head).unwrap(), others.stored_pattern(head).unwrap());
+    assert!(again.as_slice().iter().zip(plain.as_slice()).all(|(a, b)| near(*a, *b)), "it is recomputed as it was run");
+
+    let error = with_edits(&classifier, &ids, see_all(&[19])).unwrap_err();
+    assert!(error.contains("there is no token 19 among 19"), "{error}");
+    let error = with_edits(&classifier, &ids, [see_all(&[1]), see_all(&[2])].concat()).unwrap_err();
+    assert!(error.contains("contradict each other"), "{error}");
+    let (bert, _) = open("bert");
+    let error = with_edits(&bert, &ids, see_all(&[1])).unwrap_err();
+    assert!(error.contains("needs a model that has tokens that see all"), "{error}");
+}
+
+/// A part of a pattern is computed from the keys of its windows and of the tokens that see all alone.
+#[test]
+fn parts_of_a_pattern_have_the_bits_of_the_whole() {
+    for (name, edits) in [("longformer-questions", vec![]), ("longformer-chosen", see_all(&[0, 7, 8, 20]))] {
+        let (model, reference) = open(name);
+        let plan = RunPlan { sites: Sites::of(&[Site::Q, Site::K]), edits, ..RunPlan::default() };
+        let capture = model.forward(&model.encode(&reference.input()).unwrap(), &plan, &uninterrupted).unwrap();
+        for (layer, head) in (0..3).flat_map(|layer| (0..3).map(move |head| (layer, head))) {
+            let head = HeadId::single(layer, head);
+            let whole = attention::pattern(&capture, head).unwrap();
+            for start in 0..whole.n_rows() {
+                let rows = start..(start + 5).min(whole.n_rows());
+                let part = attention::pattern_rows(&capture, head, rows.clone()).unwrap();
+                assert_eq!(Some(part), whole.window(rows), "{name} {head} from {start}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_command_line_chooses_who_sees_all() {
+    let out = tempfile::tempdir().unwrap();
+    let file = |name: &str| out.path().join(name).display().to_string();
+    let capture = |more: &[&str], name: &str| {
+        let model = folder().join("longformer-tokens").display().to_string();
+        let ids = "5,6,7,8,9,10,11";
+        let fixed = ["capture", "--model", &model, "--ids", ids, "--out", &file(name)].map(str::to_owned);
+        let mut program = Command::new(env!("CARGO_BIN_EXE_attnscope"));
+        program.args(fixed).args(more).output().unwrap()
+    };
+    for (more, name) in [(["--global", "1, 6"], "a.safetensors"), (["--edit", r#"{"global":[1,6]}"#], "b.safetensors")]
+    {
+        let output = capture(&more, name);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("2 tokens see all others"), "{said}");
+    }
+    assert_eq!(fs::read(file("a.safetensors")).unwrap(), fs::read(file("b.safetensors")).unwrap());
+    let wrong = capture(&["--global", "one"], "c.safetensors");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("`one` is no position"));
 }

@@ -42,6 +42,12 @@ pub enum Edit {
         /// Position, from 0.
         position: usize,
     },
+    /// These tokens, and no others, see all and are seen by all, in the layers that have keys and values for that
+    /// (Longformer).
+    SeeAll {
+        /// Positions, from 0, in the one sequence of which the model knows such tokens.
+        positions: Vec<usize>,
+    },
     /// Another token is read in place of one.
     ReplaceToken {
         /// Whose token.
@@ -265,6 +271,14 @@ impl fmt::Display for Edit {
             Self::SetPattern { head, .. } => write!(f, "head {} attends as given", head_name(*head)),
             Self::Sharpen { head, by } => write!(f, "the scores of head {} are multiplied by {by}", head_name(*head)),
             Self::HideToken { side, position } => write!(f, "{} is hidden", token(*side, *position)),
+            Self::SeeAll { positions } => match &positions[..] {
+                [] => f.write_str("no token sees beyond its window"),
+                [position] => write!(f, "token {position} sees all and is seen by all, and no other does"),
+                _ => {
+                    let list: Vec<String> = positions.iter().map(usize::to_string).collect();
+                    write!(f, "tokens {} see all and are seen by all, and no others do", list.join(", "))
+                }
+            },
             Self::ReplaceToken { side, position, id } => {
                 write!(f, "{} is replaced by the token with the id {id}", token(*side, *position))
             }

@@ -298,6 +298,10 @@ fn check_edits(computation: &Computation, tokens: &BTreeMap<Side, Vec<Token>>) -
                 | Edit::MaskToken { side, position }
                 | Edit::ReplaceToken { side, position, .. },
             ) => *position < len(*side),
+            AppliedEdit::Known(Edit::SeeAll { positions }) => {
+                let last = positions.iter().max().copied();
+                tokens.values().any(|tokens| last.is_none_or(|last| last < tokens.len()))
+            }
             AppliedEdit::Known(Edit::Restrict { to, .. }) => {
                 !matches!(to, Sparsity::Window { dilation: 0, .. } | Sparsity::Blocks { size: 0 })
             }

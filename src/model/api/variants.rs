@@ -54,8 +54,8 @@ impl<'a> Variant<'a> {
 
 impl Model {
     /// Whether runs can begin at a layer ([`Start`]).
-    pub const fn goes_on(&self) -> bool {
-        matches!(self.network.body, Body::Single(_)) && self.network.runs_alone().is_none()
+    pub fn goes_on(&self) -> bool {
+        matches!(self.network.body, Body::Single(_)) && !self.network.varies_alone()
     }
 
     /// The logits of many changed runs, as many at once as make sense; `each` is told the number of a run and
@@ -70,7 +70,7 @@ impl Model {
         each: &mut dyn FnMut(usize, &[f32]),
     ) -> Result<(), ModelError> {
         let n_rows = |variant: &Variant<'_>| lengths(&variant.input).longest();
-        let alone = self.network.runs_alone().is_some();
+        let alone = self.network.varies_alone();
         let mut done = 0;
         while done < variants.len() {
             // Progress is told in runs, and not in layers.
@@ -120,7 +120,7 @@ impl Model {
             self.check_memory(longest, &plan, Taps::NONE)?;
         }
         let own: Vec<&[Edit]> = variants.iter().map(|variant| &*variant.edits).collect();
-        if self.network.runs_alone().is_some() {
+        if self.network.varies_alone() {
             let [variant] = variants else { return Err(ModelError::internal("runs that go alone were packed")) };
             let plan = RunPlan { edits: variant.edits.to_vec(), ..plan };
             let mut run = Run::new(&plan, &self.spec.stacks, Taps::NONE, control);

@@ -15,7 +15,6 @@ use crate::{
             attention::Attention,
             block::{Block, Norms, Stack},
             embedding::{Embedding, Positions, TextEmbedding},
-            global::GlobalTokens,
             head::{Head, Reads, Transform},
         },
     },
@@ -197,7 +196,7 @@ pub(super) fn tower(
         if let Some(windows) = &windows {
             // Its classes leave it to whoever calls them which tokens see all.
             let name = name("self_attn.longformer_self_attn");
-            longformer::see_within(weights, &mut attention, &name, windows[layer], GlobalTokens::None)?;
+            longformer::see_within(weights, &mut attention, &name, windows[layer])?;
         }
         let block = Block::new(
             attention,

@@ -22,7 +22,7 @@ use crate::{
 
 /// Said of classes that let no token see all by themselves.
 pub(super) const NOBODY: &str =
-    "No token sees beyond its window: this class leaves global attention to whoever calls it";
+    "No token sees beyond its window until one is made global: this class leaves that to whoever calls it";
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     // What it is made from may have been a decoder; its own class knows of no such thing.
@@ -35,7 +35,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let windows = windows(config, sizes.n_layers)?;
     for (layer, (block, window)) in blocks.iter_mut().zip(windows).enumerate() {
         let name = format!("longformer.encoder.layer.{layer}.attention.self");
-        see_within(weights, &mut block.attention, &name, window, tokens)?;
+        see_within(weights, &mut block.attention, &name, window)?;
     }
     let names = HeadNames {
         dense: "lm_head.dense",
@@ -91,14 +91,13 @@ pub(super) fn see_within(
     attention: &mut Attention,
     name: &str,
     window: usize,
-    tokens: GlobalTokens,
 ) -> Result<(), LoadError> {
     let d_model = attention.spec.n_heads * attention.spec.d_head;
     let q = linear(weights, &format!("{name}.query_global"), d_model, d_model)?;
     let kv = ["key_global", "value_global"].map(|part| format!("{name}.{part}"));
     let kv = weights.linear(&kv.each_ref().map(String::as_str), (d_model, d_model), Stored::OutIn, true)?;
     attention.spec.window = Some(window / 2 + 1);
-    attention.spec.global = !tokens.is_none();
+    attention.spec.global = true;
     attention.global = Some(GlobalMaps { q, kv });
     Ok(())
 }

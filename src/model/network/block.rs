@@ -216,6 +216,11 @@ impl Stack {
         Self { kind, blocks, final_norm, rotary, bias, convolution, global }
     }
 
+    /// Whether some of its tokens can see all, if only somebody says which.
+    pub fn has_global_maps(&self) -> bool {
+        self.blocks.iter().any(|block| block.attention.global.is_some())
+    }
+
     /// Forgets how to attend to an encoder; whether it could.
     pub fn detach(&mut self) -> bool {
         let blocks = self.blocks.iter_mut().filter_map(Arc::get_mut);
@@ -255,7 +260,7 @@ impl Stack {
             run.checkpoint()?;
             let at = At { stack: self.kind, layer };
             // What scores need besides queries and keys is recorded on the way to them.
-            if run.ends_at(at) && !block.attention.spec.biased && !block.attention.spec.global {
+            if run.ends_at(at) && !block.attention.spec.biased && pass.global.is_empty() {
                 block.only_project(at, &x, pass, run)?;
                 return check_finite(x);
             }

@@ -177,6 +177,12 @@ impl Layer<'_> {
         own.max(cross).max(hidden).saturating_add(VALUE * STREAMS * self.n * d_model).saturating_add(shared_bias)
     }
 
+    /// Whether some tokens see all in this run.
+    fn has_global_tokens(&self, attention: &Attention) -> bool {
+        let chosen = crate::model::run::edits::see_all(&self.plan.edits).map(|(_, positions)| !positions.is_empty());
+        attention.spec.global && chosen.unwrap_or_else(|| !self.stack.global.is_none())
+    }
+
     /// Copies of the scores that exist at once: none where `z` is computed in one step and nobody keeps the
     /// pattern.
     fn copies(&self, attention: &Attention, stack: StackKind, one: u64) -> u64 {
@@ -185,7 +191,7 @@ impl Layer<'_> {
         let bias = if matches!(attention.bias, Some(RelativeBias::Disentangled(_))) { 3 } else { 0 };
         let keeps_pattern = plan.sites.contains(Site::Pattern) && one <= plan.pattern_budget_bytes;
         // Rows of tokens that see all are put among the others in copies.
-        let joined = if attention.spec.global { 2 } else { 0 };
+        let joined = if self.has_global_tokens(attention) { 2 } else { 0 };
         if !(is_edited || plan.sites.contains(Site::Scores) || self.is_differentiated_in_parts(attention)) {
             return bias + if keeps_pattern { 1 + joined } else { 0 };
         }
@@ -219,7 +225,7 @@ impl Layer<'_> {
         let scratch = VALUE * kernels::scratch_values(self.n as usize, n_key as usize, self.taps.any()) as u64;
         let d_projected = match &attention.projections {
             Projections::Fused(qkv) => {
-                let global = attention.global.as_ref().filter(|_| spec.global);
+                let global = attention.global.as_ref().filter(|_| self.has_global_tokens(attention));
                 self.n * (width_out(qkv) + global.map_or(0, |maps| width_out(&maps.kv) + 2 * width_out(&maps.q)))
             }
             Projections::Cross { q, kv } => self.n * width_out(q) + n_key * width_out(kv),
@@ -240,7 +246,7 @@ impl Layer<'_> {
         for (attention, n_key) in [Some(own), self.cross()].into_iter().flatten() {
             let (h, kv, d) = (attention.spec.n_heads, attention.spec.n_kv_heads, attention.spec.d_head as u64);
             let per_head = [(Site::Q, h, self.n), (Site::Z, h, self.n), (Site::K, kv, n_key), (Site::V, kv, n_key)];
-            let global = if attention.spec.global { 2 } else { 0 };
+            let global = if self.has_global_tokens(attention) { 2 } else { 0 };
             if wanted.contains(Site::K) {
                 sites += VALUE * global * h as u64 * n_key * d;
             }

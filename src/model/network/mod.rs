@@ -104,8 +104,11 @@ impl Tower {
         let first = pass.cache.as_ref().map_or(0, |cache| cache.n);
         let (x, grid) = self.embedding.forward(input, first, At::entry(self.stack.kind), run)?;
         pass.grid = grid;
-        if let Payload::Text { ids, .. } = input {
-            pass.global = self.stack.global.of(ids)?;
+        if let (true, Payload::Text { ids, .. }) = (self.stack.has_global_maps(), input) {
+            pass.global = match run.see_all() {
+                Some(chosen) => chosen,
+                None => self.stack.global.of(ids)?,
+            };
         }
         if !pass.global.is_empty() {
             run.note(global::note(pass.global.len()));

@@ -7,6 +7,7 @@ use candle_core::{Device, Tensor};
 
 use super::{
     Body, Network, Streams, Tower,
+    block::Stack,
     pass::{Part, Pass},
 };
 use crate::{
@@ -72,6 +73,16 @@ impl Network {
             // Its rows come one after the other in any case.
             Body::Recurrent(_) | Body::BiLstm(_) => Some("a recurrent network reads its input token by token"),
         }
+    }
+
+    /// Whether changed runs have to go one by one: besides what [`Self::runs_alone`] says, a change may choose the
+    /// tokens that see all.
+    pub fn varies_alone(&self) -> bool {
+        let stack = match &self.body {
+            Body::Single(tower) | Body::EncoderDecoder { encoder: tower, .. } => Some(&tower.stack),
+            _ => None,
+        };
+        self.runs_alone().is_some() || stack.is_some_and(Stack::has_global_maps)
     }
 
     /// Rows of each input in the joined sequence of each side.

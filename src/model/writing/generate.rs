@@ -10,7 +10,7 @@ use std::{
 
 use super::{Decoding, sampling::Sampler};
 use crate::{
-    capture::Generated,
+    capture::{Edit, Generated},
     ids::Side,
     model::{
         ModelError,
@@ -53,7 +53,9 @@ pub(crate) fn complete<'a>(
         }
         _ => return Ok((Cow::Borrowed(input), None)),
     };
-    let writer = Writer { network, rules, plan: plan.generate.unwrap_or_default(), n_ctx, control };
+    // What is changed of a run is not changed of what was written before it; which tokens see all is how it is read.
+    let chosen = plan.edits.iter().filter(|edit| matches!(edit, Edit::SeeAll { .. })).cloned().collect();
+    let writer = Writer { network, rules, plan: plan.generate.unwrap_or_default(), chosen, n_ctx, control };
     let Written { ids, probabilities, ended } =
         writer.write(&prompt, (side == Side::Decoder).then_some(&input.source))?;
     let first = prompt.len();
@@ -100,6 +102,8 @@ struct Writer<'a> {
     network: &'a Network,
     rules: &'a Decoding,
     plan: Generation,
+    /// Which tokens see all, where somebody says so.
+    chosen: Vec<Edit>,
     n_ctx: usize,
     control: &'a Control<'a>,
 }
@@ -117,7 +121,7 @@ impl Writer<'_> {
         }
         let limit = self.plan.max_new_tokens.min(self.n_ctx.saturating_sub(prompt.len()));
         let rules = self.rules;
-        let silent = RunPlan { sites: Sites::NONE, ..RunPlan::default() };
+        let silent = RunPlan { sites: Sites::NONE, edits: self.chosen.clone(), ..RunPlan::default() };
         let done = AtomicUsize::new(0);
         // Layers ask whether to go on; the progress that is shown is that of the tokens.
         let control = |_: Progress| {

@@ -16,6 +16,7 @@ use crate::{
     capture::{Ablation, Capture, Cut, Edit, Normalizer, Scope, Sparsity},
     ids::{HeadId, Side},
     session::{Change, ChangeCommand, Command, Focus, ViewKind},
+    spec::StackSpec,
     text::{counted, sentence},
     ui::{ViewCtx, theme::GRID},
     worker::{Many, WantedEdit},
@@ -102,6 +103,7 @@ fn tokens_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, tokens: &Tokens) 
         add(cx, tokens.each(|side, position| Edit::HideToken { side, position }));
         ui.close();
     }
+    global_ui(ui, cx, capture, tokens);
     let has_mask = cx.document.model.latest().is_some_and(|model| model.has_mask);
     let has_ids =
         tokens.positions.clone().all(|at| capture.tokens(tokens.side).get(at).is_some_and(|it| it.id.is_some()));
@@ -121,6 +123,28 @@ fn tokens_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, tokens: &Tokens) 
     if has_ids && tokens.positions.len() == 1 {
         replace_ui(ui, cx, tokens);
     }
+}
+
+/// Makes tokens see all, in models that know such tokens, or takes that from them.
+fn global_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, tokens: &Tokens) {
+    let has_maps =
+        |stack: &&StackSpec| stack.kind.key_side() == tokens.side && stack.layers.iter().any(|layer| layer.global);
+    let Some(stack) = capture.model().stacks.iter().find(has_maps) else { return };
+    let now = capture.global_tokens(HeadId { stack: stack.kind, ..HeadId::default() });
+    let is_global = tokens.positions.clone().all(|position| now.contains(&position));
+    let (name, meaning) = if is_global {
+        ("Not global", "It sees its window alone, and is seen from there alone")
+    } else {
+        ("Make global", "It sees all tokens and all see it, through queries, keys and values of its own")
+    };
+    if !ui.button(name).on_hover_text(meaning).clicked() {
+        return;
+    }
+    let others = now.iter().copied().filter(|position| !tokens.positions.contains(position));
+    let mut positions: Vec<usize> = others.chain(tokens.positions.clone().filter(|_| !is_global)).collect();
+    positions.sort_unstable();
+    add(cx, vec![Edit::SeeAll { positions }.into()]);
+    ui.close();
 }
 
 /// A field for another token.

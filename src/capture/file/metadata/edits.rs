@@ -44,6 +44,7 @@ pub fn edit_to_json(edit: &AppliedEdit) -> Value {
         Edit::SetPattern { head, pattern } => json!({ "pattern": head_name(*head), "value": rows(pattern) }),
         Edit::Sharpen { head, by } => json!({ "sharpen": head_name(*head), "by": by }),
         Edit::HideToken { side, position } => of_side(json!({ "hide": position }), *side),
+        Edit::SeeAll { positions } => json!({ "global": positions }),
         Edit::ReplaceToken { side, position, id } => of_side(json!({ "replace": position, "id": id }), *side),
         Edit::MaskToken { side, position } => of_side(json!({ "mask": position }), *side),
         Edit::Knockout { stack, scope, edges, cut } => {
@@ -97,6 +98,8 @@ pub fn known_edit(json: &Value) -> Option<Edit> {
         (Edit::Sharpen { head: fields.head("sharpen")?, by: fields.0.get("by")?.as_f64()? as f32 }, &["sharpen", "by"])
     } else if has("hide") {
         (Edit::HideToken { side: fields.side()?, position: fields.index("hide")? }, &["hide", "side"])
+    } else if has("global") {
+        (Edit::SeeAll { positions: indices(fields.0.get("global")?)? }, &["global"])
     } else if has("replace") {
         let id = u32::try_from(fields.index("id")?).ok()?;
         (

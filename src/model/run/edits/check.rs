@@ -7,7 +7,7 @@ use crate::{
     capture::{Normalizer, Scope, Sparsity, Token, head_name, stack_prefix},
     ids::{HeadId, Side, StackKind},
     model::ModelError,
-    spec::{LayerSpec, ModelSpec},
+    spec::{LayerSpec, ModelSpec, StackSpec},
 };
 
 /// Refuses edits of stacks, layers, heads, tokens and rows that are not there, and edits that contradict each
@@ -44,7 +44,8 @@ fn contradict(a: &Edit, b: &Edit) -> bool {
         Edit::ReplaceToken { side, position, .. } | Edit::MaskToken { side, position } => Some((*side, *position)),
         _ => None,
     };
-    (given(a).is_some() && given(a) == given(b)) || (read(a).is_some() && read(a) == read(b))
+    let both_choose = matches!((a, b), (Edit::SeeAll { .. }, Edit::SeeAll { .. }));
+    both_choose || (given(a).is_some() && given(a) == given(b)) || (read(a).is_some() && read(a) == read(b))
 }
 
 /// What there is to change.
@@ -69,6 +70,13 @@ impl There<'_> {
                     ));
                 }
                 self.token(*side, *position)
+            }
+            Edit::SeeAll { positions } => {
+                let has_maps = |stack: &&StackSpec| stack.layers.iter().any(|layer| layer.global);
+                let Some(stack) = self.spec.stacks.iter().find(has_maps) else {
+                    return refuse(format!("“{edit}” needs a model that has tokens that see all, such as Longformer"));
+                };
+                positions.iter().try_for_each(|position| self.token(stack.kind.key_side(), *position))
             }
             Edit::ReplaceToken { side, position, .. } | Edit::MaskToken { side, position } => {
                 self.token(*side, *position)?;

@@ -3,6 +3,8 @@
 mod check;
 mod rank_one;
 
+use std::sync::Arc;
+
 use candle_core::Tensor;
 
 use super::{At, Edit, Run, Site, Span};
@@ -24,7 +26,11 @@ pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
         | Edit::Restrict { stack, .. } => *stack == of,
         Edit::HideToken { side, .. } => of.key_side() == *side,
         Edit::Normalize { .. } => true,
-        Edit::ReplaceToken { .. } | Edit::MaskToken { .. } | Edit::RankOne { .. } | Edit::Patch { .. } => false,
+        Edit::SeeAll { .. }
+        | Edit::ReplaceToken { .. }
+        | Edit::MaskToken { .. }
+        | Edit::RankOne { .. }
+        | Edit::Patch { .. } => false,
     }
 }
 
@@ -52,8 +58,34 @@ pub(crate) fn touches(edit: &Edit, at_site: Site, at: At) -> bool {
         Edit::Patch { site, stack, layer, .. } => {
             *site == at_site && *stack == at.stack && (*layer == at.layer || !at_site.is_of_layer())
         }
-        Edit::Normalize { .. } | Edit::ReplaceToken { .. } | Edit::MaskToken { .. } | Edit::RankOne { .. } => false,
+        Edit::Normalize { .. }
+        | Edit::SeeAll { .. }
+        | Edit::ReplaceToken { .. }
+        | Edit::MaskToken { .. }
+        | Edit::RankOne { .. } => false,
     }
+}
+
+impl Run<'_> {
+    /// The positions of the tokens that see all, where a change of the run says which.
+    pub fn see_all(&mut self) -> Option<Arc<[usize]>> {
+        let (idx, positions) = see_all(&self.plan.edits)?;
+        self.edited[idx] = true;
+        Some(positions.into())
+    }
+}
+
+/// The tokens that see all, where an edit says which, with the place of that edit.
+pub(crate) fn see_all(edits: &[Edit]) -> Option<(usize, Vec<usize>)> {
+    edits.iter().enumerate().find_map(|(idx, edit)| match edit {
+        Edit::SeeAll { positions } => {
+            let mut positions = positions.clone();
+            positions.sort_unstable();
+            positions.dedup();
+            Some((idx, positions))
+        }
+        _ => None,
+    })
 }
 
 /// What makes the patterns of each head of a layer; `None` where it is softmax in all. The second list says
@@ -100,7 +132,7 @@ const BEFORE: [Site; 5] = [Site::Embed, Site::ResidPre, Site::Q, Site::K, Site::
 /// Whether an edit is of something that comes before queries, keys and values of layer `first` are compared.
 pub(crate) fn is_before_attending(edit: &Edit, stack: StackKind, first: usize) -> bool {
     match edit {
-        Edit::ReplaceToken { .. } | Edit::MaskToken { .. } => true,
+        Edit::SeeAll { .. } | Edit::ReplaceToken { .. } | Edit::MaskToken { .. } => true,
         Edit::Patch { site, .. } => BEFORE.contains(site) && touches(edit, *site, At { stack, layer: first }),
         Edit::Ablate { .. }
         | Edit::SetPattern { .. }
@@ -128,6 +160,7 @@ pub(crate) fn is_behind_attending(edit: &Edit, stack: StackKind, n_layers: usize
         | Edit::Knockout { .. }
         | Edit::Restrict { .. }
         | Edit::Normalize { .. }
+        | Edit::SeeAll { .. }
         | Edit::ReplaceToken { .. }
         | Edit::MaskToken { .. } => false,
     }
@@ -203,9 +236,11 @@ pub(crate) fn apply(edit: &Edit, site: Site, at: At, rows: Span, x: &Tensor) -> 
             let values: Vec<f32> = idxs.iter().filter_map(|idx| value.row(*idx)).flatten().copied().collect();
             if at.is_empty() { Ok(x.clone()) } else { replace(x, *head, &at, &values) }
         }
-        Edit::Normalize { .. } | Edit::ReplaceToken { .. } | Edit::MaskToken { .. } | Edit::RankOne { .. } => {
-            Ok(x.clone())
-        }
+        Edit::Normalize { .. }
+        | Edit::SeeAll { .. }
+        | Edit::ReplaceToken { .. }
+        | Edit::MaskToken { .. }
+        | Edit::RankOne { .. } => Ok(x.clone()),
     }
 }
 
