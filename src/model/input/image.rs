@@ -8,7 +8,7 @@ use super::{
     InputError,
     picture::Picture,
     read,
-    resample::{Filter, Rgb8, resize},
+    resample::{Filter, Pixels8, resize},
 };
 use crate::{
     capture::{CropRect, ImageInfo, Token},
@@ -154,7 +154,7 @@ impl ImageProcessor {
         patch_px: (usize, usize),
         n_prefix: usize,
     ) -> Result<EncodedImage, InputError> {
-        let source = &picture.rgb;
+        let source = &picture.pixels;
         let resized = match self.resize {
             None => source.clone(),
             Some(size) => {
@@ -165,6 +165,7 @@ impl ImageProcessor {
                 resize(source, width, height, self.filter)
             }
         };
+        let resized = resized.into_rgb();
         let (scale_x, scale_y) =
             (picture.shown.width as f32 / resized.width as f32, picture.shown.height as f32 / resized.height as f32);
         let (cropped, left, top) = match self.crop {
@@ -194,7 +195,7 @@ impl ImageProcessor {
     }
 
     /// `[3, height, width]`, rescaled and normalised with the reference's order of roundings.
-    fn values(&self, picture: &Rgb8) -> Vec<f32> {
+    fn values(&self, picture: &Pixels8) -> Vec<f32> {
         // Only 256 values per channel are possible.
         let tables: [Vec<f32>; 3] = std::array::from_fn(|channel| {
             (0..=255u8)
@@ -241,7 +242,7 @@ fn patch_tokens((n_rows, n_columns): (usize, usize), n_prefix: usize) -> Vec<Tok
 
 impl TargetSize {
     /// Height and width for this picture.
-    fn of(self, source: &Rgb8) -> (usize, usize) {
+    fn of(self, source: &Pixels8) -> (usize, usize) {
         match self {
             Self::Exact(height, width) => (height, width),
             Self::ShortestEdge(short) => {
@@ -317,11 +318,11 @@ fn bad(reason: &str) -> InputError {
     InputError::BadFile { file: FILE, reason: reason.to_owned() }
 }
 
-/// The middle `height × width` of `source` with its left and top edge there; black where it is too small.
+/// The middle `height × width` of `source`, which has three channels, with its left and top edge there; black where it is too small.
 ///
 /// After `transformers.image_transforms.center_crop`, which rounds an odd margin down when it cuts and
 /// up when it pads.
-fn center_crop(source: &Rgb8, height: usize, width: usize) -> (Rgb8, isize, isize) {
+fn center_crop(source: &Pixels8, height: usize, width: usize) -> (Pixels8, isize, isize) {
     let edge = |have: usize, want: usize| (have as isize - want as isize).div_euclid(2);
     let (left, top) = (edge(source.width, width), edge(source.height, height));
     let mut pixels = vec![0; 3 * height * width];
@@ -334,5 +335,5 @@ fn center_crop(source: &Rgb8, height: usize, width: usize) -> (Rgb8, isize, isiz
             row[3 * offset..3 * (offset + n)].copy_from_slice(&source.pixels[start..start + 3 * n]);
         }
     }
-    (Rgb8 { width, height, pixels }, left, top)
+    (Pixels8 { width, height, n_channels: 3, pixels }, left, top)
 }

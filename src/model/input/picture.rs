@@ -9,7 +9,7 @@ use image::{
 use super::{
     ImageSource, InputError,
     guard::guarded,
-    resample::{self, Rgb8},
+    resample::{self, Pixels8, repeated},
 };
 use crate::{capture::RgbaBuffer, model::checkpoint::bundled};
 
@@ -22,8 +22,8 @@ pub struct Picture {
     pub shown: Arc<RgbaBuffer>,
     /// Sentences the user should see.
     pub notes: Vec<String>,
-    /// For the model, as PIL converts to RGB.
-    pub(super) rgb: Rgb8,
+    /// For the model, as PIL converts to RGB; a grey picture stays grey until it is small.
+    pub(super) pixels: Pixels8,
 }
 
 /// Longest side of the picture that is kept for the screen.
@@ -80,7 +80,8 @@ impl Undecoded {
                     return Err(InputError::NotAPicture { name: name.clone() });
                 }
                 let rgb = pixels.pixels.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
-                Ok(picture(name.clone(), Rgb8 { width, height, pixels: rgb }, Some(pixels), Vec::new()))
+                let rgb = Pixels8 { width, height, n_channels: 3, pixels: rgb };
+                Ok(picture(name.clone(), rgb, Some(pixels), Vec::new()))
             }
         }
     }
@@ -146,7 +147,7 @@ fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture
         height: height as usize,
         pixels: decoded.to_rgba8().into_raw(),
     });
-    Ok(picture(name.to_owned(), to_rgb(decoded), shown.map(Arc::new).as_ref(), notes))
+    Ok(picture(name.to_owned(), eight_bits(decoded), shown.map(Arc::new).as_ref(), notes))
 }
 
 /// So many megapixels of a kind of colour are decoded: what the decoder holds, what it gives, and what is made of that
@@ -179,14 +180,15 @@ fn is_cut_jpeg(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0xFF, 0xD8, 0xFF]) && last([0xFF, 0xD9]) <= last([0xFF, 0xDA])
 }
 
-/// To eight bits and three channels as PIL does: alpha is dropped, of sixteen bits the upper eight count.
-fn to_rgb(decoded: DynamicImage) -> Rgb8 {
+/// To eight bits as PIL does: alpha is dropped, of sixteen bits the upper eight count.
+fn eight_bits(decoded: DynamicImage) -> Pixels8 {
     let (width, height) = (decoded.width() as usize, decoded.height() as usize);
     let high = |value: u16| (value >> 8) as u8;
     let pixels = match decoded {
         DynamicImage::ImageRgb8(pixels) => pixels.into_raw(),
-        // The library's own way takes seconds for a picture of two hundred megapixels.
-        DynamicImage::ImageLuma8(pixels) => pixels.into_raw().into_iter().flat_map(|value| [value; 3]).collect(),
+        DynamicImage::ImageLuma8(pixels) => {
+            return Pixels8 { width, height, n_channels: 1, pixels: pixels.into_raw() };
+        }
         DynamicImage::ImageLuma16(pixels) => pixels.pixels().flat_map(|pixel| [high(pixel.0[0]); 3]).collect(),
         DynamicImage::ImageLumaA16(pixels) => pixels.pixels().flat_map(|pixel| [high(pixel.0[0]); 3]).collect(),
         DynamicImage::ImageRgb16(pixels) => pixels.pixels().flat_map(|pixel| pixel.0.map(high)).collect(),
@@ -195,28 +197,32 @@ fn to_rgb(decoded: DynamicImage) -> Rgb8 {
         }
         other => other.to_rgb8().into_raw(),
     };
-    Rgb8 { width, height, pixels }
+    Pixels8 { width, height, n_channels: 3, pixels }
 }
 
-fn picture(name: String, rgb: Rgb8, rgba: Option<&Arc<RgbaBuffer>>, notes: Vec<String>) -> Picture {
-    let longest = rgb.width.max(rgb.height);
+fn picture(name: String, pixels: Pixels8, rgba: Option<&Arc<RgbaBuffer>>, notes: Vec<String>) -> Picture {
+    let (width, height) = (pixels.width, pixels.height);
+    let longest = width.max(height);
     let shown = if longest > MAX_SHOWN_PX {
         let scaled = |side: usize| (side * MAX_SHOWN_PX / longest).max(1);
-        Arc::new(opaque(&resample::resize(&rgb, scaled(rgb.width), scaled(rgb.height), resample::Filter::Box)))
+        Arc::new(opaque(&resample::resize(&pixels, scaled(width), scaled(height), resample::Filter::Box)))
     } else {
-        rgba.map_or_else(|| Arc::new(opaque(&rgb)), Arc::clone)
+        rgba.map_or_else(|| Arc::new(opaque(&pixels)), Arc::clone)
     };
-    Picture { name, shown, notes, rgb }
+    Picture { name, shown, notes, pixels }
 }
 
-fn opaque(rgb: &Rgb8) -> RgbaBuffer {
-    let pixels = rgb.pixels.chunks_exact(3).flat_map(|pixel| [pixel[0], pixel[1], pixel[2], 255]).collect();
-    RgbaBuffer { width: rgb.width, height: rgb.height, pixels }
+fn opaque(Pixels8 { width, height, n_channels, pixels }: &Pixels8) -> RgbaBuffer {
+    let pixels = match n_channels {
+        1 => repeated(pixels, |grey| [grey, grey, grey, 255]),
+        _ => pixels.as_chunks::<3>().0.iter().flat_map(|[red, green, blue]| [*red, *green, *blue, 255]).collect(),
+    };
+    RgbaBuffer { width: *width, height: *height, pixels }
 }
 
 impl Picture {
     /// Width and height of the picture as decoded.
     pub const fn size_px(&self) -> (usize, usize) {
-        (self.rgb.width, self.rgb.height)
+        (self.pixels.width, self.pixels.height)
     }
 }

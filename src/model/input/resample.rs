@@ -1,4 +1,4 @@
-//! Resizing eight-bit RGB pictures exactly as PIL does, bit for bit.
+//! Resizing eight-bit pictures exactly as PIL does, bit for bit.
 //!
 //! Image processors were written on PIL, and a model sees the difference between its antialiased,
 //! fixed-point filters and anybody else's. After `src/libImaging/Resample.c` and `Geometry.c` of
@@ -6,18 +6,38 @@
 
 use std::{borrow::Cow, f64::consts::PI};
 
-/// Eight-bit RGB pixels, row by row from the top.
+/// Eight-bit pixels, row by row from the top: red, green and blue, or grey, which stands for three equal channels and
+/// takes a third of the room.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Rgb8 {
+pub(super) struct Pixels8 {
     pub width: usize,
     pub height: usize,
-    /// `3 · width · height` bytes.
+    /// 3, or 1 of a grey picture.
+    pub n_channels: usize,
+    /// `n_channels · width · height` bytes.
     pub pixels: Vec<u8>,
 }
 
-impl std::fmt::Debug for Rgb8 {
+impl Pixels8 {
+    /// The same with three channels.
+    pub fn into_rgb(self) -> Self {
+        if self.n_channels == 3 {
+            return self;
+        }
+        Self { n_channels: 3, pixels: repeated(&self.pixels, |grey| [grey; 3]), ..self }
+    }
+}
+
+/// Several bytes in the place of each, in memory that is asked for once.
+pub(super) fn repeated<const N: usize>(pixels: &[u8], of: impl Fn(u8) -> [u8; N]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(N * pixels.len());
+    pixels.iter().for_each(|pixel| out.extend_from_slice(&of(*pixel)));
+    out
+}
+
+impl std::fmt::Debug for Pixels8 {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Rgb8({}×{})", self.width, self.height)
+        write!(f, "Pixels8({}×{}×{})", self.width, self.height, self.n_channels)
     }
 }
 
@@ -84,7 +104,7 @@ fn sinc(x: f64) -> f64 {
 }
 
 /// `source` at `width × height` pixels. Both sizes must be positive.
-pub(super) fn resize(source: &Rgb8, width: usize, height: usize, filter: Filter) -> Rgb8 {
+pub(super) fn resize(source: &Pixels8, width: usize, height: usize, filter: Filter) -> Pixels8 {
     if (source.width, source.height) == (width, height) {
         return source.clone();
     }
@@ -105,24 +125,29 @@ pub(super) fn resize(source: &Rgb8, width: usize, height: usize, filter: Filter)
 }
 
 /// A pass that changes nothing is skipped, as it would blur.
-fn to_width(source: &Rgb8, width: usize, filter: Filter) -> Cow<'_, Rgb8> {
-    if source.width == width { Cow::Borrowed(source) } else { Cow::Owned(horizontal(source, width, filter)) }
+fn to_width(source: &Pixels8, width: usize, filter: Filter) -> Cow<'_, Pixels8> {
+    match source.n_channels {
+        _ if source.width == width => Cow::Borrowed(source),
+        1 => Cow::Owned(horizontal::<1>(source, width, filter)),
+        _ => Cow::Owned(horizontal::<3>(source, width, filter)),
+    }
 }
 
-fn to_height(source: &Rgb8, height: usize, filter: Filter) -> Cow<'_, Rgb8> {
+fn to_height(source: &Pixels8, height: usize, filter: Filter) -> Cow<'_, Pixels8> {
     if source.height == height { Cow::Borrowed(source) } else { Cow::Owned(vertical(source, height, filter)) }
 }
 
-fn nearest(source: &Rgb8, width: usize, height: usize) -> Rgb8 {
+fn nearest(source: &Pixels8, width: usize, height: usize) -> Pixels8 {
     let columns = nearest_positions(source.width, width);
-    let mut pixels = Vec::with_capacity(3 * width * height);
+    let n_channels = source.n_channels;
+    let mut pixels = Vec::with_capacity(n_channels * width * height);
     for y in nearest_positions(source.height, height) {
-        let row = &source.pixels[3 * y * source.width..];
+        let row = &source.pixels[n_channels * y * source.width..];
         for &x in &columns {
-            pixels.extend_from_slice(&row[3 * x..3 * x + 3]);
+            pixels.extend_from_slice(&row[n_channels * x..n_channels * (x + 1)]);
         }
     }
-    Rgb8 { width, height, pixels }
+    Pixels8 { width, height, n_channels, pixels }
 }
 
 /// The source position of every output position. PIL adds up the step, rounding errors included.
@@ -176,13 +201,13 @@ fn clip(sum: i32) -> u8 {
 
 const ROUND: i32 = 1 << (PRECISION_BITS - 1);
 
-fn horizontal(source: &Rgb8, width: usize, filter: Filter) -> Rgb8 {
+fn horizontal<const CHANNELS: usize>(source: &Pixels8, width: usize, filter: Filter) -> Pixels8 {
     let taps = taps(source.width, width, filter);
-    let mut pixels = Vec::with_capacity(3 * width * source.height);
-    for row in source.pixels.chunks_exact(3 * source.width) {
+    let mut pixels = Vec::with_capacity(CHANNELS * width * source.height);
+    for row in source.pixels.chunks_exact(CHANNELS * source.width) {
         for Taps { first, weights } in &taps {
-            let mut sums = [ROUND; 3];
-            for (pixel, &weight) in row[3 * first..].chunks_exact(3).zip(weights) {
+            let mut sums = [ROUND; CHANNELS];
+            for (pixel, &weight) in row[CHANNELS * first..].as_chunks::<CHANNELS>().0.iter().zip(weights) {
                 for (sum, &value) in sums.iter_mut().zip(pixel) {
                     *sum += i32::from(value) * weight;
                 }
@@ -190,11 +215,11 @@ fn horizontal(source: &Rgb8, width: usize, filter: Filter) -> Rgb8 {
             pixels.extend(sums.map(clip));
         }
     }
-    Rgb8 { width, height: source.height, pixels }
+    Pixels8 { width, height: source.height, n_channels: CHANNELS, pixels }
 }
 
-fn vertical(source: &Rgb8, height: usize, filter: Filter) -> Rgb8 {
-    let stride = 3 * source.width;
+fn vertical(source: &Pixels8, height: usize, filter: Filter) -> Pixels8 {
+    let stride = source.n_channels * source.width;
     let mut pixels = Vec::with_capacity(stride * height);
     let mut sums = vec![ROUND; stride];
     for Taps { first, weights } in taps(source.height, height, filter) {
@@ -206,5 +231,5 @@ fn vertical(source: &Rgb8, height: usize, filter: Filter) -> Rgb8 {
         }
         pixels.extend(sums.iter().map(|&sum| clip(sum)));
     }
-    Rgb8 { width: source.width, height, pixels }
+    Pixels8 { width: source.width, height, n_channels: source.n_channels, pixels }
 }
