@@ -390,7 +390,7 @@ fn heads_that_link_a_pair_are_ranked_by_the_weight_that_every_view_shows() {
         assert_eq!(link.rank, 1 + row.iter().filter(|&&other| other > link.weight).count());
         assert_eq!(link.n_keys, 7, "ten words, three of them special");
         let column: f64 = shown.matrix.rows().map(|row| f64::from(row[6])).sum();
-        assert!(close(f64::from(link.average), column / 10.0));
+        assert!(close(f64::from(link.average.unwrap()), column / 10.0));
     }
     let best = found.sentence(&found.heads[0]);
     assert!(best.contains("of the attention of “unbelievable” to “dogs” (rank "), "{best}");

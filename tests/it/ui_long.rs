@@ -58,7 +58,7 @@ fn the_heatmap_of_a_long_text_says_what_a_pixel_is_and_gives_exact_weights() {
     let mut window = open(ViewKind::Heatmap);
     window.until("the overview", |window| {
         window
-            .shows("2,100 queries × 2,100 keys, causal; each row sums to 1; each pixel is the largest of 2 × 2 weights")
+            .shows("2,100 queries × 2,100 keys, causal; each row sums to 1; each pixel is the largest of 4 × 4 weights")
     });
     let cells = window.harness.get_by_label("Attention pattern of L0H0").rect();
     let cell = cells.width() / N_TOKENS as f32;

@@ -19,7 +19,7 @@ pub const STRIP_ROWS: usize = 64;
 /// The overview is no larger than this each way.
 const OVERVIEW_CELLS: usize = 1024;
 /// The coarsest level that a strip can be reduced to: it has a row left.
-const MAX_LEVEL: u32 = STRIP_ROWS.ilog2();
+pub const MAX_LEVEL: u32 = STRIP_ROWS.ilog2();
 
 /// Whether what a reading shows is read in parts. A difference is not, nor an explanation, whose numbers are there.
 pub fn is_long(capture: &Capture, reading: &Reading) -> bool {

@@ -1,6 +1,6 @@
 //! Which heads link two tokens: every head of a stack, by the weight it gives to one pair.
 
-use super::{Heads, ReadPattern, Reading, Refusal, Source, long, rows};
+use super::{Heads, ReadPattern, Reading, Refusal, Source, axes, long, rows};
 use crate::{
     analysis::attention,
     capture::Capture,
@@ -19,8 +19,9 @@ pub struct Link {
     /// How many those are.
     pub n_keys: usize,
     /// What the key gets from a query on average, over the queries that may see it: a head that always
-    /// looks at this key does not link the pair in particular.
-    pub average: f32,
+    /// looks at this key does not link the pair in particular. Not known of a text whose pattern is too long to be
+    /// held whole: it would take every row of every head.
+    pub average: Option<f32>,
 }
 
 /// Every head of the reading's stack, strongest first, ties in order of layer and head.
@@ -44,7 +45,7 @@ pub struct Links {
 /// `go_on` is told how many heads of how many are done, and may stop the work: then `None` is returned.
 ///
 /// # Errors
-/// When the stack does not exist, the text is too long to hold a whole pattern, or weights are to count by values that were not recorded.
+/// When the stack does not exist, or weights are to count by values that were not recorded.
 pub fn links(
     capture: &Capture,
     stack: StackKind,
@@ -53,7 +54,12 @@ pub fn links(
     go_on: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Result<Option<Links>, Refusal> {
     let spec = capture.model().stack(stack).ok_or(Refusal::NoHeads(stack))?;
-    long::check_whole(capture, reading)?;
+    let any_head = reading.with_heads(Heads::One(HeadId { stack, ..HeadId::default() }));
+    // Of a long text one row of each head is read.
+    let row = long::is_long(capture, &any_head).then(|| axes(capture, &any_head)).map(|axes| {
+        let row = axes[0].group_of(query).unwrap_or(axes[0].len());
+        (axes, row..row + 1)
+    });
     let layers = spec.layers.iter().enumerate();
     let ids: Vec<HeadId> =
         layers.flat_map(|(layer, shape)| (0..shape.n_heads).map(move |head| HeadId { stack, layer, head })).collect();
@@ -67,7 +73,11 @@ pub fn links(
             found.n_absent += 1;
             continue;
         }
-        let pattern = rows::read(capture, &reading.with_heads(Heads::One(head)))?;
+        let reading = reading.with_heads(Heads::One(head));
+        let pattern = match &row {
+            Some((axes, row)) => rows::read_part(capture, &reading, axes, row.clone())?,
+            None => rows::read(capture, &reading)?,
+        };
         if found.heads.is_empty() {
             pattern.rows.text_at(query).clone_into(&mut found.query);
             pattern.cols.text_at(key).clone_into(&mut found.key);
@@ -89,7 +99,8 @@ fn link(pattern: &ReadPattern, head: HeadId, (query, key): (usize, usize)) -> Op
     let seen = (0..pattern.rows.len()).filter(|&row| pattern.blank(row, col).is_none());
     let (sum, n) =
         seen.fold((0.0f64, 0usize), |(sum, n), row| (sum + f64::from(pattern.value(row, col).unwrap_or(0.0)), n + 1));
-    Some(Link { head, weight, rank, n_keys, average: (sum / n.max(1) as f64) as f32 })
+    let is_whole = pattern.here.len() == pattern.rows.len();
+    Some(Link { head, weight, rank, n_keys, average: is_whole.then_some((sum / n.max(1) as f64) as f32) })
 }
 
 impl Links {
@@ -99,16 +110,17 @@ impl Links {
             let percent = 100.0 * weight;
             if percent >= 9.95 || percent == 0.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
         };
+        let average = link.average.map(|average| format!("; a query gives it {} on average", percent(average)));
+        let average = average.unwrap_or_default();
         let norm = if self.source == Source::ByValueNorm { "; by value norm" } else { "" };
         format!(
-            "{} gives {} of the attention of “{}” to “{}” (rank {} of {}); a query gives it {} on average{norm}",
+            "{} gives {} of the attention of “{}” to “{}” (rank {} of {}){average}{norm}",
             link.head,
             percent(link.weight),
             self.query,
             self.key,
             link.rank,
             link.n_keys,
-            percent(link.average),
         )
     }
 }

@@ -165,7 +165,7 @@ pub fn links(links: &Links) -> Table {
         column(weight, Values::Number(links.heads.iter().map(|link| link.weight).collect())),
         column("rank", of(|link| link.rank)),
         column("of", of(|link| link.n_keys)),
-        column(average, Values::Number(links.heads.iter().map(|link| link.average).collect())),
+        column(average, Values::Number(links.heads.iter().map(|link| link.average.unwrap_or(f32::NAN)).collect())),
     ];
     Table { provenance: String::new(), columns }
 }

@@ -22,7 +22,7 @@ use crate::{
 
 /// Strips that are asked for together: enough that nobody waits between two requests, few enough that what is looked
 /// at next does not wait for them.
-const BATCH: usize = 16;
+pub const BATCH: usize = 16;
 
 /// How values become colours.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -204,7 +204,7 @@ pub fn strip_image(
 }
 
 /// What reduced rows from `first` on can see: a block can be seen when one of its cells can.
-fn sight(whole: &ReadPattern, level: u32, first: usize, [n_rows, n_cols]: [usize; 2]) -> RowsSee {
+pub fn sight(whole: &ReadPattern, level: u32, first: usize, [n_rows, n_cols]: [usize; 2]) -> RowsSee {
     let of_block = |block: usize| {
         let start = first + (block << level);
         let rows = start..(start + (1 << level)).min(whole.visible.len());

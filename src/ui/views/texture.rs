@@ -55,7 +55,8 @@ pub const FULL_UV: Rect = Rect { min: pos2(0.0, 0.0), max: pos2(1.0, 1.0) };
 #[derive(Clone)]
 pub struct HeadThumbs {
     texture: TextureHandle,
-    uvs: Vec<Rect>,
+    /// Where each head's is; `None` where it has none.
+    uvs: Vec<Option<Rect>>,
 }
 
 impl HeadThumbs {
@@ -68,13 +69,21 @@ impl HeadThumbs {
             let rect = Rect::from_min_size(min, vec2(tile.width as f32, tile.height as f32));
             Rect::from_min_max((rect.min.to_vec2() / size).to_pos2(), (rect.max.to_vec2() / size).to_pos2())
         };
-        Self { texture, uvs: atlas.tiles.iter().map(uv).collect() }
+        Self { texture, uvs: atlas.tiles.iter().map(|tile| Some(uv(tile))).collect() }
+    }
+
+    /// Shows nothing for a head.
+    pub fn leave_out(&mut self, head: usize) {
+        if let Some(uv) = self.uvs.get_mut(head) {
+            *uv = None;
+        }
     }
 
     /// The size at which a thumbnail is drawn inside a square: its own proportions, unless it is so narrow
     /// that little could be seen.
     fn size(&self, idx: usize, side: f32) -> Vec2 {
-        let size = self.uvs.get(idx).map_or(Vec2::splat(1.0), |uv| uv.size() * self.texture.size_vec2());
+        let size =
+            self.uvs.get(idx).copied().flatten().map_or(Vec2::splat(1.0), |uv| uv.size() * self.texture.size_vec2());
         let aspect = (size.x / size.y.max(1.0)).clamp(1.0 / MAX_THUMB_ASPECT, MAX_THUMB_ASPECT);
         vec2(side * aspect.min(1.0), side / aspect.max(1.0))
     }
@@ -96,7 +105,7 @@ impl HeadThumbs {
                 let selected = idx == head.head;
                 response.widget_info(|| WidgetInfo::selected(Role::RadioButton, true, selected, format!("Head {idx}")));
                 let square = Rect::from_min_size(rect.min, vec2(side, side));
-                let uv = thumbs.and_then(|thumbs| thumbs.uvs.get(idx).copied());
+                let uv = thumbs.and_then(|thumbs| thumbs.uvs.get(idx).copied().flatten());
                 let picture =
                     Rect::from_center_size(square.center(), thumbs.map_or(square.size(), |it| it.size(idx, side)));
                 let painter = ui.painter();

@@ -317,7 +317,11 @@ pub(super) fn cost(subject: &Subject, question: &Question) -> usize {
                 .iter()
                 .enumerate()
                 .flat_map(|(layer, shape)| (0..shape.n_heads).map(move |head| HeadId { stack: *stack, layer, head }));
-            ids.map(|head| of_head(&subject.this, head)).sum()
+            let of_stack = Reading::of(HeadId { stack: *stack, ..HeadId::default() });
+            let is_long = long::is_long(&subject.this, &of_stack);
+            // Of a long text one row of each head is read.
+            let n_rows = if is_long { subject.this.query_tokens(*stack).len().max(1) } else { 1 };
+            ids.map(|head| of_head(&subject.this, head)).sum::<usize>() / n_rows
         }
     }
 }

@@ -9,7 +9,13 @@ use crate::{
     session::{ColorScale, Focus},
     ui::{
         ViewCtx,
-        views::{aids, choosers, controls, empty, overview::Look, source, texture},
+        views::{
+            aids, choosers, controls, empty,
+            groups::HeadGroups,
+            overview::Look,
+            source,
+            texture::{self, HeadThumbs},
+        },
     },
 };
 
@@ -27,7 +33,6 @@ impl HeatmapView {
             choosers::stack_and_layer_ui(ui, cx);
             choosers::sentences_ui(ui, cx);
             aids::menu_ui(ui, cx);
-            choosers::heads_ui(ui, cx, capture);
         });
         if source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
             self.hover.report(cx, Focus::NONE);
@@ -43,6 +48,13 @@ impl HeatmapView {
             return;
         }
         let Some(Ok(whole)) = whole else { return };
+        // The large picture comes first.
+        if self.long.progress() >= 1.0 {
+            self.long_thumbs.update(ui, cx, subject, &whole, look);
+        }
+        let head = cx.pane.selection.head;
+        let n_heads = source::n_heads(capture, head);
+        HeadThumbs::row_ui(self.long_thumbs.shown(cx, capture), n_heads, HeadGroups::of(capture, head), ui, cx);
         let mut cells = std::mem::take(&mut self.long);
         cells.update(ui, cx, (subject, &reading), &whole, look);
         let caption = readout::caption(cx, capture, &whole, cells.mass());

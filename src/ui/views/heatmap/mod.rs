@@ -22,6 +22,7 @@ use crate::{
 
 mod drawing;
 mod long;
+mod long_thumbs;
 mod mask;
 mod paint;
 mod pixels;
@@ -30,6 +31,7 @@ mod tiles;
 
 pub use crate::figure::views::heatmap::layout;
 use layout::{HeatmapLayout, HeatmapLayoutInput};
+use long_thumbs::LongThumbs;
 use pixels::{Picture, PictureKey};
 use tiles::LongCells;
 
@@ -47,6 +49,7 @@ pub struct HeatmapView {
     camera: Camera,
     camera_of: Option<(CaptureId, StackKind)>,
     long: LongCells,
+    long_thumbs: LongThumbs,
     /// What was held in the frame before.
     held: Focus,
     hover: HoverSender,

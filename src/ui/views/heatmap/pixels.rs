@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Side of a thumbnail in texture pixels.
-const THUMB_PX: usize = 96;
+pub const THUMB_PX: usize = 96;
 
 /// Everything the pixels depend on.
 #[derive(Clone, PartialEq)]

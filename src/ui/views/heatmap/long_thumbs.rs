@@ -1,0 +1,138 @@
+//! Small pictures of all heads of a layer of a long text: head after head, the one that is shown first, each from the
+//! coarsest strips of its pattern.
+
+use std::sync::Arc;
+
+use eframe::egui::{TextureOptions, Ui};
+
+use super::pixels::THUMB_PX;
+use crate::{
+    analysis::reading::{
+        ReadPattern, Reading,
+        long::{MAX_LEVEL, Strip, n_strips},
+        store::Subject,
+    },
+    capture::{Capture, Matrix},
+    ids::{CaptureId, HeadId},
+    raster::heatmap::atlas,
+    ui::{
+        ViewCtx,
+        views::{
+            overview::{BATCH, Look, sight},
+            source,
+            texture::HeadThumbs,
+        },
+    },
+};
+
+/// The pictures, as far as they are there.
+#[derive(Default)]
+pub struct LongThumbs {
+    of: Option<(CaptureId, Reading)>,
+    level: u32,
+    /// One per head: reduced, with the largest or the mean weights.
+    heads: Vec<Small>,
+    picture: Option<(HeadThumbs, Look, usize)>,
+}
+
+/// One head.
+#[derive(Clone)]
+enum Small {
+    /// Strips of it, as far as they are there.
+    Coming(Vec<Option<Arc<Strip>>>),
+    Whole(Vec<Arc<Strip>>),
+    /// It cannot be read.
+    Refused,
+}
+
+impl LongThumbs {
+    /// Takes in what has come, and asks for what is missing of one more head. `whole` are the rows and columns of the
+    /// pattern.
+    pub fn update(&mut self, ui: &Ui, cx: &ViewCtx<'_>, subject: &Subject, whole: &ReadPattern, look: Look) {
+        let capture = &*subject.this;
+        let selected = cx.pane.selection.head;
+        let reading = |head: usize| source::shown_of_head(cx, capture, HeadId { head, ..selected });
+        let of = (capture.id(), reading(0));
+        if self.of.as_ref() != Some(&of) {
+            let strips = n_strips(whole.rows.len());
+            let level = level(whole);
+            let heads = vec![Small::Coming(vec![None; strips]); source::n_heads(capture, selected)];
+            *self = Self { of: Some(of), level, heads, picture: None };
+        }
+        let is_coming = |small: &Small| matches!(small, Small::Coming(_));
+        let next = [selected.head].into_iter().chain(0..self.heads.len());
+        if let Some(head) = next.into_iter().find(|head| self.heads.get(*head).is_some_and(is_coming)) {
+            self.ask(cx, (subject, &reading(head)), head);
+        }
+        let n_there = self.heads.iter().filter(|small| !is_coming(small)).count();
+        if n_there > 0 && self.picture.as_ref().is_none_or(|(_, of, n)| (*of, *n) != (look, n_there)) {
+            self.picture = Some((self.colored(ui, whole, look), look, n_there));
+        }
+    }
+
+    /// What of it is there to be drawn of this layer.
+    pub fn shown(&self, cx: &ViewCtx<'_>, capture: &Capture) -> Option<&HeadThumbs> {
+        let first = HeadId { head: 0, ..cx.pane.selection.head };
+        let is_of = |(id, reading): &(CaptureId, Reading)| {
+            *id == capture.id() && *reading == source::shown_of_head(cx, capture, first)
+        };
+        self.picture.as_ref().filter(|_| self.of.as_ref().is_some_and(is_of)).map(|(thumbs, ..)| thumbs)
+    }
+
+    fn ask(&mut self, cx: &ViewCtx<'_>, (subject, reading): (&Subject, &Reading), head: usize) {
+        let Small::Coming(strips) = &mut self.heads[head] else { return };
+        let mut n_asked = 0;
+        for (at, place) in strips.iter_mut().enumerate().filter(|(_, place)| place.is_none()) {
+            match cx.patterns.strip(subject, reading, (self.level, at)) {
+                Some(Ok(strip)) => *place = Some(strip),
+                Some(Err(_)) => {
+                    self.heads[head] = Small::Refused;
+                    return;
+                }
+                None => n_asked += 1,
+            }
+            if n_asked == BATCH {
+                return;
+            }
+        }
+        if let Some(whole) = strips.iter().cloned().collect::<Option<Vec<_>>>() {
+            self.heads[head] = Small::Whole(whole);
+        }
+    }
+
+    fn colored(&self, ui: &Ui, whole: &ReadPattern, look: Look) -> HeadThumbs {
+        let matrices: Vec<Option<Matrix>> = self
+            .heads
+            .iter()
+            .map(|small| match small {
+                Small::Whole(strips) => joined(strips, look),
+                Small::Coming(_) | Small::Refused => None,
+            })
+            .collect();
+        let shape = matrices.iter().flatten().map(Matrix::shape).next().unwrap_or([1, 1]);
+        let sight = sight(whole, self.level, 0, shape);
+        let empty = || Matrix::new(vec![0.0], [1, 1]).ok();
+        let tiles: Vec<Matrix> = matrices.iter().filter_map(|matrix| matrix.clone().or_else(empty)).collect();
+        let columns = (tiles.len() as f32).sqrt().ceil() as usize;
+        let atlas = atlas(&tiles, THUMB_PX, columns, look.map, look.log, &sight);
+        let mut thumbs = HeadThumbs::load(ui.ctx(), &atlas, TextureOptions::LINEAR);
+        for (head, _) in matrices.iter().enumerate().filter(|(_, matrix)| matrix.is_none()) {
+            thumbs.leave_out(head);
+        }
+        thumbs
+    }
+}
+
+/// Strips one below the other.
+fn joined(strips: &[Arc<Strip>], look: Look) -> Option<Matrix> {
+    let matrices = || strips.iter().map(|strip| strip.values(look.pool));
+    let n_cols = matrices().next()?.n_cols();
+    let values: Vec<f32> = matrices().flat_map(Matrix::as_slice).copied().collect();
+    Matrix::new(values, [matrices().map(Matrix::n_rows).sum(), n_cols]).ok()
+}
+
+/// The finest level at which a pattern has no more cells than a small picture shows.
+fn level(whole: &ReadPattern) -> u32 {
+    let longest = whole.rows.len().max(whole.cols.len());
+    longest.div_ceil(THUMB_PX).next_power_of_two().ilog2().clamp(1, MAX_LEVEL)
+}
