@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Computation, ImageInfo, Matrix, PerHead, RowMass, ShapeError, Site, Token, check};
+use super::{Computation, ImageInfo, Matrix, PerHead, RowMass, ShapeError, Site, TextPart, Token, check};
 use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{HeadKind, ModelSpec},
@@ -57,6 +57,8 @@ pub struct InputInfo {
     pub image: Option<String>,
     /// The decoder's text that was given, if any.
     pub target: Option<String>,
+    /// What was read of the text, if it was not all of it.
+    pub part: Option<TextPart>,
 }
 
 /// A continuation that the model wrote.

@@ -8,6 +8,7 @@ mod bias;
 mod capture_data;
 mod check;
 mod edit;
+mod excerpt;
 pub mod file;
 mod global;
 mod matrix;
@@ -22,6 +23,7 @@ pub use capture_data::{
 };
 pub use edit::{Ablation, AppliedEdit, Computation, Cut, Edit, Normalizer, RowMass, Scope, Sparsity};
 pub(crate) use edit::{even_out, head_name, shuffled, stack_prefix};
+pub use excerpt::{Excerpt, Keep, TextPart, TokenCount};
 pub use matrix::{Matrix, PerHead, ShapeError};
 pub use patches::{PatchLook, THUMBNAIL_PX};
 pub use positions::{PositionTable, PositionTables};

@@ -10,7 +10,7 @@ use std::{
 use super::CliError;
 use crate::{
     capture::{
-        Capture,
+        Capture, Excerpt, Keep,
         file::{self, FileError, Format},
     },
     corpus::list::{Content, InputList, ListOptions, Split},
@@ -53,15 +53,33 @@ pub struct InputOptions {
     /// Leave out the special tokens that the tokenizer would add
     #[arg(long)]
     no_special: bool,
-    /// Truncate to this many tokens
-    #[arg(long, value_name = "N")]
-    max_tokens: Option<usize>,
+    /// What is read of a text that is too long.
+    #[command(flatten)]
+    excerpt: ExcerptOptions,
     /// What the decoder of an encoder–decoder is made to write; without it the model writes
     #[arg(long, value_name = "TEXT", conflicts_with = "target_ids")]
     target: Option<String>,
     /// Token ids that the decoder reads, start token included: skips the tokenizer
     #[arg(long, value_delimiter = ',', value_name = "IDS")]
     target_ids: Vec<u32>,
+}
+
+/// What is read of a text with more tokens than the model takes. Without a choice it is refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct ExcerptOptions {
+    /// Read at most this many tokens of each text; one that is too long for the model is refused otherwise
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<usize>,
+    /// Which tokens of a longer text --max-tokens reads: first, last
+    #[arg(long, value_name = "END", requires = "max_tokens", value_parser = parse_keep)]
+    keep: Option<Keep>,
+}
+
+impl ExcerptOptions {
+    /// What was chosen.
+    pub fn chosen(self) -> Option<Excerpt> {
+        self.max_tokens.map(|n_tokens| Excerpt::of(self.keep.unwrap_or_default(), n_tokens))
+    }
 }
 
 /// What one input of a plain text is; a line unless it is said.
@@ -99,7 +117,7 @@ impl InputOptions {
             && self.target.is_none()
             && self.target_ids.is_empty()
             && !self.no_special
-            && self.max_tokens.is_none()
+            && self.excerpt.max_tokens.is_none()
     }
 
     /// Whether nothing was given to run on.
@@ -150,7 +168,8 @@ fn sources(options: &InputOptions) -> Result<Vec<Input>, CliError> {
             text,
             text_b: options.text_b.clone(),
             no_special: options.no_special,
-            max_tokens: options.max_tokens,
+            // Many inputs are not asked about one by one.
+            excerpt: options.excerpt.chosen().or_else(|| options.is_corpus().then_some(Excerpt::FITTING)),
         })
     });
     let texts: Vec<Input> = texts.chain(ids).collect();
@@ -168,6 +187,11 @@ fn sources(options: &InputOptions) -> Result<Vec<Input>, CliError> {
     let message = "give one kind of text (--text, --texts-file or --corpus, or --ids), one kind of picture (--image or --pixels), \
                    or both for a model that reads both";
     Err(CliError::Usage(message.to_owned()))
+}
+
+/// The end of a text.
+fn parse_keep(text: &str) -> Result<Keep, String> {
+    Keep::from_name(text).ok_or_else(|| format!("choose from {}", Keep::ALL.map(Keep::name).join(", ")))
 }
 
 /// How a plain text is cut.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     edits::EditOptions,
-    inputs::{SplitBy, parse_split},
+    inputs::{ExcerptOptions, SplitBy, parse_split},
     spaces,
 };
 use crate::{
@@ -43,6 +43,9 @@ pub struct OpenOptions {
     /// Second sentence of a pair
     #[arg(long, value_name = "TEXT")]
     pub text_b: Option<String>,
+    /// What is read of a text that is too long.
+    #[command(flatten)]
+    pub excerpt: ExcerptOptions,
     /// Text that an encoder-decoder is made to write; without it the model writes its own
     #[arg(long, value_name = "TEXT")]
     pub target: Option<String>,

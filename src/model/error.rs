@@ -304,6 +304,16 @@ pub enum ModelError {
         /// What to do about it.
         details: String,
     },
+    /// The text has more tokens than the model reads, and nobody chose which of them to read.
+    #[error("{}", told(summary))]
+    TooLong {
+        /// One sentence.
+        summary: String,
+        /// What to do about it.
+        details: String,
+        /// Tokens that can be read.
+        limit: usize,
+    },
     /// More memory than there is; nothing was computed yet.
     #[error("this run needs about {} of memory besides the model, but only {} are free", size(*needed), size(*available))]
     TooLarge {
@@ -344,10 +354,18 @@ impl ModelError {
         Self::Engine(candle_core::Error::Msg(what.to_owned()))
     }
 
+    /// How many tokens of a text that is too long could be read instead.
+    pub const fn fitting(&self) -> Option<usize> {
+        match *self {
+            Self::TooLong { limit: fitting, .. } | Self::TooLarge { fitting, .. } if fitting > 0 => Some(fitting),
+            _ => None,
+        }
+    }
+
     /// What to do about it; may be empty.
     pub fn details(&self) -> String {
         match self {
-            Self::Input { details, .. } => details.clone(),
+            Self::Input { details, .. } | Self::TooLong { details, .. } => details.clone(),
             Self::TooLarge { n, fitting: 0, .. } => {
                 format!("Close other programs, or use a smaller model for an input of {n} tokens")
             }

@@ -11,6 +11,7 @@ use super::{
     saved::{changes, reference},
 };
 use crate::{
+    capture::{Excerpt, Keep},
     ids::StackKind,
     text::told,
     worker::{Failure, ImageSource, ModelSource, WantedEdit},
@@ -22,13 +23,33 @@ const BEGINNING: &str = "attnscope://open?";
 const MAX_BYTES: usize = 64 << 10;
 /// Bytes of all changes in an address that is made: with more it is none to be sent around.
 const MAX_EDITS: usize = 2000;
+/// Bytes of the texts of an address that is made: encoded, each may take three.
+const MAX_TEXT: usize = MAX_BYTES / 4;
 /// What stands in a value as it is.
 const ENCODED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':').remove(b'/').remove(b',');
 /// What can stand in an address.
-const NAMES: [&str; 18] = [
-    "model", "hub", "path", "capture", "input", "text", "text_b", "target", "sample", "image", "view", "stack",
-    "layer", "head", "query", "key", "writes", "edit",
+const NAMES: [&str; 20] = [
+    "model",
+    "hub",
+    "path",
+    "capture",
+    "input",
+    "text",
+    "text_b",
+    "max_tokens",
+    "keep",
+    "target",
+    "sample",
+    "image",
+    "view",
+    "stack",
+    "layer",
+    "head",
+    "query",
+    "key",
+    "writes",
+    "edit",
 ];
 
 /// A place: a model with its input and changes, or a capture file, and what is looked at of it.
@@ -82,7 +103,7 @@ impl fmt::Display for Address {
             separator = "&";
             Ok(())
         };
-        let Experiment { model, text, text_b, target, image, continued, .. } = &self.experiment;
+        let Experiment { model, text, excerpt, text_b, target, image, continued, .. } = &self.experiment;
         if let Some((path, input)) = &self.capture {
             part("capture", &path.to_string_lossy())?;
             part("input", &input.to_string())?;
@@ -105,6 +126,12 @@ impl fmt::Display for Address {
                 if let Some(value) = value.filter(|value| !value.is_empty()) {
                     part(name, value)?;
                 }
+            }
+            if let Some(Excerpt { keep, n_tokens }) = excerpt {
+                if let Some(n_tokens) = n_tokens {
+                    part("max_tokens", &n_tokens.to_string())?;
+                }
+                part("keep", keep.name())?;
             }
             if *continued {
                 part("writes", "1")?;
@@ -186,6 +213,11 @@ impl Address {
             "capture" => self.capture = Some((path()?, self.capture.take().map_or(0, |(_, input)| input))),
             "input" => self.capture = Some((self.capture.take().map(|(path, _)| path).unwrap_or_default(), number()?)),
             "text" => value.clone_into(&mut experiment.text),
+            "max_tokens" => experiment.excerpt.get_or_insert_default().n_tokens = Some(number()?),
+            "keep" => {
+                let named = Keep::from_name(value).ok_or_else(|| one_of(Keep::ALL.map(Keep::name)))?;
+                experiment.excerpt.get_or_insert_default().keep = named;
+            }
             "text_b" => experiment.text_b = Some(value.to_owned()),
             "target" => value.clone_into(&mut experiment.target),
             "sample" => experiment.image = Some(ImageSource::Bundled(value.to_owned())),
@@ -259,6 +291,9 @@ impl Session {
                     "A picture from the clipboard has no place that an address could name",
                     "Save it as a file and open that",
                 );
+            }
+            if [&experiment.text, &experiment.target].map(String::len).into_iter().sum::<usize>() > MAX_TEXT {
+                return nowhere("This text is too long for an address", "A session file has it: save the session");
             }
             let edits = experiment.edits();
             let written: Vec<_> = edits.iter().map(changes::to_json).collect();
@@ -334,10 +369,9 @@ impl Address {
             (Some((path, _)), Some(file)) => file.path == *path,
             (None, None) => document.ran().is_some_and(|ran| {
                 let edits = |it: &Experiment| -> Vec<WantedEdit> { it.edits() };
-                let read = |it: &Experiment| {
-                    (it.model.clone(), it.text.clone(), it.text_b.clone(), it.target.clone(), it.image.clone())
-                };
-                read(ran) == read(&self.experiment)
+                let Experiment { model, text, excerpt, text_b, target, image, .. } = &self.experiment;
+                (&ran.model, &ran.text, &ran.excerpt) == (model, text, excerpt)
+                    && (&ran.text_b, &ran.target, &ran.image) == (text_b, target, image)
                     && edits(ran) == edits(&self.experiment)
                     && ran.continued == self.experiment.continued
             }),

@@ -229,14 +229,20 @@ impl Session {
             EventKind::Progress(progress) => document.capture.report(progress),
             EventKind::Captured(capture) => {
                 document.opened = None;
-                // That it was changed is known to whoever changed it.
-                let changed = capture.computation().note();
-                for note in capture.notes().iter().filter(|note| Some(*note) != changed.as_ref()) {
+                // That it was changed, or cut, is known to whoever did it, and stands above the view.
+                let known = [capture.computation().note(), capture.input().part.map(|part| part.to_string())];
+                for note in capture.notes().iter().filter(|note| !known.iter().flatten().any(|known| known == *note)) {
                     self.inform(note.clone(), String::new());
                 }
                 self.show(id, capture);
             }
             EventKind::Cancelled => document.capture.cancel(),
+            // What is offered instead stands beside the text, and stays until somebody chooses.
+            EventKind::TooLong(too_long) => {
+                document.capture.fail(too_long.failure.clone());
+                document.too_long = Some(too_long);
+                self.drop_pending(id);
+            }
             EventKind::Failed(failure) => {
                 document.capture.fail(failure.clone());
                 self.drop_pending(id);

@@ -79,6 +79,10 @@ impl Session {
                 self.leave_example();
                 self.document_mut().experiment.text = text;
             }
+            Command::SetExcerpt(excerpt) => {
+                self.document_mut().experiment.excerpt = excerpt;
+                return self.run();
+            }
             Command::SetTextB(text_b) => {
                 self.leave_example();
                 self.document_mut().experiment.text_b = text_b;

@@ -105,7 +105,7 @@ impl Experiment {
     /// its tokens. Gives how many that were.
     fn put_aside(&mut self, before: &Self) -> usize {
         let other_model = self.model != before.model;
-        let read = |it: &Self| (it.text.clone(), it.text_b.clone(), it.target.clone(), it.image.clone());
+        let read = |it: &Self| (it.text.clone(), it.excerpt, it.text_b.clone(), it.target.clone(), it.image.clone());
         let other_input = read(self) != read(before);
         let meaningless =
             |change: &&mut Change| change.on && (other_model || other_input && change.edit.is_of_tokens());

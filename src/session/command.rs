@@ -12,7 +12,7 @@ use crate::{
         search::Search,
         survey::Question,
     },
-    capture::RgbaBuffer,
+    capture::{Excerpt, RgbaBuffer},
     export::FigureRequest,
     ids::{DocumentId, HeadId, JobId, StackKind},
     worker::{Ask, ImageSource, Lane, ModelSource, Request, Target},
@@ -52,6 +52,8 @@ pub enum Command {
     },
     /// Change the text; [`Command::Run`] follows after a pause.
     SetText(String),
+    /// Choose what is read of a text that is too long, and run; `None` takes the choice back.
+    SetExcerpt(Option<Excerpt>),
     /// Change the second sentence; `None` removes it.
     SetTextB(Option<String>),
     /// Change what the decoder is made to write; [`Command::Run`] follows after a pause.

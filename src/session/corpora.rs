@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 use super::{Document, Effect, Focus, Loadable, NoticeKind, OpenCorpus, PendingSelection, Session, Split, ViewKind};
 use crate::{
     analysis::Cloud,
+    capture::Excerpt,
     corpus::{
         Kept, SortBy,
         list::{Content, Kind, ListOptions},
@@ -325,7 +326,8 @@ impl Session {
         }
         let experiment = &mut document.experiment;
         experiment.continued = false;
-        experiment.text_b = None;
+        // As it was run in the corpus.
+        (experiment.text_b, experiment.excerpt) = (None, Some(Excerpt::FITTING));
         match &item.content {
             Content::Text(text) => text.clone_into(&mut experiment.text),
             Content::Picture(path) => experiment.image = Some(ImageSource::Path(path.clone())),

@@ -10,7 +10,7 @@ use crate::{
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
     text::counted,
-    worker::{CaptureFile, LoadedModel, ModelSource},
+    worker::{CaptureFile, LoadedModel, ModelSource, TooLong},
 };
 
 /// An experiment with what came of it.
@@ -25,6 +25,8 @@ pub struct Document {
     pub model: Loadable<Arc<LoadedModel>>,
     /// The last forward pass.
     pub capture: Loadable<Arc<Capture>>,
+    /// Why the last run was not begun, and what could be run instead.
+    pub too_long: Option<TooLong>,
     /// The capture file that is shown, until a model runs again.
     pub opened: Option<CaptureFile>,
     /// Many inputs beside the one that is shown.

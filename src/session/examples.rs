@@ -45,7 +45,7 @@ impl Session {
         match example.input {
             ExampleInput::Text(text) => {
                 text.clone_into(&mut experiment.text);
-                experiment.text_b = None;
+                (experiment.text_b, experiment.excerpt) = (None, None);
             }
             ExampleInput::Sample(name) => experiment.image = Some(ImageSource::Bundled(name.to_owned())),
         }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Change, WritingOptions, can_continue};
 use crate::{
+    capture::Excerpt,
     spec::{Modality, ModelSpec},
     worker::{Failure, Generation, ImageSource, Input, ModelSource, TextInput},
 };
@@ -20,6 +21,8 @@ pub struct Experiment {
     pub model: Option<ModelSource>,
     /// Text input.
     pub text: String,
+    /// What of it is read when it has more tokens than the model takes; nothing is run then before somebody chose.
+    pub excerpt: Option<Excerpt>,
     /// Second sentence, if the input is a pair.
     pub text_b: Option<String>,
     /// What the decoder of an encoder–decoder is made to write; the model writes itself when it is blank.
@@ -41,7 +44,7 @@ impl Experiment {
     /// # Errors
     /// When there is no text or picture.
     pub fn input(&self, model: &ModelSpec) -> Result<Input, Failure> {
-        let Self { text, text_b, target, image, .. } = self;
+        let Self { text, excerpt, text_b, target, image, .. } = self;
         let text = || {
             if text.trim().is_empty() {
                 return Err(Failure {
@@ -50,7 +53,7 @@ impl Experiment {
                 });
             }
             let text_b = text_b.clone().filter(|text| !text.trim().is_empty());
-            Ok(Input::Text(TextInput { text: text.clone(), text_b, ..TextInput::default() }))
+            Ok(Input::Text(TextInput { text: text.clone(), text_b, excerpt: *excerpt, ..TextInput::default() }))
         };
         let image = || {
             image.clone().map(Input::Image).ok_or_else(|| Failure {

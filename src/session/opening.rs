@@ -111,7 +111,7 @@ impl Session {
         self.leave_example();
         let document = self.document_mut();
         document.experiment.text = text;
-        document.experiment.text_b = None;
+        (document.experiment.text_b, document.experiment.excerpt) = (None, None);
         document.experiment.continued = false;
         if document.model.is_pending() {
             document.run_owed = true;
@@ -207,6 +207,7 @@ impl Document {
             }
         };
         self.undo.ran(&self.experiment);
+        self.too_long = None;
         self.capture.start(job);
         (self.run_again, self.changes_belong) = (false, false);
         let changes = self.experiment.edits();

@@ -4,7 +4,7 @@ use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
     AnalysisEngine, CorpusOrder, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel,
-    ModelSource, Progress, Request, SessionEngine, Stage, Stop, WantedEdit, capture_file,
+    ModelSource, Progress, Request, SessionEngine, Stage, Stop, TooLong, WantedEdit, capture_file,
     changes::Aids,
     corpus,
     donors::Means,
@@ -15,8 +15,9 @@ use super::{
 };
 use crate::{
     analysis::projection::{Aside, NoShelf},
-    ids::ModelId,
+    ids::{ModelId, Side, StackKind},
     model::{self, Encoded, LoadError, Model, ModelFiles, RunPlan, Site, Sites, locate},
+    spec::Modality,
     text::sentence,
 };
 
@@ -155,14 +156,23 @@ impl ModelEngine {
             return Err(no_model());
         };
         control.report(Progress { stage: Stage::Encode, done: 0, total: 1 })?;
-        let encoded = model.encode(input)?;
+        let encoded = match model.encode(input) {
+            Err(error) => return too_long(error, text_side(model, input).is_some()),
+            Ok(encoded) => encoded,
+        };
         let sites = recorded(model, &encoded, generate);
         let mut aids = Aids { id, model, writes: generate.is_some(), means: &mut self.means, control };
         let changes = changes.into_iter().map(|change| change.resolve(&encoded, &mut aids));
         let edits = changes.collect::<Result<_, _>>()?;
         let plan = RunPlan { sites, edits, generate, ..RunPlan::default() };
-        let capture = model.forward(&encoded, &plan, &|progress| control.report(progress))?;
-        Ok(EventKind::Captured(Arc::new(capture)))
+        match model.forward(&encoded, &plan, &|progress| control.report(progress)) {
+            Ok(capture) => Ok(EventKind::Captured(Arc::new(capture))),
+            Err(error) => {
+                // What is longest may also be what the decoder reads, or a picture.
+                let longest = encoded.tokens.iter().max_by_key(|(_, tokens)| tokens.len()).map(|(side, _)| *side);
+                too_long(error, longest.is_some() && longest == text_side(model, input))
+            }
+        }
     }
 }
 
@@ -201,6 +211,31 @@ impl Engine for ModelEngine {
 
 fn no_model() -> Stop {
     Stop::Failed(Failure { summary: "There is no model".to_owned(), details: "Open a model first".to_owned() })
+}
+
+/// Says how much of a text could be read that is too long; any other error is one.
+fn too_long(error: model::ModelError, is_text: bool) -> Result<EventKind, Stop> {
+    let n_fit = error.fitting().filter(|_| is_text);
+    match (Stop::from(error), n_fit) {
+        (Stop::Failed(failure), Some(n_fit)) => Ok(EventKind::TooLong(TooLong { failure, n_fit })),
+        (stop, _) => Err(stop),
+    }
+}
+
+/// Where the text stands that a model reads; `None` where it reads none, or ids.
+fn text_side(model: &Model, input: &Input) -> Option<Side> {
+    let (text, side) = match (model.spec().modality, input) {
+        (Modality::Text(_), text) => {
+            // One query reads a text by itself.
+            let reads_alone = model.spec().stack(StackKind::Cross).is_some();
+            (text, if reads_alone { Side::Encoder } else { Side::Only })
+        }
+        (Modality::TextToText { .. }, Input::Pair { source: text, .. }) => (&**text, Side::Encoder),
+        (Modality::TextToText { .. }, text) => (text, Side::Encoder),
+        (Modality::ImageAndText { .. }, Input::Pair { target: text, .. }) => (&**text, Side::Text),
+        _ => return None,
+    };
+    matches!(text, Input::Text(_)).then_some(side)
 }
 
 /// What is recorded of an input that somebody looks at: the residual stream too, unless that takes much.

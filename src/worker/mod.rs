@@ -36,8 +36,8 @@ pub use protocol::{
     CorpusSource, Depth, DrawFor, Drawn, EdgeOptions, Estimate, Event, EventKind, Explanation, Failure,
     FaithfulnessOptions, Generation, ImageSource, Input, Knob, KnockoutOptions, KnownModel, Lane, LeaveOut,
     LoadedModel, MaskingOptions, ModelSource, Of, Patience, Plan, PlannedFile, Progress, RepoId, Request, Retry,
-    RewriteOptions, Rule, Settings, Sight, Slot, Stage, Subject, Target, TextInput, Than, TraceOptions, Transfer,
-    are_two_directions, edit_of, two_texts,
+    RewriteOptions, Rule, Settings, Sight, Slot, Stage, Subject, Target, TextInput, Than, TooLong, TraceOptions,
+    Transfer, are_two_directions, edit_of, two_texts,
 };
 pub use sessions::{LeftBehind, SessionAnswer, SessionEngine, SessionRequest};
 pub use surveyor::SurveyEngine;

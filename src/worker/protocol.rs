@@ -287,6 +287,8 @@ pub enum EventKind {
     Downloaded(Arc<Plan>),
     /// The job was superseded or cancelled; not an error.
     Cancelled,
+    /// A text was not run because it is too long; a part of it can be.
+    TooLong(TooLong),
     /// The job failed; whatever was there before is still there.
     Failed(Failure),
 }
@@ -372,4 +374,13 @@ pub struct Failure {
     pub summary: String,
     /// What to do about it, and the path last; may be empty.
     pub details: String,
+}
+
+/// Why a text was not run, and how much of it could be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooLong {
+    /// What is wrong, with both numbers.
+    pub failure: Failure,
+    /// Tokens that can be read.
+    pub n_fit: usize,
 }

@@ -176,6 +176,8 @@ mod ui_opening;
 mod ui_palette;
 /// Sessions in the window: saving, opening, recovering, bookmarks.
 mod ui_sessions;
+/// Texts of more tokens than the model takes, in the window.
+mod ui_too_long;
 /// What-if in the window, by role and label.
 mod ui_what_if;
 /// Many changed runs at once, runs that go on from a layer, and what the head reads from other streams.

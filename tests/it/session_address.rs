@@ -48,6 +48,7 @@ fn an_address_says_what_is_shown_and_leads_back_to_it() {
 fn pictures_files_and_names_of_the_cache_have_addresses() {
     for text in [
         "attnscope://open?hub=owner/name&text=a&text_b=b&view=heads&stack=self&layer=0&head=0",
+        "attnscope://open?model=a&text=b&max_tokens=512&keep=last",
         "attnscope://open?model=demo:vit&sample=chelsea&view=image&stack=self&layer=0&head=0&query=5",
         "attnscope://open?path=/models/mine&image=/pictures/a%20cat.png&target=c&writes=1",
         "attnscope://open?capture=/captures/a.safetensors&input=3&stack=cross&layer=2",

@@ -2,9 +2,12 @@
 
 use std::{fs, path::PathBuf};
 
-use attnscope::model::{
-    ModelFiles, TextInput, bundled,
-    input::{InputError, TextEncoder, check_ids},
+use attnscope::{
+    capture::{Excerpt, Keep},
+    model::{
+        ModelFiles, TextInput, bundled,
+        input::{EncodedText, InputError, TextEncoder, check_ids},
+    },
 };
 use serde_json::Value;
 
@@ -18,6 +21,15 @@ fn encoder(name: &str) -> TextEncoder {
 
 fn text(text: &str) -> TextInput {
     TextInput { text: text.to_owned(), ..TextInput::default() }
+}
+
+fn part(text: &str, excerpt: Excerpt) -> TextInput {
+    TextInput { text: text.to_owned(), excerpt: Some(excerpt), ..TextInput::default() }
+}
+
+/// What is said about a text that was too long.
+fn said(encoded: &EncodedText) -> String {
+    encoded.part.unwrap().to_string()
 }
 
 fn shown(encoder: &TextEncoder, input: &TextInput) -> Vec<String> {
@@ -104,24 +116,49 @@ fn ids_are_named_by_the_tokenizer() {
 fn a_long_text_is_cut_and_the_note_says_so() {
     let encoder = encoder("bert");
     let long = "the street ".repeat(700);
-    let encoded = encoder.encode(&text(&long), 512).unwrap();
+    let refusal = encoder.encode(&text(&long), 512).unwrap_err();
+    assert_eq!(refusal.to_string(), "the text has 1,402 tokens, but the model reads at most 512");
+    assert!(refusal.details().contains("--max-tokens 512 --keep last"), "{}", refusal.details());
+    let encoded = encoder.encode(&part(&long, Excerpt::FITTING), 512).unwrap();
     assert_eq!(encoded.ids.len(), 512);
     assert!(encoded.tokens[0].special && encoded.tokens[511].special, "special tokens stay");
-    assert_eq!(encoded.notes, ["The text has 1,402 tokens; the first 512 were used"]);
-    let shorter = TextInput { max_tokens: Some(8), ..text(&long) };
-    assert_eq!(encoder.encode(&shorter, 512).unwrap().ids.len(), 8);
-    let short = encoder.encode(&text("the street"), 512).unwrap();
-    assert!(short.notes.is_empty());
+    assert_eq!(said(&encoded), "The text has 1,402 tokens; only the first 512 were read");
+    let shorter = encoder.encode(&part(&long, Excerpt::of(Keep::First, 8)), 512).unwrap();
+    assert_eq!((shorter.ids.len(), &shorter.ids[..7]), (8, &encoded.ids[..7]));
+    let short = encoder.encode(&part("the street", Excerpt::of(Keep::Last, 8)), 512).unwrap();
+    assert!(short.part.is_none());
+    let more = encoder.encode(&part(&long, Excerpt::of(Keep::First, 1000)), 512).unwrap_err();
+    assert!(more.to_string().ends_with("reads at most 512"), "more than the model reads was not asked for: {more}");
+}
+
+/// Positions in the text belong to the whole, whether it was tokenised whole or not.
+#[test]
+fn the_end_of_a_long_text_is_read_when_that_was_chosen() {
+    for (name, n_words) in [("bert", 700), ("bert", 300_000), ("gpt2", 300_000)] {
+        let long = format!("the street{} the café", " the street".repeat(n_words));
+        let encoder = encoder(name);
+        let encoded = encoder.encode(&part(&long, Excerpt::of(Keep::Last, 20)), 512).unwrap();
+        assert_eq!(encoded.ids.len(), 20);
+        assert!(said(&encoded).ends_with("tokens; only the last 20 were read"), "{}", said(&encoded));
+        let spans: String =
+            encoded.tokens.iter().filter(|token| !token.special).map(|token| &long[token.span.clone()]).collect();
+        assert!(long.replace(' ', "").ends_with(&spans.replace(' ', "")), "{spans}");
+        assert!(spans.ends_with("café"), "{spans}");
+        let short = encoder.encode(&text(&long[long.len() - 400..]), 512).unwrap();
+        assert!(short.ids.ends_with(&encoded.ids[1..]), "the same ids as of a short text that ends alike");
+    }
 }
 
 #[test]
 fn the_longer_text_of_a_pair_is_cut_first() {
     let encoder = encoder("bert");
     let pair = TextInput { text_b: Some("the street".to_owned()), ..text(&"the ".repeat(100)) };
-    let encoded = encoder.encode(&pair, 20).unwrap();
+    assert!(encoder.encode(&pair, 20).unwrap_err().to_string().starts_with("the two texts have 105 tokens"));
+    let first = TextInput { excerpt: Some(Excerpt::FITTING), ..pair.clone() };
+    let encoded = encoder.encode(&first, 20).unwrap();
     assert_eq!(encoded.ids.len(), 20);
     assert_eq!(encoded.type_ids.iter().filter(|&&id| id == 1).count(), 3, "the second text and its [SEP] are whole");
-    assert_eq!(encoded.notes, ["The two texts have 105 tokens; they were cut to 20"]);
+    assert_eq!(said(&encoded), "The two texts have 105 tokens; their ends were cut to 20");
 }
 
 /// A hundred thousand words, with and without spaces between them.
@@ -133,13 +170,13 @@ fn a_huge_text_is_not_read_to_its_end() {
         ("bert", "x".repeat(3_000_000)),
         ("gpt2", "é".repeat(1_500_000)),
     ] {
-        let encoded = encoder(name).encode(&text(&huge), 64).unwrap();
+        let encoded = encoder(name).encode(&part(&huge, Excerpt::FITTING), 64).unwrap();
         assert!(encoded.ids.len() <= 64);
-        let start = encoder(name).encode(&text(&huge[..2000]), 64).unwrap();
+        let start = encoder(name).encode(&part(&huge[..2000], Excerpt::FITTING), 64).unwrap();
         assert_eq!(encoded.ids, start.ids, "the start of the text decides");
     }
-    let note = &encoder("bert").encode(&text(&"the street ".repeat(500_000)), 64).unwrap().notes[0];
-    assert!(note.starts_with("The text has about 1,000,0"), "{note}");
+    let refusal = encoder("bert").encode(&text(&"the street ".repeat(500_000)), 64).unwrap_err().to_string();
+    assert!(refusal.starts_with("the text has about 1,000,0"), "{refusal}");
 }
 
 #[test]
@@ -147,7 +184,7 @@ fn what_cannot_be_read_is_refused_with_a_sentence() {
     let error = |result: Result<_, InputError>| result.map(drop).unwrap_err().to_string();
     assert_eq!(error(encoder("bert").encode(&text(""), 64)), "the text is empty");
     assert_eq!(error(encoder("bert").encode(&text(" \n\t"), 64)), "the text is empty");
-    let tight = TextInput { max_tokens: Some(2), ..text("the") };
+    let tight = part("the", Excerpt::of(Keep::First, 2));
     assert_eq!(error(encoder("bert").encode(&tight, 64)), "a limit of 2 tokens leaves no room for the text");
     let missing = TextEncoder::from_files(&ModelFiles::folder(fixture("bert-bare"))).unwrap_err();
     assert!(missing.to_string().contains("no tokenizer"));

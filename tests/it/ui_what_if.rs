@@ -7,7 +7,7 @@ use attnscope::{
     session::{Document, Focus, ViewKind},
     worker::{Event, EventKind, Failure, Request, WantedEdit},
 };
-use eframe::egui::accesskit::Role;
+use eframe::egui::{Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
 
 use crate::support::window::{Window, with_text};
@@ -83,6 +83,38 @@ fn tokens_are_hidden_by_a_double_click_and_replaced_from_their_menu() {
     window.settle();
     window.click("Replace");
     assert_eq!(edits(&window), ["token 2 is replaced by the token with the id 17"]);
+}
+
+/// One choice takes the place of the one before, and undo brings that back.
+#[test]
+fn tokens_are_made_global_from_their_menu() {
+    let model = Some("demo:windows".to_owned());
+    let mut window = Window::open(OpenOptions { model, ..with_text("one two three four five") });
+    let pick = |window: &mut Window, token: &str, choice: &str| {
+        let chips = window.harness.query_all_by_role_and_label(Role::Button, token);
+        chips.max_by(|a, b| a.rect().top().total_cmp(&b.rect().top())).unwrap().click_secondary();
+        window.settle();
+        let word = token.rsplit(' ').next().unwrap();
+        window.harness.get_by_label_contains(&format!("Token “{word}”")).click();
+        window.settle();
+        window.harness.get_by_role_and_label(Role::Button, choice).click();
+        window.settle();
+    };
+    pick(&mut window, "Token 0 one", "Make global");
+    assert_eq!(edits(&window), ["token 0 sees all and is seen by all, and no other does"]);
+    pick(&mut window, "Token 4 five", "Make global");
+    assert_eq!(edits(&window), ["tokens 0, 4 see all and are seen by all, and no others do"]);
+    pick(&mut window, "Token 0 one", "Not global");
+    assert_eq!(edits(&window), ["token 4 sees all and is seen by all, and no other does"]);
+    window.press(Modifiers::COMMAND, Key::Z);
+    assert_eq!(edits(&window), ["tokens 0, 4 see all and are seen by all, and no others do"]);
+
+    let mut other = Window::open(with_text("one two three"));
+    other.harness.get_by_role_and_label(Role::Button, "Token 0 one").click_secondary();
+    other.settle();
+    other.harness.get_by_label_contains("Token “one”").click();
+    other.settle();
+    assert!(!other.shows("Make global"), "a model without such tokens");
 }
 
 #[test]

@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// What a session has chosen already.
-const OF_NO_SESSION: [&str; 36] = [
+const OF_NO_SESSION: [&str; 38] = [
     "model",
     "capture",
     "text",
@@ -50,10 +50,12 @@ const OF_NO_SESSION: [&str; 36] = [
     "pixels",
     "no_special",
     "max_tokens",
+    "keep",
     "target",
     "target_ids",
     "generate",
     "edits",
+    "global",
     "stack",
     "layer",
     "head",

@@ -311,8 +311,6 @@ fn origin(capture: &Capture, cloud: &Cloud) -> String {
     } else {
         format!("Model: {}; input: {}", model.name, input.join(", "))
     };
-    match capture.computation().note() {
-        Some(note) => format!("{origin}. {note}"),
-        None => origin,
-    }
+    let notes = [capture.input().part.map(|part| part.to_string()), capture.computation().note()];
+    notes.into_iter().flatten().fold(origin, |origin, note| format!("{origin}. {note}"))
 }

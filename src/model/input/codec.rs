@@ -7,7 +7,7 @@ use tokenizers::{
     decoders::DecoderWrapper,
     models::ModelWrapper,
     normalizers::NormalizerWrapper,
-    utils::truncation::{TruncationParams, truncate_encodings},
+    utils::truncation::{TruncationDirection, TruncationParams, truncate_encodings},
 };
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
     guard::guarded,
     pieces::PieceCutter,
 };
-use crate::capture::Token;
+use crate::capture::{Excerpt, Keep, TextPart, Token, TokenCount};
 
 pub(super) struct Codec {
     tokenizer: Tokenizer,
@@ -28,12 +28,15 @@ pub(super) struct Codec {
     style: PieceStyle,
 }
 
-/// One or two texts, and how many tokens they may become.
+/// One or two texts, and how much of them is read.
 pub(super) struct Texts<'a> {
     pub first: &'a str,
     pub second: Option<&'a str>,
     pub no_special: bool,
-    pub limit: usize,
+    /// Tokens that the model reads at most.
+    pub n_ctx: usize,
+    /// What is read of more.
+    pub excerpt: Option<Excerpt>,
 }
 
 /// Up to this length a text is tokenised whole, so that its number of tokens is exact; of a longer
@@ -67,7 +70,9 @@ impl Codec {
     }
 
     fn encode_unguarded(&self, texts: &Texts<'_>) -> Result<EncodedText, InputError> {
-        let limit = texts.limit;
+        let chosen = texts.excerpt.and_then(|excerpt| excerpt.n_tokens);
+        let limit = chosen.map_or(texts.n_ctx, |chosen| chosen.min(texts.n_ctx));
+        let keep = texts.excerpt.unwrap_or_default().keep;
         let n_special = match &self.post_processor {
             Some(processor) if !texts.no_special => processor.added_tokens(texts.second.is_some()),
             _ => 0,
@@ -76,19 +81,29 @@ impl Codec {
         if room == 0 {
             return Err(InputError::NoRoom { limit, n_special });
         }
-        let first = self.segment(texts.first, room)?;
-        let second = texts.second.map(|text| self.segment(text, room)).transpose()?;
+        let first = self.segment(texts.first, room, keep)?;
+        let second = texts.second.map(|text| self.segment(text, room, keep)).transpose()?;
         let n_content = first.encoding.len() + second.as_ref().map_or(0, |segment| segment.encoding.len());
         if n_content == 0 {
             return Err(InputError::EmptyText);
         }
-        let mut notes = Vec::new();
-        if n_content > room {
-            let n_tokens = n_special + first.n_tokens + second.as_ref().map_or(0, |segment| segment.n_tokens);
-            let about = if first.whole && second.as_ref().is_none_or(|segment| segment.whole) { "" } else { "about " };
-            notes.push(truncation_note(about, n_tokens, limit, second.is_some()));
+        let is_pair = second.is_some();
+        let part = (n_content > room).then(|| {
+            let n = n_special + first.n_tokens + second.as_ref().map_or(0, |segment| segment.n_tokens);
+            let is_exact = first.whole && second.as_ref().is_none_or(|segment| segment.whole);
+            TextPart { keep, n_read: limit, of: TokenCount { n, is_exact }, is_pair }
+        });
+        if let Some(TextPart { of: n, .. }) = part
+            && (texts.excerpt.is_none() || chosen.is_some_and(|chosen| chosen > texts.n_ctx))
+        {
+            return Err(InputError::TooLong { n, limit: texts.n_ctx, is_pair });
         }
-        let params = TruncationParams { max_length: room, ..TruncationParams::default() };
+        let starts = [first.start, second.as_ref().map_or(0, |segment| segment.start)];
+        let direction = match keep {
+            Keep::First => TruncationDirection::Right,
+            Keep::Last => TruncationDirection::Left,
+        };
+        let params = TruncationParams { max_length: room, direction, ..TruncationParams::default() };
         let (first, second) =
             truncate_encodings(first.encoding, second.map(|segment| segment.encoding), &params).map_err(failed)?;
         let bytes: Vec<Vec<Option<Vec<u8>>>> =
@@ -100,8 +115,8 @@ impl Codec {
         Ok(EncodedText {
             ids: encoding.get_ids().to_vec(),
             type_ids: encoding.get_type_ids().to_vec(),
-            tokens: self.tokens(texts, &encoding, &bytes.concat()),
-            notes,
+            tokens: self.tokens(texts, starts, &encoding, &bytes.concat()),
+            part,
         })
     }
 
@@ -139,11 +154,15 @@ impl Codec {
         self.tokenizer.get_added_vocabulary().get_added_tokens_decoder().get(&id).is_some_and(|token| token.special)
     }
 
-    /// One segment without special tokens, whole unless it is far longer than `room` tokens.
-    fn segment(&self, text: &str, room: usize) -> Result<Segment, InputError> {
+    /// One segment without special tokens, whole unless it is far longer than `room` tokens: then more of the end
+    /// that is kept than is needed.
+    fn segment(&self, text: &str, room: usize, keep: Keep) -> Result<Segment, InputError> {
         let mut n_bytes = WHOLE_BYTES.max(room.saturating_mul(BYTES_PER_TOKEN));
         loop {
-            let part = prefix(text, n_bytes);
+            let (start, part) = match keep {
+                Keep::First => (0, prefix(text, n_bytes)),
+                Keep::Last => suffix(text, n_bytes),
+            };
             let encoding = match &self.cutter {
                 Some(cutter) => cutter.encode(&self.tokenizer, part),
                 None => self.tokenizer.encode(part, false),
@@ -153,7 +172,7 @@ impl Codec {
             // Text that gives few tokens per byte (blank lines, say) may need a longer part.
             if whole || encoding.len() > room {
                 let n_tokens = (encoding.len() as f64 * text.len() as f64 / part.len().max(1) as f64) as usize;
-                return Ok(Segment { encoding, n_tokens, whole });
+                return Ok(Segment { encoding, start, n_tokens, whole });
             }
             n_bytes = n_bytes.saturating_mul(4);
         }
@@ -172,8 +191,15 @@ impl Codec {
         segment.get_ids().iter().map(|&id| self.piece_bytes(id)).collect()
     }
 
-    /// `content` has the bytes of the tokens that are not special, in order.
-    fn tokens(&self, texts: &Texts<'_>, encoding: &Encoding, content: &[Option<Vec<u8>>]) -> Vec<Token> {
+    /// `content` has the bytes of the tokens that are not special, in order; `starts` is where in each text the part
+    /// began that was tokenised.
+    fn tokens(
+        &self,
+        texts: &Texts<'_>,
+        starts: [usize; 2],
+        encoding: &Encoding,
+        content: &[Option<Vec<u8>>],
+    ) -> Vec<Token> {
         let mut content = content.iter();
         let special: Vec<bool> = encoding.get_special_tokens_mask().iter().map(|&flag| flag != 0).collect();
         let pieces: Vec<_> =
@@ -183,9 +209,12 @@ impl Codec {
         let segments = encoding.get_sequence_ids().into_iter().map(|id| id.unwrap_or(0));
         let facts = encoding.get_ids().iter().zip(encoding.get_offsets()).zip(special).zip(segments);
         let token = |(text, (((&id, &(start, end)), special), segment))| {
-            let source = if segment == 1 { texts.second.unwrap_or_default() } else { texts.first };
+            let (source, first) =
+                if segment == 1 { (texts.second.unwrap_or_default(), starts[1]) } else { (texts.first, starts[0]) };
+            // Special tokens stand nowhere.
+            let first = if special { 0 } else { first };
             // The library trims spaces as if each had one byte, which may end inside a character.
-            let span = source.floor_char_boundary(start)..source.floor_char_boundary(end);
+            let span = source.floor_char_boundary(first + start)..source.floor_char_boundary(first + end);
             Token { text, id: Some(id), special, span, segment: segment as u8 }
         };
         labels.into_iter().zip(facts).map(token).collect()
@@ -208,6 +237,8 @@ impl Codec {
 
 struct Segment {
     encoding: Encoding,
+    /// Where in the text the part begins that was tokenised, in bytes.
+    start: usize,
     /// Estimated when only a part was tokenised.
     n_tokens: usize,
     whole: bool,
@@ -224,21 +255,15 @@ fn prefix(text: &str, n_bytes: usize) -> &str {
     &text[..end]
 }
 
-fn truncation_note(about: &str, n_tokens: usize, limit: usize, pair: bool) -> String {
-    let (n_tokens, limit) = (with_separators(n_tokens), with_separators(limit));
-    if pair {
-        format!("The two texts have {about}{n_tokens} tokens; they were cut to {limit}")
-    } else {
-        format!("The text has {about}{n_tokens} tokens; the first {limit} were used")
+/// At most `n_bytes` of the end of `text` with where they begin, after a space where there is one nearby.
+fn suffix(text: &str, n_bytes: usize) -> (usize, &str) {
+    if text.len() <= n_bytes {
+        return (0, text);
     }
-}
-
-/// `104231` as `104,231`.
-fn with_separators(n: usize) -> String {
-    let digits = n.to_string();
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
-    groups.join(",")
+    let start = text.ceil_char_boundary(text.len() - n_bytes);
+    let head_end = text.floor_char_boundary((start + 1024).min(text.len()));
+    let start = text[start..head_end].find(char::is_whitespace).map_or(start, |at| start + at);
+    (start, &text[start..])
 }
 
 /// How the tokenizer writes its pieces, from the parts it is made of.

@@ -167,7 +167,7 @@ impl Reader {
                 let mut encoded = self.image(picture, image, Side::Vision)?;
                 encoded.target = Some(words.source);
                 encoded.tokens.extend(words.tokens);
-                encoded.input.text = words.input.text;
+                (encoded.input.text, encoded.input.part) = (words.input.text, words.input.part);
                 encoded.notes.extend(words.notes);
                 Ok(encoded)
             }
@@ -193,7 +193,8 @@ impl Reader {
                 let encoded = encoder.encode(text, n_ctx)?;
                 super::check_ids(&encoded.ids, n_vocab, n_ctx)?;
                 let (text, text_b) = (Some(text.text.clone()), text.text_b.clone());
-                (encoded, InputInfo { text, text_b, ..InputInfo::default() })
+                let part = encoded.part;
+                (encoded, InputInfo { text, text_b, part, ..InputInfo::default() })
             }
             (Input::Text(_), None) => return Err(InputError::MissingTokenizer.into()),
             (Input::Ids(ids), encoder) => {
@@ -201,7 +202,8 @@ impl Reader {
             }
             _ => return Err(refuse("a text is needed here, not a picture", "")),
         };
-        let EncodedText { ids, type_ids, tokens, notes } = encoded;
+        let EncodedText { ids, type_ids, tokens, part } = encoded;
+        let notes = part.iter().map(ToString::to_string).collect();
         Ok(Encoded {
             source: Payload::Text { ids, segments: type_ids },
             target: None,
@@ -274,7 +276,7 @@ impl Reader {
     /// An input with a text that the decoder is made to write. Raw ids are read as they are; a text is
     /// read after the start token and without its end.
     fn with_forced(&self, mut encoded: Encoded, forced: &Input, spec: &TextSpec) -> Result<Encoded, ModelError> {
-        let EncodedText { ids, tokens, notes, .. } = match (forced, &self.encoder) {
+        let EncodedText { ids, tokens, .. } = match (forced, &self.encoder) {
             (Input::Text(text), Some(encoder)) => {
                 encoded.input.target = Some(text.text.clone());
                 encoder.encode_target(&text.text, spec.n_ctx)?
@@ -287,7 +289,6 @@ impl Reader {
         };
         super::check_ids(&ids, spec.n_vocab, spec.n_ctx)?;
         encoded.tokens.insert(Side::Decoder, tokens);
-        encoded.notes.extend(notes);
         encoded.target = Some(Payload::ids(ids));
         Ok(encoded)
     }

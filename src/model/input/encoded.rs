@@ -1,7 +1,7 @@
 //! What a text model reads, and whether it can.
 
 use super::{InputError, TextEncoder};
-use crate::capture::Token;
+use crate::capture::{TextPart, Token};
 
 /// What a text model reads.
 #[derive(Clone, Debug, Default)]
@@ -12,8 +12,8 @@ pub struct EncodedText {
     pub type_ids: Vec<u32>,
     /// One per id.
     pub tokens: Vec<Token>,
-    /// Sentences the user must see: truncation.
-    pub notes: Vec<String>,
+    /// What was read of a text that was too long.
+    pub part: Option<TextPart>,
 }
 
 impl EncodedText {
@@ -35,7 +35,7 @@ impl EncodedText {
             },
             |encoder| encoder.tokens_of_ids(ids),
         );
-        Ok(Self { ids: ids.to_vec(), type_ids: vec![0; ids.len()], tokens, notes: Vec::new() })
+        Ok(Self { ids: ids.to_vec(), type_ids: vec![0; ids.len()], tokens, part: None })
     }
 }
 

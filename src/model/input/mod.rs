@@ -38,11 +38,12 @@ pub(crate) use self::{
     replaced::replaced,
 };
 use crate::{
+    capture::TokenCount,
     model::{
         LoadError, ModelError,
         checkpoint::{ModelFiles, bundled},
     },
-    text::{told, unreadable},
+    text::{grouped, told, unreadable},
 };
 
 /// A file of the checkpoint; `None` when there is no such file.
@@ -73,6 +74,24 @@ pub enum InputError {
     /// Nothing to look at.
     #[error("the text is empty")]
     EmptyText,
+    /// More tokens than the model reads, and nobody chose which of them.
+    #[error("the {} {n} tokens, but the model reads at most {}", if *is_pair { "two texts have" } else { "text has" }, grouped(*limit))]
+    TooLong {
+        /// Tokens of the text or of both.
+        n: TokenCount,
+        /// Tokens that can be read.
+        limit: usize,
+        /// Whether there are two.
+        is_pair: bool,
+    },
+    /// The same of what a decoder is made to write.
+    #[error("the target has {n} tokens, but the decoder reads at most {}", grouped(*limit))]
+    LongTarget {
+        /// Its tokens.
+        n: TokenCount,
+        /// Tokens that can be read.
+        limit: usize,
+    },
     /// The special tokens alone fill the limit.
     #[error("a limit of {limit} tokens leaves no room for the text")]
     NoRoom {
@@ -170,6 +189,11 @@ impl InputError {
                 "Fetch the file again from where the model came".to_owned()
             }
             Self::EmptyText => "Type at least one word".to_owned(),
+            Self::TooLong { limit, .. } => format!(
+                "Choose what is read: the first {limit} tokens (--max-tokens {limit} on the command line) or the last \
+                 (--max-tokens {limit} --keep last)"
+            ),
+            Self::LongTarget { .. } => "Shorten what the decoder is made to write".to_owned(),
             Self::NoRoom { n_special, .. } => format!("The tokenizer adds {n_special} special tokens; allow more"),
             Self::NoIds => "Give at least one id".to_owned(),
             Self::TooManyIds { .. } => "Leave some out".to_owned(),
@@ -187,7 +211,11 @@ impl InputError {
 
 impl From<InputError> for ModelError {
     fn from(error: InputError) -> Self {
-        Self::Input { summary: error.to_string(), details: error.details() }
+        let (summary, details) = (error.to_string(), error.details());
+        match error {
+            InputError::TooLong { limit, .. } => Self::TooLong { summary, details, limit },
+            _ => Self::Input { summary, details },
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use crate::capture::RgbaBuffer;
+use crate::capture::{Excerpt, RgbaBuffer};
 
 /// What to run a model on.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,8 +52,8 @@ pub struct TextInput {
     pub text_b: Option<String>,
     /// Leave out the special tokens the tokenizer would add.
     pub no_special: bool,
-    /// Truncate to this many tokens (the model's context length is a limit in any case).
-    pub max_tokens: Option<usize>,
+    /// What to read when there are more tokens than the model takes; nothing is read then where nobody chose.
+    pub excerpt: Option<Excerpt>,
 }
 
 /// Where a picture comes from.

@@ -78,17 +78,18 @@ impl TextEncoder {
 
     /// Tokenises `input` for a model that reads at most `n_ctx` tokens.
     ///
-    /// A longer text is cut at the end, and a note says so; special tokens stay. Of a pair the longer
+    /// Of a longer text the part is read that `input` names; special tokens stay. Of a pair the longer
     /// segment is cut first.
     ///
     /// # Errors
-    /// When there is no token besides the special ones.
+    /// When there is no token besides the special ones, or more than can be read and nobody chose what to read.
     pub fn encode(&self, input: &TextInput, n_ctx: usize) -> Result<EncodedText, InputError> {
         self.text.encode(&Texts {
             first: &input.text,
             second: input.text_b.as_deref().filter(|text| !text.trim().is_empty()),
             no_special: input.no_special,
-            limit: input.max_tokens.map_or(n_ctx, |max| max.min(n_ctx)),
+            n_ctx,
+            excerpt: input.excerpt,
         })
     }
 
@@ -97,12 +98,16 @@ impl TextEncoder {
     /// `n_ctx` tokens.
     ///
     /// # Errors
-    /// When there is no token besides the special ones.
+    /// When there is no token besides the special ones, or more than the decoder reads.
     pub fn encode_target(&self, text: &str, n_ctx: usize) -> Result<EncodedText, InputError> {
         let codec = self.target_codec();
         let start = self.special.decoder_start;
         let limit = n_ctx.saturating_sub(usize::from(start.is_some()));
-        let mut encoded = codec.encode(&Texts { first: text, second: None, no_special: false, limit })?;
+        let texts = Texts { first: text, second: None, no_special: false, n_ctx: limit, excerpt: None };
+        let mut encoded = codec.encode(&texts).map_err(|error| match error {
+            InputError::TooLong { n, limit, .. } => InputError::LongTarget { n, limit },
+            error => error,
+        })?;
         let content = |token: &Token| !token.special;
         let end = encoded.tokens.iter().rposition(content).map_or(0, |last| last + 1);
         let begin = encoded.tokens.iter().position(content).unwrap_or(0);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::ImageRef;
 use crate::{
     capture::{
-        AppliedEdit, Edit, Site,
+        AppliedEdit, Edit, Excerpt, Site,
         file::{edit_to_json, known_edit},
     },
     ids::{HeadId, Side, StackKind},
@@ -70,7 +70,12 @@ struct WrittenDonor {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum WrittenInput {
-    Text { text: String, text_b: Option<String> },
+    Text {
+        text: String,
+        text_b: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        excerpt: Option<Excerpt>,
+    },
     Image(ImageRef),
     Pair(Box<Self>, Box<Self>),
 }
@@ -159,8 +164,8 @@ pub(in crate::session) fn from_json(json: &Value) -> Option<WantedEdit> {
 
 fn input_of(input: &Input) -> Option<WrittenInput> {
     Some(match input {
-        Input::Text(TextInput { text, text_b, no_special: false, max_tokens: None }) => {
-            WrittenInput::Text { text: text.clone(), text_b: text_b.clone() }
+        Input::Text(TextInput { text, text_b, no_special: false, excerpt }) => {
+            WrittenInput::Text { text: text.clone(), text_b: text_b.clone(), excerpt: *excerpt }
         }
         Input::Image(source) => WrittenInput::Image(ImageRef::new(source)?),
         Input::Pair { source, target } => WrittenInput::Pair(Box::new(input_of(source)?), Box::new(input_of(target)?)),
@@ -170,7 +175,9 @@ fn input_of(input: &Input) -> Option<WrittenInput> {
 
 fn read_input(written: WrittenInput) -> Input {
     match written {
-        WrittenInput::Text { text, text_b } => Input::Text(TextInput { text, text_b, ..TextInput::default() }),
+        WrittenInput::Text { text, text_b, excerpt } => {
+            Input::Text(TextInput { text, text_b, excerpt, ..TextInput::default() })
+        }
         WrittenInput::Image(image) => Input::Image(image.source()),
         WrittenInput::Pair(source, target) => read_input(*source).with_target(read_input(*target)),
     }

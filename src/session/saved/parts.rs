@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::{ImageRef, ModelRef, Part, changes, lenient_field, reference::settled};
 use crate::{
     analysis::search::Search,
+    capture::Excerpt,
     corpus::{
         Kept,
         list::{ListOptions, Split},
@@ -25,6 +26,9 @@ pub struct SavedDocument {
     pub model: Option<ModelRef>,
     /// Text input.
     pub text: String,
+    /// What of it is read when it is too long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<Excerpt>,
     /// Second sentence, if the input is a pair.
     pub text_b: Option<String>,
     /// What the decoder is made to write.

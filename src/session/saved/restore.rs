@@ -100,6 +100,7 @@ fn document(saved: &SavedDocument, id: DocumentId) -> Document {
     let experiment = Experiment {
         model: saved.model.as_ref().map(ModelRef::source),
         text: saved.text.clone(),
+        excerpt: saved.excerpt,
         text_b: saved.text_b.clone(),
         target: saved.target.clone(),
         image: saved.image.as_ref().map(super::ImageRef::source),

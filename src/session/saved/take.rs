@@ -66,6 +66,7 @@ impl Session {
         SavedDocument {
             model: model.or_else(|| expected.cloned()),
             text: experiment.text.clone(),
+            excerpt: experiment.excerpt,
             text_b: experiment.text_b.clone(),
             target: experiment.target.clone(),
             image: experiment.image.as_ref().and_then(ImageRef::new),

@@ -55,6 +55,9 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
     } else if let Some(text) = text {
         commands.push(Command::OpenText(text.clone()));
     }
+    if let Some(excerpt) = options.excerpt.chosen() {
+        commands.push(Command::SetExcerpt(Some(excerpt)));
+    }
     if let Some(address) = addresses.into_iter().next() {
         commands.push(Command::Session(SessionCommand::GoTo(Box::new(address))));
     }

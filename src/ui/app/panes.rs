@@ -15,7 +15,7 @@ use crate::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
         other_document,
-        panels::failure_ui,
+        panels::{failure_ui, too_long_ui},
         theme::{GRID, Theme, text_size},
         views::{Views, pane_menu_ui, shared_high, stack_name},
     },
@@ -231,6 +231,10 @@ fn empty_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     if let Some(failure) = failure {
         ui.vertical_centered(|ui| {
             ui.add_space(ui.available_height() * 0.35);
+            if cx.document.too_long.is_some() && cx.document.model.failure().is_none() {
+                too_long_ui(ui, cx);
+                return;
+            }
             failure_ui(ui, cx, failure);
             ui.add_space(2.0 * GRID);
             ui.label(RichText::new("Choose an example above, or drop a model folder here").color(cx.theme.text_weak));

@@ -1,9 +1,15 @@
 //! What the model reads: the text or the picture, and what the tokenizer made of it.
 
-use eframe::egui::{self, Key, Modifiers, RichText, TextEdit, TextureHandle, Ui, vec2};
+use eframe::egui::{self, RichText, TextureHandle, Ui, vec2};
 
 use super::{
-    input_chooser, target::TargetPanel, token_search::TokenSearch, undrawn::undrawn_text, written::written_ui,
+    editor::{Editor, Look},
+    input_chooser,
+    target::TargetPanel,
+    token_search::TokenSearch,
+    too_long::{part_ui, too_long_ui},
+    undrawn::undrawn_text,
+    written::written_ui,
 };
 use crate::{
     analysis::reading::ReadPattern,
@@ -18,15 +24,12 @@ use crate::{
         memo::Memo,
         theme::{GRID, opaque},
         views::overlay_strip_ui,
-        widgets::{ChipRoom, ChipTint, TokenChips, command_button_ui, section_ui},
+        widgets::{ChipRoom, ChipTint, TokenChips, section_ui},
     },
     worker::ImageSource,
 };
 
-/// A longer text is shown in part only: laying it out would cost a frame more than the model costs.
-const MAX_EDITABLE_CHARS: usize = 20_000;
 const EDITOR_ROWS: usize = 4;
-const MAX_EDITOR_HEIGHT: f32 = 40.0 * GRID;
 const MAX_CHIPS_HEIGHT: f32 = 56.0 * GRID;
 /// Longer edge of the thumbnail's texture, in pixels.
 const THUMBNAIL_PX: usize = 256;
@@ -34,8 +37,8 @@ const THUMBNAIL_PX: usize = 256;
 /// The input and its tokens.
 #[derive(Default)]
 pub struct InputPanel {
-    text: String,
-    text_b: String,
+    text: Editor,
+    text_b: Editor,
     target: TargetPanel,
     search: TokenSearch,
     /// The token that the search has just come to.
@@ -62,6 +65,11 @@ impl InputPanel {
             if !sees || spec.is_some_and(|spec| spec.modality.text().is_some()) {
                 self.text_ui(ui, cx);
             }
+            if cx.document.too_long.is_some() {
+                too_long_ui(ui, cx);
+                ui.add_space(2.0 * GRID);
+            }
+            part_ui(ui, cx);
             if let Some(spec) = model {
                 self.target.ui(ui, cx, spec);
             }
@@ -82,18 +90,14 @@ impl InputPanel {
 
     fn text_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let experiment = &cx.document.experiment;
-        if experiment.text.len() > MAX_EDITABLE_CHARS {
-            long_text_ui(ui, cx);
-            return;
-        }
-        experiment.text.clone_into(&mut self.text);
-        if editor_ui(ui, &mut self.text, "Text", "Type a sentence").changed() {
-            cx.send(Command::SetText(self.text.clone()));
+        let look = Look { name: "Text", hint: "Type a sentence", n_rows: EDITOR_ROWS };
+        if let Some(text) = self.text.ui(ui, cx, &experiment.text, &look) {
+            cx.send(Command::SetText(text));
         }
         if let Some(text_b) = &experiment.text_b {
-            text_b.clone_into(&mut self.text_b);
-            if editor_ui(ui, &mut self.text_b, "Second sentence", "Type a second sentence").changed() {
-                cx.send(Command::SetTextB(Some(self.text_b.clone())));
+            let look = Look { name: "Second sentence", hint: "Type a second sentence", n_rows: 2 };
+            if let Some(text_b) = self.text_b.ui(ui, cx, text_b, &look) {
+                cx.send(Command::SetTextB(Some(text_b)));
             }
         }
         ui.horizontal(|ui| {
@@ -231,42 +235,6 @@ fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
                 }
             }
         });
-    });
-}
-
-/// A text field of several lines that scrolls.
-pub(super) fn editor_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &'static str) -> egui::Response {
-    egui::ScrollArea::vertical()
-        .id_salt(name)
-        .max_height(MAX_EDITOR_HEIGHT)
-        .auto_shrink([false, true])
-        .show(ui, |ui| {
-            let editor = TextEdit::multiline(text)
-                .id_salt(name)
-                .hint_text(hint)
-                .desired_rows(if name == "Text" { EDITOR_ROWS } else { 2 })
-                .desired_width(f32::INFINITY)
-                // Ctrl+Enter runs; it must not also add a line.
-                .return_key(egui::KeyboardShortcut::new(Modifiers::NONE, Key::Enter));
-            ui.add(editor).accessible_name(name)
-        })
-        .inner
-}
-
-fn long_text_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let text = &cx.document.experiment.text;
-    let start: String = text.chars().take(400).collect();
-    ui.label(format!("{start}…"));
-    ui.label(
-        RichText::new(format!("{} characters, too many to edit here", text.chars().count()))
-            .small()
-            .color(cx.theme.text_weak),
-    );
-    ui.horizontal(|ui| {
-        command_button_ui(ui, UiCommand::Run, true).clicked().then(|| cx.send(Command::Run));
-        if ui.button("Clear").on_hover_text("Start with an empty text").clicked() {
-            cx.send(Command::SetText(String::new()));
-        }
     });
 }
 

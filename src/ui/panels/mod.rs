@@ -7,6 +7,7 @@ mod compare;
 mod corpus;
 mod download;
 mod drop_overlay;
+mod editor;
 mod examples;
 mod figures;
 mod input_chooser;
@@ -24,6 +25,7 @@ mod status_bar;
 mod subtract;
 mod target;
 mod token_search;
+mod too_long;
 mod top_bar;
 mod undrawn;
 mod what_if;
@@ -51,6 +53,7 @@ pub use search::{focus_search, search_ui};
 pub use shortcuts::shortcuts_ui;
 pub use status_bar::{StatusFacts, status_bar_ui};
 pub use subtract::subtract_ui;
+pub use too_long::too_long_ui;
 pub use top_bar::top_bar_ui;
 
 /// The panel on the left: model, input, tokens, prediction.
@@ -82,7 +85,9 @@ impl LeftPanel {
 
 /// What went wrong, at the bottom, where it moves none of the buttons.
 fn failures_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let failures = [cx.document.model.failure(), cx.document.capture.failure()];
+    // A text that is too long is spoken of beside it.
+    let run = cx.document.capture.failure().filter(|_| cx.document.too_long.is_none());
+    let failures = [cx.document.model.failure(), run];
     if failures.iter().all(Option::is_none) {
         return;
     }

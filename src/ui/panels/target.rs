@@ -3,7 +3,7 @@
 
 use eframe::egui::{Button, ComboBox, DragValue, RichText, Ui};
 
-use super::input_panel::editor_ui;
+use super::editor::{Editor, Look};
 use crate::{
     session::{Command, WritingOptions, can_continue},
     spec::ModelSpec,
@@ -13,7 +13,7 @@ use crate::{
 /// The target text.
 #[derive(Default)]
 pub struct TargetPanel {
-    target: String,
+    target: Editor,
 }
 
 impl TargetPanel {
@@ -22,9 +22,9 @@ impl TargetPanel {
         if model.modality.target().is_some() {
             ui.label(RichText::new("Target").small().color(cx.theme.text_weak))
                 .on_hover_text("What the decoder is made to write, so that its attention to the input can be read");
-            cx.document.experiment.target.clone_into(&mut self.target);
-            if editor_ui(ui, &mut self.target, "Target", "Blank: the model writes itself").changed() {
-                cx.send(Command::SetTarget(self.target.clone()));
+            let look = Look { name: "Target", hint: "Blank: the model writes itself", n_rows: 2 };
+            if let Some(target) = self.target.ui(ui, cx, &cx.document.experiment.target, &look) {
+                cx.send(Command::SetTarget(target));
             }
             if cx.document.writes_target(model) {
                 options_ui(ui, cx, |_| {});

@@ -4,10 +4,10 @@
 //! egui context (other painters can use it), `paint.rs` draws it. Views read a [`ViewCtx`] and push
 //! commands; between frames they own nothing but memos and where the user has panned to.
 
-use eframe::egui::{Rect, Ui, UiBuilder};
+use eframe::egui::{Rect, RichText, Ui, UiBuilder};
 
 use super::{ViewCtx, theme::GRID};
-use crate::session::ViewKind;
+use crate::{analysis::Cloud, session::ViewKind};
 
 mod aids;
 mod asking;
@@ -72,6 +72,7 @@ impl Views {
                 empty::sentence_ui(ui, cx.theme, &sentence);
                 return;
             }
+            part_ui(ui, cx, kind);
             if let Some(overlay) = cx.pane.overlay.as_ref().filter(|_| overlay::is_shown_in(kind))
                 && !overlay::above_ui(ui, cx, overlay)
             {
@@ -104,6 +105,15 @@ impl Views {
             ViewKind::Average => average::AverageView::options_ui(ui, cx),
             ViewKind::Lab => lab::LabView::options_ui(ui, cx),
         }
+    }
+}
+
+/// Says above the view that only a part of the text was read.
+fn part_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kind: ViewKind) {
+    let shows_others = kind.is_projected() && !matches!(cx.pane.cloud(cx.document), Some(Cloud::Input(_)));
+    let part = cx.document.latest_capture().and_then(|capture| capture.input().part);
+    if let Some(part) = part.filter(|_| !shows_others) {
+        ui.label(RichText::new(part.to_string()).small().color(cx.theme.text_weak));
     }
 }
 

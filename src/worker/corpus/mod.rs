@@ -18,8 +18,9 @@ pub use passes::{Order, Passes, chunk_size, sites_of};
 pub use read::{CorpusFileError, read};
 
 use crate::{
+    capture::Excerpt,
     corpus::list::{Content, Kind, ListOptions},
-    model::{ImageSource, Input, ModelFiles},
+    model::{ImageSource, Input, ModelFiles, TextInput},
 };
 
 /// Whether a path that was taken for a model or a capture is a list of inputs, and whether of pictures: a JSON file
@@ -39,7 +40,10 @@ pub(super) fn listed_in(path: &Path) -> Option<(PathBuf, bool)> {
 /// What the model is given of an item.
 pub fn input_of(content: &Content) -> Input {
     match content {
-        Content::Text(text) => Input::text(text),
+        // Many inputs are not asked about one by one.
+        Content::Text(text) => {
+            Input::Text(TextInput { text: text.clone(), excerpt: Some(Excerpt::FITTING), ..TextInput::default() })
+        }
         Content::Picture(path) => Input::Image(ImageSource::Path(path.clone())),
         Content::BundledPicture(name) => Input::Image(ImageSource::Bundled(name.clone())),
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     capture::{
         Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, Matrix, PerHead, RgbaBuffer,
-        StackCapture, Token,
+        StackCapture, TextPart, Token,
     },
     corpus::{
         list::{Content, InputList},
@@ -151,6 +151,7 @@ struct Entry {
     source: usize,
     /// Text, second text, picture and target.
     info: [Option<String>; 4],
+    part: Option<TextPart>,
     image: Option<Picture>,
     notes: Vec<String>,
     tokens: Vec<(usize, Vec<Piece>)>,
@@ -188,7 +189,7 @@ fn encode(pass: &Pass) -> Option<Vec<u8>> {
 }
 
 fn entry(source: usize, capture: &Capture) -> Entry {
-    let InputInfo { text, text_b, image, target } = capture.input().clone();
+    let InputInfo { text, text_b, image, target, part } = capture.input().clone();
     let piece = |token: &Token| {
         let Token { text, id, special, span, segment } = token.clone();
         (text, id, special, span.start, span.end, segment)
@@ -203,6 +204,7 @@ fn entry(source: usize, capture: &Capture) -> Entry {
     Entry {
         source,
         info: [text, text_b, image, target],
+        part,
         image: capture.image().map(small_picture).map(|info| {
             let CropRect { x, y, width, height } = info.crop;
             let size = info.source.map(|picture| (picture.width, picture.height));
@@ -269,7 +271,7 @@ fn capture(entry: Entry, values: &mut &[u8], model: &Model) -> Option<Capture> {
     Capture::new(CaptureParts {
         id: next_capture_id(),
         model: Arc::clone(model.spec()),
-        input: InputInfo { text, text_b, image: name, target },
+        input: InputInfo { text, text_b, image: name, target, part: entry.part },
         tokens: tokens?,
         stacks,
         image,

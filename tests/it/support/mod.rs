@@ -3,6 +3,7 @@
 pub mod clouds;
 pub mod corpora;
 pub mod desktop;
+pub mod excerpts;
 pub mod fuzz;
 pub mod hub_bench;
 pub mod hub_server;

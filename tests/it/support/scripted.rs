@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use super::{corpora, sessions, stacks};
+use super::{corpora, excerpts, sessions, stacks};
 use attnscope::{
     analysis::{
         explain::report::{Report, Value},
@@ -18,7 +18,7 @@ use attnscope::{
     },
     capture::{
         AppliedEdit, Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead,
-        Prediction, PredictionItem, PredictionRow, RgbaBuffer, StackCapture, Token,
+        Prediction, PredictionItem, PredictionRow, RgbaBuffer, StackCapture, TextPart, Token,
     },
     export::{ExportRequest, thumbnail},
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
@@ -53,7 +53,8 @@ fn several_stacks(name: &str) -> Option<Capture> {
 /// The number of the next synthetic model.
 static NEXT_MODEL: AtomicU64 = AtomicU64::new(1);
 
-/// A model as the worker describes it: a name with `vit` in it sees pictures, `demo:t5`, `demo:captions` and
+/// A model as the worker describes it: a name with `vit` in it sees pictures, one with `windows` sees within them and
+/// knows tokens that see all, `demo:t5`, `demo:captions` and
 /// `demo:clip` have several stacks, every other reads text.
 pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
     let name = match source {
@@ -61,7 +62,9 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         ModelSource::Path(path) => path.file_name().unwrap().to_string_lossy().into_owned(),
     };
     let sees = name.contains("vit");
-    let layer = LayerSpec::new(N_HEADS, D_HEAD);
+    let in_windows = name.contains("windows");
+    let window = in_windows.then_some(3);
+    let layer = LayerSpec { window, global: in_windows, ..LayerSpec::new(N_HEADS, D_HEAD) };
     let spec = ModelSpec {
         name,
         family: if sees { "vit" } else { "gpt2" }.to_owned(),
@@ -70,7 +73,11 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         } else {
             Modality::Text(TextSpec { n_ctx: 512, n_vocab: 1000 })
         },
-        stacks: vec![StackSpec { kind: StackKind::SelfAttention, layers: vec![layer; N_LAYERS], causal: !sees }],
+        stacks: vec![StackSpec {
+            kind: StackKind::SelfAttention,
+            layers: vec![layer; N_LAYERS],
+            causal: !sees && !in_windows,
+        }],
         d_model: N_HEADS * D_HEAD,
         n_params: 1_234_567,
         head: Some(if sees { HeadKind::ImageClass } else { HeadKind::NextToken }),
@@ -110,6 +117,15 @@ pub fn capture(model: &LoadedModel, input: &Input) -> Arc<Capture> {
 
 /// The same of a run that was changed: it says so, and every outcome loses a fifth of its probability.
 pub fn changed_capture(model: &LoadedModel, input: &Input, changes: &[WantedEdit]) -> Arc<Capture> {
+    part_capture(model, (input, None), changes)
+}
+
+/// The same of a part of a text.
+fn part_capture(
+    model: &LoadedModel,
+    (input, part): (&Input, Option<TextPart>),
+    changes: &[WantedEdit],
+) -> Arc<Capture> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     if let Some(capture) = several_stacks(&model.spec.name) {
         return Arc::new(capture);
@@ -123,7 +139,7 @@ pub fn changed_capture(model: &LoadedModel, input: &Input, changes: &[WantedEdit
             Token { span, ..token(word.trim(), i) }
         };
         let tokens: Vec<Token> = tokens.map(read).collect();
-        (tokens, InputInfo { text: Some(text.text.clone()), ..InputInfo::default() }, None)
+        (tokens, InputInfo { text: Some(text.text.clone()), part, ..InputInfo::default() }, None)
     } else {
         let mut tokens = vec![Token { special: true, ..token("[CLS]", 0) }];
         tokens.extend((0..GRID * GRID).map(|i| token(&format!("r{} c{}", i / GRID, i % GRID), i + 1)));
@@ -134,13 +150,14 @@ pub fn changed_capture(model: &LoadedModel, input: &Input, changes: &[WantedEdit
     let causal = model.spec.stacks[0].causal;
     let layers = (0..N_LAYERS).map(|layer| layer_capture(layer, n, causal)).collect();
     let kind = model.spec.head.unwrap();
+    let global = excerpts::global(changes);
     let parts = CaptureParts {
         id: CaptureId(NEXT.fetch_add(1, Ordering::Relaxed)),
         model: Arc::clone(&model.spec),
         input: info,
         prediction: Some(prediction(kind, n, if changes.is_empty() { 1.0 } else { 0.8 })),
         tokens: BTreeMap::from([(Side::Only, tokens)]),
-        stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers, ..StackCapture::default() }],
+        stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers, global, ..StackCapture::default() }],
         image,
         logits: None,
         generated: None,
@@ -271,6 +288,8 @@ pub struct Script {
     pub sessions: Vec<SessionRequest>,
     /// What is in the cache of downloaded models.
     pub cached: Vec<KnownModel>,
+    /// Words of a text that it reads at most.
+    pub most_words: Option<usize>,
     loaded: Option<Arc<LoadedModel>>,
 }
 
@@ -328,9 +347,13 @@ impl Jobs for ScriptedJobs {
                     script.loaded = Some(Arc::clone(&loaded));
                     EventKind::Loaded(loaded)
                 }
-                Request::Run { input, changes, .. } => {
-                    EventKind::Captured(changed_capture(script.loaded.as_ref().unwrap(), input, changes))
-                }
+                Request::Run { input, changes, .. } => match excerpts::excerpt(input, script.most_words) {
+                    Ok((input, part)) => {
+                        let model = script.loaded.as_ref().unwrap();
+                        EventKind::Captured(part_capture(model, (&input, part), changes))
+                    }
+                    Err(too_long) => EventKind::TooLong(too_long),
+                },
                 Request::Project { .. } => EventKind::Projected(projection(&request)),
                 Request::Survey { survey, .. } => {
                     EventKind::Surveyed(Arc::new(survey.answer(&mut |_, _| true).unwrap().unwrap()))

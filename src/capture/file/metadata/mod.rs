@@ -18,7 +18,7 @@ pub(super) use self::{
     written::{GeneratedEntry, PredictionEntry},
 };
 use super::FileError;
-use crate::capture::InputInfo;
+use crate::capture::{InputInfo, TextPart};
 
 /// Written as `format`.
 pub(super) const FORMAT: &str = "attnscope-capture";
@@ -56,17 +56,19 @@ pub(super) struct InputEntry {
     image: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<TextPart>,
 }
 
 impl From<&InputInfo> for InputEntry {
     fn from(input: &InputInfo) -> Self {
-        let InputInfo { text, text_b, image, target } = input.clone();
-        Self { text, text_b, image, target }
+        let InputInfo { text, text_b, image, target, part } = input.clone();
+        Self { text, text_b, image, target, part }
     }
 }
 
 impl From<InputEntry> for InputInfo {
-    fn from(InputEntry { text, text_b, image, target }: InputEntry) -> Self {
-        Self { text, text_b, image, target }
+    fn from(InputEntry { text, text_b, image, target, part }: InputEntry) -> Self {
+        Self { text, text_b, image, target, part }
     }
 }
