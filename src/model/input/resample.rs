@@ -31,7 +31,9 @@ impl Pixels8 {
 /// Several bytes in the place of each, in memory that is asked for once.
 pub(super) fn repeated<const N: usize>(pixels: &[u8], of: impl Fn(u8) -> [u8; N]) -> Vec<u8> {
     let mut out = Vec::with_capacity(N * pixels.len());
-    pixels.iter().for_each(|pixel| out.extend_from_slice(&of(*pixel)));
+    for pixel in pixels {
+        out.extend_from_slice(&of(*pixel));
+    }
     out
 }
 
