@@ -198,6 +198,7 @@ impl Document {
         self.run_owed = self.model.is_pending();
         let (false, Some(model)) = (self.run_owed, self.model.latest().cloned()) else { return Vec::new() };
         let lane = Lane::Run(self.id);
+        self.too_long = None;
         let input = match self.experiment.input(&model.spec) {
             Ok(input) => input,
             Err(failure) => {
@@ -207,7 +208,6 @@ impl Document {
             }
         };
         self.undo.ran(&self.experiment);
-        self.too_long = None;
         self.capture.start(job);
         (self.run_again, self.changes_belong) = (false, false);
         let changes = self.experiment.edits();

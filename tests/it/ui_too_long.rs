@@ -99,6 +99,7 @@ fn a_huge_text_that_is_pasted_never_reaches_the_field() {
     window.click("Clear");
     assert_eq!(window.app().session().document().experiment.text, "");
     assert!(window.harness.query_by_role_and_label(Role::MultilineTextInput, "Text").is_some());
+    assert!(!window.shows("Use the first"), "nothing is too long any more");
 }
 
 /// The whole way through a real model, for one token too many and for a million.
