@@ -196,6 +196,10 @@ impl FromStr for Address {
             let why = "only one of model, hub, path and capture can be there".to_owned();
             return Err(AddressError::Part { name: "model".to_owned(), why });
         }
+        if seen.contains(&"input") && !seen.contains(&"capture") {
+            let why = "it is one of a capture, and no capture is named".to_owned();
+            return Err(AddressError::Part { name: "input".to_owned(), why });
+        }
         Ok(address)
     }
 }

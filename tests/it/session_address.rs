@@ -73,6 +73,7 @@ fn malformed_addresses_are_refused_in_a_sentence_each() {
         ("attnscope://open?text=a", "names no model"),
         ("attnscope://open?input=3", "names no model"),
         ("attnscope://open?model=a&hub=b", "only one of"),
+        ("attnscope://open?path=/a&input=3", "no capture is named"),
         ("attnscope://open?model=", "it has no value"),
         ("attnscope://open?model=a&layer", "it has no value"),
         ("attnscope://open?model=a&layer=-1", "a whole number from 0, not -1"),
