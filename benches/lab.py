@@ -1,6 +1,6 @@
 """How long explanations take, beside the same in PyTorch.
 
-    python benches/lab.py [--work FOLDER]
+    python benches/lab.py [--work FOLDER] [--ours BINARY]
 
 Gradients of all patterns of bert-base at 128 tokens (forward and backward), leave-one-out of 64 tokens (by attention
 mask; PyTorch: one batch), causal tracing of 20 tokens in gpt2 (all layers and positions, ten noises; PyTorch: a loop of
@@ -107,6 +107,7 @@ def first(output):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, help="where checkpoints are built and kept")
+    parser.add_argument("--ours", type=Path, help="what `cargo bench --bench lab --no-run` built; default is to build it")
     options = parser.parse_args()
     options.work = options.work or Path(tempfile.mkdtemp(prefix="attnscope-lab-"))
     options.work.mkdir(parents=True, exist_ok=True)
@@ -122,7 +123,8 @@ def main():
             peers["causal tracing"] = tracing(model)
     print("torch ms:", {what: round(ms, 1) for what, ms in peers.items()}, flush=True)
     root = Path(__file__).resolve().parent.parent
-    command = ["cargo", "bench", "--bench", "lab", "--", str(options.work)]
+    ours = [options.ours.resolve(), "--bench"] if options.ours else ["cargo", "bench", "--bench", "lab", "--"]
+    command = [*map(str, ours), str(options.work)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, check=True)
     print(f"{'what':16} {'attnscope ms':>13} {'torch ms':>10} {'ratio':>6}")
     for line in done.stdout.splitlines():
