@@ -75,6 +75,17 @@ fn pictures_are_refused_by_what_they_would_take() {
     }
 }
 
+/// A picture of 33 times 47 pixels with a frame of 223 megapixels in it took 1.1 GB.
+#[test]
+fn frames_of_a_gif_are_no_larger_than_pictures() {
+    let screen = [&b"GIF89a"[..], &33u16.to_le_bytes(), &47u16.to_le_bytes(), &[0x80, 0, 0], &[0; 6]].concat();
+    let frame = |width: u16, height: u16| {
+        [&[0x2C, 0, 0, 0, 0][..], &width.to_le_bytes(), &height.to_le_bytes(), &[0, 2, 2, 0x44, 1, 0, 0x3B]].concat()
+    };
+    let message = picture_refused(&[screen, frame(4096, 54_437)].concat());
+    assert!(message.contains("a frame in it is larger"), "{message}");
+}
+
 /// Four bytes of a normaliser's rules asked the tokenizers library for seven gigabytes.
 #[test]
 fn rules_of_normalising_that_claim_to_be_longer_than_they_are() {

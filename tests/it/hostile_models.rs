@@ -237,6 +237,14 @@ fn positions_that_padding_leaves_none_of_are_refused() {
     assert_says(&refused(folder.path()), &["24 positions", "padding"]);
 }
 
+/// Fuzzing: a millionth entry of a vocabulary of 52 took a table of a million positions to be computed.
+#[test]
+fn positions_are_not_counted_from_an_id_that_is_none() {
+    let folder = copy("families/trocr-sinusoidal");
+    edit(&folder, "config.json", |text| text.replacen("    \"pad_token_id\": 1,", "    \"pad_token_id\": 1000000,", 1));
+    assert_says(&refused(folder.path()), &["pad_token_id is 1000000", "52 entries"]);
+}
+
 #[test]
 fn a_recurrent_translator_needs_a_score_that_fits_its_widths() {
     let folder = copy("families/rnnsearch-dot");

@@ -17,6 +17,10 @@ use crate::{
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let (d_model, n_vocab) = (config.d_model()?, config.n_vocab()?);
     let padding = config.token_ids("pad_token_id").first().copied().unwrap_or(1);
+    // Positions are counted from it, and a table of them is computed.
+    if padding as usize >= n_vocab {
+        return Err(config.error(format!("its pad_token_id is {padding}, and its vocabulary has {n_vocab} entries")));
+    }
     let learned = config.flag("use_learned_position_embeddings", true);
     let dialect = Dialect {
         family: "trocr",

@@ -119,6 +119,10 @@ fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture
     };
     let failed = |error: ImageError| match error {
         ImageError::Unsupported(_) => InputError::NotAPicture { name: full_name() },
+        ImageError::Limits(_) => InputError::DamagedPicture {
+            reason: "a frame in it is larger than the picture may be".to_owned(),
+            name: full_name(),
+        },
         other => InputError::DamagedPicture { reason: other.to_string(), name: full_name() },
     };
     let mut decoder = reader.into_decoder().map_err(failed)?;
@@ -129,7 +133,9 @@ fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture
         return Err(InputError::HugePicture { width, height, limit, name: full_name() });
     }
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MAX_DECODED_BYTES);
+    // The frame of a GIF may be larger than the picture it stands in, and is decoded beside it.
+    let of_frame = limit * 1_000_000 * u64::from(decoder.color_type().bytes_per_pixel());
+    limits.max_alloc = Some(if format == ImageFormat::Gif { of_frame } else { MAX_DECODED_BYTES });
     decoder.set_limits(limits).map_err(failed)?;
     let mut notes = Vec::new();
     if decoder.orientation().is_ok_and(|orientation| orientation != Orientation::NoTransforms) {
