@@ -3,11 +3,14 @@
 use std::{fs, io::Cursor, path::Path};
 
 use attnscope::{
-    capture::file::{self, Format},
+    capture::{
+        Excerpt, Keep,
+        file::{self, Format},
+    },
     ids::CaptureId,
     model::{
         ModelFiles,
-        input::{ImageSource, TextEncoder, open_picture},
+        input::{ImageSource, TextEncoder, TextInput, open_picture},
     },
     text::told,
 };
@@ -102,6 +105,18 @@ fn rules_of_normalising_that_claim_to_be_longer_than_they_are() {
     assert!(message.contains("claim 3346078919 bytes, and have 2"), "{message}");
     assert!(tokenizer("%%").unwrap_err().contains("base64"));
     tokenizer("AAAAAA==").unwrap();
+}
+
+/// Of a pair of long texts every piece that was cut off was put together with every other: two gigabytes for two texts
+/// of nine thousand words, more than a minute for longer ones.
+#[test]
+fn a_pair_of_long_texts_is_cut_without_putting_together_what_is_cut_off() {
+    let encoder = TextEncoder::from_files(&ModelFiles::folder(fixture("bert"))).unwrap();
+    let text = "the street ".repeat(20_000);
+    let excerpt = Some(Excerpt::of(Keep::First, 16));
+    let input = TextInput { text: text.clone(), text_b: Some(text), excerpt, ..TextInput::default() };
+    let encoded = encoder.encode(&input, 24).unwrap();
+    assert_eq!(encoded.ids.len(), 16);
 }
 
 /// What a file says is told on one line and in so many words as a person reads.

@@ -104,8 +104,12 @@ impl Codec {
             Keep::Last => TruncationDirection::Left,
         };
         let params = TruncationParams { max_length: room, direction, ..TruncationParams::default() };
-        let (first, second) =
+        let (mut first, mut second) =
             truncate_encodings(first.encoding, second.map(|segment| segment.encoding), &params).map_err(failed)?;
+        // What was cut off comes along in pieces, and of a pair each piece would be put together with each of the other.
+        for segment in std::iter::once(&mut first).chain(&mut second) {
+            segment.take_overflowing();
+        }
         let bytes: Vec<Vec<Option<Vec<u8>>>> =
             std::iter::once(&first).chain(&second).map(|segment| self.segment_bytes(segment)).collect();
         let encoding = match &self.post_processor {
