@@ -10,9 +10,10 @@ pub mod thumbnail;
 
 use std::{io, path::PathBuf, sync::Arc};
 
-pub use atomic::atomic_write;
+pub use atomic::{atomic_write, remove_abandoned};
 pub use figures::{FigureRequest, Preview};
 pub use file_name::default_file_name;
+pub use png_file::png_bytes;
 
 use crate::{capture::RgbaBuffer, figure::order::OrderError};
 
@@ -46,6 +47,9 @@ pub enum ExportError {
     /// The target is a folder, or has no file name.
     #[error("This is a folder; add a file name: {}", .0.display())]
     IsFolder(PathBuf),
+    /// The target is there and no file.
+    #[error("This is a device or a pipe, which a file would replace; choose another name: {}", .0.display())]
+    NoFile(PathBuf),
     /// The user may not write there, or the place is read-only.
     #[error("Writing is not allowed here; choose another folder: {}", .0.display())]
     NotAllowed(PathBuf),

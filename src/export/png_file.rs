@@ -20,6 +20,19 @@ pub(super) fn check(picture: &RgbaBuffer) -> Result<(), ExportError> {
     }
 }
 
+/// A picture as a file holds it.
+///
+/// # Errors
+/// When it has no pixels, or others than its size says.
+pub fn png_bytes(picture: &RgbaBuffer) -> Result<Vec<u8>, ExportError> {
+    check(picture)?;
+    let mut bytes = Vec::new();
+    let RgbaBuffer { width, height, .. } = *picture;
+    let fails = |_| ExportError::NoPicture { width, height, n_bytes: picture.pixels.len() };
+    encode(picture, &[], &mut bytes).map_err(fails)?;
+    Ok(bytes)
+}
+
 /// Writes a picture that passed [`check`]; without alpha when every pixel is opaque.
 pub(super) fn encode(picture: &RgbaBuffer, metadata: &[(String, String)], out: &mut dyn Write) -> io::Result<()> {
     let opaque = picture.pixels.chunks_exact(4).all(|pixel| pixel[3] == 255);

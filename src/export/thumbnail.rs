@@ -16,11 +16,7 @@ const MAX_TEXT: usize = 1 << 20;
 
 /// As a data URI; empty for what is no picture.
 pub fn encode(picture: &RgbaBuffer) -> String {
-    let mut bytes = Vec::new();
-    if png_file::check(picture).is_err() || png_file::encode(picture, &[], &mut bytes).is_err() {
-        return String::new();
-    }
-    format!("{PREFIX}{}", STANDARD.encode(bytes))
+    png_file::png_bytes(picture).map_or_else(|_| String::new(), |bytes| format!("{PREFIX}{}", STANDARD.encode(bytes)))
 }
 
 /// The picture of a data URI; `None` for anything else, and for what is too large to be small.

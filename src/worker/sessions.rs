@@ -10,14 +10,14 @@ use std::{
     io::{self, Read as _},
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use serde_json::Value;
 
 use super::{EventKind, Failure, JobControl, Request, Stop, scratch::checksum_text, thread::Engine};
 use crate::{
-    export::atomic_write,
+    export::{atomic_write, remove_abandoned},
     json_file::{self, MAX_BYTES},
     text::{sentence, unreadable},
 };
@@ -26,8 +26,6 @@ use crate::{
 const LAST: &str = "last.attnscope";
 /// Held for moments, while windows agree about who has which file.
 const TURN: &str = "turn.lock";
-/// Nobody takes so long to write a session.
-const STALE: Duration = Duration::from_mins(1);
 /// Windows at a time.
 const MAX_WINDOWS: usize = 64;
 
@@ -67,6 +65,8 @@ pub enum SessionAnswer {
     Begun(Vec<LeftBehind>, Option<PathBuf>),
     /// It is kept, or was thrown away.
     Done,
+    /// It is kept here as the session that was closed last.
+    PutAside(PathBuf),
     /// A session file was read.
     Read {
         /// Where it is.
@@ -169,7 +169,7 @@ impl SessionEngine {
                 self.own = Some(place);
             }
         }
-        remove_parts(&folder);
+        remove_abandoned(&folder);
         let last = Some(folder.join(LAST)).filter(|last| last.is_file());
         let mut left: Vec<LeftBehind> = self.left.iter().filter_map(|(number, place)| look(*number, place)).collect();
         left.sort_by_key(|left| left.age_secs);
@@ -197,13 +197,14 @@ impl SessionEngine {
     fn set_aside(&mut self, json: Option<&Value>, is_end: bool) -> Result<SessionAnswer, Failure> {
         let Some(folder) = self.folder.clone() else { return Ok(SessionAnswer::Done) };
         let _turn = turn(&folder).map_err(|error| not_kept(&error))?;
+        let last = folder.join(LAST);
         if let Some(json) = json {
-            write(&folder.join(LAST), json)?;
+            write(&last, json)?;
         }
         if let Some(own) = self.own.take_if(|_| is_end) {
             own.remove().map_err(|error| not_kept(&error))?;
         }
-        Ok(SessionAnswer::Done)
+        Ok(if json.is_some() { SessionAnswer::PutAside(last) } else { SessionAnswer::Done })
     }
 
     fn discard(&mut self, number: u64) -> io::Result<()> {
@@ -260,18 +261,6 @@ impl Engine for SessionEngine {
     }
 }
 
-/// Removes what killed windows had half written. Others write for moments only.
-fn remove_parts(folder: &Path) {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "part")) {
-        let written = entry.metadata().and_then(|metadata| metadata.modified()).ok();
-        let age = written.and_then(|written| SystemTime::now().duration_since(written).ok());
-        if age.is_some_and(|age| age > STALE) {
-            fs::remove_file(entry.path()).ok();
-        }
-    }
-}
-
 /// Waits until no other window is deciding about files.
 fn turn(folder: &Path) -> io::Result<File> {
     fs::create_dir_all(folder)?;
@@ -308,9 +297,6 @@ fn write(path: &Path, json: &Value) -> Result<String, Failure> {
         let mb = MAX_BYTES >> 20;
         let why = format!("this session is larger than {mb} MB, mostly by weights that were drawn or patched");
         return Err(failure(&format!("{why}, so it would not be read again; take some of its changes out"), path));
-    }
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(failure("a session cannot be written here: this is a folder or a device", path));
     }
     atomic_write(path, |out| out.write_all(&text))
         .map_err(|error| Failure { summary: error.to_string(), details: String::new() })?;

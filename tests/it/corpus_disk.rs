@@ -170,3 +170,41 @@ fn a_folder_that_cannot_be_written_stops_nothing_and_pictures_come_back_without_
     let size: u64 = files(&kept).iter().map(|path| fs::metadata(path).unwrap().len()).sum();
     assert!(size < 2 * again.size_bytes(), "{size} of {}", again.size_bytes());
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_and_stops_nothing() {
+    use crate::support::small_disk::{SmallDisk, parts};
+
+    let disk = match SmallDisk::mount() {
+        Ok(disk) => disk,
+        Err(why) => return println!("{why}"),
+    };
+    let list = disk.at("list.txt");
+    let lines: Vec<String> = (0..60).map(|n| format!("The {n} cats sat on the mat and looked at the rain.")).collect();
+    fs::write(&list, lines.join("\n")).unwrap();
+    disk.fill(4);
+    let kept = disk.at("kept");
+    let mut worker = worker(&kept, "demo:gpt");
+    worker.submit(JobId(2), Request::Corpus(Box::new(order(&list))));
+    let mut told = Vec::new();
+    let whole = loop {
+        match worker.wait().unwrap().kind {
+            EventKind::NotKept(why) => told.push(why),
+            EventKind::Corpus(so_far) if so_far.is_whole => break so_far.corpus,
+            EventKind::Failed(failure) => panic!("{failure:?}"),
+            _ => {}
+        }
+    };
+    assert_eq!(told.len(), 1, "once: {told:?}");
+    assert!(told[0].contains("No space left") && told[0].ends_with(kept.to_str().unwrap()), "{told:?}");
+    assert_eq!(parts(&kept), [] as [PathBuf; 0]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (at_once, _) = run(&mut self::worker(elsewhere.path(), "demo:gpt"), order(&list), || ());
+    assert_same_bytes(&whole, &at_once);
+    // What fitted is right, too.
+    disk.empty();
+    let (again, n_recalled) = run(&mut worker, order(&list), || ());
+    assert!(n_recalled < 60, "{n_recalled}");
+    assert_same_bytes(&whole, &again);
+}

@@ -1,6 +1,13 @@
 //! Files out: pictures that say where they came from, whole files or none, names.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    fs,
+    path::Path,
+    process::{Command as Process, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use attnscope::{
     capture::RgbaBuffer,
@@ -91,6 +98,108 @@ fn places_that_cannot_be_written_are_explained() {
     assert!(error.to_string().starts_with("This is a folder"), "{error}");
     let denied = atomic_write(&folder.path().join("x"), |_| Err(std::io::ErrorKind::PermissionDenied.into()));
     assert!(denied.unwrap_err().to_string().starts_with("Writing is not allowed here"));
+}
+
+/// Killed in the run or in the writing: the old file stays, and what was half written goes with the next one.
+#[test]
+fn a_program_that_is_killed_leaves_the_old_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("capture.safetensors");
+    let text = "The cat sat on the mat. ".repeat(50);
+    let start = || {
+        Process::new(env!("CARGO_BIN_EXE_attnscope"))
+            .args(["capture", "--model", "demo:bert", "--sites", "q,k,v,scores,pattern", "--text", &text, "--out"])
+            .arg(&out)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let begun = || names_in(folder.path()).iter().any(|name| name.contains(".part"));
+    fs::write(&out, "old").unwrap();
+    let (mut n_in_run, mut n_in_writing) = (0, 0);
+    for nth in 0_u64..40 {
+        let mut child = start();
+        // Now and then before anything is written, else when something is.
+        let waits = Duration::from_millis(if nth % 2 == 0 { 20 * nth } else { 60_000 });
+        let started = Instant::now();
+        while started.elapsed() < waits && !begun() && child.try_wait().unwrap().is_none() {
+            thread::sleep(Duration::from_micros(200));
+        }
+        child.kill().unwrap();
+        let finished = child.wait().unwrap().success();
+        if finished {
+            // The kill came too late; what is there is whole, and the next one has something else to replace.
+            assert!(fs::metadata(&out).unwrap().len() > 1_000_000, "kill {nth}");
+            fs::write(&out, "old").unwrap();
+            continue;
+        }
+        let is_old = fs::read(&out).unwrap() == b"old";
+        assert!(
+            is_old || fs::metadata(&out).unwrap().len() > 1_000_000,
+            "kill {nth}: neither the old file nor the new"
+        );
+        fs::write(&out, "old").unwrap();
+        *if begun() { &mut n_in_writing } else { &mut n_in_run } += usize::from(is_old);
+        if n_in_run > 1 && n_in_writing > 1 {
+            break;
+        }
+    }
+    assert!(n_in_run > 0 && n_in_writing > 0, "{n_in_run} in the run, {n_in_writing} in the writing");
+    assert!(start().wait().unwrap().success());
+    assert_eq!(names_in(folder.path()), ["capture.safetensors"], "nothing half written is left");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_keeps_the_old_file() {
+    use crate::support::small_disk::SmallDisk;
+
+    let disk = match SmallDisk::mount() {
+        Ok(disk) => disk,
+        Err(why) => return println!("{why}"),
+    };
+    let path = disk.at("figure.png");
+    export::write(&request(picture(255), &[], &path)).unwrap();
+    let before = fs::read(&path).unwrap();
+    disk.fill(3);
+    // Nothing that could be packed.
+    let pixels = (0..4 * 200 * 150_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let large = request(RgbaBuffer { width: 200, height: 150, pixels }, &[], &path);
+    let error = export::write(&large).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("The disk is full; free some space or choose another place: {}", path.display())
+    );
+    assert!(fs::read(&path).unwrap() == before);
+    assert_eq!(names_in(&disk.at("")).len(), 2, "the figure and what fills the disk");
+    disk.empty();
+    export::write(&large).unwrap();
+    assert!(fs::metadata(&path).unwrap().len() > 12_288);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_replaced_and_links_stay_links() {
+    use std::os::unix::{fs::symlink, net::UnixListener};
+
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let _listener = UnixListener::bind(at("socket")).unwrap();
+    symlink(at("socket"), at("to-socket.png")).unwrap();
+    for path in [at("socket"), at("to-socket.png"), "/dev/null".into()] {
+        let error = export::write(&request(picture(255), &[], &path)).unwrap_err().to_string();
+        assert!(error.starts_with("This is a device or a pipe"), "{error}");
+        assert!(error.ends_with(path.to_str().unwrap()), "{error}");
+        assert!(!fs::metadata(&path).unwrap().is_file(), "{}", path.display());
+    }
+
+    fs::create_dir(at("elsewhere")).unwrap();
+    fs::write(at("elsewhere/file"), "old").unwrap();
+    symlink(at("elsewhere/file"), at("link")).unwrap();
+    atomic_write(&at("link"), |out| out.write_all(b"new")).unwrap();
+    assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+    assert_eq!(fs::read_to_string(at("elsewhere/file")).unwrap(), "new");
+    assert_eq!(names_in(&at("elsewhere")), ["file"]);
 }
 
 #[test]

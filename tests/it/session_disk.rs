@@ -185,3 +185,43 @@ fn what_cannot_be_read_or_written_is_a_sentence() {
     }
     assert!(!at("b").exists() && names(folder.path()).iter().all(|name| !name.contains(".part")));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_loses_nothing_that_was_kept_or_saved() {
+    use crate::support::small_disk::{SmallDisk, parts};
+
+    let disk = match SmallDisk::mount() {
+        Ok(disk) => disk,
+        Err(why) => return println!("{why}"),
+    };
+    let (kept, file) = (disk.at("kept"), disk.at("work.attnscope"));
+    let mut window = Window::at(&kept);
+    window.begins();
+    window.keeps("before", None);
+    window.writes(&file, "before", None).unwrap();
+    window.asks(SessionRequest::SetAside { json: Some(shown("last")), is_end: false }).unwrap();
+    disk.fill(2);
+    let long = "a word ".repeat(10_000);
+    for request in [
+        SessionRequest::Keep(shown(&long), None),
+        SessionRequest::Write { path: file.clone(), json: shown(&long), replaces: None },
+        SessionRequest::SetAside { json: Some(shown(&long)), is_end: false },
+    ] {
+        let failure = window.asks(request).unwrap_err();
+        assert!(failure.summary.starts_with("The disk is full; free some space"), "{failure:?}");
+        assert_eq!(parts(&disk.at("")), [] as [PathBuf; 0]);
+    }
+    // Another window finds what was kept last, whole.
+    drop(window);
+    let mut next = Window::at(&kept);
+    let (left, last) = next.begins();
+    assert_eq!((texts(&left), last), (vec!["before"], Some(kept.join("last.attnscope"))));
+    for (path, text) in [(&file, "before"), (&kept.join("last.attnscope"), "last")] {
+        assert!(fs::read_to_string(path).unwrap().contains(text), "{}", path.display());
+    }
+    disk.empty();
+    next.keeps(&long, Some(left[0].number));
+    next.writes(&file, &long, None).unwrap();
+    assert!(fs::read_to_string(&file).unwrap().contains(&long));
+}

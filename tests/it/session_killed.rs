@@ -2,8 +2,8 @@
 //! afterwards comes up.
 //!
 //! A process of its own works in a real window without a screen, on the real model: it types, splits, changes runs,
-//! exports and saves its session, and says what it does before it does it. It is killed at a random moment; the next one
-//! looks at what is there, takes it up and goes on.
+//! exports and saves its session, and says what it does before it does it; beside all that it downloads a model from a
+//! slow server. It is killed at a random moment; the next one looks at what is there, takes it up and goes on.
 //! `ATTNSCOPE_TEST_KILLS=100` makes it that many.
 
 use std::{
@@ -22,13 +22,20 @@ use attnscope::{
     export::ExportRequest,
     ids::HeadId,
     model,
-    session::{ChangeCommand, Command, HeadStep, Left, SessionCommand, Split, ViewKind, saved::Saved},
+    session::{
+        ChangeCommand, Command, DownloadCommand, DownloadStep, HeadStep, Left, SessionCommand, Split, ViewKind,
+        saved::Saved,
+    },
     ui::{App, app::Startup},
     worker::{ModelEngine, SessionEngine, Workers},
 };
 use egui_kittest::Harness;
 
-use crate::support::desktop::ScriptedDesktop;
+use crate::support::{
+    desktop::ScriptedDesktop,
+    hub_bench::{Bench, ID, WEIGHTS},
+    hub_server::{Manner, Reply},
+};
 
 /// Where the process works.
 const FOLDER: &str = "ATTNSCOPE_TEST_WORK";
@@ -40,6 +47,10 @@ const KILLS: &str = "ATTNSCOPE_TEST_KILLS";
 const FEW: u64 = 2;
 /// What may be lost.
 const MOST_LOST: Duration = Duration::from_secs(5);
+/// Bytes of the model that is downloaded: more than a process lives to see, at the speed of the server.
+const MODEL_BYTES: usize = 6_000_000;
+/// How it is sent: so many bytes at a time, and so many milliseconds in between.
+const SLOWLY: Manner = Manner::Slowly(16_000, 40);
 /// A frame of the window that is driven, in seconds.
 const FRAME: f32 = 0.02;
 
@@ -114,11 +125,24 @@ fn a_window_that_is_killed() {
     while !window.0.state().session().keeping.left.is_empty() {
         window.asks(Command::Session(SessionCommand::Discard(0)));
     }
+    download(&mut window);
     // Every step has a larger number than all before, those of earlier processes too.
     for step in seed * 1_000_000.. {
         // The process that kills this one listens.
         work(&mut window, &mut chance, &folder, step, |what, step| println!("\n{what} {step}"));
     }
+}
+
+/// Begins to fetch a model, or goes on where another window was killed.
+fn download(window: &mut Window) {
+    for command in [DownloadCommand::SetName(ID.to_owned()), DownloadCommand::LookUp] {
+        window.asks(Command::Download(command));
+    }
+    window.until("what the model consists of", |app| match &app.session().download.step {
+        DownloadStep::Failed { failure, .. } => panic!("{failure:?}"),
+        step => !matches!(step, DownloadStep::Asking { .. }),
+    });
+    window.asks(Command::Download(DownloadCommand::Start));
 }
 
 /// Does one thing. Everything that is written down says by its number when it was done.
@@ -172,10 +196,15 @@ struct Said {
     recovered: Option<u64>,
 }
 
-fn start(folder: &Path, seed: u64) -> (Child, Arc<Mutex<Said>>) {
+fn start(folder: &Path, hub: &Bench, seed: u64) -> (Child, Arc<Mutex<Said>>) {
     let mut child = Process::new(env::current_exe().unwrap())
         .args(["--exact", "session_killed::a_window_that_is_killed", "--nocapture"])
         .envs([(FOLDER, folder.as_os_str().to_owned()), (SEED, seed.to_string().into())])
+        .envs([("HF_ENDPOINT", hub.hub.url().into()), ("HF_HUB_CACHE", hub.folder.path().as_os_str().to_owned())])
+        // Loopback needs no proxy, whatever the machine has.
+        .env("HTTP_PROXY", "http://127.0.0.1:9")
+        .env_remove("HF_HUB_OFFLINE")
+        .env_remove("TRANSFORMERS_OFFLINE")
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -200,6 +229,26 @@ fn start(folder: &Path, seed: u64) -> (Child, Arc<Mutex<Said>>) {
     (child, said)
 }
 
+/// A hub whose large files come slowly.
+fn slow_hub() -> Bench {
+    let hub = Bench::new(MODEL_BYTES);
+    let content = hub.repo.files[WEIGHTS].clone();
+    hub.storage.behave(move |request| Some(Reply { manner: SLOWLY, ..Reply::content(&content, request.from()) }));
+    hub
+}
+
+/// What was fetched is right as far as it goes, and what has the name of the whole is whole.
+fn check_download(hub: &Bench, what: &str) {
+    match fs::read(hub.blob(WEIGHTS)) {
+        Ok(bytes) => {
+            assert!(bytes == hub.repo.files[WEIGHTS], "{what}: another content has the name of the weights");
+            // Once more, for whoever is killed next.
+            fs::remove_dir_all(hub.model_folder()).unwrap();
+        }
+        Err(_) => hub.check_nothing_wrong_was_kept(what),
+    }
+}
+
 /// The number in the notes of a file.
 fn step_of(path: &Path) -> Option<u64> {
     let saved = Saved::from_bytes(&fs::read(path).ok()?, path.parent()?).unwrap_or_else(|error| panic!("{error}"));
@@ -210,17 +259,18 @@ fn step_of(path: &Path) -> Option<u64> {
 #[test]
 fn a_window_that_is_killed_loses_seconds_at_most() {
     let n_kills = env::var(KILLS).ok().and_then(|n| n.parse().ok()).unwrap_or(FEW);
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, hub) = (tempfile::tempdir().unwrap(), slow_hub());
     let mut chance = Chance(2);
     let mut expected: Option<u64> = None;
     let mut worst = Duration::ZERO;
     let mut n_recovered = 0;
     for nth in 0..n_kills {
-        let (mut child, said) = start(folder.path(), nth + 1);
+        let (mut child, said) = start(folder.path(), &hub, nth + 1);
         let lock = || said.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
         // It comes up, and finds what was left.
-        while lock().done.is_empty() {
+        let arrived = || fs::metadata(hub.incomplete(WEIGHTS)).is_ok_and(|file| file.len() > 0);
+        while lock().done.is_empty() || !arrived() && !hub.blob(WEIGHTS).exists() {
             assert!(started.elapsed() < Duration::from_mins(2), "start {nth} does not come up");
             assert!(child.try_wait().unwrap().is_none(), "start {nth} ends by itself");
             thread::sleep(Duration::from_millis(10));
@@ -258,10 +308,14 @@ fn a_window_that_is_killed_loses_seconds_at_most() {
         if figure.exists() {
             assert!(fs::read_to_string(&figure).unwrap().trim_end().ends_with("</svg>"), "kill {nth}");
         }
+        check_download(&hub, &format!("kill {nth}"));
         // One file is left behind: what was taken up is where it is kept now, or still where it was.
         assert!(kept.len() <= 2, "kill {nth}: {kept:?}");
         expected = if kept.len() == 1 { newest } else { None };
     }
     assert!(n_recovered > 0, "no start had anything to recover");
+    assert!(hub.storage_ranges().iter().any(Option::is_some), "no download went on where it was");
+    hub.storage.behave(|_| None);
+    hub.check_whole(&hub.pull(ID).unwrap());
     println!("{n_kills} kills, {n_recovered} recoveries, at most {:.1} s of work lost", worst.as_secs_f64());
 }

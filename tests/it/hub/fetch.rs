@@ -269,3 +269,25 @@ fn a_full_disk_says_how_much_is_missing() {
     assert!(error.details().contains("Make room"), "{}", error.details());
     assert!(!bench.blob(WEIGHTS).exists());
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_fitted_on_a_full_disk_is_not_fetched_again() {
+    use crate::support::small_disk::SmallDisk;
+
+    let disk = match SmallDisk::mount() {
+        Ok(disk) => disk,
+        Err(why) => return println!("{why}"),
+    };
+    let mut bench = Bench::new(600_000);
+    bench.environment.cache = Cache::at(disk.at("hub"));
+    disk.fill(80);
+    let error = bench.pull(ID).unwrap_err();
+    assert!(error.to_string().starts_with("the disk is full: "), "{error}");
+    assert_eq!(bench.environment.cache.models(), [], "the model is not listed");
+    disk.empty();
+    let folder = bench.pull(ID).unwrap();
+    assert!(fs::read(folder.join(WEIGHTS)).unwrap() == bench.repo.files[WEIGHTS]);
+    let from = bench.storage_ranges().last().copied().flatten();
+    assert!(from.is_some_and(|from| from > 200_000), "{from:?}");
+}

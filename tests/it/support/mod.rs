@@ -10,6 +10,8 @@ pub mod hub_server;
 pub mod play;
 pub mod scripted;
 pub mod sessions;
+#[cfg(target_os = "linux")]
+pub mod small_disk;
 pub mod stacks;
 pub mod synthetic;
 pub mod window;
