@@ -9,7 +9,7 @@ use std::{
 use attnscope::{
     cli,
     ui::app::{APP_ID, open_window},
-    worker::{ModelEngine, SessionEngine, Workers, scratch::Scratch},
+    worker::{ModelEngine, SessionEngine, Workers, give_back_by, scratch::Scratch},
 };
 
 /// The forward pass allocates and frees large buffers in every layer; the system allocator would
@@ -33,9 +33,19 @@ fn keep_freed_memory() {
     }
 }
 
+#[expect(
+    unsafe_code,
+    reason = "the allocator's own function, which its crate has behind an interface that is not stable"
+)]
+// SAFETY: as in mimalloc.h, `void mi_collect(bool force)`: it may be called by any thread at any time.
+unsafe extern "C" {
+    safe fn mi_collect(force: bool);
+}
+
 fn main() -> ExitCode {
     let started = Instant::now();
     keep_freed_memory();
+    give_back_by(|| mi_collect(true));
     env_logger::Builder::new()
         .filter_level(log::LevelFilter::Warn)
         // A locale such as C names no language, and that is no news.

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each benchmark uses a part")]
 
 use std::{
+    collections::HashMap,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -15,10 +16,10 @@ use attnscope::{
         app::Startup,
         shell::{Choice, Desktop, ScreenshotFn},
     },
-    worker::{ModelEngine, SessionEngine, Workers},
+    worker::{ModelEngine, SessionEngine, Workers, scratch::Scratch},
 };
-use eframe::egui::{Context, Event, pos2};
-use egui_kittest::Harness;
+use eframe::egui::{Context, Event, TextureId, TexturesDelta, pos2};
+use egui_kittest::{Harness, TestRenderer};
 
 /// A frame on a screen of 60 Hz.
 const FRAME: Duration = Duration::from_millis(16);
@@ -51,6 +52,27 @@ impl Desktop for Folder {
     fn screenshot(&mut self, _: &Context, _: ScreenshotFn) {}
 }
 
+/// Holds the textures as a painter does, and paints nothing. The harness's own painter begins when the first picture is
+/// asked for, and until then keeps everything that it was ever told.
+#[derive(Default)]
+struct Textures(HashMap<TextureId, Vec<u8>>);
+
+impl TestRenderer for Textures {
+    fn handle_delta(&mut self, delta: &mut TexturesDelta) {
+        for (id, deltas) in delta.set.drain() {
+            // A part of a texture is painted over what is there.
+            for whole in deltas.into_iter().filter(|delta| delta.pos.is_none()) {
+                self.0.insert(id, vec![0; whole.image.width() * whole.image.height() * whole.image.bytes_per_pixel()]);
+            }
+        }
+        delta.free.drain().for_each(|id| drop(self.0.remove(&id)));
+    }
+
+    fn render(&mut self, _: &Context, _: &eframe::egui::FullOutput) -> Result<image::RgbaImage, String> {
+        Err("nothing is painted".to_owned())
+    }
+}
+
 /// The real window with its real threads, without a screen.
 pub struct Window {
     pub harness: Harness<'static, App>,
@@ -60,9 +82,22 @@ pub struct Window {
 impl Window {
     /// Opened with these options; what is saved goes to `folder`.
     pub fn open(options: OpenOptions, folder: PathBuf) -> Self {
+        Self::with(options, folder, None, SessionEngine::default())
+    }
+
+    /// The same, which keeps its results and its session in folders of `folder`, as the program does.
+    pub fn that_keeps(options: OpenOptions, folder: PathBuf) -> Self {
+        let scratch = Scratch::at(folder.join("cache"), 1 << 30);
+        let sessions = SessionEngine::new(Some(folder.join("sessions")));
+        Self::with(options, folder, Some(scratch), sessions)
+    }
+
+    fn with(options: OpenOptions, folder: PathBuf, scratch: Option<Scratch>, sessions: SessionEngine) -> Self {
         let desktop = Box::new(Folder(folder));
-        let harness = Harness::builder().with_size([1600.0, 1000.0]).build_eframe(move |cc| {
-            let jobs = |wake| Workers::spawn(ModelEngine::new()?, None, SessionEngine::default(), wake);
+        let builder = Harness::builder().with_size([1600.0, 1000.0]).renderer(Textures::default());
+        let harness = builder.build_eframe(move |cc| {
+            let engine = ModelEngine::new().unwrap().with_scratch(scratch.clone());
+            let jobs = |wake| Workers::spawn(engine, scratch, sessions, wake);
             Startup::new(jobs, desktop, options, Instant::now()).unwrap().attach(cc).unwrap()
         });
         Self { harness, n_frames: 0 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Lane, Request};
+use super::{Lane, Request, idle::IDLE};
 use crate::ids::JobId;
 
 /// A request with the number that tells whether it is still wanted.
@@ -96,9 +96,11 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Waits for the next job; `None` when the queue was closed and is empty.
-    pub fn pop(&self) -> Option<Job> {
+    /// Waits for the next job; `None` when the queue was closed and is empty. Calls `idle` once when there is none for
+    /// a while.
+    pub fn pop(&self, idle: impl FnOnce()) -> Option<Job> {
         let mut waiting = self.lock();
+        let mut idle = Some(idle);
         loop {
             if let Some(job) = waiting.jobs.pop_front() {
                 return Some(job);
@@ -106,7 +108,21 @@ impl Queue {
             if waiting.closed {
                 return None;
             }
-            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            if idle.is_none() {
+                waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let (woken, timeout) = self.changed.wait_timeout(waiting, IDLE).unwrap_or_else(PoisonError::into_inner);
+            waiting = woken;
+            if timeout.timed_out()
+                && waiting.jobs.is_empty()
+                && let Some(idle) = idle.take()
+            {
+                // Nobody who asks for something is to wait for this.
+                drop(waiting);
+                idle();
+                waiting = self.lock();
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    Event, EventKind, Failure, Lane, Progress, Request,
+    Event, EventKind, Failure, Lane, Progress, Request, idle,
     queue::{Job, Queue, Urgency},
 };
 use crate::{
@@ -135,7 +135,7 @@ impl Drop for Worker {
 }
 
 fn run(mut engine: impl Engine, queue: &Arc<Queue>, events: &SyncSender<Event>, wake: &Wake) {
-    while let Some(Job { id, request, lane, generation }) = queue.pop() {
+    while let Some(Job { id, request, lane, generation }) = queue.pop(idle::give_back) {
         let control = JobControl {
             job: id,
             lane,

@@ -1,0 +1,24 @@
+//! When nothing is asked for: memory that was freed goes back to the system.
+//!
+//! An allocator keeps what is freed for whoever asks next, which is right between two runs. A thread that sleeps never
+//! asks again, so what it kept after the largest of its jobs would stay for as long as the window is open.
+
+use std::{sync::OnceLock, time::Duration};
+
+/// From the last job to a thread's being idle: somebody who types has another one sooner.
+pub(super) const IDLE: Duration = Duration::from_secs(2);
+
+/// Only the program knows its allocator.
+static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
+
+/// Says how a thread gives back what it has freed. The first time counts.
+pub fn give_back_by(how: fn()) {
+    GIVE_BACK.get_or_init(|| how);
+}
+
+/// Gives back what this thread has freed.
+pub(super) fn give_back() {
+    if let Some(how) = GIVE_BACK.get() {
+        how();
+    }
+}
