@@ -119,7 +119,7 @@ impl fmt::Display for Address {
             match image {
                 Some(ImageSource::Bundled(name)) => part("sample", name)?,
                 Some(ImageSource::Path(path)) => part("image", &path.to_string_lossy())?,
-                Some(ImageSource::Memory { .. }) | None => {}
+                Some(ImageSource::Embedded { .. }) | None => {}
             }
             let texts = [("text", Some(text)), ("text_b", text_b.as_ref()), ("target", Some(target))];
             for (name, value) in texts {
@@ -290,7 +290,7 @@ impl Session {
             if experiment.model.is_none() {
                 return nowhere("There is nothing that an address could name", "Open a model first");
             }
-            if let Some(ImageSource::Memory { .. }) = experiment.image {
+            if let Some(ImageSource::Embedded { .. }) = experiment.image {
                 return nowhere(
                     "A picture from the clipboard has no place that an address could name",
                     "Save it as a file and open that",

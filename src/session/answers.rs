@@ -132,7 +132,7 @@ impl Session {
                     document.model = Loadable::Ready(Arc::clone(&model));
                 }
                 let mut effects = self.model_changed(id);
-                effects.extend(self.run_document(id));
+                effects.extend(self.run_loaded(id));
                 effects.extend(self.share_owed(&model));
                 effects.extend(self.check_model(id, &model));
                 return effects;
@@ -142,7 +142,9 @@ impl Session {
                 document.model.cancel();
                 document.keep_model();
                 document.run_owed = false;
-                return self.open_file(id, file);
+                let mut effects = self.open_file(id, file);
+                effects.extend(self.load_behind(id));
+                return effects;
             }
             EventKind::IsCorpus { path, has_pictures } => {
                 document.model.cancel();

@@ -48,10 +48,24 @@ pub struct Document {
     pub(super) expected: Option<Expected>,
     /// Which input of the capture file on its way is to be shown.
     pub(super) input_owed: Option<usize>,
+    /// The model that it had beside its capture file when its session was written down.
+    pub(super) behind: Behind,
     /// The changes came with the input that is run next, so they are about it.
     pub(super) changes_belong: bool,
     /// What a later version wrote beside it into a session file.
     pub(super) unknown: Map<String, Value>,
+}
+
+/// A model that is there for the next run, while a capture file is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Behind {
+    /// There is none.
+    #[default]
+    Nothing,
+    /// It is read when the file is shown.
+    Owed,
+    /// It is on its way.
+    Coming,
 }
 
 /// The model that a document had when its session was written down.

@@ -1,16 +1,20 @@
 //! An experiment: all that is needed to compute something again, and the ones that were run before it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Change, WritingOptions, can_continue};
 use crate::{
-    capture::Excerpt,
+    capture::{Edit, Excerpt},
     spec::{Modality, ModelSpec},
-    worker::{Failure, Generation, ImageSource, Input, ModelSource, TextInput},
+    worker::{Failure, Generation, ImageSource, Input, ModelSource, TextInput, WantedEdit},
 };
 
 /// Experiments kept for `Undo`.
 const MAX_UNDO: usize = 100;
+/// Bytes of pictures and drawn weights that they may hold.
+const MAX_UNDO_BYTES: usize = 64 << 20;
 
 /// All that is needed to compute something again. A plain value: comparing two says whether anything that
 /// changes numbers was changed.
@@ -75,6 +79,23 @@ impl Experiment {
         }
     }
 
+    /// Bytes of the picture and of weights that were drawn, beside what is the same in the step before.
+    fn own_bytes(&self, before: Option<&Self>) -> usize {
+        let picture = |it: &Self| match &it.image {
+            Some(ImageSource::Embedded { bytes, .. }) => Some(Arc::clone(bytes)),
+            _ => None,
+        };
+        let shared = before.and_then(picture);
+        let own = picture(self).filter(|bytes| shared.as_ref().is_none_or(|shared| !Arc::ptr_eq(bytes, shared)));
+        let drawn = self.changes.iter().map(|change| match &change.edit {
+            WantedEdit::Edit(Edit::SetPattern { pattern: values, .. } | Edit::Patch { value: values, .. }) => {
+                size_of_val(values.as_slice())
+            }
+            _ => 0,
+        });
+        own.map_or(0, |bytes| bytes.len()) + drawn.sum::<usize>()
+    }
+
     /// How `model` is to write in a run, if it is to.
     pub fn generation(&self, model: &ModelSpec) -> Option<Generation> {
         let continued = self.continued && can_continue(model);
@@ -122,9 +143,15 @@ impl Undo {
             return;
         }
         self.past.extend(self.current.replace(now.clone()));
-        if self.past.len() > MAX_UNDO {
+        while self.past.len() > MAX_UNDO || self.past.len() > 1 && self.held_bytes() > MAX_UNDO_BYTES {
             self.past.remove(0);
         }
+    }
+
+    /// What the past takes beside what each step shares with the one before it.
+    fn held_bytes(&self) -> usize {
+        let before = std::iter::once(None).chain(self.past.iter().map(Some));
+        self.past.iter().zip(before).map(|(step, before)| step.own_bytes(before)).sum()
     }
 
     /// The experiment before, or after, the one that was run last; it counts as run from now on.
@@ -161,5 +188,20 @@ mod tests {
         undo.ran(&reading("d"));
         assert!(!undo.can_redo());
         assert_eq!(undo.travel(true), Some(reading("b")));
+    }
+
+    #[test]
+    fn the_past_holds_a_hundred_steps_and_no_more_pictures_than_there_is_room_for() {
+        let picture = |n: usize| Some(ImageSource::Embedded { name: String::new(), bytes: vec![1; n].into() });
+        let (mut undo, large) = (Undo::default(), picture(20 << 20));
+        for step in 0..120 {
+            undo.ran(&Experiment { image: large.clone(), ..reading(&step.to_string()) });
+        }
+        assert_eq!(undo.depth(), MAX_UNDO, "one picture is held once");
+        for n in 0..8 {
+            undo.ran(&Experiment { image: picture((20 << 20) + n), ..Experiment::default() });
+        }
+        assert_eq!(undo.depth(), 3);
+        assert!(undo.held_bytes() <= MAX_UNDO_BYTES);
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Map, Value};
 
 use super::{
-    Address, Bookmark, BookmarkCommand, Effect, NoticeKind, Session,
+    Address, Anew, Bookmark, BookmarkCommand, Effect, NoticeKind, Session,
     saved::{EXTENSION, MAX_NOTES, Saved, SavedAs},
 };
 use crate::{
@@ -35,11 +35,13 @@ pub struct Keeping {
     pub last: Option<PathBuf>,
     /// Models that are not where they were, or are others now.
     pub lost_models: Vec<super::LostModel>,
+    /// How far the user is on the way to a new session: asked about it, or saving first.
+    pub(super) anew: Option<Anew>,
     pub(super) unknown: Map<String, Value>,
     /// What was read from the file, or written to it, last.
-    written: Option<Saved>,
+    pub(super) written: Option<Saved>,
     /// What is kept for the case of a crash.
-    kept: Option<Saved>,
+    pub(super) kept: Option<Saved>,
     /// Whether the user knows that it cannot be kept.
     is_told: bool,
     jobs: Vec<(JobId, Doing)>,
@@ -56,10 +58,12 @@ pub struct Left {
 
 /// What a job does.
 #[derive(Debug)]
-enum Doing {
+pub(super) enum Doing {
     Beginning,
     Keeping(Box<Saved>),
     Discarding,
+    /// What is shown is put aside, and then closed.
+    Closing,
     Opening,
     Saving(Box<Saved>),
 }
@@ -78,6 +82,8 @@ pub enum SessionCommand {
     },
     /// Write it to its file, or ask for one.
     Save,
+    /// Close everything, after asking where it would be in no file.
+    New(Anew),
     /// Ask for a file.
     SaveAs,
     /// Write it to this file, whatever is there.
@@ -135,6 +141,11 @@ impl Keeping {
         self.is_told
     }
 
+    /// Whether the user is asked before everything is closed.
+    pub fn asks_before_new(&self) -> bool {
+        self.anew == Some(Anew::Ask)
+    }
+
     /// What the file is called; `None` before there is one.
     pub fn name(&self) -> Option<String> {
         self.file.as_ref().map(|file| file_name(&file.path))
@@ -147,11 +158,15 @@ fn file_name(path: &Path) -> String {
 
 impl Session {
     pub(super) fn on_session_command(&mut self, command: SessionCommand) -> Vec<Effect> {
+        if !matches!(command, SessionCommand::Keep | SessionCommand::SaveTo(_)) {
+            self.keeping.anew = None;
+        }
         match command {
+            SessionCommand::New(anew) => return self.on_new(anew),
             SessionCommand::Begin => return self.ask_for(Doing::Beginning, SessionRequest::Begin),
             SessionCommand::Keep => return self.keep_if_changed(),
             SessionCommand::End { has_work } => {
-                let json = has_work.then(|| Arc::new(self.to_keep().to_json()));
+                let json = (has_work && !self.is_blank()).then(|| Arc::new(self.to_keep().to_json()));
                 return self.ask_for(Doing::Discarding, SessionRequest::SetAside { json, is_end: true });
             }
             SessionCommand::Save => {
@@ -199,18 +214,21 @@ impl Session {
         self.ask_for(Doing::Opening, SessionRequest::Read(path))
     }
 
-    fn ask_for(&mut self, doing: Doing, request: SessionRequest) -> Vec<Effect> {
+    pub(super) fn ask_for(&mut self, doing: Doing, request: SessionRequest) -> Vec<Effect> {
         let job = self.new_job();
         self.keeping.jobs.push((job, doing));
         vec![Effect::Submit(job, Request::Session(request))]
     }
 
     /// What is kept for the case of a crash: it knows its file, too.
-    fn to_keep(&self) -> Saved {
+    pub(super) fn to_keep(&self) -> Saved {
         Saved { saved_as: self.keeping.file.clone(), ..self.saved() }
     }
 
     fn keep_if_changed(&mut self) -> Vec<Effect> {
+        if self.is_blank() {
+            return Vec::new();
+        }
         let saved = self.to_keep();
         let as_written = Saved { saved_as: None, ..saved.clone() };
         self.keeping.is_changed = self.keeping.written.as_ref().is_some_and(|written| *written != as_written);
@@ -262,7 +280,17 @@ impl Session {
         }
         let (_, doing) = self.keeping.jobs.remove(at);
         match (kind, doing) {
+            (EventKind::Session(answer), Doing::Closing) => {
+                self.took_aside(&answer);
+                self.close_everything()
+            }
             (EventKind::Session(answer), doing) => self.on_session_answer(*answer, doing),
+            (EventKind::Failed(failure), Doing::Closing) => {
+                let summary = "Nothing was closed, because what is shown could not be put aside".to_owned();
+                let details = format!("{} Save the session to a file first. {}", failure.summary, failure.details);
+                self.notify(NoticeKind::Error, Failure { summary, details: details.trim_end().to_owned() });
+                Vec::new()
+            }
             (EventKind::Failed(failure), Doing::Beginning | Doing::Keeping(_) | Doing::Discarding) => {
                 self.tell_not_kept(&failure);
                 Vec::new()
@@ -300,7 +328,11 @@ impl Session {
                 self.inform("Session saved".to_owned(), details.concat().join("\n"));
                 self.keeping.file = Some(SavedAs { path, checksum: Some(checksum) });
                 (self.keeping.written, self.keeping.is_changed) = (Some(*saved), false);
+                if self.keeping.anew.take() == Some(Anew::Save) {
+                    return self.on_new(Anew::Begin);
+                }
             }
+            (answer @ SessionAnswer::PutAside(_), _) => self.took_aside(&answer),
             (SessionAnswer::Done | SessionAnswer::Written { .. }, _) => {}
             (SessionAnswer::ChangedElsewhere(path), _) => {
                 let summary = format!("{} was not replaced: another window has saved it since", file_name(&path));

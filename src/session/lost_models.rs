@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::{Effect, Loadable, MovedModel, Session, document::Expected, saved::ModelRef};
+use super::{
+    Effect, Loadable, MovedModel, Session,
+    document::{Behind, Expected},
+    saved::ModelRef,
+};
 use crate::{
     ids::DocumentId,
     worker::{Failure, LoadedModel, ModelSource},
@@ -37,7 +41,8 @@ impl Session {
     pub(super) fn model_is_lost(&mut self, id: DocumentId, failure: &Failure) -> Option<Vec<Effect>> {
         let document = self.find_document(id)?;
         let expected = document.expected.clone().filter(|_| document.opened.is_none())?;
-        if document.example.is_some() || document.input_owed.is_some() {
+        // Then it was the capture file that could not be read.
+        if document.example.is_some() || document.behind == Behind::Owed {
             return None;
         }
         Some(self.look_elsewhere(id, expected, Some(failure.clone())))

@@ -4,6 +4,7 @@
 //! (`ui/app/logic.rs`) and the tests script it.
 
 mod address;
+mod anew;
 mod answers;
 mod apply;
 mod bookmarks;
@@ -48,6 +49,7 @@ mod writing;
 
 pub use crate::figure::ViewKind;
 pub use address::{Address, AddressError};
+pub use anew::Anew;
 pub use bookmarks::{Bookmark, BookmarkCommand};
 pub use changes::{Change, ChangeCommand};
 pub use command::{Command, Effect, FilePurpose, HeadStep, QueryStep};

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Document, Effect, Loadable, Session, gallery::EXAMPLES, saved, state::PendingLoad};
+use super::{Document, Effect, Loadable, Session, document::Behind, gallery::EXAMPLES, saved, state::PendingLoad};
 use crate::{
     ids::{DocumentId, JobId, ModelId},
     worker::{ImageSource, Lane, LoadedModel, ModelSource, Request},
@@ -14,7 +14,8 @@ use crate::{
 impl Session {
     /// Opens a model in the active document, because somebody wants this one.
     pub(super) fn load(&mut self, source: ModelSource) -> Vec<Effect> {
-        self.document_mut().expected = None;
+        let document = self.document_mut();
+        (document.expected, document.behind) = (None, Behind::Nothing);
         self.load_in(self.document().id, source)
     }
 
@@ -30,7 +31,7 @@ impl Session {
             self.greet_in(id, &model);
             let mut effects = if was_pending { vec![Effect::Cancel(Lane::Load(id))] } else { Vec::new() };
             effects.extend(self.model_changed(id));
-            effects.extend(self.run_document(id));
+            effects.extend(self.run_loaded(id));
             return effects;
         }
         let (job, model) = (self.new_job(), self.new_model());
@@ -172,6 +173,13 @@ impl Session {
         let mut effects = if owed { self.run_document(id) } else { Vec::new() };
         effects.extend(self.start_owed_corpus(id));
         effects
+    }
+
+    /// Runs a document whose model is there now, unless that is there for the next run alone.
+    pub(super) fn run_loaded(&mut self, id: DocumentId) -> Vec<Effect> {
+        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
+        let was_behind = std::mem::take(&mut document.behind) == Behind::Coming;
+        if was_behind && !document.run_owed { Vec::new() } else { self.run_document(id) }
     }
 
     /// What is shown in the active document is no longer the example, nor an input of the corpus.

@@ -3,7 +3,7 @@
 //! Buttons, keys and the shortcut sheet all read it, so they cannot disagree.
 
 use crate::session::{
-    Appearance, BookmarkCommand, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, QueryStep,
+    Anew, Appearance, BookmarkCommand, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, QueryStep,
     SessionCommand, Split, ViewKind,
 };
 
@@ -74,6 +74,8 @@ pub enum UiCommand {
     SaveView,
     /// Save a picture of the window.
     ExportWindow,
+    /// Close everything that is shown.
+    NewSession,
     /// Save the session to its file.
     SaveSession,
     /// Save the session to another file.
@@ -110,7 +112,7 @@ pub enum UiCommand {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 55] = [
+    pub const ALL: [Self; 56] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -151,6 +153,7 @@ impl UiCommand {
         Self::SaveView,
         Self::ExportWindow,
         Self::CopyView,
+        Self::NewSession,
         Self::SaveSession,
         Self::SaveSessionAs,
         Self::OpenSession,
@@ -204,6 +207,7 @@ impl UiCommand {
             Self::SaveView => "Save figure…",
             Self::ExportWindow => "Save screenshot…",
             Self::CopyView => "Copy figure",
+            Self::NewSession => "New session",
             Self::SaveSession => "Save session",
             Self::SaveSessionAs => "Save session as…",
             Self::OpenSession => "Open session…",
@@ -265,6 +269,7 @@ impl UiCommand {
             Self::SaveView => "Save the figure of the active pane as last time; SVG the first time",
             Self::ExportWindow => "Save a picture of the whole window as PNG",
             Self::CopyView => "Put the figure of the active pane on the clipboard as a picture",
+            Self::NewSession => "Close everything that is shown; it can be had again",
             Self::SaveSession => "Save models, inputs, changes and panes as a file that opens them again",
             Self::SaveSessionAs => "Save the session under another name",
             Self::OpenSession => "Open a session file instead of what is shown",
@@ -317,6 +322,7 @@ impl UiCommand {
             Self::SaveView => Command::Figure(FigureCommand::Save),
             Self::ExportWindow => Command::SaveScreenshot,
             Self::CopyView => Command::Figure(FigureCommand::CopyPng),
+            Self::NewSession => Command::Session(SessionCommand::New(Anew::Ask)),
             Self::SaveSession => Command::Session(SessionCommand::Save),
             Self::SaveSessionAs => Command::Session(SessionCommand::SaveAs),
             Self::OpenSession => Command::Pick(FilePurpose::SessionFile),

@@ -70,6 +70,7 @@ impl UiCommand {
             Self::ExportView => command(Key::E),
             Self::SaveView => command_shift(Key::E),
             Self::ExportWindow => plain(Key::F12),
+            Self::NewSession => command_shift(Key::N),
             Self::SaveSession => command(Key::S),
             Self::SaveSessionAs => command_shift(Key::S),
             Self::AddBookmark => command(Key::B),

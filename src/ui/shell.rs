@@ -21,6 +21,8 @@ use std::{
 use eframe::egui::{self, ColorImage};
 
 use crate::{
+    capture::RgbaBuffer,
+    export::png_bytes,
     session::{FilePurpose, saved::EXTENSION},
     worker::Failure,
 };
@@ -135,6 +137,8 @@ pub enum ShellEvent {
     Failed(Failure, Option<u64>),
     /// The picture of the window.
     Screenshot(Arc<ColorImage>),
+    /// A picture from the clipboard, as the bytes of a PNG.
+    Pasted(Arc<[u8]>),
 }
 
 /// Runs what must not run on the UI thread and collects the answers.
@@ -156,7 +160,10 @@ impl Shell {
     /// Everything that was answered since the last frame.
     pub fn drain(&mut self) -> Vec<ShellEvent> {
         let events: Vec<_> = self.receiver.try_iter().collect();
-        if events.iter().any(|event| !matches!(event, ShellEvent::Text(..) | ShellEvent::Screenshot(_))) {
+        if events
+            .iter()
+            .any(|event| !matches!(event, ShellEvent::Text(..) | ShellEvent::Screenshot(_) | ShellEvent::Pasted(_)))
+        {
             self.dialog_open = false;
         }
         events
@@ -200,6 +207,17 @@ impl Shell {
             },
             Answer::Closed => ShellEvent::Dismissed(Some(picture)),
             Answer::NotShown => ShellEvent::Failed(no_dialog(advice), Some(picture)),
+        });
+    }
+
+    /// Packs a picture from the clipboard, which takes longer than a frame when it is large.
+    pub fn pack(&self, image: Arc<ColorImage>) {
+        self.spawn("pack-picture", move || {
+            let pixels = image.pixels.iter().flat_map(egui::Color32::to_srgba_unmultiplied).collect();
+            match png_bytes(&RgbaBuffer { width: image.width(), height: image.height(), pixels }) {
+                Ok(bytes) => ShellEvent::Pasted(bytes.into()),
+                Err(error) => ShellEvent::Failed(Failure { summary: error.to_string(), details: String::new() }, None),
+            }
         });
     }
 

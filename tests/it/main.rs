@@ -131,6 +131,8 @@ mod search;
 mod session;
 /// Addresses of places: copied, read again, gone to, and refused.
 mod session_address;
+/// A new session, and what comes back of one: pasted pictures, models behind captures.
+mod session_anew;
 /// Bookmarks: where they lead, and that they are in the file.
 mod session_bookmarks;
 /// Corpora in a session: what is listed and taken out, from a point to its input and back.

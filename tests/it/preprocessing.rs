@@ -4,6 +4,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 
 use attnscope::{
     capture::RgbaBuffer,
+    export::png_bytes,
     model::{
         Encoded, ImageSource, Input, ModelFiles, bundled,
         input::{ImageProcessor, open_picture},
@@ -63,11 +64,25 @@ fn patches_know_where_they_lie_on_the_picture() {
     assert_eq!(encoded.info.source.unwrap().width, width, "shown at its own resolution");
 }
 
+fn embedded(name: &str, picture: &RgbaBuffer) -> ImageSource {
+    ImageSource::Embedded { name: name.to_owned(), bytes: png_bytes(picture).unwrap().into() }
+}
+
+#[test]
+fn an_embedded_picture_is_seen_to_the_last_bit() {
+    let pixels = (0..4 * 9 * 7_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 9) as u8).collect();
+    let picture = RgbaBuffer { width: 9, height: 7, pixels };
+    let opened = open_picture(&embedded("noise", &picture)).unwrap();
+    assert_eq!((opened.name.as_str(), &*opened.shown), ("noise", &picture));
+    let broken = ImageSource::Embedded { name: "broken".to_owned(), bytes: Arc::from(&b"\x89PNG"[..]) };
+    assert!(open_picture(&broken).unwrap_err().to_string().contains("picture"));
+}
+
 #[test]
 fn without_a_processor_file_the_defaults_of_vit_hold() {
     let processor = ImageProcessor::from_files(&ModelFiles::folder(fixture("bert-bare")), (12, 18)).unwrap();
     let white = RgbaBuffer { width: 2, height: 1, pixels: vec![255; 8] };
-    let source = ImageSource::Memory { name: "white".to_owned(), pixels: Arc::new(white) };
+    let source = embedded("white", &white);
     let encoded = processor.encode(&open_picture(&source).unwrap(), (6, 6), 1).unwrap();
     assert_eq!(encoded.size_px, (12, 18));
     assert_eq!(encoded.info.grid, (2, 3));
@@ -143,7 +158,7 @@ fn bad_pictures_are_refused_with_a_sentence() {
 #[test]
 fn a_very_thin_picture_is_not_blown_up() {
     let thin = RgbaBuffer { width: 2000, height: 1, pixels: vec![255; 8000] };
-    let source = ImageSource::Memory { name: "thin".to_owned(), pixels: Arc::new(thin) };
+    let source = embedded("thin", &thin);
     let processor = processor(&serde_json::json!({"size": {"shortest_edge": 224}}));
     let error = processor.encode(&open_picture(&source).unwrap(), (16, 16), 1).unwrap_err();
     assert!(error.to_string().contains("too thin"));

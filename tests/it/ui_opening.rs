@@ -108,9 +108,9 @@ fn a_pasted_picture_is_shown_to_a_model_that_sees() {
     let mut window = Window::open(with_text("one two three"));
     let image = egui::ColorImage::filled([5, 4], egui::Color32::RED);
     window.harness.event(egui::Event::PasteImage(std::sync::Arc::new(image)));
+    let sees = |window: &Window| window.app().session().document().model.latest().unwrap().spec.name == "demo:vit";
+    window.until("the picture", sees);
     window.settle();
-    let session = window.app().session();
-    assert_eq!(session.document().model.latest().unwrap().spec.name, "demo:vit");
     assert!(window.shows("so the picture is shown with demo:vit"));
 }
 

@@ -183,3 +183,28 @@ fn an_address_is_copied_and_opened() {
     let other = Window::open(options);
     assert_eq!((shown_text(&other).as_str(), other.head().head), ("one two three", 1));
 }
+
+#[test]
+fn a_new_session_closes_what_is_shown_after_a_question() {
+    let mut window = Window::open(with_text("one two three"));
+    window.press(Modifiers::NONE, Key::ArrowRight);
+    for _ in 0..3 {
+        window.settle();
+    }
+    assert_eq!(n_kept(&window), 1);
+    window.press(Modifiers::COMMAND | Modifiers::SHIFT, Key::N);
+    assert!(window.shows("Save what is shown first?") && window.shows("It is in no file yet."));
+    window.press(Modifiers::NONE, Key::Escape);
+    assert!(!window.shows("Save what is shown first?"));
+    assert_eq!(shown_text(&window), "one two three");
+
+    window.click("Session");
+    window.click("New session");
+    window.click("Do not save");
+    let document = window.app().session().document();
+    assert!(document.latest_capture().is_none() && document.model.latest().is_none());
+    assert!(window.shows("What was shown is under Session, Recent sessions"));
+    window.click("Session");
+    window.click("Recent sessions");
+    assert!(window.shows("What was closed last"));
+}

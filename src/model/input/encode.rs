@@ -310,6 +310,6 @@ fn name_of(source: &ImageSource) -> String {
         ImageSource::Path(path) => {
             path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
         }
-        ImageSource::Memory { name, .. } | ImageSource::Bundled(name) => name.clone(),
+        ImageSource::Embedded { name, .. } | ImageSource::Bundled(name) => name.clone(),
     }
 }

@@ -74,15 +74,7 @@ impl Undecoded {
                 let bytes = bundled::sample(name).ok_or_else(|| InputError::UnknownSample(name.clone()))?;
                 decode(bytes, name, name)
             }
-            ImageSource::Memory { name, pixels } => {
-                let (width, height) = (pixels.width, pixels.height);
-                if width == 0 || height == 0 || pixels.pixels.len() != 4 * width * height {
-                    return Err(InputError::NotAPicture { name: name.clone() });
-                }
-                let rgb = pixels.pixels.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
-                let rgb = Pixels8 { width, height, n_channels: 3, pixels: rgb };
-                Ok(picture(name.clone(), rgb, Some(pixels), Vec::new()))
-            }
+            ImageSource::Embedded { name, bytes } => decode(bytes, name, name),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use crate::capture::{Excerpt, RgbaBuffer};
+use crate::capture::Excerpt;
 
 /// What to run a model on.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,14 +61,14 @@ pub struct TextInput {
 pub enum ImageSource {
     /// A file.
     Path(PathBuf),
-    /// Pixels from the clipboard or from a bundled sample, with a name to show. It has no place to be found
-    /// at again, so it cannot be serialised.
+    /// What a file would hold, of a picture that is in none, such as one from the clipboard, with a name to show. It
+    /// has no place to be found at again, so it is not serialised as one.
     #[serde(skip)]
-    Memory {
+    Embedded {
         /// What to call it.
         name: String,
-        /// The pixels.
-        pixels: Arc<RgbaBuffer>,
+        /// PNG, or another kind of picture file.
+        bytes: Arc<[u8]>,
     },
     /// A sample picture inside the program, by name.
     Bundled(String),

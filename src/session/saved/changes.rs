@@ -158,7 +158,7 @@ pub(in crate::session) fn from_json(json: &Value) -> Option<WantedEdit> {
         }),
     });
     let edits = edits.iter().map(known_edit).collect::<Option<_>>()?;
-    let from = Box::new(Donor { name, input: read_input(input), generation, edits, positions: there });
+    let from = Box::new(Donor { name, input: read_input(input)?, generation, edits, positions: there });
     names(&["take", "from"]).then_some(WantedEdit::Taken { rows, from })
 }
 
@@ -167,18 +167,18 @@ fn input_of(input: &Input) -> Option<WrittenInput> {
         Input::Text(TextInput { text, text_b, no_special: false, excerpt }) => {
             WrittenInput::Text { text: text.clone(), text_b: text_b.clone(), excerpt: *excerpt }
         }
-        Input::Image(source) => WrittenInput::Image(ImageRef::new(source)?),
+        Input::Image(source) => WrittenInput::Image(ImageRef::elsewhere(source)?),
         Input::Pair { source, target } => WrittenInput::Pair(Box::new(input_of(source)?), Box::new(input_of(target)?)),
         Input::Text(_) | Input::Ids(_) | Input::Pixels { .. } => return None,
     })
 }
 
-fn read_input(written: WrittenInput) -> Input {
-    match written {
+fn read_input(written: WrittenInput) -> Option<Input> {
+    Some(match written {
         WrittenInput::Text { text, text_b, excerpt } => {
             Input::Text(TextInput { text, text_b, excerpt, ..TextInput::default() })
         }
-        WrittenInput::Image(image) => Input::Image(image.source()),
-        WrittenInput::Pair(source, target) => read_input(*source).with_target(read_input(*target)),
-    }
+        WrittenInput::Image(image) => Input::Image(image.source(&[])?),
+        WrittenInput::Pair(source, target) => read_input(*source)?.with_target(read_input(*target)?),
+    })
 }

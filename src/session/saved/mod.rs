@@ -1,14 +1,16 @@
 //! A session as a plain value that can be written down: what is looked at and how, with references to models, pictures,
-//! captures and corpora, and none of their numbers.
+//! captures and corpora, and none of their numbers. Pictures that are in no file are in it.
 //!
 //! - [`parts`]: what stands in a session file;
 //! - [`changes`]: changes of a run as JSON;
+//! - [`picture`]: pictures that are in no other file;
 //! - [`mod@reference`]: where models, pictures and files are;
 //! - `unknown`: what a later version wrote beside it, which is kept;
 //! - `take`, `restore`: from a running session, and back.
 
 pub mod changes;
 pub mod parts;
+pub mod picture;
 pub mod reference;
 mod restore;
 mod take;
@@ -20,6 +22,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 pub use parts::{SavedCorpus, SavedDocument, SavedHead, SavedPane, SavedTarget};
+pub use picture::SavedPicture;
 pub use reference::{ImageRef, ModelRef};
 
 use super::{Bookmark, Panes, Session, lenient};
@@ -51,6 +54,8 @@ pub struct Saved {
     pub panes: Vec<SavedPane>,
     /// Many inputs, which documents name by their place in this list.
     pub corpora: Vec<SavedCorpus>,
+    /// Pictures that are in no other file, which documents name by their place in this list.
+    pub pictures: Vec<SavedPicture>,
     /// Places with names.
     pub bookmarks: Vec<Bookmark>,
     /// What the user wrote down.
@@ -144,6 +149,7 @@ impl Saved {
         let documents = list("documents", Session::MAX_DOCUMENTS)?;
         let panes = list("panes", Panes::MAX)?;
         let corpora = list("corpora", Session::MAX_DOCUMENTS)?;
+        let pictures = list("pictures", Session::MAX_DOCUMENTS)?;
         let bookmarks = list("bookmarks", MAX_BOOKMARKS)?;
         let notes = match fields.remove("notes") {
             None | Some(Value::Null) => String::new(),
@@ -159,6 +165,7 @@ impl Saved {
             documents: parts("document", documents, &|document: &mut SavedDocument| document.settle(folder))?,
             panes: parts("pane", panes, &|_: &mut SavedPane| Ok(()))?,
             corpora: parts("corpus", corpora, &|corpus: &mut SavedCorpus| corpus.settle(folder))?,
+            pictures: parts("picture", pictures, &|_: &mut SavedPicture| Ok(()))?,
             bookmarks: parts("bookmark", bookmarks, &|bookmark: &mut Bookmark| bookmark.check())?,
             notes,
             saved_as: saved_as.map_err(|error| SavedError::part("the field “saved_as”", &error.to_string()))?,
@@ -174,6 +181,9 @@ impl Saved {
         json["documents"] = self.documents.iter().map(written).collect();
         json["panes"] = self.panes.iter().map(written).collect();
         json["corpora"] = self.corpora.iter().map(written).collect();
+        if !self.pictures.is_empty() {
+            json["pictures"] = self.pictures.iter().map(written).collect();
+        }
         json["bookmarks"] = self.bookmarks.iter().map(written).collect();
         json["notes"] = self.notes.clone().into();
         if let Some(saved_as) = self.saved_as.as_ref().and_then(|saved_as| serde_json::to_value(saved_as).ok()) {
@@ -197,6 +207,11 @@ impl Saved {
             }
             if let Some(nth) = document.corpus.filter(|nth| *nth >= self.corpora.len()) {
                 return fails(format!("it names corpus {nth}, and there are {}", self.corpora.len()));
+            }
+            if let Some(nth) =
+                document.image.as_ref().and_then(ImageRef::embedded).filter(|nth| *nth >= self.pictures.len())
+            {
+                return fails(format!("it names picture {nth}, and there are {}", self.pictures.len()));
             }
             // One that follows another is followed by none, so that nothing goes around in a circle.
             match document.plain.map(|nth| (nth, self.documents.get(nth))) {

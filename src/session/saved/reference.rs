@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::SavedPicture;
 use crate::worker::{ImageSource, ModelSource};
 
 /// A model: `{"bundled": "demo:gpt"}`, `{"hub": "gpt2@main"}` or `{"path": "/models/mine", "config": "9f86d0…"}`.
@@ -54,7 +55,8 @@ impl ModelRef {
     }
 }
 
-/// A picture: `{"bundled": "chelsea"}` or `{"path": "/pictures/cat.jpg"}`.
+/// A picture: `{"bundled": "chelsea"}`, `{"path": "/pictures/cat.jpg"}`, or `{"embedded": 0}`, by its place among the
+/// pictures of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageRef {
     #[serde(flatten)]
@@ -66,24 +68,45 @@ pub struct ImageRef {
 enum ImagePlace {
     Bundled(String),
     Path(String),
+    Embedded(usize),
 }
 
 impl ImageRef {
-    /// A picture; `None` for one from the clipboard, which is nowhere, and for a name that is no text.
-    pub fn new(source: &ImageSource) -> Option<Self> {
+    /// A picture. One that is nowhere else goes among `pictures`. `None` when there is no room for it, and for a name
+    /// that is no text.
+    pub fn new(source: &ImageSource, pictures: &mut Vec<SavedPicture>) -> Option<Self> {
+        match source {
+            ImageSource::Embedded { name, bytes } => {
+                Some(Self { place: ImagePlace::Embedded(SavedPicture::place(name, bytes, pictures)?) })
+            }
+            elsewhere => Self::elsewhere(elsewhere),
+        }
+    }
+
+    /// A picture that is somewhere else than in the session; `None` for one that is not.
+    pub fn elsewhere(source: &ImageSource) -> Option<Self> {
         let place = match source {
             ImageSource::Bundled(name) => ImagePlace::Bundled(name.clone()),
             ImageSource::Path(path) => ImagePlace::Path(path.to_str()?.to_owned()),
-            ImageSource::Memory { .. } => return None,
+            ImageSource::Embedded { .. } => return None,
         };
         Some(Self { place })
     }
 
-    /// Where it is.
-    pub fn source(&self) -> ImageSource {
-        match &self.place {
+    /// Where it is; `None` for one of the session's own that is not there.
+    pub fn source(&self, pictures: &[SavedPicture]) -> Option<ImageSource> {
+        Some(match &self.place {
             ImagePlace::Bundled(name) => ImageSource::Bundled(name.clone()),
             ImagePlace::Path(path) => ImageSource::Path(PathBuf::from(path)),
+            ImagePlace::Embedded(nth) => pictures.get(*nth)?.source(),
+        })
+    }
+
+    /// Its place among the pictures of the session, if it is there.
+    pub const fn embedded(&self) -> Option<usize> {
+        match self.place {
+            ImagePlace::Embedded(nth) => Some(nth),
+            _ => None,
         }
     }
 

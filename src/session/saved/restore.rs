@@ -8,7 +8,9 @@ use crate::{
     ids::{DocumentId, HeadId, PaneId},
     session::{
         Document, Effect, Experiment, Focus, HeadRef, Loadable, OpenCorpus, Pane, Panes, PendingSelection, Session,
-        document::Expected, gallery::EXAMPLES, pane::Returning,
+        document::{Behind, Expected},
+        gallery::EXAMPLES,
+        pane::Returning,
     },
     worker::{Lane, ModelSource},
 };
@@ -17,7 +19,7 @@ impl Session {
     /// Shows what was written down instead of what is open.
     pub(in crate::session) fn open_saved(&mut self, saved: Saved) -> Vec<Effect> {
         let mut effects = self.leave_everything();
-        let Saved { documents, panes, corpora, bookmarks, notes, unknown, .. } = saved;
+        let Saved { documents, panes, corpora, pictures, bookmarks, notes, unknown, .. } = saved;
         let first = self.next_document + 1;
         self.next_document += documents.len() as u64;
         let id_of = |nth: usize| DocumentId(first + nth as u64);
@@ -26,7 +28,9 @@ impl Session {
             .enumerate()
             .map(|(nth, saved)| {
                 let corpus = saved.corpus.and_then(|nth| corpora.get(nth)).map(corpus);
-                Document { plain: saved.plain.map(id_of), corpus, ..document(saved, id_of(nth)) }
+                let mut document = document(saved, id_of(nth));
+                document.experiment.image = saved.image.as_ref().and_then(|image| image.source(&pictures));
+                Document { plain: saved.plain.map(id_of), corpus, ..document }
             })
             .collect();
         let next_pane = self.panes.next_id() + 1;
@@ -80,14 +84,27 @@ impl Session {
         if let Some(capture) = &saved.capture {
             return self.load_in(id, ModelSource::Path(PathBuf::from(capture)));
         }
-        let Some(source) = saved.model.as_ref().map(ModelRef::source) else { return Vec::new() };
+        saved.model.as_ref().map(|model| self.open_model(id, model.source())).unwrap_or_default()
+    }
+
+    /// Reads the model that a document had beside the capture file that it shows now.
+    pub(in crate::session) fn load_behind(&mut self, id: DocumentId) -> Vec<Effect> {
+        let Some(document) = self.find_document_mut(id).filter(|it| it.behind == Behind::Owed) else {
+            return Vec::new();
+        };
+        let source = document.expected.as_ref().map(|expected| expected.model.source());
+        document.behind = if source.is_some() { Behind::Coming } else { Behind::Nothing };
+        source.map(|source| self.open_model(id, source)).unwrap_or_default()
+    }
+
+    /// Opens a model of the session; one that is on its way for another document is read once for all.
+    fn open_model(&mut self, id: DocumentId, source: ModelSource) -> Vec<Effect> {
         let on_its_way = |other: &Document| {
             other.id != id && other.model.is_pending() && other.experiment.model.as_ref() == Some(&source)
         };
         if self.documents.iter().any(on_its_way) {
-            // It is read once for all.
             if let Some(document) = self.find_document_mut(id) {
-                document.model_owed = true;
+                (document.model_owed, document.experiment.model) = (true, Some(source));
             }
             return Vec::new();
         }
@@ -103,7 +120,7 @@ fn document(saved: &SavedDocument, id: DocumentId) -> Document {
         excerpt: saved.excerpt,
         text_b: saved.text_b.clone(),
         target: saved.target.clone(),
-        image: saved.image.as_ref().map(super::ImageRef::source),
+        image: None,
         writing: saved.writing,
         continued: saved.continued,
         changes: saved.changes.clone(),
@@ -112,6 +129,7 @@ fn document(saved: &SavedDocument, id: DocumentId) -> Document {
     Document {
         expected: saved.model.clone().map(|model| Expected { model, found_at: None }),
         input_owed: saved.capture.is_some().then_some(saved.input),
+        behind: if saved.capture.is_some() { Behind::Owed } else { Behind::Nothing },
         corpus_input: saved.corpus_input,
         example,
         unknown: saved.unknown.clone(),

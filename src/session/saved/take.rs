@@ -16,14 +16,19 @@ const MAX_HEADS: usize = 128;
 impl Session {
     /// What is shown, as it can be written down.
     pub fn saved(&self) -> Saved {
-        let mut corpora = Vec::new();
-        let documents = self.documents.iter().map(|document| self.saved_document(document, &mut corpora)).collect();
+        let (mut corpora, mut pictures) = (Vec::new(), Vec::new());
+        let documents = self.documents.iter().map(|document| {
+            let image = document.experiment.image.as_ref().and_then(|image| ImageRef::new(image, &mut pictures));
+            SavedDocument { image, ..self.saved_document(document, &mut corpora) }
+        });
+        let documents = documents.collect();
         let rows = self.panes.rows().enumerate();
         let panes = rows.flat_map(|(row, panes)| panes.iter().map(move |pane| self.saved_pane(row, pane))).collect();
         Saved {
             documents,
             panes,
             corpora,
+            pictures,
             bookmarks: self.keeping.bookmarks.clone(),
             notes: self.keeping.notes.clone(),
             saved_as: None,
@@ -35,12 +40,17 @@ impl Session {
     pub(in crate::session) fn unwritten(&self) -> Vec<&'static str> {
         let experiments = || self.documents.iter().map(|document| &document.experiment);
         let mut sentences = Vec::new();
-        if experiments().any(|it| it.image.as_ref().is_some_and(|image| ImageRef::new(image).is_none())) {
-            sentences
-                .push("A pasted picture is in no file, so it is not in the session: save it as a file and open that");
+        let mut pictures = Vec::new();
+        if experiments().filter_map(|it| it.image.as_ref()).any(|image| ImageRef::new(image, &mut pictures).is_none()) {
+            sentences.push(
+                "Pasted pictures of more than 5 MB together are not in the session: save them as files and open those",
+            );
+        }
+        if self.panes.iter().any(|pane| pane.overlay.is_some()) {
+            sentences.push("What the Lab shows in place of attention is not in the session: attention is");
         }
         if experiments().flat_map(|it| &it.changes).any(|change| !changes::is_written(&change.edit)) {
-            sentences.push("A change that takes a mean over a corpus of your own is not in the session");
+            sentences.push("A change that takes its numbers from a corpus of your own, or from a pasted picture, is not in the session");
         }
         sentences
     }
@@ -69,7 +79,6 @@ impl Session {
             excerpt: experiment.excerpt,
             text_b: experiment.text_b.clone(),
             target: experiment.target.clone(),
-            image: experiment.image.as_ref().and_then(ImageRef::new),
             writing: experiment.writing,
             continued: experiment.continued,
             changes: experiment.changes.clone(),
@@ -80,6 +89,7 @@ impl Session {
             plain: document.plain.and_then(|plain| self.place_of(plain)),
             example: document.example.and_then(|idx| EXAMPLES.get(idx)).map(|example| example.title.to_owned()),
             unknown: document.unknown.clone(),
+            ..SavedDocument::default()
         }
     }
 

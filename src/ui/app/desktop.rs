@@ -9,7 +9,6 @@ use super::{
     pictures::{self, Purpose, Step, Unplaced},
 };
 use crate::{
-    capture::RgbaBuffer,
     export::ExportRequest,
     session::{Command, CorpusCommand, FilePurpose, SessionCommand},
     ui::shell::ShellEvent,
@@ -39,6 +38,10 @@ impl App {
             ShellEvent::Text(path, text) => self.commands.push(Command::OpenTextFile { path, text }),
             ShellEvent::Gold(text) => self.commands.push(Command::SetGold(text.trim().to_owned())),
             ShellEvent::Screenshot(image) => self.on_screenshot(&image),
+            ShellEvent::Pasted(bytes) => {
+                let name = "pasted picture".to_owned();
+                self.commands.push(Command::SetImage(ImageSource::Embedded { name, bytes }));
+            }
             ShellEvent::SaveTo(number, path) => {
                 if let Some(unplaced) = self.pictures.take(number) {
                     match unplaced.at(path.clone()) {
@@ -109,10 +112,7 @@ impl App {
             self.commands.push(Command::OpenPaths(paths));
         }
         if let Some(image) = pasted {
-            let pixels = image.pixels.iter().flat_map(egui::Color32::to_srgba_unmultiplied).collect();
-            let pixels = Arc::new(RgbaBuffer { width: image.width(), height: image.height(), pixels });
-            let name = "pasted picture".to_owned();
-            self.commands.push(Command::SetImage(ImageSource::Memory { name, pixels }));
+            self.shell.pack(image);
         }
     }
 }

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     session::{
-        Appearance, ChangeCommand, Command, CorpusCommand, DownloadCommand, Effect, FigureCommand, FileKind, Focus,
-        SessionCommand, saved::EXTENSION,
+        Anew, Appearance, ChangeCommand, Command, CorpusCommand, DownloadCommand, Effect, FigureCommand, FileKind,
+        Focus, SessionCommand, saved::EXTENSION,
     },
     ui::{
         Asked,
@@ -238,6 +238,9 @@ impl App {
             }
             UiCommand::Release if !self.session.keeping.lost_models.is_empty() => {
                 self.commands.push(Command::Session(SessionCommand::LeaveModel));
+            }
+            UiCommand::Release if self.session.keeping.asks_before_new() => {
+                self.commands.push(Command::Session(SessionCommand::New(Anew::Stay)));
             }
             UiCommand::Release if self.sheet.is_some() => self.sheet = None,
             UiCommand::Bookmarks => self.toggle(Sheet::Bookmarks),

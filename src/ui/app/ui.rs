@@ -11,7 +11,7 @@ use crate::ui::{
     PanelCtx,
     panels::{
         StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui,
-        left_behind_ui, lost_model_ui, search_ui, shortcuts_ui, status_bar_ui, subtract_ui, top_bar_ui,
+        left_behind_ui, lost_model_ui, new_session_ui, search_ui, shortcuts_ui, status_bar_ui, subtract_ui, top_bar_ui,
     },
     theme::{GRID, Theme},
     views::shown_pattern,
@@ -81,6 +81,7 @@ impl App {
         self.figures.ui(ui.ctx(), &cx);
         self.corpus.ui(ui.ctx(), &cx);
         lost_model_ui(ui.ctx(), &cx);
+        new_session_ui(ui.ctx(), &cx);
         let stays = match self.sheet {
             None => true,
             Some(Sheet::Gallery) => gallery_ui(ui.ctx(), &cx),

@@ -48,7 +48,7 @@ pub use figures::FigureSheet;
 pub use inspector::{Shown, inspector_ui};
 pub use notices::Notices;
 pub use palette::{Chosen, Palette};
-pub use recovery::{left_behind_ui, lost_model_ui};
+pub use recovery::{left_behind_ui, lost_model_ui, new_session_ui};
 pub use search::{focus_search, search_ui};
 pub use shortcuts::shortcuts_ui;
 pub use status_bar::{StatusFacts, status_bar_ui};

@@ -4,7 +4,7 @@ use eframe::egui::{self, Align, Button, Id, Label, Layout, Modal, RichText, Ui};
 
 use super::failure_ui;
 use crate::{
-    session::{Command, FilePurpose, LostModel, SessionCommand},
+    session::{Anew, Command, FilePurpose, LostModel, SessionCommand},
     ui::{PanelCtx, theme::GRID},
 };
 
@@ -71,6 +71,42 @@ pub fn lost_model_ui(ctx: &egui::Context, cx: &PanelCtx<'_>) {
     });
     if modal.inner || modal.should_close() {
         cx.send(Command::Session(SessionCommand::LeaveModel));
+    }
+}
+
+/// Asks before everything is closed that is in no file.
+pub fn new_session_ui(ctx: &egui::Context, cx: &PanelCtx<'_>) {
+    let keeping = &cx.session.keeping;
+    if !keeping.asks_before_new() {
+        return;
+    }
+    let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
+    let modal = Modal::new(Id::unique("new session")).frame(frame).show(ctx, |ui| {
+        ui.set_width(WIDTH);
+        ui.heading("Save what is shown first?");
+        ui.add_space(GRID);
+        ui.label(keeping.name().map_or_else(
+            || "It is in no file yet.".to_owned(),
+            |name| format!("It was changed since {name} was saved."),
+        ));
+        ui.add_space(GRID);
+        let again = "Not saved, it is under Session, Recent sessions, until something else is closed.";
+        ui.label(RichText::new(again).small().color(cx.theme.text_weak));
+        ui.add_space(3.0 * GRID);
+        ui.horizontal(|ui| {
+            let save = if keeping.file.is_some() { "Save" } else { "Save…" };
+            let choices = [(RichText::new(save).strong(), Anew::Save), (RichText::new("Do not save"), Anew::Begin)];
+            for (text, anew) in choices {
+                if ui.button(text).clicked() {
+                    cx.send(Command::Session(SessionCommand::New(anew)));
+                }
+            }
+            ui.button("Cancel").clicked()
+        })
+        .inner
+    });
+    if modal.inner || modal.should_close() {
+        cx.send(Command::Session(SessionCommand::New(Anew::Stay)));
     }
 }
 

@@ -34,7 +34,12 @@ pub fn session_menu_ui(ui: &mut Ui, cx: &PanelCtx<'_>, pictures: Pictures, reque
         };
         buttons(
             ui,
-            &[(UiCommand::SaveSession, true), (UiCommand::SaveSessionAs, true), (UiCommand::OpenSession, true)],
+            &[
+                (UiCommand::NewSession, true),
+                (UiCommand::OpenSession, true),
+                (UiCommand::SaveSession, true),
+                (UiCommand::SaveSessionAs, true),
+            ],
         );
         let recent = &cx.session.settings.recent_sessions;
         ui.add_enabled_ui(!recent.is_empty() || keeping.last.is_some(), |ui| {

@@ -9,6 +9,7 @@ use attnscope::{
 pub fn answer(request: &SessionRequest) -> EventKind {
     let answer = match request {
         SessionRequest::Begin => SessionAnswer::Begun(Vec::new(), None),
+        SessionRequest::SetAside { json: Some(_), .. } => SessionAnswer::PutAside("/kept/last.attnscope".into()),
         SessionRequest::Keep(..) | SessionRequest::SetAside { .. } | SessionRequest::Discard(_) => SessionAnswer::Done,
         SessionRequest::Read(path) => match std::fs::read(path) {
             Ok(bytes) => SessionAnswer::Read {
