@@ -3,7 +3,6 @@
 
 use super::{Command, Effect, Focus, HeadSet, Pane, Place, Session, ViewOptions, travel::Way};
 use crate::{
-    analysis::survey::QuestionKind,
     ids::{HeadId, PaneId},
     worker::{Lane, Patience},
 };
@@ -41,9 +40,13 @@ impl Session {
             return Vec::new();
         }
         if command == Command::ClosePane {
-            let left = (self.panes.len() > 1).then(|| self.leave_projection(pane)).flatten();
+            if self.panes.len() == 1 {
+                return Vec::new();
+            }
+            let asked = self.panes.get(pane).map(Pane::asked_lanes).unwrap_or_default();
+            let left = self.leave_projection(pane);
             self.panes.close(pane);
-            return left.into_iter().collect();
+            return asked.into_iter().map(Effect::Cancel).chain(left).collect();
         }
         self.panes.activate(pane);
         let moves = !matches!(command, Command::Back | Command::Forward | Command::Flip);
@@ -253,10 +256,7 @@ impl Session {
         lanes.extend(self.documents.iter().map(|document| Lane::Run(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::Corpus(document.id)));
         lanes.extend(self.panes.iter().map(Pane::projection_lane));
-        let kinds = |pane: &Pane| QuestionKind::ALL.map(|kind| Lane::Survey(pane.id, kind));
-        lanes.extend(self.panes.iter().filter(|pane| pane.surveys.is_pending()).flat_map(kinds));
-        let explaining = |pane: &Pane| Some(Lane::Explain(pane.id, pane.explanations.running()?.0));
-        lanes.extend(self.panes.iter().filter_map(explaining));
+        lanes.extend(self.panes.iter().flat_map(Pane::asked_lanes));
         lanes.extend([Lane::Export, Lane::Download]);
         lanes.into_iter().flat_map(|lane| self.cancel(lane)).collect()
     }

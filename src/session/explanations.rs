@@ -11,7 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Document, Effect, Focus, Loadable, Pane, Session};
 use crate::{
-    analysis::explain::report::{Question, Report},
+    analysis::{
+        explain::report::{Question, Report},
+        survey::QuestionKind,
+    },
     capture::{AppliedEdit, Capture, Edit},
     figure::views::lab::Answered,
     ids::{CaptureId, JobId, ModelId, PaneId, Side},
@@ -153,6 +156,11 @@ impl Explanations {
         self.asked.iter().any(|entry| entry.key.column == column && entry.answer.is_pending())
     }
 
+    /// Every column whose answer is on its way.
+    fn awaited(&self) -> impl Iterator<Item = &'static str> {
+        self.asked.iter().filter(|entry| entry.answer.is_pending()).map(|entry| entry.key.column)
+    }
+
     /// The column whose answer is on its way, and how far it is.
     pub fn running(&self) -> Option<(&'static str, Option<Progress>)> {
         let pending = self.asked.iter().filter(|entry| entry.answer.is_pending());
@@ -240,6 +248,15 @@ impl Document {
         let ShownRun { capture, model, input, generation, edits } = self.shown_run()?;
         let (shown, ask) = (Arc::clone(capture), ask.clone());
         Ok(Explanation { pane, column, shown, model, input, generation, edits, ask, target, patience })
+    }
+}
+
+impl Pane {
+    /// The lanes in which something is found out for this pane alone.
+    pub(super) fn asked_lanes(&self) -> Vec<Lane> {
+        let surveys = QuestionKind::ALL.map(|kind| Lane::Survey(self.id, kind));
+        let surveys = surveys.into_iter().filter(|_| self.surveys.is_pending());
+        surveys.chain(self.explanations.awaited().map(|column| Lane::Explain(self.id, column))).collect()
     }
 }
 

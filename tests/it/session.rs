@@ -3,10 +3,12 @@
 use attnscope::{
     ids::HeadId,
     session::{
-        Command, Focus, HeadSet, HeadStep, PendingSelection, ViewKind, ViewOptions,
+        Command, Focus, HeadSet, HeadStep, PendingSelection, Split, ViewKind, ViewOptions,
         gallery::{self, EXAMPLES},
     },
-    worker::{EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Stage, TextInput},
+    worker::{
+        Ask, EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Rule, Stage, Target, TextInput,
+    },
 };
 
 use crate::support::{
@@ -350,4 +352,21 @@ fn a_run_asked_for_while_a_model_was_coming_is_made_up_for() {
     assert_eq!(play.asked_names(), ["run"], "on the model that stayed");
     play.answers();
     assert_eq!(play.n_tokens(), 2);
+}
+
+#[test]
+fn closing_a_pane_and_stopping_end_all_that_the_lab_was_asked() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::SplitPane(Split::Right));
+    for way in [Command::ClosePane, Command::CancelAll] {
+        let relevance = Ask::Relevance { rule: Rule::Gradient, start_layer: 0 };
+        for (column, ask) in [("attention", Ask::Attention { layer: None, head: None }), ("relevance", relevance)] {
+            play.does(Command::Explain(column, ask, Target::default()));
+        }
+        let stopped = play.does(way.clone());
+        for column in ["attention", "relevance"] {
+            let ended = stopped.iter().any(|effect| effect.contains("Cancel(Explain") && effect.contains(column));
+            assert!(ended, "{way:?} lets {column} run: {stopped:?}");
+        }
+    }
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use super::{ModelRef, Saved, SavedCorpus, SavedDocument, SavedPane};
 use crate::{
-    analysis::survey::QuestionKind,
     ids::{DocumentId, HeadId, PaneId},
     session::{
         Document, Effect, Experiment, Focus, HeadRef, Loadable, OpenCorpus, Pane, Panes, PendingSelection, Session,
@@ -61,13 +60,7 @@ impl Session {
     fn leave_everything(&mut self) -> Vec<Effect> {
         let panes: Vec<PaneId> = self.panes.iter().map(|pane| pane.id).collect();
         let mut effects: Vec<Effect> = panes.iter().filter_map(|pane| self.leave_projection(*pane)).collect();
-        for pane in self.panes.iter() {
-            if pane.surveys.is_pending() {
-                effects.extend(QuestionKind::ALL.map(|kind| Effect::Cancel(Lane::Survey(pane.id, kind))));
-            }
-            effects
-                .extend(pane.explanations.running().map(|(column, _)| Effect::Cancel(Lane::Explain(pane.id, column))));
-        }
+        effects.extend(self.panes.iter().flat_map(Pane::asked_lanes).map(Effect::Cancel));
         let lanes = |document: &Document| [Lane::Load(document.id), Lane::Run(document.id), Lane::Corpus(document.id)];
         effects.extend(self.documents.iter().flat_map(lanes).map(Effect::Cancel));
         if let Some(sheet) = self.corpus_sheet.take().filter(|sheet| sheet.look.is_pending()) {
