@@ -53,8 +53,6 @@ const REST_EVERY: usize = 5;
 const MOST: Duration = Duration::from_mins(2);
 /// How much more may be held in the end.
 const MOST_GROWTH: f64 = 1.1;
-/// A page of memory, in bytes.
-const PAGE: u64 = 4096;
 
 /// The window with what is done in it.
 pub struct Day {
@@ -69,17 +67,23 @@ pub struct Day {
 /// What the process holds, in megabytes.
 #[derive(Clone, Copy)]
 struct Held {
-    /// In memory.
+    /// Its own memory that is resident. Pages of the program's file are not among it: they come with the bundled models
+    /// that are opened, and the system drops them when it likes.
     resident: f64,
     /// Of that, what the program asked for and has not given back.
     asked: f64,
+    /// Resident pages of files.
+    files: f64,
 }
 
 impl Held {
     fn now() -> Self {
-        let pages = fs::read_to_string("/proc/self/statm").unwrap();
-        let resident: u64 = pages.split(' ').nth(1).unwrap().parse().unwrap();
-        Self { resident: (resident * PAGE) as f64 / 1e6, asked: heap::held() as f64 / 1e6 }
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let of = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim_start_matches(':').trim_end_matches("kB").trim().parse::<f64>().unwrap() * 1024.0 / 1e6
+        };
+        Self { resident: of("RssAnon"), asked: heap::held() as f64 / 1e6, files: of("RssFile") }
     }
 }
 
@@ -216,15 +220,16 @@ fn main() {
     day.frames(60);
 
     println!("{n_minutes} minutes of {PER_MINUTE} things each, seed {seed}");
-    println!("minute   at work: resident, asked for [MB]   at rest: resident, asked for [MB]");
+    println!("minute   at work: resident, asked for [MB]   at rest: resident, asked for, of files [MB]");
     let begun = Held::now();
-    println!("{:>6}   {:>17} {:>15}   {:>17.0} {:>15.0}", 0, "", "", begun.resident, begun.asked);
+    let tell = |held: Held| format!("{:>17.0} {:>10.0} {:>9.0}", held.resident, held.asked, held.files);
+    println!("{:>6}   {:>17} {:>15}   {}", 0, "", "", tell(begun));
     let mut done: BTreeMap<&str, usize> = BTreeMap::new();
     let bag: Vec<usize> = (0..ACTS.len()).flat_map(|idx| vec![idx; ACTS[idx].1]).collect();
     let every = Duration::from_mins(1) / PER_MINUTE as u32;
     let (started, mut rests) = (Instant::now(), Vec::new());
     for minute in 1..=n_minutes {
-        let mut most = Held { resident: 0.0, asked: 0.0 };
+        let mut most = Held { resident: 0.0, asked: 0.0, files: 0.0 };
         for _ in 0..PER_MINUTE {
             let began = Instant::now();
             let (name, _, act) = ACTS[*day.random.pick(&bag)];
@@ -236,12 +241,12 @@ fn main() {
             day.look();
             *done.entry(name).or_default() += 1;
             let held = Held::now();
-            most = Held { resident: most.resident.max(held.resident), asked: most.asked.max(held.asked) };
+            most = Held { resident: most.resident.max(held.resident), asked: most.asked.max(held.asked), ..held };
         }
         print!("{minute:>6}   {:>17.0} {:>15.0}", most.resident, most.asked);
         if minute == 1 || minute % REST_EVERY == 0 || minute == n_minutes {
             let held = day.rest();
-            print!("   {:>17.0} {:>15.0}", held.resident, held.asked);
+            print!("   {}", tell(held));
             rests.push(held);
         }
         println!();

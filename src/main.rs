@@ -17,29 +17,23 @@ use attnscope::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Leaves memory that was freed with the process until the system wants it for something else: the next pass needs as
-/// much, and new pages would have to be cleared first, which takes a tenth of a pass.
-fn keep_freed_memory() {
-    /// `mi_option_purge_decommits`.
-    const PURGE_DECOMMITS: c_int = 5;
-    #[expect(unsafe_code, reason = "the crate has no name for the option")]
-    unsafe extern "C" {
-        fn mi_option_set_default(option: c_int, value: c_long);
-    }
-    // SAFETY: it is a function of the allocator that is linked, as `mimalloc.h` declares it.
-    #[expect(unsafe_code, reason = "the crate has no name for the option")]
-    unsafe {
-        mi_option_set_default(PURGE_DECOMMITS, 0);
-    }
-}
-
 #[expect(
     unsafe_code,
-    reason = "the allocator's own function, which its crate has behind an interface that is not stable"
+    reason = "the allocator's own functions, which its crate has behind an interface that is not stable"
 )]
-// SAFETY: as in mimalloc.h, `void mi_collect(bool force)`: it may be called by any thread at any time.
+// SAFETY: as in mimalloc.h, `void mi_collect(bool force)` and `void mi_option_set_default(mi_option_t option, long
+// value)`: they may be called by any thread at any time.
 unsafe extern "C" {
     safe fn mi_collect(force: bool);
+    safe fn mi_option_set_default(option: c_int, value: c_long);
+}
+
+/// Keeps memory that was freed for a while: the next pass needs as much, and new pages would have to be cleared first,
+/// which takes a tenth of a pass. A worker that has nothing to do gives back what is left.
+fn keep_freed_memory() {
+    /// `mi_option_purge_delay`, in milliseconds.
+    const PURGE_DELAY: c_int = 15;
+    mi_option_set_default(PURGE_DELAY, 10_000);
 }
 
 fn main() -> ExitCode {

@@ -5,7 +5,9 @@ use std::{io, sync::Arc};
 
 use rayon::ThreadPool;
 
-use super::{EventKind, Failure, JobControl, Lane, Request, Stop, Wake, Worker, projector, thread::Engine};
+use super::{
+    EventKind, Failure, JobControl, Lane, Request, Stop, Wake, Worker, idle::give_back_in, projector, thread::Engine,
+};
 use crate::{
     analysis::reading::{
         ReadPattern, Refusal,
@@ -39,6 +41,10 @@ impl AnalysisEngine {
 
 impl Engine for AnalysisEngine {
     const THREAD: &'static str = "analysis-worker";
+
+    fn rest(&self) {
+        self.pool.iter().for_each(give_back_in);
+    }
 
     /// Tells each answer when it is there, then that all are.
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {

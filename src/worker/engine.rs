@@ -8,7 +8,9 @@ use super::{
     changes::Aids,
     corpus,
     donors::Means,
-    explain, projector,
+    explain,
+    idle::give_back,
+    projector,
     scratch::{Fingerprint, Scratch, checksum_text},
     surveyor,
     thread::Engine,
@@ -177,6 +179,10 @@ impl ModelEngine {
 }
 
 impl Engine for ModelEngine {
+    fn rest(&self) {
+        self.engine.on_each_thread(give_back);
+    }
+
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
         match request {
             Request::Load { id, source, replaces, .. } => self.load(Wanted { id, source, replaces }, control),

@@ -5,6 +5,8 @@
 
 use std::{sync::OnceLock, time::Duration};
 
+use rayon::ThreadPool;
+
 /// From the last job to a thread's being idle: somebody who types has another one sooner.
 pub(super) const IDLE: Duration = Duration::from_secs(2);
 
@@ -16,8 +18,13 @@ pub fn give_back_by(how: fn()) {
     GIVE_BACK.get_or_init(|| how);
 }
 
+/// Has each thread of a pool give back what it has freed, when it has nothing else to do; nobody waits for it.
+pub(super) fn give_back_in(pool: &ThreadPool) {
+    pool.spawn_broadcast(|_| give_back());
+}
+
 /// Gives back what this thread has freed.
-pub(super) fn give_back() {
+pub fn give_back() {
     if let Some(how) = GIVE_BACK.get() {
         how();
     }

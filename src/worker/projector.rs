@@ -8,7 +8,10 @@ use std::{
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::{EventKind, Failure, JobControl, Progress, Request, Stage, Stop, scratch::Scratch, thread::Engine};
+use super::{
+    EventKind, Failure, JobControl, Progress, Request, Stage, Stop, idle::give_back_in, scratch::Scratch,
+    thread::Engine,
+};
 use crate::{
     analysis::{
         Cloud,
@@ -55,6 +58,10 @@ pub(super) fn pool(name: &'static str) -> io::Result<ThreadPool> {
 
 impl Engine for ProjectionEngine {
     const THREAD: &'static str = "projection-worker";
+
+    fn rest(&self) {
+        give_back_in(&self.pool);
+    }
 
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
         let Request::Project { cloud, stack, options, known, first, .. } = request else {

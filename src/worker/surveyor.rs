@@ -4,7 +4,9 @@ use std::io;
 
 use rayon::ThreadPool;
 
-use super::{EventKind, Failure, JobControl, Progress, Request, Stage, Stop, projector, thread::Engine};
+use super::{
+    EventKind, Failure, JobControl, Progress, Request, Stage, Stop, idle::give_back_in, projector, thread::Engine,
+};
 use crate::{analysis::survey::Survey, text::sentence};
 
 /// Answers surveys on compute threads of its own.
@@ -25,6 +27,10 @@ impl SurveyEngine {
 
 impl Engine for SurveyEngine {
     const THREAD: &'static str = "survey-worker";
+
+    fn rest(&self) {
+        give_back_in(&self.pool);
+    }
 
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
         let Request::Survey { survey, .. } = request else {

@@ -36,6 +36,10 @@ pub trait Engine {
     /// # Errors
     /// When the job was told to stop, or failed; the engine is as it was before.
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop>;
+
+    /// Nothing was asked for in a while: threads that compute for it give back what they have freed, as the one that
+    /// it runs on has done.
+    fn rest(&self) {}
 }
 
 /// Why a job ended without an answer.
@@ -134,8 +138,13 @@ impl Drop for Worker {
     }
 }
 
+fn rest(engine: &impl Engine) {
+    idle::give_back();
+    engine.rest();
+}
+
 fn run(mut engine: impl Engine, queue: &Arc<Queue>, events: &SyncSender<Event>, wake: &Wake) {
-    while let Some(Job { id, request, lane, generation }) = queue.pop(idle::give_back) {
+    while let Some(Job { id, request, lane, generation }) = queue.pop(|| rest(&engine)) {
         let control = JobControl {
             job: id,
             lane,

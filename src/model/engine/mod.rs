@@ -68,6 +68,11 @@ impl Engine {
         self
     }
 
+    /// Has each compute thread do something when it has nothing else to do; nobody waits for it.
+    pub fn on_each_thread(&self, act: fn()) {
+        self.pool.spawn_broadcast(move |_| act());
+    }
+
     /// Number of compute threads.
     pub fn n_threads(&self) -> usize {
         self.pool.current_num_threads()

@@ -87,6 +87,7 @@ impl App {
         self.fold_examples();
         self.apply_commands(ctx);
         self.keep(ctx);
+        self.rest(ctx);
         self.take_picture(ctx);
         self.automate(ctx);
         self.show_title(ctx);

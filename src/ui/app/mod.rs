@@ -2,7 +2,7 @@
 //!
 //! - [`logic`](self): takes in answers and is the only place that changes the session;
 //! - `ui`, `panes`: draw, and change nothing;
-//! - `keeping`: what is kept for the case of a crash;
+//! - `keeping`, `resting`: what is kept for the case of a crash, and what goes back when nobody does anything;
 //! - `automation`: the opening state and `--screenshot`;
 //! - `renderer`: with or without a graphics card;
 //! - `sides`: panels that make room in a narrow window;
@@ -17,6 +17,7 @@ mod panes;
 mod patterns;
 mod pictures;
 mod renderer;
+mod resting;
 mod sides;
 mod timing;
 mod ui;
@@ -31,7 +32,9 @@ use std::{
 
 use eframe::egui::{self, Rect};
 
-use self::{automation::Automation, keeping::Autosave, pictures::Pictures, sides::Sides, timing::FrameTimes};
+use self::{
+    automation::Automation, keeping::Autosave, pictures::Pictures, resting::Rest, sides::Sides, timing::FrameTimes,
+};
 use super::{
     CommandQueue, glyphs,
     painting::Painting,
@@ -128,6 +131,7 @@ pub struct App {
     palette: Palette,
     bookmarks: BookmarkSheet,
     autosave: Autosave,
+    rest: Rest,
     /// Every pattern that was read, and who reads what is missing.
     patterns: PatternStore,
     analyst: Analyst,
@@ -318,6 +322,7 @@ impl Startup {
             palette: Palette::default(),
             bookmarks: BookmarkSheet::default(),
             autosave: Autosave::default(),
+            rest: Rest::default(),
             patterns: PatternStore::default(),
             analyst,
             pictures: Pictures::default(),

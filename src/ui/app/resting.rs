@@ -1,0 +1,34 @@
+//! When nobody does anything: what the window's thread has freed goes back to the system.
+
+use eframe::egui;
+
+use super::App;
+use crate::worker::give_back;
+
+/// From the last thing that happened to resting, in seconds.
+const REST_AFTER_SECS: f64 = 2.0;
+
+/// When the window rests next.
+#[derive(Debug, Default)]
+pub struct Rest {
+    /// In egui's seconds; none while it rests.
+    due_secs: Option<f64>,
+}
+
+impl App {
+    /// Rests when it is time to.
+    pub(super) fn rest(&mut self, ctx: &egui::Context) {
+        let (now_secs, acts) = ctx.input(|input| (input.time, !input.events.is_empty()));
+        if acts || self.session.is_busy() {
+            self.rest.due_secs = Some(now_secs + REST_AFTER_SECS);
+        }
+        match self.rest.due_secs {
+            Some(due_secs) if now_secs >= due_secs => {
+                self.rest.due_secs = None;
+                give_back();
+            }
+            Some(due_secs) => ctx.request_repaint_after_secs((due_secs - now_secs) as f32),
+            None => {}
+        }
+    }
+}
