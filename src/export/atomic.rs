@@ -56,6 +56,7 @@ pub fn remove_abandoned(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_part = |name: &str| name.starts_with(PREFIX) && name.ends_with(SUFFIX);
         if entry.file_name().to_str().is_some_and(is_part)
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
             && let Ok(file) = OpenOptions::new().write(true).open(entry.path())
             && file.try_lock().is_ok()
         {

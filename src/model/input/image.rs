@@ -318,7 +318,8 @@ fn bad(reason: &str) -> InputError {
     InputError::BadFile { file: FILE, reason: reason.to_owned() }
 }
 
-/// The middle `height × width` of `source`, which has three channels, with its left and top edge there; black where it is too small.
+/// The middle `height × width` of `source`, which has three channels, with its left and top edge there; black where it
+/// is too small.
 ///
 /// After `transformers.image_transforms.center_crop`, which rounds an odd margin down when it cuts and
 /// up when it pads.

@@ -65,7 +65,7 @@ fn of_side(capture: &Capture, report: &Report, leaves: &[Leaf<'_>], side: Option
     if named("search", "divergence").next().is_some() {
         let limit = margin.map(|margin| (margin, "margin".to_owned()));
         add(
-            "Distance from the model’s output in nats, mean of ten steps",
+            &format!("Distance from the model’s output in nats, mean of {SMOOTHED} steps"),
             "What the search holds below the margin; gates are drawn at random in each step, so that single ones tremble",
             curves("divergence", "distance", limit, SMOOTHED),
         );
