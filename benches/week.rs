@@ -15,6 +15,8 @@
 
 #[path = "support/acts.rs"]
 mod acts;
+#[path = "../src/allocator.rs"]
+mod allocator;
 #[path = "support/heap.rs"]
 mod heap;
 #[path = "../tests/it/support/fuzz/rng.rs"]
@@ -201,7 +203,8 @@ fn main() {
         at.map_or(usual, |at| arguments[at + 1].parse().unwrap())
     };
     let (n_minutes, seed) = (option("--minutes", 20), option("--seed", 1));
-    give_back_by(heap::give_back);
+    allocator::set_up();
+    give_back_by(allocator::give_back);
     let folder = tempfile::tempdir().unwrap();
     let window = Window::that_keeps(OpenOptions::default(), folder.path().to_owned());
     let mut day = Day {

@@ -1,10 +1,8 @@
 //! The `attnscope` program: the command line, and the window behind it.
 
-use std::{
-    ffi::{c_int, c_long},
-    process::ExitCode,
-    time::Instant,
-};
+mod allocator;
+
+use std::{process::ExitCode, time::Instant};
 
 use attnscope::{
     cli,
@@ -17,29 +15,10 @@ use attnscope::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-#[expect(
-    unsafe_code,
-    reason = "the allocator's own functions, which its crate has behind an interface that is not stable"
-)]
-// SAFETY: as in mimalloc.h, `void mi_collect(bool force)` and `void mi_option_set_default(mi_option_t option, long
-// value)`: they may be called by any thread at any time.
-unsafe extern "C" {
-    safe fn mi_collect(force: bool);
-    safe fn mi_option_set_default(option: c_int, value: c_long);
-}
-
-/// Keeps memory that was freed for a while: the next pass needs as much, and new pages would have to be cleared first,
-/// which takes a tenth of a pass. A worker that has nothing to do gives back what is left.
-fn keep_freed_memory() {
-    /// `mi_option_purge_delay`, in milliseconds.
-    const PURGE_DELAY: c_int = 15;
-    mi_option_set_default(PURGE_DELAY, 10_000);
-}
-
 fn main() -> ExitCode {
     let started = Instant::now();
-    keep_freed_memory();
-    give_back_by(|| mi_collect(true));
+    allocator::set_up();
+    give_back_by(allocator::give_back);
     env_logger::Builder::new()
         .filter_level(log::LevelFilter::Warn)
         // A locale such as C names no language, and that is no news.

@@ -7,17 +7,6 @@ use std::{
 
 use mimalloc::MiMalloc;
 
-#[expect(unsafe_code, reason = "the allocator's own function, as the program calls it")]
-// SAFETY: as in mimalloc.h, `void mi_collect(bool force)`: it may be called by any thread at any time.
-unsafe extern "C" {
-    safe fn mi_collect(force: bool);
-}
-
-/// Gives back to the system what this thread has freed.
-pub fn give_back() {
-    mi_collect(true);
-}
-
 /// The program's allocator, counted.
 pub struct Counted;
 
