@@ -64,10 +64,10 @@ pub struct InputOptions {
     target_ids: Vec<u32>,
 }
 
-/// What is read of a text with more tokens than the model takes. Without a choice it is refused.
+/// What is read of a text with more tokens than the model takes. Without a choice it is refused; the window offers one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct ExcerptOptions {
-    /// Read at most this many tokens of each text; one that is too long for the model is refused otherwise
+    /// Read at most this many tokens of each text; without it one that is too long is refused, and the window asks
     #[arg(long, value_name = "N")]
     max_tokens: Option<usize>,
     /// Which tokens of a longer text --max-tokens reads: first, last

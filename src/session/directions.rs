@@ -71,7 +71,10 @@ impl Session {
             return Vec::new();
         }
         self.detach();
+        // An example's options go with it, but for what is being asked.
+        let question = self.panes.active().options.lab.question;
         self.leave_example();
+        self.panes.active_mut().options.lab.question = question;
         let experiment = &mut self.document_mut().experiment;
         (experiment.text, experiment.target) = (text, target);
         let details =

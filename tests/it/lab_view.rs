@@ -10,7 +10,7 @@ use attnscope::{
         rollout::RolloutOptions,
     },
     ids::Side,
-    session::{Command, Loadable, ViewKind},
+    session::{Command, Loadable, ViewKind, gallery::EXAMPLES},
     worker::{Ask, Column, Estimate, Event, EventKind, Explanation, LeaveOut, Patience, Request, Target},
 };
 use eframe::egui::accesskit::Role;
@@ -170,6 +170,19 @@ fn what_takes_long_says_so_and_is_run_anyway_on_request() {
     let asked = asked(&window);
     assert_eq!(asked.iter().map(|(_, patience)| *patience).collect::<Vec<_>>(), [Patience::DEFAULT, Patience::Endless]);
     assert!(!window.shows("Run it anyway"), "the answer is there");
+}
+
+#[test]
+fn the_other_direction_of_an_example_is_asked_the_same() {
+    let mut play = Play::new();
+    let example = EXAMPLES.iter().position(|example| example.title == "How well it aligns").unwrap();
+    play.does(Command::OpenExample(example));
+    play.answers();
+    let left = play.session.pane().id;
+    play.does(Command::OpenOtherDirection);
+    let pane = play.session.pane();
+    assert_ne!(pane.id, left);
+    assert_eq!((pane.view, pane.options.lab.question), (ViewKind::Lab, Question::Aligns));
 }
 
 #[test]

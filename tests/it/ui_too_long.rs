@@ -2,8 +2,9 @@
 
 use attnscope::{
     capture::{Excerpt, Keep},
+    model,
     session::{Command, SessionCommand},
-    worker::{EventKind, ModelSource, TextInput},
+    worker::{EventKind, ModelEngine, ModelSource, TextInput},
 };
 use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
@@ -129,4 +130,24 @@ fn a_model_says_how_many_tokens_a_text_has_and_how_many_it_reads() {
         let last = capture.tokens(attnscope::ids::Side::Only).last().unwrap();
         assert_eq!(last.span.end, text.len(), "positions are those of the whole text");
     }
+}
+
+/// What there is no memory for is an offer like what the model cannot read, and so much of it can then be run.
+#[test]
+fn a_text_for_which_there_is_no_memory_is_offered_in_part() {
+    let little = model::Engine::cpu(Some(1)).unwrap().with_run_memory(2_000_000);
+    let mut session = Session::with(ModelEngine::with_engine(little));
+    let name = ModelSource::Bundled("demo:gpt".to_owned());
+    assert!(matches!(session.ask(load_from(name)).0, EventKind::Loaded(_)));
+    let mut run = |excerpt| {
+        let text = TextInput { text: " the".repeat(256), excerpt, ..TextInput::default() };
+        session.ask(run_on(attnscope::ids::ModelId(1), attnscope::worker::Input::Text(text))).0
+    };
+    let EventKind::TooLong(too_long) = run(None) else { panic!("it was run") };
+    assert!(too_long.failure.summary.contains("2.0 MB are free"), "{too_long:?}");
+    assert!((8..250).contains(&too_long.n_fit), "{too_long:?}");
+    let EventKind::Captured(capture) = run(Some(Excerpt::of(Keep::First, too_long.n_fit))) else { panic!("refused") };
+    assert_eq!(capture.tokens(attnscope::ids::Side::Only).len(), too_long.n_fit);
+    let more = run(Some(Excerpt::of(Keep::First, too_long.n_fit + 1)));
+    assert!(matches!(more, EventKind::TooLong(_)), "one more has no room: {more:?}");
 }

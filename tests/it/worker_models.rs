@@ -40,7 +40,7 @@ impl Session {
         Self::with(ModelEngine::new().unwrap())
     }
 
-    fn with(engine: ModelEngine) -> Self {
+    pub fn with(engine: ModelEngine) -> Self {
         Self { worker: Worker::spawn(engine, Arc::new(|| ())).unwrap(), n_jobs: 0 }
     }
 

@@ -43,7 +43,7 @@ const GRID: usize = 4;
 /// The made-up capture of a model with several stacks, by its name.
 fn several_stacks(name: &str) -> Option<Capture> {
     match name {
-        "demo:t5" => Some(stacks::translation_capture()),
+        "demo:t5" | "demo:translate" => Some(stacks::translation_capture()),
         "demo:captions" => Some(stacks::caption_capture((GRID, GRID))),
         "demo:clip" => Some(stacks::two_tower_capture((GRID, GRID))),
         _ => None,
