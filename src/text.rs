@@ -16,9 +16,9 @@ pub fn bytes_text(n: u64) -> String {
     }
 }
 
-/// A number of things: `1 token`, `2 tokens`.
+/// A number of things: `1 token`, `16,303 tokens`.
 pub fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
 /// How long something still takes, in whole units: `40 s`, `12 min`, `3 h 05 min`.

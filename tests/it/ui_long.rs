@@ -94,5 +94,5 @@ fn what_needs_a_whole_pattern_that_is_too_long_says_so() {
     let refusal = read(Captures::one(&capture), &Reading::of(window.head())).unwrap_err();
     assert!(matches!(refusal, Refusal::TooLong { .. }));
     assert!(refusal.to_string().starts_with("8,300 × 8,300 weights are too many"), "{refusal}");
-    assert!(window.shows("8300 tokens"), "the window itself is not troubled");
+    assert!(window.shows("8,300 tokens"), "the window itself is not troubled");
 }

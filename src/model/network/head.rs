@@ -13,6 +13,7 @@ use crate::{
         run::Logits,
     },
     spec::HeadKind,
+    text::grouped,
 };
 
 /// Outcomes kept for each position.
@@ -209,7 +210,7 @@ impl Head {
             Logits::Skip => return Ok(outcome),
             _ if whole => 0..1,
             Logits::Predict if n * n_outcomes > MAX_PREDICTED => {
-                outcome.note = Some(format!("Only the last of {n} positions is predicted, to save time"));
+                outcome.note = Some(format!("Only the last of {} positions is predicted, to save time", grouped(n)));
                 n - 1..n
             }
             Logits::Predict | Logits::Keep => 0..n,

@@ -101,9 +101,9 @@ fn card_ui(ui: &mut Ui, cx: &PanelCtx<'_>, spec: &ModelSpec, model: Option<&Load
                 field_ui(ui, cx.theme, "Width", format!("d_model {}", spec.d_model));
             }
             if let Some(TextSpec { n_ctx, n_vocab }) = spec.modality.text() {
-                field_ui(ui, cx.theme, "Context", format!("{n_ctx} tokens"));
+                field_ui(ui, cx.theme, "Context", counted(*n_ctx, "token"));
                 if *n_vocab > 0 {
-                    field_ui(ui, cx.theme, "Vocabulary", format!("{n_vocab} ids"));
+                    field_ui(ui, cx.theme, "Vocabulary", counted(*n_vocab, "id"));
                 }
             }
             if let Some(ImageSpec { size_px: (h, w), patch_px: (ph, pw), n_prefix }) = spec.modality.image() {
