@@ -286,7 +286,8 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
     // Where an explanation has no numbers of heads, there is one figure of it, or one a layer.
     let extent = pane.explained_extent();
     let one = extent.is_some_and(|extent| extent != Extent::PairsOfHeads);
-    let together = views.reading.together.filter(|_| !one);
+    let of_patterns = !pane.view.shows_space();
+    let together = views.reading.together.filter(|_| !one && of_patterns);
     let range = if one { FigureRange::Shown } else { options.range };
     let (layers, heads, sheet) = match range {
         _ if planes => (Vec::new(), Vec::new(), None),
@@ -322,9 +323,9 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
         heads,
         query: pane.selection.pinned.query,
         key: pane.selection.pinned.key,
-        reading: pane.overlaid(views.reading.of_head(capture, head)),
+        reading: pane.drawn_reading(capture),
         together: together.map(|together| together.how),
-        minus: pane.minus.filter(|_| pane.explained().is_none()).map(|minus| Subtrahend {
+        minus: pane.minus.filter(|_| of_patterns && pane.explained().is_none()).map(|minus| Subtrahend {
             stack: Some(minus.head.stack),
             layer: minus.head.layer,
             head: minus.head.head,

@@ -115,6 +115,14 @@ impl Pane {
         }
     }
 
+    /// The reading of a figure of its view. Words are for tokens and their patterns; while a view shows something else
+    /// the choice waits, unseen.
+    pub(super) fn drawn_reading(&self, capture: &Capture) -> Reading {
+        let reading = self.overlaid(self.options.reading.of_head(capture, self.selection.head));
+        let shows_words = !self.view.shows_space() && self.view != ViewKind::Image;
+        Reading { words: reading.words && shows_words, ..reading }
+    }
+
     /// What a file of its view is called: one of what is no attention says so by its name.
     pub(super) fn figure_name(&self) -> String {
         let view = self.view.name();

@@ -10,7 +10,7 @@ use attnscope::{
         order,
     },
     ids::HeadId,
-    session::{Focus, Loadable, Session, Settings, ViewKind},
+    session::{Command, Focus, Loadable, Session, Settings, ViewKind},
     ui::{
         Asked, CommandQueue, PanelCtx,
         panels::inspector_ui,
@@ -21,7 +21,7 @@ use attnscope::{
 use eframe::egui::{self, Panel, pos2, vec2};
 use egui_kittest::{Harness, kittest::Queryable as _};
 
-use crate::reading::capture;
+use crate::{reading::capture, support::play::Play};
 
 const LABELS: [&str; 13] =
     ["[CLS]", "un", "##believ", "##able", "cat", "!", "[SEP]", "/the", "dog", "##s", "ran", ".", "[SEP]"];
@@ -270,4 +270,21 @@ fn a_head_that_links_the_pinned_pair_is_one_click_away() {
     stage.run();
     assert_eq!(stage.state().session.pane().selection.head, HeadId::single(layer, best));
     assert_eq!(stage.state().session.pane().selection.pinned, Focus::cell(2, 8), "the pair stays");
+}
+
+/// Choices about patterns that a view does not show do not stop its figure, in the window's words or any others.
+#[test]
+fn what_is_chosen_for_patterns_does_not_stop_figures_of_vectors_and_means() {
+    let mut play = Play::showing("The cat sat on the mat");
+    let mut options = play.session.pane().options.clone();
+    options.reading.words = true;
+    options.reading.together = Some(Together::default());
+    play.does(Command::SetViewOptions(options));
+    for view in [ViewKind::Scatter, ViewKind::Matrix, ViewKind::Distance, ViewKind::Average, ViewKind::Heads] {
+        play.does(Command::ShowView(view));
+        let figure = play.session.figure().unwrap();
+        let drawn = order::all(&figure.order, figure.subject());
+        assert!(drawn.is_ok_and(|figures| !figures.is_empty()), "{view:?}");
+        assert_eq!(figure.order.reading.words, view == ViewKind::Heads, "{view:?}");
+    }
 }
