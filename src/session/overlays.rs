@@ -115,11 +115,12 @@ impl Pane {
         }
     }
 
-    /// The reading of a figure of its view. Words are for tokens and their patterns; while a view shows something else
-    /// the choice waits, unseen.
+    /// The reading of a figure of its view. Words are for patterns of tokens; while a view shows something else the
+    /// choice waits, unseen.
     pub(super) fn drawn_reading(&self, capture: &Capture) -> Reading {
         let reading = self.overlaid(self.options.reading.of_head(capture, self.selection.head));
-        let shows_words = !self.view.shows_space() && self.view != ViewKind::Image;
+        let of_patches = capture.picture_side() == Some(self.selection.stack().query_side());
+        let shows_words = !self.view.shows_space() && !(self.view == ViewKind::Image && of_patches);
         Reading { words: reading.words && shows_words, ..reading }
     }
 

@@ -193,7 +193,9 @@ impl Choice<'_> {
             return Err(OrderError::Failed(message));
         }
         if self.order.reading.words {
-            return Err(OrderError::Usage("patches are no words: leave out --words".to_owned()));
+            return Err(OrderError::Usage(
+                "a picture is drawn for single tokens: do not merge pieces of words (--words)".to_owned(),
+            ));
         }
         if self.order.flows.is_some() && !picks_patches {
             return Err(OrderError::Usage(format!(
