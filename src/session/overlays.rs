@@ -120,8 +120,8 @@ impl Pane {
     pub(super) fn drawn_reading(&self, capture: &Capture) -> Reading {
         let reading = self.overlaid(self.options.reading.of_head(capture, self.selection.head));
         let of_patches = capture.picture_side() == Some(self.selection.stack().query_side());
-        let shows_words = !self.view.shows_space() && !(self.view == ViewKind::Image && of_patches);
-        Reading { words: reading.words && shows_words, ..reading }
+        let shows_none = self.view.shows_space() || self.view == ViewKind::Image && of_patches;
+        Reading { words: reading.words && !shows_none, ..reading }
     }
 
     /// What a file of its view is called: one of what is no attention says so by its name.
