@@ -70,7 +70,7 @@ fn pictures_are_refused_by_what_they_would_take() {
     let header = |side: u32, depth: u8, color: u8| {
         [&side.to_be_bytes()[..], &side.to_be_bytes(), &[depth, color, 0, 0, 0]].concat()
     };
-    for (depth, color, most) in [(16, 6, 42), (8, 6, 65), (8, 2, 163), (8, 0, 196)] {
+    for (depth, color, most) in [(16, 6, 43), (8, 6, 66), (8, 2, 166), (8, 0, 200)] {
         let side = ((f64::from(most) + 1.0) * 1e6).sqrt().ceil() as u32;
         let header = header(side, depth, color);
         let message = picture_refused(&png(&[(b"IHDR", &header), (b"IDAT", &[]), (b"IEND", &[])]));

@@ -31,8 +31,8 @@ pub const MAX_SHOWN_PX: usize = 4096;
 
 /// More than any camera's picture; larger ones are refused by their declared size.
 const MAX_MEGAPIXELS: u64 = 200;
-/// The most memory that the pixels of a picture take while it is decoded: a gigabyte with what decoders hold besides.
-const MAX_DECODED_BYTES: u64 = 980_000_000;
+/// The most memory that a picture takes while it is decoded.
+const MAX_DECODED_BYTES: u64 = 1_000_000_000;
 /// Larger files are no pictures that [`MAX_MEGAPIXELS`] allows.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Files up to this size are compared, so that what was made of them can be used again.
