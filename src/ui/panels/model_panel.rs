@@ -6,7 +6,7 @@ use super::corpus::corpus_menu_ui;
 use crate::{
     session::{Command, gallery::EXAMPLES},
     spec::{ImageSpec, ModelSpec, StackSpec, TextSpec},
-    text::{checkpoint_name, counted},
+    text::{checkpoint_name, counted, grouped},
     ui::{
         PanelCtx,
         commands::UiCommand,
@@ -111,7 +111,8 @@ fn card_ui(ui: &mut Ui, cx: &PanelCtx<'_>, spec: &ModelSpec, model: Option<&Load
                 field_ui(ui, cx.theme, "Patches", format!("{ph} × {pw} px, {n_prefix} before"));
             }
             if let Some(TextSpec { n_ctx, n_vocab }) = spec.modality.target() {
-                field_ui(ui, cx.theme, "Writes", format!("up to {n_ctx} tokens of {n_vocab}"));
+                let most = format!("up to {} of {}", counted(*n_ctx, "token"), grouped(*n_vocab));
+                field_ui(ui, cx.theme, "Writes", most);
             }
             if let Some(model) = model {
                 field_ui(ui, cx.theme, "Loaded in", duration_text(model.load_secs));
