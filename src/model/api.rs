@@ -103,6 +103,7 @@ impl Model {
         (audit.harmless_keys, audit.unknown_keys) = (unread.harmless, unread.unknown);
         audit.input_source = source;
         audit.warnings.extend(warning);
+        audit.warnings.extend(decoding.warning());
         let spec = ModelSpec {
             name: name.to_owned(),
             family: network.family.to_owned(),

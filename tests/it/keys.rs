@@ -38,10 +38,15 @@ fn place_of(model_type: &str) -> (&str, Option<&str>) {
 }
 
 /// A copy of a checkpoint whose configuration a test changes.
-struct Changed(TempDir);
+pub struct Changed(TempDir);
 
 impl Changed {
-    fn new(name: &str, change: impl FnOnce(&mut Map<String, Value>)) -> Self {
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn new(name: &str, change: impl FnOnce(&mut Map<String, Value>)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for file in ["model.safetensors", "tokenizer.json", "preprocessor_config.json", "generation_config.json"] {
             let path = fixture(name).join(file);
@@ -55,7 +60,7 @@ impl Changed {
         Self(folder)
     }
 
-    fn model(&self) -> Result<Model, LoadError> {
+    pub fn model(&self) -> Result<Model, LoadError> {
         let files = ModelFiles::open(self.0.path())?;
         Model::load(&files, "changed", &Engine::cpu(Some(1)).unwrap(), &uninterrupted)
     }
@@ -64,7 +69,7 @@ impl Changed {
         self.model().map(|model| model.audit().clone())
     }
 
-    fn refusal(&self) -> LoadError {
+    pub fn refusal(&self) -> LoadError {
         self.open().err().unwrap_or_else(|| panic!("it was accepted"))
     }
 }
@@ -202,7 +207,7 @@ const DECIDING: [&str; 4] = ["architectures", "model_type", "id2label", "label2i
 
 /// Everything that a checkpoint computes and all it was told about how: the network without its numbers, the
 /// rules of writing, and all sites of one run on the input of the reference.
-fn behaviour(model: &Model, name: &str) -> String {
+pub fn behaviour(model: &Model, name: &str) -> String {
     let described = format!("{model:?}");
     let part = |from: &str, to: &str| {
         let start = described.find(from).unwrap();

@@ -93,6 +93,8 @@ mod measures;
 mod memory;
 /// What a method answered in place of attention.
 mod overlays;
+/// Keys of other classes, other names, and tables that a configuration ties and the file does not.
+mod own_keys;
 /// Several inputs in one pass.
 mod packed;
 /// Panes: splitting, linking, documents.

@@ -102,11 +102,58 @@ fn a_joint_description_of_pictures_and_texts_serves_as_well() {
     let encoded = joint.encode(&picture, (4, 4), 0).unwrap();
     assert_eq!(encoded.pixels, processor(&part).encode(&picture, (4, 4), 0).unwrap().pixels);
     assert_eq!((encoded.size_px, encoded.tokens.len()), ((8, 12), 6));
+    // An older file beside it comes second.
+    fs::write(folder.path().join("preprocessor_config.json"), r#"{"size": 64}"#).unwrap();
+    assert_eq!(ImageProcessor::from_files(&files(), (224, 224)).unwrap(), joint);
+    fs::remove_file(folder.path().join("preprocessor_config.json")).unwrap();
     write(serde_json::json!({"processor_class": "CLIPProcessor"}));
-    assert_eq!(ImageProcessor::from_files(&files(), (8, 8)).unwrap().source(), "the defaults of ViT");
+    assert_eq!(ImageProcessor::from_files(&files(), (8, 8)).unwrap().source(), "the defaults of the processor");
     write(serde_json::json!({"image_processor": {"size": -1}}));
     let error = ImageProcessor::from_files(&files(), (8, 8)).unwrap_err();
     assert!(error.to_string().starts_with("processor_config.json cannot be used"), "{error}");
+}
+
+/// Without a processor's name the model's kind decides what is meant by silence; a number is the shortest edge for some.
+#[test]
+fn the_kind_of_model_decides_what_silence_means() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = open_picture(&ImageSource::Path(fixture("preprocessing/wide.png"))).unwrap();
+    let encoded = |model: Value, config: Value| {
+        fs::write(folder.path().join("config.json"), model.to_string()).unwrap();
+        fs::write(folder.path().join("preprocessor_config.json"), config.to_string()).unwrap();
+        let processor = ImageProcessor::from_files(&ModelFiles::folder(folder.path()), (16, 16)).unwrap();
+        processor.encode(&picture, (4, 4), 0).unwrap()
+    };
+    for (model_type, class) in
+        [("clip", "CLIP"), ("dinov2", "Bit"), ("deit", "DeiT"), ("beit", "Beit"), ("siglip", "Siglip"), ("vit", "ViT")]
+    {
+        let config = serde_json::json!({"size": {"height": 16, "width": 20}});
+        let mut named = config.clone();
+        named["image_processor_type"] = format!("{class}ImageProcessor").into();
+        let model = serde_json::json!({"model_type": model_type});
+        assert_eq!(encoded(model, config).pixels, encoded(Value::Null, named).pixels, "{model_type}");
+    }
+    let size = |model_type: &str, size: Value| {
+        encoded(serde_json::json!({"model_type": model_type}), serde_json::json!({"size": size})).size_px
+    };
+    assert_eq!(size("vit", 12.into()), (12, 12));
+    assert_ne!(size("siglip", 12.into()), (12, 12));
+    assert_eq!(size("vit", serde_json::json!([8, 12])), (8, 12), "height and width");
+}
+
+/// Pillow makes all grey values above 255 white, and so does the reference.
+#[test]
+fn grey_pictures_of_sixteen_bits_are_cut_at_white() {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, 4, 1);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.set_depth(png::BitDepth::Sixteen);
+    let grey = [0u16, 200, 255, 771].map(u16::to_be_bytes).concat();
+    encoder.write_header().unwrap().write_image_data(&grey).unwrap();
+    let picture = open_picture(&ImageSource::Embedded { name: "x-ray".to_owned(), bytes: bytes.into() }).unwrap();
+    let red: Vec<u8> = picture.shown.pixels.iter().step_by(4).copied().collect();
+    assert_eq!(red, [0, 200, 255, 255]);
+    assert!(picture.notes.concat().contains("16 bits"), "{:?}", picture.notes);
 }
 
 #[test]
@@ -122,6 +169,9 @@ fn damaged_settings_are_refused() {
         r#"{"image_mean": [1, 2]}"#,
         r#"{"image_std": [1, 0, 1]}"#,
         r#"{"do_center_crop": true, "crop_size": {"shortest_edge": 3}}"#,
+        r#"{"size": {"shortest_edge": 3, "longest_edge": 9}}"#,
+        r#"{"do_pad": true}"#,
+        r#"{"image_processor_type": "ConvNextImageProcessor"}"#,
     ] {
         fs::write(folder.path().join("preprocessor_config.json"), config).unwrap();
         let error = ImageProcessor::from_files(&ModelFiles::folder(folder.path()), (8, 8)).unwrap_err();

@@ -79,6 +79,40 @@ fn old_vocabularies_give_the_reference_ids() {
     check_reference("gpt2-bare", "vocab.json and merges.txt");
 }
 
+/// What the Python classes make of `tokenizer_config.json` beside a `tokenizer.json` that says otherwise.
+#[test]
+fn the_class_decides_what_flags_mean() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = |model: &str, old: [&str; 2], config: Value| {
+        let json = fs::read_to_string(fixture(model).join("tokenizer.json")).unwrap();
+        assert!(json.contains(old[0]) || old[0] == old[1], "{model} has no {}", old[0]);
+        fs::write(folder.path().join("tokenizer.json"), json.replace(old[0], old[1])).unwrap();
+        fs::write(folder.path().join("tokenizer_config.json"), config.to_string()).unwrap();
+        let encoder = TextEncoder::from_files(&ModelFiles::folder(folder.path())).unwrap();
+        let pair = TextInput { text_b: Some("The cat".to_owned()), ..text("The cat") };
+        encoder.encode(&pair, 100).unwrap()
+    };
+    let cased = ["\"lowercase\": true", "\"lowercase\": false"];
+    let bert = |old, config| ids("bert", old, config);
+    let of = |class: &str| serde_json::json!({"tokenizer_class": class});
+    let lower = bert(["", ""], of("BertTokenizer"));
+    assert_eq!(bert(cased, of("BertTokenizer")).ids, lower.ids, "lower case is what the class means by silence");
+    let generic = bert(cased, of("PreTrainedTokenizerFast")).ids;
+    assert_ne!(generic, lower.ids, "the generic class means the file");
+    let flag = serde_json::json!({"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": true});
+    assert_eq!(bert(cased, flag).ids, generic, "and heeds no flag");
+
+    let spaced = ["\"add_prefix_space\": false", "\"add_prefix_space\": true"];
+    let gpt = |old, class| ids("gpt2", old, of(class)).ids;
+    assert_eq!(gpt(spaced, "GPT2Tokenizer"), gpt(["", ""], "GPT2Tokenizer"), "no space before the text");
+    assert_ne!(gpt(spaced, "PreTrainedTokenizerFast"), gpt(["", ""], "GPT2Tokenizer"));
+
+    assert!(lower.type_ids.contains(&1));
+    let silent = serde_json::json!({"tokenizer_class": "BertTokenizer", "model_input_names": ["input_ids"]});
+    let silent = bert(["", ""], silent);
+    assert_eq!((silent.ids, silent.type_ids), (lower.ids, vec![0; lower.type_ids.len()]), "nobody tells them apart");
+}
+
 #[test]
 fn special_tokens_are_marked_and_can_be_left_out() {
     let encoder = encoder("bert");

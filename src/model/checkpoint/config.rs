@@ -179,20 +179,6 @@ impl Config {
         self.size(&["max_position_embeddings", "n_positions", "n_ctx"], MAX_ROWS)
     }
 
-    pub fn norm_eps(&self, default: f32) -> Result<f32, LoadError> {
-        let aliases = ["layer_norm_eps", "layer_norm_epsilon", "layernorm_eps", "rms_norm_eps", "norm_eps"];
-        let Some((name, value)) = self.get(&aliases) else { return Ok(default) };
-        match value.as_f64() {
-            Some(eps) if (0.0..=1.0).contains(&eps) => Ok(eps as f32),
-            _ => Err(self.error(format!("{name} is {value}"))),
-        }
-    }
-
-    pub fn activation(&self, default: Activation) -> Result<Activation, LoadError> {
-        let aliases = ["hidden_act", "activation_function", "hidden_activation", "activation"];
-        self.activation_of(&aliases, default)
-    }
-
     /// The activation under any of these names.
     pub fn activation_of(&self, aliases: &[&'static str], default: Activation) -> Result<Activation, LoadError> {
         let Some(name) = self.text(aliases) else { return Ok(default) };

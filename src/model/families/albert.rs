@@ -30,7 +30,7 @@ const BLOCK: BlockNames = BlockNames {
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_embedding = config.d_embedding()?.unwrap_or(128);
-    let sizes = Sizes { d_embedding, ..Sizes::read(config, Activation::GeluTanh)? };
+    let sizes = Sizes { d_embedding, ..Sizes::both_ways(config, Activation::GeluTanh)? };
     weights.set_prefix("albert.", "embeddings.word_embeddings.weight");
     let mut embedding = embedding(weights, &sizes, "albert.embeddings", true)?;
     let mapping = "albert.encoder.embedding_hidden_mapping_in";

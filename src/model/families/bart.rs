@@ -97,9 +97,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     }
     let dialect = Dialect::of(&config.model_type()?);
     weights.set_prefix(dialect.prefix, "encoder.layers.0.fc1.weight");
-    let (source_word, target_word) = words(config, weights, dialect.prefix)?;
+    let [source_word, target_word, head_word] = words(config, weights, dialect.prefix)?;
     let encoder = tower(config, weights, &dialect, StackKind::Encoder, source_word)?;
-    let head_word = target_word.clone();
     let decoder = tower(config, weights, &dialect, StackKind::Decoder, target_word)?;
     let head = head(config, weights, &head_word)?;
     if dialect.reach == Reach::Windows {
@@ -113,8 +112,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     Ok(encoder_decoder(dialect.family, modality, config.d_model()?, encoder, None, decoder, head))
 }
 
-/// The token embeddings of both sides: one table under any of its names, or two.
-fn words(config: &Config, weights: &mut Weights<'_>, prefix: &str) -> Result<(Tensor, Tensor), LoadError> {
+/// The token embeddings of both sides, one table under any of its names, or two; and what the output is tied to.
+fn words(config: &Config, weights: &mut Weights<'_>, prefix: &str) -> Result<[Tensor; 3], LoadError> {
     let d_model = config.d_model()?;
     let n_source = config.n_vocab()?;
     let n_target = config.optional_size(&["decoder_vocab_size"], 1 << 24)?.unwrap_or(n_source);
@@ -124,19 +123,22 @@ fn words(config: &Config, weights: &mut Weights<'_>, prefix: &str) -> Result<(Te
     let first_of = |weights: &Weights<'_>, names: [&String; 3]| {
         names.into_iter().find(|name| weights.has(name)).unwrap_or(names[0]).clone()
     };
-    let (source, target) = if is_shared {
+    let words = if is_shared && n_source == n_target {
         let name = first_of(weights, [&shared, &source, &target]);
-        (name.clone(), name)
+        let word = weights.tensor(&name, &[n_source, d_model])?;
+        let mut of_side = |own: &String| if *own == name { Ok(None) } else { weights.untied(own, &word) };
+        let [source, target] = [of_side(&source)?, of_side(&target)?].map(|own| own.unwrap_or_else(|| word.clone()));
+        [source, target, word]
     } else {
-        (first_of(weights, [&source, &shared, &target]), first_of(weights, [&target, &shared, &source]))
+        let [source, target] =
+            [[&source, &shared, &target], [&target, &shared, &source]].map(|names| first_of(weights, names));
+        let word = weights.tensor(&source, &[n_source, d_model])?;
+        let same = source == target && n_source == n_target;
+        let other = if same { word.clone() } else { weights.tensor(&target, &[n_target, d_model])? };
+        [word, other.clone(), other]
     };
-    let source_word = weights.tensor(&source, &[n_source, d_model])?;
-    let same = source == target && n_source == n_target;
-    let target_word = if same { source_word.clone() } else { weights.tensor(&target, &[n_target, d_model])? };
-    for copy in ["shared", "encoder.embed_tokens", "decoder.embed_tokens"] {
-        weights.skip(&format!("{prefix}{copy}.weight"));
-    }
-    Ok((source_word, target_word))
+    weights.skip(&shared);
+    Ok(words)
 }
 
 /// One side: `model.encoder`, or `model.decoder` with attention to the encoder.
@@ -161,7 +163,7 @@ pub(super) fn tower(
     }
     let spec = LayerSpec::new(n_heads, d_model / n_heads);
     let d_encoder = config.optional_size(&["cross_attention_hidden_size"], MAX)?.unwrap_or(d_model);
-    let activation = config.activation(Activation::Gelu)?;
+    let activation = config.activation_of(&["activation_function"], Activation::Gelu)?;
     let stack = format!("{}{}", dialect.prefix, if is_decoder { "decoder" } else { "encoder" });
     let stack = stack.as_str();
     let windows = if dialect.reach == Reach::Windows && !is_decoder {
@@ -238,10 +240,13 @@ fn embedding(
             (Positions { table, offset: OFFSET, padding: None }, n_rows - OFFSET)
         }
         PositionKind::Sinusoidal => {
-            // Some checkpoints store what is computed.
-            weights.skip(&name);
-            let n_ctx = n_ctx.min(MAX_COMPUTED);
-            (Positions::sinusoidal(n_ctx, d_model, word.device())?, n_ctx)
+            // Some checkpoints store what is computed, some of them in fewer bits.
+            if weights.has(&name) {
+                (Positions::from_zero(weights.tensor(&name, &[n_ctx, d_model])?), n_ctx)
+            } else {
+                let n_ctx = n_ctx.min(MAX_COMPUTED);
+                (Positions::sinusoidal(n_ctx, d_model, word.device())?, n_ctx)
+            }
         }
         PositionKind::Fairseq { padding } => {
             weights.skip(&format!("{stack}.embed_positions._float_tensor"));
@@ -250,7 +255,9 @@ fn embedding(
         }
     };
     let norm = dialect.embedding_norm.then(|| norm(weights, &format!("{stack}.layernorm_embedding"), d_model));
-    let scale = if config.flag("scale_embedding", false) { (d_model as f32).sqrt() } else { 1.0 };
+    // LED has the key from BART, and does not look at it.
+    let scaled = dialect.reach != Reach::Windows && config.flag("scale_embedding", false);
+    let scale = if scaled { (d_model as f32).sqrt() } else { 1.0 };
     let (norm, position) = (norm.transpose()?, Some(positions));
     Ok(TextEmbedding { scale, position, norm, ..TextEmbedding::tokens(word, n_ctx) })
 }

@@ -36,8 +36,8 @@ const BLOCK: BlockNames = BlockNames {
 };
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
-    let mut sizes = Sizes::read(config, Activation::Gelu)?;
-    sizes.eps = config.norm_eps(1e-7)?;
+    let mut sizes = Sizes::both_ways(config, Activation::Gelu)?;
+    sizes.eps = config.norm_eps_of("layer_norm_eps", 1e-7)?;
     if config.d_embedding()?.is_some_and(|width| width != sizes.d_model) {
         return Err(config.unsupported("a DeBERTa with narrower embeddings (embedding_size) is not supported"));
     }

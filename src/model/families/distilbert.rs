@@ -23,7 +23,9 @@ const BLOCK: BlockNames = BlockNames {
 };
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
-    let sizes = Sizes::read(config, Activation::Gelu)?;
+    // No configuration changes what is added to the variance.
+    let activation = config.activation_of(&["activation"], Activation::Gelu)?;
+    let sizes = Sizes { activation, eps: 1e-12, ..Sizes::both_ways(config, activation)? };
     weights.set_prefix("distilbert.", "embeddings.word_embeddings.weight");
     let embedding = embedding(weights, &sizes, "distilbert.embeddings", false)?;
     let blocks = blocks(weights, &sizes, "distilbert.transformer.layer", &BLOCK)?;

@@ -53,12 +53,17 @@ impl Sizes {
             n_vocab: config.n_vocab()?,
             n_positions: config.n_ctx()?,
             n_layers: config.n_layers()?,
-            eps: config.norm_eps(1e-12)?,
-            activation: config.activation(activation)?,
+            eps: config.norm_eps_of("layer_norm_eps", 1e-12)?,
+            activation: config.activation_of(&["hidden_act"], activation)?,
             spec: LayerSpec::new(n_heads, d_model / n_heads),
             causal: config.flag("is_decoder", false) && config.is_causal(),
             cross: config.flag("add_cross_attention", false),
         })
+    }
+
+    /// The same of a family that cannot be made a decoder, whatever the file says.
+    pub fn both_ways(config: &Config, activation: Activation) -> Result<Self, LoadError> {
+        Ok(Self { causal: false, cross: false, ..Self::read(config, activation)? })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
             attention::Attention,
             block::{Block, Mlp, Norms, Stack},
             embedding::TextEmbedding,
-            rotary::Rotary,
+            rotary::{Rotary, RotaryDialect},
         },
     },
     spec::LayerSpec,
@@ -26,8 +26,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let n_heads = config.n_heads(d_model)?;
     let spec = LayerSpec::new(n_heads, d_model / n_heads);
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
-    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps(1e-5)?);
-    let activation = config.activation(Activation::Gelu)?;
+    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps_of("layer_norm_eps", 1e-5)?);
+    let activation = config.activation_of(&["hidden_act"], Activation::Gelu)?;
     let bias = config.flag("attention_bias", true);
     let parallel = config.flag("use_parallel_residual", true);
 
@@ -54,7 +54,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     }
     let final_norm = Some(layer_norm(weights, "gpt_neox.final_layer_norm", d_model, eps)?);
     let head = head(config, weights, Output::new("embed_out", false), &word)?;
-    let rotary = vec![Rotary::from_config(config, spec.d_head, Some(0.25))?];
+    let dialect = RotaryDialect { theta: "rotary_emb_base", fraction: "rotary_pct", long: false };
+    let rotary = vec![Rotary::from_config(config, spec.d_head, Some(0.25), dialect)?];
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
     Ok(network("gpt_neox", (d_model, n_vocab), TextEmbedding::tokens(word, n_ctx), stack, head))
 }

@@ -164,8 +164,9 @@ const BACKBONE: &[&str] = &[
 /// Sizes that the weights tell, and a start value that the weights hold.
 const TWO_TOWERS: &[&str] = &["logit_scale_init_value", "projection_dim", "projection_size", "vision_use_head"];
 
-/// Heads that were cut out: the reference no longer does it, and the weights would not fit.
-const PRUNED: &[Limit] = &[("pruned_heads", &["{}"])];
+/// Heads that were cut out: the reference no longer does it, and the weights would not fit. Layers with a configuration
+/// of their own.
+const OF_ALL: &[Limit] = &[("pruned_heads", &["{}"]), ("per_layer_config", &["{}"])];
 /// Without a mask of the future there is nothing to make of it.
 const CAUSALITY: &[&str] = &["is_causal"];
 /// Attention in both directions in a decoder.
@@ -265,7 +266,7 @@ pub(crate) fn keys_of(model_type: &str) -> Keys {
         ],
         _ => &[],
     };
-    Keys { everywhere: &[EVERYWHERE, TRAINING, TEXT, MASKS], harmless, only, limits: PRUNED, aliases }
+    Keys { everywhere: &[EVERYWHERE, TRAINING, TEXT, MASKS], harmless, only, limits: OF_ALL, aliases }
 }
 
 /// Parameters of kinds of rotary embeddings other than the one that is asked for.

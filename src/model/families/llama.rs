@@ -21,7 +21,7 @@ use crate::{
             attention::{Attention, HeadNorm, Projections, QkNorm},
             block::{Block, Mlp, Norms, Stack},
             embedding::TextEmbedding,
-            rotary::{LayerKind, Rotary},
+            rotary::{LayerKind, Rotary, RotaryDialect},
         },
     },
     spec::{HeadKind, LayerSpec},
@@ -142,8 +142,11 @@ fn is_causal(config: &Config, variant: Variant) -> Result<bool, LoadError> {
 fn windows(config: &Config, variant: Variant, n_layers: usize) -> Result<Vec<Option<usize>>, LoadError> {
     let width = |default| -> Result<Option<usize>, LoadError> {
         let width = config.number_unless_null("sliding_window", default)?;
-        let width = width.filter(|width| (1.0..16_777_216.0).contains(width)).map(|width| width as usize);
-        Ok(width.map(|width| reach(config, variant, width)))
+        match width {
+            Some(width) if width < 1.0 => Err(config.error(format!("its sliding_window is {width}"))),
+            // No text is longer.
+            width => Ok(width.map(|width| reach(config, variant, width.min(16_777_216.0) as usize))),
+        }
     };
     let listed = || layer_types(config, n_layers);
     let (width, kinds, slides): (_, _, Box<dyn Fn(usize) -> bool>) = match variant.windows {
@@ -155,15 +158,14 @@ fn windows(config: &Config, variant: Variant, n_layers: usize) -> Result<Vec<Opt
             (width, listed()?, Box::new(move |layer| layer >= first))
         }
         Windows::AllBut { every, chosen } => {
-            let chosen = if chosen {
-                config.optional_size(&["sliding_window_pattern", "_sliding_window_pattern"], 1 << 12)?
-            } else {
-                None
-            };
+            let chosen = if chosen { config.optional_size(&["sliding_window_pattern"], 1 << 12)? } else { None };
             let every = chosen.unwrap_or(every);
             (width(Some(4096.0))?, listed()?, Box::new(move |layer| !(layer + 1).is_multiple_of(every)))
         }
     };
+    if width.is_none() && kinds.iter().flatten().any(|kind| kind == "sliding_attention") {
+        return Err(config.error("its layer_types name layers with a window, but it has no sliding_window"));
+    }
     let slides =
         |layer: usize| kinds.as_ref().map_or_else(|| slides(layer), |kinds| kinds[layer] == "sliding_attention");
     Ok((0..n_layers).map(|layer| width.filter(|_| slides(layer))).collect())
@@ -182,7 +184,8 @@ fn rotary(config: &Config, variant: Variant, d_head: usize) -> Result<Vec<Rotary
     if variant.family != "gemma3" {
         // The length of training that its class has by default goes before all others.
         let trained = if variant.fused { json!({ "original_max_position_embeddings": 4096 }) } else { json!({}) };
-        return Ok(vec![Rotary::from_config(&config.or(&trained), d_head, variant.rotated)?]);
+        let dialect = RotaryDialect { long: variant.fused, ..RotaryDialect::COMMON };
+        return Ok(vec![Rotary::from_config(&config.or(&trained), d_head, variant.rotated, dialect)?]);
     }
     let full = config.number(&["rope_theta"])?.unwrap_or(1_000_000.0);
     let sliding = config.number(&["rope_local_base_freq"])?.unwrap_or(10_000.0);

@@ -25,8 +25,7 @@ pub(super) const NOBODY: &str =
     "No token sees beyond its window until one is made global: this class leaves that to whoever calls it";
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
-    // What it is made from may have been a decoder; its own class knows of no such thing.
-    let sizes = Sizes { causal: false, cross: false, ..Sizes::read(config, Activation::Gelu)? };
+    let sizes = Sizes::both_ways(config, Activation::Gelu)?;
     weights.set_prefix("longformer.", "embeddings.word_embeddings.weight");
     let embedding = embedding(weights, &sizes, "longformer.embeddings", true)?;
     let embedding = count_from(config, config.token("pad_token_id").unwrap_or(1), embedding)?;

@@ -247,8 +247,8 @@ fn linear(weights: &mut Weights<'_>, name: &str, d_in: usize, d_out: usize) -> R
     weights.linear(&[name], (d_in, d_out), Stored::OutIn, true)
 }
 
-/// The output projection to the vocabulary: its own weights when the file unties them, else the
-/// token embedding `[n_vocab, d_model]`.
+/// The output projection to the vocabulary: its own weights when the configuration unties them or the file has others,
+/// else the token embedding `[n_vocab, d_model]`.
 fn decoder(
     config: &Config,
     weights: &mut Weights<'_>,
@@ -257,14 +257,14 @@ fn decoder(
     bias: Option<Tensor>,
 ) -> Result<Linear, LoadError> {
     let (n_vocab, d_model) = embedding.dims2()?;
-    let untied = !config.flag("tie_word_embeddings", true);
-    let weight = if untied && weights.has(name) {
-        weights.tensor(name, &[n_vocab, d_model])?
+    let own = if config.flag("tie_word_embeddings", true) {
+        weights.untied(name, embedding)?
+    } else if weights.has(name) {
+        Some(weights.tensor(name, &[n_vocab, d_model])?)
     } else {
-        weights.skip(name);
-        embedding.clone()
+        None
     };
-    Ok(Linear::shared(weight.t()?, bias))
+    Ok(Linear::shared(own.as_ref().unwrap_or(embedding).t()?, bias))
 }
 
 /// What a classifier says, where it reads, and what comes before its output.

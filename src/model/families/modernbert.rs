@@ -36,9 +36,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let sizes = Sizes {
         d_model,
         d_mlp: config.d_mlp()?.unwrap_or(1152),
-        eps: config.norm_eps(1e-5)?,
+        eps: config.norm_eps_of("norm_eps", 1e-5)?,
         norm_bias: config.flag("norm_bias", false),
-        activation: config.activation(Activation::Gelu)?,
+        activation: config.activation_of(&["hidden_activation"], Activation::Gelu)?,
     };
     let (n_vocab, n_ctx, n_heads) = (config.n_vocab()?, config.n_ctx()?, config.n_heads(d_model)?);
     let spec = LayerSpec::new(n_heads, d_model / n_heads);
@@ -67,8 +67,13 @@ fn windows(config: &Config) -> Result<Vec<Option<usize>>, LoadError> {
         Some(kinds) => kinds[layer] == "sliding_attention",
         None => !layer.is_multiple_of(every),
     };
-    // The file counts both sides; half of it, and the token itself, is what one side sees.
-    let reach = config.optional_size(&["local_attention"], 1 << 24)?.unwrap_or(128) / 2 + 1;
+    // `local_attention` counts both sides; `sliding_window`, which goes first, is half of it.
+    let side = match config.optional_size(&["sliding_window"], 1 << 24)? {
+        Some(side) => side,
+        None => config.optional_size(&["local_attention"], 1 << 24)?.unwrap_or(128) / 2,
+    };
+    // One side sees the token itself, too.
+    let reach = side + 1;
     Ok((0..n_layers).map(|layer| is_local(layer).then_some(reach)).collect())
 }
 

@@ -28,7 +28,7 @@ const N_BUCKETS: usize = 32;
 const MAX_DISTANCE: usize = 128;
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
-    let mut sizes = Sizes::read(config, Activation::Gelu)?;
+    let mut sizes = Sizes::both_ways(config, Activation::Gelu)?;
     sizes.spec.biased = true;
     weights.set_prefix("mpnet.", "embeddings.word_embeddings.weight");
     let embedding = embedding(weights, &sizes, "mpnet.embeddings", false)?;

@@ -23,6 +23,8 @@ use crate::{
 
 /// Rows of the position table before that of the first token.
 const OFFSET: usize = 2;
+/// No configuration changes it.
+const EPS: f32 = 1e-5;
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_model = config.d_model()?;
@@ -30,8 +32,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let spec = LayerSpec::new(n_heads, d_model / n_heads);
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
     let (n_vocab, n_ctx) = (config.n_vocab()?, config.n_ctx()?);
-    let eps = config.norm_eps(1e-5)?;
-    let activation = config.activation(Activation::Relu)?;
+    let activation = config.activation_of(&["activation_function"], Activation::Relu)?;
     let bias = config.flag("enable_bias", true);
     let norm_before = config.flag("do_layer_norm_before", true);
     let has_weights = config.flag("layer_norm_elementwise_affine", true);
@@ -45,10 +46,10 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let position = weights.tensor(table, &[n_rows, d_model])?;
     let layer_norm = |weights: &mut Weights<'_>, name: &str| -> Result<Norm, LoadError> {
         if has_weights {
-            return layer_norm(weights, name, d_model, eps);
+            return layer_norm(weights, name, d_model, EPS);
         }
         let weight = candle_core::Tensor::ones(d_model, candle_core::DType::F32, word.device())?;
-        Ok(Norm { kind: NormKind::Layer, weight, bias: None, eps })
+        Ok(Norm { kind: NormKind::Layer, weight, bias: None, eps: EPS })
     };
     let mut blocks = Vec::new();
     for layer in 0..config.n_layers()? {

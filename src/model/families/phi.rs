@@ -15,7 +15,7 @@ use crate::{
             attention::{Attention, HeadNorm, Projections, QkNorm},
             block::{Block, Norms, Stack},
             embedding::TextEmbedding,
-            rotary::Rotary,
+            rotary::{Rotary, RotaryDialect},
         },
     },
     spec::LayerSpec,
@@ -26,8 +26,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let (n_heads, d_head) = config.heads(d_model)?;
     let spec = LayerSpec { n_kv_heads: config.n_kv_heads(n_heads)?, ..LayerSpec::new(n_heads, d_head) };
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
-    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps(1e-5)?);
-    let activation = config.activation(Activation::GeluTanh)?;
+    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps_of("layer_norm_eps", 1e-5)?);
+    let activation = config.activation_of(&["hidden_act"], Activation::GeluTanh)?;
 
     weights.set_prefix("model.", "embed_tokens.weight");
     let word = weights.tensor("model.embed_tokens.weight", &[n_vocab, d_model])?;
@@ -59,7 +59,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     }
     let final_norm = Some(layer_norm(weights, "model.final_layernorm", d_model, eps)?);
     let head = head(config, weights, Output { bias: true, ..Output::new("lm_head", false) }, &word)?;
-    let rotary = vec![Rotary::from_config(config, d_head, Some(0.5))?];
+    let rotary = vec![Rotary::from_config(config, d_head, Some(0.5), RotaryDialect::COMMON)?];
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
     Ok(network("phi", (d_model, n_vocab), TextEmbedding::tokens(word, n_ctx), stack, head))
 }

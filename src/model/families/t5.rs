@@ -52,19 +52,18 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let (copies, rest) = (["encoder.embed_tokens.weight", "decoder.embed_tokens.weight"], "shared.weight");
     let name = [rest, copies[0]].into_iter().find(|name| weights.has(name)).unwrap_or(rest);
     let word = weights.tensor(name, &[n_vocab, d_model])?;
-    for copy in copies {
-        weights.skip(copy);
-    }
+    let mut of_side = |copy: &str| if copy == name { Ok(None) } else { weights.untied(copy, &word) };
+    let [source, target] = [of_side(copies[0])?, of_side(copies[1])?].map(|own| own.unwrap_or_else(|| word.clone()));
     let text =
         TextSpec { n_ctx: config.optional_size(&["n_positions"], 1 << 24)?.unwrap_or(N_CTX).max(N_CTX), n_vocab };
-    let tower = |stack| Tower { embedding: Embedding::Text(TextEmbedding::tokens(word.clone(), text.n_ctx)), stack };
+    let tower = |word, stack| Tower { embedding: Embedding::Text(TextEmbedding::tokens(word, text.n_ctx)), stack };
     let family = if config.model_type()? == "mt5" { "mt5" } else { "t5" };
     let encoder = shape.stack(config, weights, StackKind::Encoder, n_layers)?;
     // Text encoders of other models come without the decoder.
     if !weights.has("decoder.final_layer_norm.weight") {
         weights.note_absent("decoder");
         let stack = Stack { kind: StackKind::SelfAttention, ..encoder };
-        let body = Body::Single(tower(stack));
+        let body = Body::Single(tower(source, stack));
         let head = if classifies_tokens(config, weights) {
             Some(token_classifier(config, weights, d_model, Transform::default())?)
         } else {
@@ -78,7 +77,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     weights.skip("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight");
     let head = head(config, weights, family, &word)?;
     let modality = Modality::TextToText { source: text, target: text };
-    Ok(encoder_decoder(family, modality, d_model, tower(encoder), None, tower(decoder), head))
+    Ok(encoder_decoder(family, modality, d_model, tower(source, encoder), None, tower(target, decoder), head))
 }
 
 impl Shape {
@@ -98,7 +97,15 @@ impl Shape {
             .ok_or_else(|| config.unsupported(format!("its activation “{name}” is not supported")))?;
         let max_distance = config.optional_size(&["relative_attention_max_distance"], MAX)?.unwrap_or(128);
         let d_mlp = config.d_mlp()?.ok_or_else(|| config.error("it does not say d_ff"))?;
-        Ok(Self { d_model, d_mlp, spec, eps: config.norm_eps(1e-6)?, activation, gated, max_distance })
+        Ok(Self {
+            d_model,
+            d_mlp,
+            spec,
+            eps: config.norm_eps_of("layer_norm_epsilon", 1e-6)?,
+            activation,
+            gated,
+            max_distance,
+        })
     }
 
     fn stack(
@@ -169,13 +176,12 @@ fn head(config: &Config, weights: &mut Weights<'_>, family: &str, word: &Tensor)
         return Ok(None);
     }
     let tied = config.flag("tie_word_embeddings", true);
-    let scaled = config.flag("scale_decoder_outputs", tied && family == "t5");
-    let own = weights.has("lm_head.weight") && !(tied && scaled);
-    let output = if own {
+    let scaled = family == "t5" && config.flag("scale_decoder_outputs", tied);
+    let output = if weights.has("lm_head.weight") && !(tied && scaled) {
         map(weights, "lm_head", (d_model, n_vocab), false)?
     } else {
-        weights.skip("lm_head.weight");
-        Linear::shared(word.t()?, None)
+        let own = weights.untied("lm_head.weight", word)?;
+        Linear::shared(own.as_ref().unwrap_or(word).t()?, None)
     };
     let scale = scaled.then(|| 1.0 / (d_model as f32).sqrt());
     Ok(Some(Head { transform: Transform { scale, ..Transform::default() }, ..Head::next_token(output) }))

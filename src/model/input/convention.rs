@@ -45,6 +45,11 @@ impl Convention {
         (!says_nothing && Self::from_class(class).is_none()).then_some(class)
     }
 
+    /// Whether the checkpoint names the class that knows nothing but the file of the tokenizers library.
+    pub fn is_generic(tokenizer: &Value, model: &Value) -> bool {
+        matches!(class(tokenizer, model), Some("PreTrainedTokenizer" | "TokenizersBackend"))
+    }
+
     fn from_class(class: &str) -> Option<Self> {
         Some(match class {
             "AlbertTokenizer" => Self::Albert,

@@ -56,6 +56,7 @@ pub struct EncodedImage {
 }
 
 const FILE: &str = "preprocessor_config.json";
+const MODEL_FILE: &str = "config.json";
 /// Where newer processors of pictures and texts together describe both, pictures under `image_processor`.
 const JOINT_FILE: &str = "processor_config.json";
 /// Of the pictures that CLIP was trained on, red, green, blue.
@@ -67,13 +68,16 @@ const MAX_SIDE_PX: u64 = 4096;
 const MAX_LONG_EDGE_PX: usize = 65_536;
 
 impl ImageProcessor {
-    /// Reads `preprocessor_config.json` or `processor_config.json`; without them, what `ViTImageProcessor`
+    /// Reads `processor_config.json` or `preprocessor_config.json`; without them, what the processor of such models
     /// does by default, at the model's own picture size (height, width).
     ///
     /// # Errors
     /// When one is there and cannot be used.
     pub fn from_files(files: &ModelFiles, size_px: (usize, usize)) -> Result<Self, InputError> {
-        for file in [FILE, JOINT_FILE] {
+        let model =
+            read(files, MODEL_FILE)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or(Value::Null);
+        // What a joint file says about pictures goes first.
+        for file in [JOINT_FILE, FILE] {
             let Some(bytes) = read(files, file)? else { continue };
             let in_file = |error| match error {
                 InputError::BadFile { reason, .. } => InputError::BadFile { file, reason },
@@ -89,19 +93,24 @@ impl ImageProcessor {
                     None => continue,
                 }
             }
-            return Ok(Self { source: file, ..Self::from_config(&config, size_px).map_err(in_file)? });
+            return Ok(Self { source: file, ..Self::from_config(&config, &model, size_px).map_err(in_file)? });
         }
-        Self::from_config(&Value::Null, size_px)
+        Self::from_config(&Value::Null, &model, size_px)
     }
 
-    fn from_config(config: &Value, size_px: (usize, usize)) -> Result<Self, InputError> {
+    fn from_config(config: &Value, model: &Value, size_px: (usize, usize)) -> Result<Self, InputError> {
         let flag = |key: &str, default| config.get(key).and_then(Value::as_bool).unwrap_or(default);
-        let class = Class::of(config);
+        let class = Class::of(config, model)?;
+        for unknown in ["do_pad", "use_square_size"] {
+            if flag(unknown, false) {
+                return Err(bad(&format!("{unknown} is not supported")));
+            }
+        }
         let resize = match config.get("size") {
             _ if !flag("do_resize", true) => None,
             None | Some(Value::Null) if class == Class::Clip => Some(TargetSize::ShortestEdge(size_px.0)),
             None | Some(Value::Null) => Some(TargetSize::Exact(size_px.0, size_px.1)),
-            Some(size) => Some(target_size(size, class == Class::Clip)?),
+            Some(size) => Some(target_size(size, matches!(class, Class::Clip | Class::Siglip))?),
         };
         let crop = match config.get("crop_size") {
             _ if !flag("do_center_crop", matches!(class, Class::Clip | Class::Deit)) => None,
@@ -134,7 +143,7 @@ impl ImageProcessor {
             crop,
             rescale: flag("do_rescale", true).then_some(factor),
             normalize: flag("do_normalize", true).then_some(Normalize { mean, std }),
-            source: "the defaults of ViT",
+            source: "the defaults of the processor",
         })
     }
 
@@ -258,23 +267,37 @@ impl TargetSize {
 /// What a processor does when its file does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
-    /// Also BiT, which DINOv2 uses. A single number is the shortest edge; for the others it is a square.
+    /// Also BiT, which DINOv2 uses. A single number is the shortest edge.
     Clip,
     Deit,
-    /// BEiT and SigLIP.
-    Bicubic,
+    Beit,
+    /// A single number is the shortest edge, too; for the others it is a square.
+    Siglip,
     Vit,
 }
 
 impl Class {
-    fn of(config: &Value) -> Self {
+    /// As the file of the processor names it, or else as the `model_type` asks.
+    fn of(config: &Value, model: &Value) -> Result<Self, InputError> {
         let name = ["image_processor_type", "feature_extractor_type"].iter().find_map(|key| config.get(key)?.as_str());
-        let is = |start: &str| name.is_some_and(|name| name.starts_with(start));
+        let Some(name) = name else {
+            let model_type = model.get("encoder").unwrap_or(model).get("model_type").and_then(Value::as_str);
+            return Ok(match model_type.unwrap_or_default() {
+                "beit" => Self::Beit,
+                "clip" | "clip_vision_model" | "dinov2" | "dinov2_with_registers" => Self::Clip,
+                "deit" => Self::Deit,
+                "siglip" | "siglip_vision_model" => Self::Siglip,
+                _ => Self::Vit,
+            });
+        };
+        let is = |start: &str| name.starts_with(start);
         match () {
-            () if is("CLIP") || is("Bit") || is("ChineseCLIP") => Self::Clip,
-            () if is("DeiT") => Self::Deit,
-            () if is("Beit") || is("Siglip") => Self::Bicubic,
-            () => Self::Vit,
+            () if is("CLIP") || is("Bit") || is("ChineseCLIP") => Ok(Self::Clip),
+            () if is("DeiT") => Ok(Self::Deit),
+            () if is("Beit") => Ok(Self::Beit),
+            () if is("Siglip") => Ok(Self::Siglip),
+            () if is("ViT") => Ok(Self::Vit),
+            () => Err(bad(&format!("it is for “{name}”, which is not supported"))),
         }
     }
 }
@@ -290,8 +313,10 @@ fn target_size(size: &Value, number_is_shortest_edge: bool) -> Result<TargetSize
     match size {
         Value::Number(_) if number_is_shortest_edge => Ok(TargetSize::ShortestEdge(side(size)?)),
         Value::Number(_) => side(size).map(|side| TargetSize::Exact(side, side)),
-        // PIL's order, as old feature extractors wrote it.
-        Value::Array(pair) if pair.len() == 2 => Ok(TargetSize::Exact(side(&pair[1])?, side(&pair[0])?)),
+        Value::Array(pair) if pair.len() == 2 => Ok(TargetSize::Exact(side(&pair[0])?, side(&pair[1])?)),
+        Value::Object(sizes) if sizes.get("longest_edge").is_some_and(|edge| !edge.is_null()) => {
+            Err(bad("a size with longest_edge is not supported"))
+        }
         Value::Object(sizes) => match (sizes.get("height"), sizes.get("width"), sizes.get("shortest_edge")) {
             (Some(height), Some(width), _) => Ok(TargetSize::Exact(side(height)?, side(width)?)),
             (_, _, Some(edge)) => Ok(TargetSize::ShortestEdge(side(edge)?)),

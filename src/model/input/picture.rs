@@ -130,6 +130,9 @@ fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture
     limits.max_alloc = Some(if format == ImageFormat::Gif { of_frame } else { MAX_DECODED_BYTES });
     decoder.set_limits(limits).map_err(failed)?;
     let mut notes = Vec::new();
+    if decoder.color_type() == ColorType::L16 {
+        notes.push("Its grey values have 16 bits; those above 255 count as white, as in the reference".to_owned());
+    }
     if decoder.orientation().is_ok_and(|orientation| orientation != Orientation::NoTransforms) {
         notes.push(
             "The file asks for the picture to be turned; the model saw it unturned, as in the reference".to_owned(),
@@ -145,6 +148,11 @@ fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture
         height: height as usize,
         pixels: decoded.to_rgba8().into_raw(),
     });
+    if shown.iter().flat_map(|rgba| rgba.pixels.chunks_exact(4)).any(|pixel| pixel[3] < 255) {
+        notes.push(
+            "The model saw the colours under transparent places, as the reference's load_image reads them".to_owned(),
+        );
+    }
     Ok(picture(name.to_owned(), eight_bits(decoded), shown.map(Arc::new).as_ref(), notes))
 }
 
@@ -178,7 +186,8 @@ fn is_cut_jpeg(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0xFF, 0xD8, 0xFF]) && last([0xFF, 0xD9]) <= last([0xFF, 0xDA])
 }
 
-/// To eight bits as PIL does: alpha is dropped, of sixteen bits the upper eight count.
+/// To eight bits as PIL does: alpha is dropped, of sixteen bits the upper eight count, but of grey ones alone larger
+/// values are white.
 fn eight_bits(decoded: DynamicImage) -> Pixels8 {
     let (width, height) = (decoded.width() as usize, decoded.height() as usize);
     let high = |value: u16| (value >> 8) as u8;
@@ -187,7 +196,7 @@ fn eight_bits(decoded: DynamicImage) -> Pixels8 {
         DynamicImage::ImageLuma8(pixels) => {
             return Pixels8 { width, height, n_channels: 1, pixels: pixels.into_raw() };
         }
-        DynamicImage::ImageLuma16(pixels) => pixels.pixels().flat_map(|pixel| [high(pixel.0[0]); 3]).collect(),
+        DynamicImage::ImageLuma16(pixels) => pixels.pixels().flat_map(|pixel| [pixel.0[0].min(255) as u8; 3]).collect(),
         DynamicImage::ImageLumaA16(pixels) => pixels.pixels().flat_map(|pixel| [high(pixel.0[0]); 3]).collect(),
         DynamicImage::ImageRgb16(pixels) => pixels.pixels().flat_map(|pixel| pixel.0.map(high)).collect(),
         DynamicImage::ImageRgba16(pixels) => {

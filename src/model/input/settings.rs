@@ -53,6 +53,17 @@ impl Settings {
         Convention::unknown_class(&self.tokenizer, &self.model)
     }
 
+    /// Whether the second of two texts is told to the model as such.
+    pub fn tells_segments(&self) -> bool {
+        let names = self.tokenizer.get("model_input_names").and_then(Value::as_array);
+        names.is_none_or(|names| names.iter().any(|name| name == "token_type_ids"))
+    }
+
+    /// Whether the checkpoint asks for the class that goes by `tokenizer.json` alone.
+    pub fn is_generic(&self) -> bool {
+        Convention::is_generic(&self.tokenizer, &self.model)
+    }
+
     pub fn flag(&self, key: &str) -> Option<bool> {
         self.tokenizer.get(key)?.as_bool()
     }

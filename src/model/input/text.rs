@@ -22,6 +22,7 @@ pub struct TextEncoder {
     special: SpecialIds,
     /// The language code that mBART-50 writes before a target.
     target_language: Option<u32>,
+    tells_segments: bool,
     source: &'static str,
 }
 
@@ -53,7 +54,7 @@ impl TextEncoder {
         let special = SpecialIds::new(&settings, |token| text.id(token));
         let language = || special.forced_bos.or_else(|| text.id(settings.text("tgt_lang")?));
         let target_language = if settings.convention == Convention::MBart50 { language() } else { None };
-        Ok(Self { text, target, special, target_language, source })
+        Ok(Self { text, target, special, target_language, tells_segments: settings.tells_segments(), source })
     }
 
     /// The file or files it was read from.
@@ -84,13 +85,17 @@ impl TextEncoder {
     /// # Errors
     /// When there is no token besides the special ones, or more than can be read and nobody chose what to read.
     pub fn encode(&self, input: &TextInput, n_ctx: usize) -> Result<EncodedText, InputError> {
-        self.text.encode(&Texts {
+        let mut encoded = self.text.encode(&Texts {
             first: &input.text,
             second: input.text_b.as_deref().filter(|text| !text.trim().is_empty()),
             no_special: input.no_special,
             n_ctx,
             excerpt: input.excerpt,
-        })
+        })?;
+        if !self.tells_segments {
+            encoded.type_ids.fill(0);
+        }
+        Ok(encoded)
     }
 
     /// What the decoder of an encoder–decoder model reads when it is made to write `text`: its start

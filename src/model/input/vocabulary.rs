@@ -106,18 +106,8 @@ fn processed(
 /// # Errors
 /// Only when the library fails.
 pub(super) fn adjust(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenizers::Result<()> {
-    let convention = settings.convention;
-    if let (Convention::Bert | Convention::MpNet, Some(NormalizerWrapper::BertNormalizer(old))) =
-        (convention, tokenizer.get_normalizer())
-    {
-        let normalizer = bert_normalizer(settings, *old);
-        tokenizer.with_normalizer(Some(normalizer))?;
-    }
-    if let (Convention::Gpt2 | Convention::Roberta, Some(add), Some(PreTokenizerWrapper::ByteLevel(old))) =
-        (convention, settings.flag("add_prefix_space"), tokenizer.get_pre_tokenizer())
-    {
-        let pre_tokenizer = old.add_prefix_space(add);
-        tokenizer.with_pre_tokenizer(Some(pre_tokenizer));
+    if !settings.is_generic() {
+        adjust_cutting(tokenizer, settings)?;
     }
     let new = |token: &AddedToken| tokenizer.token_to_id(&token.content).is_none();
     let mut tokens: Vec<AddedToken> = settings.added_tokens().into_iter().map(|(_, token)| token).collect();
@@ -125,6 +115,25 @@ pub(super) fn adjust(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenize
     // The library gives the id after the largest one, and there may be none.
     if !tokenizer.get_added_vocabulary().get_added_tokens_decoder().contains_key(&u32::MAX) {
         tokenizer.add_tokens(tokens)?;
+    }
+    Ok(())
+}
+
+/// What the Python classes set again, by their flags and what those are by default: a file of their own that says
+/// otherwise has no effect.
+fn adjust_cutting(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenizers::Result<()> {
+    let convention = settings.convention;
+    if let (Convention::Bert | Convention::MpNet, Some(NormalizerWrapper::BertNormalizer(old))) =
+        (convention, tokenizer.get_normalizer())
+    {
+        let normalizer = bert_normalizer(settings, old.clean_text);
+        tokenizer.with_normalizer(Some(normalizer))?;
+    }
+    if let (Convention::Gpt2 | Convention::Roberta, Some(PreTokenizerWrapper::ByteLevel(old))) =
+        (convention, tokenizer.get_pre_tokenizer())
+    {
+        let pre_tokenizer = old.add_prefix_space(settings.flag("add_prefix_space").unwrap_or(false));
+        tokenizer.with_pre_tokenizer(Some(pre_tokenizer));
     }
     Ok(())
 }
@@ -143,7 +152,7 @@ fn word_piece(vocab: &[u8], settings: &Settings) -> Result<Tokenizer, InputError
         Convention::MpNet => RobertaProcessing::new(sep, cls).trim_offsets(true).add_prefix_space(false).into(),
         _ => BertProcessing::new(sep, cls).into(),
     };
-    let normalizer = bert_normalizer(settings, BertNormalizer::default());
+    let normalizer = bert_normalizer(settings, true);
     let tokens = added_tokens(&vocab, settings, Convention::Bert);
     let model = WordPiece::builder().vocab(vocab).unk_token(unk).build();
     let mut tokenizer = Tokenizer::new(model.map_err(|error| bad(VOCAB_TXT, &error))?);
@@ -157,12 +166,12 @@ fn word_piece(vocab: &[u8], settings: &Settings) -> Result<Tokenizer, InputError
     Ok(tokenizer)
 }
 
-fn bert_normalizer(settings: &Settings, old: BertNormalizer) -> BertNormalizer {
+fn bert_normalizer(settings: &Settings, clean_text: bool) -> BertNormalizer {
     BertNormalizer::new(
-        old.clean_text,
-        settings.flag("tokenize_chinese_chars").unwrap_or(old.handle_chinese_chars),
-        settings.flag("strip_accents").or(old.strip_accents),
-        settings.flag("do_lower_case").unwrap_or(old.lowercase),
+        clean_text,
+        settings.flag("tokenize_chinese_chars").unwrap_or(true),
+        settings.flag("strip_accents"),
+        settings.flag("do_lower_case").unwrap_or(true),
     )
 }
 

@@ -18,6 +18,22 @@ pub(crate) struct Rotary {
     pub beyond: Option<(usize, Vec<f32>)>,
 }
 
+/// What a family calls things, and what it means by them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RotaryDialect {
+    /// The base, beside the section.
+    pub theta: &'static str,
+    /// The rotated fraction of a head, beside the section.
+    pub fraction: &'static str,
+    /// Whether all kinds but the original form are LongRoPE, also under the name of YaRN (Phi-3).
+    pub long: bool,
+}
+
+impl RotaryDialect {
+    /// Of nearly all families.
+    pub const COMMON: Self = Self { theta: "rope_theta", fraction: "partial_rotary_factor", long: false };
+}
+
 /// The rotary embedding of one kind of layer, where a model has several.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LayerKind<'a> {
@@ -34,6 +50,9 @@ pub(crate) struct LayerKind<'a> {
 struct Beside {
     theta: f64,
     n_trained: Option<f64>,
+    dialect: RotaryDialect,
+    /// Whether the kind may stand under its older name, `type`.
+    older_names: bool,
 }
 
 /// How YaRN stretches frequencies.
@@ -67,13 +86,18 @@ impl Rotary {
     ///
     /// `partial` is the rotated fraction of a head when the file does not say it; `None` for a family that
     /// rotates all of it whatever the file says.
-    pub fn from_config(config: &Config, d_head: usize, partial: Option<f64>) -> Result<Self, LoadError> {
+    pub fn from_config(
+        config: &Config,
+        d_head: usize,
+        partial: Option<f64>,
+        dialect: RotaryDialect,
+    ) -> Result<Self, LoadError> {
         let section = |name| config.section(name).filter(|section| !section.is_empty());
         let sections: Vec<_> = ["rope_scaling", "rope_parameters"].into_iter().find_map(section).into_iter().collect();
-        let theta = config.number(&["rope_theta", "rotary_emb_base"])?.unwrap_or(THETA);
+        let theta = config.number(&[dialect.theta])?.unwrap_or(THETA);
         // The length of training stands beside the section in some files, and goes first there.
         let n_trained = config.number(&["original_max_position_embeddings"])?;
-        Self::read(config, &sections, Beside { theta, n_trained }, d_head, partial)
+        Self::read(config, &sections, Beside { theta, n_trained, dialect, older_names: true }, d_head, partial)
     }
 
     /// The embedding of one kind of layer, in the section of `rope_parameters` that has the kind's name; what
@@ -82,8 +106,11 @@ impl Rotary {
     pub fn of_kind(config: &Config, d_head: usize, kind: LayerKind<'_>) -> Result<Self, LoadError> {
         let older = if kind.scaled { config.section("rope_scaling") } else { None };
         let newer = config.section("rope_parameters").and_then(|section| section.section(kind.name));
+        // An older section alone is put into a newer one, which has the kind already: the original form.
+        let older_names = newer.is_some();
         let sections: Vec<_> = older.into_iter().chain(newer).collect();
-        Self::read(config, &sections, Beside { theta: kind.theta, n_trained: None }, d_head, None)
+        let beside = Beside { theta: kind.theta, n_trained: None, dialect: RotaryDialect::COMMON, older_names };
+        Self::read(config, &sections, beside, d_head, None)
     }
 
     /// As the first of the sections that has a key says.
@@ -94,17 +121,21 @@ impl Rotary {
         d_head: usize,
         partial: Option<f64>,
     ) -> Result<Self, LoadError> {
-        let Beside { theta, n_trained } = beside;
+        let Beside { theta, n_trained, dialect, older_names } = beside;
         let number = |name: &'static str| -> Result<Option<f64>, LoadError> {
             let found = sections.iter().map(|section| section.number(&[name])).find(|x| !matches!(x, Ok(None)));
             found.unwrap_or(Ok(None))
         };
         let text = |name: &'static str| sections.iter().find_map(|section| section.text(&[name]));
-        let kind = text("rope_type").or_else(|| text("type")).unwrap_or("default");
+        let kind = text("rope_type").or_else(|| text("type").filter(|_| older_names)).unwrap_or("default");
+        let kind = if dialect.long && kind == "yarn" { "longrope" } else { kind };
+        if dialect.long && !["default", "longrope", "su"].contains(&kind) {
+            return Err(config.unsupported(format!("this family knows no rotary embedding of the kind “{kind}”")));
+        }
         let theta = number("rope_theta")?.unwrap_or(theta);
         let fraction = || -> Result<Option<f64>, LoadError> {
             let own = number("partial_rotary_factor")?;
-            if own.is_some() { Ok(own) } else { config.number(&["partial_rotary_factor", "rotary_pct"]) }
+            if own.is_some() { Ok(own) } else { config.number(&[dialect.fraction]) }
         };
         let n_rotated = match partial {
             Some(partial) => (d_head as f64 * fraction()?.unwrap_or(partial)) as usize,

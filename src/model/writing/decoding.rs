@@ -1,6 +1,8 @@
 //! What a checkpoint's files say about the texts it writes: how they begin and end, and what must
 //! never stand in them.
 
+use std::collections::BTreeSet;
+
 use crate::model::{
     LoadError,
     checkpoint::{Config, ModelFiles},
@@ -8,7 +10,7 @@ use crate::model::{
 };
 
 /// Rules for what a decoder writes, by token id.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Decoding {
     /// Read before the first token of an encoder–decoder's text.
     pub start: Option<u32>,
@@ -24,13 +26,21 @@ pub(crate) struct Decoding {
     pub never: Vec<u32>,
     /// Tokens that are not written first.
     pub never_first: Vec<u32>,
+    /// What was read is this many times less likely to be written (Keskar et al. 2019), where that is not once.
+    pub repetition: Option<f32>,
     /// No run of this many tokens appears twice.
     pub no_repeat: Option<usize>,
     /// Tokens before which the text does not end, what was read first included.
     pub min_len: usize,
     /// New tokens before which the text does not end.
     pub min_new: usize,
+    /// Rules of the checkpoint that are not among these.
+    pub unheeded: Vec<&'static str>,
 }
+
+/// Numbers that make a rule unless they are this one.
+const UNHEEDED: [(&str, f64); 3] =
+    [("encoder_no_repeat_ngram_size", 0.0), ("encoder_repetition_penalty", 1.0), ("guidance_scale", 1.0)];
 
 impl Decoding {
     /// From `generation_config.json`, without which `config.json` and its decoder's section speak, and what
@@ -49,12 +59,26 @@ impl Decoding {
         };
         let id = |name: &str| ids(&all, name).first().copied();
         let number = |name: &'static str| speaks.iter().find_map(|config| config.optional_size(&[name], 4096).ok()?);
+        let penalty = speaks.iter().find_map(|config| config.number(&["repetition_penalty"]).ok()?);
         let end = ids(&all, "eos_token_id");
         let mut never = ids(&speaks, "suppress_tokens");
         // Words of several tokens are not looked for; the end is never bad.
         let bad_words =
             speaks.iter().map(|config| config.token_id_lists("bad_words_ids")).find(|lists| !lists.is_empty());
-        never.extend(bad_words.into_iter().flatten().filter(|word| word.len() == 1).flatten());
+        let bad_words = bad_words.unwrap_or_default();
+        let mut unheeded = Vec::new();
+        if bad_words.iter().any(|word| word.len() > 1) {
+            unheeded.push("bad_words_ids");
+        }
+        for (name, none) in UNHEEDED {
+            if speaks.iter().any(|config| config.number(&[name]).is_ok_and(|x| x.is_some_and(|x| x != none))) {
+                unheeded.push(name);
+            }
+        }
+        if speaks.iter().any(|config| config.numbers("exponential_decay_length_penalty").is_some()) {
+            unheeded.push("exponential_decay_length_penalty");
+        }
+        never.extend(bad_words.into_iter().filter(|word| word.len() == 1).flatten());
         never.retain(|id| !end.contains(id));
         let mut rules = Self {
             start: id("decoder_start_token_id").or_else(|| id("bos_token_id")),
@@ -64,9 +88,11 @@ impl Decoding {
             forced_last: ids(&speaks, "forced_eos_token_id"),
             never,
             never_first: ids(&speaks, "begin_suppress_tokens"),
+            repetition: penalty.map(|penalty| penalty as f32).filter(|penalty| *penalty > 0.0 && *penalty != 1.0),
             no_repeat: number("no_repeat_ngram_size"),
             min_len: number("min_length").unwrap_or(0),
             min_new: number("min_new_tokens").unwrap_or(0),
+            unheeded,
         };
         if let Some(special) = special {
             if rules.end.is_empty() {
@@ -85,7 +111,13 @@ impl Decoding {
         std::iter::once(last.unwrap_or(start)).chain(ids.iter().copied()).take(ids.len()).collect()
     }
 
-    /// Makes impossible what may not follow `read`, whose first `n_prompt` tokens were given; `is_last`
+    /// A sentence about the rules of the checkpoint that are not followed.
+    pub fn warning(&self) -> Option<String> {
+        let names = self.unheeded.join(", ");
+        (!names.is_empty()).then(|| format!("What it says about texts it writes is not all followed: not {names}"))
+    }
+
+    /// Makes less likely or impossible what may not follow `read`, whose first `n_prompt` tokens were given; `is_last`
     /// says that the limit is reached with this token. Ids outside the vocabulary have no effect.
     pub fn restrict(&self, logits: &mut [f32], read: &[u32], n_prompt: usize, is_last: bool) {
         let forced: &[u32] = match self.forced_first.as_slice() {
@@ -98,6 +130,14 @@ impl Decoding {
                 *logit = if forced.contains(&(id as u32)) { 0.0 } else { f32::NEG_INFINITY };
             }
             return;
+        }
+        if let Some(penalty) = self.repetition {
+            let known: BTreeSet<u32> = read.iter().copied().collect();
+            for id in known {
+                if let Some(logit) = logits.get_mut(id as usize) {
+                    *logit = if *logit < 0.0 { *logit * penalty } else { *logit / penalty };
+                }
+            }
         }
         let mut forbid = |ids: &[u32]| {
             for &id in ids {
@@ -148,7 +188,7 @@ mod tests {
             never_first: vec![3],
             no_repeat: Some(3),
             min_len: 3,
-            min_new: 0,
+            ..Decoding::default()
         };
         assert_eq!(allowed(&rules, &[5], 1, false), [4], "the forced token");
         assert_eq!(allowed(&rules, &[5, 4], 1, false), [1, 2, 4], "not 3 at the beginning, no end yet");
@@ -159,5 +199,9 @@ mod tests {
         assert_eq!(allowed(&harmless, &[5], 1, true), [0, 1, 2, 3, 4, 5], "ids that do not exist");
         let pairs = Decoding { no_repeat: Some(1), min_new: 2, end: vec![0], ..Decoding::default() };
         assert_eq!(allowed(&pairs, &[1, 2, 3], 2, false), [4, 5], "nothing twice, and no end after one token");
+        let shy = Decoding { repetition: Some(2.0), ..Decoding::default() };
+        let mut logits = [1.0, 1.0, -1.0, -1.0];
+        shy.restrict(&mut logits, &[0, 2, 2, 9], 1, false);
+        assert_eq!(logits, [0.5, 1.0, -2.0, -1.0], "once for each token that was read");
     }
 }

@@ -13,6 +13,7 @@ mod pickle;
 mod read;
 mod refuse;
 mod shards;
+mod tied;
 
 use std::collections::{BTreeMap, BTreeSet};
 
