@@ -13,12 +13,14 @@ other. MiniLM-L6 (six layers, twelve heads) and the bundled models read the bund
   scaled nor translated), and pooled over all pairs.
 - Patches: in which heads of a vision model patches that attend to each other have the same hue or brightness, and in
   which neighbours do.
-- The previous-token head of the bundled writer: its queries and keys wind through the plane by position.
+- The previous-token head of the bundled writer over the bundled sentences, ten to a text: its queries and keys lie on
+  a spiral by position.
 
 With `--pictures` a folder gets a figure for each of them. Only numpy is needed.
 """
 
 import argparse
+import csv
 import json
 import subprocess
 import tempfile
@@ -97,7 +99,8 @@ def correlations(title, heads):
 
 def winding(document, head):
     """How queries and keys of one head run through the plane by position: the part of the spread that positions
-    explain, and the turns that their means take around the middle."""
+    explain, how many of their mean places have one of a neighbouring position as the nearest, and the turns that the
+    means take around the middle."""
     points = np.array(head["queries"] + head["keys"])
     positions = np.array([token["position"] for token in document["tokens"]] * 2)
     kept = np.arange(positions.max() + 1)
@@ -106,9 +109,12 @@ def winding(document, head):
     points, positions = points[inside], positions[inside]
     means = np.array([points[positions == position].mean(0) for position in kept])
     explained = 1 - np.var(points - means[np.searchsorted(kept, positions)], 0).sum() / np.var(points, 0).sum()
+    distances = np.linalg.norm(means[:, None] - means, axis=-1)
+    np.fill_diagonal(distances, np.inf)
+    in_order = np.mean(abs(distances.argmin(1) - np.arange(len(kept))) == 1)
     angles = np.arctan2(*(means - means.mean(0)).T[::-1])
     steps = (np.diff(angles) + np.pi) % (2 * np.pi) - np.pi
-    return explained, abs(steps.sum()) / (2 * np.pi), len(kept)
+    return explained, in_order, abs(steps.sum()) / (2 * np.pi), len(kept)
 
 
 def figure(program, pictures, out, model, corpus, head, color, *more):
@@ -196,27 +202,38 @@ def pictures_of_patches(program, pictures):
             figure(program, pictures, f"{what}.png", "demo:vit", "demo:pictures", found[0], what, "--method", "tsne")
 
 
+def texts_of_ten(folder):
+    """The bundled sentences, ten to a text: one alone ends before its positions come round."""
+    with (Path(__file__).parent.parent / "assets/corpora/sentences.csv").open(encoding="utf-8", newline="") as file:
+        sentences = [row["text"] for row in csv.DictReader(file)]
+    out = folder / "texts.txt"
+    tens = (sentences[first : first + 10] for first in range(0, len(sentences), 10))
+    out.write_text("\n".join(map(" ".join, tens)) + "\n", encoding="utf-8")
+    return out
+
+
 def spiral(program, pictures):
     print("\n## The previous-token head of demo:gpt\n")
-    scores = program.json("analyze", "heads", "--model", "demo:gpt", "--corpus", "demo:sentences")["result"]["self"]
+    texts = texts_of_ten(program.work)
+    scores = program.json("analyze", "heads", "--model", "demo:gpt", "--corpus", texts)["result"]["self"]
     grid = np.array(scores["previous"]["scores"], dtype=float)
     layer, head = np.unravel_index(np.nanargmax(grid), grid.shape)
-    document = program.json("project", "--model", "demo:gpt", "--corpus", "demo:sentences", "--shared", "position")
+    # More neighbours than one position has points: else each is an island.
+    layout = ["--method", "tsne", "--perplexity", 60]
+    document = program.json("project", "--model", "demo:gpt", "--corpus", texts, *layout)
     heads = document["heads"]
     winds = {name(one): winding(document, one) for one in heads}
     chosen = next(one for one in heads if (one["layer"], one["head"]) == (layer, head))
-    print("| head | weight on the token before | neighbours share position | spread explained by position | turns |")
+    print("| head | weight on the token before | spread explained by position | nearest to a neighbour | turns |")
     print("|---|---|---|---|---|")
-    others = best([one for one in heads if one is not chosen], lambda one: grid[one["layer"], one["head"]], 2)
+    others = best([one for one in heads if one is not chosen], lambda one: grid[one["layer"], one["head"]], 3)
     for one in [chosen, *others]:
-        explained, turns, n = winds[name(one)]
-        shared = one["shared"]["position"]["score"]
+        explained, in_order, turns, n = winds[name(one)]
         weight = grid[one["layer"], one["head"]]
-        print(f"| {name(one)} | {weight:.3f} | {shared:.2f} | {explained:.2f} | {turns:.2f} over {n} positions |")
-    median = np.median([explained for explained, _, _ in winds.values()])
-    print(f"\nThe median over all {len(heads)} heads of the spread explained by position is {median:.2f}.")
-    figure(program, pictures, "spiral.png", "demo:gpt", "demo:sentences", chosen, "absolute")
-    figure(program, pictures, "positions.png", "demo:gpt", "demo:sentences", chosen, "absolute", "--method", "tsne")
+        print(f"| {name(one)} | {weight:.3f} | {explained:.2f} | {in_order:.2f} | {turns:.2f} over {n} positions |")
+    medians = np.median([wind[:2] for wind in winds.values()], 0)
+    print(f"\nMedians over all {len(heads)} heads: {medians[0]:.2f} explained, {medians[1]:.2f} nearest to a neighbour.")
+    figure(program, pictures, "spiral.png", "demo:gpt", texts, chosen, "absolute", *layout)
 
 
 def main():

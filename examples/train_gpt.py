@@ -13,8 +13,12 @@ Some rows are random tokens that repeat: the only way to predict them is to look
 followed last time, so induction heads form. Half of the rows until they have, then a tenth.
 
 An induction head needs another that looks at the token before. Runs of a model of this size had none
-after a thousand steps, so this one starts near it: positions are sines and cosines, and half of the
-heads of layer 0 prefer the first to fourth token back. What becomes of them is training's.
+after a thousand steps, so this one starts near it: half of the heads of layer 0 look at the first to
+fourth token back. What becomes of them is training's.
+
+Positions are sines and cosines (Vaswani et al., 2017), slow ones, and stay as they are, so that
+neighbours are near each other as they are in GPT-2. Where positions were learned, so few steps made them
+codes of which neighbours were no nearer than others, and a spiral of positions could not be seen.
 """
 
 import json
@@ -32,8 +36,10 @@ END = "<|endoftext|>"
 VOCABULARY, CONTEXT = 2048, 256
 # Share of rows that repeat, as long as their loss is above the limit and when it is below.
 REPEATED_SHARE_HIGH, REPEATED_SHARE_LOW, REPEATED_LIMIT = 0.5, 0.1, 1.0
+# The fastest wave of the positions turns once in so many tokens, the slowest once in all.
+FASTEST = 20
 # How far the first heads prefer a position over others to begin with.
-SHARPNESS = 1.2
+SHARPNESS = 5.0
 IGNORE = -100
 
 
@@ -109,20 +115,24 @@ def batch(rng, ids, rows, share):
 
 @torch.no_grad()
 def start_by_position(model):
-    """Positions as sines and cosines, and half of the first heads each look so many tokens back by them."""
-    n_positions, width = model.transformer.wpe.weight.shape
-    # From one turn in two positions to one in twice as many as there are.
-    rates = math.pi * n_positions ** -torch.linspace(0, 1, width // 2)
+    """Positions that stay, and half of the first heads each look so many tokens back by them."""
+    tokens, positions = model.transformer.wte.weight, model.transformer.wpe.weight.requires_grad_(False)
+    n_positions, width = positions.shape
+    waves = width // 8
+    rates = math.tau / FASTEST * (n_positions / FASTEST) ** -torch.linspace(0, 1, waves)
     angles = torch.arange(n_positions)[:, None] * rates
-    model.transformer.wpe.weight.copy_(0.1 * torch.cat([angles.sin(), angles.cos()], dim=1))
-    # So that tokens stay legible beside their positions.
-    model.transformer.wte.weight.mul_(2.5)
+    # A quarter of the stream is theirs alone to begin with.
+    positions.zero_()
+    positions[:, : 2 * waves] = 0.4 * torch.cat([angles.sin(), angles.cos()], dim=1)
+    # So that tokens stay legible beside them.
+    tokens.mul_(2.5)
+    tokens[:, : 2 * waves] = 0
 
     n_heads = model.config.n_head
     rank = width // n_heads
-    # The faster half of the waves tells neighbours apart.
-    sine = torch.linspace(0, width // 4, rank // 2).long()
-    cosine = sine + width // 2
+    # Fast waves tell neighbours apart, slow ones keep them near.
+    sine = torch.linspace(0, waves - 1, rank // 2).long()
+    cosine = sine + waves
     queries, keys, _ = model.transformer.h[0].attn.c_attn.weight.split(width, dim=1)
     for head in range(n_heads // 2):
         first = head * rank

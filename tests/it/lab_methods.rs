@@ -205,7 +205,7 @@ fn an_object_of_several_tokens_is_written_whole() {
     let ids: Vec<u32> = new["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as u32).collect();
     assert!(ids.len() >= 3 && new["id"] == ids[0], "{new}");
     let (before, after) = (numbers(&found, "prompts", "new_before"), numbers(&found, "prompts", "new_after"));
-    assert!(after[0] > 100.0 * before[0] && after[0] > 0.05, "{before:?} became {after:?}");
+    assert!(after[0] > 100.0 * before[0] && after[0] > 0.02, "{before:?} became {after:?}");
     // One run reads all of it, with the change and without.
     let longer = model.encode(&Input::text("The little dog ran to the big red house")).unwrap();
     let first = input.tokens[&Side::Only].len();

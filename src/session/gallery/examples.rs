@@ -73,7 +73,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text(
             "Tom went to the park. He saw a bird. The bird was blue, and it sang. Tom sat down, and he was happy.",
         ),
-        head: Some((4, 6)),
+        head: Some((3, 3)),
         ..GPT
     },
     Example {
@@ -81,7 +81,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         hint: "Every word behind “and” looks back at it: this head knows where the clause began",
         topic: Topic::Position,
         input: ExampleInput::Text("The little dog ran to the big tree and barked at the cat."),
-        head: Some((3, 6)),
+        head: Some((4, 5)),
         ..GPT
     },
     Example {
@@ -90,16 +90,16 @@ pub(super) const EXAMPLES: &[Example] = &[
         topic: Topic::Repetition,
         input: ExampleInput::Text("tree blue door fish happy moon cake dog tree blue door fish happy moon cake dog"),
         view: ViewKind::Heatmap,
-        head: Some((1, 2)),
+        head: Some((1, 0)),
         in_strip: true,
         ..GPT
     },
     Example {
         title: "Nothing to repeat",
-        hint: "The same head where no word comes twice: it rests on the first one, whatever that is. A sink, not a meaning",
+        hint: "The same head where no word comes twice: with nothing to look up it settles on no word for long",
         topic: Topic::Repetition,
         input: ExampleInput::Text("The little dog ran to a big tree and barked at her cat."),
-        head: Some((1, 2)),
+        head: Some((1, 0)),
         ..GPT
     },
     Example {
@@ -107,7 +107,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         hint: "The last “red” looks at “car”, which followed the first one, and the model writes “car”: induction",
         topic: Topic::Repetition,
         input: ExampleInput::Text("Tom had a red car. Mia had a blue boat. Tom loved his red"),
-        head: Some((4, 4)),
+        head: Some((1, 0)),
         query: Some(15),
         ..GPT
     },
@@ -115,22 +115,22 @@ pub(super) const EXAMPLES: &[Example] = &[
         title: "Who it is about",
         hint: "Each word looks at the person it is about: at “Lily”, and from the second sentence on at “She”",
         input: ExampleInput::Text("Lily had a red ball. She liked to play with it."),
-        head: Some((2, 6)),
+        head: Some((4, 3)),
         ..GPT
     },
     Example {
         title: "What “it” is",
-        hint: "“it” looks at “ball”, not at Tom or Max. One head's weights: try other sentences before believing it",
-        input: ExampleInput::Text("Tom threw the ball and Max caught it."),
-        head: Some((2, 4)),
-        query: Some(7),
+        hint: "“it” looks at “cat”, not at Lily or Ben. One head's weights: try other sentences before believing it",
+        input: ExampleInput::Text("Lily saw a big cat, and Ben fed it."),
+        head: Some((4, 7)),
+        query: Some(10),
         ..GPT
     },
     Example {
         title: "Mom and her flower",
-        hint: "“her” looks at “she” rather than at “Mom”: of two that fit, the nearer one",
+        hint: "“her” looks at “Mom” rather than at “she”: of two that fit, the name",
         input: ExampleInput::Text("Mom said she was sad because her flower was broken."),
-        head: Some((4, 7)),
+        head: Some((3, 2)),
         query: Some(6),
         ..GPT
     },

@@ -52,7 +52,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         hint: "At the right the last “red” cannot look at “car”: it looks at “boat”, and that is what the model writes",
         topic: Topic::WhatIf,
         input: ExampleInput::Text("Tom had a red car. Mia had a blue boat. Tom loved his red"),
-        head: Some((4, 4)),
+        head: Some((1, 0)),
         query: Some(15),
         changes: &[WhatIf::Cut { query: 15, key: 4, layer: None }],
         ..GPT
@@ -63,7 +63,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         topic: Topic::WhatIf,
         input: ExampleInput::Text("tree blue door fish happy moon cake dog tree blue door fish happy moon cake dog"),
         view: ViewKind::Heatmap,
-        head: Some((1, 2)),
+        head: Some((1, 0)),
         changes: &[WhatIf::Without(0, 0)],
         ..GPT
     },
@@ -73,8 +73,8 @@ pub(super) const EXAMPLES: &[Example] = &[
         topic: Topic::WhatIf,
         input: ExampleInput::Text("tree blue door fish happy moon cake dog tree blue door fish happy moon cake dog"),
         view: ViewKind::Heatmap,
-        head: Some((1, 2)),
-        changes: &[WhatIf::Without(1, 2)],
+        head: Some((1, 0)),
+        changes: &[WhatIf::Without(1, 0)],
         ..GPT
     },
     Example {
