@@ -203,12 +203,12 @@ def pictures_of_patches(program, pictures):
 
 
 def texts_of_ten(folder):
-    """The bundled sentences, ten to a text: one alone ends before its positions come round."""
+    """The bundled sentences, ten to a text, from all over the list, so that texts are of similar length."""
     with (Path(__file__).parent.parent / "assets/corpora/sentences.csv").open(encoding="utf-8", newline="") as file:
         sentences = [row["text"] for row in csv.DictReader(file)]
+    n_texts = len(sentences) // 10
     out = folder / "texts.txt"
-    tens = (sentences[first : first + 10] for first in range(0, len(sentences), 10))
-    out.write_text("\n".join(map(" ".join, tens)) + "\n", encoding="utf-8")
+    out.write_text("\n".join(" ".join(sentences[first::n_texts]) for first in range(n_texts)) + "\n", encoding="utf-8")
     return out
 
 
@@ -219,7 +219,7 @@ def spiral(program, pictures):
     grid = np.array(scores["previous"]["scores"], dtype=float)
     layer, head = np.unravel_index(np.nanargmax(grid), grid.shape)
     # More neighbours than one position has points: else each is an island.
-    layout = ["--method", "tsne", "--perplexity", 60]
+    layout = ["--method", "tsne", "--perplexity", 100]
     document = program.json("project", "--model", "demo:gpt", "--corpus", texts, *layout)
     heads = document["heads"]
     winds = {name(one): winding(document, one) for one in heads}

@@ -30,6 +30,18 @@ impl Path {
         &self.0
     }
 
+    /// Between which heights it lies, handles of curves included; `None` when it is empty.
+    pub fn rows(&self) -> Option<[f32; 2]> {
+        let heights = self.0.iter().flat_map(|segment| match *segment {
+            Segment::Move(to) | Segment::Line(to) => [to.y; 3],
+            Segment::Cubic(a, b, to) => [a.y, b.y, to.y],
+            Segment::Close => [f32::NAN; 3],
+        });
+        let both = |[least, most]: [f32; 2], y: f32| [least.min(y), most.max(y)];
+        let [least, most] = heights.fold([f32::INFINITY, f32::NEG_INFINITY], both);
+        (least <= most).then_some([least, most])
+    }
+
     /// Corners joined by straight lines.
     pub fn polygon(corners: impl IntoIterator<Item = Pos2>) -> Self {
         let mut path = Self::default();

@@ -105,6 +105,11 @@ fn svg_and_png_are_the_same_picture() {
     let hinted = write::pixels(&figure, PixelOptions { scale: 2.0, hinted: true }).unwrap();
     let (mean, _) = difference(&hinted.pixels, &png.pixels);
     assert!(mean > 0.0 && mean < 1.0, "mean difference {mean:.3} of 255");
+    // So high that it is painted in several bands, which must fit together.
+    let large = write::pixels(&figure, PixelOptions { scale: 8.0, hinted: false }).unwrap();
+    assert_eq!((large.width, large.height), (2880, 2080));
+    let (mean, far) = difference(&rendered(&svg, 8.0), &large.pixels);
+    assert!(mean < 0.3 && far < 0.005, "mean difference {mean:.3}, {:.2} % differ", 100.0 * far);
 }
 
 #[test]

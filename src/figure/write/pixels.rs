@@ -1,10 +1,14 @@
 //! PNG: the figure in pixels, at any scale.
 
-use std::{io, sync::Arc};
+use std::{
+    io::{self, Write as _},
+    ops::Range,
+    sync::Arc,
+};
 
 use vello_cpu::{
     Glyph, Image, ImageSource, Pixmap, RasterizerSettings, RenderContext, RenderMode, Resources,
-    color::{AlphaColor, PremulRgba8, Srgb},
+    color::{AlphaColor, PremulRgba8, Rgba8, Srgb},
     kurbo::{Affine, Shape as _},
     peniko::{Extend, ImageQuality, ImageSampler},
 };
@@ -19,6 +23,8 @@ use crate::{
 pub const MAX_SIDE: u32 = 65_000;
 /// Most pixels: a quarter of a gigabyte while they are drawn.
 pub const MAX_PIXELS: u64 = 64_000_000;
+/// Rows that are painted at a time. What the painter keeps of a million lines is many times the picture itself.
+const BAND: u16 = 1024;
 /// Inches of a point and metres of an inch.
 const POINTS_PER_METRE: f64 = 72.0 / 0.0254;
 
@@ -74,16 +80,27 @@ pub fn pixels(figure: &Figure, options: PixelOptions) -> Result<RgbaBuffer, Writ
         return Err(WriteError::TooManyPixels { width, height });
     }
     let (w, h) = (width as u16, height as u16);
-    let mut painter =
-        Painter { context: RenderContext::new(w, h), resources: Resources::new(), figure, hinted: options.hinted };
-    painter.items(&figure.items, Affine::scale(scale));
+    let mut pixels = Vec::with_capacity(4 * usize::from(w) * usize::from(h));
+    for top in (0..h).step_by(usize::from(BAND)) {
+        let band = band(figure, options, top, (w, BAND.min(h - top)));
+        pixels.extend(band.iter().flat_map(|p| [p.r, p.g, p.b, p.a]));
+    }
+    Ok(RgbaBuffer { width: usize::from(w), height: usize::from(h), pixels })
+}
+
+/// `w × h` pixels of the figure from row `top` on.
+fn band(figure: &Figure, options: PixelOptions, top: u16, (w, h): (u16, u16)) -> Vec<Rgba8> {
+    let scale = f64::from(options.scale);
+    let rows = f64::from(top) / scale..f64::from(top + h) / scale;
+    let context = RenderContext::new(w, h);
+    let mut painter = Painter { context, resources: Resources::new(), figure, hinted: options.hinted, rows };
+    painter.items(&figure.items, Affine::translate((0.0, -f64::from(top))) * Affine::scale(scale));
     painter.context.flush();
     let mut target = Pixmap::new(w, h);
     // Thousands of faint lines on top of each other would add up the rounding errors of whole bytes.
     let settings = RasterizerSettings { render_mode: RenderMode::OptimizeQuality, ..RasterizerSettings::default() };
     painter.context.render_with(&mut target, &mut painter.resources, settings);
-    let pixels = target.take_unpremultiplied().iter().flat_map(|p| [p.r, p.g, p.b, p.a]).collect();
-    Ok(RgbaBuffer { width: width as usize, height: height as usize, pixels })
+    target.take_unpremultiplied()
 }
 
 /// Bytes of a PNG file.
@@ -103,12 +120,16 @@ pub(super) fn encode(
         encoder.add_itxt_chunk((*keyword).to_owned(), text.replace('\0', ""))?;
     }
     let mut writer = encoder.write_header()?;
-    if opaque {
-        let rgb: Vec<u8> = picture.pixels.chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect();
-        writer.write_image_data(&rgb)?;
-    } else {
-        writer.write_image_data(&picture.pixels)?;
+    let mut stream = writer.stream_writer()?;
+    for row in picture.pixels.chunks_exact(4 * picture.width) {
+        if opaque {
+            let rgb: Vec<u8> = row.chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect();
+            stream.write_all(&rgb)?;
+        } else {
+            stream.write_all(row)?;
+        }
     }
+    stream.finish()?;
     writer.finish()?;
     Ok(out)
 }
@@ -118,31 +139,48 @@ struct Painter<'a> {
     resources: Resources,
     figure: &'a Figure,
     hinted: bool,
+    /// What is seen of the figure from its top, in points.
+    rows: Range<f64>,
 }
 
 impl Painter<'_> {
+    /// Whether anything between two heights, or as far beyond, is on the rows that are painted.
+    fn sees(&self, [from, to]: [f32; 2], beyond: f32) -> bool {
+        let (top, bottom) = (f64::from(from.min(to) - beyond), f64::from(from.max(to) + beyond));
+        bottom >= self.rows.start && top <= self.rows.end
+    }
+
     fn items(&mut self, items: &[Item], base: Affine) {
         for item in items {
             self.context.set_transform(base);
             match item {
-                Item::Fill(path, fill) => {
+                Item::Fill(path, fill) if path.rows().is_some_and(|rows| self.sees(rows, 0.0)) => {
                     self.context.set_paint(color(*fill));
                     self.context.fill_path(&glyphs::bez_path(path));
                 }
                 Item::Lines(lines) => {
                     for line in lines.iter() {
-                        self.context.set_paint(color(line.color));
-                        self.context.fill_path(&glyphs::bez_path(&line.outline()));
+                        if self.sees([line.from.y, line.to.y], line.width) {
+                            self.context.set_paint(color(line.color));
+                            self.context.fill_path(&glyphs::bez_path(&line.outline()));
+                        }
                     }
                 }
-                Item::Clip(rect, inner) => {
+                Item::Clip(rect, inner) if self.sees([rect.top(), rect.bottom()], 0.0) => {
                     self.context.push_clip_path(&glyphs::kurbo_rect(*rect).to_path(0.1));
                     self.items(inner, base);
                     self.context.set_transform(base);
                     self.context.pop_clip_path();
                 }
-                Item::Cells(cells) => self.cells(cells),
-                Item::Text(text) => self.text(text, base),
+                Item::Cells(cells) if self.sees([cells.rect.top(), cells.rect.bottom()], 0.0) => self.cells(cells),
+                Item::Text(text) => {
+                    let end = text.at.y + text.width * text.angle.sin();
+                    // Glyphs may be higher than their font says, those of symbols above all.
+                    if self.sees([text.at.y, end], 3.0 * text.size) {
+                        self.text(text, base);
+                    }
+                }
+                Item::Fill(..) | Item::Clip(..) | Item::Cells(_) => {}
             }
         }
     }
