@@ -174,7 +174,7 @@ fn changed(tried: &Tried) -> Vec<Claim> {
         "Induction takes two" => {
             let ([before, after], [tree, no_tree]) = (tried.induction(), tried.probability("tree"));
             claims.extend([("an induction head", before, 0.8), at_most("finds nothing", after, 0.05)]);
-            claims.extend([("tree", tree, 0.9), at_most("no tree", no_tree, 0.1)]);
+            claims.extend([("tree", tree, 0.9), at_most("no tree", no_tree, 0.01)]);
         }
         "One of several" => {
             let [before, after] = tried.probability("tree");

@@ -99,6 +99,9 @@ fn the_class_decides_what_flags_mean() {
     assert_eq!(bert(cased, of("BertTokenizer")).ids, lower.ids, "lower case is what the class means by silence");
     let generic = bert(cased, of("PreTrainedTokenizerFast")).ids;
     assert_ne!(generic, lower.ids, "the generic class means the file");
+    for unknown in ["KoBertTokenizer", "ConvBertTokenizer"] {
+        assert_eq!(bert(cased, of(unknown)).ids, generic, "{unknown} is read as the generic one");
+    }
     let flag = serde_json::json!({"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": true});
     assert_eq!(bert(cased, flag).ids, generic, "and heeds no flag");
 
@@ -108,6 +111,9 @@ fn the_class_decides_what_flags_mean() {
     assert_ne!(gpt(spaced, "PreTrainedTokenizerFast"), gpt(["", ""], "GPT2Tokenizer"));
 
     assert!(lower.type_ids.contains(&1));
+    for silent in ["PreTrainedTokenizerFast", "KoBertTokenizer", "DistilBertTokenizer"] {
+        assert!(!bert(["", ""], of(silent)).type_ids.contains(&1), "{silent} tells no second text");
+    }
     let silent = serde_json::json!({"tokenizer_class": "BertTokenizer", "model_input_names": ["input_ids"]});
     let silent = bert(["", ""], silent);
     assert_eq!((silent.ids, silent.type_ids), (lower.ids, vec![0; lower.type_ids.len()]), "nobody tells them apart");

@@ -80,26 +80,27 @@ pub fn pixels(figure: &Figure, options: PixelOptions) -> Result<RgbaBuffer, Writ
         return Err(WriteError::TooManyPixels { width, height });
     }
     let (w, h) = (width as u16, height as u16);
+    let mut resources = Resources::new();
     let mut pixels = Vec::with_capacity(4 * usize::from(w) * usize::from(h));
     for top in (0..h).step_by(usize::from(BAND)) {
-        let band = band(figure, options, top, (w, BAND.min(h - top)));
+        let band = band(figure, options, top, (w, BAND.min(h - top)), &mut resources);
         pixels.extend(band.iter().flat_map(|p| [p.r, p.g, p.b, p.a]));
     }
     Ok(RgbaBuffer { width: usize::from(w), height: usize::from(h), pixels })
 }
 
 /// `w × h` pixels of the figure from row `top` on.
-fn band(figure: &Figure, options: PixelOptions, top: u16, (w, h): (u16, u16)) -> Vec<Rgba8> {
+fn band(figure: &Figure, options: PixelOptions, top: u16, (w, h): (u16, u16), resources: &mut Resources) -> Vec<Rgba8> {
     let scale = f64::from(options.scale);
     let rows = f64::from(top) / scale..f64::from(top + h) / scale;
     let context = RenderContext::new(w, h);
-    let mut painter = Painter { context, resources: Resources::new(), figure, hinted: options.hinted, rows };
+    let mut painter = Painter { context, resources, figure, hinted: options.hinted, rows };
     painter.items(&figure.items, Affine::translate((0.0, -f64::from(top))) * Affine::scale(scale));
     painter.context.flush();
     let mut target = Pixmap::new(w, h);
     // Thousands of faint lines on top of each other would add up the rounding errors of whole bytes.
     let settings = RasterizerSettings { render_mode: RenderMode::OptimizeQuality, ..RasterizerSettings::default() };
-    painter.context.render_with(&mut target, &mut painter.resources, settings);
+    painter.context.render_with(&mut target, painter.resources, settings);
     target.take_unpremultiplied()
 }
 
@@ -120,7 +121,7 @@ pub(super) fn encode(
         encoder.add_itxt_chunk((*keyword).to_owned(), text.replace('\0', ""))?;
     }
     let mut writer = encoder.write_header()?;
-    let mut stream = writer.stream_writer()?;
+    let mut stream = writer.stream_writer_with_size(1 << 16)?;
     for row in picture.pixels.chunks_exact(4 * picture.width) {
         if opaque {
             let rgb: Vec<u8> = row.chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect();
@@ -136,7 +137,7 @@ pub(super) fn encode(
 
 struct Painter<'a> {
     context: RenderContext,
-    resources: Resources,
+    resources: &'a mut Resources,
     figure: &'a Figure,
     hinted: bool,
     /// What is seen of the figure from its top, in points.
@@ -175,8 +176,10 @@ impl Painter<'_> {
                 Item::Cells(cells) if self.sees([cells.rect.top(), cells.rect.bottom()], 0.0) => self.cells(cells),
                 Item::Text(text) => {
                     let end = text.at.y + text.width * text.angle.sin();
-                    // Glyphs may be higher than their font says, those of symbols above all.
-                    if self.sees([text.at.y, end], 3.0 * text.size) {
+                    // Glyphs may be higher than their font says, those of symbols above all, and marks may be stacked.
+                    let glyphs = text.runs.iter().flat_map(|run| &run.glyphs);
+                    let stacked = glyphs.map(|glyph| glyph.y.abs()).fold(0.0, f32::max);
+                    if self.sees([text.at.y, end], 3.0 * text.size + stacked) {
                         self.text(text, base);
                     }
                 }
@@ -214,11 +217,7 @@ impl Painter<'_> {
             self.context.set_paint(color(text.color));
             let glyphs = run.glyphs.iter().map(|glyph| Glyph { id: glyph.id, x: glyph.x, y: glyph.y });
             // One call draws outlines and colour glyphs; hinting drops out by itself where text is turned.
-            self.context
-                .glyph_run(&mut self.resources, &font)
-                .font_size(text.size)
-                .hint(self.hinted)
-                .fill_glyphs(glyphs);
+            self.context.glyph_run(self.resources, &font).font_size(text.size).hint(self.hinted).fill_glyphs(glyphs);
         }
     }
 }

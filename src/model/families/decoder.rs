@@ -104,11 +104,10 @@ pub(super) fn head(
     }
     let weight = format!("{name}.weight");
     if config.flag("tie_word_embeddings", tied) {
-        let other = weights.untied(&weight, embedding)?;
         // Phi ties the weights alone.
         let own = format!("{name}.bias");
         let bias = if bias { Some(weights.tensor(&own, &[n_vocab])?) } else { None };
-        return Ok(Some(Head::next_token(Linear::shared(other.as_ref().unwrap_or(embedding).t()?, bias))));
+        return Ok(Some(Head::next_token(weights.tied_output(&weight, embedding, bias)?)));
     }
     if !weights.has(&weight) {
         weights.note_absent(&weight);

@@ -44,6 +44,21 @@ impl Sizes {
                 config.unsupported(format!("position_embedding_type “{kind}” is not supported, only “absolute”"))
             );
         }
+        Ok(Self {
+            causal: config.flag("is_decoder", false) && config.is_causal(),
+            cross: config.flag("add_cross_attention", false),
+            ..Self::both_ways(config, activation)?
+        })
+    }
+
+    /// The same of a family that cannot be made a decoder, whatever the file says.
+    pub fn both_ways(config: &Config, activation: Activation) -> Result<Self, LoadError> {
+        let eps = config.norm_eps_of("layer_norm_eps", 1e-12)?;
+        Self::of(config, eps, config.activation_of(&["hidden_act"], activation)?)
+    }
+
+    /// The same of a family that says in its own way what is added to the variance and what the activation is.
+    pub fn of(config: &Config, eps: f32, activation: Activation) -> Result<Self, LoadError> {
         let d_model = config.d_model()?;
         let n_heads = config.n_heads(d_model)?;
         Ok(Self {
@@ -53,17 +68,12 @@ impl Sizes {
             n_vocab: config.n_vocab()?,
             n_positions: config.n_ctx()?,
             n_layers: config.n_layers()?,
-            eps: config.norm_eps_of("layer_norm_eps", 1e-12)?,
-            activation: config.activation_of(&["hidden_act"], activation)?,
+            eps,
+            activation,
             spec: LayerSpec::new(n_heads, d_model / n_heads),
-            causal: config.flag("is_decoder", false) && config.is_causal(),
-            cross: config.flag("add_cross_attention", false),
+            causal: false,
+            cross: false,
         })
-    }
-
-    /// The same of a family that cannot be made a decoder, whatever the file says.
-    pub fn both_ways(config: &Config, activation: Activation) -> Result<Self, LoadError> {
-        Ok(Self { causal: false, cross: false, ..Self::read(config, activation)? })
     }
 }
 

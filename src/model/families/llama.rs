@@ -163,8 +163,12 @@ fn windows(config: &Config, variant: Variant, n_layers: usize) -> Result<Vec<Opt
             (width(Some(4096.0))?, listed()?, Box::new(move |layer| !(layer + 1).is_multiple_of(every)))
         }
     };
-    if width.is_none() && kinds.iter().flatten().any(|kind| kind == "sliding_attention") {
-        return Err(config.error("its layer_types name layers with a window, but it has no sliding_window"));
+    let needs_width = match &kinds {
+        Some(kinds) => kinds.iter().any(|kind| kind == "sliding_attention"),
+        None => matches!(variant.windows, Windows::AllBut { .. }),
+    };
+    if width.is_none() && needs_width {
+        return Err(config.error("some of its layers have a window, but it has no sliding_window"));
     }
     let slides =
         |layer: usize| kinds.as_ref().map_or_else(|| slides(layer), |kinds| kinds[layer] == "sliding_attention");

@@ -257,14 +257,11 @@ fn decoder(
     bias: Option<Tensor>,
 ) -> Result<Linear, LoadError> {
     let (n_vocab, d_model) = embedding.dims2()?;
-    let own = if config.flag("tie_word_embeddings", true) {
-        weights.untied(name, embedding)?
-    } else if weights.has(name) {
-        Some(weights.tensor(name, &[n_vocab, d_model])?)
-    } else {
-        None
-    };
-    Ok(Linear::shared(own.as_ref().unwrap_or(embedding).t()?, bias))
+    if config.flag("tie_word_embeddings", true) || !weights.has(name) {
+        return weights.tied_output(name, embedding, bias);
+    }
+    let part = Part { name: name.trim_end_matches(".weight"), d_out: n_vocab, bias: false };
+    Ok(Linear { bias, ..weights.linear_of(&[part], d_model, Stored::OutIn, None)? })
 }
 
 /// What a classifier says, where it reads, and what comes before its output.

@@ -14,7 +14,7 @@ use crate::{
     model::{
         LoadError,
         checkpoint::{Config, Stored, Weights},
-        kernels::{Activation, Linear, Norm},
+        kernels::{Activation, Norm},
         network::{
             Body, Network, Tower,
             attention::Attention,
@@ -180,8 +180,7 @@ fn head(config: &Config, weights: &mut Weights<'_>, family: &str, word: &Tensor)
     let output = if weights.has("lm_head.weight") && !(tied && scaled) {
         map(weights, "lm_head", (d_model, n_vocab), false)?
     } else {
-        let own = weights.untied("lm_head.weight", word)?;
-        Linear::shared(own.as_ref().unwrap_or(word).t()?, None)
+        weights.tied_output("lm_head.weight", word, None)?
     };
     let scale = scaled.then(|| 1.0 / (d_model as f32).sqrt());
     Ok(Some(Head { transform: Transform { scale, ..Transform::default() }, ..Head::next_token(output) }))

@@ -45,9 +45,18 @@ impl Convention {
         (!says_nothing && Self::from_class(class).is_none()).then_some(class)
     }
 
-    /// Whether the checkpoint names the class that knows nothing but the file of the tokenizers library.
-    pub fn is_generic(tokenizer: &Value, model: &Value) -> bool {
-        matches!(class(tokenizer, model), Some("PreTrainedTokenizer" | "TokenizersBackend"))
+    /// Whether the checkpoint names a class that goes by the file of the tokenizers library alone: the general one, one
+    /// that adds nothing to it, or one that the transformers library does not know and reads as the general one.
+    pub fn goes_by_file(tokenizer: &Value, model: &Value) -> bool {
+        let general = ["PreTrainedTokenizer", "TokenizersBackend", "ConvBertTokenizer"];
+        class(tokenizer, model).is_some_and(|class| general.contains(&class) || Self::from_class(class).is_none())
+    }
+
+    /// Whether a tokenizer of this class tells a model that has segments which of two texts a token is of.
+    pub fn tells_segments(tokenizer: &Value, model: &Value) -> bool {
+        Self::of(tokenizer, model) != Self::Albert
+            && !Self::goes_by_file(tokenizer, model)
+            && class(tokenizer, model) != Some("DistilBertTokenizer")
     }
 
     fn from_class(class: &str) -> Option<Self> {

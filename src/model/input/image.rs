@@ -101,10 +101,9 @@ impl ImageProcessor {
     fn from_config(config: &Value, model: &Value, size_px: (usize, usize)) -> Result<Self, InputError> {
         let flag = |key: &str, default| config.get(key).and_then(Value::as_bool).unwrap_or(default);
         let class = Class::of(config, model)?;
-        for unknown in ["do_pad", "use_square_size"] {
-            if flag(unknown, false) {
-                return Err(bad(&format!("{unknown} is not supported")));
-            }
+        let pads = flag("do_pad", false) && config.get("pad_size").is_some_and(|size| !size.is_null());
+        if pads || class == Class::Clip && flag("use_square_size", false) {
+            return Err(bad(if pads { "pad_size is not supported" } else { "use_square_size is not supported" }));
         }
         let resize = match config.get("size") {
             _ if !flag("do_resize", true) => None,
@@ -297,7 +296,9 @@ impl Class {
             () if is("Beit") => Ok(Self::Beit),
             () if is("Siglip") => Ok(Self::Siglip),
             () if is("ViT") => Ok(Self::Vit),
-            () => Err(bad(&format!("it is for “{name}”, which is not supported"))),
+            () => {
+                Err(bad(&format!("it is for “{name}”; those of CLIP, BiT, DeiT, BEiT, SigLIP and ViT are supported")))
+            }
         }
     }
 }

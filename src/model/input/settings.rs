@@ -56,12 +56,15 @@ impl Settings {
     /// Whether the second of two texts is told to the model as such.
     pub fn tells_segments(&self) -> bool {
         let names = self.tokenizer.get("model_input_names").and_then(Value::as_array);
-        names.is_none_or(|names| names.iter().any(|name| name == "token_type_ids"))
+        names.map_or_else(
+            || Convention::tells_segments(&self.tokenizer, &self.model),
+            |names| names.iter().any(|name| name == "token_type_ids"),
+        )
     }
 
-    /// Whether the checkpoint asks for the class that goes by `tokenizer.json` alone.
-    pub fn is_generic(&self) -> bool {
-        Convention::is_generic(&self.tokenizer, &self.model)
+    /// Whether the class of the tokenizer goes by `tokenizer.json` alone.
+    pub fn goes_by_file(&self) -> bool {
+        Convention::goes_by_file(&self.tokenizer, &self.model)
     }
 
     pub fn flag(&self, key: &str) -> Option<bool> {

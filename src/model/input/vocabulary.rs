@@ -106,7 +106,7 @@ fn processed(
 /// # Errors
 /// Only when the library fails.
 pub(super) fn adjust(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenizers::Result<()> {
-    if !settings.is_generic() {
+    if !settings.goes_by_file() {
         adjust_cutting(tokenizer, settings)?;
     }
     let new = |token: &AddedToken| tokenizer.token_to_id(&token.content).is_none();
@@ -123,10 +123,10 @@ pub(super) fn adjust(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenize
 /// otherwise has no effect.
 fn adjust_cutting(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenizers::Result<()> {
     let convention = settings.convention;
-    if let (Convention::Bert | Convention::MpNet, Some(NormalizerWrapper::BertNormalizer(old))) =
+    if let (Convention::Bert | Convention::MpNet, Some(NormalizerWrapper::BertNormalizer(_))) =
         (convention, tokenizer.get_normalizer())
     {
-        let normalizer = bert_normalizer(settings, old.clean_text);
+        let normalizer = bert_normalizer(settings);
         tokenizer.with_normalizer(Some(normalizer))?;
     }
     if let (Convention::Gpt2 | Convention::Roberta, Some(PreTokenizerWrapper::ByteLevel(old))) =
@@ -152,7 +152,7 @@ fn word_piece(vocab: &[u8], settings: &Settings) -> Result<Tokenizer, InputError
         Convention::MpNet => RobertaProcessing::new(sep, cls).trim_offsets(true).add_prefix_space(false).into(),
         _ => BertProcessing::new(sep, cls).into(),
     };
-    let normalizer = bert_normalizer(settings, true);
+    let normalizer = bert_normalizer(settings);
     let tokens = added_tokens(&vocab, settings, Convention::Bert);
     let model = WordPiece::builder().vocab(vocab).unk_token(unk).build();
     let mut tokenizer = Tokenizer::new(model.map_err(|error| bad(VOCAB_TXT, &error))?);
@@ -166,9 +166,9 @@ fn word_piece(vocab: &[u8], settings: &Settings) -> Result<Tokenizer, InputError
     Ok(tokenizer)
 }
 
-fn bert_normalizer(settings: &Settings, clean_text: bool) -> BertNormalizer {
+fn bert_normalizer(settings: &Settings) -> BertNormalizer {
     BertNormalizer::new(
-        clean_text,
+        true,
         settings.flag("tokenize_chinese_chars").unwrap_or(true),
         settings.flag("strip_accents"),
         settings.flag("do_lower_case").unwrap_or(true),

@@ -5,6 +5,7 @@ use candle_core::{Storage, Tensor};
 use super::{Weights, read};
 use crate::model::{
     LoadError,
+    kernels::{Linear, Panels},
     run::{Progress, Stage},
 };
 
@@ -16,12 +17,20 @@ impl Weights<'_> {
             return Ok(None);
         }
         let found = self.checked(name, table.dims())?;
-        if self.rehearsing {
+        let place = |name: &String| {
+            let (shard, entry) = &self.entries[name];
+            (*shard, entry.start, &entry.shape, &entry.dtype_name)
+        };
+        // Files of PyTorch's own format hold one table under all its names.
+        if self.rehearsing || self.used.iter().any(|used| place(used) == place(&found)) {
             self.skipped.insert(found);
             return Ok(None);
         }
         (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
-        let mut values = vec![0.0; table.elem_count()];
+        let (n_rows, n_columns) = table.dims2()?;
+        // Room for a last whole panel, should it become one of an output map.
+        let mut values = vec![0.0; Panels::padded(n_rows) * n_columns];
+        values.truncate(n_rows * n_columns);
         let (shard, entry) = &self.entries[&found];
         read::fill(self.files, &self.shards[*shard], &found, entry, &mut values)?;
         if holds(table, &values)? {
@@ -34,6 +43,15 @@ impl Weights<'_> {
         self.audit.n_params += values.len() as u64;
         self.used.insert(found);
         Ok(Some(Tensor::from_vec(values, table.dims(), &self.device)?))
+    }
+
+    /// An output map to the vocabulary under `name`, which the configuration ties to `embedding` `[n_vocab, d_model]`:
+    /// the embedding's weights, or those of the file where they differ.
+    pub fn tied_output(&mut self, name: &str, embedding: &Tensor, bias: Option<Tensor>) -> Result<Linear, LoadError> {
+        Ok(match self.untied(name, embedding)? {
+            Some(own) => Linear::owning(&own, bias)?,
+            None => Linear::shared(embedding.t()?, bias),
+        })
     }
 }
 
