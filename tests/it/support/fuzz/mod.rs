@@ -99,8 +99,10 @@ fn supervise(target: &Target, mut seeds: Range<u64>, limits: Limits, start: &dyn
     let mut lines = Vec::new();
     while !seeds.is_empty() {
         let order = work::order(target, &seeds, limits, folder.path());
-        let child =
-            start().env(work::ORDER, order).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut command = start();
+        // What an error needs to name its place in the program is not what a reader needs.
+        command.env(work::ORDER, order).env("RUST_BACKTRACE", "0");
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let Ok(mut child) = child else { return lines };
         let said = child.stdout.take().map(BufReader::new).into_iter().flat_map(BufReader::lines);
         lines.extend(
