@@ -179,9 +179,9 @@ impl Config {
         self.size(&["max_position_embeddings", "n_positions", "n_ctx"], MAX_ROWS)
     }
 
-    /// The activation under any of these names.
-    pub fn activation_of(&self, aliases: &[&'static str], default: Activation) -> Result<Activation, LoadError> {
-        let Some(name) = self.text(aliases) else { return Ok(default) };
+    /// The activation, under this name alone.
+    pub fn activation(&self, name: &'static str, default: Activation) -> Result<Activation, LoadError> {
+        let Some(name) = self.text(&[name]) else { return Ok(default) };
         Activation::from_name(name).ok_or_else(|| self.unsupported(format!("its activation “{name}” is not supported")))
     }
 

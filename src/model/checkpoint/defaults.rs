@@ -27,7 +27,7 @@ impl Config {
     }
 
     /// What is added to the variance, under this name alone.
-    pub fn norm_eps_of(&self, name: &'static str, default: f32) -> Result<f32, LoadError> {
+    pub fn norm_eps(&self, name: &'static str, default: f32) -> Result<f32, LoadError> {
         match self.number(&[name])? {
             None => Ok(default),
             Some(eps) if (0.0..=1.0).contains(&eps) => Ok(eps as f32),

@@ -126,8 +126,8 @@ fn words(config: &Config, weights: &mut Weights<'_>, prefix: &str) -> Result<[Te
     let words = if is_shared && n_source == n_target {
         let name = first_of(weights, [&shared, &source, &target]);
         let word = weights.tensor(&name, &[n_source, d_model])?;
-        let mut of_side = |own: &String| if *own == name { Ok(None) } else { weights.untied(own, &word) };
-        let [source, target] = [of_side(&source)?, of_side(&target)?].map(|own| own.unwrap_or_else(|| word.clone()));
+        let own = [weights.untied(&source, &word)?, weights.untied(&target, &word)?];
+        let [source, target] = own.map(|own| own.unwrap_or_else(|| word.clone()));
         [source, target, word]
     } else {
         let [source, target] =
@@ -163,7 +163,7 @@ pub(super) fn tower(
     }
     let spec = LayerSpec::new(n_heads, d_model / n_heads);
     let d_encoder = config.optional_size(&["cross_attention_hidden_size"], MAX)?.unwrap_or(d_model);
-    let activation = config.activation_of(&["activation_function"], Activation::Gelu)?;
+    let activation = config.activation("activation_function", Activation::Gelu)?;
     let stack = format!("{}{}", dialect.prefix, if is_decoder { "decoder" } else { "encoder" });
     let stack = stack.as_str();
     let windows = if dialect.reach == Reach::Windows && !is_decoder {

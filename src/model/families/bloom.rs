@@ -28,7 +28,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let d_model = config.d_model()?;
     let n_heads = config.n_heads(d_model)?;
     let spec = LayerSpec { biased: true, ..LayerSpec::new(n_heads, d_model / n_heads) };
-    let (n_vocab, eps) = (config.n_vocab()?, config.norm_eps_of("layer_norm_epsilon", 1e-5)?);
+    let (n_vocab, eps) = (config.n_vocab()?, config.norm_eps("layer_norm_epsilon", 1e-5)?);
     let n_ctx = config.optional_size(&["seq_length", "max_position_embeddings"], 1 << 24)?.unwrap_or(N_CTX);
     // The reference leaves biases out then.
     if config.flag("slow_but_exact", false) && config.number(&["pretraining_tp"])?.is_some_and(|n| n > 1.0) {

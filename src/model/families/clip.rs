@@ -43,7 +43,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let text_config = config.tower("text_config", &defaults);
     let (text, tower) = text_tower(&text_config, weights, true)?;
     let d_model = vision_config.d_model()?;
-    let eps = vision_config.norm_eps_of("layer_norm_eps", 1e-5)?;
+    let eps = vision_config.norm_eps("layer_norm_eps", 1e-5)?;
     let d_shared = weights.shape("visual_projection.weight").and_then(<[usize]>::first).copied().unwrap_or(0);
     let projection = |weights: &mut Weights<'_>, name: &str, d_model| -> Result<Linear, LoadError> {
         weights.linear(&[name], (d_model, d_shared), Stored::OutIn, false)
@@ -135,7 +135,7 @@ fn vision_tower(config: &Config, weights: &mut Weights<'_>, kind: StackKind) -> 
     let n = 1 + pictures.n_patches();
     embedding.position = Some(weights.tensor("vision_model.embeddings.position_embedding.weight", &[n, d_model])?);
     weights.skip("vision_model.embeddings.position_ids");
-    let eps = config.norm_eps_of("layer_norm_eps", 1e-5)?;
+    let eps = config.norm_eps("layer_norm_eps", 1e-5)?;
     // Spelled like this in every checkpoint.
     embedding.norm = Some(layer_norm(weights, "vision_model.pre_layrnorm", d_model, eps)?);
     let stack = layers(config, weights, VISION, HalfStack { kind, causal: false })?;
@@ -157,7 +157,7 @@ pub(super) fn text_tower(
     let embedding = TextEmbedding { position, ..TextEmbedding::tokens(word, n_ctx) };
     let mut stack =
         layers(config, weights, TEXT, HalfStack { kind: StackKind::Text, causal: causal && config.is_causal() })?;
-    let eps = config.norm_eps_of("layer_norm_eps", 1e-5)?;
+    let eps = config.norm_eps("layer_norm_eps", 1e-5)?;
     stack.final_norm = Some(layer_norm(weights, "text_model.final_layer_norm", d_model, eps)?);
     Ok((TextSpec { n_ctx, n_vocab }, Tower { embedding: Embedding::Text(embedding), stack }))
 }

@@ -37,7 +37,7 @@ const BLOCK: BlockNames = BlockNames {
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let mut sizes = Sizes::both_ways(config, Activation::Gelu)?;
-    sizes.eps = config.norm_eps_of("layer_norm_eps", 1e-7)?;
+    sizes.eps = config.norm_eps("layer_norm_eps", 1e-7)?;
     if config.d_embedding()?.is_some_and(|width| width != sizes.d_model) {
         return Err(config.unsupported("a DeBERTa with narrower embeddings (embedding_size) is not supported"));
     }
@@ -90,7 +90,7 @@ fn convolution(config: &Config, weights: &mut Weights<'_>, sizes: &Sizes) -> Res
     Ok(Some(Convolution {
         map: Convolution::map_of(&kernel, bias)?,
         width,
-        activation: config.activation_of(&["conv_act"], Activation::Tanh)?,
+        activation: config.activation("conv_act", Activation::Tanh)?,
         norm: layer_norm(weights, &name("LayerNorm"), d_model, sizes.eps)?,
     }))
 }
@@ -191,7 +191,7 @@ fn head_names(config: &Config, weights: &Weights<'_>, sizes: &Sizes) -> Result<H
         decoder: "cls.predictions.decoder",
         bias: "cls.predictions.bias",
         pooler: "pooler.dense",
-        pooled: config.activation_of(&["pooler_hidden_act"], Activation::Gelu)?,
+        pooled: config.activation("pooler_hidden_act", Activation::Gelu)?,
         classifier: "classifier",
     };
     if !weights.has("lm_predictions.lm_head.dense.weight") {

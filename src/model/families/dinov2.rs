@@ -52,7 +52,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, family: &'static
     weights.skip(&name("embeddings.mask_token"));
 
     let mut layers = Layers::of(config, Names::dino(weights, body), body, d_model)?;
-    layers.eps = config.norm_eps_of("layer_norm_eps", 1e-6)?;
+    layers.eps = config.norm_eps("layer_norm_eps", 1e-6)?;
     layers.scales = Some(["layer_scale1.lambda1", "layer_scale2.lambda1"]);
     let gated = config.flag("use_swiglu_ffn", false);
     let mut blocks = Vec::new();

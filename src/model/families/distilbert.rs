@@ -24,7 +24,7 @@ const BLOCK: BlockNames = BlockNames {
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     // No configuration changes what is added to the variance.
-    let sizes = Sizes::of(config, 1e-12, config.activation_of(&["activation"], Activation::Gelu)?)?;
+    let sizes = Sizes::of(config, 1e-12, config.activation("activation", Activation::Gelu)?)?;
     weights.set_prefix("distilbert.", "embeddings.word_embeddings.weight");
     let embedding = embedding(weights, &sizes, "distilbert.embeddings", false)?;
     let blocks = blocks(weights, &sizes, "distilbert.transformer.layer", &BLOCK)?;

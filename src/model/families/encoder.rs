@@ -53,8 +53,8 @@ impl Sizes {
 
     /// The same of a family that cannot be made a decoder, whatever the file says.
     pub fn both_ways(config: &Config, activation: Activation) -> Result<Self, LoadError> {
-        let eps = config.norm_eps_of("layer_norm_eps", 1e-12)?;
-        Self::of(config, eps, config.activation_of(&["hidden_act"], activation)?)
+        let eps = config.norm_eps("layer_norm_eps", 1e-12)?;
+        Self::of(config, eps, config.activation("hidden_act", activation)?)
     }
 
     /// The same of a family that says in its own way what is added to the variance and what the activation is.

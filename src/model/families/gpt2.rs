@@ -28,8 +28,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let by_layer = config.flag("scale_attn_by_inverse_layer_idx", false);
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
     let (n_vocab, n_ctx) = (config.n_vocab()?, config.n_ctx()?);
-    let eps = config.norm_eps_of("layer_norm_epsilon", 1e-5)?;
-    let activation = config.activation_of(&["activation_function"], Activation::GeluTanh)?;
+    let eps = config.norm_eps("layer_norm_epsilon", 1e-5)?;
+    let activation = config.activation("activation_function", Activation::GeluTanh)?;
 
     weights.set_prefix("transformer.", "wte.weight");
     let word = weights.tensor("transformer.wte.weight", &[n_vocab, d_model])?;

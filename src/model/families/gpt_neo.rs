@@ -25,8 +25,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let n_heads = config.n_heads(d_model)?;
     let spec = LayerSpec { scale: 1.0, ..LayerSpec::new(n_heads, d_model / n_heads) };
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
-    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps_of("layer_norm_epsilon", 1e-5)?);
-    let activation = config.activation_of(&["activation_function"], Activation::GeluTanh)?;
+    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps("layer_norm_epsilon", 1e-5)?);
+    let activation = config.activation("activation_function", Activation::GeluTanh)?;
     let n_layers = config.n_layers()?;
     let reach = config.optional_size(&["window_size"], 1 << 24)?.unwrap_or(256);
     let kinds = config.names("attention_layers").or_else(|| config.repeated("attention_types"));

@@ -26,8 +26,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let n_heads = config.n_heads(d_model)?;
     let spec = LayerSpec::new(n_heads, d_model / n_heads);
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
-    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps_of("layer_norm_eps", 1e-5)?);
-    let activation = config.activation_of(&["hidden_act"], Activation::Gelu)?;
+    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps("layer_norm_eps", 1e-5)?);
+    let activation = config.activation("hidden_act", Activation::Gelu)?;
     let bias = config.flag("attention_bias", true);
     let parallel = config.flag("use_parallel_residual", true);
 

@@ -84,7 +84,7 @@ fn shape(config: &Config, variant: Variant) -> Result<Shape, LoadError> {
     Ok(Shape {
         d_model,
         d_mlp: config.d_mlp()?.unwrap_or(4 * d_model),
-        eps: config.norm_eps_of(if variant.layer_norms { "layer_norm_eps" } else { "rms_norm_eps" }, variant.eps)?,
+        eps: config.norm_eps(if variant.layer_norms { "layer_norm_eps" } else { "rms_norm_eps" }, variant.eps)?,
         activation: activation(config, variant)?,
         spec,
         qkv_bias: bias,
@@ -114,13 +114,13 @@ fn heads(config: &Config, variant: Variant, d_model: usize) -> Result<LayerSpec,
 
 fn activation(config: &Config, variant: Variant) -> Result<Activation, LoadError> {
     if !variant.gemma {
-        return config.activation_of(&["hidden_act"], Activation::Silu);
+        return config.activation("hidden_act", Activation::Silu);
     }
     if variant.branch_norms {
-        return config.activation_of(&["hidden_activation"], Activation::GeluTanh);
+        return config.activation("hidden_activation", Activation::GeluTanh);
     }
     // Gemma's first files say `gelu` and mean its tanh form.
-    Ok(match config.activation_of(&["hidden_act"], Activation::GeluTanh)? {
+    Ok(match config.activation("hidden_act", Activation::GeluTanh)? {
         Activation::Gelu => Activation::GeluTanh,
         activation => activation,
     })

@@ -36,9 +36,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let sizes = Sizes {
         d_model,
         d_mlp: config.d_mlp()?.unwrap_or(1152),
-        eps: config.norm_eps_of("norm_eps", 1e-5)?,
+        eps: config.norm_eps("norm_eps", 1e-5)?,
         norm_bias: config.flag("norm_bias", false),
-        activation: config.activation_of(&["hidden_activation"], Activation::Gelu)?,
+        activation: config.activation("hidden_activation", Activation::Gelu)?,
     };
     let (n_vocab, n_ctx, n_heads) = (config.n_vocab()?, config.n_ctx()?, config.n_heads(d_model)?);
     let spec = LayerSpec::new(n_heads, d_model / n_heads);
@@ -132,7 +132,7 @@ fn head(
         weights.note_absent("head.dense.weight");
         return Ok(None);
     }
-    let activation = config.activation_of(&["classifier_activation"], Activation::Gelu)?;
+    let activation = config.activation("classifier_activation", Activation::Gelu)?;
     let transform = Transform {
         dense: Some(map(weights, "head.dense", (d_model, d_model), config.flag("classifier_bias", false))?),
         activation: Some(activation),

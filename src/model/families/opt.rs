@@ -32,7 +32,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let spec = LayerSpec::new(n_heads, d_model / n_heads);
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
     let (n_vocab, n_ctx) = (config.n_vocab()?, config.n_ctx()?);
-    let activation = config.activation_of(&["activation_function"], Activation::Relu)?;
+    let activation = config.activation("activation_function", Activation::Relu)?;
     let bias = config.flag("enable_bias", true);
     let norm_before = config.flag("do_layer_norm_before", true);
     let has_weights = config.flag("layer_norm_elementwise_affine", true);

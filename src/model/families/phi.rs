@@ -26,8 +26,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let (n_heads, d_head) = config.heads(d_model)?;
     let spec = LayerSpec { n_kv_heads: config.n_kv_heads(n_heads)?, ..LayerSpec::new(n_heads, d_head) };
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
-    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps_of("layer_norm_eps", 1e-5)?);
-    let activation = config.activation_of(&["hidden_act"], Activation::GeluTanh)?;
+    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps("layer_norm_eps", 1e-5)?);
+    let activation = config.activation("hidden_act", Activation::GeluTanh)?;
 
     weights.set_prefix("model.", "embed_tokens.weight");
     let word = weights.tensor("model.embed_tokens.weight", &[n_vocab, d_model])?;

@@ -100,7 +100,7 @@ fn vision_tower(config: &Config, weights: &mut Weights<'_>, kind: StackKind) -> 
     embedding.position = Some(weights.tensor("vision_model.embeddings.position_embedding.weight", &[n, d_model])?);
     weights.skip("vision_model.embeddings.position_ids");
     let mut stack = layers(config, weights, VISION, HalfStack { kind, causal: false })?;
-    let eps = config.norm_eps_of("layer_norm_eps", 1e-6)?;
+    let eps = config.norm_eps("layer_norm_eps", 1e-6)?;
     stack.final_norm = Some(layer_norm(weights, "vision_model.post_layernorm", d_model, eps)?);
     Ok((pictures.spec(0), Tower { embedding: Embedding::Patches(embedding), stack }))
 }
@@ -119,7 +119,7 @@ fn probe(config: &Config, weights: &mut Weights<'_>, n_layers: usize) -> Result<
     let projections = Projections::Cross { q: part(0, d_model)?, kv: part(d_model, 2 * d_model)? };
     let out = linear(weights, &name("attention.out_proj"), d_model, d_model)?;
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
-    let activation = config.activation_of(&["hidden_act"], Activation::GeluTanh)?;
+    let activation = config.activation("hidden_act", Activation::GeluTanh)?;
     Ok(Probe {
         query: weights.tensor(&name("probe"), &[1, 1, d_model])?.reshape((1, d_model))?,
         attention: Attention {
@@ -132,7 +132,7 @@ fn probe(config: &Config, weights: &mut Weights<'_>, n_layers: usize) -> Result<
             bias: None,
             global: None,
         },
-        norm: layer_norm(weights, &name("layernorm"), d_model, config.norm_eps_of("layer_norm_eps", 1e-6)?)?,
+        norm: layer_norm(weights, &name("layernorm"), d_model, config.norm_eps("layer_norm_eps", 1e-6)?)?,
         mlp: mlp(weights, [&name("mlp.fc1"), &name("mlp.fc2")], (d_model, d_mlp), activation)?,
         at: At { stack: StackKind::Vision, layer: n_layers },
     })

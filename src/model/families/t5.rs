@@ -52,8 +52,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let (copies, rest) = (["encoder.embed_tokens.weight", "decoder.embed_tokens.weight"], "shared.weight");
     let name = [rest, copies[0]].into_iter().find(|name| weights.has(name)).unwrap_or(rest);
     let word = weights.tensor(name, &[n_vocab, d_model])?;
-    let mut of_side = |copy: &str| if copy == name { Ok(None) } else { weights.untied(copy, &word) };
-    let [source, target] = [of_side(copies[0])?, of_side(copies[1])?].map(|own| own.unwrap_or_else(|| word.clone()));
+    let own = [weights.untied(copies[0], &word)?, weights.untied(copies[1], &word)?];
+    let [source, target] = own.map(|own| own.unwrap_or_else(|| word.clone()));
     let text =
         TextSpec { n_ctx: config.optional_size(&["n_positions"], 1 << 24)?.unwrap_or(N_CTX).max(N_CTX), n_vocab };
     let tower = |word, stack| Tower { embedding: Embedding::Text(TextEmbedding::tokens(word, text.n_ctx)), stack };
@@ -101,7 +101,7 @@ impl Shape {
             d_model,
             d_mlp,
             spec,
-            eps: config.norm_eps_of("layer_norm_epsilon", 1e-6)?,
+            eps: config.norm_eps("layer_norm_epsilon", 1e-6)?,
             activation,
             gated,
             max_distance,

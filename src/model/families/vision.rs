@@ -178,8 +178,8 @@ impl<'a> Layers<'a> {
             spec: LayerSpec::new(n_heads, d_head),
             causal: false,
             bias: [config.flag("qkv_bias", true); 3],
-            activation: config.activation_of(&["hidden_act"], Activation::Gelu)?,
-            eps: config.norm_eps_of("layer_norm_eps", 1e-12)?,
+            activation: config.activation("hidden_act", Activation::Gelu)?,
+            eps: config.norm_eps("layer_norm_eps", 1e-12)?,
             scales: None,
         })
     }

@@ -2,12 +2,8 @@
 
 use candle_core::{Storage, Tensor};
 
-use super::{Weights, read};
-use crate::model::{
-    LoadError,
-    kernels::{Linear, Panels},
-    run::{Progress, Stage},
-};
+use super::Weights;
+use crate::model::{LoadError, kernels::Linear};
 
 impl Weights<'_> {
     /// What the file has under `name`, which its configuration ties to `table`: `None` where that is nothing, or the
@@ -26,23 +22,18 @@ impl Weights<'_> {
             self.skipped.insert(found);
             return Ok(None);
         }
-        (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
-        let (n_rows, n_columns) = table.dims2()?;
-        // Room for a last whole panel, should it become one of an output map.
-        let mut values = vec![0.0; Panels::padded(n_rows) * n_columns];
-        values.truncate(n_rows * n_columns);
-        let (shard, entry) = &self.entries[&found];
-        read::fill(self.files, &self.shards[*shard], &found, entry, &mut values)?;
-        if holds(table, &values)? {
+        let own = self.tensor(name, table.dims())?;
+        if equal(&own, table)? {
+            // It was read to be compared.
+            self.used.remove(&found);
+            self.audit.n_params -= own.elem_count() as u64;
             self.skipped.insert(found);
             return Ok(None);
         }
         self.warn(&format!(
             "Its configuration ties {found} to the token embeddings, but the numbers differ: both are used"
         ));
-        self.audit.n_params += values.len() as u64;
-        self.used.insert(found);
-        Ok(Some(Tensor::from_vec(values, table.dims(), &self.device)?))
+        Ok(Some(own))
     }
 
     /// An output map to the vocabulary under `name`, which the configuration ties to `embedding` `[n_vocab, d_model]`:
@@ -55,11 +46,10 @@ impl Weights<'_> {
     }
 }
 
-/// Whether a table holds these values.
-fn holds(table: &Tensor, values: &[f32]) -> Result<bool, LoadError> {
-    let table = table.contiguous()?;
-    let (storage, layout) = table.storage_and_layout();
-    let Storage::Cpu(storage) = &*storage else { return Ok(false) };
-    let own = &storage.as_slice::<f32>()?[layout.start_offset()..][..values.len()];
-    Ok(own == values)
+/// Whether two tables hold the same numbers.
+fn equal(a: &Tensor, b: &Tensor) -> Result<bool, LoadError> {
+    let ((a, a_layout), (b, b_layout)) = (a.storage_and_layout(), b.storage_and_layout());
+    let (Storage::Cpu(a), Storage::Cpu(b)) = (&*a, &*b) else { return Ok(false) };
+    let n = a_layout.shape().elem_count();
+    Ok(a.as_slice::<f32>()?[a_layout.start_offset()..][..n] == b.as_slice::<f32>()?[b_layout.start_offset()..][..n])
 }
