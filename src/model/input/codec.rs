@@ -52,6 +52,12 @@ impl Codec {
         let post_processor = tokenizer.get_post_processor().cloned();
         tokenizer.with_post_processor(None::<PostProcessorWrapper>).with_padding(None);
         tokenizer.with_truncation(None).map_err(failed)?;
+        if let ModelWrapper::BPE(model) = tokenizer.get_model() {
+            // Each thread would keep the words of every tokenizer that it ever used.
+            let mut model = model.clone();
+            model.resize_cache(0);
+            tokenizer.with_model(model);
+        }
         let style = if cutter.is_some() { PieceStyle::Metaspace } else { piece_style(&tokenizer) };
         Ok(Self { tokenizer, cutter, post_processor, style })
     }
