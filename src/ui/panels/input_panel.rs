@@ -1,6 +1,6 @@
 //! What the model reads: the text or the picture, and what the tokenizer made of it.
 
-use eframe::egui::{self, RichText, TextureHandle, Ui, vec2};
+use eframe::egui::{self, RichText, Stroke, StrokeKind, TextureHandle, Ui, vec2};
 
 use super::{
     editor::{Editor, Look},
@@ -127,7 +127,10 @@ impl InputPanel {
             };
             let size = texture.size_vec2();
             let scale = (ui.available_width() / size.x).min(30.0 * GRID / size.y).min(1.0);
-            ui.add(egui::Image::new((texture.id(), size * scale)).corner_radius(3).alt_text("The input picture"));
+            let image = egui::Image::new((texture.id(), size * scale)).corner_radius(3).alt_text("The input picture");
+            let place = ui.add(image).rect;
+            // A white picture ends where its frame is.
+            ui.painter().rect_stroke(place, 3, Stroke::new(1.0, cx.theme.rule), StrokeKind::Outside);
             ui.label(RichText::new(picture_caption(capture, source)).small().color(cx.theme.text_weak));
         }
         ui.horizontal_wrapped(|ui| {
