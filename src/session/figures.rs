@@ -13,13 +13,13 @@ use crate::{
         reading::{Extent, Over, Whose},
     },
     capture::Capture,
-    export::{FigureRequest, Preview, default_file_name},
+    export::{FigureRequest, default_file_name},
     figure::{
         CaptionKind,
         order::{Each, Order, Paper, Subtrahend},
         views::lab::Answered,
     },
-    ids::{CaptureId, JobId},
+    ids::JobId,
     raster::ColorMap,
     text::grouped,
     worker::{DrawFor, Drawn, EventKind, Request},
@@ -29,19 +29,6 @@ use crate::{
 const PREVIEW_PX: [f32; 2] = [1120.0, 840.0];
 /// Most figures on a sheet that is laid out by itself.
 const MAX_COLUMNS: usize = 6;
-
-/// What the export dialog shows.
-#[derive(Debug, Default)]
-pub struct FigureDialog {
-    /// Whether it is open.
-    pub is_open: bool,
-    /// The figure, small.
-    pub preview: Loadable<Arc<Preview>>,
-    /// What the last preview was asked for.
-    asked: Option<(CaptureId, Arc<Order>, Vec<usize>)>,
-    /// Figures on their way to the clipboard.
-    copying: Option<JobId>,
-}
 
 /// How figures are saved, remembered between runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -171,7 +158,7 @@ impl Session {
     pub(super) fn on_figure_command(&mut self, command: FigureCommand) -> Vec<Effect> {
         match command {
             FigureCommand::Open => self.figures.is_open = self.document().latest_capture().is_some(),
-            FigureCommand::Close => self.figures.is_open = false,
+            FigureCommand::Close => self.figures.close(),
             FigureCommand::Set(options) => self.settings.figures = options,
             FigureCommand::Save => return self.save_figure(),
             FigureCommand::CopyPng => return self.copy_figure(DrawFor::CopyPng),
@@ -214,7 +201,7 @@ impl Session {
     fn save_figure(&mut self) -> Vec<Effect> {
         let Some(figure) = self.figure() else { return Vec::new() };
         let options = self.settings.figures;
-        self.figures.is_open = false;
+        self.figures.close();
         let capture = &figure.capture;
         let input = capture.input();
         let read = [&input.text, &input.image].into_iter().flatten().next().map_or("", String::as_str);

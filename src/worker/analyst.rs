@@ -100,6 +100,11 @@ impl Analyst {
         }
     }
 
+    /// Has its threads give back what was freed, when they have nothing else to do.
+    pub fn rest(&self) {
+        self.worker.rest();
+    }
+
     /// Stops what is running.
     pub fn cancel(&mut self) {
         self.worker.cancel(Lane::Analysis);

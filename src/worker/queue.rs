@@ -51,6 +51,8 @@ struct Waiting {
     /// A job whose lane has moved on is to stop. As many entries as there were documents and panes.
     generations: HashMap<Lane, u64>,
     closed: bool,
+    /// Whoever waits is to rest now, though it may have rested already.
+    rest: bool,
 }
 
 impl Queue {
@@ -96,31 +98,39 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Waits for the next job; `None` when the queue was closed and is empty. Calls `idle` once when there is none for
-    /// a while.
-    pub fn pop(&self, idle: impl FnOnce()) -> Option<Job> {
+    /// Has whoever waits for a job rest, unless there is one.
+    pub fn rest(&self) {
+        self.lock().rest = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits for the next job; `None` when the queue was closed and is empty. Calls `rest` when there is none for a
+    /// while, and when it is told to.
+    pub fn pop(&self, rest: impl Fn()) -> Option<Job> {
         let mut waiting = self.lock();
-        let mut idle = Some(idle);
+        let mut rested = false;
         loop {
             if let Some(job) = waiting.jobs.pop_front() {
+                waiting.rest = false;
                 return Some(job);
             }
             if waiting.closed {
                 return None;
             }
-            if idle.is_none() {
+            let idle = if rested {
                 waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            let (woken, timeout) = self.changed.wait_timeout(waiting, IDLE).unwrap_or_else(PoisonError::into_inner);
-            waiting = woken;
-            if timeout.timed_out()
-                && waiting.jobs.is_empty()
-                && let Some(idle) = idle.take()
-            {
+                false
+            } else {
+                let (woken, timeout) = self.changed.wait_timeout(waiting, IDLE).unwrap_or_else(PoisonError::into_inner);
+                waiting = woken;
+                timeout.timed_out()
+            };
+            let told = std::mem::take(&mut waiting.rest);
+            if (idle || told) && waiting.jobs.is_empty() {
+                rested = true;
                 // Nobody who asks for something is to wait for this.
                 drop(waiting);
-                idle();
+                rest();
                 waiting = self.lock();
             }
         }

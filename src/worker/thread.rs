@@ -105,6 +105,11 @@ impl Worker {
         self.cancelled.extend(self.queue.cancel(lane));
     }
 
+    /// Has the thread give back what it has freed and what was freed for it, when it has nothing else to do.
+    pub fn rest(&self) {
+        self.queue.rest();
+    }
+
     /// Everything that was said since the last call; never blocks.
     pub fn drain(&mut self) -> Vec<Event> {
         let cancelled = self.cancelled.drain(..).map(|job| Event { job, kind: EventKind::Cancelled });

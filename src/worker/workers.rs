@@ -49,6 +49,12 @@ impl Workers {
         self.thread_of(lane).cancel(lane);
     }
 
+    /// Has every thread that has nothing to do give back what it has freed and what was freed for it.
+    pub fn rest(&self) {
+        let Self { model, projection, survey, hub, files, sessions } = self;
+        [model, projection, survey, hub, files, sessions].into_iter().for_each(Worker::rest);
+    }
+
     /// Everything that was said since the last call; never blocks.
     pub fn drain(&mut self) -> Vec<Event> {
         let Self { model, projection, survey, hub, files, sessions } = self;

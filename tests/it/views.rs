@@ -220,6 +220,35 @@ pub fn wheel(y: f32) -> Input {
 }
 
 #[test]
+fn a_view_that_rests_lets_go_of_its_pictures_and_keeps_where_it_was() {
+    let place = vec2(450.0, 400.0).to_pos2();
+    for view in [ViewKind::Heatmap, ViewKind::Matrix] {
+        let mut stage = Stage::new(sentence(), view).projected().show(vec2(900.0, 700.0));
+        stage.run();
+        stage.hover_at(place);
+        stage.event(wheel(60.0));
+        stage.run();
+        let hovered = |stage: &Harness<'_, Stage>| stage.state().session.pane().selection.hover;
+        let zoomed = hovered(&stage);
+        assert!(
+            zoomed != Focus::NONE || view == ViewKind::Matrix,
+            "a cell is there, between points there may be nothing"
+        );
+        let n_textures = |stage: &Harness<'_, Stage>| stage.ctx.tex_manager().read().allocated().count();
+        let n_shown = n_textures(&stage);
+        stage.state_mut().session.panes.active_mut().view = ViewKind::Heads;
+        stage.run();
+        let n_hidden = n_textures(&stage);
+        stage.state_mut().views.rest(ViewKind::Heads);
+        assert!(n_textures(&stage) < n_hidden, "{view:?}: {n_shown}, {n_hidden}");
+        stage.state_mut().session.panes.active_mut().view = view;
+        stage.run();
+        assert_eq!(n_textures(&stage), n_shown, "{view:?}");
+        assert_eq!(hovered(&stage), zoomed, "{view:?}");
+    }
+}
+
+#[test]
 fn every_view_without_a_capture_says_what_to_do() {
     for view in ViewKind::ALL {
         let mut stage = Stage::new(sentence(), view);

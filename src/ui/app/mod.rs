@@ -11,6 +11,7 @@
 
 mod automation;
 mod desktop;
+mod jobs;
 mod keeping;
 mod logic;
 mod panes;
@@ -48,8 +49,10 @@ use crate::{
     cli::open::{OpenOptions, RendererChoice},
     ids::{JobId, PaneId},
     session::{Command, Session, Settings},
-    worker::{Analyst, Event, Lane, Request, Workers},
+    worker::Analyst,
 };
+
+pub use self::jobs::Jobs;
 
 /// What the system knows the program as; its settings lie in a folder of this name.
 pub const APP_ID: &str = "attnscope";
@@ -58,30 +61,6 @@ const SETTINGS_KEY: &str = "attnscope settings";
 /// The window of the first start, in points.
 const DEFAULT_SIZE: [f32; 2] = [1280.0, 800.0];
 const MIN_SIZE: [f32; 2] = [720.0, 480.0];
-
-/// The side of the worker that the window sees; tests answer from a script instead of a thread.
-pub trait Jobs {
-    /// Starts a job; never blocks. Whatever runs or waits in the same lane is cancelled.
-    fn submit(&mut self, job: JobId, request: Request);
-    /// Stops what runs or waits in a lane.
-    fn cancel(&mut self, lane: Lane);
-    /// Everything that was said since the last call.
-    fn drain(&mut self) -> Vec<Event>;
-}
-
-impl Jobs for Workers {
-    fn submit(&mut self, job: JobId, request: Request) {
-        Self::submit(self, job, request);
-    }
-
-    fn cancel(&mut self, lane: Lane) {
-        Self::cancel(self, lane);
-    }
-
-    fn drain(&mut self) -> Vec<Event> {
-        Self::drain(self)
-    }
-}
 
 /// Why the program ends with an error instead of a window or a picture: one line for stderr.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,5 @@
-//! When nobody does anything: what the window's thread has freed goes back to the system.
+//! When nobody does anything: what was painted of views that are not shown is let go of, and what the window's thread has
+//! freed goes back to the system.
 
 use eframe::egui;
 
@@ -25,7 +26,17 @@ impl App {
         match self.rest.due_secs {
             Some(due_secs) if now_secs >= due_secs => {
                 self.rest.due_secs = None;
+                for pane in self.session.panes.iter() {
+                    if let Some(views) = self.views.get_mut(&pane.id) {
+                        views.rest(pane.view);
+                    }
+                }
+                // Of every button that there ever was, how it lit up.
+                ctx.clear_animations();
                 give_back();
+                // What their threads made and this one let go of, only they can give back.
+                self.jobs.rest();
+                self.analyst.rest();
             }
             Some(due_secs) => ctx.request_repaint_after_secs((due_secs - now_secs) as f32),
             None => {}

@@ -91,6 +91,24 @@ impl Views {
         ui.advance_cursor_after_rect(area);
     }
 
+    /// Lets go of all that was painted of views other than `shown`, which is painted anew when they are shown again.
+    /// Where the user has panned to stays.
+    pub fn rest(&mut self, shown: ViewKind) {
+        for kind in ViewKind::ALL.into_iter().filter(|kind| *kind != shown) {
+            match kind {
+                ViewKind::Heads => self.heads.rest(),
+                ViewKind::Heatmap => self.heatmap.rest(),
+                ViewKind::Image => self.image.rest(),
+                // The two are one.
+                ViewKind::Scatter | ViewKind::Matrix if shown.is_projected() => {}
+                ViewKind::Scatter | ViewKind::Matrix => self.space.rest(),
+                ViewKind::Distance => self.distance = distance::DistanceView::default(),
+                ViewKind::Average => self.average = average::AverageView::default(),
+                ViewKind::Lab => self.lab = lab::LabView::default(),
+            }
+        }
+    }
+
     /// Draws the options and the legend of `kind`, one below the other.
     pub fn options_ui(&mut self, kind: ViewKind, ui: &mut Ui, cx: &ViewCtx<'_>) {
         if cx.document.latest_capture().is_none() {

@@ -394,4 +394,6 @@ impl Jobs for ScriptedJobs {
     fn drain(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.0.borrow_mut().events)
     }
+
+    fn rest(&self) {}
 }

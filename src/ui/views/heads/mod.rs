@@ -158,6 +158,12 @@ impl Scene<'_> {
 }
 
 impl HeadsView {
+    /// Keeps what was chosen, and lets go of what was made of it.
+    pub fn rest(&mut self) {
+        let Self { hover, held, in_sight, .. } = std::mem::take(self);
+        *self = Self { hover, held, in_sight, ..Self::default() };
+    }
+
     /// Draws the view over all the space that is left in `ui`.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };

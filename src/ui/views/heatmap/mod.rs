@@ -56,6 +56,12 @@ pub struct HeatmapView {
 }
 
 impl HeatmapView {
+    /// Keeps what was chosen, and lets go of what was made of it.
+    pub fn rest(&mut self) {
+        let Self { camera, camera_of, held, hover, .. } = std::mem::take(self);
+        *self = Self { camera, camera_of, held, hover, ..Self::default() };
+    }
+
     /// Draws the view over all the space that is left in `ui`.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };

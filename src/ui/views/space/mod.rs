@@ -110,6 +110,12 @@ pub struct SpaceView {
 type ArrangementKey = (Same<Projection>, HeadOrder, Option<Same<std::collections::BTreeMap<HeadId, f32>>>);
 
 impl SpaceView {
+    /// Keeps what was chosen, and lets go of what was made of it.
+    pub fn rest(&mut self) {
+        let Self { camera, flight, frame, ground, shown, turn, tool, hover, .. } = std::mem::take(self);
+        *self = Self { camera, flight, frame, ground, shown, turn, tool, hover, ..Self::default() };
+    }
+
     /// Draws the view over all the space that is left in `ui`.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };

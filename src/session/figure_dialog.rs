@@ -1,0 +1,30 @@
+//! What the export dialog holds while it is open.
+
+use std::sync::Arc;
+
+use super::Loadable;
+use crate::{
+    export::Preview,
+    figure::order::Order,
+    ids::{CaptureId, JobId},
+};
+
+/// What the export dialog shows.
+#[derive(Debug, Default)]
+pub struct FigureDialog {
+    /// Whether it is open.
+    pub is_open: bool,
+    /// The figure, small.
+    pub preview: Loadable<Arc<Preview>>,
+    /// What the last preview was asked for.
+    pub(super) asked: Option<(CaptureId, Arc<Order>, Vec<usize>)>,
+    /// Figures on their way to the clipboard.
+    pub(super) copying: Option<JobId>,
+}
+
+impl FigureDialog {
+    /// Lets go of the preview: the next one will be of something else.
+    pub(super) fn close(&mut self) {
+        *self = Self { copying: self.copying, ..Self::default() };
+    }
+}
