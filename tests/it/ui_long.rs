@@ -1,6 +1,6 @@
 use attnscope::{
     analysis::reading::{Captures, Reading, axes, long::read_part},
-    session::{Command, Focus, ViewKind},
+    session::{ColorScale, Command, Focus, ViewKind},
 };
 use eframe::egui::{Key, Modifiers, accesskit::Role, pos2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -82,6 +82,12 @@ fn the_heatmap_of_a_long_text_says_what_a_pixel_is_and_gives_exact_weights() {
     window.until("single weights", |window| window.shows("; every weight") && !window.shows("on the way"));
     window.press(Modifiers::NONE, Key::ArrowRight);
     window.until("the next head", |window| window.shows("Attention pattern of L0H1"));
+
+    // Most weights of so many are dark; the proposal is gone once it was followed.
+    window.click("Show small weights");
+    window.settle();
+    assert_eq!(window.app().session().pane().options.heatmap.scale, ColorScale::Log);
+    assert!(!window.shows("Show small weights"));
 }
 
 #[test]

@@ -33,6 +33,9 @@ impl HeatmapView {
             choosers::stack_and_layer_ui(ui, cx);
             choosers::sentences_ui(ui, cx);
             aids::menu_ui(ui, cx);
+            if !look.log {
+                controls::edit_options(cx, |options| small_weights_ui(ui, &mut options.heatmap.scale));
+            }
         });
         if source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
             self.hover.report(cx, Focus::NONE);
@@ -76,6 +79,15 @@ fn detail_text(cells: &super::LongCells, pool: Pool) -> String {
         (progress, _) if progress < 1.0 => format!("{what}; {:.0} % read", 100.0 * progress),
         (_, false) => format!("{what}, on the way"),
         (_, true) => what,
+    }
+}
+
+/// Proposes the scale on which a pattern of thousands of keys is more than a dark square.
+fn small_weights_ui(ui: &mut Ui, scale: &mut ColorScale) {
+    let meaning = "Colours by the logarithm of the weights: among so many tokens most weights are too small to be told \
+                   from nothing. The options have the linear scale";
+    if ui.button("Show small weights").on_hover_text(meaning).clicked() {
+        *scale = ColorScale::Log;
     }
 }
 
