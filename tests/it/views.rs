@@ -221,30 +221,37 @@ pub fn wheel(y: f32) -> Input {
 
 #[test]
 fn a_view_that_rests_lets_go_of_its_pictures_and_keeps_where_it_was() {
-    let place = vec2(450.0, 400.0).to_pos2();
     for view in [ViewKind::Heatmap, ViewKind::Matrix] {
         let mut stage = Stage::new(sentence(), view).projected().show(vec2(900.0, 700.0));
+        // What is under a pointer that is not where the wheel was turned tells how near one looks.
+        let at = |stage: &mut Harness<'_, Stage>| {
+            stage.hover_at(vec2(420.0, 300.0).to_pos2());
+            stage.run();
+            stage.state().session.pane().selection.hover
+        };
         stage.run();
-        stage.hover_at(place);
-        stage.event(wheel(60.0));
+        let far = at(&mut stage);
+        stage.hover_at(vec2(650.0, 560.0).to_pos2());
+        stage.event(wheel(if view == ViewKind::Heatmap { 600.0 } else { 60.0 }));
         stage.run();
-        let hovered = |stage: &Harness<'_, Stage>| stage.state().session.pane().selection.hover;
-        let zoomed = hovered(&stage);
-        assert!(
-            zoomed != Focus::NONE || view == ViewKind::Matrix,
-            "a cell is there, between points there may be nothing"
-        );
+        let show = |stage: &mut Harness<'_, Stage>, view| {
+            stage.state_mut().session.panes.active_mut().view = view;
+            stage.run();
+        };
+        let near = at(&mut stage);
         let n_textures = |stage: &Harness<'_, Stage>| stage.ctx.tex_manager().read().allocated().count();
         let n_shown = n_textures(&stage);
-        stage.state_mut().session.panes.active_mut().view = ViewKind::Heads;
-        stage.run();
+        show(&mut stage, ViewKind::Heads);
         let n_hidden = n_textures(&stage);
         stage.state_mut().views.rest(ViewKind::Heads);
         assert!(n_textures(&stage) < n_hidden, "{view:?}: {n_shown}, {n_hidden}");
-        stage.state_mut().session.panes.active_mut().view = view;
-        stage.run();
+        show(&mut stage, view);
         assert_eq!(n_textures(&stage), n_shown, "{view:?}");
-        assert_eq!(hovered(&stage), zoomed, "{view:?}");
+        // Points of a plane are small: there may be one under the pointer or not.
+        if view == ViewKind::Heatmap {
+            assert_ne!(near, far);
+            assert_eq!(at(&mut stage), near);
+        }
     }
 }
 
