@@ -26,16 +26,21 @@ mod rng;
 mod window;
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::BTreeMap,
     fs::{self, File},
     path::PathBuf,
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
 use acts::ACTS;
 use attnscope::{
-    capture::file::{self, FileSite},
+    capture::{
+        Capture,
+        file::{self, FileSite},
+    },
     cli::open::OpenOptions,
+    corpus::Corpus,
     ids::CaptureId,
     session::{ChangeCommand, Command, CorpusCommand, DownloadCommand, NoticeKind, SessionCommand},
     worker::give_back_by,
@@ -61,7 +66,8 @@ pub struct Day {
     window: Window,
     random: Rng,
     folder: PathBuf,
-    seen: HashSet<CaptureId>,
+    seen: BTreeMap<CaptureId, Weak<Capture>>,
+    corpora: Vec<Weak<Corpus>>,
     errors: BTreeMap<String, usize>,
     told: u64,
 }
@@ -110,7 +116,11 @@ impl Day {
     /// Takes note of what there is to see.
     fn look(&mut self) {
         let session = self.window.harness.state().session();
-        self.seen.extend(session.documents.iter().filter_map(|it| it.latest_capture()).map(|capture| capture.id()));
+        let captures = session.documents.iter().filter_map(|it| it.latest_capture());
+        self.seen.extend(captures.map(|capture| (capture.id(), Arc::downgrade(capture))));
+        let corpora = session.documents.iter().filter_map(|it| it.corpus.as_ref()?.corpus());
+        self.corpora.extend(corpora.map(Arc::downgrade));
+        self.corpora.retain(|corpus| corpus.strong_count() > 0);
         for notice in session.notices.iter().filter(|notice| notice.id > self.told && notice.kind == NoticeKind::Error)
         {
             *self.errors.entry(notice.text.summary.clone()).or_default() += 1;
@@ -188,6 +198,12 @@ impl Day {
         self.frames(180);
         let session = self.window.harness.state().session();
         assert_eq!((session.panes.len(), session.documents.len(), session.document().example), (1, 1, Some(0)));
+        let shown = session.document().latest_capture().map(|capture| capture.id());
+        // Of what was looked at nothing stays, whoever looked at it.
+        let is_held = |(id, run): &(&CaptureId, &Weak<Capture>)| Some(**id) != shown && run.strong_count() > 0;
+        let runs: Vec<_> = self.seen.iter().filter(is_held).map(|(id, run)| (id, run.strong_count())).collect();
+        let corpora: Vec<_> = self.corpora.iter().map(Weak::strong_count).filter(|count| *count > 0).collect();
+        println!("   held: {runs:?} {corpora:?}");
         Held::now()
     }
 }
@@ -211,7 +227,8 @@ fn main() {
         window,
         random: Rng::new("week", seed as u64),
         folder: folder.path().to_owned(),
-        seen: HashSet::new(),
+        seen: BTreeMap::new(),
+        corpora: Vec::new(),
         errors: BTreeMap::new(),
         told: 0,
     };

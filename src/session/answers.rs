@@ -78,11 +78,7 @@ impl Session {
             }
             None => self.on_late_event(job, kind),
         };
-        effects.extend(self.forget_models());
-        effects.extend(self.project_if_needed());
-        self.pair_directions();
-        effects.extend(self.explain_if_needed());
-        effects.extend(self.preview_if_needed());
+        effects.extend(self.follow_up());
         effects
     }
 

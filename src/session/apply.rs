@@ -54,7 +54,14 @@ impl Session {
             self.panes.iter().filter(|_| moves).filter_map(|pane| Some((pane.id, self.place(pane.id)?))).collect();
         let mut effects = self.transition(command);
         self.remember(places);
-        effects.extend(self.forget_models());
+        effects.extend(self.follow_up());
+        effects
+    }
+
+    /// What follows from any command and any answer: what is no longer needed goes, what is now shown is asked for.
+    pub(super) fn follow_up(&mut self) -> Vec<Effect> {
+        let mut effects = self.forget_models();
+        self.forget_clouds();
         effects.extend(self.project_if_needed());
         self.pair_directions();
         effects.extend(self.explain_if_needed());

@@ -1,8 +1,10 @@
 //! Opening, sharing and closing documents, and what the worker may forget with them.
 
+use std::collections::BTreeSet;
+
 use super::{Document, Effect, Pane, Panes, Session, Split};
 use crate::{
-    ids::{DocumentId, ModelId, PaneId},
+    ids::{CloudId, DocumentId, ModelId, PaneId},
     worker::{Lane, Request},
 };
 
@@ -70,5 +72,18 @@ impl Session {
         let unneeded: Vec<ModelId> = self.held.iter().copied().filter(|id| !needed.contains(id)).collect();
         self.held.retain(|id| needed.contains(id));
         unneeded.into_iter().map(|id| Effect::Submit(self.new_job(), Request::Forget(id))).collect()
+    }
+
+    /// Lets go of what was found out about runs and corpora that no document has any more. An answer names what it is
+    /// about, and a corpus is large.
+    pub(super) fn forget_clouds(&mut self) {
+        let there: BTreeSet<CloudId> = self.documents.iter().flat_map(Document::clouds).map(|it| it.id()).collect();
+        let is_there = |cloud: CloudId| there.contains(&cloud);
+        self.kept_projections.retain(is_there);
+        for pane in self.panes.iter_mut() {
+            pane.forget_projections(is_there);
+            pane.surveys.retain(is_there);
+            pane.explanations.retain(|capture| is_there(CloudId::Input(capture)));
+        }
     }
 }

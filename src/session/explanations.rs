@@ -146,6 +146,12 @@ impl Explanations {
         of.find_map(|entry| entry.answer.latest().or(entry.before.as_ref()))
     }
 
+    /// Lets go of answers about other runs.
+    pub(super) fn retain(&mut self, is_there: impl Fn(CaptureId) -> bool) {
+        self.asked.retain(|entry| entry.answer.is_pending() || is_there(entry.key.capture));
+        self.reverse = self.reverse.take().filter(|capture| is_there(capture.id()));
+    }
+
     /// Whether an answer is on its way.
     pub fn is_pending(&self) -> bool {
         self.running().is_some()

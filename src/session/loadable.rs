@@ -98,6 +98,17 @@ impl<T> Loadable<T> {
         *self = std::mem::take(self).into_latest().map_or(Self::Empty, Self::Ready);
     }
 
+    /// Lets go of the value, also of the one before, unless it is to be kept.
+    pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        match self {
+            Self::Ready(value) if !keep(value) => *self = Self::Empty,
+            Self::Pending { previous, .. } | Self::Failed { previous, .. } => {
+                *previous = previous.take().filter(|value| keep(value));
+            }
+            Self::Empty | Self::Ready(_) => {}
+        }
+    }
+
     fn into_latest(self) -> Option<T> {
         match self {
             Self::Empty => None,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Document, Effect, Loadable, Pane, Session};
+use super::{Effect, Loadable, Pane, Session};
 use crate::{
     analysis::{
         Cloud,
@@ -56,6 +56,21 @@ impl Kept {
         let surplus = self.0.len().saturating_sub(MAX_KEPT);
         self.0.drain(..surplus);
     }
+
+    /// Lets go of those of other clouds.
+    pub(super) fn retain(&mut self, is_there: impl Fn(CloudId) -> bool) {
+        self.0.retain(|kept| is_there(kept.cloud.id()));
+    }
+}
+
+impl Pane {
+    /// Lets go of planes of other clouds. Those on their way are stopped by [`Session::project_if_needed`].
+    pub(super) fn forget_projections(&mut self, is_there: impl Fn(CloudId) -> bool) {
+        self.projection.retain(|known| is_there(known.cloud.id()));
+        if !self.projection.is_pending() && self.projecting.is_some_and(|asked| !is_there(asked.key.cloud)) {
+            (self.projection, self.projecting) = (Loadable::Empty, None);
+        }
+    }
 }
 
 impl Session {
@@ -72,9 +87,6 @@ impl Session {
 
     /// Keeps a finished projection for whoever shows it next.
     pub(super) fn keep_projection(&mut self, projection: Arc<Projection>) {
-        let clouds: Vec<CloudId> = self.documents.iter().flat_map(Document::clouds).map(|cloud| cloud.id()).collect();
-        let shown = |kept: &Arc<Projection>| clouds.contains(&kept.cloud.id());
-        self.kept_projections.0.retain(shown);
         self.kept_projections.insert(projection);
     }
 

@@ -46,6 +46,12 @@ impl Surveys {
         Some((asked.kind, asked.answer.progress()))
     }
 
+    /// Lets go of answers about other clouds.
+    pub(super) fn retain(&mut self, is_there: impl Fn(CloudId) -> bool) {
+        self.asked.retain(|asked| asked.answer.is_pending() || is_there(asked.key.cloud()));
+        self.kept.retain(|(known, _)| is_there(known.cloud()));
+    }
+
     fn slot(&mut self, kind: QuestionKind) -> Option<&mut Asked> {
         self.asked.iter_mut().find(|asked| asked.kind == kind)
     }
@@ -65,14 +71,12 @@ impl Session {
         let job = self.new_job();
         let Some(pane) = self.panes.get(id) else { return Vec::new() };
         let Some(survey) = pane.survey(self.document_of(pane), question) else { return Vec::new() };
-        let there: Vec<CloudId> = self.document_of(pane).clouds().map(|cloud| cloud.id()).collect();
         let Some(pane) = self.panes.get_mut(id) else { return Vec::new() };
         let (kind, key) = (survey.question.kind(), survey.key());
         let surveys = &mut pane.surveys;
         if surveys.slot(kind).is_some_and(|asked| asked.key == key) {
             return Vec::new();
         }
-        surveys.kept.retain(|(known, _)| there.contains(&known.cloud()));
         let known = surveys.kept.iter().find(|(known, _)| *known == key).map(|(_, finding)| Arc::clone(finding));
         let mut answer = surveys.slot(kind).map(|asked| std::mem::take(&mut asked.answer)).unwrap_or_default();
         let was_pending = answer.is_pending();

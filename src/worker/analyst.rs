@@ -42,7 +42,8 @@ impl AnalysisEngine {
 impl Engine for AnalysisEngine {
     const THREAD: &'static str = "analysis-worker";
 
-    fn rest(&self) {
+    fn rest(&mut self) {
+        self.last = None;
         self.pool.iter().for_each(give_back_in);
     }
 

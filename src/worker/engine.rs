@@ -179,7 +179,7 @@ impl ModelEngine {
 }
 
 impl Engine for ModelEngine {
-    fn rest(&self) {
+    fn rest(&mut self) {
         self.engine.on_each_thread(give_back);
     }
 

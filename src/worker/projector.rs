@@ -59,7 +59,7 @@ pub(super) fn pool(name: &'static str) -> io::Result<ThreadPool> {
 impl Engine for ProjectionEngine {
     const THREAD: &'static str = "projection-worker";
 
-    fn rest(&self) {
+    fn rest(&mut self) {
         give_back_in(&self.pool);
     }
 

@@ -106,7 +106,7 @@ impl Queue {
 
     /// Waits for the next job; `None` when the queue was closed and is empty. Calls `rest` when there is none for a
     /// while, and when it is told to.
-    pub fn pop(&self, rest: impl Fn()) -> Option<Job> {
+    pub fn pop(&self, mut rest: impl FnMut()) -> Option<Job> {
         let mut waiting = self.lock();
         let mut rested = false;
         loop {

@@ -28,7 +28,7 @@ impl SurveyEngine {
 impl Engine for SurveyEngine {
     const THREAD: &'static str = "survey-worker";
 
-    fn rest(&self) {
+    fn rest(&mut self) {
         give_back_in(&self.pool);
     }
 

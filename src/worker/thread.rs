@@ -37,9 +37,9 @@ pub trait Engine {
     /// When the job was told to stop, or failed; the engine is as it was before.
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop>;
 
-    /// Nothing was asked for in a while: threads that compute for it give back what they have freed, as the one that
-    /// it runs on has done.
-    fn rest(&self) {}
+    /// Nothing was asked for in a while: what it holds for the next question alone goes, and threads that compute for
+    /// it give back what they have freed, as the one that it runs on does after this.
+    fn rest(&mut self) {}
 }
 
 /// Why a job ended without an answer.
@@ -143,13 +143,13 @@ impl Drop for Worker {
     }
 }
 
-fn rest(engine: &impl Engine) {
-    idle::give_back();
+fn rest(engine: &mut impl Engine) {
     engine.rest();
+    idle::give_back();
 }
 
 fn run(mut engine: impl Engine, queue: &Arc<Queue>, events: &SyncSender<Event>, wake: &Wake) {
-    while let Some(Job { id, request, lane, generation }) = queue.pop(|| rest(&engine)) {
+    while let Some(Job { id, request, lane, generation }) = queue.pop(|| rest(&mut engine)) {
         let control = JobControl {
             job: id,
             lane,

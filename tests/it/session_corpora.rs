@@ -87,6 +87,18 @@ fn order(play: &Play) -> CorpusOrder {
 }
 
 #[test]
+fn a_corpus_that_is_closed_is_held_by_nobody() {
+    let mut play = with_corpus();
+    assert!(play.session.pane().shown_projection(play.session.document()).is_some());
+    play.does(Command::ShowView(ViewKind::Heads));
+    play.asked.clear();
+    let held = Arc::downgrade(corpus(&play.session).corpus().unwrap());
+    assert!(held.strong_count() > 0);
+    play.does(Command::Corpus(CorpusCommand::Close));
+    assert_eq!(held.strong_count(), 0);
+}
+
+#[test]
 fn a_corpus_is_shown_as_it_grows_and_stopped_ones_go_on() {
     let mut play = with_model();
     play.does(open());

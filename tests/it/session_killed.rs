@@ -312,6 +312,9 @@ fn a_window_that_is_killed_loses_seconds_at_most() {
         // One file is left behind: what was taken up is where it is kept now, or still where it was.
         assert!(kept.len() <= 2, "kill {nth}: {kept:?}");
         expected = if kept.len() == 1 { newest } else { None };
+        if (nth + 1) % 10 == 0 {
+            println!("{} kills, at most {:.1} s of work lost", nth + 1, worst.as_secs_f64());
+        }
     }
     assert!(n_recovered > 0, "no start had anything to recover");
     assert!(hub.storage_ranges().iter().any(Option::is_some), "no download went on where it was");

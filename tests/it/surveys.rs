@@ -5,14 +5,18 @@ use std::sync::Arc;
 use attnscope::{
     analysis::{
         Cloud,
+        explain::{
+            report::{Method, Report},
+            rollout::RolloutOptions,
+        },
         point_set::Spot,
         projection::{LayoutMethod, ProjectionOptions, ScaleChoice},
         search::{Search, SearchKind},
         survey::{Finding, Question, Survey},
     },
     ids::{HeadId, JobId, PaneId, StackKind},
-    session::Command,
-    worker::{EventKind, Request, SurveyEngine, Worker},
+    session::{Command, ViewKind},
+    worker::{Ask, EventKind, Request, SurveyEngine, Target, Worker},
 };
 
 use crate::support::{play::Play, synthetic};
@@ -70,6 +74,30 @@ fn a_question_is_asked_once_and_its_answer_is_kept() {
     options.scatter.projection.scale = ScaleChoice::Fixed(3.0);
     play.does(Command::SetViewOptions(options));
     assert!(found(&play, looking_for("two")).is_none());
+}
+
+#[test]
+fn what_was_found_out_about_a_run_goes_with_it() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::ShowView(ViewKind::Scatter));
+    play.answers();
+    play.does(Command::Survey(looking_for("two")));
+    let (job, request) = play.asked.pop().unwrap();
+    play.hears(job, answer(request));
+    let rollout = Ask::Rollout(RolloutOptions::default());
+    play.does(Command::Explain("rollout", rollout, Target::default()));
+    let answered = Arc::new(Report::new(Method::Rollout));
+    let (run, report) = (play.session.document().latest_capture().unwrap(), &answered);
+    let (run, report) = (Arc::downgrade(run), Arc::downgrade(report));
+    play.hears(play.last_job(), EventKind::Explained(answered));
+    play.asked.clear();
+    // In a view that asks for none of this, nothing takes its place.
+    play.does(Command::ShowView(ViewKind::Heads));
+    play.does(Command::SetText("four five".to_owned()));
+    play.does(Command::Run);
+    assert_eq!((run.strong_count() > 0, report.strong_count()), (true, 1), "it is still what is shown");
+    play.answers();
+    assert_eq!((run.strong_count(), report.strong_count()), (0, 0));
 }
 
 #[test]
