@@ -126,6 +126,15 @@ impl Window {
         frame
     }
 
+    /// The time of so many frames in which nobody touches anything.
+    pub fn leave_alone(&mut self, n: usize) {
+        for _ in 0..n {
+            let started = Instant::now();
+            self.harness.step();
+            std::thread::sleep(FRAME.saturating_sub(started.elapsed()));
+        }
+    }
+
     pub fn wait(&mut self, done: impl Fn(&App) -> bool) {
         while !done(self.harness.state()) {
             self.paced_frame();
