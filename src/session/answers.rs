@@ -263,7 +263,7 @@ impl Session {
             }
         }
         match kind {
-            EventKind::Projected(projection) => self.keep_projection(projection),
+            EventKind::Projected(projection) => self.kept_projections.insert(projection),
             EventKind::Failed(failure) => self.notify(NoticeKind::Error, failure),
             _ => {}
         }

@@ -50,7 +50,8 @@ impl Kept {
         self.0.iter().rev().find(|kept| ProjectionKey::of(kept) == key).cloned()
     }
 
-    fn insert(&mut self, projection: Arc<Projection>) {
+    /// Keeps a finished one for whoever shows it next.
+    pub(super) fn insert(&mut self, projection: Arc<Projection>) {
         self.0.retain(|kept| ProjectionKey::of(kept) != ProjectionKey::of(&projection));
         self.0.push(projection);
         let surplus = self.0.len().saturating_sub(MAX_KEPT);
@@ -83,11 +84,6 @@ impl Session {
     /// Goes on with what was stopped.
     pub(super) fn project_again(&mut self) {
         self.panes.active_mut().projecting = None;
-    }
-
-    /// Keeps a finished projection for whoever shows it next.
-    pub(super) fn keep_projection(&mut self, projection: Arc<Projection>) {
-        self.kept_projections.insert(projection);
     }
 
     fn project(&mut self, id: PaneId) -> Vec<Effect> {
