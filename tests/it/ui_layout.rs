@@ -1,7 +1,6 @@
 //! What the window looks like: room, panels, appearance.
 
 use attnscope::{
-    cli::open::OpenOptions,
     session::{Appearance, ViewKind},
     worker::EventKind,
 };
@@ -64,6 +63,8 @@ fn a_narrow_window_gives_its_width_to_the_view_until_a_panel_is_asked_for() {
 #[cfg(feature = "snapshots")]
 #[test]
 fn the_window_looks_as_it_did() {
+    use attnscope::cli::open::OpenOptions;
+
     use crate::support::scripted;
 
     let mut results = egui_kittest::SnapshotResults::new();

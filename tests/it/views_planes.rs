@@ -2,7 +2,6 @@
 
 use attnscope::{
     analysis::projection::{ColorBy, Dims, SizeBy},
-    capture::Capture,
     ids::{HeadId, StackKind},
     session::{Command, Focus, HeadStep, ViewKind},
 };
@@ -211,7 +210,7 @@ fn a_word_lights_the_patches_it_attends_to() {
 #[test]
 #[ignore = "a tool for the eye, not a test"]
 fn pictures_of_the_views() {
-    type Make = fn() -> Capture;
+    type Make = fn() -> attnscope::capture::Capture;
 
     let Some(folder) = std::env::var_os("VIEW_PICTURES") else { return };
     let only = std::env::var("VIEW_ONLY").unwrap_or_default();

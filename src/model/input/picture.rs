@@ -120,7 +120,7 @@ fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture
     let mut decoder = reader.into_decoder().map_err(failed)?;
     // The declared size decides, before a byte is allocated for the pixels.
     let (width, height) = decoder.dimensions();
-    let limit = max_megapixels(decoder.color_type());
+    let limit = max_megapixels(format, decoder.color_type());
     if u64::from(width) * u64::from(height) > limit * 1_000_000 {
         return Err(InputError::HugePicture { width, height, limit, name: full_name() });
     }
@@ -158,10 +158,13 @@ fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture
 
 /// So many megapixels of a kind of colour are decoded: what the decoder holds, what it gives, and what is made of that
 /// for the screen and for the model lie side by side.
-fn max_megapixels(color: ColorType) -> u64 {
+fn max_megapixels(format: ImageFormat, color: ColorType) -> u64 {
+    let given = u64::from(color.bytes_per_pixel());
+    // The decoder of WebP decodes without loss to four channels, also where it gives three.
+    let in_decoder = if format == ImageFormat::WebP { 4 } else { given };
     let for_screen = if color.has_alpha() { 4 } else { 0 };
     let for_model = if color == ColorType::Rgb8 { 0 } else { 3 };
-    let bytes_per_pixel = 2 * u64::from(color.bytes_per_pixel()) + for_screen + for_model;
+    let bytes_per_pixel = in_decoder + given + for_screen + for_model;
     (MAX_DECODED_BYTES / bytes_per_pixel / 1_000_000).min(MAX_MEGAPIXELS)
 }
 
