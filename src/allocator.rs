@@ -1,7 +1,7 @@
 //! How the program uses its allocator: memory that was freed waits for the next pass, and goes back when nobody works.
 //!
-//! It is built so that a block of more than 64 kB is an area of its own (`.cargo/config.toml`): in one that blocks share,
-//! a single one that stays would hold megabytes.
+//! It is built with small areas, and so that a block of more than 16 kB is an area of its own (`.cargo/config.toml`): in
+//! one that blocks share, a single one that stays holds all of it.
 
 use std::ffi::{c_int, c_long};
 
