@@ -69,7 +69,9 @@ pub struct Day {
     window: Window,
     random: Rng,
     folder: PathBuf,
+    /// Runs that somebody holds, of all that were seen.
     seen: BTreeMap<CaptureId, Weak<Capture>>,
+    n_seen: usize,
     corpora: Vec<Weak<Corpus>>,
     errors: BTreeMap<String, usize>,
     told: u64,
@@ -120,7 +122,11 @@ impl Day {
     fn look(&mut self) {
         let session = self.window.harness.state().session();
         let captures = session.documents.iter().filter_map(|it| it.latest_capture());
-        self.seen.extend(captures.map(|capture| (capture.id(), Arc::downgrade(capture))));
+        let captures: Vec<_> = captures.map(|capture| (capture.id(), Arc::downgrade(capture))).collect();
+        self.n_seen += captures.iter().filter(|(id, _)| !self.seen.contains_key(id)).count();
+        self.seen.extend(captures);
+        // A weak one, too, holds the place of what it names.
+        self.seen.retain(|_, run| run.strong_count() > 0);
         let corpora = session.documents.iter().filter_map(|it| it.corpus.as_ref()?.corpus());
         self.corpora.extend(corpora.map(Arc::downgrade));
         self.corpora.retain(|corpus| corpus.strong_count() > 0);
@@ -230,6 +236,7 @@ fn main() {
         random: Rng::new("week", seed as u64),
         folder: folder.path().to_owned(),
         seen: BTreeMap::new(),
+        n_seen: 0,
         corpora: Vec::new(),
         errors: BTreeMap::new(),
         told: 0,
@@ -278,7 +285,7 @@ fn main() {
     for (name, n) in done {
         println!("  {n:>4} × {name}");
     }
-    println!("{} runs were seen; told as errors:", day.seen.len());
+    println!("{} runs were seen; told as errors:", day.n_seen);
     for (text, n) in &day.errors {
         println!("  {n:>4} × {text}");
     }

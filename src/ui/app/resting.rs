@@ -3,7 +3,7 @@
 
 use eframe::egui;
 
-use super::App;
+use super::{App, Sheet};
 use crate::worker::give_back;
 
 /// From the last thing that happened to resting, in seconds.
@@ -30,6 +30,10 @@ impl App {
                     if let Some(views) = self.views.get_mut(&pane.id) {
                         views.rest(pane.view);
                     }
+                }
+                self.left.rest();
+                if self.sheet != Some(Sheet::Bookmarks) {
+                    self.bookmarks.rest();
                 }
                 // Of every button that there ever was, how it lit up.
                 ctx.clear_animations();

@@ -69,6 +69,11 @@ impl BookmarkSheet {
         modal.inner && !modal.should_close()
     }
 
+    /// Lets go of thumbnails, while it is closed.
+    pub fn rest(&mut self) {
+        self.pictures.clear();
+    }
+
     /// One bookmark; whether it was gone to.
     fn bookmark_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, bookmark: &Bookmark) -> bool {
         let mut goes = false;

@@ -77,6 +77,11 @@ impl LeftPanel {
         });
     }
 
+    /// Lets go of what it painted and does not show any more.
+    pub fn rest(&mut self) {
+        self.corpus.rest();
+    }
+
     /// Puts the cursor into the token search.
     pub const fn focus_search(&mut self) {
         self.input.focus_search();

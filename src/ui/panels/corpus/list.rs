@@ -91,6 +91,11 @@ impl InputList {
         });
     }
 
+    /// Lets go of pictures of a corpus that nobody holds any more.
+    pub fn rest(&mut self) {
+        self.textures.retain(|_, (picture, _)| Arc::strong_count(picture) > 1);
+    }
+
     /// The small copy of a picture.
     fn texture(&mut self, ui: &Ui, input: &InputRow) -> Option<TextureId> {
         let picture = input.image.as_ref()?.source.as_ref()?;

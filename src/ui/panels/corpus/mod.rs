@@ -43,6 +43,11 @@ impl CorpusPanel {
         panel.size_range(sizes).show(ui, |ui| self.contents_ui(ui, cx, open));
     }
 
+    /// Lets go of what it painted of a corpus that is closed.
+    pub fn rest(&mut self) {
+        self.list.rest();
+    }
+
     fn contents_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, open: &OpenCorpus) {
         ui.spacing_mut().item_spacing.y = GRID;
         heading_ui(ui, cx, open);
