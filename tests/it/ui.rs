@@ -9,7 +9,10 @@ use attnscope::{
     session::{Appearance, Command, ViewKind},
     worker::{EventKind, Input, Lane, Request},
 };
-use eframe::egui::{self, Key, Modifiers, accesskit::Role};
+use eframe::egui::{
+    self, Key, Modifiers,
+    accesskit::{Action, ActionRequest, Role, TreeId},
+};
 use egui_kittest::kittest::Queryable as _;
 
 use crate::support::{
@@ -279,4 +282,36 @@ fn escape_closes_what_is_open_before_it_lets_go_of_a_token() {
     assert_eq!(window.app().session().pane().selection.pinned.query, Some(1));
     window.press(Modifiers::NONE, Key::Escape);
     assert_eq!(window.app().session().pane().selection.pinned.query, None);
+}
+
+#[test]
+fn a_window_that_rests_forgets_widgets_that_are_gone_and_hears_the_next_key() {
+    let mut window = Window::open(with_text("one two three"));
+    window.press(Modifiers::NONE, Key::E);
+    window.harness.get_by_role_and_label(Role::Button, "Close").focus();
+    window.harness.step();
+    let focused = |window: &Window| window.harness.ctx.memory(egui::Memory::focused);
+    let button = focused(&window).unwrap();
+    window.press(Modifiers::NONE, Key::Escape);
+    assert!(window.harness.query_by_role_and_label(Role::Button, "Close").is_none());
+    // Who reads the screen to somebody gives the focus to any widget that is remembered.
+    let asks_for_it = |window: &mut Window| {
+        window.harness.event(egui::Event::AccessKitActionRequest(ActionRequest {
+            action: Action::Focus,
+            target_tree: TreeId::ROOT,
+            target_node: button.accesskit_id(),
+            data: None,
+        }));
+        window.harness.step();
+    };
+    asks_for_it(&mut window);
+    assert_eq!(focused(&window), Some(button), "it is remembered while the window is in use");
+    for _ in 0..3 {
+        window.settle();
+    }
+    assert_eq!(focused(&window), None, "nobody has the focus for a frame only");
+    asks_for_it(&mut window);
+    assert_eq!(focused(&window), None, "it is forgotten");
+    window.press(Modifiers::NONE, Key::Num2);
+    assert_eq!(window.app().session().pane().view, ViewKind::Heatmap);
 }

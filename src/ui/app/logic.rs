@@ -80,6 +80,7 @@ impl App {
             }
         }
         self.take_files_and_pictures(ctx);
+        self.forget_places(ctx);
         for command in UiCommand::pressed(ctx) {
             self.on_ui_command(ctx, command);
         }
