@@ -24,25 +24,28 @@ use crate::{
 /// Room for a heading that names its side and counts its tokens.
 pub const HEADING_WIDTH_PT: f32 = 140.0;
 
-/// The names of both columns: whose tokens they are, and how many where they differ.
+/// The names of both columns: whose tokens they are, and how many where they differ; less where there is less room.
 pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, n_of_tokens: [usize; 2], cx: &ViewCtx<'_>) {
     let query = query_name(cx);
     let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
-    let [query, key] = if one_row {
-        ["Explained".to_owned(), "Token".to_owned()]
+    let [queries, keys] = if one_row {
+        [vec!["Explained".to_owned()], vec!["Token".to_owned()]]
     } else if has_two_sides(cx) {
         let what = if cx.pane.options.reading.words { "word" } else { "token" };
         let [queries, keys] = n_of_tokens.map(|n| counted(n, what));
-        [format!("{query} (decoder, {queries})"), format!("Key (encoder, {keys})")]
+        let forms = |name: &str, side: &str, n: &str| {
+            vec![format!("{name} ({side}, {n})"), format!("{name} ({side})"), name.to_owned()]
+        };
+        [forms(query, "decoder", &queries), forms("Key", "encoder", &keys)]
     } else {
-        [query.to_owned(), "Key".to_owned()]
+        [vec![query.to_owned()], vec!["Key".to_owned()]]
     };
     let y = rect.center().y;
     let x = |range: Rangef, from_right: bool| {
         rect.left() + if from_right { range.max - layout::TEXT_PAD_PT } else { range.min + layout::TEXT_PAD_PT }
     };
-    paint::column_heading(painter, pos2(x(layout.queries, true), y), Column::Query, &query, cx.theme);
-    paint::column_heading(painter, pos2(x(layout.keys, false), y), Column::Key, &key, cx.theme);
+    paint::column_heading(painter, pos2(x(layout.queries, true), y), Column::Query, &queries, cx.theme);
+    paint::column_heading(painter, pos2(x(layout.keys, false), y), Column::Key, &keys, cx.theme);
 }
 
 /// Draws the visible tokens of one column; returns what the pointer means, and where.

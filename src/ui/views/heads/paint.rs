@@ -155,13 +155,19 @@ pub fn bars(mesh: &mut Mesh, strip: Rect, weights: &[(Ink, f32)], theme: &Theme)
     }
 }
 
-/// The heading of a column.
-pub fn column_heading(painter: &Painter, at: Pos2, column: Column, text: &str, theme: &Theme) {
-    let (align, color) = match column {
-        Column::Query => (Align2::RIGHT_CENTER, theme.query),
-        Column::Key => (Align2::LEFT_CENTER, theme.key),
+/// The heading of a column: the first of its forms, longest first, that there is room for.
+pub fn column_heading(painter: &Painter, at: Pos2, column: Column, forms: &[String], theme: &Theme) {
+    let shown = painter.clip_rect();
+    let (align, color, room) = match column {
+        Column::Query => (Align2::RIGHT_CENTER, theme.query, at.x - shown.left()),
+        Column::Key => (Align2::LEFT_CENTER, theme.key, shown.right() - at.x),
     };
-    painter.text(at, align, text, FontId::proportional(text_size::SMALL), color);
+    let font = FontId::proportional(text_size::SMALL);
+    let mut galleys = forms.iter().map(|text| painter.layout_no_wrap(text.clone(), font.clone(), color));
+    let shortest = galleys.clone().next_back();
+    if let Some(galley) = galleys.find(|galley| galley.size().x <= room).or(shortest) {
+        painter.galley(align.anchor_size(at, galley.size()).min, galley, color);
+    }
 }
 
 /// How a head's swatch looks.
