@@ -28,24 +28,26 @@ pub const HEADING_WIDTH_PT: f32 = 140.0;
 pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, n_of_tokens: [usize; 2], cx: &ViewCtx<'_>) {
     let query = query_name(cx);
     let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
-    let [queries, keys] = if one_row {
-        [vec!["Explained".to_owned()], vec!["Token".to_owned()]]
+    let name = |query: &str, key: &str| [query.to_owned(), key.to_owned()];
+    let forms = if one_row {
+        vec![name("Explained", "Token")]
     } else if has_two_sides(cx) {
         let what = if cx.pane.options.reading.words { "word" } else { "token" };
         let [queries, keys] = n_of_tokens.map(|n| counted(n, what));
-        let forms = |name: &str, side: &str, n: &str| {
-            vec![format!("{name} ({side}, {n})"), format!("{name} ({side})"), name.to_owned()]
-        };
-        [forms(query, "decoder", &queries), forms("Key", "encoder", &keys)]
+        vec![
+            [format!("{query} (decoder, {queries})"), format!("Key (encoder, {keys})")],
+            [format!("{query} (decoder)"), "Key (encoder)".to_owned()],
+            name(query, "Key"),
+        ]
     } else {
-        [vec![query.to_owned()], vec!["Key".to_owned()]]
+        vec![name(query, "Key")]
     };
     let y = rect.center().y;
     let x = |range: Rangef, from_right: bool| {
         rect.left() + if from_right { range.max - layout::TEXT_PAD_PT } else { range.min + layout::TEXT_PAD_PT }
     };
-    paint::column_heading(painter, pos2(x(layout.queries, true), y), Column::Query, &queries, cx.theme);
-    paint::column_heading(painter, pos2(x(layout.keys, false), y), Column::Key, &keys, cx.theme);
+    let at = [pos2(x(layout.queries, true), y), pos2(x(layout.keys, false), y)];
+    paint::column_headings(painter, at, &forms, cx.theme);
 }
 
 /// Draws the visible tokens of one column; returns what the pointer means, and where.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    Align2, Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Shape, Stroke, StrokeKind, Vec2,
+    Align2, Color32, FontId, Galley, Mesh, Painter, Pos2, Rangef, Rect, Shape, Stroke, StrokeKind, Vec2,
     epaint::text::{LayoutJob, TextWrapping},
     pos2, vec2,
 };
@@ -155,18 +155,19 @@ pub fn bars(mesh: &mut Mesh, strip: Rect, weights: &[(Ink, f32)], theme: &Theme)
     }
 }
 
-/// The heading of a column: the first of its forms, longest first, that there is room for.
-pub fn column_heading(painter: &Painter, at: Pos2, column: Column, forms: &[String], theme: &Theme) {
+/// The headings of both columns, which end and begin at `at`: the first of their forms, longest first, that there is room
+/// for.
+pub fn column_headings(painter: &Painter, at: [Pos2; 2], forms: &[[String; 2]], theme: &Theme) {
     let shown = painter.clip_rect();
-    let (align, color, room) = match column {
-        Column::Query => (Align2::RIGHT_CENTER, theme.query, at.x - shown.left()),
-        Column::Key => (Align2::LEFT_CENTER, theme.key, shown.right() - at.x),
-    };
+    let [query, key] = at;
     let font = FontId::proportional(text_size::SMALL);
-    let mut galleys = forms.iter().map(|text| painter.layout_no_wrap(text.clone(), font.clone(), color));
+    let galley = |text: &str, color| painter.layout_no_wrap(text.to_owned(), font.clone(), color);
+    let mut galleys = forms.iter().map(|[a, b]| [galley(a, theme.query), galley(b, theme.key)]);
     let shortest = galleys.clone().next_back();
-    if let Some(galley) = galleys.find(|galley| galley.size().x <= room).or(shortest) {
-        painter.galley(align.anchor_size(at, galley.size()).min, galley, color);
+    let fits = |[a, b]: &[Arc<Galley>; 2]| a.size().x <= query.x - shown.left() && b.size().x <= shown.right() - key.x;
+    if let Some([a, b]) = galleys.find(fits).or(shortest) {
+        painter.galley(Align2::RIGHT_CENTER.anchor_size(query, a.size()).min, a, theme.query);
+        painter.galley(Align2::LEFT_CENTER.anchor_size(key, b.size()).min, b, theme.key);
     }
 }
 
