@@ -228,7 +228,7 @@ fn main() {
     };
     let (n_minutes, seed) = (option("--minutes", 20), option("--seed", 1));
     allocator::set_up();
-    give_back_by(allocator::give_back);
+    give_back_by(allocator::GIVE_BACK);
     let folder = tempfile::tempdir().unwrap();
     let window = Window::that_keeps(OpenOptions::default(), folder.path().to_owned());
     let mut day = Day {

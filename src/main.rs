@@ -18,7 +18,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let started = Instant::now();
     allocator::set_up();
-    give_back_by(allocator::give_back);
+    give_back_by(allocator::GIVE_BACK);
     env_logger::Builder::new()
         .filter_level(log::LevelFilter::Warn)
         // A locale such as C names no language, and that is no news.

@@ -10,11 +10,20 @@ use rayon::ThreadPool;
 /// From the last job to a thread's being idle: somebody who types has another one sooner.
 pub(super) const IDLE: Duration = Duration::from_secs(2);
 
-/// Only the program knows its allocator.
-static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
+/// How memory that was freed goes back to the system.
+#[derive(Clone, Copy, Debug)]
+pub struct GiveBack {
+    /// What this thread has freed.
+    pub of_thread: fn(),
+    /// What libraries with an allocator of their own have freed, among them the driver that paints the window.
+    pub of_libraries: fn(),
+}
 
-/// Says how a thread gives back what it has freed. The first time counts.
-pub fn give_back_by(how: fn()) {
+/// Only the program knows its allocator.
+static GIVE_BACK: OnceLock<GiveBack> = OnceLock::new();
+
+/// Says how memory goes back. The first time counts.
+pub fn give_back_by(how: GiveBack) {
     GIVE_BACK.get_or_init(|| how);
 }
 
@@ -26,6 +35,13 @@ pub(super) fn give_back_in(pool: &ThreadPool) {
 /// Gives back what this thread has freed.
 pub fn give_back() {
     if let Some(how) = GIVE_BACK.get() {
-        how();
+        (how.of_thread)();
+    }
+}
+
+/// Gives back what libraries have freed. They wait for it where they need memory, so only while nobody does anything.
+pub fn give_back_of_libraries() {
+    if let Some(how) = GIVE_BACK.get() {
+        (how.of_libraries)();
     }
 }

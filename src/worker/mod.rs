@@ -31,7 +31,7 @@ pub use donors::{Donor, MAX_MEANT, Many, Rows};
 pub use engine::ModelEngine;
 pub use files::FileEngine;
 pub use hub::HubEngine;
-pub use idle::{give_back, give_back_by};
+pub use idle::{GiveBack, give_back, give_back_by, give_back_of_libraries};
 pub use projector::ProjectionEngine;
 pub use protocol::{
     Ask, Baseline, CaptureFile, Choice, Column, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar,

@@ -4,7 +4,7 @@
 use eframe::egui::{self, FocusDirection, Id};
 
 use super::{App, Sheet};
-use crate::worker::give_back;
+use crate::worker::{give_back, give_back_of_libraries};
 
 /// From the last thing that happened to resting, in seconds.
 const REST_AFTER_SECS: f64 = 2.0;
@@ -34,7 +34,7 @@ enum Places {
 
 /// The widget that does not exist.
 fn nobody() -> Id {
-    Id::new("nobody")
+    Id::unique("nobody")
 }
 
 impl App {
@@ -82,6 +82,7 @@ impl App {
                     self.rest.places = Places::Asked;
                 }
                 give_back();
+                give_back_of_libraries();
                 // What their threads made and this one let go of, only they can give back.
                 self.jobs.rest();
                 self.analyst.rest();
