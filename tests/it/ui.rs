@@ -1,13 +1,13 @@
 //! The window, driven by role and label as a person drives it; no adapter is needed.
 
-use std::path::PathBuf;
+use std::{cell::Cell, path::PathBuf};
 
 use attnscope::{
     cli::open::OpenOptions,
     export::ExportRequest,
     ids::{DocumentId, HeadId},
     session::{Appearance, Command, ViewKind},
-    worker::{EventKind, Input, Lane, Request},
+    worker::{EventKind, GiveBack, Input, Lane, Request, give_back_by},
 };
 use eframe::egui::{
     self, Key, Modifiers,
@@ -314,4 +314,22 @@ fn a_window_that_rests_forgets_widgets_that_are_gone_and_hears_the_next_key() {
     assert_eq!(focused(&window), None, "it is forgotten");
     window.press(Modifiers::NONE, Key::Num2);
     assert_eq!(window.app().session().pane().view, ViewKind::Heatmap);
+}
+
+#[test]
+fn a_window_gives_memory_back_when_nobody_does_anything_and_once() {
+    thread_local!(static N: Cell<usize> = const { Cell::new(0) });
+    give_back_by(GiveBack { of_thread: || {}, of_libraries: || N.set(N.get() + 1) });
+    let mut window = Window::open(with_text("one two three"));
+    let rests = |window: &mut Window| {
+        for _ in 0..3 {
+            window.settle();
+        }
+        N.get()
+    };
+    assert_eq!(rests(&mut window), 1);
+    assert_eq!(rests(&mut window), 1, "it rests already");
+    window.press(Modifiers::NONE, Key::Num2);
+    assert_eq!(N.get(), 1, "not while somebody does something");
+    assert_eq!(rests(&mut window), 2);
 }
