@@ -29,6 +29,8 @@ REST_EVERY = 5
 REST_SECONDS = 10
 MOST_GROWTH = 1.1
 FIRST_EXAMPLE = "Once upon a time"
+# What is typed into the palette. Some of it is nobody's name ("demo:sentences" is a corpus): it finds nothing, or
+# something like it, as happens to people.
 MODELS = ["demo:gpt", "demo:bert", "demo:vit", "demo:translate", "demo:sentiment", "demo:bilstm", "demo:sentences"]
 EXAMPLES = [
     FIRST_EXAMPLE, "Repeated words", "Queries and keys", "Mary's keys", "A map that lies", "A white house", "A cat",
