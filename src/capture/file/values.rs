@@ -58,11 +58,12 @@ pub(super) fn check_pattern(entry: &Entry, values: &[f32], rows: &Rows<'_>) -> R
         if rows.free.contains(&(idx / n_rows)) {
             continue;
         }
-        let own: f64 = row.iter().map(|&weight| f64::from(weight)).sum();
+        let own = sum_of(row);
         let sum = own + rows.sink.map_or(0.0, |sink| f64::from(sink[idx]));
         let deviation = (sum - 1.0).abs();
         let refuse = |what: &str| {
             let at = format!("head {}, query {} sums to {sum:.4}", idx / n_rows, idx % n_rows);
+            let what = if dropped_at_random(values, n_cols) { DROPOUT } else { what };
             Err(FileError::tensor(&entry.name, format!("has rows that do not sum to 1: {at}{what}")))
         };
         if sum.is_nan() || sum > 1.0 + ROW_TOLERANCE {
@@ -85,6 +86,20 @@ pub(super) fn check_pattern(entry: &Entry, values: &[f32], rows: &Rows<'_>) -> R
         notes.deviation = 0.0;
     }
     Ok(notes)
+}
+
+/// What is said of a pattern that a model in training mode left behind.
+const DROPOUT: &str =
+    "; some rows are above 1 and some below, as dropout leaves them: call model.eval() before the run";
+
+fn sum_of(row: &[f32]) -> f64 {
+    row.iter().map(|&weight| f64::from(weight)).sum()
+}
+
+/// Whether rows miss 1 in both directions: dropout takes weights away and scales the others up.
+fn dropped_at_random(values: &[f32], n_cols: usize) -> bool {
+    let sums = || values.chunks_exact(n_cols.max(1)).map(sum_of);
+    sums().any(|sum| sum > 1.0 + ROW_TOLERANCE) && sums().any(|sum| sum < 1.0 - ROW_TOLERANCE)
 }
 
 /// Every value between 0 and 1, up to rounding.
