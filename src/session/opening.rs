@@ -5,7 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use super::{Document, Effect, Loadable, Session, document::Behind, gallery::EXAMPLES, saved, state::PendingLoad};
+use super::{
+    Document, Effect, Loadable, Session, document::Behind, gallery::EXAMPLES, keeping::file_name, saved,
+    state::PendingLoad,
+};
 use crate::{
     ids::{DocumentId, JobId, ModelId},
     worker::{ImageSource, Lane, LoadedModel, ModelSource, Request},
@@ -86,12 +89,14 @@ impl Session {
             if let Some(path) = of_kind.next() {
                 effects.extend(self.open_path(path, kind));
             }
-            let left_out = of_kind.count();
-            if left_out > 0 {
+            if let Some(first) = of_kind.next() {
+                let others = match of_kind.count() {
+                    0 => String::new(),
+                    n => format!(" and {n} more"),
+                };
+                let summary = format!("Not opened: {}{others}", file_name(first));
                 let details = "One session, one model, one picture, one text and one corpus are opened at a time";
-                let details = details.to_owned();
-                let summary = format!("{left_out} more {} left out", kind.plural(left_out));
-                self.inform(summary, details);
+                self.inform(summary, details.to_owned());
             }
         }
         effects
@@ -249,21 +254,6 @@ impl PathKind {
             "csv" | "tsv" | "jsonl" | "ndjson" => Self::Corpus,
             saved::EXTENSION => Self::Session,
             _ => Self::Model,
-        }
-    }
-
-    const fn plural(self, n: usize) -> &'static str {
-        match (self, n) {
-            (Self::Model, 1) => "model was",
-            (Self::Model, _) => "models were",
-            (Self::Image, 1) => "picture was",
-            (Self::Image, _) => "pictures were",
-            (Self::Text, 1) => "text was",
-            (Self::Text, _) => "texts were",
-            (Self::Corpus, 1) => "corpus was",
-            (Self::Corpus, _) => "corpora were",
-            (Self::Session, 1) => "session was",
-            (Self::Session, _) => "sessions were",
         }
     }
 }

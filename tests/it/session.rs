@@ -168,7 +168,7 @@ fn dropped_files_open_the_first_of_each_kind() {
     assert_eq!(effects, [r#"ReadText("t.txt")"#]);
     assert_eq!(play.asked_names(), ["load"]);
     assert_eq!(play.session.document().experiment.image, Some(ImageSource::Path("a.png".into())));
-    assert_eq!(play.last_notice(), "2 more pictures were left out");
+    assert_eq!(play.last_notice(), "Not opened: b.jpg and 1 more");
     play.answers();
     let input = play.session.document().latest_capture().unwrap().image().is_some();
     assert!(input, "the picture runs when the model has arrived");
