@@ -15,6 +15,7 @@ mod matrix;
 mod patches;
 mod positions;
 mod site;
+pub(crate) mod spelling;
 mod tokens;
 pub mod words;
 

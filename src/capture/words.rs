@@ -6,10 +6,10 @@
 //!
 //! 1. Special tokens, tokens of another sentence, and patches never do.
 //! 2. Parts of one character do: their spans overlap, or their labels are `é¹` and `é²`.
-//! 3. A label that starts with a space (`␣the`, `▁the`, `Ġthe`) or a line end does not, nor does a token
-//!    that begins behind the end of the last one in the input: byte-level BPE and `SentencePiece` mark the
-//!    former, `WordPiece` and CLIP leave the latter. A lone `␣` belongs to what follows.
-//! 4. `##ing` does (`WordPiece`); so does what follows a token without `</w>` where others have it (CLIP).
+//! 3. A label that starts with a space (`␣the`) or a line end does not, nor does a token that begins behind
+//!    the end of the last one in the input: byte-level BPE and `SentencePiece` mark the former, `WordPiece`
+//!    and CLIP leave the latter. A lone `␣` belongs to what follows.
+//! 4. `##ing` does (`WordPiece`), where no label starts with a space.
 //! 5. Where there are no spans (text that the model wrote, files of other programs), a label without a
 //!    leading space does if other labels have one.
 //! 6. What is left touches the last token in the input. It does if letters or digits meet; punctuation
@@ -21,13 +21,10 @@ use std::ops::Range;
 
 use super::Token;
 
-/// Marks of a leading space or line end: as we show them, and as vocabularies write them.
-const SPACES: [char; 8] = ['␣', '▁', ' ', '⏎', '\n', '⇥', '\t', '\u{a0}'];
-/// How byte-level vocabularies write them; letters elsewhere, so only looked for where nothing has a span.
-const RAW_SPACES: [char; 2] = ['Ġ', 'Ċ'];
+/// A leading space or line end, visible or not.
+const SPACES: [char; 7] = ['␣', ' ', '⏎', '\n', '⇥', '\t', '\u{a0}'];
 /// What is put behind a piece of a character that is split over several tokens.
 const PARTS: [char; 4] = ['¹', '²', '³', '⁴'];
-const WORD_END: &str = "</w>";
 const CONTINUES: &str = "##";
 
 /// Positions of each word, in order and without gaps.
@@ -78,14 +75,10 @@ pub fn shown(text: &str, position: usize) -> String {
     if text.is_empty() { format!("#{position}") } else { text.to_owned() }
 }
 
-/// A label without the marks of its vocabulary: `the` of `␣the`, `ing` of `##ing`, `photo` of `photo</w>`.
+/// A label without the marks of its vocabulary: `the` of `␣the`, `ing` of `##ing`.
 pub fn bare(text: &str) -> &str {
-    let text = text.strip_suffix(WORD_END).unwrap_or(text);
-    let text = match text.strip_prefix(CONTINUES) {
-        Some(rest) if !rest.is_empty() => rest,
-        _ => text,
-    };
-    text.trim_start_matches(['␣', '▁', ' ', 'Ġ'])
+    let text = if marked_piece(text) { &text[CONTINUES.len()..] } else { text };
+    text.trim_start_matches(['␣', ' '])
 }
 
 /// Whether a token consists of punctuation alone, by the rule of BERT's tokenizer: what ASCII prints that
@@ -114,7 +107,7 @@ fn punctuates(c: char) -> bool {
 }
 
 /// Scripts that do not separate words by spaces.
-fn unspaced(c: char) -> bool {
+pub(super) fn unspaced(c: char) -> bool {
     matches!(c,
         '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' | '\u{2E80}'..='\u{2FDF}'
         | '\u{3040}'..='\u{312F}' | '\u{31A0}'..='\u{31FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}'
@@ -145,21 +138,12 @@ fn split_character(before: &str, after: &str) -> Option<char> {
 struct Style {
     /// Some label starts with a space.
     leading_space: bool,
-    /// Some label ends in `</w>`.
-    word_end: bool,
-    /// No token says where it stood.
-    no_spans: bool,
 }
 
 impl Style {
     fn of(tokens: &[Token]) -> Self {
-        let content = || tokens.iter().filter(|token| !token.special);
-        let no_spans = content().all(|token| token.span.is_empty());
-        Self {
-            leading_space: content().any(|token| starts_with_space(&token.text, no_spans)),
-            word_end: content().any(|token| token.text.ends_with(WORD_END)),
-            no_spans,
-        }
+        let mut content = tokens.iter().filter(|token| !token.special);
+        Self { leading_space: content.any(|token| token.text.starts_with(SPACES)) }
     }
 
     /// Whether the token behind `word` belongs to it. The numbers are those of the module's rule.
@@ -179,7 +163,7 @@ impl Style {
             return true;
         }
         // 3
-        if starts_with_space(&token.text, self.no_spans) || last.text.ends_with(['⏎', '\n', 'Ċ']) {
+        if token.text.starts_with(SPACES) || last.text.ends_with(['⏎', '\n']) {
             return false;
         }
         if is_lone_space(&last.text) {
@@ -189,50 +173,47 @@ impl Style {
             return false;
         }
         // 4
-        if marked_piece(&token.text) {
+        if !self.leading_space && marked_piece(&token.text) {
             return true;
-        }
-        if self.word_end {
-            return !last.text.ends_with(WORD_END);
         }
         // 5 and 6
-        (spans || self.leading_space) && self.meet(tokens, word)
+        (spans || self.leading_space) && meet(tokens, word)
     }
+}
 
-    /// Whether what stands on both sides of the border behind `word` belongs together.
-    fn meet(&self, tokens: &[Token], word: Range<usize>) -> bool {
-        let text = |position: usize| tokens.get(position).map_or("", |token| bare(&token.text));
-        let before = text(word.end - 1);
-        let after = text(word.end);
-        // The character that a part is of tells, not the number of the part.
-        let last = |text: &str| text.trim_end_matches(PARTS).chars().next_back().or_else(|| text.chars().next_back());
-        let (Some(left), Some(right)) = (last(before), after.chars().next()) else { return false };
-        if combines(right) || left == '\u{200D}' {
-            return true;
-        }
-        let inside = |c: char| (c.is_alphanumeric() || combines(c)) && !unspaced(c);
-        if inside(left) && inside(right) {
-            return true;
-        }
-        if apostrophe(right) && inside(left) {
-            let rest = after.chars().nth(1);
-            // The letter may be in the next token, if that touches this one.
-            let next = || {
-                let token = tokens.get(word.end + 1).filter(|token| !token.special)?;
-                let here = &tokens[word.end];
-                let gap = !here.span.is_empty() && !token.span.is_empty() && token.span.start > here.span.end;
-                let parted = gap || starts_with_space(&token.text, self.no_spans);
-                (!parted).then(|| text(word.end + 1).chars().next()).flatten()
-            };
-            return rest.or_else(next).is_some_and(char::is_alphabetic);
-        }
-        let in_word = match before.chars().rev().nth(1) {
-            Some(c) => c.is_alphabetic(),
-            // A token of its own that was taken into the word because a letter follows it.
-            None => word.len() > 1,
-        };
-        apostrophe(left) && right.is_alphabetic() && in_word
+/// Whether what stands on both sides of the border behind `word` belongs together.
+fn meet(tokens: &[Token], word: Range<usize>) -> bool {
+    let text = |position: usize| tokens.get(position).map_or("", |token| bare(&token.text));
+    let before = text(word.end - 1);
+    let after = text(word.end);
+    // The character that a part is of tells, not the number of the part.
+    let last = |text: &str| text.trim_end_matches(PARTS).chars().next_back().or_else(|| text.chars().next_back());
+    let (Some(left), Some(right)) = (last(before), after.chars().next()) else { return false };
+    if combines(right) || left == '\u{200D}' {
+        return true;
     }
+    let inside = |c: char| (c.is_alphanumeric() || combines(c)) && !unspaced(c);
+    if inside(left) && inside(right) {
+        return true;
+    }
+    if apostrophe(right) && inside(left) {
+        let rest = after.chars().nth(1);
+        // The letter may be in the next token, if that touches this one.
+        let next = || {
+            let token = tokens.get(word.end + 1).filter(|token| !token.special)?;
+            let here = &tokens[word.end];
+            let gap = !here.span.is_empty() && !token.span.is_empty() && token.span.start > here.span.end;
+            let parted = gap || token.text.starts_with(SPACES);
+            (!parted).then(|| text(word.end + 1).chars().next()).flatten()
+        };
+        return rest.or_else(next).is_some_and(char::is_alphabetic);
+    }
+    let in_word = match before.chars().rev().nth(1) {
+        Some(c) => c.is_alphabetic(),
+        // A token of its own that was taken into the word because a letter follows it.
+        None => word.len() > 1,
+    };
+    apostrophe(left) && right.is_alphabetic() && in_word
 }
 
 /// Patches have neither an id nor a place in a text, and a row and a column for a name.
@@ -242,16 +223,13 @@ fn is_patch(token: &Token) -> bool {
     token.id.is_none() && token.span.is_empty() && token.text.split_once(' ').is_some_and(named)
 }
 
+/// A piece that continues a word, and no heading: `##ing`, but neither `##` nor `###`.
 fn marked_piece(text: &str) -> bool {
-    text.len() > CONTINUES.len() && text.starts_with(CONTINUES)
-}
-
-fn starts_with_space(text: &str, raw: bool) -> bool {
-    text.starts_with(SPACES) || (raw && text.starts_with(RAW_SPACES))
+    text.strip_prefix(CONTINUES).is_some_and(|rest| !rest.is_empty() && !rest.starts_with('#'))
 }
 
 fn is_lone_space(text: &str) -> bool {
-    matches!(text, "␣" | "▁" | " " | "Ġ")
+    matches!(text, "␣" | " ")
 }
 
 #[cfg(test)]
@@ -303,8 +281,9 @@ mod tests {
         let expected = ["The", "animal", "didn't", ",", "ran", "⏎", "2024", "!"];
         assert_eq!(merged(&placed("The animal didn't, ran\n2024!".replace('\n', "⏎").as_str(), &labels)), expected);
         assert_eq!(merged(&written(&labels)), expected, "what the model wrote has no places");
-        let raw = ["The", "Ġanim", "al", "Ġran"];
-        assert_eq!(merged(&written(&raw)), ["The", "animal", "ran"], "files of other programs show the vocabulary");
+        let heading = ["␣a", "##", "b", "###", "␣c"];
+        assert_eq!(merged(&written(&heading)), ["a", "##", "b", "###", "c"], "no pieces of WordPiece");
+        assert_eq!(merged(&written(&["Ġorġ", "raĠel"])), ["Ġorġ", "raĠel"], "letters of Maltese");
     }
 
     #[test]
@@ -329,8 +308,6 @@ mod tests {
         assert_eq!(merged(&written(&labels)), ["Schmetterling", "im", "Garten", ".", "</s>"], "a lone space joins");
         let clip = placed("a photograph, of", &["<s>", "a", "photo", "graph", ",", "of", "</s>"]);
         assert_eq!(merged(&clip), ["<s>", "a", "photograph", ",", "of", "</s>"]);
-        let raw = written(&["a</w>", "photo", "graph</w>", "of</w>"]);
-        assert_eq!(merged(&raw), ["a", "photograph", "of"]);
     }
 
     #[test]
@@ -348,7 +325,7 @@ mod tests {
     #[test]
     fn punctuation_is_what_bert_splits_off() {
         let is = |text: &str| is_punctuation(&Token { text: text.to_owned(), ..Token::default() });
-        assert!([".", "␣,", "...", "##!", "“", "。", "¿", "▁-"].into_iter().all(is));
+        assert!([".", "␣,", "...", "##!", "“", "。", "¿", "␣-"].into_iter().all(is));
         assert!(!["a.", "␣", "", "⏎", "é", "7", "中"].into_iter().any(is));
         assert!(!is_punctuation(&Token { text: "-".to_owned(), special: true, ..Token::default() }));
     }

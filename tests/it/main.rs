@@ -44,6 +44,7 @@ mod flows;
 mod foreign;
 /// Arrays of other programs: NumPy files, and hostile ones.
 mod foreign_arrays;
+mod foreign_tokens;
 /// Damaged files of every kind, and whoever reads them.
 mod fuzz;
 /// What fuzzing found, defect by defect.

@@ -7,7 +7,7 @@ mod text;
 
 use crate::{
     analysis::attention,
-    capture::{Capture, Matrix},
+    capture::{Capture, Matrix, words},
     ids::{HeadId, StackKind},
 };
 
@@ -127,7 +127,7 @@ impl<'a> Probe<'a> {
             (Detector::Duplicate, None) => text::copies(&pattern, queries, 0),
             (Detector::Induction, None) => text::copies(&pattern, queries, 1),
             (Detector::Punctuation, None) => {
-                let is_mark = |key: usize| matches!(keys[key].text.trim_start_matches(['␣', '▁', '#']), "." | ",");
+                let is_mark = |key: usize| matches!(words::bare(&keys[key].text), "." | ",");
                 (0..keys.len()).any(is_mark).then(|| text::on(&pattern, 0.., is_mark))?
             }
         }

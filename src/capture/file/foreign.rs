@@ -8,7 +8,7 @@ use super::{
     FileError,
     assemble::{Described, Input},
     entry::{Entry, Stored},
-    metadata::{ModelEntry, TokenEntry, TokensEntry, rows_are_partial},
+    metadata::{ModelEntry, TokenEntry, TokenStyles, TokensEntry, rows_are_partial},
     place::{Place, What},
 };
 use crate::{
@@ -25,7 +25,11 @@ pub(super) struct Found {
     input: Input,
     tokens: TokensEntry,
     partial_rows: bool,
+    token_style: Option<String>,
 }
+
+/// What says how tokens are spelled.
+pub(super) const TOKEN_STYLE: &str = "token_style";
 
 /// What says whether rows are incomplete: `partial` or `full`.
 pub(super) const ROWS: &str = "rows";
@@ -113,16 +117,22 @@ impl Found {
         Ok(())
     }
 
+    /// Takes note of what a file says about the spelling of its tokens.
+    pub(super) fn set_token_style(&mut self, style: String) {
+        self.token_style = Some(style);
+    }
+
     /// Counts things whose names mean nothing to us.
     pub(super) const fn ignore(&mut self, n: usize) {
         self.input.n_ignored += n;
     }
 
     /// The capture that was found, checked as every other.
-    pub(super) fn capture(self, fallback_name: &str, id: CaptureId) -> Result<Vec<Capture>, FileError> {
+    pub(super) fn capture(mut self, fallback_name: &str, id: CaptureId) -> Result<Vec<Capture>, FileError> {
         if !self.input.has_attention() {
             return Err(FileError::NoAttention);
         }
+        TokenStyles::parse(self.token_style.as_deref())?.apply(&mut self.tokens);
         let computation = Computation { partial_rows: self.partial_rows, ..Computation::default() };
         let described = Described { tokens: Some(self.tokens), computation, ..Described::default() };
         let capture = self.input.capture(&mut io::empty(), &ModelEntry::default(), described, fallback_name, id)?;

@@ -46,6 +46,9 @@ pub(super) fn read(
     if let Some(rows) = reading.rows {
         found.set_rows(&rows)?;
     }
+    if let Some(style) = reading.token_style {
+        found.set_token_style(style);
+    }
     found.ignore(reading.n_ignored);
     found.capture(fallback_name, new_id())
 }
@@ -57,6 +60,8 @@ struct Reading {
     tokens: Vec<(Side, Vec<String>)>,
     /// What the file says about its rows.
     rows: Option<String>,
+    /// What the file says about the spelling of its tokens.
+    token_style: Option<String>,
     /// What BertViz wrote.
     records: Vec<Record>,
     n_ignored: usize,
@@ -146,6 +151,9 @@ impl<'de> Visitor<'de> for File<'_> {
             } else if name == foreign::ROWS {
                 self.0.at.clone_from(&name);
                 self.0.rows = Some(map.next_value()?);
+            } else if name == foreign::TOKEN_STYLE {
+                self.0.at.clone_from(&name);
+                self.0.token_style = Some(map.next_value()?);
             } else {
                 map.next_value::<IgnoredAny>()?;
                 self.0.n_ignored += 1;

@@ -69,6 +69,7 @@ enum Role {
     Site(Place),
     Tokens(Side),
     Rows,
+    TokenStyle,
 }
 
 fn role(name: &str, n_unnamed: usize) -> Option<Role> {
@@ -79,6 +80,8 @@ fn role(name: &str, n_unnamed: usize) -> Option<Role> {
         Some(Role::Tokens(side))
     } else if name == foreign::ROWS {
         Some(Role::Rows)
+    } else if name == foreign::TOKEN_STYLE {
+        Some(Role::TokenStyle)
     } else if let Some(layer) = numbered("layer_") {
         Some(Role::Layer(layer))
     } else if let Some(layer) = numbered(UNNAMED) {
@@ -103,6 +106,9 @@ fn take<R: Read + Seek>(
         Role::Stack(stack) => array.read_stack(member, stack, found)?,
         Role::Tokens(side) => found.set_tokens(side, array.read_texts(member)?)?,
         Role::Rows => found.set_rows(array.read_texts(member)?.first().map_or("", String::as_str))?,
+        Role::TokenStyle => {
+            found.set_token_style(array.read_texts(member)?.into_iter().next().unwrap_or_default());
+        }
         Role::Layer(layer) => {
             let shape = foreign::layer_shape(name, &array.shape)?;
             found.add_layer(StackKind::SelfAttention, layer, name.to_owned(), &shape, array.read_all(member)?)?;

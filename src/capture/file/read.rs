@@ -9,7 +9,7 @@ use super::{
     FileError,
     assemble::{Described, Input},
     header,
-    metadata::{self, InputEntry, ModelEntry},
+    metadata::{self, InputEntry, ModelEntry, TokenStyles, TokensEntry},
     place::place,
 };
 use crate::{
@@ -47,8 +47,13 @@ pub(super) fn read(
     for (number, input) in inputs {
         let prefix = number.map(|number| format!("input{number}/")).unwrap_or_default();
         let text = |key: &str| text(&format!("{prefix}{key}")).or_else(|| text(key));
+        let mut tokens: Option<TokensEntry> = text("tokens").map(|t| metadata::parse("tokens", t)).transpose()?;
+        if let Some(tokens) = &mut tokens {
+            let styles = if ours { TokenStyles::as_is() } else { TokenStyles::parse(text("token_style"))? };
+            styles.apply(tokens);
+        }
         let described = Described {
-            tokens: text("tokens").map(|t| metadata::parse("tokens", t)).transpose()?,
+            tokens,
             input: text("input").map(|t| metadata::parse::<InputEntry>("input", t)).transpose()?,
             image: text("image").map(|t| metadata::parse("image", t)).transpose()?,
             generated: text("generated").map(|t| metadata::parse("generated", t)).transpose()?,

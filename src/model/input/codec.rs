@@ -10,14 +10,11 @@ use tokenizers::{
     utils::truncation::{TruncationDirection, TruncationParams, truncate_encodings},
 };
 
-use super::{
-    InputError,
-    display::{self, PieceStyle},
-    encoded::EncodedText,
-    guard::guarded,
-    pieces::PieceCutter,
+use super::{InputError, encoded::EncodedText, guard::guarded, pieces::PieceCutter};
+use crate::capture::{
+    Excerpt, Keep, TextPart, Token, TokenCount,
+    spelling::{self, PieceStyle},
 };
-use crate::capture::{Excerpt, Keep, TextPart, Token, TokenCount};
 
 pub(super) struct Codec {
     tokenizer: Tokenizer,
@@ -139,13 +136,13 @@ impl Codec {
         let text = text.unwrap_or(Err(InputError::DamagedTokenizer))?;
         // As `CLIPTokenizer` does: the suffix of a word is where the next one begins.
         let is_word_end = self.style == PieceStyle::WordEnd;
-        Ok(if is_word_end { text.replace(display::WORD_END, " ").trim().to_owned() } else { text })
+        Ok(if is_word_end { text.replace(spelling::WORD_END, " ").trim().to_owned() } else { text })
     }
 
     /// What to show for a vocabulary id; `#id` for one that the tokenizer does not know.
     pub fn label(&self, id: u32) -> String {
         match self.tokenizer.id_to_token(id) {
-            Some(piece) if self.is_added(id) => display::visible(&piece),
+            Some(piece) if self.is_added(id) => spelling::visible(&piece),
             Some(piece) => self.style.label(&piece),
             None => format!("#{id}"),
         }
@@ -230,18 +227,9 @@ impl Codec {
         labels.into_iter().zip(facts).map(token).collect()
     }
 
-    /// One label per id; consecutive pieces with bytes are read as one text.
-    fn labels(&self, ids: &[u32], pieces: &[Option<Vec<u8>>]) -> Vec<String> {
-        let mut labels = Vec::with_capacity(ids.len());
-        for run in pieces.chunk_by(|a, b| a.is_some() && b.is_some()) {
-            if run[0].is_some() {
-                let bytes: Vec<Vec<u8>> = run.iter().flatten().cloned().collect();
-                labels.extend(display::label_run(&bytes));
-            } else {
-                labels.push(self.label(ids[labels.len()]));
-            }
-        }
-        labels
+    /// One label per id.
+    fn labels(&self, ids: &[u32], bytes: &[Option<Vec<u8>>]) -> Vec<String> {
+        spelling::labels(bytes, |position| self.label(ids[position]))
     }
 }
 
@@ -292,7 +280,7 @@ fn piece_style(tokenizer: &Tokenizer) -> PieceStyle {
                     ModelWrapper::BPE(model) => model.end_of_word_suffix.as_deref(),
                     _ => None,
                 };
-                return if suffix == Some(display::WORD_END) { PieceStyle::WordEnd } else { PieceStyle::ByteLevel };
+                return if suffix == Some(spelling::WORD_END) { PieceStyle::WordEnd } else { PieceStyle::ByteLevel };
             }
             other => style = other,
         }

@@ -5,7 +5,6 @@
 mod charsmap;
 mod codec;
 mod convention;
-mod display;
 mod encode;
 mod encoded;
 mod guard;

@@ -20,10 +20,8 @@ use tokenizers::{
     processors::{PostProcessorWrapper, bert::BertProcessing, roberta::RobertaProcessing},
 };
 
-use super::{
-    InputError, codec::Codec, convention::Convention, display::WORD_END, pieces, read, settings::Settings, template,
-};
-use crate::model::checkpoint::ModelFiles;
+use super::{InputError, codec::Codec, convention::Convention, pieces, read, settings::Settings, template};
+use crate::{capture::spelling::WORD_END, model::checkpoint::ModelFiles};
 
 const VOCAB_TXT: &str = "vocab.txt";
 const VOCAB_JSON: &str = "vocab.json";

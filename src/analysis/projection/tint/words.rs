@@ -10,8 +10,7 @@ pub(super) const KINDS: [&str; 8] =
 
 /// The text without the marks of a tokenizer for spaces and continued words.
 fn bare(text: &str) -> &str {
-    let text = text.trim_start_matches("##");
-    text.trim_matches(|c: char| c.is_whitespace() || matches!(c, 'Ġ' | '▁' | '␣' | '⎵' | '_'))
+    words::bare(text).trim_matches(|c: char| c.is_whitespace() || matches!(c, '␣' | '⎵' | '_'))
 }
 
 /// Letters.

@@ -14,7 +14,7 @@ pub(super) use self::{
     edits::edit_from_json,
     image::ImageEntry,
     model::{MAX_HEADS, MAX_LAYERS, ModelEntry, StackEntry, default_scale},
-    tokens::{TokenEntry, TokensEntry},
+    tokens::{TokenEntry, TokenStyles, TokensEntry},
     written::{GeneratedEntry, PredictionEntry},
 };
 use super::FileError;

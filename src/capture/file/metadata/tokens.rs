@@ -4,25 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::capture::{InputInfo, Token};
-
-/// What tokenizers call the tokens they add.
-const SPECIAL_TOKENS: [&str; 14] = [
-    "[CLS]",
-    "[SEP]",
-    "[PAD]",
-    "[BOS]",
-    "[EOS]",
-    "<s>",
-    "</s>",
-    "<pad>",
-    "<bos>",
-    "<eos>",
-    "<|begin_of_text|>",
-    "<|end_of_text|>",
-    "<|endoftext|>",
-    "<|im_end|>",
-];
+use super::FileError;
+use crate::capture::{
+    InputInfo, Token,
+    spelling::{TokenStyle, is_special, labels_of_list},
+};
 
 /// `tokens`: side → tokens.
 pub(in crate::capture::file) type TokensEntry = BTreeMap<String, Vec<TokenEntry>>;
@@ -33,6 +19,7 @@ pub(in crate::capture::file) type TokensEntry = BTreeMap<String, Vec<TokenEntry>
 pub(in crate::capture::file) struct TokenEntry {
     text: String,
     id: Option<u32>,
+    /// Where nobody says, the spelling tells.
     special: bool,
     start: usize,
     end: usize,
@@ -55,7 +42,7 @@ enum TokenForm {
         #[serde(default)]
         id: Option<u32>,
         #[serde(default)]
-        special: bool,
+        special: Option<bool>,
         #[serde(default)]
         start: usize,
         #[serde(default)]
@@ -70,6 +57,7 @@ impl From<TokenForm> for TokenEntry {
         match form {
             TokenForm::Text(text) => text.into(),
             TokenForm::Full { text, id, special, start, end, segment } => {
+                let special = special.unwrap_or_else(|| is_special(&text));
                 Self { text, id, special, start, end, segment }
             }
         }
@@ -77,9 +65,9 @@ impl From<TokenForm> for TokenEntry {
 }
 
 impl From<String> for TokenEntry {
-    /// A token of which only the text is known; the usual names of special tokens tell those.
+    /// A token of which only the text is known.
     fn from(text: String) -> Self {
-        let special = SPECIAL_TOKENS.contains(&text.as_str());
+        let special = is_special(&text);
         Self { text, id: None, special, start: 0, end: 0, segment: 0 }
     }
 }
@@ -88,6 +76,48 @@ impl From<&Token> for TokenEntry {
     fn from(token: &Token) -> Self {
         let Token { text, id, special, span, segment } = token;
         Self { text: text.clone(), id: *id, special: *special, start: span.start, end: span.end, segment: *segment }
+    }
+}
+
+/// How the tokens of one side are spelled, by what a file says: one name for all sides, or an object with one each.
+pub(in crate::capture::file) struct TokenStyles(BTreeMap<String, TokenStyle>);
+
+/// The side that stands for all.
+const ALL_SIDES: &str = "";
+
+impl TokenStyles {
+    /// Our own files hold labels.
+    pub(in crate::capture::file) fn as_is() -> Self {
+        Self(BTreeMap::from([(ALL_SIDES.to_owned(), TokenStyle::AsIs)]))
+    }
+
+    /// What the entry `token_style` says; without one the tokens tell.
+    pub(in crate::capture::file) fn parse(entry: Option<&str>) -> Result<Self, FileError> {
+        let Some(entry) = entry else { return Ok(Self(BTreeMap::new())) };
+        // An object, or a name, plain or as JSON like the other entries.
+        let by_side = serde_json::from_str::<BTreeMap<String, String>>(entry);
+        let names =
+            by_side.unwrap_or_else(|_| BTreeMap::from([(ALL_SIDES.to_owned(), entry.trim_matches('"').to_owned())]));
+        let style = |(side, name): (String, String)| match TokenStyle::from_name(&name) {
+            Some(style) => Ok((side, style)),
+            None => Err(FileError::Metadata {
+                entry: "token_style",
+                problem: format!("{:?} is none of {}", name.chars().take(40).collect::<String>(), TokenStyle::names()),
+            }),
+        };
+        names.into_iter().map(style).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Puts labels in the place of what a vocabulary has.
+    pub(in crate::capture::file) fn apply(&self, tokens: &mut TokensEntry) {
+        for (side, tokens) in tokens {
+            let style = self.0.get(side).or_else(|| self.0.get(ALL_SIDES));
+            let texts: Vec<(&str, bool)> = tokens.iter().map(|token| (token.text.as_str(), token.special)).collect();
+            let labels = labels_of_list(&texts, style.copied());
+            for (token, label) in tokens.iter_mut().zip(labels) {
+                token.text = label;
+            }
+        }
     }
 }
 

@@ -1,11 +1,22 @@
 //! What a person reads for a vocabulary entry: `␣the` rather than `Ġthe`, `é¹ é²` for a character
 //! whose bytes lie in two tokens.
+//!
+//! - `list`: the same for tokens of which nothing but a spelling is known, as other programs write them;
+//! - `special`: which of those are special.
+
+mod list;
+mod special;
 
 use std::fmt::Write as _;
 
+pub(super) use self::{
+    list::{TokenStyle, labels_of_list},
+    special::is_special,
+};
+
 /// How the vocabulary writes its pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PieceStyle {
+pub(crate) enum PieceStyle {
     /// As they are (`WordPiece`: `##ing`).
     Plain,
     /// One printable character stands for one byte, as in GPT-2.
@@ -17,7 +28,7 @@ pub(super) enum PieceStyle {
 }
 
 /// Ends a word in CLIP's vocabulary.
-pub(super) const WORD_END: &str = "</w>";
+pub(crate) const WORD_END: &str = "</w>";
 
 impl PieceStyle {
     /// The bytes that `piece` stands for; `None` where the style does not apply to it.
@@ -41,9 +52,23 @@ impl PieceStyle {
     }
 }
 
+/// One label per piece. Consecutive pieces with bytes are read as one text; `alone` names the others.
+pub(crate) fn labels(pieces: &[Option<Vec<u8>>], alone: impl Fn(usize) -> String) -> Vec<String> {
+    let mut labels = Vec::with_capacity(pieces.len());
+    for run in pieces.chunk_by(|a, b| a.is_some() && b.is_some()) {
+        if run[0].is_some() {
+            let bytes: Vec<Vec<u8>> = run.iter().flatten().cloned().collect();
+            labels.extend(label_run(&bytes));
+        } else {
+            labels.push(alone(labels.len()));
+        }
+    }
+    labels
+}
+
 /// What to show for the pieces of a continuous text, given as bytes. A character that is split over
 /// several pieces appears in each of them with a superscript count.
-pub(super) fn label_run(pieces: &[Vec<u8>]) -> Vec<String> {
+fn label_run(pieces: &[Vec<u8>]) -> Vec<String> {
     let text: Vec<u8> = pieces.concat();
     let mut ends = Vec::with_capacity(pieces.len());
     let mut end = 0;
@@ -81,7 +106,7 @@ pub(super) fn label_run(pieces: &[Vec<u8>]) -> Vec<String> {
 const SUPERSCRIPTS: [char; 4] = ['¹', '²', '³', '⁴'];
 
 /// `text` with spaces, line ends and invisible characters made visible.
-pub(super) fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         push_visible(&mut shown, c);
