@@ -6,15 +6,15 @@
     svg = attnscope.render(outputs.attentions, tokens, view="heatmap", layer=3, head=5)
 
 ``attention`` is whatever other libraries give: the tuple that ``output_attentions=True`` returns, or the
-whole output of a model, NumPy arrays, or the cache of TransformerLens. The arguments of BertViz's
-``head_view`` and ``model_view`` mean here what they mean there, so ``attnscope.head_view`` takes the same call.
+whole output of a model, also of ``generate()``, NumPy arrays, or the cache of TransformerLens. ``head_view`` and
+``model_view`` take the calls of BertViz's functions of these names.
 """
 
-from ._capture import AttentionError, Capture, capture
+from ._arrays import AttentionError
+from ._bertviz import head_view, model_view, neuron_view
+from ._capture import capture
+from ._file import Capture
 from ._program import Figure, ProgramError, binary, render, save, show
-
-head_view = show
-model_view = show
 
 __all__ = [
     "AttentionError",
@@ -25,6 +25,7 @@ __all__ = [
     "capture",
     "head_view",
     "model_view",
+    "neuron_view",
     "render",
     "save",
     "show",

@@ -1,48 +1,22 @@
 """From what other libraries give to the tensors and entries of a capture file."""
 
 import json
-import re
-import struct
 from collections.abc import Mapping
 
 import numpy as np
 
-# The stacks of an encoder-decoder by what Transformers and BertViz call them.
-_NAMED = {
-    "encoder": ("encoder_attention", "encoder_attentions"),
-    "decoder": ("decoder_attention", "decoder_attentions"),
-    "cross": ("cross_attention", "cross_attentions"),
-}
-# `blocks.3.attn.hook_pattern`, `decoder.0.cross_attn.hook_pattern`
-_HOOK = re.compile(r"(blocks|encoder|decoder)\.(\d+)\.(attn|cross_attn)\.hook_(pattern|rot_q|rot_k|q|k|v)")
+from ._arrays import AttentionError, array, chosen
+from ._file import Capture
+from ._found import Found, found_in
+from ._picture import picture_of
+from ._stacks import field, has_hooks, of_hooks, stacks_of
+from ._tokens import STYLES, Tokens, Vocabulary, mask_of, seconds, tokens_of
+
 _ROWS = ("full", "partial", "sink")
-
-
-class AttentionError(ValueError):
-    """What was given cannot be shown; the message says what to do."""
-
-
-class Capture:
-    """Named tensors, and what is known about them: what a capture file holds."""
-
-    def __init__(self, tensors, metadata):
-        self.tensors = tensors
-        self.metadata = metadata
-
-    def to_bytes(self):
-        """The file: a header in JSON, then the values of every tensor, little-endian."""
-        header, parts, at = {}, [], 0
-        if self.metadata:
-            header["__metadata__"] = self.metadata
-        for name, tensor in self.tensors.items():
-            values = np.ascontiguousarray(tensor, dtype="<f4").tobytes()
-            header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [at, at + len(values)]}
-            parts.append(values)
-            at += len(values)
-        text = json.dumps(header).encode()
-        # Values begin at a multiple of eight.
-        text += b" " * (-len(text) % 8)
-        return b"".join([struct.pack("<Q", len(text)), text, *parts])
+_NONE = (
+    "there is no attention in what was given: load the model with attn_implementation='eager' and call it "
+    "with output_attentions=True"
+)
 
 
 def capture(
@@ -55,201 +29,152 @@ def capture(
     cross_attention=None,
     encoder_tokens=None,
     decoder_tokens=None,
+    tokenizer=None,
+    decoder_tokenizer=None,
+    token_style=None,
+    attention_mask=None,
+    decoder_attention_mask=None,
+    beam_indices=None,
+    query_positions=None,
+    seconds_per_position=None,
+    image=None,
+    pixel_values=None,
+    grid=None,
+    patch_size=None,
+    n_prefix=None,
+    processor=None,
+    include_layers=None,
     rows="full",
     sinks=None,
     item=None,
     name=None,
     text=None,
+    text_b=None,
 ):
     """Takes attention and tokens together.
 
-    attention: layers of ``[heads, queries, keys]``, with or without a batch in front; a model's whole output;
-        or a TransformerLens cache, of which queries, keys and values are kept, too.
-    tokens: one text per position. sentence_b_start: the position where the second sentence begins.
+    attention: layers of ``[heads, queries, keys]``, with or without a batch in front; a model's whole output, also
+        that of ``generate()``; or a TransformerLens cache, of which queries, keys and values are kept, too.
+    tokens: one text per position, or ids with a tokenizer. sentence_b_start: where the second sentence begins.
+    tokenizer: knows texts of ids, special tokens and the spelling; decoder_tokenizer where the decoder has its own.
+    token_style: "as is", "wordpiece", "byte-level", "word end" or "sentencepiece"; without it the tokens tell.
+    attention_mask, decoder_attention_mask: 1 for tokens, 0 for padding, which is cut off.
+    beam_indices: of a beam search, where its output is not given whole; False where there were no beams.
+    query_positions: where the queries stand, when there are fewer than keys.
+    seconds_per_position: labels the positions of a sound that has no tokens (Whisper: 0.02).
+    image, pixel_values: the picture as it was, and as the model saw it; grid, patch_size, n_prefix: where its patches
+        lie, and how many tokens come before them; processor: what cropped and normalised it.
+    include_layers: only these layers.
     rows: "full" where rows sum to 1; "sink" where the rest of each went to a learned sink; "partial" where
         it is not known, as in sparse exports.
     sinks: layers of ``[heads, queries]`` with what went to a learned sink, where that was recorded.
-    item: which input of a batch. name: of the model. text: the input, for captions.
+    item: which input of a batch, or which returned sequence. name: of the model. text, text_b: the input, for captions
+        and, with a tokenizer, for where in it the tokens stand.
     """
     if rows not in _ROWS:
         raise AttentionError(f"rows={rows!r} is none of {', '.join(map(repr, _ROWS))}")
-    given = {"encoder": encoder_attention, "decoder": decoder_attention, "cross": cross_attention}
-    tensors = {}
-    if _has_hooks(attention):
-        tensors.update(_from_hooks(attention, item))
+    if token_style is not None and token_style not in STYLES:
+        raise AttentionError(f"token_style={token_style!r} is none of {', '.join(map(repr, STYLES))}")
+    if has_hooks(attention):
+        found = Found(of_hooks(attention, item), item)
     else:
+        given = {"encoder": encoder_attention, "decoder": decoder_attention, "cross": cross_attention}
         stacks = {stack: layers for stack, layers in given.items() if layers is not None}
-        stacks.update(_stacks_of(attention, bool(stacks)))
-        for stack, layers in stacks.items():
-            for layer, pattern in enumerate(_layers(layers)):
-                if pattern is not None:
-                    where = f"{stack}.{layer}.pattern"
-                    tensors[where] = _pattern(pattern, where, item)
-    patterns = {where: tensor for where, tensor in tensors.items() if where.endswith(".pattern")}
-    if not patterns:
-        raise AttentionError(
-            "there is no attention in what was given: load the model with attn_implementation='eager' and call it "
-            "with output_attentions=True"
-        )
-    if sinks is not None:
-        tensors.update(_sinks(sinks, item))
-    elif rows == "sink":
-        for where, pattern in patterns.items():
-            left = 1.0 - pattern.astype(np.float64).sum(axis=-1)
-            tensors[where.replace(".pattern", ".sink")] = np.clip(left, 0.0, 1.0).astype(np.float32)
-    metadata = _described(_tokens(patterns, tokens, encoder_tokens, decoder_tokens, sentence_b_start, item), name, text)
-    if rows == "partial":
+        stacks.update(stacks_of(attention, bool(stacks)))
+        own_mask = lambda one: None if attention_mask is None else mask_of(attention_mask, one, "attention_mask")
+        found = found_in(attention, stacks, beam_indices, item, own_mask)
+    if include_layers is not None:
+        found.keep_layers(include_layers)
+    if not found.patterns():
+        raise AttentionError(_NONE)
+    _add_sinks(found, rows, sinks)
+    found.spread(query_positions)
+    sizes = found.sizes()
+
+    tokenizers = {side: tokenizer for side in sizes}
+    tokenizers["decoder"] = tokenizer if decoder_tokenizer is None else decoder_tokenizer
+    vocabularies = {side: Vocabulary(it) for side, it in tokenizers.items() if it is not None}
+    listed = {
+        side: tokens_of(given, vocabularies.get(side), token_style, found.item_of(side), f"{side} tokens")
+        for side, given in _texts(attention, sizes, tokens, encoder_tokens, decoder_tokens, tokenizer).items()
+    }
+    if seconds_per_position is not None:
+        side = "encoder" if "encoder" in sizes else "self"
+        if side in listed or side not in sizes:
+            raise AttentionError("seconds_per_position labels positions that have no tokens: give one or the other")
+        listed[side] = seconds(sizes[side], seconds_per_position)
+    if sentence_b_start is not None and "self" in listed:
+        listed["self"].begin_second(sentence_b_start)
+    seen = next((side for side in ("vision", "encoder", "self") if side in sizes), None)
+    picture = picture_of(sizes.get(seen), image, pixel_values, grid, patch_size, n_prefix, processor, item)
+    if picture is not None and seen not in listed:
+        listed[seen] = Tokens(picture.tokens, "as is")
+
+    masks = _masks(found, sizes, attention_mask, decoder_attention_mask)
+    for side in sizes:
+        if side in listed or side in masks:
+            cut = found.cut(side, sizes[side], listed.get(side), masks.get(side))
+            if cut is not None:
+                listed[side] = cut
+        if text is not None and side in listed and side in vocabularies and side != "decoder":
+            listed[side].put_into(text, text_b, vocabularies[side])
+    if picture is not None and picture.pixels is not None:
+        found.tensors["picture"] = picture.pixels
+    described = {
+        "tokens": {side: it.entries for side, it in listed.items()},
+        "token_style": {side: it.style for side, it in listed.items() if it.style is not None},
+        "model": {"name": name} if name else None,
+        "input": {key: it for key, it in (("text", text), ("text_b", text_b)) if it},
+        "image": None if picture is None else picture.entry,
+    }
+    metadata = {entry: json.dumps(value) for entry, value in described.items() if value}
+    if rows == "partial" or found.is_partial:
         metadata["rows"] = "partial"
-    return Capture(tensors, metadata)
+    return Capture(found.tensors, metadata)
 
 
-def _has_hooks(attention):
-    """Whether it is a cache of TransformerLens, which has the methods of a mapping and is none."""
-    has_keys = hasattr(attention, "keys") and hasattr(attention, "__getitem__")
-    return has_keys and any(_HOOK.fullmatch(str(key)) for key in attention.keys())
-
-
-def _stacks_of(attention, others):
-    """The stacks of one argument: layers, or an output that has some."""
-    if attention is None:
-        return {}
-    get = attention.get if isinstance(attention, Mapping) else lambda name: getattr(attention, name, None)
-    # What a model does not have is left out of its output, or None, or empty.
-    def first(names):
-        return next((it for it in map(get, names) if it is not None and len(it) > 0), None)
-
-    found = {stack: first(names) for stack, names in _NAMED.items()}
-    found = {stack: layers for stack, layers in found.items() if layers is not None}
-    alone = first(("attentions", "attention"))
-    if found:
-        # A decoder that reads from elsewhere calls its own attention as if there were no other.
-        return found if alone is None else {"decoder": alone, **found}
-    if alone is None and (isinstance(attention, Mapping) or hasattr(attention, "logits")):
-        return {}
-    if others:
-        raise AttentionError("give either attention, or encoder_attention, decoder_attention and cross_attention")
-    return {"self": attention if alone is None else alone}
-
-
-def _layers(given):
-    """One entry per layer."""
-    if hasattr(given, "shape"):
-        array = _array(given)
-        if array.ndim not in (4, 5):
-            raise AttentionError(f"attention has {array.ndim} axes where layers, heads, queries and keys belong")
-        return list(array)
-    layers = list(given)
-    if layers and isinstance(layers[0], (list, tuple)) and all(hasattr(part, "shape") for part in layers[0]):
-        return _joined(layers)
-    return layers
-
-
-def _joined(steps):
-    """What a model says that writes: for every step all layers, with the rows that are new."""
-    layers = []
-    for parts in zip(*steps):
-        parts = [_array(part) for part in parts]
-        n_key = max(part.shape[-1] for part in parts)
-        pad = [[(0, 0)] * (part.ndim - 1) + [(0, n_key - part.shape[-1])] for part in parts]
-        layers.append(np.concatenate([np.pad(part, by) for part, by in zip(parts, pad)], axis=-2))
-    return layers
-
-
-def _array(given):
-    """A NumPy array of float32, whatever library it comes from, on whatever device."""
-    if hasattr(given, "detach"):
-        given = given.detach().cpu().float().numpy()
-    return np.asarray(given, dtype=np.float32)
-
-
-def _item(array, n_axes, where, item):
-    """One input of a batch."""
-    if array.ndim == n_axes:
-        return array
-    if array.ndim != n_axes + 1:
-        raise AttentionError(f"{where} has the shape {list(array.shape)}, which has {array.ndim} axes, not {n_axes}")
-    if item is None and array.shape[0] != 1:
-        raise AttentionError(f"{where} is of a batch of {array.shape[0]}: say which one with item=0")
-    if not -array.shape[0] <= (item or 0) < array.shape[0]:
-        raise AttentionError(f"there is no item {item} in a batch of {array.shape[0]}")
-    return array[item or 0]
-
-
-def _pattern(given, where, item):
-    return _item(_array(given), 3, where, item)
-
-
-def _sinks(sinks, item):
-    """Sinks of the only stack, or of several by their names."""
-    by_stack = sinks if isinstance(sinks, Mapping) else {"self": sinks}
-    found = {}
-    for stack, layers in by_stack.items():
-        for layer, sink in enumerate(layers):
-            if sink is not None:
-                where = f"{stack}.{layer}.sink"
-                found[where] = _item(_array(sink), 2, where, item)
-    return found
-
-
-def _from_hooks(cache, item):
-    """The activations of a TransformerLens cache: `[batch, position, head, width]`, patterns as everywhere."""
-    found, rotated = {}, set()
-    for key in cache.keys():
-        match = _HOOK.fullmatch(str(key))
-        if match is None:
-            continue
-        part, layer, kind, site = match.groups()
-        stack = "self" if part == "blocks" else "cross" if kind == "cross_attn" else part
-        where = f"{stack}.{layer}.{site.removeprefix('rot_')}"
-        if site.startswith("rot_"):
-            rotated.add(where)
-        elif where in rotated:
-            continue
-        if site == "pattern":
-            found[where] = _pattern(cache[key], where, item)
-        else:
-            # Queries and keys as they meet: after the rotation, where there is one.
-            found[where] = np.swapaxes(_item(_array(cache[key]), 3, where, item), 0, 1)
-    return found
-
-
-def _tokens(patterns, tokens, encoder_tokens, decoder_tokens, sentence_b_start, item):
-    """Tokens by side, each with a text, checked against the patterns."""
-    sides = {"self": tokens, "encoder": encoder_tokens, "decoder": decoder_tokens}
-    if any(where.startswith(("encoder.", "decoder.", "cross.")) for where in patterns):
-        if tokens is not None:
+def _texts(output, sizes, tokens, encoder_tokens, decoder_tokens, tokenizer):
+    """What was given for each side; for what generate() wrote, its own ids."""
+    given = {"self": tokens, "encoder": encoder_tokens, "decoder": decoder_tokens}
+    if tokens is not None and "self" not in sizes:
+        if "text" not in sizes:
             raise AttentionError("an encoder-decoder has two texts: give encoder_tokens and decoder_tokens")
-    found = {}
-    for side, texts in sides.items():
-        if texts is None:
+        given = {"text": tokens}
+    written = "decoder" if "decoder" in sizes or "cross" in sizes else "self"
+    sequences = field(output, "sequences")
+    if sequences is not None and tokenizer is not None and given.get(written) is None:
+        given[written] = sequences
+    given = {side: it for side, it in given.items() if it is not None}
+    for side in given:
+        if side not in sizes:
+            raise AttentionError(f"there are {side} tokens, but no attention of {side} tokens")
+    return given
+
+
+def _masks(found, sizes, own, decoders):
+    """By side, the name of a mask and what it says of each position."""
+    masks = {}
+    for name, given in (("attention_mask", own), ("decoder_attention_mask", decoders)):
+        if given is None:
             continue
-        texts = list(texts)
-        if texts and isinstance(texts[0], (list, tuple)):
-            if item is None and len(texts) != 1:
-                raise AttentionError(f"there are tokens of {len(texts)} inputs: say which one with item=0")
-            texts = list(texts[item or 0])
-        entries = [{"text": _text(token)} for token in texts]
-        if side == "self" and sentence_b_start is not None:
-            if not 0 < sentence_b_start < len(entries):
-                raise AttentionError(f"sentence_b_start={sentence_b_start} is no position within {len(entries)} tokens")
-            for entry in entries[sentence_b_start:]:
-                entry["segment"] = 1
-        found[side] = entries
-    for where, pattern in patterns.items():
-        stack = where.split(".")[0]
-        ends = ("decoder", "encoder") if stack == "cross" else (stack, stack)
-        for side, n, what in zip(ends, pattern.shape[1:], ("queries", "keys")):
-            if side in found and len(found[side]) != n:
-                raise AttentionError(f"{where} has {n} {what}, but there are {len(found[side])} {side} tokens")
-    return found
+        reading = ("decoder",) if name.startswith("decoder") else ("encoder", "text", "self")
+        side = next((side for side in reading if side in sizes), None)
+        if side is None:
+            raise AttentionError(f"{name} is given, but there is no attention of {' or '.join(reading)} tokens")
+        masks[side] = (name, mask_of(given, found.item_of(side), name))
+    return masks
 
 
-def _text(token):
-    return token.decode("utf-8", "replace") if isinstance(token, bytes) else str(token)
-
-
-def _described(tokens, name, text):
-    """Entries of a file are texts; these hold JSON."""
-    described = {"tokens": tokens or None, "model": {"name": name} if name else None}
-    described["input"] = {"text": text} if text else None
-    return {entry: json.dumps(value) for entry, value in described.items() if value is not None}
+def _add_sinks(found, rows, sinks):
+    """What of each row went to a learned sink: recorded, of the only stack or by stack, or what is left."""
+    if sinks is not None:
+        by_stack = sinks if isinstance(sinks, Mapping) else {"self": sinks}
+        for stack, layers in by_stack.items():
+            for layer, sink in enumerate(layers):
+                if sink is not None:
+                    where = f"{stack}.{layer}.sink"
+                    found.tensors[where] = chosen(array(sink), 2, where, found.item_of(stack))
+    elif rows == "sink":
+        for where, pattern in found.patterns().items():
+            left = 1.0 - pattern.astype(np.float64).sum(axis=-1)
+            found.tensors[where.replace(".pattern", ".sink")] = np.clip(left, 0.0, 1.0).astype(np.float32)

@@ -1,5 +1,7 @@
 """The program beside the module: opening its window, and figures from it."""
 
+import difflib
+import inspect
 import os
 import shutil
 import subprocess
@@ -8,6 +10,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+from ._arrays import AttentionError
 from ._capture import capture
 
 _NAME = "attnscope.exe" if os.name == "nt" else "attnscope"
@@ -21,10 +24,10 @@ class ProgramError(RuntimeError):
 
 
 class Figure:
-    """A figure as SVG; notebooks draw it."""
+    """A figure as SVG; notebooks draw it. ``data`` is the same, under the name that IPython's objects have."""
 
     def __init__(self, svg):
-        self.svg = svg
+        self.svg = self.data = svg
 
     def _repr_svg_(self):
         return self.svg
@@ -73,7 +76,9 @@ def save(path, attention=None, tokens=None, sentence_b_start=None, **what):
 def render(attention=None, tokens=None, sentence_b_start=None, *, view="heads", **options):
     """A figure of a view as SVG: heads, heatmap, image, scatter, matrix and what else ``attnscope render`` draws.
 
-    stack, layer, head, query, key, theme, width, height, top_p, top_k and threshold are those of the command."""
+    stack, layer, head, query, key, theme, width, height, top_p, top_k and threshold are those of the command; several
+    heads are heads=[0, 3]. The arguments of BertViz' functions mean what they mean there."""
+    options, _ = _of_bertviz(options, _RENDERED)
     flags = _flags(options, _RENDERED)
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder) / "attention.safetensors", Path(folder) / "figure.svg"
@@ -89,10 +94,19 @@ def render(attention=None, tokens=None, sentence_b_start=None, *, view="heads", 
 def show(attention=None, tokens=None, sentence_b_start=None, *, view="heads", wait=False, **options):
     """Opens the window on attention, and goes on; with ``wait`` only after it was closed.
 
-    In a notebook a figure is returned, which the notebook draws. Options are those of ``capture`` and ``render``."""
-    if _in_notebook():
+    In a notebook, or with html_action="return", a figure is returned, which notebooks draw. Options are those of
+    ``capture`` and ``render``."""
+    options, returns = _of_bertviz(options, {*_RENDERED, *_OPENED})
+    if returns or _in_notebook():
+        options.pop("size", None)
         return Figure(render(attention, tokens, sentence_b_start, view=view, **options))
+    # The window has all heads; it begins with the first of those that were chosen.
+    heads = options.pop("heads", None)
+    if heads is not None:
+        options["head"] = heads[0]
     flags = _flags(options, _OPENED)
+    # What only a figure has.
+    options = {name: value for name, value in options.items() if name not in _RENDERED}
     program = binary()
     # The window reads the file when it is ready, and may read it again: it lies as long as temporary files do.
     folder = Path(tempfile.mkdtemp(prefix="attnscope-"))
@@ -111,11 +125,49 @@ def show(attention=None, tokens=None, sentence_b_start=None, *, view="heads", wa
     return None
 
 
+def _of_bertviz(options, known):
+    """The options in our words, of which the program has those in `known`, and whether the figure is to be returned."""
+    options = {name: value for name, value in options.items() if value is not None}
+    action = options.pop("html_action", "view")
+    if action not in ("view", "return"):
+        raise AttentionError(f"html_action={action!r} is neither 'view' nor 'return'")
+    mode = options.pop("display_mode", None)
+    if mode not in (None, "dark", "light"):
+        raise AttentionError(f"display_mode={mode!r} is neither 'dark' nor 'light'")
+    if mode is not None:
+        options.setdefault("theme", mode)
+    if not options.pop("prettify_tokens", True):
+        options["token_style"] = "as is"
+    chosen = [options.pop(name, None) for name in ("heads", "include_heads")]
+    chosen = [it for it in chosen if it is not None]
+    if len(chosen) == 2:
+        raise AttentionError("give either heads or include_heads: both choose the heads that are drawn")
+    if chosen:
+        heads = [int(head) for head in ([chosen[0]] if isinstance(chosen[0], int) else chosen[0])]
+        if not heads or "head" in options:
+            raise AttentionError("heads is a list of heads to draw, such as [0, 3], and takes the place of head")
+        options["heads"] = heads
+    if options.get("include_layers"):
+        options.setdefault("layer", options["include_layers"][0])
+    known = {*inspect.signature(capture).parameters, *known, "heads"}
+    for name in options:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(known))}"
+            raise AttentionError(f"{name} is no argument{hint}")
+    return options, action == "return"
+
+
 def _flags(options, known):
     """Takes what the program is told out of what is written."""
     flags = []
+    heads = options.pop("heads", None)
+    if heads is not None:
+        options["head"] = heads
     for name in known:
         value = options.pop(name, None)
+        if isinstance(value, (list, tuple)):
+            value = ",".join(map(str, value))
         if value is not None:
             flags += [f"--{name.replace('_', '-')}", str(value)]
     return flags

@@ -118,7 +118,9 @@ class Files(unittest.TestCase):
     def test_what_a_model_that_writes_returns(self):
         steps = tuple(tuple(softmax((1, 2, 1, n), n) for _ in range(2)) for n in (3, 4, 5))
         attnscope.save(self.path, cross_attention=None, decoder_attention=steps)
-        self.assertEqual(self.header()[0]["decoder.1.pattern"]["shape"], [2, 3, 5])
+        header = self.header()[0]
+        # Two keys are of an earlier call, whose rows are not there.
+        self.assertEqual((header["decoder.1.pattern"]["shape"], header["__metadata__"]["rows"]), ([2, 5, 5], "partial"))
 
     def test_caches_of_transformer_lens_keep_queries_and_keys(self):
         cache = {"blocks.0.hook_resid_pre": np.zeros((1, 4, 8))}

@@ -1,0 +1,28 @@
+"""Arrays of whatever library as NumPy arrays, and the error that says what to do."""
+
+import numpy as np
+
+
+class AttentionError(ValueError):
+    """What was given cannot be shown; the message says what to do."""
+
+
+def array(given, dtype=np.float32):
+    """A NumPy array, whatever library it comes from, on whatever device."""
+    if hasattr(given, "detach"):
+        given = given.detach().cpu()
+        given = (given.float() if given.is_floating_point() else given).numpy()
+    return np.asarray(given, dtype=dtype)
+
+
+def chosen(given, n_axes, what, item):
+    """One input of a batch; what has no batch is returned as it is."""
+    if given.ndim == n_axes:
+        return given
+    if given.ndim != n_axes + 1:
+        raise AttentionError(f"{what} has the shape {list(given.shape)}, which has {given.ndim} axes, not {n_axes}")
+    if item is None and given.shape[0] != 1:
+        raise AttentionError(f"{what} is of a batch of {given.shape[0]}: say which one with item=0")
+    if not -given.shape[0] <= (item or 0) < given.shape[0]:
+        raise AttentionError(f"{what}: there is no item {item} in a batch of {given.shape[0]}")
+    return given[item or 0]
