@@ -1,0 +1,556 @@
+"""The situations of `captures.py`: how attention was made, what is given to the module, and what must come back.
+
+A case is a function that returns the arguments of `attnscope.save` (`args`, `options`) or a `file`, and what the program
+must draw: `patterns` by stack and layer, `labels` of the keys of the first stack. `refused` are words of the sentence
+with which it must be refused instead."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers as hf
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+hf.logging.set_verbosity_error()
+CASES = []
+VOCAB = 60
+GENERATE = {"output_attentions": True, "return_dict_in_generate": True, "max_new_tokens": 6, "pad_token_id": 1}
+TEXT = "The nurse wrote it down and the patient's café was closed, 今天 too."
+
+
+def case(refused=None):
+    def add(function):
+        function.refused = refused
+        CASES.append(function)
+        return function
+
+    return add
+
+
+def made(model, by=0.16):
+    """A model with weights that make sharp patterns."""
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for tensor in model.parameters():
+            if tensor.ndim >= 2:
+                tensor.copy_(torch.randn_like(tensor) * by)
+    return model.eval()
+
+
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+EAGER = {"attn_implementation": "eager"}
+
+
+def llama(kind="Llama", **more):
+    sizes = {**SIZES, "num_key_value_heads": 2, "vocab_size": VOCAB, **more}
+    config = getattr(hf, {"Gemma3": "Gemma3TextConfig"}.get(kind, f"{kind}Config"))
+    return made(getattr(hf, f"{kind}ForCausalLM")(config(**sizes, **EAGER, eos_token_id=None, pad_token_id=1)))
+
+
+def gpt2():
+    config = hf.GPT2Config(vocab_size=VOCAB, n_embd=32, n_layer=2, n_head=4, n_positions=64, eos_token_id=None, bos_token_id=None, **EAGER)
+    return made(hf.GPT2LMHeadModel(config))
+
+
+def bert(**more):
+    return made(hf.BertModel(hf.BertConfig(vocab_size=400, max_position_embeddings=64, **SIZES, **EAGER, **more)))
+
+
+HALVES = {
+    f"{half}_{name}": value
+    for half in ("encoder", "decoder")
+    for name, value in {"layers": 2, "attention_heads": 4, "ffn_dim": 48}.items()
+}
+
+
+def bart(kind="Bart", **more):
+    config = getattr(hf, f"{kind}Config")(vocab_size=VOCAB, d_model=32, **HALVES, **EAGER, **{"max_position_embeddings": 64, "forced_eos_token_id": None, **more})
+    return made(getattr(hf, f"{kind}ForConditionalGeneration")(config))
+
+
+def t5():
+    config = hf.T5Config(vocab_size=VOCAB, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0, eos_token_id=2, **EAGER)
+    return made(hf.T5ForConditionalGeneration(config))
+
+
+def some_ids(*shape, seed=0):
+    return torch.randint(5, VOCAB, shape, generator=torch.Generator().manual_seed(seed))
+
+
+def named(ids):
+    return [f"t{id}" for id in ids.tolist()]
+
+
+def arrays(attentions, item=0):
+    return [None if it is None else it[item].detach().float().numpy() for it in attentions]
+
+
+def stacks_of(output):
+    return {stack: arrays(getattr(output, f"{stack}_attentions")) for stack in ("encoder", "decoder", "cross")}
+
+
+def given(*args, patterns, labels=None, **options):
+    return {"args": args, "options": options, "patterns": patterns, "labels": labels}
+
+
+# What generate() returns.
+
+
+def written(model, item=None, ids=None, **more):
+    ids = some_ids(1, 6) if ids is None else ids
+    torch.manual_seed(1)
+    out = model.generate(ids, **GENERATE, **more)
+    one = out.sequences[(item or 0) : (item or 0) + 1, :-1]
+    with torch.no_grad():
+        ref = model(one, output_attentions=True).attentions
+    tokens = named(out.sequences[item or 0])
+    return given(out, tokens, item=item, patterns={"self": arrays(ref)}, labels=tokens[:-1])
+
+
+def written_case(name, make, **more):
+    def function():
+        return written(make(), **more)
+
+    function.__name__ = name
+    case()(function)
+
+
+written_case("generate, dynamic cache", llama)
+written_case("generate, static cache", llama, cache_implementation="static")
+written_case("generate, window", lambda: llama("Mistral", sliding_window=4))
+written_case("generate, window, static cache", lambda: llama("Mistral", sliding_window=4), cache_implementation="static")
+written_case("generate, some layers with window", lambda: llama("Gemma2", sliding_window=4, head_dim=8))
+written_case("generate, wide window, static cache", lambda: llama("Gemma3", sliding_window=9, head_dim=8), cache_implementation="static")
+written_case("generate, beams", llama, num_beams=3)
+written_case("generate, beams with a window", lambda: llama("Mistral", sliding_window=4), num_beams=3)
+written_case("generate, second of two beams", llama, num_beams=3, num_return_sequences=2, item=1)
+written_case("generate, sampled beams", llama, num_beams=3, do_sample=True)
+written_case("generate, third of three samples", llama, do_sample=True, num_return_sequences=3, item=2)
+written_case("generate, prompt lookup", llama, prompt_lookup_num_tokens=3)
+written_case("generate, one token", llama, ids=some_ids(1, 1))
+
+
+@case()
+def generate_left_padded_batch():
+    model, ids = gpt2(), some_ids(2, 7)
+    mask = torch.ones_like(ids)
+    ids[1, :3], mask[1, :3] = 1, 0
+    out = model.generate(ids, attention_mask=mask, **GENERATE)
+    with torch.no_grad():
+        ref = model(out.sequences[1:, 3:-1], output_attentions=True).attentions
+    tokens = [named(row) for row in out.sequences]
+    return given(out, tokens, item=1, attention_mask=mask, patterns={"self": arrays(ref)}, labels=tokens[1][3:-1])
+
+
+def translated(model, item=0, **more):
+    ids = some_ids(2, 7)
+    mask = torch.ones_like(ids)
+    ids[1, 5:], mask[1, 5:] = 1, 0
+    torch.manual_seed(1)
+    out = model.generate(ids, attention_mask=mask, **GENERATE, **more)
+    source = item // (len(out.sequences) // 2)
+    n_source, n_target = int(mask[source].sum()), len(out.sequences[item]) - 1
+    if getattr(out, "beam_indices", None) is not None:
+        n_target = int((out.beam_indices[item] >= 0).sum())
+    with torch.no_grad():
+        ref = model(input_ids=ids[source : source + 1, :n_source], decoder_input_ids=out.sequences[item : item + 1, :n_target], output_attentions=True)
+    words = {"encoder_tokens": [named(row) for row in ids], "decoder_tokens": [named(row) for row in out.sequences]}
+    return given(out, item=item, attention_mask=mask, **words, patterns=stacks_of(ref))
+
+
+def translated_case(name, make, **more):
+    def function():
+        return translated(make(), **more)
+
+    function.__name__ = name
+    case()(function)
+
+
+translated_case("BART, batch", bart, item=1)
+translated_case("BART, beams of a batch", bart, item=1, num_beams=3)
+translated_case("BART, fourth of 2 × 2 beams", bart, item=3, num_beams=3, num_return_sequences=2)
+translated_case("BART, fifth of 2 × 3 samples", bart, item=4, do_sample=True, num_return_sequences=3)
+translated_case("T5, beams of a batch", t5, item=1, num_beams=3)
+translated_case("T5, static cache", t5, item=1, cache_implementation="static")
+# Its scores are not scaled, so rounding counts more.
+CASES[-1].limit = CASES[-2].limit = 1e-5
+
+
+@case(refused=["6 rows in each step", "beam_indices"])
+def beams_as_a_tuple():
+    case_ = translated(bart(), num_beams=3)
+    out = case_["args"][0]
+    return given(encoder_attention=out.encoder_attentions, cross_attention=out.cross_attentions, item=0, patterns={})
+
+
+@case()
+def beams_as_a_tuple_with_indices():
+    case_ = translated(bart(), item=1, num_beams=3)
+    out, options = case_["args"][0], dict(case_["options"])
+    parts = {f"{stack}_attention": getattr(out, f"{stack}_attentions") for stack in ("encoder", "decoder", "cross")}
+    return given(**parts, beam_indices=out.beam_indices, **options, patterns=case_["patterns"])
+
+
+def whisper():
+    sizes = {**HALVES, "num_mel_bins": 8, "max_source_positions": 20, "max_target_positions": 40}
+    ids = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 4}
+    config = hf.WhisperConfig(vocab_size=VOCAB, d_model=32, **sizes, **ids, suppress_tokens=None, begin_suppress_tokens=None, **EAGER)
+    return made(hf.WhisperForConditionalGeneration(config))
+
+
+@case(refused=["names row 1", "Whisper", "num_beams=1"])
+def whisper_with_beams():
+    out = whisper().generate(torch.randn(1, 8, 40, generator=torch.Generator().manual_seed(3)), num_beams=2, **GENERATE)
+    return given(out, seconds_per_position=0.02, patterns={})
+
+
+@case()
+def whisper_by_seconds():
+    model, sound = whisper(), torch.randn(1, 8, 40, generator=torch.Generator().manual_seed(3))
+    out = model.generate(sound, **GENERATE)
+    with torch.no_grad():
+        ref = model(sound, decoder_input_ids=out.sequences[:1, :-1], output_attentions=True)
+    labels = [f"{at * 0.02:.2f} s" for at in range(20)]
+    return given(out, decoder_tokens=named(out.sequences[0]), seconds_per_position=0.02, patterns=stacks_of(ref), labels=labels)
+
+
+# One forward pass.
+
+
+@case()
+def past_key_values():
+    model, ids = gpt2(), some_ids(1, 7)
+    with torch.no_grad():
+        first = model(ids[:, :4], use_cache=True)
+        out = model(ids[:, 4:], past_key_values=first.past_key_values, output_attentions=True)
+        ref = arrays(model(ids, output_attentions=True).attentions)
+    for pattern in ref:
+        pattern[:, :4] = 0
+    return given(out, named(ids[0]), patterns={"self": ref}, labels=[*named(ids[0]), "(missing)"])
+
+
+@case()
+def some_queries():
+    model, ids = bert(), some_ids(1, 9)
+    with torch.no_grad():
+        ref = arrays(model(ids, output_attentions=True).attentions)
+    few = [pattern[:, [1, 6]] for pattern in ref]
+    for pattern in ref:
+        pattern[:, [at for at in range(9) if at not in (1, 6)]] = 0
+    return given(few, named(ids[0]), query_positions=[1, 6], patterns={"self": ref})
+
+
+@case(refused=["2 queries and 9 keys", "query_positions"])
+def some_queries_of_nobody_knows_where():
+    with torch.no_grad():
+        ref = arrays(bert()(some_ids(1, 9), output_attentions=True).attentions)
+    return given([pattern[:, [1, 6]] for pattern in ref], named(some_ids(1, 9)[0]), patterns={})
+
+
+@case(refused=["model.eval()"])
+def dropout():
+    with torch.no_grad():
+        out = bert(attention_probs_dropout_prob=0.3).train()(some_ids(1, 9), output_attentions=True)
+    return given(out, named(some_ids(1, 9)[0]), patterns={"self": arrays(out.attentions)})
+
+
+def padded_batch():
+    ids, mask = some_ids(2, 9), torch.ones(2, 9, dtype=torch.long)
+    mask[1, 6:] = 0
+    with torch.no_grad():
+        out = bert()(ids, attention_mask=mask, output_attentions=True)
+        ref = bert()(ids[1:, :6], output_attentions=True)
+    return ids, mask, out, arrays(ref.attentions)
+
+
+@case()
+def padding_cut_with_tokens():
+    ids, mask, out, ref = padded_batch()
+    return given(out, [named(row) for row in ids], item=1, attention_mask=mask, patterns={"self": ref}, labels=named(ids[1, :6]))
+
+
+@case()
+def padding_and_tokens_without_it():
+    ids, mask, out, ref = padded_batch()
+    return given(out.attentions, named(ids[1, :6]), item=1, attention_mask=mask[1], patterns={"self": ref}, labels=named(ids[1, :6]))
+
+
+@case(refused=["9 queries", "6 self tokens", "padding", "attention_mask="])
+def padding_without_a_mask():
+    ids, _, out, _ = padded_batch()
+    return given(out, named(ids[1, :6]), item=1, patterns={})
+
+
+@case(refused=["9 queries and 9 keys", "4 self tokens", "attention_mask has 9 entries, of which 6 are 1"])
+def tokens_mask_and_rows_disagree():
+    ids, mask, out, _ = padded_batch()
+    return given(out, named(ids[1, :4]), item=1, attention_mask=mask, patterns={})
+
+
+@case(refused=["of their weight on what attention_mask calls padding", "without this mask"])
+def a_mask_that_the_model_did_not_have():
+    ids, mask, _, _ = padded_batch()
+    with torch.no_grad():
+        out = bert()(ids, output_attentions=True)
+    return given(out, [named(row) for row in ids], item=1, attention_mask=mask, patterns={})
+
+
+def longformer(n_global, item=0):
+    sizes = {**SIZES, "attention_window": [4, 6], "max_position_embeddings": 64}
+    model = made(hf.LongformerModel(hf.LongformerConfig(vocab_size=VOCAB, pad_token_id=1, **sizes)))
+    ids, mask = some_ids(2, 11), torch.ones(2, 11, dtype=torch.long)
+    mask[1, 8:] = 0
+    sees_all = torch.zeros_like(ids)
+    sees_all[0, :n_global] = sees_all[1, :1] = 1 if n_global else 0
+    # From queries and keys alone: softmax over what each token sees.
+    seen, handles = {}, []
+    for layer, block in enumerate(model.encoder.layer):
+        for name, part in block.attention.self.named_children():
+            handles.append(part.register_forward_hook(lambda _, __, out, at=(layer, name): seen.__setitem__(at, out.detach().clone())))
+    with torch.no_grad():
+        out = model(ids, attention_mask=mask, global_attention_mask=sees_all if n_global else None, output_attentions=True)
+    n, wide = int(mask[item].sum()), sees_all[item].bool()
+    ref = []
+    for layer, window in enumerate((4, 6)):
+        def heads(name):
+            # The layer reads positions first, then inputs.
+            found = seen[layer, name][:, item]
+            return found.reshape(len(found), 4, 8).transpose(0, 1)
+
+        near = (torch.arange(n)[:, None] - torch.arange(n)).abs() <= window // 2
+        sight = near | wide[:n] | wide[:n, None]
+        q, k = heads("query")[:, :n], heads("key")[:, :n]
+        pattern = torch.softmax((q @ k.mT / 8**0.5).masked_fill(~sight, float("-inf")), -1)
+        if n_global:
+            q, k = heads("query_global"), heads("key_global")[:, :n]
+            rows = torch.softmax(q[:, : int(wide.sum())] @ k.mT / 8**0.5, -1)
+            pattern[:, wide.nonzero()[:, 0]] = rows
+        ref.append(pattern.numpy())
+    tokens = [named(row) for row in ids]
+    return given(out, tokens, item=item, attention_mask=mask, patterns={"self": ref}, labels=tokens[item][:n])
+
+
+@case()
+def longformer_windows():
+    return longformer(0)
+
+
+@case()
+def longformer_windows_padded():
+    return longformer(0, item=1)
+
+
+@case()
+def longformer_global_tokens():
+    return longformer(2)
+
+
+@case()
+def longformer_global_tokens_padded():
+    return longformer(2, item=1)
+
+
+@case(refused=["11 queries and 5 keys", "whole output"])
+def longformer_as_a_tuple():
+    case_ = longformer(0)
+    return given(case_["args"][0].attentions, case_["args"][1], item=0, patterns={})
+
+
+@case(refused=["batches of 1, 4", "windows of a picture"])
+def swin():
+    config = hf.SwinConfig(image_size=32, patch_size=4, embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=4, **EAGER)
+    return given(made(hf.SwinModel(config))(torch.randn(1, 3, 32, 32), output_attentions=True), item=0, patterns={})
+
+
+# What transformers returns for its sparse attention lacks the weight of blocks that it met twice.
+@case(refused=["do not sum to 1", "partial"])
+def bigbird():
+    sizes = {**SIZES, "block_size": 4, "num_random_blocks": 1, "max_position_embeddings": 128}
+    model, ids = made(hf.BigBirdModel(hf.BigBirdConfig(vocab_size=VOCAB, **sizes))), some_ids(1, 50)
+    with torch.no_grad():
+        out = model(ids, attention_mask=torch.ones_like(ids), output_attentions=True)
+    ref = [pattern[:, :50, :50] for pattern in arrays(out.attentions)]
+    return given(out, named(ids[0]), attention_mask=torch.ones_like(ids), patterns={"self": ref}, labels=named(ids[0]))
+
+
+@case()
+def xlnet():
+    model = made(hf.XLNetModel(hf.XLNetConfig(vocab_size=VOCAB, d_model=32, n_layer=2, n_head=4, d_inner=48)))
+    with torch.no_grad():
+        out = model(some_ids(1, 9), output_attentions=True)
+    return given(out, named(some_ids(1, 9)[0]), patterns={"self": arrays(out.attentions)})
+
+
+@case()
+def half_precision():
+    model = gpt2().to(torch.bfloat16)
+    with torch.no_grad():
+        out = model(some_ids(1, 9), output_attentions=True)
+    return given(out, named(some_ids(1, 9)[0]), patterns={"self": arrays(out.attentions)})
+
+
+# Pictures.
+
+
+def vision(kind, size, **more):
+    config = getattr(hf, f"{kind}Config")(**SIZES, image_size=32, patch_size=8, **more, **EAGER)
+    model = made(getattr(hf, f"{kind}Model")(config))
+    pixels = torch.randn(1, 3, *size, generator=torch.Generator().manual_seed(4))
+    with torch.no_grad():
+        return model(pixels, output_attentions=True), pixels
+
+
+def places(rows, columns):
+    return [f"r{row} c{column}" for row in range(rows) for column in range(columns)]
+
+
+@case()
+def vit_with_its_picture():
+    out, pixels = vision("ViT", (32, 32))
+    from PIL import Image
+
+    picture = Image.fromarray((np.arange(40 * 60 * 3) % 251).astype(np.uint8).reshape(40, 60, 3))
+    return given(out, image=picture, pixel_values=pixels, patterns={"self": arrays(out.attentions)}, labels=["[CLS]", *places(4, 4)])
+
+
+@case()
+def dinov2_with_registers_on_a_wide_picture():
+    out, pixels = vision("Dinov2WithRegisters", (32, 48), num_register_tokens=4)
+    labels = ["[CLS]", *(f"[REG{at}]" for at in range(1, 5)), *places(4, 6)]
+    return given(out, pixel_values=pixels, patterns={"self": arrays(out.attentions)}, labels=labels)
+
+
+@case(refused=["17 tokens are no grid of square patches"])
+def a_picture_of_another_shape():
+    out, _ = vision("ViT", (32, 32))
+    return given(out, pixel_values=torch.zeros(1, 3, 32, 40), patterns={})
+
+
+@case()
+def clip_with_both_halves():
+    half = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
+    config = hf.CLIPConfig(
+        text_config={**half, "vocab_size": VOCAB, "num_hidden_layers": 2},
+        vision_config={**half, "num_hidden_layers": 3, "image_size": 32, "patch_size": 8},
+        projection_dim=16,
+        **EAGER,
+    )
+    ids, pixels = some_ids(1, 5), torch.randn(1, 3, 32, 32)
+    with torch.no_grad():
+        out = made(hf.CLIPModel(config))(input_ids=ids, pixel_values=pixels, output_attentions=True)
+    patterns = {"text": arrays(out.text_model_output.attentions), "vision": arrays(out.vision_model_output.attentions)}
+    return given(out, named(ids[0]), pixel_values=pixels, patterns=patterns, labels=named(ids[0]))
+
+
+# Tokenizers, and lists of texts.
+
+
+def byte_level(style="byte-level"):
+    suffix = {"end_of_word_suffix": "</w>"} if style == "word end" else {}
+    bpe = Tokenizer(models.BPE(**suffix))
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    if style == "word end":
+        bpe.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(" ", "removed"), bpe.pre_tokenizer])
+    bpe.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=380, special_tokens=["<s>", "</s>", "<pad>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False, **suffix)
+    bpe.train_from_iterator([TEXT] * 9, trainer)
+    bpe.post_processor = processors.RobertaProcessing(("</s>", 1), ("<s>", 0))
+    return hf.PreTrainedTokenizerFast(tokenizer_object=bpe, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
+
+
+def word_piece():
+    wp = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    wp.normalizer = normalizers.BertNormalizer(strip_accents=True)
+    wp.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    wp.decoder = decoders.WordPiece()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    wp.train_from_iterator(["The nurse wrote it do the pat"] * 9, trainers.WordPieceTrainer(vocab_size=60, special_tokens=special, show_progress=False))
+    wp.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    return hf.PreTrainedTokenizerFast(tokenizer_object=wp, unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", pad_token="[PAD]", mask_token="[MASK]")
+
+
+def sentence_piece():
+    sp = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>"))
+    sp.pre_tokenizer = pre_tokenizers.Metaspace()
+    sp.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    fallback = [f"<0x{byte:02X}>" for byte in range(256)]
+    sp.train_from_iterator(["The nurse wrote it down and the patient's too."] * 9, trainers.BpeTrainer(vocab_size=340, special_tokens=["<unk>", "<s>", "</s>", *fallback], show_progress=False))
+    return hf.PreTrainedTokenizerFast(tokenizer_object=sp, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+
+
+def random_patterns(n, seed=0):
+    scores = np.random.default_rng(seed).normal(size=(2, 2, n, n))
+    weights = np.exp(scores)
+    return (weights / weights.sum(-1, keepdims=True)).astype(np.float32)
+
+
+def tokens_case(name, make, labels, give, drawn=(), text=TEXT):
+    """Tokens of a tokenizer, drawn as words or without special tokens; `labels` are the program's for its own models."""
+
+    def function():
+        tokenizer = make()
+        ids = tokenizer(text).input_ids
+        args, options = give(tokenizer, ids)
+        found = given(random_patterns(len(ids)), *args, **options, patterns={"self": []}, labels=labels)
+        return {**found, "drawn": drawn}
+
+    function.__name__ = name
+    case()(function)
+
+
+def as_texts(tokenizer, ids):
+    return (tokenizer.convert_ids_to_tokens(ids),), {}
+
+
+def as_ids(tokenizer, ids):
+    return (ids,), {"tokenizer": tokenizer}
+
+
+def as_tensor(tokenizer, ids):
+    return (torch.tensor([ids]),), {"tokenizer": tokenizer.backend_tokenizer}
+
+
+def as_texts_with_tokenizer(tokenizer, ids):
+    return (tokenizer.convert_ids_to_tokens(ids),), {"tokenizer": tokenizer}
+
+
+WORDS = ["The", "nurse", "wrote", "it", "down", "and", "the", "patient's", "café", "was", "closed", ",", "今天", "too", "."]
+SHORT = ["The", "nurse", "wrote", "it", "down", "and", "the", "patient's", "too."]
+for nth, give in enumerate((as_texts, as_ids, as_tensor, as_texts_with_tokenizer)):
+    tokens_case(f"byte-level words, given {nth}", byte_level, ["<s>", *WORDS, "</s>"], give, ("--words",))
+    tokens_case(f"byte-level without special, given {nth}", byte_level, WORDS, give, ("--words", "--hide", "special"))
+    tokens_case(f"SentencePiece words, given {nth}", sentence_piece, SHORT, give, ("--words",), "The nurse wrote it down and the patient's too.")
+
+
+def file_case(name, write, patterns, labels, drawn=()):
+    def function():
+        path = Path(tempfile.mkdtemp()) / name
+        write(path)
+        return {"file": path, "patterns": {"self": patterns}, "labels": labels, "drawn": drawn}
+
+    function.__name__ = f"file {name}"
+    case()(function)
+
+
+FIVE = random_patterns(5)
+SPECIAL = ["[CLS]", "the", "cat", "[SEP]", "[PAD]"]
+BYTES = ["a", "Ġca", "f", "Ã©", "Ġtoo"]
+
+
+def save_tensors(path, metadata):
+    from safetensors.numpy import save_file
+
+    save_file({f"self.{at}.pattern": layer for at, layer in enumerate(FIVE)}, path, metadata={key: json.dumps(it) for key, it in metadata.items()})
+
+
+file_case("bare.safetensors", lambda path: save_tensors(path, {"tokens": {"self": SPECIAL}}), [], ["the", "cat"], ("--hide", "special"))
+file_case("bytes.safetensors", lambda path: save_tensors(path, {"tokens": {"self": BYTES}}), [], ["a", "café", "too"], ("--words",))
+file_case("asis.safetensors", lambda path: save_tensors(path, {"tokens": {"self": BYTES}, "token_style": "as is"}), [], BYTES)
+file_case("maltese.safetensors", lambda path: save_tensors(path, {"tokens": {"self": ["Ġorġ", "jaf", "li", "Ġanni", "ħabib"]}}), [], ["Ġorġ", "jaf", "li", "Ġanni", "ħabib"], ("--words",))
+file_case("lists.json", lambda path: path.write_text(json.dumps({"attentions": FIVE.tolist(), "tokens": BYTES})), FIVE, ["a", "␣ca", "f", "é", "␣too"])
+file_case("special.json", lambda path: path.write_text(json.dumps({"attentions": FIVE.tolist(), "tokens": SPECIAL})), [], ["the", "cat"], ("--hide", "special"))
+file_case("page.json", lambda path: path.write_text(json.dumps({"attention": [{"name": None, "attn": FIVE.tolist(), "left_text": ["a", " ca", "f", "Ã©", " too"], "right_text": ["a", " ca", "f", "Ã©", " too"]}]})), FIVE, ["a", "␣ca", "f", "é", "␣too"])
+file_case("arrays.npz", lambda path: np.savez(path, attentions=FIVE, tokens=np.array(BYTES)), FIVE, ["a", "␣ca", "f", "é", "␣too"])
+file_case("asis.npz", lambda path: np.savez(path, attentions=FIVE, tokens=np.array(BYTES), token_style=np.array("as is")), FIVE, BYTES)
