@@ -12,7 +12,10 @@ def array(given, dtype=np.float32):
     if hasattr(given, "detach"):
         given = given.detach().cpu()
         given = (given.float() if given.is_floating_point() else given).numpy()
-    return np.asarray(given, dtype=dtype)
+    try:
+        return np.asarray(given, dtype=dtype)
+    except (TypeError, ValueError):
+        raise AttentionError(f"a {type(given).__name__} is given where numbers belong, or lists of different lengths") from None
 
 
 def chosen(given, n_axes, what, item):
@@ -26,3 +29,8 @@ def chosen(given, n_axes, what, item):
     if not -given.shape[0] <= (item or 0) < given.shape[0]:
         raise AttentionError(f"{what}: there is no item {item} in a batch of {given.shape[0]}")
     return given[item or 0]
+
+
+def counted(n, one, many):
+    """A number with its noun."""
+    return f"{n} {one if n == 1 else many}"

@@ -103,7 +103,9 @@ def capture(
         if side in listed or side not in sizes:
             raise AttentionError("seconds_per_position labels positions that have no tokens: give one or the other")
         listed[side] = seconds(sizes[side], seconds_per_position)
-    if sentence_b_start is not None and "self" in listed:
+    if sentence_b_start is not None:
+        if "self" not in listed:
+            raise AttentionError("sentence_b_start is a position among tokens: give tokens, too")
         listed["self"].begin_second(sentence_b_start)
     seen = next((side for side in ("vision", "encoder", "self") if side in sizes), None)
     picture = picture_of(sizes.get(seen), image, pixel_values, grid, patch_size, n_prefix, processor, item)

@@ -2,15 +2,11 @@
 
 import numpy as np
 
-from ._arrays import AttentionError, array, chosen
+from ._arrays import AttentionError, array, chosen, counted
 from ._stacks import Steps, field, is_windowed, joined, layers_of, sides, unrolled
 
 # What a row may miss in sum before weight counts as lost.
 _TOLERANCE = 1e-2
-
-
-def counted(n, one, many):
-    return f"{n} {one if n == 1 else many}"
 
 
 def _shape(pattern):
@@ -39,11 +35,16 @@ class Found:
         return self.encoder_item if side == "encoder" else self.item
 
     def sizes(self):
-        """How many positions each side has, by its first pattern."""
-        sizes = {}
+        """How many positions each side has."""
+        sizes, first = {}, {}
         for where, pattern in self.patterns().items():
             for side, n in zip(sides(where.split(".")[0]), pattern.shape[1:]):
-                sizes.setdefault(side, n)
+                first.setdefault(side, where)
+                if sizes.setdefault(side, n) != n:
+                    raise AttentionError(
+                        f"{where} has {_shape(pattern)}, but {first[side]} is of {counted(sizes[side], side + ' token', side + ' tokens')}: "
+                        "all layers are to be of one input"
+                    )
         return sizes
 
     def keep_layers(self, layers):
@@ -175,12 +176,13 @@ def found_in(output, stacks, beam_indices, item, mask_of):
     if beams is not None and beams is not False and steps:
         n_outputs = len(beams)
     for stack, given in layers.items():
-        if stack not in steps:
-            _no_windows(stack, given)
         if stack in steps:
             given = given.layers(rows[stack], stack)
-        elif stack == "encoder" and n_outputs is not None and item is not None:
-            n_inputs = next((len(it) for it in given if it is not None and len(it.shape) == 4), n_outputs)
+        else:
+            given = [None if it is None else array(it) for it in given]
+            _no_windows(stack, given)
+        if stack == "encoder" and stack not in steps and n_outputs is not None and item is not None:
+            n_inputs = next((len(it) for it in given if it is not None and it.ndim == 4), n_outputs)
             found.encoder_item = item // max(n_outputs // n_inputs, 1)
         everywhere = field(output, "encoder_global_attentions" if stack == "encoder" else "global_attentions")
         for layer, pattern in enumerate(given):
@@ -194,7 +196,7 @@ def found_in(output, stacks, beam_indices, item, mask_of):
                     found.starts[where] = start
             else:
                 one = found.encoder_item if stack == "encoder" else item
-                pattern = chosen(array(pattern), 3, where, one)
+                pattern = chosen(pattern, 3, where, one)
                 kind = type(output).__name__
                 is_longformer = kind.startswith(("Longformer", "LED")) and stack in ("self", "encoder")
                 if is_longformer or kind.startswith("Generate") and stack == "encoder" and is_windowed(pattern):
@@ -205,7 +207,7 @@ def found_in(output, stacks, beam_indices, item, mask_of):
 
 
 def _no_windows(stack, layers):
-    batches = {it.shape[0] for it in layers if it is not None and len(it.shape) == 4}
+    batches = {len(it) for it in layers if it is not None and it.ndim == 4}
     if len(batches) > 1:
         raise AttentionError(
             f"the layers of {stack} attention have batches of {', '.join(map(str, sorted(batches)))}: these are windows of "

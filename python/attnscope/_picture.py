@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from ._arrays import AttentionError, array, chosen
+from ._arrays import AttentionError, array, chosen, counted
 
 # Tokens before the patches that models have: [CLS], none, [CLS] and [DIST], [CLS] and registers.
 _PREFIXES = (1, 0, 2, 5)
@@ -57,14 +57,14 @@ def _grid(n, grid, n_prefix, seen):
     """Rows and columns of square patches, and the tokens before them; `seen` has the height and width of the pixels."""
     if grid is not None:
         rows, columns = grid
-        if n_prefix is None:
-            n_prefix = n - rows * columns
-        if n_prefix < 0 or rows * columns + n_prefix != n:
+        n_others = n - rows * columns
+        if n_prefix != n_others if n_prefix is not None else n_others not in _PREFIXES:
+            before = "tokens before it" if n_prefix is None else counted(n_prefix, "token before it", "tokens before it")
             raise AttentionError(
-                f"a grid of {rows} × {columns} patches and {max(n_prefix, 0)} tokens before it are not the {n} tokens "
-                "of the attention: give grid and n_prefix that are; patches among the tokens of a text cannot be shown"
+                f"a grid of {rows} × {columns} patches and {before} are not the {n} tokens of the attention: give grid "
+                "and n_prefix that are; patches among the tokens of a text cannot be shown"
             )
-        return rows, columns, n_prefix
+        return rows, columns, n_others
     for before in _PREFIXES if n_prefix is None else (n_prefix,):
         height, width = seen or (1, 1)
         side = (max(n - before, 0) * height / width) ** 0.5

@@ -102,6 +102,9 @@ class Vocabulary:
 
 
 def _text(token):
+    # A vocabulary has no text for an id that it does not know.
+    if token is None:
+        return ""
     return token.decode("utf-8", "replace") if isinstance(token, bytes) else str(token)
 
 
@@ -110,7 +113,13 @@ def _is_text(token):
 
 
 def tokens_of(given, vocabulary, style, item, what):
-    """The tokens of one side: texts or ids, of one input or of a batch."""
+    """The tokens of one side: texts or ids, of one input or of a batch, or what a tokenizer returned."""
+    if _is_text(given):
+        raise AttentionError(f"{what} are one text: give a list with one text for each position, as convert_ids_to_tokens returns it")
+    if hasattr(given, "keys"):
+        if "input_ids" not in given:
+            raise AttentionError(f"{what} are a {type(given).__name__} without input_ids: give a list of texts or ids")
+        given = given["input_ids"]
     if hasattr(given, "shape"):
         given = array(given, dtype=None)
     given = given.tolist() if hasattr(given, "tolist") else list(given)
@@ -139,6 +148,8 @@ def tokens_of(given, vocabulary, style, item, what):
 
 def seconds(n, each):
     """A label for each position of a sound: where in it the position begins."""
+    if isinstance(each, (str, bytes)) or not 0 < each < float("inf"):
+        raise AttentionError(f"seconds_per_position={each!r} is no length of time in seconds, such as 0.02")
     digits = next((digits for digits in range(5) if abs(each * 10**digits - round(each * 10**digits)) < 1e-6), 4)
     return Tokens([{"text": f"{at * each:.{digits}f} s"} for at in range(n)], "as is")
 
