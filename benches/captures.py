@@ -2,7 +2,7 @@
 
     python benches/captures.py [--attnscope target/release/attnscope] [--only WORD]
 
-`captures_cases.py` and `captures_tokens.py` list situations of people who have outputs of transformers: batches, padding, beams, samples,
+`captures_cases.py`, `captures_models.py` and `captures_tokens.py` list situations of people who have outputs of transformers: batches, padding, beams, samples,
 windows, static caches, sounds, pictures, files of other tools. Each is saved by the module of this repository, drawn by
 the program as a table of numbers, and compared with a plain forward pass of the same tokens, or refused with the
 words that its case names. One verdict per case:
@@ -92,6 +92,7 @@ def main():
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     os.environ["ATTNSCOPE_BINARY"] = arguments.attnscope
+    import captures_models  # noqa: F401  adds its cases
     import captures_tokens  # noqa: F401  adds its cases
     from captures_cases import CASES
 

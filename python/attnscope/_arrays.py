@@ -23,7 +23,8 @@ def chosen(given, n_axes, what, item):
     if given.ndim == n_axes:
         return given
     if given.ndim != n_axes + 1:
-        raise AttentionError(f"{what} has the shape {list(given.shape)}, which has {given.ndim} axes, not {n_axes}")
+        hint = "; attention by blocks (LongT5, Reformer) has no rows over all keys" if given.ndim > n_axes + 1 else ""
+        raise AttentionError(f"{what} has the shape {list(given.shape)}, which has {given.ndim} axes, not {n_axes}{hint}")
     if item is None and given.shape[0] != 1:
         raise AttentionError(f"{what} is of a batch of {given.shape[0]}: say which one with item=0")
     if not -given.shape[0] <= (item or 0) < given.shape[0]:

@@ -190,7 +190,7 @@ def found_in(output, stacks, beam_indices, item, mask_of):
                 continue
             where = f"{stack}.{layer}.pattern"
             if stack in steps:
-                pattern, start = joined(pattern, stack)
+                pattern, start = joined(pattern, stack, _start(steps[stack].of_layer(layer), output))
                 found.written[sides(stack)[0]] = start + sum(part.shape[-2] for part in steps[stack].of_layer(layer))
                 if start > 0:
                     found.starts[where] = start
@@ -204,6 +204,15 @@ def found_in(output, stacks, beam_indices, item, mask_of):
                     pattern = unrolled(pattern, sees_all, where, mask_of(one))
             found.tensors[where] = pattern
     return found
+
+
+def _start(parts, output):
+    """The position of the first query, by the length of what was written, whose last token is never read; `None` where
+    that is not known."""
+    sequences = field(output, "sequences")
+    n_query = sum(part.shape[-2] for part in parts)
+    n_written = 0 if sequences is None else sequences.shape[-1]
+    return n_written - 1 - n_query if n_written > n_query else None
 
 
 def _no_windows(stack, layers):

@@ -69,6 +69,11 @@ def stacks_of(attention, others):
     def first(names):
         return next((it for it in (field(attention, name) for name in names) if it is not None and len(it) > 0), None)
 
+    if field(attention, "segments") is not None:
+        raise AttentionError(
+            "this is what generate() returns for a long sound, in segments: give the output of one, "
+            "output['segments'][0][0]['result'], or that of the model called with the sequence"
+        )
     halves = {stack: field(attention, name) for stack, name in _HALVES.items()}
     if any(half is not None for half in halves.values()):
         layers = {stack: field(half, "attentions") for stack, half in halves.items() if half is not None}
@@ -123,16 +128,17 @@ def layers_of(given):
     return layers
 
 
-def joined(parts, stack):
-    """The rows of all steps under each other, and the position of the first of them.
+def joined(parts, stack, start=None):
+    """The rows of all steps under each other, and the position of the first of them, which may be known.
 
     A step sees the keys up to its own: fewer where the model has a window, which then ends there; and more where the
     cache has room for what was not yet written, which then has no weight."""
     if stack == "cross":
         return np.concatenate(parts, axis=-2), 0
     n_query, n_key = parts[0].shape[-2:]
-    # Keys before the first query are of an earlier call, unless nothing behind it has weight.
-    start = n_key - n_query if n_key > n_query and parts[0][..., n_query:].any() else 0
+    if start is None:
+        # Keys before the first query are of an earlier call, unless nothing behind it has weight.
+        start = n_key - n_query if n_key > n_query and parts[0][..., n_query:].any() else 0
     end, placed = start, []
     n_all = start + sum(part.shape[-2] for part in parts)
     for part in parts:
@@ -145,6 +151,11 @@ def joined(parts, stack):
                     "cache: give the attention of all calls, or of one without past_key_values"
                 )
             part, n_key = part[..., :end], end
+        if placed and not part[..., -1, -1].any():
+            raise AttentionError(
+                f"{stack}: the row of token {end - 1} has no weight on the token itself in any head, so it is the row of "
+                "another one, as assisted generation returns them: call the model itself with the sequence that was written"
+            )
         row = np.zeros((*part.shape[:-1], n_all), dtype=np.float32)
         row[..., end - n_key : end] = part
         placed.append(row)

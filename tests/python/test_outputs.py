@@ -99,6 +99,15 @@ class Outputs(unittest.TestCase):
         self.refused(["3 rows in each step", "beam_indices"], steps, list("abcdef"), item=0)
         self.same(attnscope.capture(steps, list("abcdef"), item=2, beam_indices=False), [layer[2] for layer in whole])
 
+    def test_rows_of_other_tokens_and_earlier_calls_are_noticed(self):
+        steps, whole = generated(4, 5, window=3)
+        output = types.SimpleNamespace(attentions=steps[2:], sequences=np.zeros((1, 9), dtype=int))
+        capture = attnscope.capture(output, list("abcdefghi"))
+        self.same(capture, [np.concatenate([0 * layer[0][:, :5], layer[0][:, 5:]], axis=1) for layer in whole])
+        # What assisted generation gives: the first rows again, one key more each.
+        wrong = tuple(np.pad(layer[:, :, :1, :4], [(0, 0)] * 3 + [(0, 1)]) for layer in generated(4, 2)[1])
+        self.refused(["token 4", "on the token itself", "assisted"], (generated(4, 2)[0][0], wrong), list("abcde"))
+
     def test_padding_is_cut(self):
         patterns = [softmax((2, 3, 6, 6), seed) for seed in range(2)]
         for at, kept in enumerate(([0, 1, 2, 3], [2, 3, 4, 5])):
