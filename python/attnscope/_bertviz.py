@@ -55,7 +55,9 @@ def model_view(
     html_action="view",
     **options,
 ):
-    """The same window or figure as ``head_view``, dark unless told otherwise: every head is one click away in it."""
+    """Every head of every layer: a figure has them on one sheet, as heatmaps of the stack that is named or the first one;
+    the window shows one, with the others one click away. Dark unless told otherwise."""
+    options = {"view": "heatmap", "all_heads": True, **options}
     return show(
         attention,
         tokens,

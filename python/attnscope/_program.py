@@ -14,8 +14,10 @@ from ._arrays import AttentionError
 from ._capture import capture
 
 _NAME = "attnscope.exe" if os.name == "nt" else "attnscope"
+# Of one head on a sheet, in points.
+_COLUMN = 240
 # What `render` and `open` call what a person asks for here.
-_RENDERED = ("stack", "layer", "head", "query", "key", "theme", "width", "height", "top_p", "top_k", "threshold")
+_RENDERED = ("stack", "layer", "head", "query", "key", "theme", "width", "height", "top_p", "top_k", "threshold", "sheet")
 _OPENED = ("stack", "layer", "head", "query", "theme", "size")
 
 
@@ -63,8 +65,11 @@ def save(path, attention=None, tokens=None, sentence_b_start=None, **what):
     """Writes a capture file, which the program opens; the arguments are those of ``capture``.
 
     A file that is there stays whole until the new one is."""
-    path = Path(path)
-    content = capture(attention, tokens, sentence_b_start, **what).to_bytes()
+    _write(Path(path), capture(attention, tokens, sentence_b_start, **what))
+
+
+def _write(path, captured):
+    content = captured.to_bytes()
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         beside.write_bytes(content)
@@ -73,16 +78,22 @@ def save(path, attention=None, tokens=None, sentence_b_start=None, **what):
         beside.unlink(missing_ok=True)
 
 
-def render(attention=None, tokens=None, sentence_b_start=None, *, view="heads", **options):
+def render(attention=None, tokens=None, sentence_b_start=None, *, view="heads", all_heads=False, **options):
     """A figure of a view as SVG: heads, heatmap, image, scatter, matrix and what else ``attnscope render`` draws.
 
-    stack, layer, head, query, key, theme, width, height, top_p, top_k and threshold are those of the command; several
-    heads are heads=[0, 3]. The arguments of BertViz' functions mean what they mean there."""
+    stack, layer, head, query, key, theme, width, height, top_p, top_k, threshold and sheet are those of the command; several
+    heads are heads=[0, 3], and all_heads puts every head of a stack on one sheet. The arguments of BertViz' functions mean
+    what they mean there."""
     options, _ = _of_bertviz(options, _RENDERED)
+    what = inspect.signature(capture).parameters
+    captured = capture(attention, tokens, sentence_b_start, **{name: it for name, it in options.items() if name in what})
+    options = {name: it for name, it in options.items() if name not in what}
+    if all_heads:
+        options = _on_a_sheet(captured.tensors, options)
     flags = _flags(options, _RENDERED)
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder) / "attention.safetensors", Path(folder) / "figure.svg"
-        save(path, attention, tokens, sentence_b_start, **options)
+        _write(path, captured)
         run = subprocess.run(
             [binary(), "render", view, "--capture", str(path), "--out", str(out), *flags], capture_output=True, text=True
         )
@@ -91,7 +102,7 @@ def render(attention=None, tokens=None, sentence_b_start=None, *, view="heads", 
         return out.read_text(encoding="utf-8")
 
 
-def show(attention=None, tokens=None, sentence_b_start=None, *, view="heads", wait=False, **options):
+def show(attention=None, tokens=None, sentence_b_start=None, *, view="heads", wait=False, all_heads=False, **options):
     """Opens the window on attention, and goes on; with ``wait`` only after it was closed.
 
     In a notebook, or with html_action="return", a figure is returned, which notebooks draw. Options are those of
@@ -99,7 +110,7 @@ def show(attention=None, tokens=None, sentence_b_start=None, *, view="heads", wa
     options, returns = _of_bertviz(options, {*_RENDERED, *_OPENED})
     if returns or _in_notebook():
         options.pop("size", None)
-        return Figure(render(attention, tokens, sentence_b_start, view=view, **options))
+        return Figure(render(attention, tokens, sentence_b_start, view=view, all_heads=all_heads, **options))
     # The window has all heads; it begins with the first of those that were chosen.
     heads = options.pop("heads", None)
     if heads is not None:
@@ -123,6 +134,18 @@ def show(attention=None, tokens=None, sentence_b_start=None, *, view="heads", wa
         if code != 0:
             raise ProgramError(f"the window ended with {code}")
     return None
+
+
+def _on_a_sheet(tensors, options):
+    """The options of a figure with a column for each head and a row for each layer."""
+    names = [where.split(".") for where in tensors if where.endswith(".pattern")]
+    stack = options.get("stack", names[0][0])
+    layers = sorted(int(layer) for of, layer, _ in names if of == stack)
+    if not layers:
+        raise AttentionError(f"stack={stack!r} is none of {', '.join(dict.fromkeys(of for of, _, _ in names))}")
+    heads = options.get("heads", range(max(len(tensors[f"{stack}.{layer}.pattern"]) for layer in layers)))
+    sheet = {"layer": layers, "heads": list(heads), "sheet": f"{len(heads)}x{len(layers)}"}
+    return {"width": _COLUMN * len(heads), **options, **sheet, "stack": stack}
 
 
 def _of_bertviz(options, known):

@@ -242,8 +242,11 @@ class Outputs(unittest.TestCase):
             self.assertIn("<svg", attnscope.render(attention, words, **options)[:200])
         self.assertIn("<svg", attnscope.head_view(attention, words, 2, True, 1, [0, 2], html_action="return").data[:200])
         encoder, cross = layers(q=5), layers(q=4, k=5)
-        drawn = attnscope.model_view(None, None, None, True, "light", encoder, attention, cross, list("abcde"), words, html_action="return")
-        self.assertIn("<svg", drawn.data[:200])
+        halves = (encoder, attention, cross, list("abcde"), words)
+        drawn = attnscope.model_view(None, None, None, True, "light", *halves, html_action="return", stack="cross").data
+        self.assertTrue(all(f"L{layer}H{head}" in drawn for layer in range(2) for head in range(3)), "every head")
+        drawn = attnscope.model_view(attention, words, include_layers=[1], include_heads=[0, 2], html_action="return").data
+        self.assertEqual(["L1H0" in drawn, "L1H1" in drawn, "L1H2" in drawn, "L0H0" in drawn], [True, False, True, False])
         only = attnscope.capture(attention, words, include_layers=[1])
         self.assertEqual(set(only.tensors), {"self.1.pattern"})
         for wrong, said in [
