@@ -4,7 +4,6 @@ A case is a function that returns the arguments of `attnscope.save` (`args`, `op
 must draw: `patterns` by stack and layer, `labels` of the keys of the first stack. `refused` are words of the sentence
 with which it must be refused instead."""
 
-import numpy as np
 import torch
 import transformers as hf
 
@@ -45,7 +44,9 @@ def llama(kind="Llama", **more):
 
 
 def gpt2():
-    config = hf.GPT2Config(vocab_size=VOCAB, n_embd=32, n_layer=2, n_head=4, n_positions=64, eos_token_id=None, bos_token_id=None, **EAGER)
+    config = hf.GPT2Config(
+        vocab_size=VOCAB, n_embd=32, n_layer=2, n_head=4, n_positions=64, eos_token_id=None, bos_token_id=None, **EAGER
+    )
     return made(hf.GPT2LMHeadModel(config))
 
 
@@ -61,12 +62,28 @@ HALVES = {
 
 
 def bart(kind="Bart", **more):
-    config = getattr(hf, f"{kind}Config")(vocab_size=VOCAB, d_model=32, **HALVES, **EAGER, **{"max_position_embeddings": 64, "forced_eos_token_id": None, **more})
+    config = getattr(hf, f"{kind}Config")(
+        vocab_size=VOCAB,
+        d_model=32,
+        **HALVES,
+        **EAGER,
+        **{"max_position_embeddings": 64, "forced_eos_token_id": None, **more},
+    )
     return made(getattr(hf, f"{kind}ForConditionalGeneration")(config))
 
 
 def t5():
-    config = hf.T5Config(vocab_size=VOCAB, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0, eos_token_id=2, **EAGER)
+    config = hf.T5Config(
+        vocab_size=VOCAB,
+        d_model=32,
+        d_kv=8,
+        d_ff=48,
+        num_layers=2,
+        num_heads=4,
+        decoder_start_token_id=0,
+        eos_token_id=2,
+        **EAGER,
+    )
     return made(hf.T5ForConditionalGeneration(config))
 
 
@@ -115,9 +132,15 @@ def written_case(name, make, **more):
 written_case("generate, dynamic cache", llama)
 written_case("generate, static cache", llama, cache_implementation="static")
 written_case("generate, window", lambda: llama("Mistral", sliding_window=4))
-written_case("generate, window, static cache", lambda: llama("Mistral", sliding_window=4), cache_implementation="static")
+written_case(
+    "generate, window, static cache", lambda: llama("Mistral", sliding_window=4), cache_implementation="static"
+)
 written_case("generate, some layers with window", lambda: llama("Gemma2", sliding_window=4, head_dim=8))
-written_case("generate, wide window, static cache", lambda: llama("Gemma3", sliding_window=9, head_dim=8), cache_implementation="static")
+written_case(
+    "generate, wide window, static cache",
+    lambda: llama("Gemma3", sliding_window=9, head_dim=8),
+    cache_implementation="static",
+)
 written_case("generate, beams", llama, num_beams=3)
 written_case("generate, beams with a window", lambda: llama("Mistral", sliding_window=4), num_beams=3)
 written_case("generate, second of two beams", llama, num_beams=3, num_return_sequences=2, item=1)
@@ -150,7 +173,11 @@ def translated(model, item=0, **more):
     if getattr(out, "beam_indices", None) is not None:
         n_target = int((out.beam_indices[item] >= 0).sum())
     with torch.no_grad():
-        ref = model(input_ids=ids[source : source + 1, :n_source], decoder_input_ids=out.sequences[item : item + 1, :n_target], output_attentions=True)
+        ref = model(
+            input_ids=ids[source : source + 1, :n_source],
+            decoder_input_ids=out.sequences[item : item + 1, :n_target],
+            output_attentions=True,
+        )
     words = {"encoder_tokens": [named(row) for row in ids], "decoder_tokens": [named(row) for row in out.sequences]}
     return given(out, item=item, attention_mask=mask, **words, patterns=stacks_of(ref))
 
@@ -191,7 +218,9 @@ def beams_as_a_tuple_with_indices():
 def whisper():
     sizes = {**HALVES, "num_mel_bins": 8, "max_source_positions": 20, "max_target_positions": 40}
     ids = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 4}
-    config = hf.WhisperConfig(vocab_size=VOCAB, d_model=32, **sizes, **ids, suppress_tokens=None, begin_suppress_tokens=None, **EAGER)
+    config = hf.WhisperConfig(
+        vocab_size=VOCAB, d_model=32, **sizes, **ids, suppress_tokens=None, begin_suppress_tokens=None, **EAGER
+    )
     return made(hf.WhisperForConditionalGeneration(config))
 
 
@@ -208,7 +237,9 @@ def whisper_by_seconds():
     with torch.no_grad():
         ref = model(sound, decoder_input_ids=out.sequences[:1, :-1], output_attentions=True)
     labels = [f"{at * 0.02:.2f} s" for at in range(20)]
-    return given(out, decoder_tokens=named(out.sequences[0]), seconds_per_position=0.02, patterns=stacks_of(ref), labels=labels)
+    return given(
+        out, decoder_tokens=named(out.sequences[0]), seconds_per_position=0.02, patterns=stacks_of(ref), labels=labels
+    )
 
 
 # One forward pass.
@@ -263,13 +294,22 @@ def padded_batch():
 @case()
 def padding_cut_with_tokens():
     ids, mask, out, ref = padded_batch()
-    return given(out, [named(row) for row in ids], item=1, attention_mask=mask, patterns={"self": ref}, labels=named(ids[1, :6]))
+    return given(
+        out, [named(row) for row in ids], item=1, attention_mask=mask, patterns={"self": ref}, labels=named(ids[1, :6])
+    )
 
 
 @case()
 def padding_and_tokens_without_it():
     ids, mask, out, ref = padded_batch()
-    return given(out.attentions, named(ids[1, :6]), item=1, attention_mask=mask[1], patterns={"self": ref}, labels=named(ids[1, :6]))
+    return given(
+        out.attentions,
+        named(ids[1, :6]),
+        item=1,
+        attention_mask=mask[1],
+        patterns={"self": ref},
+        labels=named(ids[1, :6]),
+    )
 
 
 @case(refused=["9 queries", "6 self tokens", "padding", "attention_mask="])
@@ -292,70 +332,11 @@ def a_mask_that_the_model_did_not_have():
     return given(out, [named(row) for row in ids], item=1, attention_mask=mask, patterns={})
 
 
-def longformer(n_global, item=0):
-    sizes = {**SIZES, "attention_window": [4, 6], "max_position_embeddings": 64}
-    model = made(hf.LongformerModel(hf.LongformerConfig(vocab_size=VOCAB, pad_token_id=1, **sizes)))
-    ids, mask = some_ids(2, 11), torch.ones(2, 11, dtype=torch.long)
-    mask[1, 8:] = 0
-    sees_all = torch.zeros_like(ids)
-    sees_all[0, :n_global] = sees_all[1, :1] = 1 if n_global else 0
-    # From queries and keys alone: softmax over what each token sees.
-    seen, handles = {}, []
-    for layer, block in enumerate(model.encoder.layer):
-        for name, part in block.attention.self.named_children():
-            handles.append(part.register_forward_hook(lambda _, __, out, at=(layer, name): seen.__setitem__(at, out.detach().clone())))
-    with torch.no_grad():
-        out = model(ids, attention_mask=mask, global_attention_mask=sees_all if n_global else None, output_attentions=True)
-    n, wide = int(mask[item].sum()), sees_all[item].bool()
-    ref = []
-    for layer, window in enumerate((4, 6)):
-        def heads(name):
-            # The layer reads positions first, then inputs.
-            found = seen[layer, name][:, item]
-            return found.reshape(len(found), 4, 8).transpose(0, 1)
-
-        near = (torch.arange(n)[:, None] - torch.arange(n)).abs() <= window // 2
-        sight = near | wide[:n] | wide[:n, None]
-        q, k = heads("query")[:, :n], heads("key")[:, :n]
-        pattern = torch.softmax((q @ k.mT / 8**0.5).masked_fill(~sight, float("-inf")), -1)
-        if n_global:
-            q, k = heads("query_global"), heads("key_global")[:, :n]
-            rows = torch.softmax(q[:, : int(wide.sum())] @ k.mT / 8**0.5, -1)
-            pattern[:, wide.nonzero()[:, 0]] = rows
-        ref.append(pattern.numpy())
-    tokens = [named(row) for row in ids]
-    return given(out, tokens, item=item, attention_mask=mask, patterns={"self": ref}, labels=tokens[item][:n])
-
-
-@case()
-def longformer_windows():
-    return longformer(0)
-
-
-@case()
-def longformer_windows_padded():
-    return longformer(0, item=1)
-
-
-@case()
-def longformer_global_tokens():
-    return longformer(2)
-
-
-@case()
-def longformer_global_tokens_padded():
-    return longformer(2, item=1)
-
-
-@case(refused=["11 queries and 5 keys", "whole output"])
-def longformer_as_a_tuple():
-    case_ = longformer(0)
-    return given(case_["args"][0].attentions, case_["args"][1], item=0, patterns={})
-
-
 @case(refused=["batches of 1, 4", "windows of a picture"])
 def swin():
-    config = hf.SwinConfig(image_size=32, patch_size=4, embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=4, **EAGER)
+    config = hf.SwinConfig(
+        image_size=32, patch_size=4, embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=4, **EAGER
+    )
     return given(made(hf.SwinModel(config))(torch.randn(1, 3, 32, 32), output_attentions=True), item=0, patterns={})
 
 
@@ -384,56 +365,3 @@ def half_precision():
     with torch.no_grad():
         out = model(some_ids(1, 9), output_attentions=True)
     return given(out, named(some_ids(1, 9)[0]), patterns={"self": arrays(out.attentions)})
-
-
-# Pictures.
-
-
-def vision(kind, size, **more):
-    config = getattr(hf, f"{kind}Config")(**SIZES, image_size=32, patch_size=8, **more, **EAGER)
-    model = made(getattr(hf, f"{kind}Model")(config))
-    pixels = torch.randn(1, 3, *size, generator=torch.Generator().manual_seed(4))
-    with torch.no_grad():
-        return model(pixels, output_attentions=True), pixels
-
-
-def places(rows, columns):
-    return [f"r{row} c{column}" for row in range(rows) for column in range(columns)]
-
-
-@case()
-def vit_with_its_picture():
-    out, pixels = vision("ViT", (32, 32))
-    from PIL import Image
-
-    picture = Image.fromarray((np.arange(40 * 60 * 3) % 251).astype(np.uint8).reshape(40, 60, 3))
-    return given(out, image=picture, pixel_values=pixels, patterns={"self": arrays(out.attentions)}, labels=["[CLS]", *places(4, 4)])
-
-
-@case()
-def dinov2_with_registers_on_a_wide_picture():
-    out, pixels = vision("Dinov2WithRegisters", (32, 48), num_register_tokens=4)
-    labels = ["[CLS]", *(f"[REG{at}]" for at in range(1, 5)), *places(4, 6)]
-    return given(out, pixel_values=pixels, patterns={"self": arrays(out.attentions)}, labels=labels)
-
-
-@case(refused=["17 tokens are no grid of square patches"])
-def a_picture_of_another_shape():
-    out, _ = vision("ViT", (32, 32))
-    return given(out, pixel_values=torch.zeros(1, 3, 32, 40), patterns={})
-
-
-@case()
-def clip_with_both_halves():
-    half = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
-    config = hf.CLIPConfig(
-        text_config={**half, "vocab_size": VOCAB, "num_hidden_layers": 2},
-        vision_config={**half, "num_hidden_layers": 3, "image_size": 32, "patch_size": 8},
-        projection_dim=16,
-        **EAGER,
-    )
-    ids, pixels = some_ids(1, 5), torch.randn(1, 3, 32, 32)
-    with torch.no_grad():
-        out = made(hf.CLIPModel(config))(input_ids=ids, pixel_values=pixels, output_attentions=True)
-    patterns = {"text": arrays(out.text_model_output.attentions), "vision": arrays(out.vision_model_output.attentions)}
-    return given(out, named(ids[0]), pixel_values=pixels, patterns=patterns, labels=named(ids[0]))

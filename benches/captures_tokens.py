@@ -12,7 +12,8 @@ import torch
 import transformers as hf
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from captures_cases import CASES, TEXT, case, given
+from captures_cases import TEXT, case, given
+
 
 def byte_level(style="byte-level"):
     suffix = {"end_of_word_suffix": "</w>"} if style == "word end" else {}
@@ -21,7 +22,13 @@ def byte_level(style="byte-level"):
     if style == "word end":
         bpe.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(" ", "removed"), bpe.pre_tokenizer])
     bpe.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(vocab_size=380, special_tokens=["<s>", "</s>", "<pad>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False, **suffix)
+    trainer = trainers.BpeTrainer(
+        vocab_size=380,
+        special_tokens=["<s>", "</s>", "<pad>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+        **suffix,
+    )
     bpe.train_from_iterator([TEXT] * 9, trainer)
     bpe.post_processor = processors.RobertaProcessing(("</s>", 1), ("<s>", 0))
     return hf.PreTrainedTokenizerFast(tokenizer_object=bpe, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
@@ -33,9 +40,19 @@ def word_piece():
     wp.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     wp.decoder = decoders.WordPiece()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    wp.train_from_iterator(["The nurse wrote it do the pat"] * 9, trainers.WordPieceTrainer(vocab_size=60, special_tokens=special, show_progress=False))
+    wp.train_from_iterator(
+        ["The nurse wrote it do the pat"] * 9,
+        trainers.WordPieceTrainer(vocab_size=60, special_tokens=special, show_progress=False),
+    )
     wp.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    return hf.PreTrainedTokenizerFast(tokenizer_object=wp, unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", pad_token="[PAD]", mask_token="[MASK]")
+    return hf.PreTrainedTokenizerFast(
+        tokenizer_object=wp,
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        pad_token="[PAD]",
+        mask_token="[MASK]",
+    )
 
 
 def sentence_piece():
@@ -43,7 +60,10 @@ def sentence_piece():
     sp.pre_tokenizer = pre_tokenizers.Metaspace()
     sp.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
     fallback = [f"<0x{byte:02X}>" for byte in range(256)]
-    sp.train_from_iterator(["The nurse wrote it down and the patient's too."] * 9, trainers.BpeTrainer(vocab_size=340, special_tokens=["<unk>", "<s>", "</s>", *fallback], show_progress=False))
+    sp.train_from_iterator(
+        ["The nurse wrote it down and the patient's too."] * 9,
+        trainers.BpeTrainer(vocab_size=340, special_tokens=["<unk>", "<s>", "</s>", *fallback], show_progress=False),
+    )
     return hf.PreTrainedTokenizerFast(tokenizer_object=sp, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
 
 
@@ -83,12 +103,35 @@ def as_texts_with_tokenizer(tokenizer, ids):
     return (tokenizer.convert_ids_to_tokens(ids),), {"tokenizer": tokenizer}
 
 
-WORDS = ["The", "nurse", "wrote", "it", "down", "and", "the", "patient's", "café", "was", "closed", ",", "今天", "too", "."]
+WORDS = [
+    "The",
+    "nurse",
+    "wrote",
+    "it",
+    "down",
+    "and",
+    "the",
+    "patient's",
+    "café",
+    "was",
+    "closed",
+    ",",
+    "今天",
+    "too",
+    ".",
+]
 SHORT = ["The", "nurse", "wrote", "it", "down", "and", "the", "patient's", "too."]
 for nth, give in enumerate((as_texts, as_ids, as_tensor, as_texts_with_tokenizer)):
     tokens_case(f"byte-level words, given {nth}", byte_level, ["<s>", *WORDS, "</s>"], give, ("--words",))
     tokens_case(f"byte-level without special, given {nth}", byte_level, WORDS, give, ("--words", "--hide", "special"))
-    tokens_case(f"SentencePiece words, given {nth}", sentence_piece, SHORT, give, ("--words",), "The nurse wrote it down and the patient's too.")
+    tokens_case(
+        f"SentencePiece words, given {nth}",
+        sentence_piece,
+        SHORT,
+        give,
+        ("--words",),
+        "The nurse wrote it down and the patient's too.",
+    )
 
 
 CLIP = ["<s>", *WORDS[:7], "patient", "'s", *WORDS[8:], "</s>"]
@@ -96,7 +139,9 @@ tokens_case("word ends, texts alone", lambda: byte_level("word end"), CLIP, as_t
 tokens_case("word ends, with tokenizer", lambda: byte_level("word end"), CLIP, as_ids, ("--words",))
 BERT = ["[CLS]", "the", "nurse", "wrote", "[SEP]"]
 tokens_case("WordPiece, texts alone", word_piece, BERT, as_texts, ("--words",), "The nurse wrote")
-tokens_case("WordPiece, without special", word_piece, BERT[1:-1], as_ids, ("--words", "--hide", "special"), "The nurse wrote")
+tokens_case(
+    "WordPiece, without special", word_piece, BERT[1:-1], as_ids, ("--words", "--hide", "special"), "The nurse wrote"
+)
 
 
 def like_the_model(model, text, give):
@@ -114,7 +159,10 @@ def like_the_model(model, text, give):
         ids = tokenizer(text).input_ids
         args, options = give(tokenizer, ids)
         options = {**options, "text": text}
-        return {**given(random_patterns(len(ids)), *args, **options, patterns={"self": []}, labels=labels), "drawn": ("--words",)}
+        return {
+            **given(random_patterns(len(ids)), *args, **options, patterns={"self": []}, labels=labels),
+            "drawn": ("--words",),
+        }
 
     function.__name__ = f"like demo:{model}, {give.__name__}, {text[:12]!r}"
     case()(function)
@@ -147,15 +195,78 @@ BYTES = ["a", "Ġca", "f", "Ã©", "Ġtoo"]
 def save_tensors(path, metadata):
     from safetensors.numpy import save_file
 
-    save_file({f"self.{at}.pattern": layer for at, layer in enumerate(FIVE)}, path, metadata={key: json.dumps(it) for key, it in metadata.items()})
+    save_file(
+        {f"self.{at}.pattern": layer for at, layer in enumerate(FIVE)},
+        path,
+        metadata={key: json.dumps(it) for key, it in metadata.items()},
+    )
 
 
-file_case("bare.safetensors", lambda path: save_tensors(path, {"tokens": {"self": SPECIAL}}), [], ["the", "cat"], ("--hide", "special"))
-file_case("bytes.safetensors", lambda path: save_tensors(path, {"tokens": {"self": BYTES}}), [], ["a", "café", "too"], ("--words",))
-file_case("asis.safetensors", lambda path: save_tensors(path, {"tokens": {"self": BYTES}, "token_style": "as is"}), [], BYTES)
-file_case("maltese.safetensors", lambda path: save_tensors(path, {"tokens": {"self": ["Ġorġ", "jaf", "li", "Ġanni", "ħabib"]}}), [], ["Ġorġ", "jaf", "li", "Ġanni", "ħabib"], ("--words",))
-file_case("lists.json", lambda path: path.write_text(json.dumps({"attentions": FIVE.tolist(), "tokens": BYTES})), FIVE, ["a", "␣ca", "f", "é", "␣too"])
-file_case("special.json", lambda path: path.write_text(json.dumps({"attentions": FIVE.tolist(), "tokens": SPECIAL})), [], ["the", "cat"], ("--hide", "special"))
-file_case("page.json", lambda path: path.write_text(json.dumps({"attention": [{"name": None, "attn": FIVE.tolist(), "left_text": ["a", " ca", "f", "Ã©", " too"], "right_text": ["a", " ca", "f", "Ã©", " too"]}]})), FIVE, ["a", "␣ca", "f", "é", "␣too"])
-file_case("arrays.npz", lambda path: np.savez(path, attentions=FIVE, tokens=np.array(BYTES)), FIVE, ["a", "␣ca", "f", "é", "␣too"])
-file_case("asis.npz", lambda path: np.savez(path, attentions=FIVE, tokens=np.array(BYTES), token_style=np.array("as is")), FIVE, BYTES)
+file_case(
+    "bare.safetensors",
+    lambda path: save_tensors(path, {"tokens": {"self": SPECIAL}}),
+    [],
+    ["the", "cat"],
+    ("--hide", "special"),
+)
+file_case(
+    "bytes.safetensors",
+    lambda path: save_tensors(path, {"tokens": {"self": BYTES}}),
+    [],
+    ["a", "café", "too"],
+    ("--words",),
+)
+file_case(
+    "asis.safetensors", lambda path: save_tensors(path, {"tokens": {"self": BYTES}, "token_style": "as is"}), [], BYTES
+)
+file_case(
+    "maltese.safetensors",
+    lambda path: save_tensors(path, {"tokens": {"self": ["Ġorġ", "jaf", "li", "Ġanni", "ħabib"]}}),
+    [],
+    ["Ġorġ", "jaf", "li", "Ġanni", "ħabib"],
+    ("--words",),
+)
+file_case(
+    "lists.json",
+    lambda path: path.write_text(json.dumps({"attentions": FIVE.tolist(), "tokens": BYTES})),
+    FIVE,
+    ["a", "␣ca", "f", "é", "␣too"],
+)
+file_case(
+    "special.json",
+    lambda path: path.write_text(json.dumps({"attentions": FIVE.tolist(), "tokens": SPECIAL})),
+    [],
+    ["the", "cat"],
+    ("--hide", "special"),
+)
+file_case(
+    "page.json",
+    lambda path: path.write_text(
+        json.dumps(
+            {
+                "attention": [
+                    {
+                        "name": None,
+                        "attn": FIVE.tolist(),
+                        "left_text": ["a", " ca", "f", "Ã©", " too"],
+                        "right_text": ["a", " ca", "f", "Ã©", " too"],
+                    }
+                ]
+            }
+        )
+    ),
+    FIVE,
+    ["a", "␣ca", "f", "é", "␣too"],
+)
+file_case(
+    "arrays.npz",
+    lambda path: np.savez(path, attentions=FIVE, tokens=np.array(BYTES)),
+    FIVE,
+    ["a", "␣ca", "f", "é", "␣too"],
+)
+file_case(
+    "asis.npz",
+    lambda path: np.savez(path, attentions=FIVE, tokens=np.array(BYTES), token_style=np.array("as is")),
+    FIVE,
+    BYTES,
+)

@@ -15,7 +15,9 @@ def array(given, dtype=np.float32):
     try:
         return np.asarray(given, dtype=dtype)
     except (TypeError, ValueError):
-        raise AttentionError(f"a {type(given).__name__} is given where numbers belong, or lists of different lengths") from None
+        raise AttentionError(
+            f"a {type(given).__name__} is given where numbers belong, or lists of different lengths"
+        ) from None
 
 
 def chosen(given, n_axes, what, item):
@@ -24,7 +26,9 @@ def chosen(given, n_axes, what, item):
         return given
     if given.ndim != n_axes + 1:
         hint = "; attention by blocks (LongT5, Reformer) has no rows over all keys" if given.ndim > n_axes + 1 else ""
-        raise AttentionError(f"{what} has the shape {list(given.shape)}, which has {given.ndim} axes, not {n_axes}{hint}")
+        raise AttentionError(
+            f"{what} has the shape {list(given.shape)}, which has {given.ndim} axes, not {n_axes}{hint}"
+        )
     if item is None and given.shape[0] != 1:
         raise AttentionError(f"{what} is of a batch of {given.shape[0]}: say which one with item=0")
     if not -given.shape[0] <= (item or 0) < given.shape[0]:

@@ -83,7 +83,7 @@ class _NeuronView:
         raise AttentionError(
             "neuron_view needs queries and keys, which a model's output does not have: save the model with "
             "model.save_pretrained(folder) and tokenizer.save_pretrained(folder), then run `attnscope open folder --text "
-            "\"…\"`, where Scatter shows queries with keys, or give head_view a TransformerLens cache"
+            '"…"`, where Scatter shows queries with keys, or give head_view a TransformerLens cache'
         )
 
     __call__ = show

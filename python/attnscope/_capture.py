@@ -81,7 +81,10 @@ def capture(
         given = {"encoder": encoder_attention, "decoder": decoder_attention, "cross": cross_attention}
         stacks = {stack: layers for stack, layers in given.items() if layers is not None}
         stacks.update(stacks_of(attention, bool(stacks)))
-        own_mask = lambda one: None if attention_mask is None else mask_of(attention_mask, one, "attention_mask")
+
+        def own_mask(one):
+            return None if attention_mask is None else mask_of(attention_mask, one, "attention_mask")
+
         found = found_in(attention, stacks, beam_indices, item, own_mask)
     if include_layers is not None:
         found.keep_layers(include_layers)

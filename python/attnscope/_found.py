@@ -51,7 +51,9 @@ class Found:
         layers = {int(layer) for layer in np.atleast_1d(layers)}
         known = {int(where.split(".")[1]) for where in self.tensors}
         if not layers <= known:
-            raise AttentionError(f"include_layers names {sorted(layers - known)}, but there are the layers {sorted(known)}")
+            raise AttentionError(
+                f"include_layers names {sorted(layers - known)}, but there are the layers {sorted(known)}"
+            )
         self.tensors = {where: it for where, it in self.tensors.items() if int(where.split(".")[1]) in layers}
 
     def spread(self, query_positions):
@@ -120,8 +122,7 @@ class Found:
     def _is_filled_up(self, side, n):
         """Whether a model that sees both ways added positions behind the first `n`, as BigBird does to fill a block."""
         own = [it for where, it in self.patterns().items() if set(sides(where.split(".")[0])) == {side}]
-        seen = lambda pattern: pattern[:, :n, :n]
-        both_ways = any(np.triu(seen(pattern), 1).any() for pattern in own)
+        both_ways = any(np.triu(pattern[:, :n, :n], 1).any() for pattern in own)
         return both_ways and not any(pattern[:, :n, n:].any() for pattern in own)
 
     def _cut_tensors(self, side, name, kept):
@@ -158,7 +159,9 @@ class Found:
             name = "decoder_attention_mask" if side == "decoder" else "attention_mask"
             hint = f"; if the rest is padding, give {name}= as the model had it, and it is cut off"
         elif n_tokens == n + 1:
-            hint = "; the last token that generate() writes is never read: give its whole output, or leave that token out"
+            hint = (
+                "; the last token that generate() writes is never read: give its whole output, or leave that token out"
+            )
         return f"{where} has {n} {('queries', 'keys')[axis]}, but there are {n_tokens} {side} tokens{hint}"
 
 

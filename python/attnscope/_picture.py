@@ -59,7 +59,9 @@ def _grid(n, grid, n_prefix, seen):
         rows, columns = grid
         n_others = n - rows * columns
         if n_prefix != n_others if n_prefix is not None else n_others not in _PREFIXES:
-            before = "tokens before it" if n_prefix is None else counted(n_prefix, "token before it", "tokens before it")
+            before = (
+                "tokens before it" if n_prefix is None else counted(n_prefix, "token before it", "tokens before it")
+            )
             raise AttentionError(
                 f"a grid of {rows} × {columns} patches and {before} are not the {n} tokens of the attention: give grid "
                 "and n_prefix that are; patches among the tokens of a text cannot be shown"
@@ -71,7 +73,9 @@ def _grid(n, grid, n_prefix, seen):
         rows, columns = round(side), round(side * width / height)
         if rows > 0 and rows * columns + before == n and rows * width == columns * height:
             return rows, columns, before
-    raise AttentionError(f"{n} tokens are no {'grid' if seen else 'square'} of square patches: give grid=(rows, columns) and n_prefix")
+    raise AttentionError(
+        f"{n} tokens are no {'grid' if seen else 'square'} of square patches: give grid=(rows, columns) and n_prefix"
+    )
 
 
 def _pixels(image):
@@ -80,7 +84,9 @@ def _pixels(image):
         try:
             from PIL import Image, ImageOps
         except ImportError:
-            raise AttentionError("reading a picture needs Pillow: pip install pillow, or give the pixels as an array") from None
+            raise AttentionError(
+                "reading a picture needs Pillow: pip install pillow, or give the pixels as an array"
+            ) from None
         try:
             with Image.open(image) as opened:
                 # Turned as the camera was held, which is what Transformers does with a path.

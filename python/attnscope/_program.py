@@ -17,7 +17,20 @@ _NAME = "attnscope.exe" if os.name == "nt" else "attnscope"
 # Of one head on a sheet, in points.
 _COLUMN = 240
 # What `render` and `open` call what a person asks for here.
-_RENDERED = ("stack", "layer", "head", "query", "key", "theme", "width", "height", "top_p", "top_k", "threshold", "sheet")
+_RENDERED = (
+    "stack",
+    "layer",
+    "head",
+    "query",
+    "key",
+    "theme",
+    "width",
+    "height",
+    "top_p",
+    "top_k",
+    "threshold",
+    "sheet",
+)
 _OPENED = ("stack", "layer", "head", "query", "theme", "size")
 
 
@@ -57,7 +70,9 @@ def binary():
             return str(path)
     found = shutil.which(_NAME)
     if found is None:
-        raise ProgramError("the attnscope program is not beside this module: install the wheel with pip, or set ATTNSCOPE_BINARY")
+        raise ProgramError(
+            "the attnscope program is not beside this module: install the wheel with pip, or set ATTNSCOPE_BINARY"
+        )
     return found
 
 
@@ -86,7 +101,9 @@ def render(attention=None, tokens=None, sentence_b_start=None, *, view="heads", 
     what they mean there."""
     options, _ = _of_bertviz(options, _RENDERED)
     what = inspect.signature(capture).parameters
-    captured = capture(attention, tokens, sentence_b_start, **{name: it for name, it in options.items() if name in what})
+    captured = capture(
+        attention, tokens, sentence_b_start, **{name: it for name, it in options.items() if name in what}
+    )
     options = {name: it for name, it in options.items() if name not in what}
     if all_heads:
         options = _on_a_sheet(captured.tensors, options)
@@ -95,10 +112,14 @@ def render(attention=None, tokens=None, sentence_b_start=None, *, view="heads", 
         path, out = Path(folder) / "attention.safetensors", Path(folder) / "figure.svg"
         _write(path, captured)
         run = subprocess.run(
-            [binary(), "render", view, "--capture", str(path), "--out", str(out), *flags], capture_output=True, text=True
+            [binary(), "render", view, "--capture", str(path), "--out", str(out), *flags],
+            capture_output=True,
+            text=True,
         )
         if run.returncode != 0:
-            raise ProgramError(run.stderr.strip().removeprefix("attnscope: ") or f"the program ended with {run.returncode}")
+            raise ProgramError(
+                run.stderr.strip().removeprefix("attnscope: ") or f"the program ended with {run.returncode}"
+            )
         return out.read_text(encoding="utf-8")
 
 

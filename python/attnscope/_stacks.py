@@ -84,7 +84,9 @@ def stacks_of(attention, others):
     if found:
         # A decoder that reads from elsewhere calls its own attention as if there were no other.
         return found if alone is None else {"decoder": alone, **found}
-    is_output = isinstance(attention, Mapping) or any(hasattr(attention, it) for it in ("logits", "last_hidden_state", "sequences"))
+    is_output = isinstance(attention, Mapping) or any(
+        hasattr(attention, it) for it in ("logits", "last_hidden_state", "sequences")
+    )
     if alone is None and is_output:
         return {}
     if others:
@@ -122,7 +124,11 @@ def layers_of(given):
             raise AttentionError(f"attention has {whole.ndim} axes where layers, heads, queries and keys belong")
         return list(whole)
     layers = list(given)
-    is_step = lambda it: isinstance(it, (list, tuple)) and it and all(part is None or hasattr(part, "shape") for part in it)
+
+    def is_step(given):
+        is_layers = isinstance(given, (list, tuple)) and len(given) > 0
+        return is_layers and all(part is None or hasattr(part, "shape") for part in given)
+
     if layers and all(map(is_step, layers)):
         return Steps(layers)
     return layers
@@ -179,7 +185,9 @@ def unrolled(local, everywhere, where, keep=None):
     n_global = 0 if everywhere is None else everywhere.shape[-1]
     reach, odd = divmod(local.shape[-1] - n_global, 2)
     if not odd:
-        raise AttentionError(f"{where} has {local.shape[-1]} columns, which are no window beside {n_global} global tokens")
+        raise AttentionError(
+            f"{where} has {local.shape[-1]} columns, which are no window beside {n_global} global tokens"
+        )
     sees_all = np.flatnonzero(~local.any(axis=(0, 2)) & (True if keep is None else keep))
     if len(sees_all) > n_global:
         raise AttentionError(

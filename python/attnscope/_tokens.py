@@ -115,7 +115,9 @@ def _is_text(token):
 def tokens_of(given, vocabulary, style, item, what):
     """The tokens of one side: texts or ids, of one input or of a batch, or what a tokenizer returned."""
     if _is_text(given):
-        raise AttentionError(f"{what} are one text: give a list with one text for each position, as convert_ids_to_tokens returns it")
+        raise AttentionError(
+            f"{what} are one text: give a list with one text for each position, as convert_ids_to_tokens returns it"
+        )
     if hasattr(given, "keys"):
         if "input_ids" not in given:
             raise AttentionError(f"{what} are a {type(given).__name__} without input_ids: give a list of texts or ids")
@@ -164,7 +166,9 @@ def mask_of(given, item, what):
             raise AttentionError(f"{what} is of a batch of {mask.shape[0]}, and there is no item {item}")
         mask = mask[item or 0]
     if mask.ndim != 1 or not np.isin(mask, (0.0, 1.0)).all():
-        raise AttentionError(f"{what} is 1 for tokens and 0 for padding, as tokenizers return it: one number for each token")
+        raise AttentionError(
+            f"{what} is 1 for tokens and 0 for padding, as tokenizers return it: one number for each token"
+        )
     if not mask.any():
         raise AttentionError(f"{what} leaves no token of this input")
     return mask.astype(bool)

@@ -1,7 +1,6 @@
 """What models and generate() return, padded, windowed, beamed or of pictures: read as it was meant, or refused in words."""
 
 import json
-import struct
 import subprocess
 import tempfile
 import types
@@ -138,7 +137,9 @@ class Outputs(unittest.TestCase):
         for layer in range(2):
             whole[layer][..., :2] *= np.eye(6)[:, :2] + 0
             whole[layer] /= whole[layer].sum(-1, keepdims=True)
-        steps = tuple(tuple(layer[:, :, first:last, :last] for layer in whole) for first, last in ((0, 4), (4, 5), (5, 6)))
+        steps = tuple(
+            tuple(layer[:, :, first:last, :last] for layer in whole) for first, last in ((0, 4), (4, 5), (5, 6))
+        )
         output = types.SimpleNamespace(attentions=steps, sequences=np.zeros((1, 7), dtype=int))
         capture = attnscope.capture(output, list("ppabcde"), attention_mask=[[0, 0, 1, 1]])
         self.same(capture, [layer[0][:, 2:, 2:] for layer in whole])
@@ -195,7 +196,9 @@ class Outputs(unittest.TestCase):
     def rows(self, *options):
         """The key texts of a table."""
         out = self.path.with_suffix(".csv")
-        subprocess.run([attnscope.binary(), "render", "heatmap", "--capture", self.path, "--data", out, *options], check=True)
+        subprocess.run(
+            [attnscope.binary(), "render", "heatmap", "--capture", self.path, "--data", out, *options], check=True
+        )
         return {line.split(",")[6] for line in out.read_text().splitlines()[1:]}
 
     def test_pictures_come_with_their_patches(self):
@@ -204,9 +207,13 @@ class Outputs(unittest.TestCase):
         capture = attnscope.capture(patterns, image=pixels, pixel_values=np.zeros((1, 3, 32, 32)))
         np.testing.assert_array_equal(capture.tensors["picture"], pixels)
         entry = json.loads(capture.metadata["image"])
-        self.assertEqual((entry["grid_height"], entry["grid_width"], entry["n_prefix"], entry["patch_width"]), (4, 4, 1, 8))
+        self.assertEqual(
+            (entry["grid_height"], entry["grid_width"], entry["n_prefix"], entry["patch_width"]), (4, 4, 1, 8)
+        )
         self.assertEqual(self.tokens(capture)[:2], ["[CLS]", "r0 c0"])
-        processor = types.SimpleNamespace(do_resize=True, size={"shortest_edge": 32}, do_center_crop=True, crop_size={"height": 32, "width": 32})
+        processor = types.SimpleNamespace(
+            do_resize=True, size={"shortest_edge": 32}, do_center_crop=True, crop_size={"height": 32, "width": 32}
+        )
         crop = json.loads(attnscope.capture(patterns, image=pixels, processor=processor).metadata["image"])["crop"]
         self.assertEqual(crop, {"x": 2.0, "y": 0.0, "width": 8.0, "height": 8.0})
         attnscope.save(self.path, patterns, image=pixels)
@@ -219,11 +226,19 @@ class Outputs(unittest.TestCase):
         self.refused(["cannot be read"], patterns, image=str(self.path.parent / "missing.png"))
 
     def test_sounds_are_labelled_by_seconds(self):
-        parts = {"encoder_attention": layers(q=5), "decoder_attention": layers(q=3), "cross_attention": layers(q=3, k=5)}
+        parts = {
+            "encoder_attention": layers(q=5),
+            "decoder_attention": layers(q=3),
+            "cross_attention": layers(q=3, k=5),
+        }
         capture = attnscope.capture(**parts, decoder_tokens=list("abc"), seconds_per_position=0.02)
         self.assertEqual(self.tokens(capture, "encoder"), ["0.00 s", "0.02 s", "0.04 s", "0.06 s", "0.08 s"])
-        self.assertIn("0.08 s", attnscope.render(**parts, decoder_tokens=list("abc"), seconds_per_position=0.02, stack="cross"))
-        self.refused(["seconds_per_position", "no tokens"], **parts, encoder_tokens=list("abcde"), seconds_per_position=0.02)
+        self.assertIn(
+            "0.08 s", attnscope.render(**parts, decoder_tokens=list("abc"), seconds_per_position=0.02, stack="cross")
+        )
+        self.refused(
+            ["seconds_per_position", "no tokens"], **parts, encoder_tokens=list("abcde"), seconds_per_position=0.02
+        )
 
     def test_both_halves_of_a_model_that_sees_and_reads(self):
         halves = {"text_model_output": {"attentions": layers(q=3)}, "vision_model_output": {"attentions": layers(q=10)}}
@@ -240,13 +255,19 @@ class Outputs(unittest.TestCase):
             {"display_mode": "light"},
         ):
             self.assertIn("<svg", attnscope.render(attention, words, **options)[:200])
-        self.assertIn("<svg", attnscope.head_view(attention, words, 2, True, 1, [0, 2], html_action="return").data[:200])
+        self.assertIn(
+            "<svg", attnscope.head_view(attention, words, 2, True, 1, [0, 2], html_action="return").data[:200]
+        )
         encoder, cross = layers(q=5), layers(q=4, k=5)
         halves = (encoder, attention, cross, list("abcde"), words)
         drawn = attnscope.model_view(None, None, None, True, "light", *halves, html_action="return", stack="cross").data
         self.assertTrue(all(f"L{layer}H{head}" in drawn for layer in range(2) for head in range(3)), "every head")
-        drawn = attnscope.model_view(attention, words, include_layers=[1], include_heads=[0, 2], html_action="return").data
-        self.assertEqual(["L1H0" in drawn, "L1H1" in drawn, "L1H2" in drawn, "L0H0" in drawn], [True, False, True, False])
+        drawn = attnscope.model_view(
+            attention, words, include_layers=[1], include_heads=[0, 2], html_action="return"
+        ).data
+        self.assertEqual(
+            ["L1H0" in drawn, "L1H1" in drawn, "L1H2" in drawn, "L0H0" in drawn], [True, False, True, False]
+        )
         only = attnscope.capture(attention, words, include_layers=[1])
         self.assertEqual(set(only.tensors), {"self.1.pattern"})
         for wrong, said in [

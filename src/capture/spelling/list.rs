@@ -5,8 +5,8 @@
 //!
 //! 1. **Word end** (CLIP, GPT): a quarter of the words ends in `</w>`.
 //! 2. **Byte-level** (GPT-2, RoBERTa, Llama 3): every token consists of the characters that stand for bytes, these
-//!    make valid UTF-8 without control characters, and either some make a character outside ASCII or a quarter of the
-//!    words begins with the mark of a space or a line end.
+//!    make valid UTF-8 without control characters, and some make a character outside ASCII, or several spaces or line
+//!    ends are a token, or a quarter of the words begins with the mark of a space or is a line end.
 //! 3. **`SentencePiece`** (T5, Llama 2, Gemma): some token begins with `▁` and a letter, or bytes such as `<0xE2>` make
 //!    a character; and no other block element occurs, of which `▁` is one.
 //! 4. Otherwise tokens are text, of which spaces and line ends are made visible where nothing else shows them;
@@ -138,13 +138,17 @@ fn are_byte_level<'a>(runs: &[Vec<u8>], content: impl Iterator<Item = &'a str>) 
     // Nothing stands before the first word, so it needs no mark.
     let mut after_space = true;
     for text in content {
+        // Nobody writes a letter like this.
+        if text.len() > 'Ġ'.len_utf8() && text.trim_start_matches(['Ġ', 'Ċ']).is_empty() {
+            return true;
+        }
         let decoded = byte_level(text).unwrap_or_default();
         let word = decoded.trim_ascii_start();
         let marked = word.len() < decoded.len();
         if word.first().is_some_and(u8::is_ascii_alphanumeric) {
             n_marked += usize::from(marked);
             n_unmarked += usize::from(!marked && !after_space);
-        } else if word.is_empty() && (decoded.len() > 1 || decoded.first() == Some(&b'\n')) {
+        } else if decoded == b"\n" {
             n_marked += 1;
         }
         after_space = decoded.last().is_some_and(u8::is_ascii_whitespace);
@@ -182,6 +186,7 @@ mod tests {
         let split = ["a", "Ġca", "f", "Ã©", ",", "Ġä»", "Ĭ", "å¤", "©"];
         assert_eq!(read(&split), ["a", "␣ca", "f", "é", ",", "␣今¹", "今²", "天¹", "天²"]);
         assert_eq!(read(&split[5..8]), ["␣今¹", "今²", "⟨E5⟩⟨A4⟩"], "cut off inside a character");
+        assert_eq!(read(&["d", "e", "f", "ĠĠ", "x"]), ["d", "e", "f", "␣␣", "x"], "no letter is written twice");
         let code = ["def", "Ġf", "():", "Ċ", "ĠĠĠ", "Ġreturn", "    ", "x"];
         assert_eq!(read(&code), ["def", "␣f", "():", "⏎", "␣␣␣", "␣return", "␣␣␣␣", "x"]);
         assert_eq!(read(&[" ca", "f", "Ã©"]), ["␣ca", "f", "é"], "as BertViz' pages have them");
