@@ -121,12 +121,24 @@ impl OpenOptions {
         Ok((addresses.into_iter().map(read).collect::<Result<_, _>>()?, paths.into_iter().cloned().collect()))
     }
 
-    /// Whether everything that was given can be understood.
+    /// Whether everything that was given can be understood and opened together. Of several paths of one kind the window
+    /// opens the first, and says which it does not.
     ///
     /// # Errors
     /// One sentence that says what cannot.
     pub fn check(&self) -> Result<(), String> {
-        self.targets().map(drop)
+        let (addresses, paths) = self.targets()?;
+        if addresses.len() > 1 {
+            return Err("one address is opened at a time: leave the others out".to_owned());
+        }
+        let is_model =
+            |path: &&PathBuf| path.to_string_lossy().starts_with("demo:") || path.join("config.json").is_file();
+        match (&self.model, paths.iter().find(is_model)) {
+            (Some(model), Some(path)) => {
+                Err(format!("one model is opened at a time: leave out --model {model} or {}", path.display()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -187,6 +199,18 @@ mod tests {
         for wrong in ["1280", "x800", "1280x", "0x0", "1e9x5", "NaNxNaN", "-1280x800"] {
             assert!(parse_size(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn two_models_are_not_opened_together() {
+        let options = |model: &str, paths: [&str; 1]| OpenOptions {
+            model: Some(model.to_owned()),
+            paths: paths.map(PathBuf::from).to_vec(),
+            ..OpenOptions::default()
+        };
+        let refusal = options("demo:gpt", ["demo:bert"]).check().unwrap_err();
+        assert!(refusal.contains("demo:gpt") && refusal.contains("demo:bert"), "{refusal}");
+        assert_eq!(options("demo:vit", ["pictures"]).check(), Ok(()), "a folder of pictures is no model");
     }
 
     #[test]
