@@ -5,6 +5,8 @@
 
 pub mod data;
 pub mod font;
+pub mod legend;
+pub mod legible;
 pub mod list;
 pub mod measure;
 pub mod order;

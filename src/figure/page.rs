@@ -4,6 +4,7 @@ use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
 use super::{
     font::Typesetter,
+    legend::Legend,
     list::{Cells, Figure, Item, Line, Text},
     measure::text_size::{BODY, SMALL},
     palette::Palette,
@@ -72,6 +73,12 @@ pub trait Scene {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>);
     /// What is said about it.
     fn captions(&self) -> Captions;
+    /// What its marks mean, where several scenes of a sheet can have that in one place.
+    fn legend(&self) -> Option<Legend> {
+        None
+    }
+    /// Draws no legend from now on: that of the sheet says it.
+    fn leave_out_legend(&mut self) {}
 }
 
 /// The figure of a scene. Where the page is too small for text of [`TEXT_PT`], everything is smaller.
@@ -171,12 +178,11 @@ fn scale_text(text: &mut Text, at: Pos2, scale: f32) {
 
 /// Several scenes on one page, row by row, each under its title.
 pub struct Sheet {
-    /// Titles and scenes.
-    pub scenes: Vec<(String, Box<dyn Scene>)>,
-    /// How many stand side by side.
-    pub n_cols: usize,
-    /// What is said below all of them.
-    pub captions: Captions,
+    scenes: Vec<(String, Box<dyn Scene>)>,
+    n_cols: usize,
+    captions: Captions,
+    /// What the marks of all scenes mean, where one legend can say it.
+    legend: Option<Legend>,
 }
 
 /// Between two scenes.
@@ -185,6 +191,21 @@ const SHEET_GAP: f32 = 16.0;
 const TITLE_PT: f32 = 20.0;
 
 impl Sheet {
+    /// Scenes with their titles, `n_cols` side by side, and what is said below all of them.
+    pub fn new(mut scenes: Vec<(String, Box<dyn Scene>)>, n_cols: usize, captions: Captions) -> Self {
+        let mut legends = scenes.iter().map(|(_, scene)| scene.legend());
+        let first = legends.next().flatten().filter(|_| scenes.len() > 1);
+        let legend = first.and_then(|first| legends.try_fold(first, |all, next| all.joined(next?)));
+        if legend.is_some() {
+            scenes.iter_mut().for_each(|(_, scene)| scene.leave_out_legend());
+        }
+        Self { scenes, n_cols, captions, legend }
+    }
+
+    fn legend_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        self.legend.as_ref().map_or(0.0, |legend| legend.height(width, pen))
+    }
+
     fn cell_width(&self, width: f32) -> f32 {
         ((width + SHEET_GAP) / self.n_cols.max(1) as f32 - SHEET_GAP).max(1.0)
     }
@@ -217,17 +238,18 @@ impl Scene for Sheet {
 
     fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
         let rows = self.rows(width, pen, |scene, width, pen| scene.height(width, pen));
-        Self::total(&rows)
+        Self::total(&rows) + self.legend_height(width, pen)
     }
 
     fn least_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
         let rows = self.rows(width, pen, |scene, width, pen| scene.least_height(width, pen));
-        Self::total(&rows)
+        Self::total(&rows) + self.legend_height(width, pen)
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let natural = self.rows(area.width(), pen, |scene, width, pen| scene.height(width, pen));
-        let spare = (area.height() - Self::total(&natural)) / natural.len().max(1) as f32;
+        let legend = self.legend_height(area.width(), pen);
+        let spare = (area.height() - legend - Self::total(&natural)) / natural.len().max(1) as f32;
         let cell = self.cell_width(area.width());
         let mut top = area.top();
         for (row, height) in self.scenes.chunks(self.n_cols.max(1)).zip(natural) {
@@ -239,6 +261,9 @@ impl Scene for Sheet {
                 scene.draw(Rect::from_min_size(pos2(left, top + TITLE_PT), Vec2::new(cell, height)), pen);
             }
             top += TITLE_PT + height + SHEET_GAP;
+        }
+        if let Some(all) = &self.legend {
+            all.draw(Rect::from_x_y_ranges(area.x_range(), area.bottom() - legend..=area.bottom()), pen);
         }
     }
 

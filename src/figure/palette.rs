@@ -70,6 +70,10 @@ const HEADS: [[Rgba; N_HEAD_COLORS]; 2] = [
     ],
 ];
 
+/// How much of the ground lies over lines that are not meant, while a token is held or pointed at: those of weight 1
+/// keep a contrast of 1.3.
+pub const VEIL: f32 = 0.66;
+
 /// Strength of a line of weight 0 and what weight 1 adds, on light ground and on dark: faint ink is lost sooner on
 /// white than on black.
 const LINE_STRENGTH: [(f32, f32); 2] = [(0.12, 0.83), (0.07, 0.88)];
@@ -133,8 +137,8 @@ impl Ink {
 }
 
 /// Lines of what has a sign, in the colours of a difference's heatmap.
-const MORE: Rgba = rgb(217, 121, 40);
-const LESS: Rgba = rgb(56, 124, 186);
+pub(super) const MORE: Rgba = rgb(217, 121, 40);
+pub(super) const LESS: Rgba = rgb(56, 124, 186);
 /// Lines of an explanation, in the hue of its heatmap: on light ground, on dark ground.
 const EXPLAINED: [Rgba; 2] = [rgb(9, 112, 116), rgb(72, 196, 184)];
 
@@ -263,6 +267,7 @@ const fn rgb(red: u8, green: u8, blue: u8) -> Rgba {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::legible::contrast;
 
     type Matrix = [[f64; 3]; 3];
 
@@ -310,12 +315,6 @@ mod tests {
 
     fn heads(palette: Palette) -> [Rgba; N_HEAD_COLORS] {
         std::array::from_fn(|head| palette.head(head))
-    }
-
-    fn contrast(a: Rgba, b: Rgba) -> f64 {
-        let luminance = |color| times([[0.2126, 0.7152, 0.0722]; 3], linear(color))[0];
-        let (a, b) = (luminance(a), luminance(b));
-        (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
     #[test]

@@ -204,6 +204,12 @@ fn many_heads_are_many_files_or_one_sheet() {
     for title in ["L0H1", "L0H2", "L2H1", "L2H2"] {
         assert!(texts.iter().any(|text| text == title), "{texts:?}");
     }
+
+    // Lines mean the same in all of them, which is said once, each head by its colour.
+    let lines = [&["heads"], &model[1..], &["--sheet", "2x2"]].concat();
+    let texts = self::texts(&render(&lines, &folder.path().join("lines.svg")));
+    let n = |wanted: &str| texts.iter().filter(|text| *text == wanted).count();
+    assert_eq!(["weight 0", "Head 1", "2"].map(n), [1; 3], "{texts:?}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub fn draw(
     let captions = sheet_captions(&drawn);
     let heads: Vec<String> = drawn.iter().map(|it| it.label.clone()).collect();
     let scenes = drawn.drain(..).map(|it| (it.label, it.scene)).collect();
-    let sheet = Sheet { scenes, n_cols, captions };
+    let sheet = Sheet::new(scenes, n_cols, captions);
     Ok(vec![Drawing { figure: finished(&sheet, &page, &heads, order, subject, type_), layer: None, head: None }])
 }
 

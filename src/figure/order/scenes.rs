@@ -118,7 +118,14 @@ impl Choice<'_> {
             } else {
                 heads_text(ids)
             };
-            let scene = HeadsScene { heads, subject, filter, pinned: self.pinned(), origin: self.origin.clone() };
+            let scene = HeadsScene {
+                heads,
+                subject,
+                filter,
+                pinned: self.pinned(),
+                origin: self.origin.clone(),
+                has_legend: true,
+            };
             let lines = scene.heads.clone();
             let table = Box::new(move || data::heads(&lines));
             let mut drawn = self.drawn(Box::new(scene), table, capitalised(&label), id);

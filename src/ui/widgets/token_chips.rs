@@ -15,7 +15,7 @@ use crate::{
     ui::{
         ViewCtx,
         memo::Memo,
-        theme::{GRID, Theme, text_size},
+        theme::{GRID, Theme, opaque, text_size},
         views::{changes_menu_ui, hidden_by, hold, toggle_hidden},
     },
 };
@@ -210,6 +210,7 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
     let font = FontId::proportional(text_size::BODY);
     let is_hidden = hidden_by(cx, side, position).is_some();
     let ink = if token.special || is_hidden { text_weak } else { text };
+    let ink = opaque(cx.theme.palette.legible(ink.to_array(), ground.to_array()));
     painter.text(rect.left_center() + vec2(GRID, 0.0), Align2::LEFT_CENTER, shown(token), font, ink);
     if is_hidden {
         painter.hline(rect.shrink(GRID).x_range(), rect.center().y, Stroke::new(1.0, text));

@@ -14,13 +14,14 @@ use crate::{
     },
     figure::{
         font::Align,
+        legend::Legend,
         list::{Line, faded},
         measure::{
             GRID,
             text_size::{BODY, SMALL},
         },
         page::{Captions, Scene},
-        palette::{Dash, Ink, Palette},
+        palette::{Dash, Ink, Palette, VEIL},
         path::Path,
         pen::Pen,
     },
@@ -34,8 +35,6 @@ mod legend;
 pub const MAX_LINES: usize = 12_000;
 /// Height of the column headings.
 pub const HEADING_PT: f32 = 6.0 * GRID;
-/// How much of the ground lies over the lines that are not meant while a token is held.
-const VEIL_OPACITY: f32 = 0.86;
 /// Opacity of a token that is left out of the pattern.
 const LEFT_OUT_OPACITY: f32 = 0.4;
 /// Between text and lines while nothing is held.
@@ -79,6 +78,8 @@ pub struct HeadsScene {
     pub pinned: Pinned,
     /// Model and input, in words.
     pub origin: String,
+    /// Whether the legend is drawn below it.
+    pub has_legend: bool,
 }
 
 impl HeadsScene {
@@ -302,7 +303,7 @@ impl Scene for HeadsScene {
         if let Some(read) = self.read().filter(|_| !self.pinned.is_empty()) {
             let (row, col) = self.pinned.in_pattern(read);
             let lines = Rect::from_x_y_ranges(layout.lines, 0.0..=layout.height()).translate(origin);
-            pen.rect(lines.expand2(vec2(1.0, 0.0)), faded(pen.palette.canvas, VEIL_OPACITY));
+            pen.rect(lines.expand2(vec2(1.0, 0.0)), faded(pen.palette.canvas, VEIL));
             let meant = |query, key| row.is_none_or(|row| row == query) && col.is_none_or(|col| col == key);
             let meant = self.lines(&layout, origin, pen, meant);
             pen.lines(meant);
@@ -311,11 +312,19 @@ impl Scene for HeadsScene {
         self.cuts(&layout, origin, pen);
         self.column(&layout, origin, Column::Query, pen);
         self.column(&layout, origin, Column::Key, pen);
-        let legend_height = self.legend_height(area.width(), pen);
-        let top = (origin.y + layout.height()).min(area.bottom() - legend_height).max(area.top());
-        let x = Rangef::new(area.left() + layout.queries.min, area.left() + layout.keys.max);
-        let legend = Rect::from_x_y_ranges(x, top..=area.bottom());
-        self.legend(legend, pen);
+        if self.has_legend {
+            let height = self.legend_height(area.width(), pen);
+            let top = (origin.y + layout.height()).min(area.bottom() - height).max(area.top());
+            self.all_marks().draw(Rect::from_x_y_ranges(area.x_range(), top..=area.bottom()), pen);
+        }
+    }
+
+    fn legend(&self) -> Option<Legend> {
+        Some(self.all_marks())
+    }
+
+    fn leave_out_legend(&mut self) {
+        self.has_legend = false;
     }
 
     fn captions(&self) -> Captions {

@@ -13,14 +13,12 @@ use super::{
     layout::{Column, HeadsLayout, Line, TEXT_PAD_PT},
 };
 use crate::{
-    figure::palette::{Ink, Palette},
+    figure::palette::{Ink, Palette, VEIL},
     raster::lines::LineStroke,
     text::counted,
     ui::theme::{Theme, opaque, text_size},
 };
 
-/// How much of the canvas colour lies over the lines that are not meant while a token is focused.
-pub const VEIL_OPACITY: f32 = 0.86;
 /// The bar at the edge of a picked token.
 const PICKED_PT: f32 = 2.5;
 /// Ground behind the number of lines that leave.
@@ -46,7 +44,7 @@ pub fn strokes(layout: &HeadsLayout, lines: &[Line], inks: &[Ink], theme: &Theme
 
 /// Dims the lines that are already drawn.
 pub fn veil(painter: &Painter, rect: Rect, theme: &Theme) {
-    painter.rect_filled(rect, 0, theme.canvas.gamma_multiply(VEIL_OPACITY));
+    painter.rect_filled(rect, 0, theme.canvas.gamma_multiply(VEIL));
 }
 
 /// Marks a token that was picked in the joint space: a bar at its outer edge.
