@@ -77,6 +77,7 @@ mod lab_columns;
 mod lab_edges;
 mod lab_facts;
 /// Rank-one edits, smallest masks, relevance by propagation.
+mod lab_layout;
 mod lab_methods;
 /// Traces, knockouts, memories, faithfulness, alignment: the numbers of PyTorch, scipy and numpy.
 mod lab_torch;
@@ -169,6 +170,7 @@ mod tokenization;
 mod ui;
 /// Corpora in the window: opening, the list, the dialogs.
 mod ui_corpora;
+mod ui_export;
 /// What a model reads and writes, in the window.
 mod ui_inputs;
 /// Room, panels and appearance of the window.
@@ -181,6 +183,7 @@ mod ui_opening;
 mod ui_palette;
 /// Sessions in the window: saving, opening, recovering, bookmarks.
 mod ui_sessions;
+mod ui_sizes;
 /// Texts of more tokens than the model takes, in the window.
 mod ui_too_long;
 /// What-if in the window, by role and label.

@@ -25,6 +25,7 @@ impl Choice<'_> {
                 n_inputs: self.cloud.n_inputs(),
                 annotation: self.order.annotation.clone(),
                 color_map: self.order.color_map.unwrap_or(ColorMap::Viridis),
+                mask: self.capture.model().mask_of(id).unwrap_or_default(),
                 origin: self.origin.clone(),
             };
             let table = Box::new(move || match &*found {

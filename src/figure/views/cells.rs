@@ -4,6 +4,12 @@ use std::ops::Range;
 
 use emath::{Pos2, Rect, pos2, vec2};
 
+use crate::{
+    figure::list::Rgba,
+    raster::colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
+    spec::Mask,
+};
+
 /// Rows and columns of the cells that touch `viewport`.
 pub fn visible_cells(content: Rect, viewport: Rect, (n_rows, n_cols): (usize, usize)) -> [Range<usize>; 2] {
     let range = |from: f32, to: f32, start: f32, span: f32, n: usize| {
@@ -30,4 +36,58 @@ pub fn cell_at(content: Rect, (n_rows, n_cols): (usize, usize), at: Pos2) -> Opt
     let part = (at - content.min) / content.size();
     let at = pos2(part.x * n_cols as f32, part.y * n_rows as f32);
     Some(((at.y as usize).min(n_rows.checked_sub(1)?), (at.x as usize).min(n_cols.checked_sub(1)?)))
+}
+
+/// Why a mask rules a cell out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuledOut {
+    /// The key comes later.
+    Later,
+    /// The key lies outside a window.
+    OutOfWindow,
+}
+
+/// Whether `mask` rules a query and a key out, of so many of each. A value that is there all the same is shown.
+pub fn ruled_out(mask: Mask, (query, key): (usize, usize), shape: [usize; 2], value: f32) -> Option<RuledOut> {
+    let visible = mask.visible(query, shape[0], shape[1]);
+    match (value == 0.0 || value.is_nan(), mask.causal && key >= visible.end) {
+        (false, _) => None,
+        (true, true) => Some(RuledOut::Later),
+        (true, false) => (!visible.contains(&key)).then_some(RuledOut::OutOfWindow),
+    }
+}
+
+impl RuledOut {
+    /// The colour of such a cell: that of no value.
+    pub fn color(self, canvas: Rgba) -> Rgba {
+        match self {
+            Self::Later => over(canvas, MASKED_COLOR),
+            Self::OutOfWindow => over(canvas, OUT_OF_WINDOW_COLOR),
+        }
+    }
+}
+
+/// A translucent colour on an opaque ground.
+pub fn over(ground: Rgba, [red, green, blue, alpha]: Rgba) -> Rgba {
+    let alpha = f32::from(alpha) / 255.0;
+    let mix = |top: u8, below: u8| (f32::from(top) * alpha + f32::from(below) * (1.0 - alpha) + 0.5) as u8;
+    [mix(red, ground[0]), mix(green, ground[1]), mix(blue, ground[2]), 255]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_ruled_out_by_its_mask_and_not_by_being_small() {
+        let mask = Mask { causal: true, window: Some(2) };
+        let of = |cell, value| ruled_out(mask, cell, [4, 4], value);
+        assert_eq!([of((1, 2), 0.0), of((3, 3), 0.0)], [Some(RuledOut::Later), None]);
+        assert_eq!([of((3, 1), 0.0), of((3, 2), 0.0)], [Some(RuledOut::OutOfWindow), None]);
+        assert_eq!(of((1, 2), 0.1), None, "a value that is there is shown");
+        assert_eq!(of((1, 2), f32::NAN), Some(RuledOut::Later));
+        assert_eq!(ruled_out(Mask::default(), (0, 3), [4, 4], 0.0), None);
+        let canvas = [255; 4];
+        assert_ne!(RuledOut::Later.color(canvas), RuledOut::OutOfWindow.color(canvas));
+    }
 }

@@ -7,6 +7,8 @@ use emath::{Rect, pos2, vec2};
 
 use super::{
     axes::{Axes, Axis},
+    cells::{self, RuledOut, ruled_out},
+    heatmap::ruled_out::diagonals,
     joined,
 };
 use crate::{
@@ -17,12 +19,13 @@ use crate::{
     capture::RgbaBuffer,
     figure::{
         font::Align,
-        list::{Line, Rgba, Sampling},
+        list::{Line, Rgba, Sampling, faded},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
         pen::{Pen, tick_text},
     },
     raster::ColorMap,
+    spec::Mask,
     text::counted,
 };
 
@@ -48,6 +51,8 @@ pub struct AverageScene {
     pub annotation: Option<String>,
     /// Colours of weights.
     pub color_map: ColorMap,
+    /// What the head rules out.
+    pub mask: Mask,
     /// Model and input, in words.
     pub origin: String,
 }
@@ -95,9 +100,14 @@ impl AverageScene {
         let [n_query, n_key] = average.positions.pattern.shape();
         let title = rect.left_top() - vec2(0.0, 8.0 * GRID);
         pen.text("Mean weight by position (row: query, column: key)", SMALL, pen.palette.text, title, Align::Left);
-        let pixels = average.positions.pattern.as_slice().iter().flat_map(|weight| self.color_map.color(weight / high));
-        let picture = RgbaBuffer { width: n_key, height: n_query, pixels: pixels.collect() };
-        pen.picture(rect, &picture, Sampling::Crisp);
+        let canvas = pen.palette.canvas;
+        let color = |(nth, weight): (usize, &f32)| match self.ruled_out(average, (nth / n_key, nth % n_key)) {
+            Some(why) => why.color(canvas),
+            None => self.color_map.color(weight / high),
+        };
+        let pixels = average.positions.pattern.as_slice().iter().enumerate().flat_map(color).collect();
+        pen.picture(rect, &RgbaBuffer { width: n_key, height: n_query, pixels }, Sampling::Crisp);
+        self.hatch(average, rect, pen);
         pen.frame(rect, 0.75, pen.palette.rule);
         let side = rect.height() / n_query.max(1) as f32;
         let step = (LABEL_PT / side.max(0.01)).ceil().max(1.0) as usize;
@@ -113,6 +123,28 @@ impl AverageScene {
         let bar = Rect::from_min_size(rect.right_top() + vec2(3.0 * GRID, 0.0), size);
         let map = self.color_map;
         pen.color_bar(bar, |fraction| map.color(fraction), |fraction| tick_text(fraction * high));
+    }
+
+    /// Whether the head rules a pair of positions out.
+    pub fn ruled_out(&self, average: &Average, (query, key): (usize, usize)) -> Option<RuledOut> {
+        let pattern = &average.positions.pattern;
+        ruled_out(self.mask, (query, key), pattern.shape(), pattern.get(query, key)?)
+    }
+
+    /// Hatches what lies outside the window of the head, as in the Heatmap.
+    fn hatch(&self, average: &Average, content: Rect, pen: &mut Pen<'_>) {
+        let [n_query, n_key] = average.positions.pattern.shape();
+        let color = faded(pen.palette.canvas, 0.55);
+        let out = |query: usize| {
+            let is_out = move |key: &usize| self.ruled_out(average, (query, *key)) == Some(RuledOut::OutOfWindow);
+            (0..n_key).filter(is_out).map(move |key| cells::cell_rect(content, (n_query, n_key), query, key))
+        };
+        let lines: Vec<Line> = (0..n_query)
+            .flat_map(out)
+            .flat_map(diagonals)
+            .map(|[from, to]| Line { from, to, width: 1.0, color })
+            .collect();
+        pen.lines(lines);
     }
 
     fn draw_offsets(&self, average: &Average, layout: &AverageLayout, pen: &mut Pen<'_>) {
@@ -211,7 +243,18 @@ impl Scene for AverageScene {
             Some(name) if groups > 0 => format!("Lines: values of “{name}”"),
             _ => String::new(),
         };
+        let mask = match (self.mask.causal, self.mask.window) {
+            (false, None) => "",
+            (true, None) => "Grey cells are ruled out by the causal mask",
+            (false, Some(_)) => "Hatched cells lie outside the window of the layer",
+            (true, Some(_)) => {
+                "Grey cells are ruled out by the causal mask, hatched ones lie outside the window of the layer"
+            }
+        };
         let far = format!("Offsets up to {MAX_OFFSET} are shown");
-        Captions { short: joined([what.as_str(), &by]), full: joined([what.as_str(), how, &by, &far, &self.origin]) }
+        Captions {
+            short: joined([what.as_str(), &by]),
+            full: joined([what.as_str(), how, mask, &by, &far, &self.origin]),
+        }
     }
 }

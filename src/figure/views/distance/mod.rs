@@ -179,7 +179,9 @@ impl DistanceScene {
         numbers(&axes, rect, [4, 6], pen);
         let below = rect.left_bottom() + vec2(0.0, 6.5 * GRID);
         let words = format!("all pairs {}, per query {}", number(of.pooled.pearson), number(of.per_query.pearson));
-        pen.text(&words, SMALL, pen.palette.text_weak, below, Align::Left);
+        // Beside a narrow plot there is no room for the rest.
+        let size = SMALL * (rect.width() / pen.type_.width(&words, SMALL).max(1.0)).clamp(0.8, 1.0);
+        pen.text(&words, size, pen.palette.text_weak, below, Align::Left);
     }
 
     /// The axes of one of the plots: distance along, dot product up.

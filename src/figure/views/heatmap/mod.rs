@@ -5,7 +5,7 @@ use std::{f32::consts::FRAC_PI_2, ops::Range, sync::Arc};
 use emath::{Pos2, Rect, pos2, vec2};
 
 use self::layout::{HeatmapLayout, HeatmapLayoutInput, LABEL_GAP_PT, label_stride};
-use super::{Pinned, caveat_text, cells, color_map, joined, subject_text};
+use super::{Pinned, caveat_text, cells, cells::over, color_map, joined, subject_text};
 use crate::{
     analysis::reading::{Axis, Blank, ReadPattern},
     capture::RgbaBuffer,
@@ -360,11 +360,4 @@ fn value_text(value: f32) -> String {
         "0.00" => "0".to_owned(),
         _ => signed_text(value, size.strip_prefix('0').unwrap_or(&size)),
     }
-}
-
-/// A translucent colour on an opaque ground.
-fn over(ground: Rgba, [red, green, blue, alpha]: Rgba) -> Rgba {
-    let alpha = f32::from(alpha) / 255.0;
-    let mix = |top: u8, below: u8| (f32::from(top) * alpha + f32::from(below) * (1.0 - alpha) + 0.5) as u8;
-    [mix(red, ground[0]), mix(green, ground[1]), mix(blue, ground[2]), 255]
 }

@@ -1,8 +1,8 @@
 //! How far methods agree: Kendall's τ of every pair.
 
-use emath::{Pos2, Rect, pos2, vec2};
+use emath::{Pos2, Rangef, Rect, pos2, vec2};
 
-use super::{Hit, Piece, n_lines, room};
+use super::{Hit, Piece, n_lines, room, stacked};
 use crate::{
     analysis::explain::{compare, rank::Kendall},
     figure::{
@@ -15,6 +15,12 @@ use crate::{
 
 const CELL_PT: (f32, f32) = (122.0, 18.0);
 const LEAST_CELL_PT: f32 = 64.0;
+/// Room for the name of a method at the left.
+const MOST_LABEL_PT: f32 = 140.0;
+/// Room for the number of a pair, where each has a line of its own.
+const NUMBER_PT: f32 = 48.0;
+/// The least width of all.
+const LEAST_PT: f32 = 170.0;
 /// Height of a line of a column's name.
 const HEADING_LINE_PT: f32 = 13.0;
 /// Below this the order of the other method says little.
@@ -75,7 +81,55 @@ impl Agreement {
     }
 
     fn label_width(&self) -> f32 {
-        room(self.titles.iter().map(String::as_str), 140.0) + 2.0 * GRID
+        room(self.titles.iter().map(String::as_str), MOST_LABEL_PT) + 2.0 * GRID
+    }
+
+    /// Whether there is no room for a table: then each pair has a line of its own.
+    fn is_list(&self, width: f32) -> bool {
+        width < self.label_width() + (self.titles.len() - 1) as f32 * LEAST_CELL_PT
+    }
+
+    /// Two methods and how far they agree.
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize, Option<Kendall>)> + '_ {
+        let of_row = |(row, found): (usize, &'_ Vec<Option<Kendall>>)| -> Vec<_> {
+            found.iter().enumerate().map(|(col, found)| (row, col, *found)).collect()
+        };
+        self.found.iter().enumerate().flat_map(of_row)
+    }
+
+    fn pair_text(&self, row: usize, col: usize) -> String {
+        format!("{} and {}", self.titles[col], self.titles[row])
+    }
+
+    /// From the top of each line of a list to its bottom.
+    fn lines(&self, width: f32) -> Vec<Rangef> {
+        let n = |(row, col, _)| n_lines(&self.pair_text(row, col), width - NUMBER_PT).max(1);
+        stacked(self.pairs().map(|pair| n(pair) as f32 * CELL_PT.1))
+    }
+
+    /// Height of a row of the table: names may take several lines.
+    fn row_height(&self) -> f32 {
+        let inner = self.label_width() - GRID;
+        let lines = self.titles.iter().map(|title| n_lines(title, inner)).max().unwrap_or(1);
+        (lines as f32 * HEADING_LINE_PT + 4.0).max(CELL_PT.1)
+    }
+
+    fn draw_list(&self, area: Rect, pen: &mut Pen<'_>) {
+        let (text, weak) = (pen.palette.text, pen.palette.text_weak);
+        for ((row, col, found), span) in self.pairs().zip(self.lines(area.width())) {
+            let top = area.top() + span.min;
+            for (line, words) in
+                pen.broken(&self.pair_text(row, col), SMALL, area.width() - NUMBER_PT).iter().enumerate()
+            {
+                pen.text(words, SMALL, weak, pos2(area.left(), top + (line as f32 + 0.5) * CELL_PT.1), Align::Left);
+            }
+            let tau = found.map(|found| found.tau);
+            let cell = Rect::from_min_size(pos2(area.right() - NUMBER_PT, top), vec2(NUMBER_PT, CELL_PT.1)).shrink(1.0);
+            let own = if tau.unwrap_or(0.0) < 0.0 { pen.palette.key } else { pen.palette.accent };
+            pen.rect(cell, faded(own, 0.45 * tau.unwrap_or(0.0).abs() as f32));
+            let value = tau.map_or_else(|| "–".to_owned(), tau_text);
+            pen.text(&value, SMALL, text, cell.center(), Align::Center);
+        }
     }
 
     fn cell_width(&self, width: f32) -> f32 {
@@ -95,8 +149,9 @@ impl Agreement {
         let width = self.cell_width(area.width());
         // The first method has no row, the last no column.
         let left = area.left() + self.label_width() + col as f32 * width;
-        let top = area.top() + self.header(area.width()) + CELL_PT.1 * (row as f32 - 1.0);
-        Rect::from_min_size(pos2(left, top), vec2(width, CELL_PT.1))
+        let height = self.row_height();
+        let top = area.top() + self.header(area.width()) + height * (row as f32 - 1.0);
+        Rect::from_min_size(pos2(left, top), vec2(width, height))
     }
 }
 
@@ -110,14 +165,20 @@ impl Piece for Agreement {
     }
 
     fn least_width(&self) -> f32 {
-        self.label_width() + (self.titles.len() - 1) as f32 * LEAST_CELL_PT
+        LEAST_PT
     }
 
     fn height(&self, width: f32) -> f32 {
-        self.header(width) + (self.titles.len() - 1) as f32 * CELL_PT.1
+        if self.is_list(width) {
+            return self.lines(width).last().map_or(0.0, |last| last.max);
+        }
+        self.header(width) + (self.titles.len() - 1) as f32 * self.row_height()
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        if self.is_list(area.width()) {
+            return self.draw_list(area, pen);
+        }
         let (text, weak) = (pen.palette.text, pen.palette.text_weak);
         for col in 0..self.titles.len() - 1 {
             let bottom = self.cell(area, 1, col);
@@ -129,8 +190,12 @@ impl Piece for Agreement {
         }
         for (row, found) in self.found.iter().enumerate().skip(1) {
             let band = self.cell(area, row, 0);
-            let name = pen.type_.fit(&self.titles[row], SMALL, self.label_width() - GRID).into_owned();
-            pen.text(&name, SMALL, weak, pos2(area.left(), band.center().y), Align::Left);
+            let lines = pen.broken(&self.titles[row], SMALL, self.label_width() - GRID);
+            for (nth, words) in lines.iter().enumerate() {
+                let middle = nth as f32 - (lines.len() - 1) as f32 / 2.0;
+                let at = pos2(area.left(), band.center().y + middle * HEADING_LINE_PT);
+                pen.text(words, SMALL, weak, at, Align::Left);
+            }
             for (col, found) in found.iter().enumerate() {
                 let cell = self.cell(area, row, col).shrink(1.0);
                 let tau = found.map(|found| found.tau);
@@ -143,9 +208,17 @@ impl Piece for Agreement {
     }
 
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
-        let pairs = self.found.iter().enumerate().flat_map(|(row, found)| (0..found.len()).map(move |col| (row, col)));
-        let (row, col) = pairs.into_iter().find(|(row, col)| self.cell(area, *row, *col).contains(at))?;
-        let pair = format!("{} and {}", self.titles[col], self.titles[row]);
+        let spans = self.is_list(area.width()).then(|| self.lines(area.width()));
+        let rect = |nth: usize, row: usize, col: usize| match &spans {
+            Some(spans) => {
+                let y = area.top() + spans[nth].min..=area.top() + spans[nth].max;
+                Rect::from_x_y_ranges(area.x_range(), y)
+            }
+            None => self.cell(area, row, col),
+        };
+        let mut rects = self.pairs().enumerate().map(|(nth, (row, col, _))| (row, col, rect(nth, row, col)));
+        let (row, col, rect) = rects.find(|(.., rect)| rect.contains(at))?;
+        let pair = self.pair_text(row, col);
         let text = match self.found[row][col] {
             Some(Kendall { tau, p }) => format!(
                 "{pair}\nKendall’s τ = {}, p = {p:.3} if their orders had nothing to do with each other",
@@ -153,16 +226,14 @@ impl Piece for Agreement {
             ),
             None => format!("{pair}\nFewer than three tokens, or all values equal"),
         };
-        Some(Hit::saying(self.cell(area, row, col), text))
+        Some(Hit::saying(rect, text))
     }
 
     fn spoken(&self) -> Vec<String> {
         let mut all = vec![self.verdict()];
-        for (row, found) in self.found.iter().enumerate() {
-            for (col, found) in found.iter().enumerate() {
-                let tau = found.map_or_else(|| "–".to_owned(), |found| tau_text(found.tau));
-                all.push(format!("{} and {}: {tau}", self.titles[col], self.titles[row]));
-            }
+        for (row, col, found) in self.pairs() {
+            let tau = found.map_or_else(|| "–".to_owned(), |found| tau_text(found.tau));
+            all.push(format!("{}: {tau}", self.pair_text(row, col)));
         }
         all
     }

@@ -12,6 +12,8 @@ use crate::{
     ids::Side,
 };
 
+/// Between columns and those below them.
+const BETWEEN_BLOCKS_PT: f32 = 2.0 * GRID;
 /// Between the headings of the columns and the first row.
 const BELOW_HEADINGS_PT: f32 = 6.0;
 /// A column is as wide as this where there is room, and never narrower than the other: a word of a title fits.
@@ -72,9 +74,33 @@ impl Bars {
         room(self.tokens.iter().map(String::as_str), MOST_TOKEN_PT).max(40.0) + 2.0 * GRID
     }
 
+    /// How many columns stand beside each other; the others stand below them, each time with the tokens.
+    fn n_beside(&self, width: f32) -> usize {
+        let n = self.columns.len().max(1);
+        let fit = (((width - self.token_width()) / LEAST_COLUMN_PT) as usize).clamp(1, n);
+        // As many in each row of columns.
+        n.div_ceil(n.div_ceil(fit))
+    }
+
+    fn n_blocks(&self, width: f32) -> usize {
+        self.columns.len().div_ceil(self.n_beside(width)).max(1)
+    }
+
     fn column_width(&self, width: f32) -> f32 {
-        let n = self.columns.len().max(1) as f32;
+        let n = self.n_beside(width) as f32;
         ((width - self.token_width()) / n).clamp(LEAST_COLUMN_PT.min(width), MOST_COLUMN_PT)
+    }
+
+    /// Height of the columns that stand beside each other.
+    fn block_height(&self, width: f32) -> f32 {
+        self.header(width) + self.tokens.len() as f32 * ROW_PT + GRID
+    }
+
+    /// Where the `nth` columns that stand beside each other are.
+    fn block(&self, area: Rect, nth: usize) -> Rect {
+        let height = self.block_height(area.width());
+        let top = area.top() + nth as f32 * (height + BETWEEN_BLOCKS_PT);
+        Rect::from_min_size(pos2(area.left(), top), vec2(area.width(), height))
     }
 
     /// Lines of the highest title and of the highest scale, as wide as columns are.
@@ -92,16 +118,29 @@ impl Bars {
     }
 
     fn column(&self, area: Rect, nth: usize) -> Rect {
-        let width = self.column_width(area.width());
-        let left = area.left() + self.token_width() + nth as f32 * width;
-        Rect::from_min_max(pos2(left, area.top()), pos2(left + width, area.bottom()))
-            .shrink2(vec2(COLUMN_MARGIN_PT, 0.0))
+        let (width, beside) = (self.column_width(area.width()), self.n_beside(area.width()));
+        let block = self.block(area, nth / beside);
+        let left = area.left() + self.token_width() + (nth % beside) as f32 * width;
+        Rect::from_x_y_ranges(left..=left + width, block.y_range()).shrink2(vec2(COLUMN_MARGIN_PT, 0.0))
     }
 
     /// The row of a token, below a header of this height.
-    fn row(area: Rect, header: f32, nth: usize) -> Rect {
-        let top = area.top() + header + nth as f32 * ROW_PT;
-        Rect::from_min_size(pos2(area.left(), top), vec2(area.width(), ROW_PT))
+    fn row(block: Rect, header: f32, nth: usize) -> Rect {
+        let top = block.top() + header + nth as f32 * ROW_PT;
+        Rect::from_min_size(pos2(block.left(), top), vec2(block.width(), ROW_PT))
+    }
+
+    fn draw_tokens(&self, block: Rect, header: f32, pen: &mut Pen<'_>) {
+        let width = self.token_width() - 2.0 * GRID;
+        for (nth, token) in self.tokens.iter().enumerate() {
+            let band = Self::row(block, header, nth);
+            if !pen.sees(band) {
+                continue;
+            }
+            let token = pen.type_.fit(token, SMALL, width).into_owned();
+            let color = pen.palette.text;
+            pen.text(&token, SMALL, color, pos2(block.left(), band.center().y), Align::Left);
+        }
     }
 
     fn draw_column(&self, nth: usize, area: Rect, pen: &mut Pen<'_>) {
@@ -109,7 +148,7 @@ impl Bars {
         let rect = self.column(area, nth);
         let (text, weak, rule) = (pen.palette.text, pen.palette.text_weak, pen.palette.rule);
         let [title_lines, _] = self.heading_lines(area.width());
-        let line_at = |line: usize| pos2(rect.left(), area.top() + (line as f32 + 0.5) * HEADING_LINE_PT + 1.0);
+        let line_at = |line: usize| pos2(rect.left(), rect.top() + (line as f32 + 0.5) * HEADING_LINE_PT + 1.0);
         for (line, words) in pen.broken(&column.title, SMALL, rect.width() - MARK_PT).iter().enumerate() {
             pen.text(words, SMALL, text, line_at(line), Align::Left);
         }
@@ -122,10 +161,10 @@ impl Bars {
         let zero = if signed { rect.center().x } else { rect.left() };
         let reach = rect.right() - zero;
         let header = self.header(area.width());
-        let top = area.top() + header;
+        let top = rect.top() + header;
         pen.line(pos2(zero, top), pos2(zero, top + values.len() as f32 * ROW_PT), 0.75, rule);
         for (row, value) in values.iter().enumerate() {
-            let band = Self::row(area, header, row);
+            let band = Self::row(rect, header, row);
             if !pen.sees(band) {
                 continue;
             }
@@ -150,23 +189,18 @@ impl Piece for Bars {
     }
 
     fn least_width(&self) -> f32 {
-        self.token_width() + self.columns.len() as f32 * LEAST_COLUMN_PT
+        self.token_width() + LEAST_COLUMN_PT
     }
 
     fn height(&self, width: f32) -> f32 {
-        self.header(width) + self.tokens.len() as f32 * ROW_PT + GRID
+        let n = self.n_blocks(width) as f32;
+        n * self.block_height(width) + (n - 1.0) * BETWEEN_BLOCKS_PT
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        let (width, header) = (self.token_width() - 2.0 * GRID, self.header(area.width()));
-        for (nth, token) in self.tokens.iter().enumerate() {
-            let band = Self::row(area, header, nth);
-            if !pen.sees(band) {
-                continue;
-            }
-            let token = pen.type_.fit(token, SMALL, width).into_owned();
-            let color = pen.palette.text;
-            pen.text(&token, SMALL, color, pos2(area.left(), band.center().y), Align::Left);
+        let header = self.header(area.width());
+        for nth in 0..self.n_blocks(area.width()) {
+            self.draw_tokens(self.block(area, nth), header, pen);
         }
         for nth in 0..self.columns.len() {
             self.draw_column(nth, area, pen);
@@ -175,7 +209,9 @@ impl Piece for Bars {
 
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
         let header = self.header(area.width());
-        let nth = ((at.y - area.top() - header) / ROW_PT).floor();
+        let blocks = (0..self.n_blocks(area.width())).map(|nth| self.block(area, nth));
+        let block = blocks.into_iter().find(|block| block.y_range().contains(at.y))?;
+        let nth = ((at.y - block.top() - header) / ROW_PT).floor();
         let nth = (nth >= 0.0 && (nth as usize) < self.tokens.len()).then_some(nth as usize)?;
         let token = format!("{} {}", self.positions[nth], self.tokens[nth]);
         let under = (0..self.columns.len()).find(|column| self.column(area, *column).contains(at));
@@ -196,22 +232,24 @@ impl Piece for Bars {
             _ => token,
         };
         Some(Hit {
-            rect: Self::row(area, header, nth),
+            rect: Self::row(block, header, nth),
             text,
             token: Some((self.side, self.positions[nth])),
             head: None,
         })
     }
 
-    fn row_of(&self, area: Rect, (side, position): (Side, usize)) -> Option<Rect> {
-        let nth = self.positions.iter().position(|known| *known == position).filter(|_| side == self.side)?;
-        Some(Self::row(area, self.header(area.width()), nth))
+    fn rows_of(&self, area: Rect, (side, position): (Side, usize)) -> Vec<Rect> {
+        let nth = self.positions.iter().position(|known| *known == position).filter(|_| side == self.side);
+        let blocks = || (0..self.n_blocks(area.width())).map(|block| self.block(area, block));
+        let header = self.header(area.width());
+        nth.map_or_else(Vec::new, |nth| blocks().map(|block| Self::row(block, header, nth)).collect())
     }
 
     fn columns(&self, area: Rect) -> Vec<Rect> {
         let [lines, _] = self.heading_lines(area.width());
-        let bottom = area.top() + lines as f32 * HEADING_LINE_PT + 2.0;
-        let top = |rect: Rect| Rect::from_min_max(rect.min, pos2(rect.right(), bottom));
+        let height = lines as f32 * HEADING_LINE_PT + 2.0;
+        let top = |rect: Rect| Rect::from_min_size(rect.min, vec2(rect.width(), height));
         (0..self.columns.len()).map(|nth| top(self.column(area, nth))).collect()
     }
 

@@ -6,7 +6,8 @@ use super::{
     Part, Piece, Section,
     agreement::Agreement,
     bars::{BarColumn, Bars},
-    facts::{Facts, Grid, Strip},
+    facts::{Facts, Strip},
+    grid::Grid,
     links,
     map::{Map, MapAxis},
     masks, number,
@@ -270,15 +271,24 @@ fn of_value(
             unit: title.to_owned(),
             heads: None,
             marked: None,
+            mask: None,
         }),
-        Value::Matrix { rows, cols, values } => map(capture, (rows, cols), values.clone(), title),
-        Value::Heads { rows, cols, values } => map(capture, (rows, cols), values.head(head.head)?, title),
+        Value::Matrix { rows, cols, values } => map(capture, (rows, cols), (values.clone(), title), head),
+        Value::Heads { rows, cols, values } => map(capture, (rows, cols), (values.head(head.head)?, title), head),
         Value::Table(columns) => Arc::new(table(report.method, columns)),
         _ => return None,
     })
 }
 
-fn map(capture: &Capture, (rows, cols): (&Axis, &Axis), values: Matrix, title: &str) -> Arc<dyn Piece> {
+fn map(
+    capture: &Capture,
+    (rows, cols): (&Axis, &Axis),
+    (values, title): (Matrix, &str),
+    head: HeadId,
+) -> Arc<dyn Piece> {
+    // Queries by keys of the stack that is looked at, of whose pairs its mask speaks.
+    let sides = [head.stack.query_side(), head.stack.key_side()];
+    let mask = capture.model().mask_of(head).filter(|_| [rows.side, cols.side] == sides);
     Arc::new(Map {
         rows: token_axis(capture, rows, values.n_rows()),
         cols: token_axis(capture, cols, values.n_cols()),
@@ -287,6 +297,7 @@ fn map(capture: &Capture, (rows, cols): (&Axis, &Axis), values: Matrix, title: &
         unit: title.to_owned(),
         heads: None,
         marked: None,
+        mask: mask.map(|mask| (mask, sides.map(|side| capture.tokens(side).len()))),
     })
 }
 
@@ -330,6 +341,7 @@ fn by_head(leaves: &[Leaf<'_>], name: &str, title: &str, head: HeadId) -> Option
         unit: title.to_owned(),
         heads: Some(stack),
         marked: (stack == head.stack).then_some((head.layer, head.head)),
+        mask: None,
     }))
 }
 

@@ -15,6 +15,9 @@ const PLOT_PT: (f32, f32) = (260.0, 96.0);
 const TICKS_PT: f32 = 44.0;
 /// Room for the name of the limit at the right.
 const LIMIT_PT: f32 = 48.0;
+/// Room for the mark of a line before its name, and for the name.
+const MARK_PT: f32 = 16.0;
+const MOST_NAME_PT: f32 = 80.0;
 /// Between the names of lines.
 const NAME_GAP_PT: f32 = 10.0;
 /// More lines are named by the first and the last alone.
@@ -71,33 +74,49 @@ impl Curves {
         }
     }
 
-    fn draw_names(&self, at: Pos2, pen: &mut Pen<'_>) {
-        let (named, weak) = (self.named(), pen.palette.text_weak);
-        let mut x = at.x;
-        for (place, nth) in named.iter().enumerate() {
-            if place > 0 && named.len() < self.lines.len() {
-                x += pen.text("…", SMALL, weak, pos2(x, at.y), Align::Left) + NAME_GAP_PT;
+    /// Room for the name of a line, with its mark.
+    fn name_width(&self, nth: usize) -> f32 {
+        MARK_PT + room([self.lines[nth].0.as_str()], MOST_NAME_PT) + NAME_GAP_PT
+    }
+
+    /// Where each name stands, from the left and in which row, in so much room.
+    fn name_places(&self, width: f32) -> Vec<(f32, usize)> {
+        let (mut x, mut row) = (0.0, 0);
+        let place = |nth: usize| {
+            let needed = self.name_width(nth);
+            if x > 0.0 && x + needed > width {
+                (x, row) = (0.0, row + 1);
             }
-            pen.line(pos2(x, at.y), pos2(x + 12.0, at.y), 2.0, self.color(*nth, pen));
-            x += 16.0;
-            x += pen.text(&self.lines[*nth].0, SMALL, weak, pos2(x, at.y), Align::Left) + NAME_GAP_PT;
+            x += needed;
+            (x - needed, row)
+        };
+        self.named().into_iter().map(place).collect()
+    }
+
+    fn draw_names(&self, at: Pos2, width: f32, pen: &mut Pen<'_>) {
+        let (named, weak) = (self.named(), pen.palette.text_weak);
+        for (nth, (x, row)) in named.iter().zip(self.name_places(width)) {
+            let at = at + vec2(x, row as f32 * ROW_PT);
+            pen.line(at, at + vec2(MARK_PT - 4.0, 0.0), 2.0, self.color(*nth, pen));
+            let name = pen.type_.fit(&self.lines[*nth].0, SMALL, MOST_NAME_PT).into_owned();
+            pen.text(&name, SMALL, weak, at + vec2(MARK_PT, 0.0), Align::Left);
         }
     }
 }
 
 impl Piece for Curves {
     fn width(&self) -> f32 {
-        let names = self.named().into_iter().map(|nth| room([self.lines[nth].0.as_str()], 80.0) + 16.0 + NAME_GAP_PT);
-        (TICKS_PT + PLOT_PT.0 + LIMIT_PT).max(TICKS_PT + names.sum::<f32>())
+        let names: f32 = self.named().into_iter().map(|nth| self.name_width(nth)).sum();
+        (TICKS_PT + PLOT_PT.0 + LIMIT_PT).max(TICKS_PT + names)
     }
 
     fn least_width(&self) -> f32 {
         TICKS_PT + 120.0 + LIMIT_PT
     }
 
-    fn height(&self, _: f32) -> f32 {
-        let names = if self.named().is_empty() { 0.0 } else { ROW_PT };
-        6.0 + PLOT_PT.1 + ROW_PT + names + GRID
+    fn height(&self, width: f32) -> f32 {
+        let rows = self.name_places(width - TICKS_PT).last().map_or(0, |(_, row)| row + 1);
+        6.0 + PLOT_PT.1 + ROW_PT + rows as f32 * ROW_PT + GRID
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
@@ -125,7 +144,7 @@ impl Piece for Curves {
         pen.text("0", SMALL, weak, pos2(plot.left(), y), Align::Center);
         let last = format!("step {}", self.n_steps().saturating_sub(1));
         pen.text(&last, SMALL, weak, pos2(plot.right(), y), Align::Right);
-        self.draw_names(pos2(plot.left(), y + ROW_PT), pen);
+        self.draw_names(pos2(plot.left(), y + ROW_PT), area.width() - TICKS_PT, pen);
     }
 
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {

@@ -1,8 +1,8 @@
-//! Numbers, lists of numbers and tables.
+//! Numbers and lists of numbers.
 
 use emath::{Pos2, Rangef, Rect, pos2, vec2};
 
-use super::{Hit, Piece, ROW_PT, n_lines, number, room};
+use super::{Hit, Piece, ROW_PT, n_lines, number, room, stacked};
 use crate::figure::{
     font::Align,
     list::{Line, faded},
@@ -12,10 +12,12 @@ use crate::figure::{
 
 /// Room for a name.
 const MOST_NAME_PT: f32 = 260.0;
+/// A value that would have less room beside its name stands below it.
+const LEAST_VALUE_PT: f32 = 170.0;
+/// A value below its name is moved in.
+const INDENT_PT: f32 = 3.0 * GRID;
 /// A strip is as wide as this.
 const STRIP_PT: f32 = 320.0;
-/// Room for a cell of a table.
-const MOST_CELL_PT: f32 = 300.0;
 
 /// Named values, one below the other.
 #[derive(Clone, Debug, Default)]
@@ -29,25 +31,49 @@ impl Facts {
         room(self.lines.iter().map(|line| line[0].as_str()), MOST_NAME_PT) + 4.0 * GRID
     }
 
-    /// From the top of each line to its bottom: a value may take several.
-    fn spans(&self, width: f32) -> Vec<Rangef> {
-        let inner = width - self.name_width();
-        let mut top = 0.0;
-        let span = |line: &[String; 3]| {
-            let bottom = top + n_lines(&line[1], inner).max(1) as f32 * ROW_PT;
-            Rangef::new(std::mem::replace(&mut top, bottom), bottom)
-        };
-        self.lines.iter().map(span).collect()
+    /// Where values begin and how wide they are, where names have `name` points; and whether they stand below these.
+    fn places(&self, width: f32) -> Places {
+        let name = self.name_width();
+        let is_below = width - name < LEAST_VALUE_PT.min(self.value_width());
+        if is_below {
+            Places { name: width, value: width - INDENT_PT, indent: INDENT_PT, is_below }
+        } else {
+            Places { name: name - 2.0 * GRID, value: width - name, indent: name, is_below }
+        }
     }
+
+    /// Room for the longest value in one line.
+    fn value_width(&self) -> f32 {
+        room(self.lines.iter().map(|line| line[1].as_str()), 2.0 * MOST_NAME_PT)
+    }
+
+    /// From the top of each line to its bottom: names and values may take several.
+    fn spans(&self, width: f32) -> Vec<Rangef> {
+        let places = self.places(width);
+        let height = |line: &[String; 3]| {
+            let (name, value) = (n_lines(&line[0], places.name).max(1), n_lines(&line[1], places.value).max(1));
+            let n = if places.is_below { name + value } else { name.max(value) };
+            n as f32 * ROW_PT
+        };
+        stacked(self.lines.iter().map(height))
+    }
+}
+
+/// Where names and values stand.
+struct Places {
+    name: f32,
+    value: f32,
+    indent: f32,
+    is_below: bool,
 }
 
 impl Piece for Facts {
     fn width(&self) -> f32 {
-        self.name_width() + room(self.lines.iter().map(|line| line[1].as_str()), 2.0 * MOST_NAME_PT)
+        self.name_width() + self.value_width()
     }
 
     fn least_width(&self) -> f32 {
-        self.name_width() + 80.0
+        LEAST_VALUE_PT
     }
 
     fn height(&self, width: f32) -> f32 {
@@ -56,13 +82,16 @@ impl Piece for Facts {
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let (weak, text) = (pen.palette.text_weak, pen.palette.text);
-        let left = area.left() + self.name_width();
+        let places = self.places(area.width());
         for ([name, value, _], span) in self.lines.iter().zip(self.spans(area.width())) {
             let y = |row: usize| area.top() + span.min + (row as f32 + 0.5) * ROW_PT;
-            let name = pen.type_.fit(name, SMALL, self.name_width() - 2.0 * GRID).into_owned();
-            pen.text(&name, SMALL, weak, pos2(area.left(), y(0)), Align::Left);
-            for (row, words) in pen.broken(value, SMALL, area.width() - self.name_width()).iter().enumerate() {
-                pen.text(words, SMALL, text, pos2(left, y(row)), Align::Left);
+            let name = pen.broken(name, SMALL, places.name);
+            for (row, words) in name.iter().enumerate() {
+                pen.text(words, SMALL, weak, pos2(area.left(), y(row)), Align::Left);
+            }
+            let first = if places.is_below { name.len() } else { 0 };
+            for (row, words) in pen.broken(value, SMALL, places.value).iter().enumerate() {
+                pen.text(words, SMALL, text, pos2(area.left() + places.indent, y(first + row)), Align::Left);
             }
         }
     }
@@ -128,8 +157,8 @@ impl Piece for Strip {
         160.0
     }
 
-    fn height(&self, _: f32) -> f32 {
-        18.0 + ROW_PT + GRID
+    fn height(&self, width: f32) -> f32 {
+        18.0 + n_lines(&self.summary(), width).max(1) as f32 * ROW_PT + GRID
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
@@ -150,8 +179,10 @@ impl Piece for Strip {
         if let Some(median) = all.get(all.len() / 2) {
             pen.line(pos2(x(*median), line.top() - 2.0), pos2(x(*median), line.bottom() + 2.0), 2.0, text);
         }
-        let words = pen.type_.fit(&self.summary(), SMALL, area.width()).into_owned();
-        pen.text(&words, SMALL, weak, pos2(area.left(), line.bottom() + 9.0), Align::Left);
+        for (row, words) in pen.broken(&self.summary(), SMALL, area.width()).iter().enumerate() {
+            let y = line.bottom() + 9.0 + row as f32 * ROW_PT;
+            pen.text(words, SMALL, weak, pos2(area.left(), y), Align::Left);
+        }
     }
 
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
@@ -161,87 +192,5 @@ impl Piece for Strip {
 
     fn spoken(&self) -> Vec<String> {
         vec![self.summary()]
-    }
-}
-
-/// Columns of texts.
-#[derive(Clone, Debug)]
-pub struct Grid {
-    /// What the columns are called, their cells, and whether those are numbers.
-    pub columns: Vec<(String, Vec<String>, bool)>,
-    /// How many rows there are beside those that are shown.
-    pub n_left_out: usize,
-}
-
-impl Grid {
-    fn widths(&self) -> Vec<f32> {
-        let of = |(name, cells, _): &(String, Vec<String>, bool)| {
-            room(cells.iter().map(String::as_str).chain([name.as_str()]), MOST_CELL_PT) + 4.0 * GRID
-        };
-        self.columns.iter().map(of).collect()
-    }
-
-    fn n_rows(&self) -> usize {
-        self.columns.iter().map(|(_, cells, _)| cells.len()).max().unwrap_or(0)
-    }
-}
-
-impl Piece for Grid {
-    fn width(&self) -> f32 {
-        self.widths().iter().sum()
-    }
-
-    fn least_width(&self) -> f32 {
-        self.width().min(420.0)
-    }
-
-    fn height(&self, _: f32) -> f32 {
-        (self.n_rows() + 1 + usize::from(self.n_left_out > 0)) as f32 * ROW_PT + GRID
-    }
-
-    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        let (weak, text, rule) = (pen.palette.text_weak, pen.palette.text, pen.palette.rule);
-        let y = |row: usize| area.top() + (row as f32 + 0.5) * ROW_PT;
-        let widths = self.widths();
-        let mut left = area.left();
-        for ((name, cells, numbers), width) in self.columns.iter().zip(&widths) {
-            let inner = width.min(area.right() - left).max(0.0) - 2.0 * GRID;
-            if inner <= 12.0 {
-                break;
-            }
-            let (x, align) = if *numbers { (left + inner, Align::Right) } else { (left, Align::Left) };
-            let name = pen.type_.fit(name, SMALL, inner).into_owned();
-            pen.text(&name, SMALL, weak, pos2(x, y(0)), align);
-            for (row, cell) in cells.iter().enumerate() {
-                if pen.sees(Rect::from_center_size(pos2(x, y(row + 1)), vec2(1.0, ROW_PT))) {
-                    let cell = pen.type_.fit(cell, SMALL, inner).into_owned();
-                    pen.text(&cell, SMALL, text, pos2(x, y(row + 1)), align);
-                }
-            }
-            left += width;
-        }
-        let line = area.top() + ROW_PT;
-        pen.line(pos2(area.left(), line), pos2(left.min(area.right()), line), 0.75, rule);
-        if self.n_left_out > 0 {
-            let words = format!("{} more rows are in the data file", self.n_left_out);
-            pen.text(&words, SMALL, weak, pos2(area.left(), y(self.n_rows() + 1)), Align::Left);
-        }
-    }
-
-    fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
-        let row = ((at.y - area.top()) / ROW_PT).floor() - 1.0;
-        let row = (row >= 0.0 && (row as usize) < self.n_rows()).then_some(row as usize)?;
-        let cells = self.columns.iter().filter_map(|(name, cells, _)| Some(format!("{name}: {}", cells.get(row)?)));
-        let top = area.top() + (row + 1) as f32 * ROW_PT;
-        let rect = Rect::from_min_size(pos2(area.left(), top), vec2(area.width().min(self.width()), ROW_PT));
-        Some(Hit::saying(rect, cells.collect::<Vec<_>>().join("\n")))
-    }
-
-    fn spoken(&self) -> Vec<String> {
-        let row = |row: usize| {
-            let cells = self.columns.iter().filter_map(|(_, cells, _)| cells.get(row).cloned());
-            cells.collect::<Vec<_>>().join(" ")
-        };
-        (0..self.n_rows().min(12)).map(row).collect()
     }
 }

@@ -25,7 +25,10 @@ use crate::{
 const CELL_PT: f32 = 26.0;
 const LEAST_CELL_PT: f32 = 12.0;
 const MOST_NAME_PT: f32 = 110.0;
-/// Room for what the marks mean.
+/// Width of what the marks mean, without links made by hand and with them.
+const LEAST_PT: f32 = 260.0;
+const WITH_GOLD_PT: f32 = 430.0;
+/// Height of a line of what the marks mean.
 const LEGEND_PT: f32 = 22.0;
 
 /// What makes a link of one direction.
@@ -89,37 +92,47 @@ impl LinkGrid {
         }
     }
 
-    fn draw_legend(&self, at: Pos2, pen: &mut Pen<'_>) {
+    fn draw_legend(&self, at: Pos2, width: f32, pen: &mut Pen<'_>) {
         let (weak, text) = (pen.palette.text_weak, pen.palette.text);
-        let mut x = at.x;
-        pen.fill(Path::circle(pos2(x + 4.0, at.y), 4.0), pen.palette.accent);
-        x += 12.0;
-        x += pen.text(self.meaning, SMALL, weak, pos2(x, at.y), Align::Left) + 14.0;
-        if self.gold.is_some() {
-            for (width, color, name) in [(2.0, text, "sure by hand"), (1.0, faded(text, 0.6), "possible by hand")] {
-                pen.frame(Rect::from_center_size(pos2(x + 5.0, at.y), vec2(8.0, 8.0)), width, color);
-                x += 14.0;
-                x += pen.text(name, SMALL, weak, pos2(x, at.y), Align::Left) + 14.0;
-            }
+        pen.fill(Path::circle(at + vec2(4.0, 0.0), 4.0), pen.palette.accent);
+        let mut x = 12.0;
+        x += pen.text(self.meaning, SMALL, weak, at + vec2(x, 0.0), Align::Left) + 14.0;
+        if self.gold.is_none() {
+            return;
         }
+        // Below each other where there is no room beside each other.
+        let mut at = at;
+        let several = self.legend_rows(width) > 1;
+        for (width, color, name) in [(2.0, text, "sure by hand"), (1.0, faded(text, 0.6), "possible by hand")] {
+            if several {
+                (x, at.y) = (0.0, at.y + LEGEND_PT);
+            }
+            pen.frame(Rect::from_center_size(at + vec2(x + 5.0, 0.0), vec2(8.0, 8.0)), width, color);
+            x += 14.0;
+            x += pen.text(name, SMALL, weak, at + vec2(x, 0.0), Align::Left) + 14.0;
+        }
+    }
+
+    fn legend_rows(&self, width: f32) -> usize {
+        if self.gold.is_some() && width < WITH_GOLD_PT { 3 } else { 1 }
     }
 }
 
 impl Piece for LinkGrid {
     fn width(&self) -> f32 {
         (self.name_width() + self.source.len() as f32 * CELL_PT + 2.0 * GRID).max(if self.gold.is_some() {
-            430.0
+            WITH_GOLD_PT
         } else {
-            260.0
+            LEAST_PT
         })
     }
 
     fn least_width(&self) -> f32 {
-        self.name_width() + self.source.len() as f32 * LEAST_CELL_PT + 2.0 * GRID
+        (self.name_width() + self.source.len() as f32 * LEAST_CELL_PT + 2.0 * GRID).max(LEAST_PT)
     }
 
     fn height(&self, width: f32) -> f32 {
-        self.name_height() + self.target.len() as f32 * self.side(width) + LEGEND_PT
+        self.name_height() + self.target.len() as f32 * self.side(width) + self.legend_rows(width) as f32 * LEGEND_PT
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
@@ -150,7 +163,7 @@ impl Piece for LinkGrid {
             let at = pos2(x, grid.top() - GRID);
             pen.turned(&word, SMALL, key, at, Align::Left, -std::f32::consts::FRAC_PI_2);
         }
-        self.draw_legend(pos2(area.left(), grid.bottom() + LEGEND_PT / 2.0 + 2.0), pen);
+        self.draw_legend(pos2(area.left(), grid.bottom() + LEGEND_PT / 2.0 + 2.0), area.width(), pen);
     }
 
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {

@@ -10,10 +10,11 @@ use crate::{
         list::{Rgba, Sampling},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         pen::{Pen, tick_text},
-        views::cells,
+        views::cells::{self, RuledOut, ruled_out},
     },
     ids::{HeadId, Side, StackKind},
     raster::{ColorMap, diverging},
+    spec::Mask,
 };
 
 /// Room for the names of rows and of columns.
@@ -56,6 +57,8 @@ pub struct Map {
     pub heads: Option<StackKind>,
     /// A cell that is looked at, row and column.
     pub marked: Option<(usize, usize)>,
+    /// Where rows are queries and columns keys: what the model rules out, of how many of each.
+    pub mask: Option<(Mask, [usize; 2])>,
 }
 
 struct MapLayout {
@@ -126,6 +129,14 @@ impl Map {
         if signed { diverging(value / most) } else { ColorMap::Viridis.color(value / most) }
     }
 
+    /// Whether the model rules a cell out.
+    fn ruled_out(&self, (row, col): (usize, usize)) -> Option<RuledOut> {
+        let (mask, shape) = self.mask?;
+        let position = |axis: &MapAxis, nth: usize| axis.tokens.as_ref()?.1.get(nth).copied();
+        let pair = (position(&self.rows, row)?, position(&self.cols, col)?);
+        ruled_out(mask, pair, shape, self.values.get(row, col)?)
+    }
+
     fn draw_names(&self, layout: &MapLayout, area: Rect, pen: &mut Pen<'_>) {
         let (n_rows, n_cols) = self.shape();
         let cells = layout.cells;
@@ -187,7 +198,12 @@ impl Piece for Map {
         let (layout, range) = (self.layout(area), self.range());
         let none = pen.palette.masked;
         let of = |value: &f32| if value.is_finite() { Self::color(*value, range) } else { none };
-        let pixels = self.values.as_slice().iter().flat_map(of).collect();
+        let canvas = pen.palette.canvas;
+        let at = |(nth, value): (usize, &f32)| match self.ruled_out((nth / n_cols, nth % n_cols)) {
+            Some(why) => why.color(canvas),
+            None => of(value),
+        };
+        let pixels = self.values.as_slice().iter().enumerate().flat_map(at).collect();
         pen.picture(layout.cells, &RgbaBuffer { width: n_cols, height: n_rows, pixels }, Sampling::Crisp);
         pen.frame(layout.cells, 0.75, pen.palette.rule);
         if let Some(words) = &self.words {
@@ -224,7 +240,12 @@ impl Piece for Map {
             Some((_, positions)) => format!("{} {}", positions[nth], axis.names[nth]),
             None => axis.names[nth].clone(),
         };
-        let number = if value.is_nan() { "not there".to_owned() } else { number(f64::from(value)) };
+        let number = match self.ruled_out((row, col)) {
+            Some(RuledOut::Later) => "masked".to_owned(),
+            Some(RuledOut::OutOfWindow) => "outside the window".to_owned(),
+            None if value.is_nan() => "not there".to_owned(),
+            None => number(f64::from(value)),
+        };
         let mut text = format!("{} · {}\n{}: {number}", name(&self.rows, row), name(&self.cols, col), self.unit);
         if let Some(word) = self.words.as_ref().and_then(|words| words.get(row * self.shape().1 + col)) {
             text = format!("{text}\nmost probable: {word}");
@@ -235,12 +256,15 @@ impl Piece for Map {
         Some(Hit { rect, text, token, head })
     }
 
-    fn row_of(&self, area: Rect, (side, position): (Side, usize)) -> Option<Rect> {
-        let (own, positions) = self.rows.tokens.as_ref()?;
-        let row = positions.iter().position(|known| *known == position).filter(|_| side == *own)?;
+    fn rows_of(&self, area: Rect, (side, position): (Side, usize)) -> Vec<Rect> {
+        let own = self.rows.tokens.as_ref().filter(|(own, _)| side == *own);
+        let row = own.and_then(|(_, positions)| positions.iter().position(|known| *known == position));
         let grid = self.layout(area).cells;
-        let cell = cells::cell_rect(grid, (self.shape().0, 1), row, 0);
-        Some(Rect::from_min_max(pos2(area.left(), cell.top()), cell.max))
+        let rect = |row| {
+            let cell = cells::cell_rect(grid, (self.shape().0, 1), row, 0);
+            Rect::from_min_max(pos2(area.left(), cell.top()), cell.max)
+        };
+        row.map(rect).into_iter().collect()
     }
 
     fn spoken(&self) -> Vec<String> {

@@ -90,6 +90,7 @@ fn of_side(capture: &Capture, report: &Report, leaves: &[Leaf<'_>], side: Option
                 unit: "gate".to_owned(),
                 heads: None,
                 marked: None,
+                mask: None,
             }),
         );
     }

@@ -8,6 +8,7 @@ mod bars;
 mod compose;
 mod curves;
 mod facts;
+mod grid;
 mod links;
 mod map;
 mod masks;
@@ -17,13 +18,14 @@ mod words;
 
 use std::sync::Arc;
 
-use emath::{Pos2, Rect, pos2, vec2};
+use emath::{Pos2, Rangef, Rect, pos2, vec2};
 
 pub use compose::{Answered, compose};
 
 use crate::{
     figure::{
         font::Align,
+        list::Rgba,
         measure::{GRID, text_size},
         page::{Captions, Scene},
         pen::Pen,
@@ -33,10 +35,6 @@ use crate::{
 
 /// Height of a row of tokens.
 pub const ROW_PT: f32 = 15.0;
-/// Height of a heading.
-const HEADING_PT: f32 = 22.0;
-/// Height of the smaller heading of a part.
-const TITLE_PT: f32 = 18.0;
 /// Between parts.
 const GAP_PT: f32 = 3.0 * GRID;
 
@@ -52,9 +50,9 @@ pub trait Piece: Send + Sync {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>);
     /// What is at a place.
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit>;
-    /// The row of a token, where it has one.
-    fn row_of(&self, _area: Rect, _token: (Side, usize)) -> Option<Rect> {
-        None
+    /// The rows of a token, where it has some.
+    fn rows_of(&self, _area: Rect, _token: (Side, usize)) -> Vec<Rect> {
+        Vec::new()
     }
     /// Where the middles of columns with a heading are, and how wide each is: the window puts its own headings there.
     fn columns(&self, _area: Rect) -> Vec<Rect> {
@@ -133,16 +131,15 @@ impl Scene for LabScene {
         self.pieces().map(|piece| piece.least_width()).fold(160.0, f32::max)
     }
 
-    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        let of_part = |part: &Part| {
-            let title = if part.title.is_empty() { 0.0 } else { TITLE_PT };
-            title + part.piece.height(width) + GAP_PT
-        };
-        let of_section = |section: &Section| {
-            let heading = if section.title.is_empty() { 0.0 } else { HEADING_PT };
-            heading + section.parts.iter().map(of_part).sum::<f32>()
-        };
-        (self.sections.iter().map(of_section).sum::<f32>() - GAP_PT).max(1.0)
+    fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        let mut height = 0.0;
+        for section in &self.sections {
+            height += Heading::SECTION.height(&section.title, width, pen);
+            for part in &section.parts {
+                height += Heading::PART.height(&part.title, width, pen) + part.piece.height(width) + GAP_PT;
+            }
+        }
+        (height - GAP_PT).max(1.0)
     }
 
     fn least_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
@@ -152,19 +149,11 @@ impl Scene for LabScene {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let mut top = area.top();
         for section in &self.sections {
-            if !section.title.is_empty() {
-                let at = pos2(area.left(), top + HEADING_PT / 2.0 - 2.0);
-                let color = pen.palette.text;
-                pen.text(&section.title, text_size::BODY, color, at, Align::Left);
-                top += HEADING_PT;
-            }
+            let color = pen.palette.text;
+            top += Heading::SECTION.draw(&section.title, color, (pos2(area.left(), top), area.width()), pen);
             for part in &section.parts {
-                if !part.title.is_empty() {
-                    let at = pos2(area.left(), top + TITLE_PT / 2.0 - 1.0);
-                    let color = pen.palette.text_weak;
-                    pen.text(&part.title, text_size::SMALL, color, at, Align::Left);
-                    top += TITLE_PT;
-                }
+                let color = pen.palette.text_weak;
+                top += Heading::PART.draw(&part.title, color, (pos2(area.left(), top), area.width()), pen);
                 let height = part.piece.height(area.width());
                 part.piece.draw(Rect::from_min_size(pos2(area.left(), top), vec2(area.width(), height)), pen);
                 top += height + GAP_PT;
@@ -174,6 +163,37 @@ impl Scene for LabScene {
 
     fn captions(&self) -> Captions {
         self.captions.clone()
+    }
+}
+
+/// A title that takes as many lines as it needs.
+struct Heading {
+    size: f32,
+    /// Height of a line, and what stays free below the last.
+    line: f32,
+    below: f32,
+}
+
+impl Heading {
+    /// Of what one method says.
+    const SECTION: Self = Self { size: text_size::BODY, line: 17.0, below: 5.0 };
+    /// Of a part of that.
+    const PART: Self = Self { size: text_size::SMALL, line: 15.0, below: 3.0 };
+
+    fn height(&self, title: &str, width: f32, pen: &mut Pen<'_>) -> f32 {
+        match pen.broken(title, self.size, width).len() {
+            0 => 0.0,
+            n => n as f32 * self.line + self.below,
+        }
+    }
+
+    /// Draws it from `at` (left, top) on; returns its height.
+    fn draw(&self, title: &str, color: Rgba, (at, width): (Pos2, f32), pen: &mut Pen<'_>) -> f32 {
+        for (nth, words) in pen.broken(title, self.size, width).iter().enumerate() {
+            let middle = at + vec2(0.0, (nth as f32 + 0.5) * self.line);
+            pen.text(words, self.size, color, middle, Align::Left);
+        }
+        self.height(title, width, pen)
     }
 }
 
@@ -198,6 +218,17 @@ fn n_lines(text: &str, inner: f32) -> usize {
         }
     }
     lines
+}
+
+/// Where things of these heights stand below each other, from the top of each to its bottom.
+fn stacked(heights: impl IntoIterator<Item = f32>) -> Vec<Rangef> {
+    let mut bottom = 0.0;
+    let span = |height: f32| {
+        let top = bottom;
+        bottom += height;
+        Rangef::new(top, bottom)
+    };
+    heights.into_iter().map(span).collect()
 }
 
 /// A number with four digits that count, and a minus as long as a plus.

@@ -14,7 +14,7 @@ use crate::{
         Scene as _,
         views::{
             average::{AverageScene, layout::AverageLayout, near},
-            cells,
+            cells::{self, RuledOut},
         },
     },
     session::ColorMapChoice,
@@ -47,6 +47,11 @@ impl AverageView {
             n_inputs: cloud.n_inputs(),
             annotation,
             color_map: texture::color_map(cx.pane.options.heatmap.color_map),
+            mask: cx
+                .document
+                .latest_capture()
+                .and_then(|capture| capture.model().mask_of(cx.pane.selection.head))
+                .unwrap_or_default(),
             origin: String::new(),
         };
         controls::caption_ui(ui, cx.theme, scene.captions().short);
@@ -63,7 +68,7 @@ impl AverageView {
         if let Some((query, key)) = layout.cell_at(at) {
             let cell = cells::cell_rect(layout.cells, layout.grid, query, key);
             painter.rect_stroke(cell, 0.0, Stroke::new(1.5, cx.theme.text), StrokeKind::Outside);
-            cell_readout_ui(ui, cx, average, query, key);
+            cell_readout_ui(ui, cx, (&scene, average), query, key);
         } else if layout.plot.contains(at) {
             offset_readout_ui(ui, cx, &scene, average, &layout, at.x);
         }
@@ -106,14 +111,18 @@ fn annotation(cx: &ViewCtx<'_>, cloud: &Cloud) -> Option<String> {
     cx.pane.options.average.clone().filter(|name| annotations(cloud).contains(name))
 }
 
-fn cell_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, average: &Average, query: usize, key: usize) {
+fn cell_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, (scene, average): (&AverageScene, &Average), query: usize, key: usize) {
     let Some(weight) = average.positions.pattern.row(query).and_then(|row| row.get(key)) else { return };
     tooltip::at_pointer(ui, |ui| {
         ui.horizontal(|ui| {
             ui.colored_label(cx.theme.query, format!("query {query}"));
             ui.weak("→");
             ui.colored_label(cx.theme.key, format!("key {key}"));
-            ui.strong(controls::weight_text(*weight));
+            ui.strong(match scene.ruled_out(average, (query, key)) {
+                Some(RuledOut::Later) => "masked".to_owned(),
+                Some(RuledOut::OutOfWindow) => "outside the window".to_owned(),
+                None => controls::weight_text(*weight),
+            });
         });
         let n = average.positions.n_inputs.get(query).copied().unwrap_or(0);
         let inputs = counted(n as usize, "input");

@@ -23,9 +23,14 @@ use crate::{
     ids::StackKind,
     session::{Command, FigureCommand},
     text::sentence,
-    ui::{ViewCtx, theme::GRID},
+    ui::{ViewCtx, theme::GRID, widgets::text_button_width},
     worker::Column,
 };
+
+/// What the buttons say that have to do with all answers.
+const COPY: &str = "Copy all numbers";
+const EXPORT: &str = "Export…";
+const METHODS: &str = "Methods ⏷";
 
 /// The Lab view with what it has painted.
 #[derive(Default)]
@@ -39,16 +44,19 @@ impl LabView {
         let Some(capture) = cx.document.latest_capture() else { return };
         let question = cx.pane.options.lab.question;
         let asked = asked::ask(ui, cx, capture);
-        ui.horizontal_wrapped(|ui| {
+        let needed: f32 = [COPY, EXPORT, METHODS].map(|text| text_button_width(ui, text) + 2.0 * GRID).iter().sum();
+        let has_room = ui.horizontal_wrapped(|ui| {
             questions_ui(ui, cx, capture);
-            let room = ui.available_width();
-            let layout = if room > 60.0 * GRID {
-                Layout::right_to_left(Align::Center)
-            } else {
-                Layout::left_to_right(Align::Center)
-            };
-            ui.with_layout(layout, |ui| tools_ui(ui, cx, capture, &asked));
+            let has_room = ui.available_width() > needed;
+            if has_room {
+                let layout = Layout::right_to_left(Align::Center);
+                ui.with_layout(layout, |ui| tools_ui(ui, cx, capture, &asked));
+            }
+            has_room
         });
+        if !has_room.inner {
+            ui.horizontal_wrapped(|ui| tools_ui(ui, cx, capture, &asked));
+        }
         ui.add_space(GRID / 2.0);
         ui.horizontal_wrapped(|ui| {
             ui.label(RichText::new(question_text(capture, question)).strong());
@@ -122,17 +130,17 @@ fn questions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
 /// What can be done with the answers: others shown, saved, copied.
 fn tools_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &Asked) {
     let has_answers = asked.columns.iter().any(|column| column.answer.report.is_some());
-    let copy = ui.add_enabled(has_answers, Button::new("Copy all numbers"));
+    let copy = ui.add_enabled(has_answers, Button::new(COPY));
     if copy.on_hover_text("Everything that the methods answered, as a table for a spreadsheet").clicked() {
         let (what, text) = ("the numbers of all methods".to_owned(), asked.numbers(capture));
         cx.send(Command::Copy { what, text });
     }
-    let export = ui.add_enabled(has_answers, Button::new("Export…"));
+    let export = ui.add_enabled(has_answers, Button::new(EXPORT));
     if export.on_hover_text("As a figure (SVG, PDF, PNG) or as numbers (CSV, JSON, NPZ)").clicked() {
         cx.send(Command::Figure(FigureCommand::Open));
     }
     let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-    let (response, _) = MenuButton::from_button(Button::new("Methods ⏷")).config(config).ui(ui, |ui| {
+    let (response, _) = MenuButton::from_button(Button::new(METHODS)).config(config).ui(ui, |ui| {
         methods_ui(ui, cx, capture);
     });
     response.on_hover_text("Which methods stand side by side");

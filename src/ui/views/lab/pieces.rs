@@ -27,6 +27,8 @@ use crate::{
 
 /// Between parts that stand side by side.
 const BESIDE_PT: f32 = 6.0 * GRID;
+/// A longer line of text is hard to read.
+const MOST_SENTENCE_PT: f32 = 180.0 * GRID;
 
 /// Everything that sections are made from.
 type Key = (CaptureId, Question, HeadId, Vec<(&'static str, Option<Same<Report>>)>);
@@ -91,7 +93,7 @@ impl Pieces {
     ) {
         if !part.title.is_empty() {
             let title = RichText::new(&part.title).size(text_size::SMALL).strong().color(cx.theme.text_weak);
-            let title = ui.add(Label::new(title).wrap());
+            let title = sentence_ui(ui, title);
             if !part.meaning.is_empty() {
                 title.on_hover_text(&part.meaning);
             }
@@ -140,7 +142,7 @@ fn held_ui(ui: &Ui, cx: &ViewCtx<'_>, part: &Part, area: Rect) {
     let focus = cx.pane.selection.pinned;
     let sides = [(focus.query, stack.query_side()), (focus.key, stack.key_side())];
     for (position, side) in sides.into_iter().filter_map(|(position, side)| Some((position?, side))) {
-        if let Some(row) = part.piece.row_of(area, (side, position)) {
+        for row in part.piece.rows_of(area, (side, position)) {
             let stroke = Stroke::new(1.5, cx.theme.accent);
             ui.painter().rect_stroke(row.expand(1.0), CornerRadius::same(2), stroke, StrokeKind::Outside);
         }
@@ -238,16 +240,20 @@ fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, section: &Sectio
         }
     });
     if let Some(column) = column {
-        let caveat = RichText::new(column.ask.method().caveat()).small().color(cx.theme.text_weak);
-        let room = Rect::from_min_size(ui.cursor().min, vec2(ui.clip_rect().width().min(180.0 * GRID), 0.0));
-        let builder = UiBuilder::new().max_rect(room).layout(Layout::top_down(Align::Min));
-        ui.scope_builder(builder, |ui| ui.add(Label::new(caveat).wrap()));
+        sentence_ui(ui, RichText::new(column.ask.method().caveat()).small().color(cx.theme.text_weak));
     }
 }
 
 fn note_ui(ui: &mut Ui, cx: &ViewCtx<'_>, note: &str) {
-    let note = RichText::new(crate::text::sentence(note)).small().color(cx.theme.text_weak);
-    ui.add(Label::new(note).wrap());
+    sentence_ui(ui, RichText::new(crate::text::sentence(note)).small().color(cx.theme.text_weak));
+}
+
+/// A text that is broken where the sight ends, however wide what stands above it is.
+fn sentence_ui(ui: &mut Ui, text: RichText) -> Response {
+    let width = ui.clip_rect().width().min(ui.available_width()).min(MOST_SENTENCE_PT);
+    let room = Rect::from_min_size(ui.cursor().min, vec2(width, 0.0));
+    let builder = UiBuilder::new().max_rect(room).layout(Layout::top_down(Align::Min));
+    ui.scope_builder(builder, |ui| ui.add(Label::new(text).wrap())).inner
 }
 
 /// What went wrong, each in a sentence, and once more on request.
