@@ -1,6 +1,7 @@
 //! Figures and the numbers behind them, as files, as a preview, and for the clipboard.
 
 use std::{
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -33,9 +34,31 @@ pub struct FigureRequest {
     pub answers: Vec<Answered>,
 }
 
+/// What would be written, to be looked at.
+#[derive(Clone, Debug)]
+pub enum Preview {
+    /// A figure.
+    Figure(FigurePreview),
+    /// The numbers behind figures.
+    Numbers(NumbersPreview),
+}
+
+/// The beginning of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumbersPreview {
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// The first rows.
+    pub rows: Vec<Vec<String>>,
+    /// How many rows there are.
+    pub n_rows: usize,
+    /// Size of the file.
+    pub n_bytes: u64,
+}
+
 /// A picture of the first figure, as small as it is shown.
 #[derive(Clone, Debug)]
-pub struct Preview {
+pub struct FigurePreview {
     /// The picture.
     pub pixels: Arc<RgbaBuffer>,
     /// Width and height of the figure, in points.
@@ -61,16 +84,33 @@ impl FigureRequest {
     ///
     /// # Errors
     /// When nothing can be drawn.
-    pub fn preview(&self, max_px: [f32; 2]) -> Result<Preview, OrderError> {
+    pub fn preview(&self, max_px: [f32; 2]) -> Result<FigurePreview, OrderError> {
         let mut type_ = Typesetter::new(self.order.paper.fonts);
         let drawings = self.draw(&mut type_)?;
         let figure = &first(&drawings)?.figure;
         let scale = (max_px[0] / figure.size.x).min(max_px[1] / figure.size.y);
-        Ok(Preview {
+        Ok(FigurePreview {
             pixels: Arc::new(pixels(figure, PixelOptions::at(scale))?),
             size_pt: [figure.size.x, figure.size.y],
             n_figures: drawings.len(),
             missing: type_.missing().map(ToOwned::to_owned).collect(),
+        })
+    }
+
+    /// The first `n_rows` rows of the numbers behind the figures, and how large their file is.
+    ///
+    /// # Errors
+    /// When nothing can be drawn.
+    pub fn preview_numbers(&self, format: DataFormat, n_rows: usize) -> Result<NumbersPreview, OrderError> {
+        let table = self.table()?;
+        let mut size = Size(0);
+        data::write(&table, format, &mut size).map_err(|error| OrderError::Failed(error.to_string()))?;
+        let row = |row| table.columns.iter().map(|column| column.values.text(row).into_owned()).collect();
+        Ok(NumbersPreview {
+            columns: table.columns.iter().map(|column| column.name.to_string()).collect(),
+            rows: (0..table.len().min(n_rows)).map(row).collect(),
+            n_rows: table.len(),
+            n_bytes: size.0,
         })
     }
 
@@ -138,6 +178,20 @@ impl FigureRequest {
         }
         first(&drawings)?;
         Ok(if several { path.parent().unwrap_or(path).to_owned() } else { path.to_owned() })
+    }
+}
+
+/// Counts what is written to it.
+struct Size(u64);
+
+impl Write for Size {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ pub mod thumbnail;
 use std::{io, path::PathBuf, sync::Arc};
 
 pub use atomic::{atomic_write, remove_abandoned};
-pub use figures::{FigureRequest, Preview};
+pub use figures::{FigurePreview, FigureRequest, NumbersPreview, Preview};
 pub use file_name::default_file_name;
 pub use png_file::png_bytes;
 

@@ -7,6 +7,7 @@ use crate::{
     export::Preview,
     figure::order::Order,
     ids::{CaptureId, JobId},
+    worker::DrawFor,
 };
 
 /// What the export dialog shows.
@@ -14,10 +15,10 @@ use crate::{
 pub struct FigureDialog {
     /// Whether it is open.
     pub is_open: bool,
-    /// The figure, small.
+    /// The figure, small, or the first of its numbers.
     pub preview: Loadable<Arc<Preview>>,
     /// What the last preview was asked for.
-    pub(super) asked: Option<(CaptureId, Arc<Order>, Vec<usize>)>,
+    pub(super) asked: Option<(CaptureId, Arc<Order>, Vec<usize>, DrawFor)>,
     /// Figures on their way to the clipboard.
     pub(super) copying: Option<JobId>,
 }

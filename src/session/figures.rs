@@ -16,6 +16,7 @@ use crate::{
     export::{FigureRequest, default_file_name},
     figure::{
         CaptionKind,
+        data::DataFormat,
         order::{Each, Order, Paper, Subtrahend},
         views::lab::Answered,
     },
@@ -27,6 +28,8 @@ use crate::{
 
 /// Largest preview, in pixels.
 const PREVIEW_PX: [f32; 2] = [1120.0, 840.0];
+/// Rows of numbers that are previewed.
+const PREVIEW_ROWS: usize = 40;
 /// Most figures on a sheet that is laid out by itself.
 const MAX_COLUMNS: usize = 6;
 
@@ -93,9 +96,14 @@ impl FileKind {
         Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("svg", |(_, _, extension, _)| extension)
     }
 
-    /// Whether it holds numbers instead of a picture.
-    pub const fn is_data(self) -> bool {
-        matches!(self, Self::Csv | Self::Json | Self::Npz)
+    /// The kind of file with numbers, where it holds numbers instead of a picture.
+    pub const fn data_format(self) -> Option<DataFormat> {
+        match self {
+            Self::Csv => Some(DataFormat::Csv),
+            Self::Json => Some(DataFormat::Json),
+            Self::Npz => Some(DataFormat::Npz),
+            Self::Svg | Self::Pdf | Self::Png => None,
+        }
     }
 }
 
@@ -176,14 +184,18 @@ impl Session {
         }
         let Some(figure) = self.figure() else { return Vec::new() };
         let answers = figure.answers.iter().map(Answered::identity).collect();
-        let asked = (figure.capture.id(), Arc::clone(&figure.order), answers);
+        let purpose = match self.settings.figures.kind.data_format() {
+            Some(format) => DrawFor::PreviewNumbers(format, PREVIEW_ROWS),
+            None => DrawFor::Preview(PREVIEW_PX),
+        };
+        let asked = (figure.capture.id(), Arc::clone(&figure.order), answers, purpose);
         if self.figures.asked.as_ref() == Some(&asked) {
             return Vec::new();
         }
         let job = self.new_job();
         self.figures.asked = Some(asked);
         self.figures.preview.start(job);
-        vec![Effect::Submit(job, Request::Draw { figure, purpose: DrawFor::Preview(PREVIEW_PX) })]
+        vec![Effect::Submit(job, Request::Draw { figure, purpose })]
     }
 
     /// What would be saved now.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{DrawFor, Drawn, EventKind, Failure, JobControl, Request, Stop, thread::Engine};
 use crate::{
-    export::{self, FigureRequest, thumbnail},
+    export::{self, FigureRequest, Preview, thumbnail},
     figure::order::OrderError,
     text::sentence,
 };
@@ -34,9 +34,16 @@ impl Engine for FileEngine {
     }
 }
 
-fn draw(figure: &FigureRequest, purpose: DrawFor) -> Result<Drawn, OrderError> {
+/// Draws a figure, or tells its numbers, for whatever it is wanted.
+///
+/// # Errors
+/// When nothing can be drawn.
+pub fn draw(figure: &FigureRequest, purpose: DrawFor) -> Result<Drawn, OrderError> {
     Ok(match purpose {
-        DrawFor::Preview(max_px) => Drawn::Preview(Arc::new(figure.preview(max_px)?)),
+        DrawFor::Preview(max_px) => Drawn::Preview(Arc::new(Preview::Figure(figure.preview(max_px)?))),
+        DrawFor::PreviewNumbers(format, n_rows) => {
+            Drawn::Preview(Arc::new(Preview::Numbers(figure.preview_numbers(format, n_rows)?)))
+        }
         DrawFor::CopyPng => Drawn::Pixels(Arc::new(figure.pixels()?)),
         DrawFor::CopySvg => Drawn::Svg(figure.svg()?),
         DrawFor::CopyNumbers => Drawn::Numbers(figure.numbers()?),

@@ -29,7 +29,7 @@ pub use analyst::{AnalysisEngine, Analyst};
 pub use changes::WantedEdit;
 pub use donors::{Donor, MAX_MEANT, Many, Rows};
 pub use engine::ModelEngine;
-pub use files::FileEngine;
+pub use files::{FileEngine, draw};
 pub use hub::HubEngine;
 pub use idle::{GiveBack, give_back, give_back_by, give_back_of_libraries};
 pub use projector::ProjectionEngine;

@@ -12,6 +12,7 @@ use crate::{
     },
     capture::{Capture, Edit, PositionTables, RgbaBuffer},
     export::{ExportRequest, FigureRequest, Preview},
+    figure::data::DataFormat,
     ids::{DocumentId, HeadId, JobId, ModelId, PaneId, StackKind},
     model::audit::Audit,
     spec::ModelSpec,
@@ -298,6 +299,8 @@ pub enum EventKind {
 pub enum DrawFor {
     /// To be looked at, at most so many pixels wide and high.
     Preview([f32; 2]),
+    /// To be looked at: so many of the first rows of the numbers behind it, and the size of such a file.
+    PreviewNumbers(DataFormat, usize),
     /// The clipboard, as pixels.
     CopyPng,
     /// The clipboard, as SVG.

@@ -147,31 +147,6 @@ fn the_inspector_names_weight_score_and_rank_of_a_pair() {
 }
 
 #[test]
-fn a_figure_is_previewed_and_saved_under_the_name_that_was_typed() {
-    let mut window = Window::open(with_text("one two three"));
-    window.press(Modifiers::COMMAND, Key::E);
-    window.settle();
-    window.harness.get_by_label("Preview of the figure");
-    let preview = window.app().session().figures.preview.latest().cloned().unwrap();
-    assert!(preview.pixels.width > 200 && preview.missing.is_empty());
-    window.harness.get_by_label("PDF").click();
-    window.settle();
-    window.desktop.0.borrow_mut().save = Some(PathBuf::from("figure.svg"));
-    window.harness.get_by_label("Save…").click();
-    window.until("the export", |window| {
-        window.jobs.0.borrow().submitted.iter().any(|(_, request)| matches!(request, Request::Export(_)))
-    });
-    assert_eq!(window.desktop.0.borrow().proposed, ["demo-gpt_one-two-three_L0H0_heads.pdf"]);
-    let script = window.jobs.0.borrow();
-    let Some((_, Request::Export(ExportRequest::Figures { figure, path }))) = script.submitted.last() else {
-        panic!("no export")
-    };
-    assert_eq!(path, &PathBuf::from("figure.svg"), "the ending that was typed is obeyed");
-    let svg = figure.svg().unwrap();
-    assert!(["one", "two", "three", "L0"].iter().all(|text| svg.contains(text)), "{}", &svg[..400]);
-}
-
-#[test]
 fn a_screenshot_run_writes_the_whole_window_and_closes_it() {
     let options = OpenOptions {
         screenshot: Some("shot.png".into()),

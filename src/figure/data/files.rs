@@ -1,6 +1,7 @@
 //! A table as CSV, JSON, NPZ or safetensors.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     io::{self, Write},
 };
@@ -68,11 +69,7 @@ fn separated(table: &Table, separator: char, out: &mut dyn Write) -> io::Result<
             if nth > 0 {
                 write!(out, "{separator}")?;
             }
-            match &column.values {
-                Values::Index(values) => write!(out, "{}", values[row])?,
-                Values::Number(values) => write!(out, "{}", Shortest(values[row]))?,
-                Values::Text(values) => write!(out, "{}", quoted(&values[row]))?,
-            }
+            write!(out, "{}", quoted(&column.values.text(row)))?;
         }
         out.write_all(b"\n")?;
     }
@@ -80,7 +77,7 @@ fn separated(table: &Table, separator: char, out: &mut dyn Write) -> io::Result<
 }
 
 /// As few digits as give the same `f32` back; spelled as Python reads it.
-struct Shortest(f32);
+pub(super) struct Shortest(pub f32);
 
 impl std::fmt::Display for Shortest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -94,11 +91,11 @@ impl std::fmt::Display for Shortest {
 }
 
 /// A field in quotes where its characters need them.
-fn quoted(text: &str) -> String {
+fn quoted(text: &str) -> Cow<'_, str> {
     if text.contains([',', '\t', '"', '\n', '\r']) || text.starts_with(' ') || text.ends_with(' ') {
-        format!("\"{}\"", text.replace('"', "\"\""))
+        format!("\"{}\"", text.replace('"', "\"\"")).into()
     } else {
-        text.to_owned()
+        text.into()
     }
 }
 

@@ -53,6 +53,15 @@ impl Values {
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// The value of a row as text files have it.
+    pub fn text(&self, row: usize) -> Cow<'_, str> {
+        match self {
+            Self::Index(values) => values[row].to_string().into(),
+            Self::Number(values) => files::Shortest(values[row]).to_string().into(),
+            Self::Text(values) => values[row].as_str().into(),
+        }
+    }
 }
 
 impl Table {

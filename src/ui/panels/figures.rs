@@ -3,20 +3,34 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    self, Align, Button, ComboBox, DragValue, Id, Image, Layout, Modal, RichText, Spinner, TextureHandle,
-    TextureOptions, Ui, load::SizedTexture, vec2,
+    self, Align, Button, ComboBox, DragValue, Grid, Image, Label, Layout, RichText, ScrollArea, Spinner, TextureHandle,
+    TextureOptions, Ui, Vec2, load::SizedTexture, vec2,
 };
 
 use super::failure_ui;
 use crate::{
-    export::Preview,
+    export::{FigurePreview, NumbersPreview, Preview},
     session::{Caption, Command, FigureCommand, FigureOptions, FigureRange, FileKind, ViewKind},
-    text::counted,
-    ui::{PanelCtx, theme::GRID, widgets::section_ui},
+    text::{bytes_text, counted},
+    ui::{
+        PanelCtx,
+        theme::GRID,
+        widgets::{Dialog, section_ui},
+    },
 };
 
 /// Width of the choices beside the preview.
 const CHOICES_PT: f32 = 62.0 * GRID;
+/// Between them.
+const BESIDE_PT: f32 = 6.0 * GRID;
+/// The preview is at least this large, and stands below the choices where there is less room beside them; and at most.
+const PREVIEW_PT: [Vec2; 2] = [vec2(60.0 * GRID, 60.0 * GRID), vec2(210.0 * GRID, 150.0 * GRID)];
+/// What the heading and the buttons take.
+const ABOVE_AND_BELOW_PT: f32 = 26.0 * GRID;
+/// Width from which the buttons stand in one row.
+const BUTTONS_PT: f32 = 90.0 * GRID;
+/// What is said below the preview.
+const FACTS_PT: f32 = 8.0 * GRID;
 /// Points of a centimetre.
 const POINTS_PER_CM: f32 = 72.0 / 2.54;
 /// Widths that papers ask for: of a column and of a page, in centimetres.
@@ -35,21 +49,31 @@ impl FigureSheet {
             self.picture = None;
             return;
         }
-        let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
-        let room = ctx.content_rect().size() - vec2(24.0 * GRID, 36.0 * GRID);
-        let preview =
-            vec2((room.x - CHOICES_PT).clamp(60.0 * GRID, 210.0 * GRID), room.y.clamp(60.0 * GRID, 150.0 * GRID));
-        let modal = Modal::new(Id::unique("figures")).frame(frame).show(ctx, |ui| {
+        let room = Dialog::room(ctx) - vec2(0.0, ABOVE_AND_BELOW_PT);
+        let beside = room.x - CHOICES_PT - BESIDE_PT;
+        let is_beside = beside >= PREVIEW_PT[0].x;
+        let free = vec2(if is_beside { beside } else { room.x }, room.y);
+        let preview = free.clamp(vec2(PREVIEW_PT[0].x.min(free.x), PREVIEW_PT[0].y), PREVIEW_PT[1]);
+        let width = if is_beside { CHOICES_PT + BESIDE_PT + preview.x } else { CHOICES_PT.max(preview.x) };
+        let modal = Dialog::new("figures", width).show(ctx, |ui| {
             ui.heading("Export");
             ui.add_space(2.0 * GRID);
-            ui.horizontal_top(|ui| {
-                ui.allocate_ui_with_layout(vec2(CHOICES_PT, preview.y), Layout::top_down(Align::Min), |ui| {
-                    ui.set_width(CHOICES_PT);
-                    choices_ui(ui, cx);
+            if is_beside {
+                ui.horizontal_top(|ui| {
+                    ui.spacing_mut().item_spacing.x = 0.0;
+                    ui.allocate_ui_with_layout(vec2(CHOICES_PT, preview.y), Layout::top_down(Align::Min), |ui| {
+                        ui.set_width(CHOICES_PT);
+                        ui.spacing_mut().item_spacing.x = 2.0 * GRID;
+                        choices_ui(ui, cx);
+                    });
+                    ui.add_space(BESIDE_PT);
+                    self.preview_ui(ui, cx, preview);
                 });
-                ui.add_space(4.0 * GRID);
+            } else {
+                choices_ui(ui, cx);
+                ui.add_space(3.0 * GRID);
                 self.preview_ui(ui, cx, preview);
-            });
+            }
             ui.add_space(3.0 * GRID);
             buttons_ui(ui, cx)
         });
@@ -71,34 +95,67 @@ impl FigureSheet {
                 ui.add(Spinner::new());
                 return;
             };
-            let texture = match &self.picture {
-                Some((known, texture)) if Arc::ptr_eq(known, preview) => texture.clone(),
-                _ => {
-                    let pixels = &preview.pixels;
-                    let image = egui::ColorImage::from_rgba_unmultiplied([pixels.width, pixels.height], &pixels.pixels);
-                    let texture = ui.ctx().load_texture("figure preview", image, TextureOptions::LINEAR);
-                    self.picture = Some((Arc::clone(preview), texture.clone()));
-                    texture
-                }
-            };
-            let room = size - vec2(0.0, 8.0 * GRID);
-            let shown = texture.size_vec2() * (room / texture.size_vec2()).min_elem().min(1.0);
             if dialog.preview.is_pending() {
                 ui.multiply_opacity(0.5);
             }
-            let image = Image::new(SizedTexture::new(texture.id(), shown)).alt_text("Preview of the figure");
-            ui.add(image);
-            ui.label(RichText::new(facts(preview)).small().color(cx.theme.text_weak));
-            if !preview.missing.is_empty() {
-                let text = format!("No font has {}; boxes stand for them", preview.missing.join(" "));
-                ui.label(RichText::new(text).small().color(cx.theme.warning));
+            match &**preview {
+                Preview::Figure(figure) => self.picture_ui(ui, cx, preview, figure),
+                Preview::Numbers(numbers) => numbers_ui(ui, cx, numbers),
             }
         });
     }
+
+    fn picture_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, preview: &Arc<Preview>, figure: &FigurePreview) {
+        let texture = match &self.picture {
+            Some((known, texture)) if Arc::ptr_eq(known, preview) => texture.clone(),
+            _ => {
+                let pixels = &figure.pixels;
+                let image = egui::ColorImage::from_rgba_unmultiplied([pixels.width, pixels.height], &pixels.pixels);
+                let texture = ui.ctx().load_texture("figure preview", image, TextureOptions::LINEAR);
+                self.picture = Some((Arc::clone(preview), texture.clone()));
+                texture
+            }
+        };
+        let room = ui.available_size() - vec2(0.0, FACTS_PT);
+        let shown = texture.size_vec2() * (room / texture.size_vec2()).min_elem().min(1.0);
+        let image = Image::new(SizedTexture::new(texture.id(), shown)).alt_text("Preview of the figure");
+        ui.add(image);
+        ui.label(RichText::new(facts(figure)).small().color(cx.theme.text_weak));
+        if !figure.missing.is_empty() {
+            let text = format!("No font has {}; boxes stand for them", figure.missing.join(" "));
+            ui.label(RichText::new(text).small().color(cx.theme.warning));
+        }
+    }
+}
+
+/// The first rows as a table, and how much the file holds.
+fn numbers_ui(ui: &mut Ui, cx: &PanelCtx<'_>, numbers: &NumbersPreview) {
+    let NumbersPreview { columns, rows, n_rows, n_bytes } = numbers;
+    let height = ui.available_height() - FACTS_PT;
+    ScrollArea::both().id_salt("numbers").max_height(height).auto_shrink(false).show(ui, |ui| {
+        let grid = Grid::new("numbers").num_columns(columns.len()).striped(true).spacing([4.0 * GRID, GRID]);
+        grid.show(ui, |ui| {
+            let cell = |ui: &mut Ui, text: RichText| drop(ui.add(Label::new(text.small()).extend()));
+            for name in columns {
+                cell(ui, RichText::new(name).strong());
+            }
+            ui.end_row();
+            for row in rows {
+                for value in row {
+                    cell(ui, RichText::new(value));
+                }
+                ui.end_row();
+            }
+        });
+    });
+    let size = format!("{} × {}", counted(*n_rows, "row"), counted(columns.len(), "column"));
+    let part = if rows.len() < *n_rows { format!(" · the first {} are shown", rows.len()) } else { String::new() };
+    let facts = format!("{size} · {}{part}", bytes_text(*n_bytes));
+    ui.label(RichText::new(facts).small().color(cx.theme.text_weak));
 }
 
 /// Size and number of the figures.
-fn facts(preview: &Preview) -> String {
+fn facts(preview: &FigurePreview) -> String {
     let [width, height] = preview.size_pt;
     let cm = |points: f32| points / POINTS_PER_CM;
     let size = format!("{width:.0} × {height:.0} pt · {:.1} × {:.1} cm", cm(width), cm(height));
@@ -129,7 +186,7 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             ui.radio_value(&mut options.range, range, text);
         }
     }
-    if !options.kind.is_data() {
+    if options.kind.data_format().is_none() {
         look_ui(ui, cx, &mut options);
     }
     if options != cx.session.settings.figures {
@@ -196,7 +253,7 @@ fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
 /// True when the dialog is to be closed.
 fn buttons_ui(ui: &mut Ui, cx: &PanelCtx<'_>) -> bool {
     let ready = cx.session.figures.preview.failure().is_none();
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         for (text, command) in [
             ("Save…", FigureCommand::Save),
             ("Copy as PNG", FigureCommand::CopyPng),
@@ -205,6 +262,9 @@ fn buttons_ui(ui: &mut Ui, cx: &PanelCtx<'_>) -> bool {
             if ui.add_enabled(ready, Button::new(text)).clicked() {
                 cx.send(Command::Figure(command));
             }
+        }
+        if ui.max_rect().width() < BUTTONS_PT {
+            return ui.button("Cancel").clicked();
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.button("Cancel").clicked()).inner
     })

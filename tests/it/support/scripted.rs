@@ -20,13 +20,13 @@ use attnscope::{
         AppliedEdit, Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead,
         Prediction, PredictionItem, PredictionRow, RgbaBuffer, StackCapture, TextPart, Token,
     },
-    export::{ExportRequest, thumbnail},
+    export::ExportRequest,
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
     ui::app::Jobs,
     worker::{
-        Ask, DrawFor, Drawn, Event, EventKind, Failure, Input, KnownModel, Lane, LoadedModel, ModelSource, Request,
-        SessionRequest, WantedEdit,
+        Ask, Event, EventKind, Failure, Input, KnownModel, Lane, LoadedModel, ModelSource, Request, SessionRequest,
+        WantedEdit, draw,
     },
 };
 
@@ -358,15 +358,7 @@ impl Jobs for ScriptedJobs {
                 Request::Survey { survey, .. } => {
                     EventKind::Surveyed(Arc::new(survey.answer(&mut |_, _| true).unwrap().unwrap()))
                 }
-                Request::Draw { figure, purpose } => EventKind::Drawn(match purpose {
-                    DrawFor::Preview(max_px) => Drawn::Preview(Arc::new(figure.preview(*max_px).unwrap())),
-                    DrawFor::CopyPng => Drawn::Pixels(Arc::new(figure.pixels().unwrap())),
-                    DrawFor::CopySvg => Drawn::Svg(figure.svg().unwrap()),
-                    DrawFor::CopyNumbers => Drawn::Numbers(figure.numbers().unwrap()),
-                    DrawFor::Thumbnail(max_px) => {
-                        Drawn::Thumbnail(thumbnail::encode(&figure.preview(*max_px).unwrap().pixels))
-                    }
-                }),
+                Request::Draw { figure, purpose } => EventKind::Drawn(draw(figure, *purpose).unwrap()),
                 Request::Export(ExportRequest::Figures { path, .. } | ExportRequest::Png { path, .. }) => {
                     EventKind::Exported(path.clone())
                 }
