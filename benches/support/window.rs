@@ -49,6 +49,10 @@ impl Desktop for Folder {
         Box::pin(std::future::ready(Some(vec![self.0.join("figure").with_extension(extension)])))
     }
 
+    fn new_window(&mut self) -> std::io::Result<()> {
+        Err(std::io::Error::other("one window is measured at a time"))
+    }
+
     fn screenshot(&mut self, _: &Context, _: ScreenshotFn) {}
 }
 

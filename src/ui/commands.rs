@@ -74,6 +74,8 @@ pub enum UiCommand {
     SaveView,
     /// Save a picture of the window.
     ExportWindow,
+    /// Open another window.
+    NewWindow,
     /// Close everything that is shown.
     NewSession,
     /// Save the session to its file.
@@ -92,6 +94,12 @@ pub enum UiCommand {
     CopyView,
     /// Light or dark.
     ToggleTheme,
+    /// Everything larger.
+    ZoomIn,
+    /// Everything smaller.
+    ZoomOut,
+    /// Everything as large as at first.
+    ZoomReset,
     /// Show or hide the strip of examples.
     ToggleExamples,
     /// Show or hide the panel on the left.
@@ -112,7 +120,7 @@ pub enum UiCommand {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 56] = [
+    pub const ALL: [Self; 60] = [
         Self::Show(ViewKind::Heads),
         Self::Show(ViewKind::Heatmap),
         Self::Show(ViewKind::Image),
@@ -153,6 +161,7 @@ impl UiCommand {
         Self::SaveView,
         Self::ExportWindow,
         Self::CopyView,
+        Self::NewWindow,
         Self::NewSession,
         Self::SaveSession,
         Self::SaveSessionAs,
@@ -161,6 +170,9 @@ impl UiCommand {
         Self::Bookmarks,
         Self::CopyAddress,
         Self::ToggleTheme,
+        Self::ZoomIn,
+        Self::ZoomOut,
+        Self::ZoomReset,
         Self::ToggleLeft,
         Self::ToggleInspector,
         Self::ToggleExamples,
@@ -207,6 +219,7 @@ impl UiCommand {
             Self::SaveView => "Save figure…",
             Self::ExportWindow => "Save screenshot…",
             Self::CopyView => "Copy figure",
+            Self::NewWindow => "New window",
             Self::NewSession => "New session",
             Self::SaveSession => "Save session",
             Self::SaveSessionAs => "Save session as…",
@@ -215,6 +228,9 @@ impl UiCommand {
             Self::Bookmarks => "Bookmarks and notes…",
             Self::CopyAddress => "Copy address",
             Self::ToggleTheme => "Light or dark",
+            Self::ZoomIn => "Larger",
+            Self::ZoomOut => "Smaller",
+            Self::ZoomReset => "Normal size",
             Self::ToggleLeft => "Model and input",
             Self::ToggleInspector => "Numbers and options",
             Self::ToggleExamples => "Examples",
@@ -269,6 +285,7 @@ impl UiCommand {
             Self::SaveView => "Save the figure of the active pane as last time; SVG the first time",
             Self::ExportWindow => "Save a picture of the whole window as PNG",
             Self::CopyView => "Put the figure of the active pane on the clipboard as a picture",
+            Self::NewWindow => "Start the program a second time, with a session of its own",
             Self::NewSession => "Close everything that is shown; it can be had again",
             Self::SaveSession => "Save models, inputs, changes and panes as a file that opens them again",
             Self::SaveSessionAs => "Save the session under another name",
@@ -277,6 +294,9 @@ impl UiCommand {
             Self::Bookmarks => "Go to a bookmark, and write down what was seen",
             Self::CopyAddress => "Put a text on the clipboard that `attnscope open` shows as this place",
             Self::ToggleTheme => "Switch between the light and the dark appearance",
+            Self::ZoomIn => "Show text and controls larger, up to 300 %",
+            Self::ZoomOut => "Show text and controls smaller, down to 50 %",
+            Self::ZoomReset => "Show text and controls at 100 %",
             Self::ToggleLeft => "Show or hide the panel with model, input and tokens",
             Self::ToggleInspector => "Show or hide the panel with numbers and options",
             Self::ToggleExamples => "Show or hide the strip of examples",
@@ -332,7 +352,11 @@ impl UiCommand {
             Self::NextExample => Command::NextExample,
             Self::Cancel
             | Self::FindToken
+            | Self::NewWindow
             | Self::ToggleTheme
+            | Self::ZoomIn
+            | Self::ZoomOut
+            | Self::ZoomReset
             | Self::ToggleLeft
             | Self::ToggleInspector
             | Self::ToggleExamples

@@ -70,13 +70,16 @@ impl UiCommand {
             Self::ExportView => command(Key::E),
             Self::SaveView => command_shift(Key::E),
             Self::ExportWindow => plain(Key::F12),
-            Self::NewSession => command_shift(Key::N),
+            Self::NewWindow => command_shift(Key::N),
             Self::SaveSession => command(Key::S),
             Self::SaveSessionAs => command_shift(Key::S),
             Self::AddBookmark => command(Key::B),
             Self::Bookmarks => plain(Key::B),
             Self::CopyAddress => command_shift(Key::L),
             Self::CopyView => command_shift(Key::C),
+            Self::ZoomIn => command(Key::Plus),
+            Self::ZoomOut => command(Key::Minus),
+            Self::ZoomReset => command(Key::Num0),
             Self::ToggleLeft => plain(Key::OpenBracket),
             Self::ToggleInspector => plain(Key::CloseBracket),
             Self::Gallery => plain(Key::E),
@@ -84,7 +87,12 @@ impl UiCommand {
             Self::NextExample => plain(Key::PageDown),
             Self::Shortcuts => plain(Key::Questionmark),
             Self::Palette => command(Key::K),
-            Self::Cancel | Self::Detach | Self::OpenSession | Self::ToggleTheme | Self::ToggleExamples => return None,
+            Self::Cancel
+            | Self::Detach
+            | Self::NewSession
+            | Self::OpenSession
+            | Self::ToggleTheme
+            | Self::ToggleExamples => return None,
         })
     }
 
@@ -94,6 +102,11 @@ impl UiCommand {
             || self.tooltip().to_owned(),
             |shortcut| format!("{} ({})", self.tooltip(), keys_text(ctx, &shortcut)),
         )
+    }
+
+    /// A plus that some keyboards have above the equals sign.
+    fn consumes_other_key(self, input: &mut egui::InputState) -> bool {
+        self == Self::ZoomIn && input.consume_key(Modifiers::COMMAND, Key::Equals)
     }
 
     fn scope(self) -> Scope {
@@ -121,7 +134,8 @@ impl UiCommand {
             by_length
                 .into_iter()
                 .filter(|(it, _)| !typing || it.scope() == Scope::Anywhere)
-                .filter_map(|(it, shortcut)| input.consume_shortcut(&shortcut).then_some(it))
+                .filter(|(it, shortcut)| input.consume_shortcut(shortcut) || it.consumes_other_key(input))
+                .map(|(it, _)| it)
                 .collect()
         })
     }
@@ -136,4 +150,6 @@ pub fn keys_text(ctx: &egui::Context, shortcut: &KeyboardShortcut) -> String {
         .replace("Slash", "/")
         .replace("Questionmark", "?")
         .replace("Escape", "Esc")
+        .replace("Plus", "+")
+        .replace("Minus", "−")
 }

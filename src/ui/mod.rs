@@ -7,6 +7,7 @@
 //! - [`memo`]: values recomputed when their key changes.
 //! - [`painting`]: whether a graphics card paints, and what is still being drawn.
 //! - [`widgets`]: small pieces that several panels share.
+//! - [`zoom`]: how large everything is.
 //! - [`views`]: what stands in the centre; they read a [`ViewCtx`] and push [`Command`]s.
 //! - [`panels`]: what stands around it.
 //! - [`shell`]: file dialogs, text files, screenshots.
@@ -25,12 +26,14 @@ pub mod commands;
 pub mod glyphs;
 pub mod keys;
 pub mod memo;
+mod other_window;
 pub mod painting;
 pub mod panels;
 pub mod shell;
 pub mod theme;
 pub mod views;
 pub mod widgets;
+pub mod zoom;
 
 pub use app::{App, OpenError, open_window};
 

@@ -24,6 +24,8 @@ use crate::{
     capture::RgbaBuffer,
     export::png_bytes,
     session::{FilePurpose, saved::EXTENSION},
+    text::sentence,
+    ui::other_window,
     worker::Failure,
 };
 
@@ -49,6 +51,11 @@ pub trait Desktop {
     fn pick(&mut self, purpose: FilePurpose) -> Choice;
     /// Shows a dialog to choose where to save.
     fn save(&mut self, default_name: &str, extension: &str) -> Choice;
+    /// Starts the program a second time.
+    ///
+    /// # Errors
+    /// When the system does not start it.
+    fn new_window(&mut self) -> std::io::Result<()>;
     /// Takes a picture of the window when the next frame has been drawn.
     fn screenshot(&mut self, ctx: &egui::Context, done: ScreenshotFn);
 }
@@ -113,6 +120,10 @@ impl Desktop for NativeDesktop {
         let dialog = rfd::AsyncFileDialog::new().set_title("Save").set_file_name(default_name);
         let answer = dialog.add_filter(extension.to_uppercase(), &[extension]).save_file();
         Box::pin(async { answer.await.map(|file| vec![file.path().to_owned()]) })
+    }
+
+    fn new_window(&mut self) -> std::io::Result<()> {
+        other_window::start()
     }
 
     fn screenshot(&mut self, ctx: &egui::Context, done: ScreenshotFn) {
@@ -227,6 +238,17 @@ impl Shell {
             Ok(text) => ShellEvent::Text(path, text),
             Err(failure) => ShellEvent::Failed(failure, None),
         });
+    }
+
+    /// Opens another window; what keeps it from opening comes back as [`ShellEvent::Failed`].
+    pub fn new_window(&mut self) {
+        if let Err(error) = self.desktop.new_window() {
+            let failure = Failure {
+                summary: "No second window can be started".to_owned(),
+                details: sentence(&error.to_string()),
+            };
+            self.sender.try_send(ShellEvent::Failed(failure, None)).ok();
+        }
     }
 
     /// Takes a picture of the window; it comes back as [`ShellEvent::Screenshot`].

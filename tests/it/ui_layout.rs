@@ -1,9 +1,6 @@
 //! What the window looks like: room, panels, appearance.
 
-use attnscope::{
-    session::{Appearance, ViewKind},
-    worker::EventKind,
-};
+use attnscope::{session::Appearance, worker::EventKind};
 use eframe::egui::{self, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
 
@@ -29,34 +26,6 @@ fn five_hundred_tokens_cost_no_more_widgets_than_are_in_view() {
     assert!(window.shows("512 tokens"));
     let n_chips = window.harness.query_all_by_label_contains("Token ").count();
     assert!((10..120).contains(&n_chips), "{n_chips} chips");
-}
-
-#[test]
-fn a_window_that_is_barely_large_enough_still_shows_every_tab() {
-    let mut window = Window::with_size(with_text("one two three"), [1024.0, 700.0]);
-    let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(1024.0, 700.0));
-    for view in ViewKind::ALL {
-        let tab = window.harness.get_by_role_and_label(Role::Tab, view.label());
-        assert!(screen.contains_rect(tab.rect()), "{}", view.label());
-    }
-    let lab = window.harness.get_by_role_and_label(Role::Tab, "Lab").rect();
-    for label in ["Examples", "Export…", "Session", "Compare", "Shortcuts"] {
-        let button = window.harness.get_by_label(label).rect();
-        assert!(screen.contains_rect(button) && button.left() > lab.right(), "{label}");
-    }
-    // What has no room in the bar is in a menu.
-    window.click("Session");
-    assert!(screen.contains_rect(window.harness.get_by_label("Save screenshot…").rect()));
-}
-
-#[test]
-fn a_narrow_window_gives_its_width_to_the_view_until_a_panel_is_asked_for() {
-    let mut window = Window::with_size(with_text("one two three"), [1024.0, 700.0]);
-    assert!(!window.shows("Add second sentence") && !window.shows("This head, over all queries"));
-    window.click("Model and input");
-    assert!(window.shows("Add second sentence"));
-    window.press(Modifiers::NONE, Key::CloseBracket);
-    assert!(window.shows("This head, over all queries"));
 }
 
 /// What the whole window looks like, small enough to be kept. What takes time is masked.

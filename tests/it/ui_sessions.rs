@@ -192,7 +192,8 @@ fn a_new_session_closes_what_is_shown_after_a_question() {
         window.settle();
     }
     assert_eq!(n_kept(&window), 1);
-    window.press(Modifiers::COMMAND | Modifiers::SHIFT, Key::N);
+    window.click("Session");
+    window.click("New session");
     assert!(window.shows("Save what is shown first?") && window.shows("It is in no file yet."));
     window.press(Modifiers::NONE, Key::Escape);
     assert!(!window.shows("Save what is shown first?"));
@@ -207,4 +208,26 @@ fn a_new_session_closes_what_is_shown_after_a_question() {
     window.click("Session");
     window.click("Recent sessions");
     assert!(window.shows("What was closed last"));
+}
+
+/// A second window is the program a second time; what keeps it from starting is said.
+#[test]
+fn another_window_is_started_from_key_menu_and_palette() {
+    let mut window = Window::open(with_text("one two three"));
+    let n_started = |window: &Window| window.desktop.0.borrow().windows;
+    window.press(Modifiers::COMMAND | Modifiers::SHIFT, Key::N);
+    assert_eq!(n_started(&window), 1);
+    window.click("More");
+    window.click("New window");
+    assert_eq!(n_started(&window), 2);
+    window.press(Modifiers::COMMAND, Key::K);
+    window.harness.get_by_label("Go to anything").type_text("new window");
+    window.settle();
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!(n_started(&window), 3);
+    assert_eq!(shown_text(&window), "one two three", "this one stays as it is");
+
+    window.desktop.0.borrow_mut().no_window = Some("no such file".to_owned());
+    window.press(Modifiers::COMMAND | Modifiers::SHIFT, Key::N);
+    assert!(window.shows("No second window can be started") && window.shows("No such file"));
 }

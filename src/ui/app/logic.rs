@@ -7,7 +7,8 @@ use eframe::egui::{self, ColorImage, ThemePreference};
 use super::{
     App, Sheet, Startup,
     pictures::{Purpose, Unplaced},
-    sides::Side,
+    sides::{Room, Side},
+    ui::has_room_for_examples,
 };
 use crate::{
     session::{
@@ -19,6 +20,7 @@ use crate::{
         commands::{UiCommand, other_appearance},
         painting,
         panels::{Palette, WindowRequests, focus_search},
+        zoom,
     },
     worker::{CaptureFile, EventKind, Request},
 };
@@ -252,19 +254,24 @@ impl App {
                 self.palette = Palette::default();
                 self.toggle(Sheet::Palette);
             }
-            UiCommand::ToggleLeft => self.sides.toggle(Side::Left, ctx.content_rect().width()),
-            UiCommand::ToggleInspector => self.sides.toggle(Side::Right, ctx.content_rect().width()),
+            UiCommand::ToggleLeft => self.sides.toggle(Side::Left, Room::of(ctx, &self.session)),
+            UiCommand::ToggleInspector => self.sides.toggle(Side::Right, Room::of(ctx, &self.session)),
+            UiCommand::ToggleExamples if !has_room_for_examples(ctx) => self.toggle(Sheet::Gallery),
             UiCommand::ToggleExamples => self.examples_open = !self.examples_open,
+            UiCommand::NewWindow => self.shell.new_window(),
+            UiCommand::ZoomIn => zoom::step(ctx, true),
+            UiCommand::ZoomOut => zoom::step(ctx, false),
+            UiCommand::ZoomReset => zoom::reset(ctx),
             UiCommand::ToggleTheme => {
                 let dark_now = ctx.theme() == egui::Theme::Dark;
                 self.commands.push(Command::SetAppearance(other_appearance(dark_now)));
             }
             UiCommand::FindToken if self.session.pane().view.shows_space() => {
-                self.sides.open(Side::Right);
+                self.sides.open(Side::Right, Room::of(ctx, &self.session));
                 focus_search(ctx);
             }
             UiCommand::FindToken => {
-                self.sides.open(Side::Left);
+                self.sides.open(Side::Left, Room::of(ctx, &self.session));
                 self.left.focus_search();
             }
             UiCommand::Cancel => self.commands.push(Command::CancelAll),

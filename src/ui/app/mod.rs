@@ -43,6 +43,7 @@ use super::{
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
     views::Views,
+    zoom,
 };
 use crate::{
     analysis::reading::store::PatternStore,
@@ -273,6 +274,12 @@ impl Startup {
             cc.egui_ctx.set_style_of(theme, ours.style());
         }
         let automated = options.screenshot.is_some();
+        // The window was made for the zoom of the last time.
+        if automated && cc.egui_ctx.zoom_factor() != 1.0 {
+            let size = options.size.unwrap_or(DEFAULT_SIZE).into();
+            cc.egui_ctx.send_viewport_cmd(egui::ViewportCommand::InnerSize(size));
+        }
+        zoom::install(&cc.egui_ctx, automated);
         if automated {
             // A picture for documentation must not depend on how the panels were left last time.
             cc.egui_ctx.memory_mut(|memory| memory.data.clear());
@@ -330,6 +337,11 @@ impl App {
     /// What is shown.
     pub const fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Where the active pane stands, in points.
+    pub const fn view_rect(&self) -> Rect {
+        self.view_rect
     }
 
     /// Asks for something, as a button would; it happens in the next frame.

@@ -3,21 +3,25 @@
 use std::collections::HashMap;
 
 use eframe::egui::{
-    self, Align, Align2, ComboBox, FontId, Id, Layout, Rect, RichText, Role, Sense, Ui, UiBuilder, WidgetInfo, pos2,
+    self, Align, Align2, ComboBox, FontId, Id, Layout, Rect, RichText, Role, ScrollArea, Sense, Ui, UiBuilder, Vec2,
+    WidgetInfo,
+    containers::scroll_area::ScrollSource,
+    pos2,
+    text::{LayoutJob, TextWrapping},
     vec2,
 };
 
 use crate::{
     analysis::Cloud,
     ids::PaneId,
-    session::{Command, Document, Loadable, Pane, ViewKind},
+    session::{Command, Document, Loadable, Pane, Panes},
     ui::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
         other_document,
         panels::{failure_ui, too_long_ui},
         theme::{GRID, Theme, text_size},
-        views::{Views, pane_menu_ui, shared_high, stack_name},
+        views::{Views, pane_menu_ui, shared_high, stack_name, view_choices_ui},
     },
     worker::Progress,
 };
@@ -28,6 +32,12 @@ const STALE_OPACITY: f32 = 0.45;
 const WAIT_SECS: f32 = 0.15;
 /// How long the dimming takes.
 const DIM_SECS: f32 = 0.2;
+/// Panes that would be smaller beside and below each other are shown one at a time.
+pub(super) const LEAST_PANE: Vec2 = vec2(85.0 * GRID, 65.0 * GRID);
+/// A view needs this; in a smaller pane it scrolls.
+const LEAST_VIEW: Vec2 = vec2(72.0 * GRID, 70.0 * GRID);
+/// Height of the names of panes that are shown one at a time.
+const TABS_PT: f32 = 6.5 * GRID;
 /// Between two panes.
 const GAP_PT: f32 = 1.0;
 /// What the name of a head takes in a header; where there is less room it is left out, the view has it too.
@@ -39,44 +49,102 @@ const HEADER_PT: f32 = 7.0 * GRID;
 pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneId, Views>) -> Rect {
     let panes = &cx.session.panes;
     views.retain(|id, _| panes.get(*id).is_some());
-    let area = ui.available_rect_before_wrap();
-    let mut active = area;
+    let whole = ui.available_rect_before_wrap();
     // Shines through the gaps.
-    ui.painter().rect_filled(area, 0, cx.theme.rule);
-    let n_rows = panes.rows().count();
+    ui.painter().rect_filled(whole, 0, cx.theme.rule);
+    let places = places(panes, whole);
+    let one_at_a_time = places.iter().any(|(_, rect)| panes.len() > 1 && too_small(rect.size()));
     let view_of = |pane| {
         let document = cx.session.document_of(pane);
         ViewCtx { pane, document, other: other_document(cx.session, pane), ..cx.view }
     };
     let shared_high = shared_high(panes.iter().map(view_of));
-    for (row, columns) in panes.rows().enumerate() {
-        let y = part(area.y_range(), row, n_rows);
-        for (column, pane) in columns.iter().enumerate() {
-            let rect = Rect::from_x_y_ranges(part(area.x_range(), column, columns.len()), y);
-            let shared_high = shared_high.filter(|_| pane.options.shared_scale && pane.overlay.is_none());
-            let view = ViewCtx { shared_high, ..view_of(pane) };
-            let views = views.entry(pane.id).or_default();
-            ui.scope_builder(UiBuilder::new().id_salt(("pane", pane.id.0)).max_rect(rect), |ui| {
-                ui.shrink_clip_rect(rect);
-                ui.painter().rect_filled(rect, 0, cx.theme.canvas);
-                if panes.len() > 1 {
-                    header_ui(ui, cx, &view);
-                }
-                pane_ui(ui, &view, views);
-                pane_menu_ui(ui, &view, rect);
-            });
-            if pane.id == cx.pane.id {
-                active = rect;
-            } else if pressed_in(ui, rect) {
-                view.send(Command::Activate);
+    let mut area = whole;
+    if one_at_a_time {
+        tabs_ui(ui, cx, panes.iter().map(view_of).collect());
+        *area.top_mut() += TABS_PT + GAP_PT;
+    }
+    let mut active = area;
+    for (pane, rect) in places {
+        if one_at_a_time && pane.id != cx.pane.id {
+            continue;
+        }
+        let rect = if one_at_a_time { area } else { rect };
+        let shared_high = shared_high.filter(|_| pane.options.shared_scale && pane.overlay.is_none());
+        let view = ViewCtx { shared_high, ..view_of(pane) };
+        let views = views.entry(pane.id).or_default();
+        ui.scope_builder(UiBuilder::new().id_salt(("pane", pane.id.0)).max_rect(rect), |ui| {
+            ui.shrink_clip_rect(rect);
+            ui.painter().rect_filled(rect, 0, cx.theme.canvas);
+            if panes.len() > 1 {
+                header_ui(ui, cx, &view);
             }
+            scrolled_ui(ui, |ui| pane_ui(ui, &view, views));
+            pane_menu_ui(ui, &view, rect);
+        });
+        if pane.id == cx.pane.id {
+            active = rect;
+        } else if pressed_in(ui, rect) {
+            view.send(Command::Activate);
         }
     }
     if panes.len() > 1 {
         ui.painter().hline(active.x_range(), active.top() + 1.0, (2.0, cx.theme.accent));
     }
-    ui.advance_cursor_after_rect(area);
+    ui.advance_cursor_after_rect(whole);
     active
+}
+
+/// Where each pane stands when all are shown.
+fn places(panes: &Panes, area: Rect) -> Vec<(&Pane, Rect)> {
+    let n_rows = panes.rows().count();
+    let of_row = |(row, columns): (usize, &'_ [Pane])| -> Vec<Rect> {
+        let y = part(area.y_range(), row, n_rows);
+        let n_columns = columns.len();
+        (0..n_columns).map(|column| Rect::from_x_y_ranges(part(area.x_range(), column, n_columns), y)).collect()
+    };
+    panes.iter().zip(panes.rows().enumerate().flat_map(of_row)).collect()
+}
+
+/// Whether a pane of this size is of no use.
+fn too_small(size: Vec2) -> bool {
+    size.x < LEAST_PANE.x || size.y < LEAST_PANE.y
+}
+
+/// The names of all panes beside each other, for those that are shown one at a time.
+fn tabs_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: Vec<ViewCtx<'_>>) {
+    let whole = ui.available_rect_before_wrap().with_max_y(ui.available_rect_before_wrap().top() + TABS_PT);
+    let n_panes = views.len();
+    for (nth, view) in views.into_iter().enumerate() {
+        let rect = Rect::from_x_y_ranges(part(whole.x_range(), nth, n_panes), whole.y_range());
+        let shown = view.pane.id == cx.pane.id;
+        let name = format!("{} {}: {}", nth + 1, view.pane.view.label(), head_text(&view));
+        let response = ui.interact(rect, ui.scope_id().with(("pane tab", view.pane.id.0)), Sense::click());
+        response.widget_info(|| WidgetInfo::selected(Role::Tab, true, shown, &name));
+        let (ground, ink) = if shown { (cx.theme.canvas, cx.theme.text) } else { (cx.theme.panel, cx.theme.text_weak) };
+        ui.painter().rect_filled(rect, 0, if response.hovered() { cx.theme.masked } else { ground });
+        let mut job = LayoutJob::simple_singleline(name, FontId::proportional(text_size::SMALL), ink);
+        job.wrap = TextWrapping::truncate_at_width(rect.width() - 2.0 * GRID);
+        let galley = ui.painter().layout_job(job);
+        let at = Align2::CENTER_CENTER.align_size_within_rect(galley.size(), rect).min;
+        ui.painter().galley(at, galley, ink);
+        if response.on_hover_text(title(&view)).clicked() {
+            view.send(Command::Activate);
+        }
+    }
+}
+
+/// Draws what stands in a pane; where the pane is too small for it, it scrolls by its bars: the wheel zooms.
+fn scrolled_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
+    let room = ui.available_size();
+    if room.x >= LEAST_VIEW.x && room.y >= LEAST_VIEW.y {
+        return contents(ui);
+    }
+    let bars = ScrollSource { mouse_wheel: false, ..ScrollSource::default() };
+    ScrollArea::both().id_salt("small pane").scroll_source(bars).auto_shrink(false).show(ui, |ui| {
+        let rect = Rect::from_min_size(ui.min_rect().min, ui.available_size().max(LEAST_VIEW));
+        ui.scope_builder(UiBuilder::new().max_rect(rect), contents);
+    });
 }
 
 /// The `idx`th of `n` equal parts of a range, with gaps between them.
@@ -135,13 +203,8 @@ fn head_text(view: &ViewCtx<'_>) -> String {
 fn view_ui(ui: &mut Ui, view: &ViewCtx<'_>) {
     let combo = ComboBox::from_id_salt("view").selected_text(view.pane.view.label()).width(18.0 * GRID);
     let combo = combo.show_ui(ui, |ui| {
-        for kind in ViewKind::ALL {
-            let reason = view.view_unavailable(kind);
-            let choice =
-                ui.add_enabled(reason.is_none(), egui::Button::selectable(kind == view.pane.view, kind.label()));
-            if choice.on_disabled_hover_text(reason.unwrap_or_default()).clicked() {
-                view.send(Command::ShowView(kind));
-            }
+        if let Some(kind) = view_choices_ui(ui, view) {
+            view.send(Command::ShowView(kind));
         }
     });
     combo.response.accessible_name("View of the pane");

@@ -1,9 +1,20 @@
-//! The panels at both sides: open where there is room for them, and wherever the user says so.
+//! The panels at both sides: beside the view where both have room, over it where somebody asks for one all the same.
 
-use eframe::egui::{Panel, PanelState, Ui, UiBuilder};
+use eframe::egui::{Area, Context, Frame, Id, Order, Panel, PanelState, Rect, Stroke, Ui, UiBuilder, pos2, vec2};
 
-/// Windows narrower than this keep their width for the view.
-const NARROW_PT: f32 = 1100.0;
+use super::panes::LEAST_PANE;
+use crate::{
+    session::Session,
+    ui::theme::{GRID, Theme},
+};
+
+/// A view that stands alone keeps at least this width beside panels.
+const LEAST_VIEW_PT: f32 = 130.0 * GRID;
+/// A panel beside the view has at least this width.
+pub const LEAST_PANEL_PT: f32 = 60.0 * GRID;
+/// A panel over the view is as wide as this, and leaves a part of the view in sight.
+const OVER_PT: f32 = 75.0 * GRID;
+const SEEN_BESIDE_PT: f32 = 6.0 * GRID;
 
 /// One of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,26 +25,93 @@ pub enum Side {
     Right,
 }
 
-/// What the user decided, and what the width decides otherwise.
+impl Side {
+    const fn other(self) -> Self {
+        match self {
+            Self::Left => Self::Right,
+            Self::Right => Self::Left,
+        }
+    }
+}
+
+/// Where a panel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Not shown.
+    Closed,
+    /// Beside the view.
+    Beside,
+    /// Over the view.
+    Over,
+}
+
+/// The room that panels and views share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Room {
+    /// Of the window, in points.
+    pub width: f32,
+    /// The most panes that stand side by side.
+    pub n_columns: usize,
+}
+
+impl Room {
+    /// Of this window.
+    pub fn of(ctx: &Context, session: &Session) -> Self {
+        let n_columns = session.panes.rows().map(<[_]>::len).max().unwrap_or(1);
+        Self { width: ctx.content_rect().width(), n_columns }
+    }
+
+    /// What panes keep for themselves.
+    fn of_panes(self) -> f32 {
+        let needed = LEAST_PANE.x * self.n_columns as f32;
+        // Panes that do not fit beside each other are shown one at a time.
+        if needed > self.width { LEAST_VIEW_PT } else { needed.max(LEAST_VIEW_PT) }
+    }
+
+    /// What panels can have, both together.
+    pub fn of_panels(self) -> f32 {
+        self.width - self.of_panes()
+    }
+}
+
+/// What the user decided; what was not decided is open where there is room.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sides {
     decided: [Option<bool>; 2],
 }
 
 impl Sides {
-    /// Whether a panel is shown in a window of `width` points.
-    pub fn is_open(self, side: Side, width: f32) -> bool {
-        self.decided[side as usize].unwrap_or(width >= NARROW_PT)
+    /// Where a panel is. The left one goes last: without an input there is nothing to see.
+    pub fn place(self, side: Side, room: Room) -> Place {
+        let wanted = self.decided[side as usize];
+        let before = match side {
+            Side::Right if self.place(Side::Left, room) == Place::Beside => LEAST_PANEL_PT,
+            Side::Left | Side::Right => 0.0,
+        };
+        match wanted {
+            Some(false) => Place::Closed,
+            _ if room.of_panels() >= before + LEAST_PANEL_PT => Place::Beside,
+            Some(true) => Place::Over,
+            None => Place::Closed,
+        }
     }
 
     /// Opens a closed panel and closes an open one.
-    pub fn toggle(&mut self, side: Side, width: f32) {
-        self.decided[side as usize] = Some(!self.is_open(side, width));
+    pub fn toggle(&mut self, side: Side, room: Room) {
+        if self.place(side, room) == Place::Closed {
+            self.open(side, room);
+        } else {
+            self.decided[side as usize] = Some(false);
+        }
     }
 
-    /// Opens a panel.
-    pub const fn open(&mut self, side: Side) {
+    /// Opens a panel. Of two that would lie over the view the other one waits until there is room for it.
+    pub fn open(&mut self, side: Side, room: Room) {
         self.decided[side as usize] = Some(true);
+        let over = |side| self.place(side, room) == Place::Over;
+        if over(side) && over(side.other()) {
+            self.decided[side.other() as usize] = None;
+        }
     }
 }
 
@@ -43,7 +121,7 @@ impl Sides {
 pub fn side_panel_ui(ui: &mut Ui, name: &'static str, max: f32, panel: Panel, contents: impl FnOnce(&mut Ui)) {
     let id = ui.scope_id().with(name);
     let wanted = PanelState::load(ui.ctx(), id);
-    panel.show(ui, |ui| {
+    panel.size_range(LEAST_PANEL_PT.min(max)..=max).show(ui, |ui| {
         let rect = ui.available_rect_before_wrap();
         contents(&mut ui.new_child(UiBuilder::new().max_rect(rect)));
         ui.advance_cursor_after_rect(rect);
@@ -55,17 +133,68 @@ pub fn side_panel_ui(ui: &mut Ui, name: &'static str, max: f32, panel: Panel, co
     }
 }
 
+/// Shows a panel over the view, which has `view` for itself.
+pub fn panel_over_ui(ui: &Ui, theme: &Theme, side: Side, (frame, view): (Frame, Rect), contents: impl FnOnce(&mut Ui)) {
+    let width = OVER_PT.min(view.width() - SEEN_BESIDE_PT);
+    let left = match side {
+        Side::Left => view.left(),
+        Side::Right => view.right() - width,
+    };
+    let rect = Rect::from_min_size(pos2(left, view.top()), vec2(width, view.height()));
+    let frame = frame.stroke(Stroke::new(1.0, theme.rule));
+    let inner = rect - frame.total_margin();
+    // In the layer of dialogs, so that menus open above it.
+    let area = Area::new(Id::unique(("panel over the view", side as u8))).order(Order::Middle).constrain(false);
+    area.fixed_pos(rect.min).default_size(rect.size()).show(ui.ctx(), |ui| {
+        frame.show(ui, |ui| {
+            ui.set_min_size(inner.size());
+            ui.set_max_size(inner.size());
+            ui.shrink_clip_rect(inner);
+            contents(ui);
+        });
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const fn room(width: f32) -> Room {
+        Room { width, n_columns: 1 }
+    }
+
+    fn places(sides: Sides, room: Room) -> [Place; 2] {
+        [Side::Left, Side::Right].map(|side| sides.place(side, room))
+    }
+
     #[test]
-    fn panels_make_room_in_a_narrow_window_until_they_are_asked_for() {
+    fn panels_make_room_the_one_with_the_input_last() {
+        use Place::{Beside, Closed};
+        let sides = Sides::default();
+        for (width, expected) in [
+            (720.0, [Closed, Closed]),
+            (800.0, [Beside, Closed]),
+            (1024.0, [Beside, Beside]),
+            (3840.0, [Beside, Beside]),
+        ] {
+            assert_eq!(places(sides, room(width)), expected, "{width}");
+        }
+        // Two panes beside each other need more than one.
+        assert_eq!(places(sides, Room { width: 1024.0, n_columns: 2 }), [Beside, Closed]);
+        assert_eq!(places(sides, Room { width: 1280.0, n_columns: 2 }), [Beside, Beside]);
+    }
+
+    #[test]
+    fn what_is_opened_stays_open_and_what_is_closed_stays_closed() {
         let mut sides = Sides::default();
-        assert!(sides.is_open(Side::Left, 1280.0) && !sides.is_open(Side::Left, 1024.0));
-        sides.toggle(Side::Left, 1024.0);
-        assert!(sides.is_open(Side::Left, 1024.0) && !sides.is_open(Side::Right, 1024.0));
-        sides.toggle(Side::Right, 1280.0);
-        assert!(!sides.is_open(Side::Right, 2560.0), "what was closed stays closed");
+        sides.toggle(Side::Left, room(720.0));
+        assert_eq!(places(sides, room(720.0)), [Place::Over, Place::Closed]);
+        assert_eq!(places(sides, room(1280.0)), [Place::Beside, Place::Beside]);
+        assert_eq!(places(sides, room(240.0)), [Place::Over, Place::Closed]);
+        sides.toggle(Side::Right, room(720.0));
+        assert_eq!(places(sides, room(720.0)), [Place::Closed, Place::Over], "one over the view at a time");
+        sides.toggle(Side::Right, room(720.0));
+        assert_eq!(places(sides, room(720.0)), [Place::Closed, Place::Closed]);
+        assert_eq!(places(sides, room(2560.0)), [Place::Beside, Place::Closed], "what was closed stays closed");
     }
 }

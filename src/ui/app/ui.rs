@@ -1,21 +1,37 @@
 //! Drawing one frame: bars, panels and the view. Nothing here changes the session.
 
+use std::collections::HashMap;
+
 use eframe::egui::{self, CentralPanel, Frame, Margin, Panel, Ui};
 
 use super::{
     App, Sheet,
     panes::panes_ui,
-    sides::{Side, side_panel_ui},
+    sides::{LEAST_PANEL_PT, Place, Room, Side, panel_over_ui, side_panel_ui},
 };
-use crate::ui::{
-    PanelCtx,
-    panels::{
-        StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui,
-        left_behind_ui, lost_model_ui, new_session_ui, search_ui, shortcuts_ui, status_bar_ui, subtract_ui, top_bar_ui,
+use crate::{
+    ids::PaneId,
+    ui::{
+        PanelCtx,
+        panels::{
+            StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui,
+            left_behind_ui, lost_model_ui, new_session_ui, search_ui, shortcuts_ui, status_bar_ui, subtract_ui,
+            top_bar_ui,
+        },
+        theme::{GRID, Theme},
+        views::{Views, shown_pattern},
     },
-    theme::{GRID, Theme},
-    views::shown_pattern,
 };
+
+/// The largest part of the window that a panel beside the view takes.
+const WIDEST: f32 = 0.4;
+/// A window lower than this has no room for examples above the view.
+const LOW_PT: f32 = 100.0 * GRID;
+
+/// Whether the strip of examples has room.
+pub(super) fn has_room_for_examples(ctx: &egui::Context) -> bool {
+    ctx.content_rect().height() >= LOW_PT
+}
 
 impl App {
     /// Draws everything and gives what was asked of the window.
@@ -38,7 +54,7 @@ impl App {
             let strip = Panel::top("left behind").frame(bar(Margin::symmetric(3 * GRID as i8, GRID as i8)));
             strip.show(ui, |ui| left_behind_ui(ui, &cx));
         }
-        if self.examples_open {
+        if self.examples_open && has_room_for_examples(ui.ctx()) {
             let strip = Panel::top("examples").frame(bar(Margin::symmetric(2 * GRID as i8, GRID as i8)));
             strip.show(ui, |ui| examples_ui(ui, &cx, &mut requests));
         }
@@ -46,32 +62,45 @@ impl App {
         Panel::bottom("status bar")
             .exact_size(7.0 * GRID)
             .frame(bar(Margin::symmetric(3 * GRID as i8, 0)))
-            .show(ui, |ui| status_bar_ui(ui, &cx, facts));
-        let widest = window_width * 0.4;
-        let side = |panel: Panel| panel.default_size(side_width).size_range(50.0 * GRID..=widest).frame(bar(sides));
-        if self.sides.is_open(Side::Left, window_width) {
-            let panel = side(Panel::left("left panel"));
-            side_panel_ui(ui, "left panel", widest, panel, |ui| left.ui(ui, &cx, pattern));
-        }
-        if self.sides.is_open(Side::Right, window_width) {
-            side_panel_ui(ui, "inspector", widest, side(Panel::right("inspector")), |ui| {
-                egui::ScrollArea::vertical().id_salt("inspector").auto_shrink([false, false]).show(ui, |ui| {
-                    inspector_ui(ui, &cx, &shown);
-                    ui.add_space(2.0 * GRID);
-                    subtract_ui(ui, &cx);
-                    search_ui(ui, &cx);
-                    ui.separator();
-                    if cx.pane.view.is_projected() {
-                        cloud_choice_ui(ui, &view_cx);
-                    }
-                    views.entry(cx.pane.id).or_default().options_ui(cx.pane.view, ui, &view_cx);
-                    ui.add_space(2.0 * GRID);
-                });
+            .show(ui, |ui| status_bar_ui(ui, &cx, facts, &mut requests));
+        let room = Room::of(ui.ctx(), cx.session);
+        let places = [Side::Left, Side::Right].map(|side| self.sides.place(side, room));
+        let panels = ui.available_rect_before_wrap();
+        let side = |panel: Panel| panel.default_size(side_width).frame(bar(sides));
+        let mut left_ui = |ui: &mut Ui| left.ui(ui, &cx, pattern);
+        let right_ui = |ui: &mut Ui, views: &mut HashMap<PaneId, Views>| {
+            egui::ScrollArea::vertical().id_salt("inspector").auto_shrink([false, false]).show(ui, |ui| {
+                inspector_ui(ui, &cx, &shown);
+                ui.add_space(2.0 * GRID);
+                subtract_ui(ui, &cx);
+                search_ui(ui, &cx);
+                ui.separator();
+                if cx.pane.view.is_projected() {
+                    cloud_choice_ui(ui, &view_cx);
+                }
+                views.entry(cx.pane.id).or_default().options_ui(cx.pane.view, ui, &view_cx);
+                ui.add_space(2.0 * GRID);
             });
+        };
+        if places[0] == Place::Beside {
+            let other = if places[1] == Place::Beside { LEAST_PANEL_PT } else { 0.0 };
+            let widest = (room.of_panels() - other).min(window_width * WIDEST);
+            side_panel_ui(ui, "left panel", widest, side(Panel::left("left panel")), &mut left_ui);
+        }
+        if places[1] == Place::Beside {
+            let taken = window_width - ui.available_width();
+            let widest = (room.of_panels() - taken).min(window_width * WIDEST);
+            side_panel_ui(ui, "inspector", widest, side(Panel::right("inspector")), |ui| right_ui(ui, views));
         }
         let ground = Frame::new().fill(theme.canvas);
         let center = CentralPanel::default().frame(ground).show(ui, |ui| panes_ui(ui, &view_cx, views));
         let view_rect = center.inner;
+        if places[0] == Place::Over {
+            panel_over_ui(ui, &theme, Side::Left, (bar(sides), panels), &mut left_ui);
+        }
+        if places[1] == Place::Over {
+            panel_over_ui(ui, &theme, Side::Right, (bar(sides), panels), |ui| right_ui(ui, views));
+        }
 
         if !pictures.is_taking() {
             notices.toasts_ui(ui.ctx(), &cx, view_rect);

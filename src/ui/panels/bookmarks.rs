@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use eframe::egui::{
-    self, Button, ColorImage, Id, Image, Modal, RichText, Role, ScrollArea, TextEdit, TextureHandle, TextureOptions,
-    Ui, WidgetInfo, vec2,
+    self, Button, ColorImage, Image, RichText, Role, ScrollArea, TextEdit, TextureHandle, TextureOptions, Ui,
+    WidgetInfo, vec2,
 };
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
         PanelCtx,
         commands::UiCommand,
         theme::GRID,
-        widgets::{command_button_ui, section_ui},
+        widgets::{Dialog, command_button_ui, section_ui},
     },
 };
 
@@ -35,9 +35,7 @@ impl BookmarkSheet {
     pub fn ui(&mut self, ctx: &egui::Context, cx: &PanelCtx<'_>) -> bool {
         let keeping = &cx.session.keeping;
         self.pictures.retain(|text, _| keeping.bookmarks.iter().any(|bookmark| bookmark.thumbnail == *text));
-        let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
-        let modal = Modal::new(Id::unique("bookmarks")).frame(frame).show(ctx, |ui| {
-            ui.set_width(WIDTH);
+        let modal = Dialog::new("bookmarks", WIDTH).show(ctx, |ui| {
             ui.heading("Bookmarks and notes");
             let mut stays = true;
             section_ui(ui, cx.theme, "Bookmarks");
@@ -93,7 +91,7 @@ impl BookmarkSheet {
                 goes = button.on_hover_text(&bookmark.address).clicked();
                 ui.vertical(|ui| {
                     let mut name = bookmark.name.clone();
-                    let edit = TextEdit::singleline(&mut name).desired_width(WIDTH - THUMBNAIL.x - 12.0 * GRID);
+                    let edit = TextEdit::singleline(&mut name).desired_width(ui.available_width() - 2.0 * GRID);
                     let response = ui.add(edit);
                     response.widget_info(|| {
                         WidgetInfo::text_edit(true, &bookmark.name, &name, format!("Name of bookmark {}", idx + 1))

@@ -1,6 +1,6 @@
 //! The download dialog: type or pick an id, see what it costs, fetch it, open it.
 
-use eframe::egui::{self, Button, Id, Key, Modal, ProgressBar, RichText, ScrollArea, Spinner, TextEdit, Ui};
+use eframe::egui::{self, Button, Key, ProgressBar, RichText, ScrollArea, Spinner, TextEdit, Ui};
 
 use super::failure_ui;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     ui::{
         PanelCtx,
         theme::GRID,
-        widgets::{field_ui, section_ui},
+        widgets::{Dialog, field_ui, section_ui},
     },
     worker::{KnownModel, Plan, Transfer},
 };
@@ -33,9 +33,7 @@ impl DownloadDialog {
         if !download.is_open {
             return;
         }
-        let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
-        let modal = Modal::new(Id::unique("download")).frame(frame).show(ctx, |ui| {
-            ui.set_width(WIDTH);
+        let modal = Dialog::new("download", WIDTH).show(ctx, |ui| {
             ui.heading("Download a model");
             ui.add_space(GRID);
             name_ui(ui, cx, just_opened);
@@ -63,7 +61,9 @@ fn name_ui(ui: &mut Ui, cx: &PanelCtx<'_>, just_opened: bool) {
         let label = ui.label(RichText::new("Id on the Hugging Face hub").color(cx.theme.text_weak));
         ui.horizontal(|ui| {
             let mut name = download.name.clone();
-            let edit = TextEdit::singleline(&mut name).hint_text("owner/name").desired_width(WIDTH - 17.5 * GRID);
+            let edit = TextEdit::singleline(&mut name)
+                .hint_text("owner/name")
+                .desired_width(ui.available_width() - 17.5 * GRID);
             let edit = ui.add(edit).labelled_by(label.id);
             if just_opened {
                 edit.request_focus();

@@ -1,7 +1,7 @@
 //! Examples, which change model, input and view with one click: some in a strip, all in the gallery.
 
 use eframe::egui::{
-    self, Align, Align2, FontId, Id, Layout, Modal, Rect, RichText, Role, ScrollArea, Sense, Ui, WidgetInfo,
+    self, Align, Align2, FontId, Layout, Rect, RichText, Role, ScrollArea, Sense, Ui, WidgetInfo,
     text::{LayoutJob, TextWrapping},
     vec2,
 };
@@ -16,7 +16,7 @@ use crate::{
         ViewCtx,
         commands::UiCommand,
         theme::{GRID, text_size},
-        widgets::symbol_button_ui,
+        widgets::{Dialog, symbol_button_ui},
     },
 };
 
@@ -74,11 +74,10 @@ pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests)
 
 /// Draws the gallery over everything; false when it was closed.
 pub fn gallery_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) -> bool {
-    let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
     let room = ctx.content_rect().size();
     let n_columns = ((room.x * 0.9) / (GALLERY_CARD.x + GRID)).floor().clamp(1.0, 3.0);
-    let modal = Modal::new(Id::unique("gallery")).frame(frame).show(ctx, |ui| {
-        ui.set_width(n_columns * (GALLERY_CARD.x + GRID) + 2.0 * GRID);
+    let width = n_columns * (GALLERY_CARD.x + GRID) + 2.0 * GRID;
+    let modal = Dialog::new("gallery", width).show(ctx, |ui| {
         ui.heading("Examples");
         ui.add_space(GRID);
         let mut chosen = false;

@@ -52,7 +52,7 @@ impl Notices {
                 for (notice, _) in young {
                     let frame = egui::Frame::popup(ui.style()).inner_margin(2.0 * GRID);
                     frame.show(ui, |ui| {
-                        ui.set_width(WIDTH);
+                        ui.set_width(WIDTH.min(view.width() - 12.0 * GRID));
                         notice_ui(ui, cx, notice);
                     });
                 }
@@ -62,16 +62,19 @@ impl Notices {
 
 /// Every message that was not dismissed, newest first.
 pub fn history_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    ui.set_width(WIDTH);
+    ui.set_width(WIDTH.min(ui.ctx().content_rect().width() - 8.0 * GRID));
     if cx.session.notices.is_empty() {
         ui.weak("No messages");
     }
-    egui::ScrollArea::vertical().max_height(80.0 * GRID).show(ui, |ui| {
-        for notice in cx.session.notices.iter().rev() {
-            notice_ui(ui, cx, notice);
-            ui.add_space(GRID);
-        }
-    });
+    egui::ScrollArea::vertical().max_height((80.0 * GRID).min(ui.ctx().content_rect().height() - 8.0 * GRID)).show(
+        ui,
+        |ui| {
+            for notice in cx.session.notices.iter().rev() {
+                notice_ui(ui, cx, notice);
+                ui.add_space(GRID);
+            }
+        },
+    );
 }
 
 fn notice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, notice: &Notice) {

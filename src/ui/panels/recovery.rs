@@ -1,11 +1,11 @@
 //! What was left behind by a window that did not end well, and models of a session that are not where they were.
 
-use eframe::egui::{self, Align, Button, Id, Label, Layout, Modal, RichText, Ui};
+use eframe::egui::{self, Align, Button, Label, Layout, RichText, Ui};
 
 use super::failure_ui;
 use crate::{
     session::{Anew, Command, FilePurpose, LostModel, SessionCommand},
-    ui::{PanelCtx, theme::GRID},
+    ui::{PanelCtx, theme::GRID, widgets::Dialog},
 };
 
 const WIDTH: f32 = 110.0 * GRID;
@@ -52,9 +52,7 @@ fn ago(secs: u64) -> String {
 /// Asks where the first lost model is, over everything, while there is one.
 pub fn lost_model_ui(ctx: &egui::Context, cx: &PanelCtx<'_>) {
     let Some(lost) = cx.session.keeping.lost_models.first() else { return };
-    let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
-    let modal = Modal::new(Id::unique("lost model")).frame(frame).show(ctx, |ui| {
-        ui.set_width(WIDTH);
+    let modal = Dialog::new("lost model", WIDTH).show(ctx, |ui| {
         question_ui(ui, cx, lost);
         ui.add_space(3.0 * GRID);
         ui.horizontal(|ui| {
@@ -80,9 +78,7 @@ pub fn new_session_ui(ctx: &egui::Context, cx: &PanelCtx<'_>) {
     if !keeping.asks_before_new() {
         return;
     }
-    let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
-    let modal = Modal::new(Id::unique("new session")).frame(frame).show(ctx, |ui| {
-        ui.set_width(WIDTH);
+    let modal = Dialog::new("new session", WIDTH).show(ctx, |ui| {
         ui.heading("Save what is shown first?");
         ui.add_space(GRID);
         ui.label(keeping.name().map_or_else(

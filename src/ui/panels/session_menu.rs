@@ -7,64 +7,57 @@ use eframe::egui::{Button, Ui};
 use super::WindowRequests;
 use crate::{
     session::{Command, SessionCommand},
-    ui::{PanelCtx, commands::UiCommand, widgets::command_button_ui},
+    ui::{
+        PanelCtx,
+        commands::UiCommand,
+        widgets::{command_button_ui, menu_ui},
+    },
 };
 
-/// Where the commands stand that take a picture of what is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pictures {
-    /// In the bar, as symbols.
-    InBar,
-    /// In the menu, where the bar has no room for them.
-    InMenu,
-}
-
 /// Draws the menu's button.
-pub fn session_menu_ui(ui: &mut Ui, cx: &PanelCtx<'_>, pictures: Pictures, requests: &mut WindowRequests) {
+pub fn session_menu_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
     let keeping = &cx.session.keeping;
-    let shows = cx.document.latest_capture().is_some();
-    let menu = ui.menu_button("Session", |ui| {
-        let mut buttons = |ui: &mut Ui, commands: &[(UiCommand, bool)]| {
-            for (command, enabled) in commands {
-                if command_button_ui(ui, *command, *enabled).clicked() {
-                    requests.push(*command);
-                    ui.close();
-                }
-            }
-        };
-        buttons(
-            ui,
-            &[
-                (UiCommand::NewSession, true),
-                (UiCommand::OpenSession, true),
-                (UiCommand::SaveSession, true),
-                (UiCommand::SaveSessionAs, true),
-            ],
-        );
-        let recent = &cx.session.settings.recent_sessions;
-        ui.add_enabled_ui(!recent.is_empty() || keeping.last.is_some(), |ui| {
-            ui.menu_button("Recent sessions", |ui| {
-                if let Some(last) = &keeping.last {
-                    open_ui(ui, cx, "What was closed last", last);
-                }
-                for path in recent {
-                    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-                    open_ui(ui, cx, &name, path);
-                }
-            });
-        });
-        ui.separator();
-        buttons(ui, &[(UiCommand::AddBookmark, shows), (UiCommand::Bookmarks, true), (UiCommand::CopyAddress, shows)]);
-        if pictures == Pictures::InMenu {
-            ui.separator();
-            let pictures =
-                [(UiCommand::CopyView, shows), (UiCommand::ExportWindow, true), (UiCommand::ToggleExamples, true)];
-            buttons(ui, &pictures);
-        }
-    });
+    let menu = menu_ui(ui, Button::new("Session"), |ui| session_contents_ui(ui, cx, requests));
     let name = keeping.name().unwrap_or_else(|| "It is not in a file yet".to_owned());
     let state = if keeping.is_changed { "\nChanged since it was saved" } else { "" };
-    menu.response.on_hover_text(format!("Save what is shown, or open what was saved\n{name}{state}"));
+    menu.on_hover_text(format!("Save what is shown, or open what was saved\n{name}{state}"));
+}
+
+/// What is in the menu.
+pub fn session_contents_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
+    let keeping = &cx.session.keeping;
+    let shows = cx.document.latest_capture().is_some();
+    let mut buttons = |ui: &mut Ui, commands: &[(UiCommand, bool)]| {
+        for (command, enabled) in commands {
+            if command_button_ui(ui, *command, *enabled).clicked() {
+                requests.push(*command);
+                ui.close();
+            }
+        }
+    };
+    buttons(
+        ui,
+        &[
+            (UiCommand::NewSession, true),
+            (UiCommand::OpenSession, true),
+            (UiCommand::SaveSession, true),
+            (UiCommand::SaveSessionAs, true),
+        ],
+    );
+    let recent = &cx.session.settings.recent_sessions;
+    ui.add_enabled_ui(!recent.is_empty() || keeping.last.is_some(), |ui| {
+        ui.menu_button("Recent sessions", |ui| {
+            if let Some(last) = &keeping.last {
+                open_ui(ui, cx, "What was closed last", last);
+            }
+            for path in recent {
+                let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+                open_ui(ui, cx, &name, path);
+            }
+        });
+    });
+    ui.separator();
+    buttons(ui, &[(UiCommand::AddBookmark, shows), (UiCommand::Bookmarks, true), (UiCommand::CopyAddress, shows)]);
 }
 
 fn open_ui(ui: &mut Ui, cx: &PanelCtx<'_>, name: &str, path: &Path) {

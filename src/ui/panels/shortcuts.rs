@@ -1,17 +1,17 @@
 //! The sheet of keys, drawn from the command table.
 
-use eframe::egui::{self, Id, Modal, RichText};
+use eframe::egui::{self, RichText};
 
 use crate::ui::{
     commands::UiCommand,
     keys::keys_text,
     theme::{GRID, Theme},
+    widgets::Dialog,
 };
 
 /// Keys that egui itself handles or that depend on the view.
-const MORE: [(&str, &str); 4] = [
+const MORE: [(&str, &str); 3] = [
     ("Ctrl + wheel", "Zoom the view under the pointer"),
-    ("Ctrl +, Ctrl −, Ctrl 0", "Make everything larger, smaller, normal"),
     ("Tab, Shift Tab", "To the next control or list of tokens; arrows move within a list"),
     ("Shift + click", "Pin a token as key instead of query"),
 ];
@@ -23,14 +23,12 @@ const MAX_HEIGHT: f32 = 0.7;
 
 /// Draws the sheet over everything, in two columns where there is room; false when it was closed.
 pub fn shortcuts_ui(ctx: &egui::Context, theme: &Theme) -> bool {
-    let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
     let room = ctx.content_rect().size();
     let n_columns = if room.x > 2.0 * COLUMN_PT + 20.0 * GRID { 2 } else { 1 };
     let with_keys = UiCommand::ALL.into_iter().filter_map(|it| Some((keys_text(ctx, &it.shortcut()?), it.tooltip())));
     let rows: Vec<(String, &str)> = with_keys.chain(MORE.map(|(keys, what)| (keys.to_owned(), what))).collect();
     let n_rows = rows.len().div_ceil(n_columns);
-    let modal = Modal::new(Id::unique("shortcuts")).frame(frame).show(ctx, |ui| {
-        ui.set_width(COLUMN_PT * n_columns as f32);
+    let modal = Dialog::new("shortcuts", COLUMN_PT * n_columns as f32).show(ctx, |ui| {
         ui.heading("Shortcuts");
         ui.add_space(2.0 * GRID);
         egui::ScrollArea::vertical().max_height(room.y * MAX_HEIGHT).show(ui, |ui| {

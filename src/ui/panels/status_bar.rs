@@ -1,8 +1,8 @@
 //! The line at the bottom: what is running and how far, how long the last run took, what was said last.
 
-use eframe::egui::{self, Align, Layout, Popup, ProgressBar, RichText, Role, Ui, WidgetInfo};
+use eframe::egui::{self, Align, Label, Layout, Popup, ProgressBar, RichText, Role, Ui, WidgetInfo};
 
-use super::notices::history_ui;
+use super::{WindowRequests, notices::history_ui};
 use crate::{
     ids::DocumentId,
     session::{Command, NoticeKind, OpenCorpus, Session},
@@ -12,9 +12,17 @@ use crate::{
         commands::UiCommand,
         theme::GRID,
         widgets::{bytes_text, duration_text},
+        zoom,
     },
     worker::{CorpusProgress, Lane, Progress, Transfer},
 };
+
+/// The last message is seen from this room on.
+const NOTICE_PT: f32 = 30.0 * GRID;
+/// Width of the progress bar, and the room from which on it is shown.
+const PROGRESS_PT: [f32; 2] = [32.0 * GRID, 75.0 * GRID];
+/// What the button to cancel takes.
+const CANCEL_PT: f32 = 16.0 * GRID;
 
 /// What only the window knows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,32 +32,54 @@ pub struct StatusFacts {
 }
 
 /// Draws the bar.
-pub fn status_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, facts: StatusFacts) {
+pub fn status_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, facts: StatusFacts, requests: &mut WindowRequests) {
     ui.horizontal_centered(|ui| {
         ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
-        match running(cx.session) {
-            Some(running) => running_ui(ui, cx, &running),
-            None => {
-                ui.label(RichText::new(idle_text(cx.session, facts)).color(cx.theme.text_weak));
-            }
-        }
+        // What can be clicked has its room first.
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let count = cx.session.notices.len();
-            let button = ui.add(egui::Button::new(format!("Messages {count}")).small().frame_when_inactive(false));
-            button.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Messages"));
-            Popup::menu(&button)
-                .close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside)
-                .show(|ui| history_ui(ui, cx));
-            if let Some(last) = cx.session.notices.last() {
-                let color = match last.kind {
-                    NoticeKind::Info => cx.theme.text_weak,
-                    NoticeKind::Error => cx.theme.error,
-                };
-                let label = egui::Label::new(RichText::new(&last.text.summary).color(color)).truncate();
-                ui.add(label).on_hover_text(&last.text.details);
-            }
+            messages_ui(ui, cx);
+            zoom_ui(ui, requests);
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                if let Some(running) = running(cx.session) {
+                    running_ui(ui, cx, &running);
+                } else {
+                    let text = RichText::new(idle_text(cx.session, facts)).color(cx.theme.text_weak);
+                    ui.add(Label::new(text).truncate());
+                }
+                if ui.available_width() > NOTICE_PT {
+                    ui.with_layout(Layout::right_to_left(Align::Center), |ui| last_notice_ui(ui, cx));
+                }
+            });
         });
     });
+}
+
+fn messages_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    let count = cx.session.notices.len();
+    let button = ui.add(egui::Button::new(format!("Messages {count}")).small().frame_when_inactive(false));
+    button.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Messages"));
+    Popup::menu(&button).close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside).show(|ui| history_ui(ui, cx));
+}
+
+/// How large everything is, where it is not as large as the system says; a click puts that right.
+fn zoom_ui(ui: &mut Ui, requests: &mut WindowRequests) {
+    let Some(text) = zoom::text(ui.ctx()) else { return };
+    let command = UiCommand::ZoomReset;
+    let button = ui.add(egui::Button::new(&text).small().frame_when_inactive(false));
+    button.widget_info(|| WidgetInfo::labeled(Role::Button, true, command.text()));
+    if button.on_hover_text(command.tooltip_with_key(ui.ctx())).clicked() {
+        requests.push(command);
+    }
+}
+
+fn last_notice_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    let Some(last) = cx.session.notices.last() else { return };
+    let color = match last.kind {
+        NoticeKind::Info => cx.theme.text_weak,
+        NoticeKind::Error => cx.theme.error,
+    };
+    let label = Label::new(RichText::new(&last.text.summary).color(color)).truncate();
+    ui.add(label).on_hover_text(&last.text.details);
 }
 
 /// A job, in words.
@@ -111,9 +141,15 @@ fn corpus_running(id: DocumentId, corpus: &OpenCorpus) -> Running {
 
 fn running_ui(ui: &mut Ui, cx: &PanelCtx<'_>, running: &Running) {
     let Running { lane, text, fraction } = running;
-    let bar = ProgressBar::new(*fraction).desired_width(32.0 * GRID).desired_height(1.5 * GRID).fill(cx.theme.accent);
-    ui.add(bar);
-    ui.label(text);
+    if ui.available_width() > PROGRESS_PT[1] {
+        let bar = ProgressBar::new(*fraction).desired_width(PROGRESS_PT[0]).desired_height(1.5 * GRID);
+        ui.add(bar.fill(cx.theme.accent));
+    }
+    let room = (ui.available_width() - CANCEL_PT).max(0.0);
+    ui.scope(|ui| {
+        ui.set_max_width(room);
+        ui.add(Label::new(text).truncate());
+    });
     let cancel = ui.add(egui::Button::new(UiCommand::Cancel.text()).small());
     if cancel.on_hover_text(UiCommand::Cancel.tooltip()).clicked() {
         cx.send(Command::Cancel(*lane));

@@ -1,11 +1,12 @@
-//! The bar above everything: where the selection was, the views, and what leaves the window.
+//! The bar above everything: where the selection was, the views, and what leaves the window. What has no room in it
+//! is in its menu.
 
-use eframe::egui::{self, Align, Align2, FontId, Layout, Role, Sense, Ui, WidgetInfo, vec2};
+use eframe::egui::{self, Align, Align2, Button, FontId, Layout, Response, Role, Sense, Ui, WidgetInfo, vec2};
 
 use super::{
     WindowRequests,
-    compare::compare_ui,
-    session_menu::{Pictures, session_menu_ui},
+    compare::{compare_contents_ui, compare_ui},
+    session_menu::{session_contents_ui, session_menu_ui},
 };
 use crate::{
     session::ViewKind,
@@ -13,67 +14,262 @@ use crate::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
         theme::{GRID, text_size},
-        widgets::symbol_button_ui,
+        views::view_choices_ui,
+        widgets::{command_button_ui, menu_ui, symbol_button_ui, symbol_button_width, text_button_width},
+        zoom,
     },
 };
 
-/// What all buttons on the right take, in points.
-const ROOM_FOR_ALL: f32 = 112.0 * GRID;
-/// What they take without those that take pictures of the window.
-const ROOM_FOR_EXAMPLES: f32 = 94.0 * GRID;
+/// Between two parts of the bar.
+const GAP_PT: f32 = GRID;
+/// Between what is on the left and the tabs, and after them.
+const WIDE_GAP_PT: f32 = 3.0 * GRID;
+/// Beside the name of a view in its tab.
+const TAB_MARGIN_PT: f32 = 2.5 * GRID;
+
+/// What may stand in the bar or in its menu.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    History,
+    Export,
+    Session,
+    Compare,
+    Examples,
+    Shortcuts,
+    Theme,
+    Screenshot,
+    CopyFigure,
+}
+
+impl Part {
+    /// The first keeps its place in the bar longest.
+    const BY_PRIORITY: [Self; 9] = [
+        Self::History,
+        Self::Export,
+        Self::Session,
+        Self::Compare,
+        Self::Examples,
+        Self::Shortcuts,
+        Self::Theme,
+        Self::Screenshot,
+        Self::CopyFigure,
+    ];
+
+    /// As they stand on the right, from right to left.
+    const FROM_THE_RIGHT: [Self; 8] = [
+        Self::Shortcuts,
+        Self::Theme,
+        Self::Screenshot,
+        Self::CopyFigure,
+        Self::Compare,
+        Self::Session,
+        Self::Export,
+        Self::Examples,
+    ];
+
+    /// Its width in the bar.
+    fn width(self, ui: &Ui, cx: &PanelCtx<'_>) -> f32 {
+        match self {
+            Self::History => 2.0 * (symbol_button_width(ui, "⏴") + GAP_PT),
+            Self::Session => text_button_width(ui, "Session") + GAP_PT,
+            Self::Compare => text_button_width(ui, "Compare") + GAP_PT,
+            Self::Export | Self::Examples => {
+                let text = self.commands().first().map_or("", |command| command.text());
+                text_button_width(ui, text) + GAP_PT
+            }
+            Self::Shortcuts | Self::Theme | Self::Screenshot | Self::CopyFigure => {
+                symbol_button_width(ui, self.symbol(cx)) + GAP_PT
+            }
+        }
+    }
+
+    /// What it does, where it is not a menu of its own.
+    const fn commands(self) -> &'static [UiCommand] {
+        match self {
+            Self::History => &[UiCommand::Back, UiCommand::Forward],
+            Self::Export => &[UiCommand::ExportView],
+            Self::Session | Self::Compare => &[],
+            Self::Examples => &[UiCommand::ToggleExamples],
+            Self::Shortcuts => &[UiCommand::Shortcuts],
+            Self::Theme => &[UiCommand::ToggleTheme],
+            Self::Screenshot => &[UiCommand::ExportWindow],
+            Self::CopyFigure => &[UiCommand::CopyView],
+        }
+    }
+
+    const fn symbol(self, cx: &PanelCtx<'_>) -> &'static str {
+        match self {
+            Self::Shortcuts => "?",
+            Self::Theme if cx.view.theme.dark => "☀",
+            Self::Theme => "🌙",
+            Self::Screenshot => "📷",
+            Self::CopyFigure => "📋",
+            Self::History | Self::Export | Self::Session | Self::Compare | Self::Examples => "",
+        }
+    }
+}
+
+/// Whether a command of the bar makes sense now.
+fn is_enabled(cx: &PanelCtx<'_>, command: UiCommand) -> bool {
+    match command {
+        UiCommand::Back => cx.pane.can_go_back(),
+        UiCommand::Forward => cx.pane.can_go_forward(),
+        UiCommand::ExportView | UiCommand::CopyView => cx.document.latest_capture().is_some(),
+        _ => true,
+    }
+}
+
+/// What the bar shows in the room that it has.
+struct Shown {
+    /// Names of all views beside each other; else one menu of them.
+    tabs: bool,
+    /// What else.
+    parts: Vec<Part>,
+}
+
+impl Shown {
+    fn in_room(ui: &Ui, cx: &PanelCtx<'_>, room: f32) -> Self {
+        let ends = symbol_button_width(ui, "◧") + symbol_button_width(ui, "◨") + symbol_button_width(ui, "⋯");
+        let room = room - ends - 3.0 * GAP_PT - 2.0 * WIDE_GAP_PT;
+        let history = Part::History.width(ui, cx);
+        let all_tabs: f32 = ViewKind::ALL.into_iter().map(|view| tab_width(ui, view) + GAP_PT).sum();
+        let tabs = all_tabs + history <= room;
+        let mut left = room - if tabs { all_tabs } else { views_button_width(ui, cx) };
+        let fits = |part: &Part| {
+            left -= part.width(ui, cx);
+            left >= 0.0
+        };
+        Self { tabs, parts: Part::BY_PRIORITY.into_iter().take_while(fits).collect() }
+    }
+
+    fn has(&self, part: Part) -> bool {
+        self.parts.contains(&part)
+    }
+}
 
 /// Draws the bar.
 pub fn top_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
     ui.horizontal_centered(|ui| {
-        ui.spacing_mut().item_spacing.x = GRID;
-        for (command, symbol, enabled) in
-            [(UiCommand::Back, "⏴", cx.pane.can_go_back()), (UiCommand::Forward, "⏵", cx.pane.can_go_forward())]
-        {
-            if symbol_button_ui(ui, command, symbol, enabled).clicked() {
-                requests.push(command);
+        ui.spacing_mut().item_spacing.x = GAP_PT;
+        let shown = Shown::in_room(ui, cx, ui.available_width());
+        if shown.has(Part::History) {
+            for (command, symbol) in [(UiCommand::Back, "⏴"), (UiCommand::Forward, "⏵")] {
+                symbol_ui(ui, cx, command, symbol, requests);
             }
         }
-        if symbol_button_ui(ui, UiCommand::ToggleLeft, "◧", true).clicked() {
-            requests.push(UiCommand::ToggleLeft);
-        }
-        ui.add_space(2.0 * GRID);
-        for view in ViewKind::ALL {
-            tab_ui(ui, cx, view, requests);
+        symbol_ui(ui, cx, UiCommand::ToggleLeft, "◧", requests);
+        ui.add_space(WIDE_GAP_PT - GAP_PT);
+        if shown.tabs {
+            for view in ViewKind::ALL {
+                tab_ui(ui, cx, view, requests);
+            }
+        } else {
+            views_menu_ui(ui, cx, requests);
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            ui.spacing_mut().item_spacing.x = GRID;
-            let theme_symbol = if cx.theme.dark { "☀" } else { "🌙" };
-            let has_capture = cx.document.latest_capture().is_some();
-            let room = ui.available_width();
-            let symbols = [
-                (UiCommand::ToggleInspector, "◨", true),
-                (UiCommand::Shortcuts, "?", true),
-                (UiCommand::ToggleTheme, theme_symbol, true),
-                (UiCommand::ExportWindow, "📷", true),
-                (UiCommand::CopyView, "📋", has_capture),
-            ];
-            // What takes pictures is in the menu of the session where the bar is short of room.
-            let pictures = if room < ROOM_FOR_ALL { Pictures::InMenu } else { Pictures::InBar };
-            let n_shown = if pictures == Pictures::InBar { symbols.len() } else { symbols.len() - 2 };
-            for (command, symbol, enabled) in symbols.into_iter().take(n_shown) {
-                if symbol_button_ui(ui, command, symbol, enabled).clicked() {
-                    requests.push(command);
-                }
-            }
-            compare_ui(ui, cx, requests);
-            session_menu_ui(ui, cx, pictures, requests);
-            let texts = [UiCommand::ExportView, UiCommand::ToggleExamples];
-            let n_texts = if room < ROOM_FOR_EXAMPLES { 1 } else { texts.len() };
-            for command in texts.into_iter().take(n_texts) {
-                let enabled = has_capture || command == UiCommand::ToggleExamples;
-                let button = egui::Button::new(command.text()).frame_when_inactive(false);
-                let response = ui.add_enabled(enabled, button).on_hover_text(command.tooltip_with_key(ui.ctx()));
-                if response.clicked() {
-                    requests.push(command);
-                }
+            ui.spacing_mut().item_spacing.x = GAP_PT;
+            symbol_ui(ui, cx, UiCommand::ToggleInspector, "◨", requests);
+            more_ui(ui, cx, &shown, requests);
+            for part in Part::FROM_THE_RIGHT.into_iter().filter(|part| shown.has(*part)) {
+                part_ui(ui, cx, part, requests);
             }
         });
     });
+}
+
+fn symbol_ui(ui: &mut Ui, cx: &PanelCtx<'_>, command: UiCommand, symbol: &str, requests: &mut WindowRequests) {
+    if symbol_button_ui(ui, command, symbol, is_enabled(cx, command)).clicked() {
+        requests.push(command);
+    }
+}
+
+/// A part on the right of the bar.
+fn part_ui(ui: &mut Ui, cx: &PanelCtx<'_>, part: Part, requests: &mut WindowRequests) {
+    match part {
+        Part::Session => session_menu_ui(ui, cx, requests),
+        Part::Compare => compare_ui(ui, cx, requests),
+        _ => {
+            for command in part.commands().iter().copied() {
+                match part.symbol(cx) {
+                    "" => {
+                        let button = Button::new(command.text()).frame_when_inactive(false);
+                        let response = ui.add_enabled(is_enabled(cx, command), button);
+                        if response.on_hover_text(command.tooltip_with_key(ui.ctx())).clicked() {
+                            requests.push(command);
+                        }
+                    }
+                    symbol => symbol_ui(ui, cx, command, symbol, requests),
+                }
+            }
+        }
+    }
+}
+
+/// The menu with what has no room in the bar, and with what is rarely needed.
+fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &Shown, requests: &mut WindowRequests) {
+    let menu = menu_ui(ui, Button::new("⋯").frame_when_inactive(false), |ui| {
+        for part in Part::BY_PRIORITY.into_iter().filter(|part| !shown.has(*part)) {
+            match part {
+                Part::Session => drop(ui.menu_button("Session", |ui| session_contents_ui(ui, cx, requests))),
+                Part::Compare => drop(ui.menu_button("Compare", |ui| compare_contents_ui(ui, cx, requests))),
+                _ => part.commands().iter().for_each(|command| item_ui(ui, cx, *command, requests)),
+            }
+        }
+        if shown.parts.len() < Part::BY_PRIORITY.len() {
+            ui.separator();
+        }
+        for command in [UiCommand::NewWindow, UiCommand::Palette] {
+            item_ui(ui, cx, command, requests);
+        }
+        ui.separator();
+        ui.weak(format!("Size {}", zoom::text(ui.ctx()).unwrap_or_else(|| "100 %".to_owned())));
+        for command in [UiCommand::ZoomIn, UiCommand::ZoomOut, UiCommand::ZoomReset] {
+            // Stays open: one step is seldom enough.
+            if command_button_ui(ui, command, true).clicked() {
+                requests.push(command);
+            }
+        }
+    });
+    menu.widget_info(|| WidgetInfo::labeled(Role::Button, true, "More"));
+    menu.on_hover_text("What has no room in the bar, another window, the size of everything");
+}
+
+fn item_ui(ui: &mut Ui, cx: &PanelCtx<'_>, command: UiCommand, requests: &mut WindowRequests) {
+    if command_button_ui(ui, command, is_enabled(cx, command)).clicked() {
+        requests.push(command);
+        ui.close();
+    }
+}
+
+/// The name of the view that is shown, and behind it all others.
+fn views_menu_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
+    let name = cx.pane.view.label();
+    let menu = menu_ui(ui, Button::new(views_text(cx)).frame_when_inactive(false), |ui| {
+        if let Some(view) = view_choices_ui(ui, cx) {
+            requests.push(UiCommand::Show(view));
+            ui.close();
+        }
+    });
+    menu.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("View: {name}")));
+    menu.on_hover_text("Show another view");
+}
+
+fn views_text(cx: &PanelCtx<'_>) -> String {
+    format!("{} ⏷", cx.pane.view.label())
+}
+
+fn views_button_width(ui: &Ui, cx: &PanelCtx<'_>) -> f32 {
+    text_button_width(ui, &views_text(cx)) + GAP_PT
+}
+
+fn tab_font() -> FontId {
+    FontId::proportional(text_size::BODY + 0.5)
+}
+
+fn tab_width(ui: &Ui, view: ViewKind) -> f32 {
+    let text = UiCommand::Show(view).text().to_owned();
+    let galley = ui.painter().layout_no_wrap(text, tab_font(), egui::Color32::PLACEHOLDER);
+    galley.size().x + 2.0 * TAB_MARGIN_PT
 }
 
 /// A view's name; the shown one is underlined, one that cannot apply is grey and says why.
@@ -81,14 +277,13 @@ fn tab_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind, requests: &mut WindowRe
     let command = UiCommand::Show(view);
     let unavailable = cx.view_unavailable(view);
     let shown = cx.pane.view == view;
-    let font = FontId::proportional(text_size::BODY + 0.5);
     let color = match (unavailable.is_some(), shown) {
         (true, _) => cx.theme.text_weak.gamma_multiply(0.55),
         (false, true) => cx.theme.text,
         (false, false) => cx.theme.text_weak,
     };
-    let galley = ui.painter().layout_no_wrap(command.text().to_owned(), font, color);
-    let size = vec2(galley.size().x + 5.0 * GRID, ui.available_height());
+    let galley = ui.painter().layout_no_wrap(command.text().to_owned(), tab_font(), color);
+    let size = vec2(tab_width(ui, view), ui.available_height());
     let sense = if unavailable.is_some() { Sense::hover() } else { Sense::click() };
     let (rect, response) = ui.allocate_exact_size(size, sense);
     response.widget_info(|| WidgetInfo::selected(Role::Tab, unavailable.is_none(), shown, command.text()));
@@ -111,8 +306,14 @@ fn tab_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind, requests: &mut WindowRe
     if response.clicked() {
         requests.push(command);
     }
+    about_view_ui(cx, view, response);
+}
+
+/// What a view is for, and why it cannot be shown.
+fn about_view_ui(cx: &ViewCtx<'_>, view: ViewKind, response: Response) {
+    let unavailable = cx.view_unavailable(view);
     response.on_hover_ui(|ui| {
-        ui.label(command.tooltip_with_key(ui.ctx()));
+        ui.label(UiCommand::Show(view).tooltip_with_key(ui.ctx()));
         if let Some(reason) = unavailable {
             ui.colored_label(cx.theme.warning, reason);
         }

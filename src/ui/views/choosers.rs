@@ -20,6 +20,20 @@ use crate::{
     },
 };
 
+/// All views, the one that is shown marked, others grey with the reason why they cannot be shown; the one that was
+/// clicked.
+pub fn view_choices_ui(ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<ViewKind> {
+    let mut clicked = None;
+    for view in ViewKind::ALL {
+        let reason = cx.view_unavailable(view);
+        let choice = ui.add_enabled(reason.is_none(), Button::selectable(view == cx.pane.view, view.label()));
+        if choice.on_disabled_hover_text(reason.unwrap_or_default()).clicked() {
+            clicked = Some(view);
+        }
+    }
+    clicked
+}
+
 /// Stack (when there are several) and layer of the selection.
 pub fn stack_and_layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     stack_ui(ui, cx);

@@ -36,7 +36,7 @@ mod texture;
 mod tooltip;
 
 pub use changes::{change_text, changes_menu_ui, hidden_by, toggle_hidden};
-pub use choosers::stack_name;
+pub use choosers::{stack_name, view_choices_ui};
 pub use controls::grouped;
 pub use controls::{query_name, weight_text};
 pub use groups::sharing_text;

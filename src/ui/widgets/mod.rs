@@ -1,6 +1,9 @@
 //! Small pieces that several panels share. They draw and report; they decide nothing.
 
-use eframe::egui::{self, Align2, FontId, Rect, Response, RichText, Role, Sense, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{
+    self, Align2, FontId, Rect, Response, RichText, Role, Sense, Ui, WidgetInfo, containers::menu::MenuButton, pos2,
+    vec2,
+};
 
 pub use crate::text::bytes_text;
 
@@ -9,9 +12,11 @@ use super::{
     theme::{GRID, Theme, text_size},
 };
 
+mod dialog;
 mod roving;
 mod token_chips;
 
+pub use dialog::Dialog;
 pub use roving::{Along, Roving};
 pub use token_chips::{ChipRoom, ChipTint, TokenChips};
 
@@ -122,11 +127,42 @@ pub fn command_button_ui(ui: &mut Ui, command: UiCommand, enabled: bool) -> Resp
     ui.add_enabled(enabled, egui::Button::new(command.text())).on_hover_text(tooltip)
 }
 
+/// A button that opens a menu, which scrolls where the window has no room for all of it.
+pub fn menu_ui(ui: &mut Ui, button: egui::Button<'_>, contents: impl FnOnce(&mut Ui)) -> Response {
+    MenuButton::from_button(button).ui(ui, |ui| menu_contents_ui(ui, contents)).0
+}
+
+/// The contents of a menu, no higher than the window.
+pub fn menu_contents_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
+    let most = ui.ctx().content_rect().height() - 4.0 * GRID;
+    ui.set_max_height(most);
+    egui::ScrollArea::vertical().id_salt("menu").show(ui, contents);
+}
+
+/// Least width and height of a symbol's button.
+const SYMBOL_PT: f32 = 6.5 * GRID;
+
+fn symbol_text(symbol: &str) -> RichText {
+    RichText::new(symbol).size(text_size::LARGE - 1.0)
+}
+
+/// The width that a button with this text takes.
+pub fn text_button_width(ui: &Ui, text: impl Into<egui::WidgetText>) -> f32 {
+    let font = egui::TextStyle::Button.resolve(ui.style());
+    let galley = text.into().into_galley(ui, Some(egui::TextWrapMode::Extend), f32::INFINITY, font);
+    (galley.size().x + 2.0 * ui.spacing().button_padding.x).ceil()
+}
+
+/// The width that [`symbol_button_ui`] takes.
+pub fn symbol_button_width(ui: &Ui, symbol: &str) -> f32 {
+    text_button_width(ui, symbol_text(symbol)).max(SYMBOL_PT)
+}
+
 /// A small button that shows a symbol and is called by the command's text.
 pub fn symbol_button_ui(ui: &mut Ui, command: UiCommand, symbol: &str, enabled: bool) -> Response {
     let tooltip = command.tooltip_with_key(ui.ctx());
-    let button = egui::Button::new(RichText::new(symbol).size(text_size::LARGE - 1.0)).frame_when_inactive(false);
-    let response = ui.add_enabled(enabled, button.min_size(vec2(6.5 * GRID, 6.5 * GRID)));
+    let button = egui::Button::new(symbol_text(symbol)).frame_when_inactive(false);
+    let response = ui.add_enabled(enabled, button.min_size(egui::Vec2::splat(SYMBOL_PT)));
     response.widget_info(|| WidgetInfo::labeled(Role::Button, enabled, command.text()));
     response.on_hover_text(format!("{}\n{tooltip}", command.text()))
 }

@@ -21,6 +21,10 @@ pub struct DesktopScript {
     pub save: Option<PathBuf>,
     /// The names that the save dialog proposed.
     pub proposed: Vec<String>,
+    /// How many other windows were started.
+    pub windows: usize,
+    /// Why no other window can be started.
+    pub no_window: Option<String>,
     /// Why the open dialogs were shown.
     pub purposes: Vec<FilePurpose>,
 }
@@ -36,6 +40,15 @@ impl Desktop for ScriptedDesktop {
         let mut script = self.0.borrow_mut();
         script.proposed.push(default_name.to_owned());
         Box::pin(std::future::ready(script.save.clone().map(|path| vec![path])))
+    }
+
+    fn new_window(&mut self) -> std::io::Result<()> {
+        let mut script = self.0.borrow_mut();
+        if let Some(reason) = &script.no_window {
+            return Err(std::io::Error::other(reason.clone()));
+        }
+        script.windows += 1;
+        Ok(())
     }
 
     fn screenshot(&mut self, ctx: &egui::Context, done: ScreenshotFn) {

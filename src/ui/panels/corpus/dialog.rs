@@ -1,12 +1,12 @@
 //! What is asked before a corpus is opened: lines to paste, or whether a text is one input or many.
 
-use eframe::egui::{self, Button, Id, Modal, RichText, ScrollArea, TextEdit, Ui};
+use eframe::egui::{self, Button, RichText, ScrollArea, TextEdit, Ui};
 
 use super::sheet;
 use crate::{
     session::{Command, CorpusCommand, CorpusDialog as Question},
     text::{counted, grouped},
-    ui::{PanelCtx, theme::GRID},
+    ui::{PanelCtx, theme::GRID, widgets::Dialog},
     worker::CorpusSource,
 };
 
@@ -35,15 +35,11 @@ impl CorpusDialog {
             sheet::sheet_ui(ctx, cx, sheet);
         }
         let Some(question) = question else { return };
-        let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
-        let modal = Modal::new(Id::unique("corpus dialog")).frame(frame).show(ctx, |ui| {
-            ui.set_width(WIDTH);
-            match question {
-                Question::Paste => self.paste_ui(ui, cx, just_opened),
-                Question::Lines { path, text, n_lines } => {
-                    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-                    choice_ui(ui, cx, &name, (text, *n_lines), path);
-                }
+        let modal = Dialog::new("corpus dialog", WIDTH).show(ctx, |ui| match question {
+            Question::Paste => self.paste_ui(ui, cx, just_opened),
+            Question::Lines { path, text, n_lines } => {
+                let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+                choice_ui(ui, cx, &name, (text, *n_lines), path);
             }
         });
         if modal.should_close() {

@@ -1,12 +1,17 @@
 //! What is asked before a corpus from a file is run, with what it will take.
 
-use eframe::egui::{self, Button, ComboBox, DragValue, Id, Label, Modal, RichText, Ui};
+use eframe::egui::{self, Button, ComboBox, DragValue, Label, RichText, Ui};
 
 use crate::{
     corpus::list::Split,
     session::{Command, CorpusCommand, CorpusSheet},
     text::{grouped, wait_text},
-    ui::{PanelCtx, theme::GRID, views::controls, widgets::bytes_text},
+    ui::{
+        PanelCtx,
+        theme::GRID,
+        views::controls,
+        widgets::{Dialog, bytes_text},
+    },
     worker::CorpusLook,
 };
 
@@ -15,9 +20,7 @@ const WIDTH: f32 = 112.0 * GRID;
 /// Draws it over everything, as soon as there is something to choose.
 pub fn sheet_ui(ctx: &egui::Context, cx: &PanelCtx<'_>, sheet: &CorpusSheet) {
     let Some(look) = sheet.shown() else { return };
-    let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(5.0 * GRID);
-    let modal = Modal::new(Id::unique("corpus sheet")).frame(frame).show(ctx, |ui| {
-        ui.set_width(WIDTH);
+    let modal = Dialog::new("corpus sheet", WIDTH).show(ctx, |ui| {
         let name = sheet.path.file_name().unwrap_or(sheet.path.as_os_str()).to_string_lossy();
         ui.heading(format!("Open {name}"));
         ui.add_space(GRID);

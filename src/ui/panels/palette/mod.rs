@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    self, Align2, Color32, Context, FontId, Id, Key, Modal, Modifiers, Rect, Role, ScrollArea, Sense, TextEdit, Ui,
-    WidgetInfo,
+    self, Color32, Context, FontId, Key, Modifiers, Rect, Role, ScrollArea, Sense, TextEdit, Ui, WidgetInfo,
     epaint::text::{LayoutJob, TextFormat, TextWrapping},
     pos2, vec2,
 };
@@ -23,6 +22,7 @@ use crate::{
         keys::keys_text,
         memo::Memo,
         theme::{GRID, Theme, text_size},
+        widgets::Dialog,
     },
 };
 
@@ -54,11 +54,7 @@ impl Palette {
         let hits = self.token_hits(cx);
         let rows = rows::rows(cx, &self.typed, &hits);
         self.at = steps.from(self.at, rows.len());
-        let id = Id::unique("palette");
-        let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(2.0 * GRID);
-        let area = Modal::default_area(id).anchor(Align2::CENTER_TOP, [0.0, TOP_PT]);
-        let modal = Modal::new(id).area(area).frame(frame).show(ctx, |ui| {
-            ui.set_width(WIDTH_PT.min(ctx.content_rect().width() - 12.0 * GRID));
+        let modal = Dialog::new("palette", WIDTH_PT).at_top(TOP_PT).show(ctx, |ui| {
             self.field_ui(ui);
             ui.add_space(GRID);
             if rows.is_empty() {

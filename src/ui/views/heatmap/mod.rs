@@ -21,6 +21,7 @@ use crate::{
 };
 
 mod drawing;
+mod fit;
 mod long;
 mod long_thumbs;
 mod mask;
@@ -263,6 +264,7 @@ impl HeatmapView {
         }
 
         let [rows, cols] = camera::visible_cells(content, plot, grid);
+        let is_empty = fit::is_empty(pattern, [&rows, &cols]);
         mask::rule_out(&painter, content, pattern, rows.clone(), cx.theme);
         let map = source::color_map(pattern, cx.pane.options.heatmap.color_map);
         if cx.pane.options.heatmap.values {
@@ -309,6 +311,7 @@ impl HeatmapView {
         let bar = ui.interact(layout.bar, ui.scope_id().with("colours"), Sense::hover());
         bar.widget_info(|| WidgetInfo::labeled(Role::Image, true, &ends));
         bar.on_hover_text(ends);
+        fit::fit_ui(ui, cx.theme, plot, &mut self.camera, is_empty);
         if let Some(cell) = under {
             // Of a long text the row under the pointer comes alone, with the exact weights.
             let row = match &cells {
