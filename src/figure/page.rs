@@ -197,7 +197,9 @@ impl Sheet {
         let first = legends.next().flatten().filter(|_| scenes.len() > 1);
         let legend = first.and_then(|first| legends.try_fold(first, |all, next| all.joined(next?)));
         if legend.is_some() {
-            scenes.iter_mut().for_each(|(_, scene)| scene.leave_out_legend());
+            for (_, scene) in &mut scenes {
+                scene.leave_out_legend();
+            }
         }
         Self { scenes, n_cols, captions, legend }
     }

@@ -56,6 +56,9 @@ pub use subtract::subtract_ui;
 pub use too_long::too_long_ui;
 pub use top_bar::top_bar_ui;
 
+/// Least height at which the input and the list of a corpus share the panel.
+const LEAST_WITH_CORPUS_PT: f32 = 100.0 * GRID;
+
 /// The panel on the left: model, input, tokens, prediction.
 #[derive(Default)]
 pub struct LeftPanel {
@@ -64,8 +67,19 @@ pub struct LeftPanel {
 }
 
 impl LeftPanel {
-    /// Draws the panel.
+    /// Draws the panel; where it is too low for input and corpus, all of it scrolls.
     pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&ReadPattern>) {
+        if cx.document.corpus.is_none() || ui.available_height() >= LEAST_WITH_CORPUS_PT {
+            return self.contents_ui(ui, cx, pattern);
+        }
+        egui::ScrollArea::vertical().id_salt("low panel").auto_shrink(false).show(ui, |ui| {
+            let size = egui::vec2(ui.available_width(), LEAST_WITH_CORPUS_PT);
+            let rect = egui::Rect::from_min_size(ui.min_rect().min, size);
+            ui.scope_builder(egui::UiBuilder::new().max_rect(rect), |ui| self.contents_ui(ui, cx, pattern));
+        });
+    }
+
+    fn contents_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&ReadPattern>) {
         failures_ui(ui, cx);
         self.corpus.ui(ui, cx);
         egui::ScrollArea::vertical().id_salt("left panel").auto_shrink([false, false]).show(ui, |ui| {

@@ -11,7 +11,7 @@ use crate::{
         PanelCtx,
         commands::UiCommand,
         theme::GRID,
-        widgets::{command_button_ui, compact_count, duration_text, field_ui, section_ui},
+        widgets::{command_button_ui, compact_count, duration_text, field_ui, scrolled_menu_ui, section_ui},
     },
     worker::{CaptureFile, LoadedModel, ModelSource},
 };
@@ -46,11 +46,13 @@ fn open_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             }
         }
         let bundled = bundled_models().map(|name| ModelSource::Bundled(name.to_owned()));
-        ui.menu_button("Bundled models", |ui| sources_ui(ui, cx, bundled));
+        ui.menu_button("Bundled models", |ui| scrolled_menu_ui(ui, |ui| sources_ui(ui, cx, bundled)));
         ui.menu_button("Corpus", |ui| corpus_menu_ui(ui, cx)).response.on_hover_text("Many inputs at once");
         let recent = &cx.session.settings.recent_models;
         ui.add_enabled_ui(!recent.is_empty(), |ui| {
-            ui.menu_button("Recent models", |ui| sources_ui(ui, cx, recent.iter().cloned()));
+            ui.menu_button("Recent models", |ui| {
+                scrolled_menu_ui(ui, |ui| sources_ui(ui, cx, recent.iter().cloned()));
+            });
         });
     });
     menu.response.on_hover_text("Open a model, a picture, a text, a corpus or a capture; what is typed stays");

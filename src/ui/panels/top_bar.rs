@@ -259,7 +259,7 @@ fn views_text(cx: &PanelCtx<'_>) -> String {
 }
 
 fn views_button_width(ui: &Ui, cx: &PanelCtx<'_>) -> f32 {
-    text_button_width(ui, &views_text(cx)) + GAP_PT
+    text_button_width(ui, views_text(cx)) + GAP_PT
 }
 
 fn tab_font() -> FontId {

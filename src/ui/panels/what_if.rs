@@ -12,7 +12,7 @@ use crate::{
         PanelCtx,
         theme::GRID,
         views::{change_text, changes_menu_ui},
-        widgets::section_ui,
+        widgets::{scrolled_menu_ui, section_ui},
     },
     worker::{Donor, Rows, WantedEdit},
 };
@@ -33,9 +33,11 @@ pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     }
     ui.horizontal_wrapped(|ui| {
         let focus = cx.pane.selection.pinned;
-        ui.menu_button("Change… ⏷", |ui| changes_menu_ui(ui, cx, focus, cx.pane.selection.head))
-            .response
-            .on_hover_text("Change the selected head, the held tokens or all attention, and see what follows");
+        ui.menu_button("Change… ⏷", |ui| {
+            scrolled_menu_ui(ui, |ui| changes_menu_ui(ui, cx, focus, cx.pane.selection.head));
+        })
+        .response
+        .on_hover_text("Change the selected head, the held tokens or all attention, and see what follows");
         taken_over_ui(ui, cx);
         donors_ui(ui, cx);
         if !changes.is_empty() && ui.add(Button::new("Clear")).on_hover_text("Take all changes away").clicked() {

@@ -12,7 +12,11 @@ use crate::{
     capture::Capture,
     session::{ColorScale, ViewKind},
     text::counted,
-    ui::{ViewCtx, theme::GRID},
+    ui::{
+        ViewCtx,
+        theme::GRID,
+        widgets::{menu_width, scrolled_menu_ui},
+    },
 };
 
 /// Width of the menu, in points.
@@ -27,8 +31,8 @@ pub fn menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     // Several things may be changed before it is closed.
     let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     let (response, _) = MenuButton::from_button(button).config(config).ui(ui, |ui| {
-        ui.set_width(MENU_PT);
-        menu_contents_ui(ui, cx);
+        ui.set_width(menu_width(ui, MENU_PT));
+        scrolled_menu_ui(ui, |ui| menu_contents_ui(ui, cx));
     });
     response.on_hover_text("What is left out, merged and taken together, in every view");
 }

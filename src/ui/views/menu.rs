@@ -14,7 +14,7 @@ use crate::{
     figure::data::{self, Table, tab_separated},
     ids::HeadId,
     session::{Command, FigureCommand, Focus, ViewKind},
-    ui::ViewCtx,
+    ui::{ViewCtx, widgets::scrolled_menu_ui},
 };
 
 /// Draws the menu of a pane that lies in `rect`, when the right button was clicked there.
@@ -42,7 +42,7 @@ pub fn pane_menu_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect) {
         .accessible_name("Menu of the pane")
         .show(|ui| {
             let (focus, head) = ui.data(|data| data.get_temp(id)).unwrap_or((Focus::NONE, cx.pane.selection.head));
-            contents_ui(ui, cx, focus, head);
+            scrolled_menu_ui(ui, |ui| contents_ui(ui, cx, focus, head));
         });
 }
 

@@ -129,11 +129,16 @@ pub fn command_button_ui(ui: &mut Ui, command: UiCommand, enabled: bool) -> Resp
 
 /// A button that opens a menu, which scrolls where the window has no room for all of it.
 pub fn menu_ui(ui: &mut Ui, button: egui::Button<'_>, contents: impl FnOnce(&mut Ui)) -> Response {
-    MenuButton::from_button(button).ui(ui, |ui| menu_contents_ui(ui, contents)).0
+    MenuButton::from_button(button).ui(ui, |ui| scrolled_menu_ui(ui, contents)).0
+}
+
+/// The width of a menu that wants `wanted` points, no wider than the window.
+pub fn menu_width(ui: &Ui, wanted: f32) -> f32 {
+    wanted.min(ui.ctx().content_rect().width() - 8.0 * GRID)
 }
 
 /// The contents of a menu, no higher than the window.
-pub fn menu_contents_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
+pub fn scrolled_menu_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
     let most = ui.ctx().content_rect().height() - 4.0 * GRID;
     ui.set_max_height(most);
     egui::ScrollArea::vertical().id_salt("menu").show(ui, contents);

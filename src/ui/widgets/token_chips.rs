@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use eframe::egui::{self, Align2, Color32, FontId, Popup, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
 
-use super::roving::{Along, Roving};
+use super::{
+    roving::{Along, Roving},
+    scrolled_menu_ui,
+};
 use crate::{
     capture::Token,
     ids::{CaptureId, Side},
@@ -192,7 +195,7 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
     }
     Popup::context_menu(&response)
         .accessible_name("Menu of the token")
-        .show(|ui| changes_menu_ui(ui, cx, focus, selection.head));
+        .show(|ui| scrolled_menu_ui(ui, |ui| changes_menu_ui(ui, cx, focus, selection.head)));
 
     let weight = tint.and_then(|tint| Some((tint.of(position)?, tint.name)));
     let ground = weight.map_or(canvas, |((_, strength, color), _)| canvas.lerp_to_gamma(color, strength.sqrt() * 0.75));

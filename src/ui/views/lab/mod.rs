@@ -23,7 +23,11 @@ use crate::{
     ids::StackKind,
     session::{Command, FigureCommand},
     text::sentence,
-    ui::{ViewCtx, theme::GRID, widgets::text_button_width},
+    ui::{
+        ViewCtx,
+        theme::GRID,
+        widgets::{scrolled_menu_ui, text_button_width},
+    },
     worker::Column,
 };
 
@@ -141,7 +145,7 @@ fn tools_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &Asked
     }
     let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     let (response, _) = MenuButton::from_button(Button::new(METHODS)).config(config).ui(ui, |ui| {
-        methods_ui(ui, cx, capture);
+        scrolled_menu_ui(ui, |ui| methods_ui(ui, cx, capture));
     });
     response.on_hover_text("Which methods stand side by side");
 }

@@ -10,7 +10,12 @@ use super::{
 };
 use crate::{
     capture::Capture,
-    ui::{ViewCtx, theme::GRID, views::controls},
+    ui::{
+        ViewCtx,
+        theme::GRID,
+        views::controls,
+        widgets::{menu_width, scrolled_menu_ui},
+    },
     worker::{Knob, Slot},
 };
 
@@ -21,8 +26,8 @@ const MENU_PT: f32 = 84.0 * GRID;
 pub fn menu_ui(button: &Response, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedColumn) {
     let popup = Popup::menu(button).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     popup.accessible_name(format!("Options of {}", column.column.title)).show(|ui| {
-        ui.set_width(MENU_PT);
-        contents_ui(ui, cx, capture, column);
+        ui.set_width(menu_width(ui, MENU_PT));
+        scrolled_menu_ui(ui, |ui| contents_ui(ui, cx, capture, column));
     });
 }
 
