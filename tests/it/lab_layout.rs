@@ -62,12 +62,15 @@ fn one_by_one() -> Vec<Section> {
 }
 
 fn texts(items: &[Item]) -> Vec<&Text> {
-    let of = |item| match item {
-        &Item::Text(ref text) => vec![text],
-        Item::Clip(_, inner) => texts(inner),
-        _ => Vec::new(),
-    };
-    items.iter().flat_map(of).collect()
+    let mut found = Vec::new();
+    for item in items {
+        match item {
+            Item::Text(text) => found.push(text),
+            Item::Clip(_, inner) => found.extend(texts(inner)),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// About where the letters of a line stand.

@@ -63,7 +63,8 @@ impl Room {
 
     /// What panes keep for themselves.
     fn of_panes(self) -> f32 {
-        let needed = LEAST_PANE.x * self.n_columns as f32;
+        // With what lies between them.
+        let needed = (LEAST_PANE.x + GRID) * self.n_columns as f32;
         // Panes that do not fit beside each other are shown one at a time.
         if needed > self.width { LEAST_VIEW_PT } else { needed.max(LEAST_VIEW_PT) }
     }
