@@ -65,13 +65,13 @@ pub struct Writing {
     /// Let the model write at most this many tokens; decoder-only models continue the text
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub generate: Option<u32>,
-    /// Choose tokens by chance: above 1 more adventurous, below 1 less, 0 always the most probable one
+    /// Sampling temperature: above 1 more random, below 1 less, 0 always the most probable token
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_temperature)]
     pub temperature: Option<f64>,
-    /// Choose by chance from the most probable tokens that together have this probability
+    /// Sample from the most probable tokens that together have this probability
     #[arg(long, value_name = "P", value_parser = parse_top_p)]
     pub top_p: Option<f64>,
-    /// The same seed writes the same text
+    /// The same seed gives the same text
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub seed: u64,
 }

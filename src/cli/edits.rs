@@ -12,8 +12,8 @@ pub struct EditOptions {
     /// reads it from a file; give it several times for several changes
     #[arg(long = "edit", value_name = "JSON", value_parser = Change::from_str)]
     edits: Vec<Change>,
-    /// The tokens that see all and are seen by all, in place of those that the model's class chooses (Longformer,
-    /// LED): positions from 0, separated by commas; none for none
+    /// Tokens with global attention, in place of those that the model's class chooses (Longformer, LED): positions
+    /// from 0, separated by commas; none for none
     #[arg(long, value_name = "POSITIONS", value_parser = parse_global)]
     global: Option<Global>,
 }

@@ -28,17 +28,17 @@ pub struct InputOptions {
     /// Second sentence of a pair
     #[arg(long, value_name = "TEXT", requires = "text")]
     text_b: Option<String>,
-    /// A file with one text a line
+    /// A file with one text per line
     #[arg(long, value_name = "FILE")]
     texts_file: Option<PathBuf>,
     /// Many inputs: a text file, a table (CSV), JSON or JSON lines, a folder of pictures, or demo:sentences or
     /// demo:pictures; what cannot be read among them is left out
     #[arg(long, value_name = "PATH")]
     corpus: Option<PathBuf>,
-    /// The column of a corpus that holds the text; without it the likeliest is taken
+    /// Column of a corpus with the text [default: the likeliest]
     #[arg(long, value_name = "NAME", requires = "corpus")]
     text_column: Option<String>,
-    /// What one input of a corpus is: lines (rows of a table) or sentences
+    /// One input of a corpus is one of: lines (rows of a table), sentences
     #[arg(long, value_name = "WHAT", requires = "corpus", default_value = "lines", value_parser = parse_split)]
     split: SplitBy,
     /// Picture to run on; give it several times for several inputs
@@ -56,7 +56,7 @@ pub struct InputOptions {
     /// What is read of a text that is too long.
     #[command(flatten)]
     excerpt: ExcerptOptions,
-    /// What the decoder of an encoder–decoder is made to write; without it the model writes
+    /// Text that the decoder of an encoder–decoder is forced to write [default: the model writes]
     #[arg(long, value_name = "TEXT", conflicts_with = "target_ids")]
     target: Option<String>,
     /// Token ids that the decoder reads, start token included: skips the tokenizer
@@ -67,7 +67,7 @@ pub struct InputOptions {
 /// What is read of a text with more tokens than the model takes. Without a choice it is refused; the window offers one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct ExcerptOptions {
-    /// Read at most this many tokens of each text; without it one that is too long is refused, and the window asks
+    /// Read at most this many tokens of each text [default: a longer text is refused, and the window asks]
     #[arg(long, value_name = "N")]
     max_tokens: Option<usize>,
     /// Which tokens of a longer text --max-tokens reads: first, last

@@ -19,13 +19,13 @@ pub struct LayoutFlags {
     /// The same seed gives the same bytes, whatever the number of threads
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub seed: u64,
-    /// t-SNE: about how many neighbours each point keeps close [default: 30]
+    /// t-SNE: perplexity, roughly the neighbours that each point keeps close [default: 30]
     #[arg(long, value_name = "P")]
     pub perplexity: Option<f32>,
     /// UMAP: neighbours that a point is compared with, itself counted [default: 15]
     #[arg(long, value_name = "K")]
     pub neighbors: Option<usize>,
-    /// UMAP: how near to each other points may come [default: 0.1]
+    /// UMAP: smallest distance between points [default: 0.1]
     #[arg(long, value_name = "D")]
     pub min_dist: Option<f32>,
     /// Iterations of t-SNE [default: 750] or epochs of UMAP [default: 500 up to 10,000 points, 200 above]

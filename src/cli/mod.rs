@@ -47,17 +47,17 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Subcommands {
-    /// Open the window with models, captures, pictures, texts, sessions or addresses
+    /// Open the window with models, captures, pictures, texts, sessions or links
     #[command(after_help = "Examples:\n  attnscope open path/to/vit photo.jpg --view image --query 40\n  \
                       attnscope open work.attnscope\n  \
                       attnscope open \"attnscope://open?model=demo:gpt&text=Once%20upon%20a%20time&layer=2&head=3\"")]
     Open(OpenOptions),
-    /// Run a model and write what every head did to a safetensors file
+    /// Run a model and write the activations of every head to a safetensors file
     #[command(
         after_help = "Example: attnscope capture --model demo:gpt --text \"Once upon a time\" --out story.safetensors"
     )]
     Capture(capture::CaptureOptions),
-    /// Compute what attention says about an input, and write it as JSON
+    /// Compute attributions and head scores of an input, and write them as JSON
     #[command(subcommand)]
     Analyze(analyze::Method),
     /// Draw a view into an SVG, PDF or PNG file, or write the numbers behind it
@@ -69,7 +69,7 @@ enum Subcommands {
                       attnscope render matrix --model demo:bert --text \"The bank of the river\" --space residual --color-by kind --out stream.svg"
     )]
     Render(Box<render::RenderOptions>),
-    /// Lay out the queries and keys of heads, or other vectors, in the plane or in space, and write the coordinates
+    /// Lay out queries and keys of heads, or other vectors, in two or three dimensions, and write the coordinates
     #[command(
         after_help = "Examples:\n  attnscope project --model demo:gpt --text \"Once upon a time\" --method tsne --out space.json\n  \
                       attnscope project --capture story.safetensors --method umap --dims 3 --heads L2H3,L3H0 --out space.csv\n  \
@@ -77,7 +77,7 @@ enum Subcommands {
                       attnscope project --model demo:gpt --space positions --method umap --out positions.csv"
     )]
     Project(Box<project::ProjectOptions>),
-    /// Open a model, show what was understood, and test that its numbers obey the laws of attention
+    /// Open a model, show how it was understood, and test that its numbers obey the laws of attention
     #[command(after_help = "Example: attnscope check path/to/model")]
     Check(check::CheckOptions),
     /// Download a model from the Hugging Face hub into the cache that Python shares

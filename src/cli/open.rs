@@ -46,17 +46,17 @@ pub struct OpenOptions {
     /// What is read of a text that is too long.
     #[command(flatten)]
     pub excerpt: ExcerptOptions,
-    /// Text that an encoder-decoder is made to write; without it the model writes its own
+    /// Text that the decoder of an encoder–decoder is forced to write [default: the model writes]
     #[arg(long, value_name = "TEXT")]
     pub target: Option<String>,
     /// Many inputs: a text file, a table (CSV), JSON or JSON lines, a folder of pictures, a capture file, or
     /// demo:sentences or demo:pictures
     #[arg(long, value_name = "PATH")]
     pub corpus: Option<PathBuf>,
-    /// The column of a corpus that holds the text; without it the likeliest is taken
+    /// Column of a corpus with the text [default: the likeliest]
     #[arg(long, value_name = "NAME", requires = "corpus")]
     pub text_column: Option<String>,
-    /// What one input of a corpus is: lines (rows of a table) or sentences
+    /// One input of a corpus is one of: lines (rows of a table), sentences
     #[arg(long, value_name = "WHAT", requires = "corpus", default_value = "lines", value_parser = parse_split)]
     pub split: SplitBy,
     /// Changes to begin with.
@@ -83,22 +83,22 @@ pub struct OpenOptions {
     /// Query token to pin, from 0
     #[arg(long)]
     pub query: Option<usize>,
-    /// What the views scatter and matrix lay out: qk (queries with keys), values, residual, positions
+    /// Points of the views scatter and matrix: qk (queries with keys), values, residual, positions
     #[arg(long, value_parser = spaces::parse, value_name = "WHAT")]
     pub space: Option<Space>,
-    /// Search the joint spaces for tokens that have this text in them (views scatter, matrix)
+    /// Search the query–key maps for tokens that contain this text (views scatter, matrix)
     #[arg(long, value_name = "TEXT")]
     pub search: Option<String>,
-    /// How the search is meant: text, word (whole words, several with commas), regex (in words), id
+    /// Kind of search: text, word (whole words, several separated by commas), regex (in words), id
     #[arg(long, requires = "search", default_value = "text", value_name = "KIND", value_parser = parse_search)]
     pub search_as: SearchKind,
-    /// Appearance: light, dark, system
+    /// Theme: light, dark, system
     #[arg(long, value_parser = parse_theme)]
     pub theme: Option<Appearance>,
     /// Size of the window in points, such as 1280x800
     #[arg(long, value_parser = parse_size, value_name = "WIDTHxHEIGHT")]
     pub size: Option<[f32; 2]>,
-    /// What paints the window: auto (wgpu with a graphics card, OpenGL without), wgpu, glow (OpenGL)
+    /// Renderer: auto (wgpu with a graphics card, OpenGL without), wgpu, glow (OpenGL)
     #[arg(long, value_parser = parse_renderer, default_value = "auto")]
     pub renderer: RendererChoice,
     /// Save a picture of the window once everything has settled, and exit

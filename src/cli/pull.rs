@@ -11,7 +11,7 @@ use crate::{
 /// Options of `attnscope pull`.
 #[derive(Debug, clap::Args)]
 pub struct PullOptions {
-    /// A model on the hub, such as openai-community/gpt2, if need be with a branch, tag or commit
+    /// A model on the hub, such as openai-community/gpt2, optionally with @ and a branch, tag or commit
     #[arg(value_name = "ID[@REVISION]")]
     id: String,
 }

@@ -7,11 +7,10 @@ use crate::lab::Target;
 /// What the methods of the laboratory explain.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct TargetOptions {
-    /// Which output row is explained, a token position; without it the last of a decoder, the first mask, or the
-    /// whole input
+    /// Position of the explained output [default: the last of a decoder, the first mask, or the whole input]
     #[arg(long, value_name = "N")]
     position: Option<usize>,
-    /// The token or class whose logit is explained; without it the most probable one
+    /// Token or class whose logit is explained [default: the most probable one]
     #[arg(long, value_name = "ID")]
     class: Option<u32>,
     /// Explain the difference to the logit of this token or class

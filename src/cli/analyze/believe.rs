@@ -21,7 +21,7 @@ use crate::{
 pub struct Ablate {
     #[command(flatten)]
     lab: LabOptions,
-    /// What stands in the place of what a head writes: zero, mean, uniform or shuffle
+    /// Replacement of a head's output: zero, mean, uniform or shuffle
     #[arg(long = "with", value_name = "HOW", default_value = "zero", value_parser = parse_ablation)]
     with: Ablation,
 }
@@ -49,22 +49,22 @@ fn parse_ablation(name: &str) -> Result<Ablation, String> {
 pub struct Faithfulness {
     #[command(flatten)]
     lab: LabOptions,
-    /// Which stack; without it cross-attention where there is some
+    /// Attention stack [default: cross-attention where there is some]
     #[arg(long, value_parser = parse_stack)]
     stack: Option<StackKind>,
-    /// All heads of this layer together; without it the last layer
+    /// All heads of this layer together [default: the last layer]
     #[arg(long, value_name = "L", conflicts_with = "head")]
     layer: Option<usize>,
     /// One head, such as L3H5
     #[arg(long, value_name = "HEAD", value_parser = parse_head)]
     head: Option<(usize, usize)>,
-    /// How many permutations of the weights
+    /// Number of permutations of the weights
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     permutations: u16,
     /// Steps of the search for adversarial attention; 0 leaves it out
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     steps: u16,
-    /// What permutations, random orders and adversaries begin with
+    /// Seed of permutations, random orders and adversaries
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 }
@@ -110,13 +110,14 @@ pub struct Alignment {
     /// The step that a target word is read from: awo (the one that outputs it) or awi (the one that reads it)
     #[arg(long, default_value = "awo", value_parser = parse_setting)]
     setting: Setting,
-    /// A file with this sentence's gold links: 3-5 is a sure one of source word 3 and target word 5, 3p5 a possible one
+    /// File of hand-made links of this sentence: 3-5 is a sure link of source word 3 and target word 5, 3p5 a
+    /// possible one
     #[arg(long, value_name = "FILE")]
     gold: Option<PathBuf>,
-    /// A model that translates the other way: its links and this one's are made one; needs --target
+    /// A model that translates the other way: the links of both are combined; needs --target
     #[arg(long, value_name = "MODEL")]
     reverse_model: Option<String>,
-    /// How two directions become one: intersection, union, grow-diag or grow-diag-final-and
+    /// How two directions are combined: intersection, union, grow-diag or grow-diag-final-and
     #[arg(
         long,
         value_name = "WAY",

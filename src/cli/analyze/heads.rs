@@ -39,13 +39,13 @@ pub struct HeadsOptions {
     capture: Option<PathBuf>,
     #[command(flatten)]
     input: InputOptions,
-    /// Without an input: so many random tokens …
+    /// Without an input: number of random tokens …
     #[arg(long, default_value_t = 25, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=1024))]
     period: u16,
-    /// … so many times over …
+    /// … repeated so many times …
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=64))]
     copies: u16,
-    /// … in so many different sequences, whose mean is taken
+    /// … in so many sequences, which are averaged
     #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     samples: u16,
     /// The same seed gives the same random tokens

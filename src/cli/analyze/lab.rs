@@ -38,13 +38,13 @@ pub struct LabOptions {
 /// How layers are multiplied up.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct RolloutArgs {
-    /// How heads become one: mean, max or min
+    /// How heads are combined: mean, max or min
     #[arg(long, default_value = "mean", value_parser = parse_fuse)]
     fuse: Fuse,
-    /// The fraction of each layer's weights that is set to 0, the smallest first
+    /// Share of each layer's weights set to 0, smallest first
     #[arg(long, value_name = "R", default_value_t = 0.0)]
     discard: f64,
-    /// The share of the residual stream: an assumption
+    /// Assumed share of the residual stream
     #[arg(long, value_name = "W", default_value_t = 0.5)]
     residual: f64,
     /// The first layer that counts
@@ -73,7 +73,7 @@ pub struct Flow {
     lab: LabOptions,
     #[command(flatten)]
     rollout: RolloutArgs,
-    /// The row that is wanted; without it all
+    /// Row to write [default: all]
     #[arg(long, value_name = "N")]
     query: Option<usize>,
 }
@@ -82,7 +82,7 @@ pub struct Flow {
 pub struct Relevance {
     #[command(flatten)]
     lab: LabOptions,
-    /// What gradients are weighted with: gradient (the attention itself) or lrp (its share by propagation)
+    /// What gradients are multiplied by: gradient (the attention itself) or lrp (its share by propagation)
     #[arg(long, default_value = "gradient", value_parser = parse_rule)]
     rule: Rule,
     /// The first layer that counts
@@ -94,13 +94,13 @@ pub struct Relevance {
 pub struct Gradients {
     #[command(flatten)]
     lab: LabOptions,
-    /// Gradients of what: input or pattern
+    /// Variable to differentiate by: input or pattern
     #[arg(long, default_value = "input", value_parser = parse_of)]
     of: Of,
-    /// Multiply them by what they are of
+    /// Multiply gradients by their variable
     #[arg(long)]
     times_input: bool,
-    /// Average them over so many steps from an input of nothing to this one
+    /// Average gradients over so many steps from the baseline to this input
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u16).range(1..=1000))]
     integrated: Option<u16>,
 }

@@ -41,10 +41,10 @@ plain_method!(DirectLogits, Ask::DirectLogits);
 pub struct Attention {
     #[command(flatten)]
     lab: LabOptions,
-    /// The layer; without it the last
+    /// Layer [default: the last]
     #[arg(long, value_name = "L")]
     layer: Option<usize>,
-    /// One head; without it the mean of all
+    /// One head [default: the mean of all]
     #[arg(long, value_name = "H")]
     head: Option<usize>,
 }
@@ -62,19 +62,19 @@ impl Method for Attention {
 pub struct Masks {
     #[command(flatten)]
     lab: LabOptions,
-    /// What a masked state is replaced by: mean (of this input's states) or zero
+    /// Replacement of a masked state: mean (of this input's states) or zero
     #[arg(long, default_value = "mean", value_parser = parse_baseline)]
     baseline: Baseline,
-    /// Mask the states that enter and leave every layer too, and not the embeddings alone
+    /// Mask the states before and after every layer, not only the embeddings
     #[arg(long)]
     layers: bool,
-    /// How far the probabilities may move, in nats
+    /// Largest allowed change of the output probabilities, in nats
     #[arg(long, value_name = "NATS", default_value_t = 0.1)]
     margin: f64,
     /// Steps of the search in each layer
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     steps: u16,
-    /// Noise
+    /// Seed of the noise
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 }
@@ -102,7 +102,7 @@ fn parse_baseline(name: &str) -> Result<Baseline, String> {
 pub struct Edges {
     #[command(flatten)]
     lab: LabOptions,
-    /// Which stack, where there are several
+    /// Attention stack, where there are several
     #[arg(long, value_parser = parse_stack)]
     stack: Option<StackKind>,
     /// The layer
@@ -117,10 +117,10 @@ pub struct Edges {
     /// The position of the key
     #[arg(long, value_name = "N")]
     key: usize,
-    /// What the score is compared with: mean (of all keys that are seen), none, or the position of another key
+    /// Key to compare the score with: mean (of all visible keys), none, or the position of another key
     #[arg(long, value_name = "WHAT", default_value = "mean", value_parser = parse_than)]
     than: Than,
-    /// How many pairs of parts are told, the largest first
+    /// Number of pairs of parts to list, the largest first
     #[arg(long, value_name = "K", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     top: u32,
 }
@@ -144,7 +144,7 @@ fn parse_than(name: &str) -> Result<Than, String> {
 pub struct Lens {
     #[command(flatten)]
     lab: LabOptions,
-    /// How many tokens or classes of each layer are told
+    /// Number of tokens or classes to list per layer
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     top: u16,
 }
@@ -162,10 +162,10 @@ impl Method for Lens {
 pub struct Memories {
     #[command(flatten)]
     lab: LabOptions,
-    /// The layer; without it the last
+    /// Layer [default: the last]
     #[arg(long, value_name = "L")]
     layer: Option<usize>,
-    /// How many memories, and tokens of each, are told
+    /// Number of memories to list, and of tokens of each
     #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     top: u16,
 }
@@ -183,22 +183,22 @@ impl Method for Memories {
 pub struct Trace {
     #[command(flatten)]
     lab: LabOptions,
-    /// The tokens that noise is put on: positions such as 2..5, the last not included, or words of the text
+    /// Tokens to corrupt by noise: positions such as 2..5, the last not included, or words of the text
     #[arg(long, value_name = "A..B|WORDS")]
     subject: String,
-    /// How much noise, in standard deviations of the input's embeddings
+    /// Noise, in standard deviations of the input embeddings
     #[arg(long, value_name = "S", default_value_t = 3.0)]
     noise: f64,
-    /// How many different noises
+    /// Number of noise samples
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     samples: u16,
-    /// What is put back: resid, mlp or attention
+    /// Activation to restore: resid, mlp or attention
     #[arg(long, default_value = "resid", value_parser = parse_restore)]
     restore: Restore,
-    /// In how many layers around each, for mlp and attention
+    /// Number of layers restored together, for mlp and attention
     #[arg(long, value_name = "W", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     window: u16,
-    /// Which noises
+    /// Seed of the noise
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
@@ -208,10 +208,10 @@ pub struct Trace {
 /// What is said about a method that may take long.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct LongArgs {
-    /// Take every N-th position alone
+    /// Only every N-th position
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     every: u16,
-    /// Begin without asking, however long it takes
+    /// Start without asking, however long it takes
     #[arg(long)]
     yes: bool,
 }
@@ -246,13 +246,13 @@ impl Method for Trace {
 pub struct Knockout {
     #[command(flatten)]
     lab: LabOptions,
-    /// Which stack; without it that of the predicted tokens
+    /// Attention stack [default: that of the predicted tokens]
     #[arg(long, value_parser = parse_stack)]
     stack: Option<StackKind>,
-    /// In how many layers at once
+    /// Number of layers at once
     #[arg(long, value_name = "W", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     window: u16,
-    /// Where the edges are cut: scores (what is left takes over) or pattern (the weight is lost)
+    /// Where edges are cut: scores (the other keys share the weight) or pattern (the weight is lost)
     #[arg(long, default_value = "scores", value_parser = parse_cut)]
     cut: Cut,
     #[command(flatten)]

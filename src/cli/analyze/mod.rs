@@ -29,7 +29,7 @@ use crate::{
 /// What to compute.
 #[derive(Debug, Subcommand)]
 pub enum Method {
-    /// Score every head for what heads are known to do: previous token, induction, distance between patches, …
+    /// Score every head for known kinds: previous token, induction, distance between patches, …
     #[command(after_help = "Without an input, text models read random tokens that repeat and vision models the \
                             bundled pictures.\n\nExample: attnscope analyze heads --model demo:gpt")]
     Heads(heads::HeadsOptions),
@@ -38,51 +38,51 @@ pub enum Method {
         after_help = "Example: attnscope analyze attention --model demo:sentiment --text \"a fine film\" --layer 2"
     )]
     Attention(methods::Attention),
-    /// Attention of all layers multiplied up (Abnar and Zuidema 2020)
+    /// Attention of all layers multiplied together (Abnar and Zuidema 2020)
     #[command(
         after_help = "Example: attnscope analyze rollout --model demo:bert --text \"the cat sat\" --residual 0.5"
     )]
     Rollout(lab::Rollout),
-    /// What can flow from each input to an output through all layers (Abnar and Zuidema 2020)
+    /// Maximum flow from each input to an output through all layers (Abnar and Zuidema 2020)
     #[command(after_help = "Example: attnscope analyze flow --model demo:bert --text \"the cat sat\" --query 0")]
     Flow(lab::Flow),
-    /// Attention weighted by its gradient, summed up over layers (Chefer et al. 2021)
+    /// Attention weighted by its gradient, accumulated over layers (Chefer et al. 2021)
     #[command(after_help = "Example: attnscope analyze relevance --model demo:vit --image cat.png --class 3")]
     Relevance(lab::Relevance),
     /// Gradients of an output by input embeddings or patterns, also along a path
     #[command(after_help = "Example: attnscope analyze gradients --model demo:sentiment --text \"a fine film\" \
                             --integrated 50")]
     Gradients(lab::Gradients),
-    /// What changes when each token is left out: hidden, masked or deleted
+    /// Change of the output when each token is hidden, masked or deleted
     #[command(after_help = "Example: attnscope analyze loo --model demo:sentiment --text \"a fine film\" --by hide")]
     Loo(lab::LeaveOneOut),
-    /// The smallest set of tokens with which the output stays, of the embeddings or in every layer (De Cao et al. 2020)
+    /// Smallest set of tokens that keeps the output, of the embeddings or in every layer (De Cao et al. 2020)
     #[command(after_help = "Example: attnscope analyze masks --model demo:sentiment --text \"a fine film\" --layers")]
     Masks(methods::Masks),
-    /// Attention times the length of what it moves, and how much is mixed (Kobayashi et al. 2020, 2021)
+    /// Attention times the norm of what it moves, and the mixing ratio (Kobayashi et al. 2020, 2021)
     #[command(after_help = "Example: attnscope analyze norms --model demo:bert --text \"the cat sat\"")]
     Norms(methods::Norms),
-    /// The part of each head's weights that can change its output (Brunner et al. 2020)
+    /// Part of each head's weights that can change its output (Brunner et al. 2020)
     #[command(after_help = "Example: attnscope analyze effective --model demo:bert --text \"the cat sat\"")]
     Effective(methods::Effective),
-    /// Why a query attends to a key: one score as the sum of what the parts of two streams say to each other
+    /// Why a query attends to a key: one score as a sum over pairs of parts of the two residual streams
     #[command(
         after_help = "Example: attnscope analyze edges --model demo:gpt --text \"Once upon a time\" --layer 1 --head 0 \
                       --query 3 --key 1"
     )]
     Edges(methods::Edges),
-    /// What the head reads from the stream behind each layer (logit lens)
+    /// Prediction read from the residual stream after each layer (logit lens)
     #[command(after_help = "Example: attnscope analyze lens --model demo:gpt --text \"Once upon a\" --top 5")]
     Lens(methods::Lens),
     /// A logit as the sum of what embedding, heads and MLPs add to it (Elhage et al. 2021)
     #[command(after_help = "Example: attnscope analyze dla --model demo:gpt --text \"Once upon a\"")]
     Dla(methods::DirectLogits),
-    /// What the output loses when each head is switched off in turn
+    /// Change of the output when each head is switched off in turn
     #[command(
         after_help = "Example: attnscope analyze ablation --model demo:sentiment --text \"a fine film\" --with mean"
     )]
     Ablation(believe::Ablate),
-    /// Whether the weights that are read say what the output depends on: correlations, permutation, erasure, adversary
+    /// Whether the weights show what the output depends on: correlations, permutation, erasure, adversary
     #[command(after_help = "Example: attnscope analyze faithfulness --model demo:bilstm --text \"a fine film\"")]
     Faithfulness(believe::Faithfulness),
     /// Every head under α-entmax: pattern, keys with weight, and how far the output drifts
@@ -93,17 +93,17 @@ pub enum Method {
     /// Which words cross-attention links, and how well against a gold alignment (Kobayashi et al. 2020)
     #[command(after_help = "Example: attnscope analyze alignment --model demo:translate --text \"the cat sleeps\"")]
     Alignment(believe::Alignment),
-    /// Where a fact that noise destroyed can be restored: causal tracing (Meng et al. 2022)
+    /// Where a fact corrupted by noise can be restored: causal tracing (Meng et al. 2022)
     #[command(
         after_help = "Example: attnscope analyze trace --model demo:gpt --text \"Once upon a time\" --subject 1..3"
     )]
     Trace(methods::Trace),
-    /// What an answer loses when the position that is read cannot see a key (Geva et al. 2023)
+    /// Change of an answer when the position that is read cannot see a key (Geva et al. 2023)
     #[command(
         after_help = "Example: attnscope analyze knockout --model demo:gpt --text \"Once upon a time\" --window 2"
     )]
     Knockout(methods::Knockout),
-    /// Another association written over one: a change of rank one of an MLP (Meng et al. 2022)
+    /// Overwrite an association by a rank-one change of an MLP (Meng et al. 2022)
     #[command(
         name = "rank-one",
         after_help = "Example: attnscope analyze rank-one --model demo:gpt --text \"The cat sat on the\" --subject cat \

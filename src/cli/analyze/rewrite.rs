@@ -18,13 +18,13 @@ use crate::{
 pub struct RankOne {
     #[command(flatten)]
     lab: LabOptions,
-    /// Whose last token is the key: positions such as 2..5, the last not included, or words of the text
+    /// Subject, whose last token is the key: positions such as 2..5, the last not included, or words of the text
     #[arg(long, value_name = "A..B|WORDS")]
     subject: String,
-    /// What the model is to say instead: a token's text, or a class; --class names what it says now
+    /// New answer: a token's text, or a class; --class names the present answer
     #[arg(long, value_name = "TEXT")]
     object: String,
-    /// The layer whose MLP is changed; without it one in the middle
+    /// Layer whose MLP is changed [default: one in the middle]
     #[arg(long, value_name = "L")]
     layer: Option<usize>,
     /// A text that asks the same in other words; give it several times for several
@@ -33,13 +33,13 @@ pub struct RankOne {
     /// A text whose answer should stay; give it several times for several
     #[arg(long, value_name = "TEXT")]
     neighbour: Vec<String>,
-    /// Texts whose keys should keep their values: a text, table or JSON file; without it the bundled sentences
+    /// Texts whose keys should keep their values: a text, table or JSON file [default: the bundled sentences]
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
-    /// Steps in which the value is looked for
+    /// Steps of the search for the value
     #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u16).range(1..=1000))]
     steps: u16,
-    /// A part of the keys' mean square that is added to every direction
+    /// Ridge: share of the keys' mean square added to every direction
     #[arg(long, value_name = "R", default_value_t = 0.01)]
     ridge: f64,
     /// Write the change itself, for --edit @FILE

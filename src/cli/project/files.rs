@@ -143,8 +143,8 @@ impl Results<'_> {
 
     /// What dot products alone do not tell.
     fn caveat(&self) -> Option<&'static str> {
-        let text = "The scores of this model also have a bias that depends on positions; q and k do not show it, so \
-                    distance stands for less of the attention.";
+        let text = "The scores of this model also have a position bias that q and k do not contain, so distance \
+            predicts less of the attention.";
         self.clouds.has_bias().then_some(text)
     }
 

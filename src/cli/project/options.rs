@@ -28,21 +28,21 @@ pub struct ProjectOptions {
     pub capture: Option<PathBuf>,
     #[command(flatten)]
     pub input: InputOptions,
-    /// What points are: qk (queries with keys, of each head), values (of each key/value head), residual (tokens before
-    /// each layer; the layer after the last one is the final stream), positions (of the model, without an input)
+    /// Points: qk (queries with keys, of each head), values (of each key/value head), residual (tokens before each
+    /// layer; the layer after the last one is the final stream), positions (of the model, without an input)
     #[arg(long, value_parser = spaces::parse, default_value = "qk", value_name = "WHAT")]
     pub space: Space,
     /// Where to write the coordinates, ending in .json, .npz or .csv
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// A plane or a space
+    /// Dimensions of the layout: 2 or 3
     #[arg(long, default_value_t = 2, value_name = "2|3", value_parser = clap::value_parser!(u8).range(2..=3))]
     pub dims: u8,
-    /// Queries are divided by it and keys multiplied: auto (equal norms), none, search (where distance stands best for
-    /// the dot product) or a number above 0
+    /// Scale c, by which queries are divided and keys multiplied: auto (equal norms), none, search (best correlation
+    /// of distance and q·k) or a number above 0
     #[arg(long, default_value = "auto", value_name = "auto|none|search|C", value_parser = parse_scale)]
     pub scale: Scale,
-    /// What is moved so that the clouds share their mean; softmax does not notice
+    /// Which points are moved so that queries and keys share their mean; weights do not change
     #[arg(long, value_enum, default_value_t = Translation::Keys)]
     pub translate: Translation,
     #[command(flatten)]
@@ -56,18 +56,18 @@ pub struct ProjectOptions {
     /// Only these layers, from 0, such as 3 or 0-3,6
     #[arg(long, value_parser = parse_numbers, value_name = "LIST")]
     pub layers: Vec<Numbers>,
-    /// Look for tokens, mark them, and say in which heads they lie together
+    /// Search for tokens, mark them, and rank the heads where they cluster
     #[arg(long, value_name = "TEXT")]
     pub search: Option<String>,
-    /// How the search is meant: text (part of a token), word (whole words, several with commas), regex (in words) or
+    /// Kind of search: text (part of a token), word (whole words, several separated by commas), regex (in words) or
     /// id (numbers in the vocabulary)
     #[arg(long, requires = "search", default_value = "text", value_name = "KIND", value_parser = parse_search)]
     pub search_as: SearchKind,
-    /// Upper and lower case differ in the search
+    /// Case-sensitive search
     #[arg(long, requires = "search")]
     pub match_case: bool,
-    /// Say in which heads neighbours share something: text, position, or what colours can tell (kind, input, hue,
-    /// brightness, annotation:NAME, …), separated by commas
+    /// Rank heads by what neighbours share: text, position, or what colours can show (kind, input, hue, brightness,
+    /// annotation:NAME, …), separated by commas
     #[arg(long, value_delimiter = ',', value_name = "WHAT", value_parser = parse_shared)]
     pub shared: Vec<(String, Shared)>,
     /// Write how long each head took

@@ -20,10 +20,11 @@ use crate::{
 /// What is asked of the laboratory.
 #[derive(Debug, Args)]
 pub struct ExplainedFlags {
-    /// Of lab: what is asked: depends (which tokens), believe (a head), moves, fact (which layer), aligns
+    /// Of lab: question: depends (which words), believe (this head), moves (what it writes), fact (which layer),
+    /// aligns (alignment)
     #[arg(long, value_name = "WHAT", value_parser = parse_question)]
     question: Option<Question>,
-    /// Of lab: methods, such as rollout or hidden; without it those that the window begins with
+    /// Of lab: methods, such as rollout or hidden [default: those of the window]
     #[arg(long = "methods", value_name = "NAME", value_delimiter = ',')]
     methods: Vec<String>,
     /// Of lab: an option of a method, such as rollout.residual=0.3

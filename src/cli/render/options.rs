@@ -89,7 +89,7 @@ pub struct RenderOptions {
     /// A session file instead of a model and its input: a pane of it is drawn as the window shows it
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_NO_SESSION)]
     pub session: Option<PathBuf>,
-    /// Which pane of the session, from 0; without it the one that was active
+    /// Pane of the session, from 0 [default: the active one]
     #[arg(long, value_name = "N", requires = "session")]
     pub pane: Option<usize>,
     /// A model folder, a bundled model such as demo:gpt, or a hub id that is in the local cache
@@ -117,22 +117,22 @@ pub struct RenderOptions {
     /// Layers, from 0, such as 3 or 0-3,11
     #[arg(long, value_parser = parse_numbers)]
     pub layer: Vec<Numbers>,
-    /// Heads, from 0, such as 5 or 0-3,11; without it the first one, and in the heads view all of them
+    /// Heads, from 0, such as 5 or 0-3,11 [default: the first one; in the heads view all]
     #[arg(long, value_parser = parse_numbers)]
     pub head: Vec<Numbers>,
-    /// Query token to hold, from 0; in the image view the token whose attention is shown
+    /// Query token to pin, from 0; in the image view the token whose attention is shown
     #[arg(long, value_name = "N", value_parser = parse_position)]
     pub query: Option<usize>,
-    /// Key token to hold, from 0
+    /// Key token to pin, from 0
     #[arg(long, value_name = "N", value_parser = parse_position)]
     pub key: Option<usize>,
-    /// Take all chosen heads together: mean, max, min, sum
+    /// Combine all chosen heads: mean, max, min, sum
     #[arg(long, value_parser = parse_aggregate, value_name = "HOW")]
     pub aggregate: Option<Aggregate>,
     /// Subtract this head, such as L3H5
     #[arg(long, value_parser = parse_head, value_name = "HEAD")]
     pub minus: Option<(usize, usize)>,
-    /// Each weight by the length of its key's value vector, a·‖v‖, rows scaled back to their sum
+    /// Weight × norm of the value, a·‖v‖, rows scaled back to their sum
     #[arg(long)]
     pub by_value_norm: bool,
     /// Keys to leave out, rows renormalised over the rest: special, first, punctuation, none
@@ -144,16 +144,16 @@ pub struct RenderOptions {
     /// Merge pieces of words: sum over keys, mean over queries
     #[arg(long)]
     pub words: bool,
-    /// Name rows by the word that is written next, as alignments are read
+    /// Label rows with the next token instead of the input token
     #[arg(long)]
     pub written: bool,
-    /// Lines: the strongest of each row that together cover this part of it
+    /// Lines: the strongest of each row that together cover this share of it
     #[arg(long, value_name = "P", value_parser = parse_fraction, conflicts_with_all = ["top_k", "threshold"])]
     pub top_p: Option<f32>,
-    /// Lines: so many strongest of each row
+    /// Lines: number of the strongest of each row
     #[arg(long, value_name = "K", conflicts_with = "threshold")]
     pub top_k: Option<usize>,
-    /// Lines and flows: weights from this one
+    /// Lines and flows: smallest weight
     #[arg(long, value_name = "W", value_parser = parse_fraction)]
     pub threshold: Option<f32>,
     /// Colours: viridis, magma, cividis, greys
@@ -165,16 +165,16 @@ pub struct RenderOptions {
     /// Write values into the cells of a heatmap that have room for them
     #[arg(long)]
     pub values: bool,
-    /// One scale of colours for all heatmaps of a sheet
+    /// One colour scale for all heatmaps of a sheet
     #[arg(long)]
     pub shared_scale: bool,
-    /// Colours of an overlay run into each other between patches
+    /// Smooth the colours of an overlay between patches
     #[arg(long)]
     pub smooth: bool,
     /// Opacity of an overlay, from 0 to 1
     #[arg(long, value_parser = parse_fraction, default_value_t = 0.65, value_name = "A")]
     pub opacity: f32,
-    /// Outline the patches that hold this part of the attention
+    /// Outline the patches that hold this share of the attention
     #[arg(long, value_parser = parse_fraction, value_name = "P")]
     pub contour: Option<f32>,
     /// Of average: the annotation of a corpus whose values are compared
@@ -184,36 +184,36 @@ pub struct RenderOptions {
     #[arg(long, value_name = "WHICH", value_parser = parse_flows, num_args = 0..=1, default_missing_value = "strongest",
         conflicts_with_all = ["contour", "smooth"])]
     pub flows: Option<FlowKind>,
-    /// What colours of points tell: type (query or key), position, modulo, kind, length, frequency, norm
+    /// Colours of points: type (query or key), position, modulo, kind, length, frequency, norm
     #[arg(long, value_parser = parse_color_by, default_value = "type", value_name = "WHAT")]
     pub color_by: ColorBy,
-    /// What sizes of points tell: same, norm, value-norm, received
+    /// Sizes of points: same, norm, value-norm, received
     #[arg(long, value_parser = parse_size_by, default_value = "same", value_name = "WHAT")]
     pub size_by: SizeBy,
-    /// Of scatter and matrix, what points are: qk (queries with keys), values, residual (tokens before each layer; the
-    /// layer after the last one is the final stream), positions (of the model, without an input)
+    /// Of scatter and matrix: points: qk (queries with keys), values, residual (tokens before each layer; the layer
+    /// after the last one is the final stream), positions (of the model, without an input)
     #[arg(long, value_parser = spaces::parse, default_value = "qk", value_name = "WHAT")]
     pub space: Space,
     #[command(flatten)]
     pub explained: ExplainedFlags,
     #[command(flatten)]
     pub layout: LayoutFlags,
-    /// Many figures on one page, such as 4x3: four side by side, three below each other
+    /// Several figures on one page, such as 4x3: four columns, three rows
     #[arg(long, value_parser = parse_sheet, value_name = "COLSxROWS")]
     pub sheet: Option<[usize; 2]>,
-    /// Appearance: light, dark
+    /// Theme: light, dark
     #[arg(long, value_parser = parse_theme, default_value = "light")]
     pub theme: Theme,
     /// Width of the figure in points, or with a unit: 8.5cm, 85mm, 3.3in
     #[arg(long, value_parser = parse_length, value_name = "LENGTH")]
     pub width: Option<f32>,
-    /// Height of the figure; without it what suits the width
+    /// Height of the figure [default: suits the width]
     #[arg(long, value_parser = parse_length, value_name = "LENGTH")]
     pub height: Option<f32>,
     /// Pixels per point of a PNG: 4 is 288 dots per inch
     #[arg(long, default_value_t = 4.0, value_parser = parse_scale, value_name = "PX")]
     pub scale: f32,
-    /// Words below the figure: none, short, full
+    /// Caption below the figure: none, short, full
     #[arg(long, value_parser = parse_caption, default_value = "short", value_name = "HOW")]
     pub caption: CaptionKind,
     /// Text of an SVG: overlay (outlines, with the text over them for selecting), paths (outlines alone)
