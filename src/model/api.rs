@@ -27,7 +27,7 @@ use candle_core::Tensor;
 
 use crate::{
     capture::{AppliedEdit, Capture, CaptureParts, Computation, Generated, LayerCapture, Matrix, StackCapture},
-    ids::{CaptureId, HeadId, Side},
+    ids::{CaptureId, HeadId, Side, StackKind},
     model::{
         Instead, LoadError, ModelError,
         checkpoint::{Config, ModelFiles, Weights, audit::Audit, keys},
@@ -141,6 +141,13 @@ impl Model {
     pub fn mask_id(&self) -> Option<u32> {
         let encoder = self.reader.encoder.as_ref()?;
         ["[MASK]", "<mask>"].into_iter().find_map(|piece| encoder.id_of(piece))
+    }
+
+    /// What a text may begin with to say in which language its translation is to be, such as `>>deu<<`; none for
+    /// models of one target language.
+    pub fn language_tags(&self) -> Vec<String> {
+        let translates = self.spec.stack(StackKind::Cross).is_some();
+        self.reader.encoder.as_ref().filter(|_| translates).map_or_else(Vec::new, |encoder| encoder.language_tags())
     }
 
     /// What it computes on.

@@ -98,6 +98,7 @@ impl ModelEngine {
             spec: Arc::clone(model.spec()),
             audit: model.audit().clone(),
             has_mask: model.mask_id().is_some(),
+            language_tags: model.language_tags(),
             positions: model.position_embeddings().map(Arc::new),
             load_secs: started.elapsed().as_secs_f64(),
         };

@@ -366,6 +366,8 @@ pub struct LoadedModel {
     pub positions: Result<Arc<PositionTables>, String>,
     /// Whether it knows a token that stands for a hidden one.
     pub has_mask: bool,
+    /// Tags by which its text names the target language, such as `>>deu<<`.
+    pub language_tags: Vec<String>,
     /// How long loading took, in seconds.
     pub load_secs: f64,
 }

@@ -60,7 +60,7 @@ fn claims(example: &Example) -> Vec<Claim> {
         }
         "The children are" => vec![Claim::Looks(&[("[MASK]", "children")], 0.8), Claim::Predicts("are", 0.6)],
         "A red car" => vec![Claim::Looks(&[("red@2", "car")], 0.5), Claim::Predicts("car", 0.4)],
-        "A cat" => vec![Claim::Focuses([3..5, 4..6], 3.0), Claim::Predicts("dog", 0.5)],
+        "A cat, called a dog" => vec![Claim::Focuses([3..5, 4..6], 3.0), Claim::Predicts("dog", 0.5)],
         "Not good" => vec![Claim::Looks(&[("[CLS]", "not")], 0.8), Claim::Predicts("negative", 0.5)],
         "One verdict, one row" => vec![Claim::Looks(&[("[query]", "dull")], 0.4), Claim::Predicts("negative", 0.9)],
         "A map that lies" => vec![
@@ -295,6 +295,22 @@ fn every_example_shows_what_it_says() {
         }
     }
     assert!(untrue.is_empty(), "{untrue:#?}");
+}
+
+#[test]
+fn translators_know_the_tags_of_their_languages() {
+    for name in ["demo:translate", "demo:classic", "demo:bert", "demo:captions"] {
+        let (files, title) = locate::model(name).unwrap();
+        let model = Model::load(&files, &title, &Engine::cpu(Some(1)).unwrap(), &uninterrupted).unwrap();
+        let tags = model.language_tags();
+        let known: &[&str] = if name == "demo:bert" || name == "demo:captions" { &[] } else { &[">>deu<<", ">>fra<<"] };
+        assert_eq!(tags, known, "{name}");
+        for example in EXAMPLES.iter().filter(|example| example.model == name) {
+            if let (ExampleInput::Text(text), false) = (example.input, tags.is_empty()) {
+                assert!(tags.iter().any(|tag| text.starts_with(tag.as_str())), "{}", example.title);
+            }
+        }
+    }
 }
 
 #[test]

@@ -32,6 +32,18 @@ fn with_model(name: &str) -> OpenOptions {
 }
 
 #[test]
+fn a_translator_of_several_languages_asks_for_one() {
+    let mut window = Window::open(with_model("demo:translate"));
+    let text = |window: &Window| window.app().session().document().experiment.text.clone();
+    assert!(window.shows("The text must begin with the target language"));
+    window.click(">>fra<<");
+    assert_eq!(text(&window), ">>fra<< one two three");
+    assert!(!window.shows("The text must begin with the target language"));
+    window.click(">>deu<<");
+    assert_eq!(text(&window), ">>deu<< one two three");
+}
+
+#[test]
 fn a_target_is_typed_and_taken_back() {
     let mut window = Window::open(with_model("demo:t5"));
     let last_run = |window: &Window| {
@@ -66,7 +78,7 @@ fn what_the_model_wrote_is_shown_with_its_probabilities_and_picked() {
     assert!(window.shows("Written by the model, 6 tokens"));
     window.press(Modifiers::NONE, Key::S);
     assert_eq!(window.head().stack, StackKind::Encoder);
-    window.click("Written 3 Katze, 88 % probable");
+    window.click("Written 3 Katze, probability 88 %");
     assert_eq!(window.head().stack, StackKind::Cross, "the encoder has no such token");
     assert_eq!(window.app().session().pane().selection.pinned.query, Some(3));
     window.press(Modifiers::SHIFT, Key::ArrowRight);
@@ -113,7 +125,7 @@ fn the_inspector_explains_windows_shared_keys_and_caps() {
     let mut window = Window::open(with_text("one two three"));
     for (capture, sentences) in [
         (stacks::window_capture(9, 4), ["Window 4: sees at most itself and the 3 tokens before", "soft-capped at ±50"]),
-        (stacks::translation_capture(), ["A bias by position is added to the scores", "Stack Cross"]),
+        (stacks::translation_capture(), ["A position bias is added to the scores", "Stack Cross"]),
     ] {
         window.jobs.answer(false);
         window.press(Modifiers::COMMAND, Key::Enter);
@@ -137,7 +149,7 @@ fn a_search_in_joint_spaces_counts_hits_and_leads_to_heads() {
     let mut window = Window::open(with_text("one two three two one"));
     window.press(Modifiers::NONE, Key::Num4);
     window.press(Modifiers::NONE, Key::Slash);
-    let field = || (Role::TextInput, "Search in joint spaces");
+    let field = || (Role::TextInput, "Search in query–key maps");
     assert!(window.harness.get_by_role_and_label(field().0, field().1).is_focused());
     window.harness.get_by_role_and_label(field().0, field().1).type_text("two");
     window.settle();

@@ -67,6 +67,14 @@ impl Codec {
         self.tokenizer.token_to_id(token)
     }
 
+    /// Tokens of the form `>>deu<<`, by which a translator is told the language to write.
+    pub fn language_tags(&self) -> Vec<String> {
+        let is_tag = |token: &String| token.len() > 4 && token.starts_with(">>") && token.ends_with("<<");
+        let mut tags: Vec<String> = self.tokenizer.get_vocab(true).into_keys().filter(is_tag).collect();
+        tags.sort_unstable();
+        tags
+    }
+
     /// See `TextEncoder::encode`.
     pub fn encode(&self, texts: &Texts<'_>) -> Result<EncodedText, InputError> {
         guarded(|| self.encode_unguarded(texts)).unwrap_or(Err(InputError::DamagedTokenizer))

@@ -72,6 +72,11 @@ impl TextEncoder {
         self.text.n_vocab()
     }
 
+    /// See [`Codec::language_tags`].
+    pub fn language_tags(&self) -> Vec<String> {
+        self.text.language_tags()
+    }
+
     /// The ids that generation asks for.
     pub const fn special_ids(&self) -> &SpecialIds {
         &self.special

@@ -5,6 +5,7 @@ use eframe::egui::{self, RichText, Stroke, StrokeKind, TextureHandle, Ui, vec2};
 use super::{
     editor::{Editor, Look},
     input_chooser,
+    language_tags::language_tags_ui,
     target::TargetPanel,
     token_search::TokenSearch,
     too_long::{part_ui, too_long_ui},
@@ -64,6 +65,7 @@ impl InputPanel {
             }
             if !sees || spec.is_some_and(|spec| spec.modality.text().is_some()) {
                 self.text_ui(ui, cx);
+                language_tags_ui(ui, cx);
             }
             if cx.document.too_long.is_some() {
                 too_long_ui(ui, cx);
@@ -102,8 +104,8 @@ impl InputPanel {
         }
         ui.horizontal(|ui| {
             let (label, tooltip) = match experiment.text_b {
-                None => ("Add second sentence", "Feed a pair of sentences, as BERT was trained on"),
-                Some(_) => ("Remove second sentence", "Feed one sentence alone"),
+                None => ("Add second sentence", "Run a pair of sentences, as BERT was trained on"),
+                Some(_) => ("Remove second sentence", "Run the first sentence alone"),
             };
             if ui.add(egui::Button::new(label).small()).on_hover_text(tooltip).clicked() {
                 cx.send(Command::SetTextB(experiment.text_b.is_none().then(String::new)));

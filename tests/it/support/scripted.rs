@@ -94,9 +94,9 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         input_source: "tokenizer.json".to_owned(),
         ..attnscope::model::audit::Audit::default()
     };
+    let tags: &[&str] = if spec.name == "demo:translate" { &[">>deu<<", ">>fra<<"] } else { &[] };
     let positions = Err("it has no position embeddings".to_owned());
-    let id = ModelId(NEXT_MODEL.fetch_add(1, Ordering::Relaxed));
-    let source = source.clone();
+    let (id, source) = (ModelId(NEXT_MODEL.fetch_add(1, Ordering::Relaxed)), source.clone());
     let config = Some(format!("configuration of {}", spec.name));
     Arc::new(LoadedModel {
         id,
@@ -106,6 +106,7 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         audit,
         positions,
         has_mask: true,
+        language_tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
         load_secs: 0.02,
     })
 }
