@@ -211,6 +211,7 @@ impl Session {
         for warning in &model.audit.warnings {
             self.inform(warning.clone(), String::new());
         }
+        self.show_first_example(id, model);
         let Some(document) = self.find_document_mut(id) else { return };
         let experiment = &mut document.experiment;
         if model.spec.modality.text().is_some() && experiment.text.trim().is_empty() {

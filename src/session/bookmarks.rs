@@ -74,6 +74,8 @@ impl Session {
             BookmarkCommand::Remove(idx) => {
                 if idx < self.keeping.bookmarks.len() {
                     self.keeping.bookmarks.remove(idx);
+                    // They count bookmarks, whose places have changed.
+                    self.notices.retain(|notice| notice.undo.is_none());
                 }
             }
         }
@@ -82,8 +84,8 @@ impl Session {
 
     fn add_bookmark(&mut self) -> Vec<Effect> {
         if self.keeping.bookmarks.len() >= MAX_BOOKMARKS {
-            let details = "Remove one that you no longer need".to_owned();
-            self.inform(format!("There are {MAX_BOOKMARKS} bookmarks, the most there can be"), details);
+            let details = "Remove a bookmark that you no longer need".to_owned();
+            self.inform(format!("There are {MAX_BOOKMARKS} bookmarks, which is the most"), details);
             return Vec::new();
         }
         let (address, left_out) = match self.address(self.pane()) {
@@ -100,6 +102,8 @@ impl Session {
         let figure = self.figure();
         let drawing = figure.is_some().then(|| self.new_job());
         let (address, unknown) = (address.to_string(), Map::new());
+        let undo = BookmarkCommand::Remove(self.keeping.bookmarks.len());
+        self.inform_undoable(format!("Bookmark added: {name}"), undo);
         self.keeping.bookmarks.push(Bookmark { name, address, thumbnail: String::new(), unknown, drawing });
         let request = figure.map(|figure| Request::Draw { figure, purpose: DrawFor::Thumbnail(THUMBNAIL_PX) });
         drawing.zip(request).map(|(job, request)| Effect::Submit(job, request)).into_iter().collect()

@@ -1,10 +1,13 @@
 //! Opening an example: one click changes model, input and view.
 
 use super::{
-    Change, Effect, Focus, HeadSet, Pane, PendingSelection, Session,
+    Change, Effect, Experiment, Focus, HeadSet, Pane, PendingSelection, Session,
     gallery::{EXAMPLES, Example, ExampleInput, by_topic},
 };
-use crate::worker::{ImageSource, ModelSource};
+use crate::{
+    ids::DocumentId,
+    worker::{ImageSource, LoadedModel, ModelSource},
+};
 
 impl Session {
     /// Opens the neighbour of the open example, in the order of the gallery and around its ends.
@@ -41,14 +44,7 @@ impl Session {
         let experiment = &mut document.experiment;
         experiment.continued = false;
         experiment.changes.clear();
-        example.target.unwrap_or_default().clone_into(&mut experiment.target);
-        match example.input {
-            ExampleInput::Text(text) => {
-                text.clone_into(&mut experiment.text);
-                (experiment.text_b, experiment.excerpt) = (None, None);
-            }
-            ExampleInput::Sample(name) => experiment.image = Some(ImageSource::Bundled(name.to_owned())),
-        }
+        example.fill(experiment);
         let source = ModelSource::Bundled(example.model.to_owned());
         let is_there =
             !document.model.is_pending() && document.model.latest().is_some_and(|model| model.source == source);
@@ -59,6 +55,43 @@ impl Session {
         }
         effects.extend(if is_there { self.run() } else { self.load(source) });
         effects
+    }
+}
+
+impl Session {
+    /// A bundled model that has nothing to read yet reads its first example, in the head that shows something of it,
+    /// unless the user asked for another one.
+    pub(super) fn show_first_example(&mut self, id: DocumentId, model: &LoadedModel) {
+        let ModelSource::Bundled(name) = &model.source else { return };
+        let plain = |example: &Example| example.model == name && example.changes.is_empty() && example.asks.is_none();
+        let Some((idx, example)) = by_topic().find(|(_, example)| plain(example)) else { return };
+        let is_free = self.panes.iter().filter(|pane| pane.document == id).all(|pane| pane.pending.is_none());
+        let Some(document) = self.find_document_mut(id) else { return };
+        let experiment = &mut document.experiment;
+        if !experiment.text.trim().is_empty() || experiment.image.is_some() {
+            return;
+        }
+        example.fill(experiment);
+        if is_free && document.corpus.is_none() {
+            document.example = Some(idx);
+            for pane in self.panes.iter_mut().filter(|pane| pane.document == id) {
+                pane.show_example(example, true);
+            }
+        }
+    }
+}
+
+impl Example {
+    /// Makes its input what is to be read.
+    fn fill(&self, experiment: &mut Experiment) {
+        self.target.unwrap_or_default().clone_into(&mut experiment.target);
+        match self.input {
+            ExampleInput::Text(text) => {
+                text.clone_into(&mut experiment.text);
+                (experiment.text_b, experiment.excerpt) = (None, None);
+            }
+            ExampleInput::Sample(name) => experiment.image = Some(ImageSource::Bundled(name.to_owned())),
+        }
     }
 }
 

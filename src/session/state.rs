@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    CorpusDialog, CorpusSheet, Document, Download, Experiment, FigureDialog, Keeping, Pane, Panes, PendingSelection,
-    Settings,
+    BookmarkCommand, CorpusDialog, CorpusSheet, Document, Download, Experiment, FigureDialog, Keeping, Pane, Panes,
+    PendingSelection, Settings,
 };
 use crate::{
     ids::{DocumentId, JobId, ModelId, PaneId},
@@ -65,6 +65,8 @@ pub struct Notice {
     pub kind: NoticeKind,
     /// What it says.
     pub text: Failure,
+    /// What takes back what it tells of, if anything does.
+    pub undo: Option<BookmarkCommand>,
 }
 
 /// How serious a message is.
@@ -176,7 +178,7 @@ impl Session {
             return;
         }
         self.next_notice += 1;
-        self.notices.push(Notice { id: self.next_notice, kind, text });
+        self.notices.push(Notice { id: self.next_notice, kind, text, undo: None });
         if self.notices.len() > MAX_NOTICES {
             self.notices.remove(0);
         }
@@ -185,6 +187,17 @@ impl Session {
     /// Adds a message that is good to know.
     pub(super) fn inform(&mut self, summary: String, details: String) {
         self.notify(NoticeKind::Info, Failure { summary, details });
+    }
+
+    /// Adds a message with a button that undoes what it tells of.
+    pub(super) fn inform_undoable(&mut self, summary: String, undo: BookmarkCommand) {
+        // Another one of the same words can be undone as well.
+        self.next_notice += 1;
+        let text = Failure { summary, details: String::new() };
+        self.notices.push(Notice { id: self.next_notice, kind: NoticeKind::Info, text, undo: Some(undo) });
+        if self.notices.len() > MAX_NOTICES {
+            self.notices.remove(0);
+        }
     }
 
     pub(super) fn document_mut(&mut self) -> &mut Document {

@@ -4,7 +4,7 @@ use attnscope::{
     ids::HeadId,
     session::{
         Command, Focus, HeadSet, HeadStep, PendingSelection, Split, ViewKind, ViewOptions,
-        gallery::{self, EXAMPLES},
+        gallery::{self, EXAMPLES, ExampleInput},
     },
     worker::{
         Ask, EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Rule, Stage, Target, TextInput,
@@ -114,6 +114,25 @@ fn examples_follow_each_other_as_the_gallery_has_them_and_around_its_ends() {
     play.does(Command::NextExample);
     play.does(Command::NextExample);
     assert_eq!(play.session.document().example, Some(order[1]));
+}
+
+#[test]
+fn a_bundled_model_without_an_input_opens_with_its_first_example() {
+    for (model, title) in [("demo:bert", "The word after"), ("demo:vit", "A cat, called a dog")] {
+        let mut play = Play::new();
+        play.does(Command::OpenModel(bundled(model)));
+        play.answers();
+        let example = &EXAMPLES[play.session.document().example.unwrap()];
+        assert_eq!((example.title, example.model), (title, model));
+        let experiment = &play.session.document().experiment;
+        match example.input {
+            ExampleInput::Text(text) => assert_eq!(experiment.text, text),
+            ExampleInput::Sample(name) => assert_eq!(experiment.image, Some(ImageSource::Bundled(name.to_owned()))),
+        }
+        assert_eq!(play.session.pane().view, example.view);
+    }
+    let typed = Play::showing("one two three");
+    assert_eq!((typed.session.document().example, &*typed.session.document().experiment.text), (None, "one two three"));
 }
 
 #[test]

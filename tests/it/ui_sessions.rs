@@ -100,7 +100,7 @@ fn what_a_killed_window_left_is_offered_and_taken_up() {
         event.kind = EventKind::Session(Box::new(SessionAnswer::Begun(vec![left], None)));
     }
     window.settle();
-    assert!(window.shows("A window did not end well 3 minutes ago: 2 panes · what was typed before the crash"));
+    assert!(window.shows("AttnScope was closed unexpectedly 3 minutes ago: 2 panes · what was typed before the crash"));
     window.click("Restore");
     assert_eq!(
         (shown_text(&window).as_str(), window.app().session().panes.len()),
@@ -154,6 +154,10 @@ fn bookmarks_and_notes_are_kept_with_the_session() {
     window.app().request(Command::Step(HeadStep::NextLayer));
     window.settle();
     window.press(Modifiers::COMMAND, Key::B);
+    assert!(window.shows("Bookmark added: L1H0 heads · demo:gpt · one two three"));
+    window.click("Undo: Bookmark added: L1H0 heads · demo:gpt · one two three");
+    assert!(window.app().session().keeping.bookmarks.is_empty());
+    window.press(Modifiers::COMMAND, Key::B);
     window.app().request(Command::Step(HeadStep::NextLayer));
     window.settle();
     window.press(Modifiers::NONE, Key::B);
@@ -177,7 +181,7 @@ fn an_address_is_copied_and_opened() {
     let mut window = Window::open(with_text("one two three"));
     window.press(Modifiers::NONE, Key::ArrowRight);
     window.press(Modifiers::COMMAND | Modifiers::SHIFT, Key::L);
-    assert!(window.shows("Copied the address"));
+    assert!(window.shows("Link copied"));
     let (address, _) = window.app().session().address(window.app().session().pane()).unwrap();
     let options = attnscope::cli::open::OpenOptions { paths: vec![address.to_string().into()], ..Default::default() };
     let other = Window::open(options);
@@ -194,20 +198,20 @@ fn a_new_session_closes_what_is_shown_after_a_question() {
     assert_eq!(n_kept(&window), 1);
     window.click("Session");
     window.click("New session");
-    assert!(window.shows("Save what is shown first?") && window.shows("It is in no file yet."));
+    assert!(window.shows("Save this session first?") && window.shows("It is not saved yet."));
     window.press(Modifiers::NONE, Key::Escape);
-    assert!(!window.shows("Save what is shown first?"));
+    assert!(!window.shows("Save this session first?"));
     assert_eq!(shown_text(&window), "one two three");
 
     window.click("Session");
     window.click("New session");
-    window.click("Do not save");
+    window.click("Don’t save");
     let document = window.app().session().document();
     assert!(document.latest_capture().is_none() && document.model.latest().is_none());
-    assert!(window.shows("What was shown is under Session, Recent sessions"));
+    assert!(window.shows("The closed session is under Session › Recent sessions"));
     window.click("Session");
     window.click("Recent sessions");
-    assert!(window.shows("What was closed last"));
+    assert!(window.shows("Last closed session"));
 }
 
 /// A second window is the program a second time; what keeps it from starting is said.

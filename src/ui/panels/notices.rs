@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use eframe::egui::{self, Align, Align2, Id, Layout, RichText, Role, Ui, WidgetInfo, vec2};
 
 use crate::{
-    session::{Command, Notice, NoticeKind},
+    session::{Command, Notice, NoticeKind, SessionCommand},
     ui::{PanelCtx, theme::GRID},
 };
 
@@ -94,6 +94,14 @@ fn notice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, notice: &Notice) {
                 ui.label(RichText::new(&notice.text.summary).color(color));
                 if !notice.text.details.is_empty() {
                     ui.label(RichText::new(&notice.text.details).small().color(cx.theme.text_weak));
+                }
+                if let Some(undo) = &notice.undo {
+                    let button = ui.small_button("Undo").on_hover_text("Remove this bookmark");
+                    let name = format!("Undo: {}", notice.text.summary);
+                    button.widget_info(|| WidgetInfo::labeled(Role::Button, true, &name));
+                    if button.clicked() {
+                        cx.send(Command::Session(SessionCommand::Bookmark(undo.clone())));
+                    }
                 }
             });
         });
