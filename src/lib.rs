@@ -19,6 +19,7 @@
 //! - [`cli`]: the command line.
 //! - [`ui`]: the window; the only module that names egui.
 
+pub mod glossary;
 pub mod ids;
 pub mod json_file;
 mod random;

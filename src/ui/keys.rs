@@ -85,7 +85,7 @@ impl UiCommand {
             Self::Gallery => plain(Key::E),
             Self::PreviousExample => plain(Key::PageUp),
             Self::NextExample => plain(Key::PageDown),
-            Self::Shortcuts => plain(Key::Questionmark),
+            Self::Help => plain(Key::Questionmark),
             Self::Palette => command(Key::K),
             Self::Cancel
             | Self::Detach

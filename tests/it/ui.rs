@@ -7,6 +7,7 @@ use attnscope::{
     export::ExportRequest,
     ids::{DocumentId, HeadId},
     session::{Appearance, Command, ViewKind},
+    text::weight_text,
     worker::{EventKind, GiveBack, Input, Lane, Request, give_back_by},
 };
 use eframe::egui::{
@@ -80,10 +81,10 @@ fn tabs_change_the_view_and_grey_ones_say_why() {
     window.harness.get_by_role_and_label(Role::Tab, "Heatmap").click();
     window.settle();
     assert_eq!(window.app().session().pane().view, ViewKind::Heatmap);
-    window.harness.get_by_role_and_label(Role::Tab, "Image").hover();
+    window.harness.get_by_role_and_label(Role::Tab, "Picture").hover();
     window.settle();
     assert!(window.shows("This input has no picture"));
-    window.harness.get_by_role_and_label(Role::Tab, "Image").click();
+    window.harness.get_by_role_and_label(Role::Tab, "Picture").click();
     window.settle();
     assert_eq!(window.app().session().pane().view, ViewKind::Heatmap);
 }
@@ -142,7 +143,7 @@ fn the_inspector_names_weight_score_and_rank_of_a_pair() {
     window.harness.query_all_by_label_contains(&label).next().unwrap().click();
     window.settle();
     assert_eq!(window.app().session().pane().selection.pinned.key, Some(best));
-    assert!(window.shows(&format!("{:.5}", row[best])));
+    assert!(window.shows(&weight_text(row[best])));
     assert!(window.shows("1 of 3"));
 }
 
@@ -192,12 +193,23 @@ fn messages_go_away_and_stay_in_the_history() {
 }
 
 #[test]
-fn the_shortcut_sheet_lists_every_key_and_closes() {
+fn the_help_sheet_has_keys_glossary_and_formulas_and_closes() {
     let mut window = Window::open(with_text("one two three"));
     window.press(Modifiers::NONE, Key::Questionmark);
-    assert!(window.shows("Save a picture of the whole window as PNG"));
+    assert!(window.shows("Save a picture of the whole window as PNG") && window.shows(env!("CARGO_PKG_VERSION")));
+    window.click("Glossary");
+    assert!(window.shows("The vector with which a token looks for keys"));
+    window.click("How do I …");
+    assert!(window.shows("compare two heads"));
+    window.harness.get_by_label("Search help").focus();
+    window.harness.step();
+    window.harness.get_by_label("Search help").type_text("rollout");
+    window.settle();
+    assert!(window.shows("Attention of all layers multiplied together"), "the glossary");
+    assert!(window.shows("Abnar and Zuidema 2020") && window.shows("rownorm"), "method, source and formula");
+    assert!(!window.shows("compare two heads"));
     window.click("Close");
-    assert!(!window.shows("Save a picture of the whole window as PNG"));
+    assert!(!window.shows("Search help"));
 }
 
 #[test]

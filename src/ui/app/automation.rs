@@ -129,7 +129,7 @@ impl Automation {
         match &event.kind {
             EventKind::Exported(_) => self.end(Ok(())),
             EventKind::Failed(failure) => self.fail(failure),
-            EventKind::Cancelled => self.end(Err(OpenError("the picture was not written".to_owned()))),
+            EventKind::Cancelled => self.end(Err(OpenError("the screenshot was not written".to_owned()))),
             _ => {}
         }
     }

@@ -249,7 +249,7 @@ impl App {
             UiCommand::Release if self.sheet.is_some() => self.sheet = None,
             UiCommand::Bookmarks => self.toggle(Sheet::Bookmarks),
             UiCommand::Gallery => self.toggle(Sheet::Gallery),
-            UiCommand::Shortcuts => self.toggle(Sheet::Shortcuts),
+            UiCommand::Help => self.toggle(Sheet::Help),
             UiCommand::Palette => {
                 self.palette = Palette::default();
                 self.toggle(Sheet::Palette);

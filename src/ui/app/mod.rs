@@ -39,7 +39,7 @@ use self::{
 use super::{
     CommandQueue, glyphs,
     painting::Painting,
-    panels::{BookmarkSheet, CorpusDialog, DownloadDialog, FigureSheet, LeftPanel, Notices, Palette},
+    panels::{BookmarkSheet, CorpusDialog, DownloadDialog, FigureSheet, HelpSheet, LeftPanel, Notices, Palette},
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
     views::Views,
@@ -88,8 +88,8 @@ type Outcome = Arc<Mutex<Option<Result<(), OpenError>>>>;
 enum Sheet {
     /// All examples.
     Gallery,
-    /// What the keys do.
-    Shortcuts,
+    /// Keys, glossary and what this program is.
+    Help,
     /// Everything by its name.
     Palette,
     /// Bookmarks and notes.
@@ -110,6 +110,7 @@ pub struct App {
     corpus: CorpusDialog,
     palette: Palette,
     bookmarks: BookmarkSheet,
+    help: HelpSheet,
     autosave: Autosave,
     rest: Rest,
     /// Every pattern that was read, and who reads what is missing.
@@ -167,7 +168,7 @@ pub fn open_window<J: Jobs + 'static>(
         && ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"].iter().all(|name| std::env::var_os(name).is_none())
     {
         let advice = "`attnscope capture`, `check`, `pull` and `models` need none";
-        return Err(OpenError(format!("there is no display to open a window on; {advice}")));
+        return Err(OpenError(format!("there is no display for the window; {advice}")));
     }
     let startup = Startup::new(make_jobs, Box::new(NativeDesktop), options.clone(), started)
         .map_err(|error| OpenError(format!("the background thread cannot be started: {error}")))?;
@@ -192,7 +193,7 @@ pub fn open_window<J: Jobs + 'static>(
         && renderer == eframe::Renderer::Glow
         && startup.borrow().is_some()
     {
-        log::warn!("OpenGL opens no window ({error}); trying wgpu");
+        log::warn!("OpenGL could not open a window ({error}); trying wgpu");
         opened = open(eframe::Renderer::Wgpu);
     }
     opened.map_err(|error| OpenError(format!("no window can be opened: {error}")))?;
@@ -307,6 +308,7 @@ impl Startup {
             corpus: CorpusDialog::default(),
             palette: Palette::default(),
             bookmarks: BookmarkSheet::default(),
+            help: HelpSheet::default(),
             autosave: Autosave::default(),
             rest: Rest::default(),
             patterns: PatternStore::default(),

@@ -176,8 +176,7 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
                 view.send(Command::ClosePane);
             }
             let link = ui.add(egui::Button::selectable(pane.linked, "Linked").small());
-            let meaning =
-                "Linked panes share what is under the pointer and what is held, and step through heads together";
+            let meaning = "Linked panes share the hovered and the pinned tokens, and step through heads together";
             if link.on_hover_text(meaning).clicked() {
                 view.send(Command::ToggleLink);
             }
@@ -223,7 +222,7 @@ fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
                     let close = ui.add(egui::Button::new("✖").small().frame_when_inactive(false));
                     close
                         .widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Close {}", document.title())));
-                    if close.on_hover_text("Close this document and its results").clicked() {
+                    if close.on_hover_text("Close this run: its input, changes and results").clicked() {
                         view.send(Command::CloseDocument(document.id));
                     }
                 }
@@ -235,7 +234,7 @@ fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
             view.send(Command::Detach);
         }
     });
-    combo.response.accessible_name("Document of the pane");
+    combo.response.accessible_name("Run shown in the pane");
 }
 
 /// What the pane shows of its document.

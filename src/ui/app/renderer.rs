@@ -55,7 +55,7 @@ fn painting() -> Painting {
     let instance = Instance::new(descriptor);
     let adapters = block_on(instance.enumerate_adapters(backends));
     let kinds: Vec<DeviceType> = adapters.iter().map(|adapter| adapter.get_info().device_type).collect();
-    log::info!("graphics adapters {kinds:?}, asked in {:.1} ms", asked.elapsed().as_secs_f64() * 1e3);
+    log::info!("graphics adapters {kinds:?}, listed in {:.1} ms", asked.elapsed().as_secs_f64() * 1e3);
     if kinds.iter().all(|kind| *kind == DeviceType::Cpu) { Painting::Software } else { Painting::Hardware }
 }
 

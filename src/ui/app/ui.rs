@@ -15,7 +15,7 @@ use crate::{
         PanelCtx,
         panels::{
             StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui,
-            left_behind_ui, lost_model_ui, new_session_ui, search_ui, shortcuts_ui, status_bar_ui, subtract_ui,
+            left_behind_ui, lost_model_ui, new_session_ui, search_ui, status_bar_ui, subtract_ui,
             top_bar_ui,
         },
         theme::{GRID, Theme},
@@ -114,7 +114,7 @@ impl App {
         let stays = match self.sheet {
             None => true,
             Some(Sheet::Gallery) => gallery_ui(ui.ctx(), &cx),
-            Some(Sheet::Shortcuts) => shortcuts_ui(ui.ctx(), &theme),
+            Some(Sheet::Help) => self.help.ui(ui.ctx(), &theme),
             Some(Sheet::Palette) => self.palette.ui(ui.ctx(), &cx, &mut requests),
             Some(Sheet::Bookmarks) => self.bookmarks.ui(ui.ctx(), &cx),
         };

@@ -35,7 +35,7 @@ enum Part {
     Session,
     Compare,
     Examples,
-    Shortcuts,
+    Help,
     Theme,
     Screenshot,
     CopyFigure,
@@ -49,7 +49,7 @@ impl Part {
         Self::Session,
         Self::Compare,
         Self::Examples,
-        Self::Shortcuts,
+        Self::Help,
         Self::Theme,
         Self::Screenshot,
         Self::CopyFigure,
@@ -57,7 +57,7 @@ impl Part {
 
     /// As they stand on the right, from right to left.
     const FROM_THE_RIGHT: [Self; 8] = [
-        Self::Shortcuts,
+        Self::Help,
         Self::Theme,
         Self::Screenshot,
         Self::CopyFigure,
@@ -77,7 +77,7 @@ impl Part {
                 let text = self.commands().first().map_or("", |command| command.text());
                 text_button_width(ui, text) + GAP_PT
             }
-            Self::Shortcuts | Self::Theme | Self::Screenshot | Self::CopyFigure => {
+            Self::Help | Self::Theme | Self::Screenshot | Self::CopyFigure => {
                 symbol_button_width(ui, self.symbol(cx)) + GAP_PT
             }
         }
@@ -90,7 +90,7 @@ impl Part {
             Self::Export => &[UiCommand::ExportView],
             Self::Session | Self::Compare => &[],
             Self::Examples => &[UiCommand::ToggleExamples],
-            Self::Shortcuts => &[UiCommand::Shortcuts],
+            Self::Help => &[UiCommand::Help],
             Self::Theme => &[UiCommand::ToggleTheme],
             Self::Screenshot => &[UiCommand::ExportWindow],
             Self::CopyFigure => &[UiCommand::CopyView],
@@ -99,7 +99,7 @@ impl Part {
 
     const fn symbol(self, cx: &PanelCtx<'_>) -> &'static str {
         match self {
-            Self::Shortcuts => "?",
+            Self::Help => "?",
             Self::Theme if cx.view.theme.dark => "☀",
             Self::Theme => "🌙",
             Self::Screenshot => "📷",

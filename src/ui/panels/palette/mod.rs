@@ -92,7 +92,7 @@ impl Palette {
     }
 
     fn field_ui(&mut self, ui: &mut Ui) {
-        let hint = "A command, model, example, head such as L3H5, word of the text, or an address";
+        let hint = "A command, model, example, head such as L3H5, word of the text, or link";
         let field = TextEdit::singleline(&mut self.typed).hint_text(hint).desired_width(f32::INFINITY);
         let field = ui.add(field.margin(vec2(2.0 * GRID, 1.5 * GRID))).accessible_name("Go to anything");
         if field.changed() {
@@ -176,8 +176,7 @@ fn row_ui(ui: &Ui, theme: &Theme, rect: Rect, row: &Row) {
 fn nothing_ui(ui: &mut Ui, theme: &Theme, typed: &str) {
     ui.add_space(2.0 * GRID);
     ui.label(format!("Nothing is called “{}”", typed.trim()));
-    let what = "Commands, views, models and examples are found by letters of their names, heads as L3H5 or cross L2H1, \
-                tokens by a part of their text";
+    let what = "Type letters of a command, view, model or example, a head as L3H5 or cross L2H1, or part of a token";
     ui.label(egui::RichText::new(what).small().color(theme.text_weak));
     ui.add_space(2.0 * GRID);
 }

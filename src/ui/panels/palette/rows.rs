@@ -2,6 +2,7 @@
 
 use super::fuzzy::{Fit, fit};
 use crate::{
+    glossary::TERMS,
     ids::{HeadId, StackKind},
     session::{Address, BookmarkCommand, Command, Focus, SessionCommand, gallery::EXAMPLES},
     spec::ModelSpec,
@@ -62,6 +63,7 @@ impl Row {
 pub fn rows(cx: &PanelCtx<'_>, typed: &str, hits: &[usize]) -> Vec<Row> {
     let mut rows: Vec<Row> = named(cx).filter_map(|row| Some(Row { fit: fit(typed, &row.text)?, ..row })).collect();
     if !typed.trim().is_empty() {
+        rows.extend(terms().filter_map(|row| Some(Row { fit: fit(typed, &row.text)?, ..row })));
         rows.sort_by_key(|row| std::cmp::Reverse(row.fit.score));
     }
     let mut first: Vec<Row> = address_row(typed).into_iter().chain(head_row(cx, typed)).collect();
@@ -104,9 +106,21 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
     });
     let bookmarks = cx.session.keeping.bookmarks.iter().enumerate().map(move |(idx, bookmark)| {
         let go = Chosen::session(Command::Session(SessionCommand::Bookmark(BookmarkCommand::GoTo(idx))));
-        row("Bookmark", bookmark.name.clone(), "Go to this place".to_owned(), go)
+        row("Bookmark", bookmark.name.clone(), "Go to this view".to_owned(), go)
     });
     commands.chain(bookmarks).chain(recent).chain(bundled).chain(examples)
+}
+
+/// The glossary, whose meanings stand in the list.
+fn terms() -> impl Iterator<Item = Row> {
+    TERMS.iter().map(|term| Row {
+        kind: "Glossary",
+        text: term.name.to_owned(),
+        detail: term.meaning.to_owned(),
+        chosen: Some(Chosen::Window(UiCommand::Help)),
+        reason: None,
+        fit: Fit { score: 0, at: Vec::new() },
+    })
 }
 
 /// The place whose address was typed or pasted.
@@ -120,9 +134,9 @@ fn address_row(typed: &str) -> Option<Row> {
         Err(error) => (None, Some(crate::text::sentence(&error.to_string()))),
     };
     Some(Row {
-        kind: "Address",
+        kind: "Link",
         text: typed.to_owned(),
-        detail: "Go to this place".to_owned(),
+        detail: "Go to this view".to_owned(),
         chosen,
         reason,
         fit: Fit { score: i32::MAX, at: Vec::new() },
