@@ -33,7 +33,7 @@ FIRST_EXAMPLE = "Once upon a time"
 # something like it, as happens to people.
 MODELS = ["demo:gpt", "demo:bert", "demo:vit", "demo:translate", "demo:sentiment", "demo:bilstm", "demo:sentences"]
 EXAMPLES = [
-    FIRST_EXAMPLE, "Repeated words", "Queries and keys", "Mary's keys", "A map that lies", "A white house", "A cat",
+    FIRST_EXAMPLE, "Repeated words", "Queries and keys", "Mary's keys", "A map that lies", "A white house", "A cat, called a dog",
     "Nothing to repeat", "Full stops and commas", "A red boat", "Induction takes two", "One of several",
 ]  # fmt: skip
 COMMANDS = ["Cancel", "Examples", "Theme", "Bookmarks", "Shortcuts", "Detach"]

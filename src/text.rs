@@ -6,6 +6,10 @@ use std::{
     path::Path,
 };
 
+mod numbers;
+
+pub use numbers::{cell_text, change_text, decimal_text, measure_text, norm_text, share_text, signed, weight_text};
+
 /// Bytes in decimal units.
 pub fn bytes_text(n: u64) -> String {
     match n {

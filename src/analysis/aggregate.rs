@@ -24,15 +24,18 @@ pub enum AggregateError {
     NotRecorded(HeadId),
     /// Scores have a bias that nothing remembers.
     #[error(
-        "the scores of {0} have a bias that depends on positions, which queries and keys do not show: open one input \
-         to see its attention"
+        "the scores of {0} have a position bias that queries and keys do not contain: open one input to see its \
+        attention"
     )]
     Biased(HeadId),
     /// Some tokens see all, through keys that are not there.
-    #[error("some tokens see all others in L{}, and their keys are not kept with a corpus: open one input", .0.layer)]
+    #[error("some tokens of L{} have global attention, whose keys are not kept with a corpus: open one input", .0.layer)]
     Global(HeadId),
     /// The run was changed.
-    #[error("the inputs were run with changes that queries and keys do not show: open one input to see its attention")]
+    #[error(
+        "the inputs were run with changes that queries and keys do not contain: open one input to see its \
+        attention"
+    )]
     Changed,
     /// The caller said stop.
     #[error("stopped")]

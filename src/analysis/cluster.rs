@@ -201,7 +201,7 @@ impl Labels {
             Shared::Told(by) => by,
         };
         match values(cloud, self.space, head, by) {
-            Values::Type => Err("a side is no property of a token".to_owned()),
+            Values::Type => Err("query or key is not a property of a token".to_owned()),
             Values::Missing(reason) => Err(reason),
             Values::Groups(groups) => Ok(groups.of.concat()),
             Values::Numbers(numbers) if numbers.cyclic => {

@@ -109,12 +109,12 @@ pub fn caveat(cloud: &Cloud, head: HeadId) -> Option<&'static str> {
     let layer = cloud.model()?.layer_of(head)?;
     if layer.global {
         return Some(
-            "Tokens that see all others meet keys of their own, which are not among these points; for their queries \
-             distance stands for nothing.",
+            "Tokens with global attention use separate keys that are not among these points; for their queries \
+            distance means nothing.",
         );
     }
     layer.biased.then_some(
-        "The scores of this head also have a bias that depends on positions; q and k do not show it, so distance \
-         stands for less of the attention.",
+        "The scores of this head also have a position bias that q and k do not contain, so distance predicts less \
+        of the attention.",
     )
 }

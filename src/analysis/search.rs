@@ -28,9 +28,9 @@ pub enum SearchKind {
 impl SearchKind {
     /// Every kind, with its name on the command line, its name on screen, and what it looks for.
     pub const ALL: [(Self, &str, &str, &str); 4] = [
-        (Self::Text, "text", "Part of a token", "Tokens that have this text in them"),
+        (Self::Text, "text", "Part of a token", "Tokens that contain this text"),
         (Self::Word, "word", "Whole word", "This word, or several with commas between them; all their pieces"),
-        (Self::Regex, "regex", "Regular expression", "Words in which the expression is found; all their pieces"),
+        (Self::Regex, "regex", "Regular expression", "Words that match the expression; all their pieces"),
         (Self::Id, "id", "Token id", "Numbers in the model's vocabulary, with commas between them"),
     ];
 
@@ -60,13 +60,13 @@ pub struct Search {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SearchError {
     /// Nothing was typed.
-    #[error("there is nothing to look for: type a text")]
+    #[error("type a text to search for")]
     Empty,
     /// A regular expression that is none.
-    #[error("this is no regular expression: {0}")]
+    #[error("this is not a regular expression: {0}")]
     Regex(String),
     /// A token id that is no number.
-    #[error("“{0}” is no token id: give whole numbers with commas between them")]
+    #[error("“{0}” is not a token id: give whole numbers separated by commas")]
     Id(String),
 }
 

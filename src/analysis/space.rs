@@ -25,10 +25,10 @@ pub enum Space {
 impl Space {
     /// Every space, with its name on the command line, its name on screen, and what it is.
     pub const ALL: [(Self, &str, &str, &str); 4] = [
-        (Self::QueriesKeys, "qk", "Queries and keys", "What each head compares: near means much attention"),
-        (Self::Values, "values", "Values", "What each head passes on of a token it attends to"),
+        (Self::QueriesKeys, "qk", "Queries and keys", "What each head compares: near means a high score"),
+        (Self::Values, "values", "Values", "What each head moves from a token it attends to"),
         (Self::Residual, "residual", "Residual stream", "Tokens in their context, before each layer and at the end"),
-        (Self::Positions, "positions", "Position embeddings", "What the model adds to a token to say where it stands"),
+        (Self::Positions, "positions", "Position embeddings", "What the model adds to a token to encode its position"),
     ];
 
     const fn entry(self) -> (Self, &'static str, &'static str, &'static str) {

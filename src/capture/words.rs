@@ -75,6 +75,14 @@ pub fn shown(text: &str, position: usize) -> String {
     if text.is_empty() { format!("#{position}") } else { text.to_owned() }
 }
 
+/// The name of one of some tokens in a sentence: in quotation marks, with its position where another has the same text,
+/// `“␣Ben” #3`.
+pub fn named<S: AsRef<str>>(texts: &[S], nth: usize, position: usize) -> String {
+    let text = texts.get(nth).map_or("", AsRef::as_ref);
+    let n_alike = texts.iter().filter(|other| other.as_ref() == text).count();
+    if n_alike > 1 { format!("“{text}” #{position}") } else { format!("“{text}”") }
+}
+
 /// A label without the marks of its vocabulary: `the` of `␣the`, `ing` of `##ing`.
 pub fn bare(text: &str) -> &str {
     let text = if marked_piece(text) { &text[CONTINUES.len()..] } else { text };

@@ -11,7 +11,7 @@ use super::{
     palette::Palette,
     path::Path,
 };
-use crate::{capture::RgbaBuffer, raster::ColorRange};
+use crate::{capture::RgbaBuffer, raster::ColorRange, text::signed};
 
 /// Collects items, in points of the window.
 pub struct Pen<'a> {
@@ -155,12 +155,7 @@ pub fn tick_text(value: f32) -> String {
         size if size >= 0.001 => format!("{size:.3}"),
         size => format!("{size:.0e}"),
     };
-    signed_text(value, &size)
-}
-
-/// The size of a number with its sign: a minus as long as a plus, not a hyphen.
-pub fn signed_text(value: f32, size: &str) -> String {
-    if value < 0.0 { format!("−{size}") } else { size.to_owned() }
+    signed(f64::from(value), &size)
 }
 
 /// The numbers of a range.

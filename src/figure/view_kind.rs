@@ -42,14 +42,14 @@ impl ViewKind {
     /// Tab label.
     pub const fn label(self) -> &'static str {
         match self {
-            Self::Heads => "Heads",
+            Self::Heads => "Lines",
             Self::Heatmap => "Heatmap",
-            Self::Image => "Image",
-            Self::Scatter => "Scatter",
-            Self::Matrix => "Matrix",
-            Self::Distance => "Distance",
+            Self::Image => "Picture",
+            Self::Scatter => "Q–K map",
+            Self::Matrix => "All Q–K maps",
+            Self::Distance => "q·k vs distance",
             Self::Average => "Average",
-            Self::Lab => "Lab",
+            Self::Lab => "Explain",
         }
     }
 
@@ -92,7 +92,7 @@ impl ViewKind {
                 .layers
                 .iter()
                 .all(|layer| layer.q.is_none() || layer.k.is_none())
-                .then_some("This capture holds no queries and keys"),
+                .then_some("This capture has no queries and keys"),
         }
     }
 }
@@ -100,7 +100,7 @@ impl ViewKind {
 /// Why the attention of `stack` cannot be laid on the picture.
 fn image_unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
     if capture.image().is_none() {
-        return Some("This input has no picture; drop one on a vision model");
+        return Some("This input has no picture: drop one on a vision model");
     }
     let on_picture = capture.picture_side() == Some(stack.key_side());
     (!on_picture).then_some(match stack {

@@ -79,8 +79,7 @@ impl Target {
         let n = capture.tokens(side).len();
         let whole = prediction.rows.first().is_some_and(|row| row.position.is_none());
         if whole && self.position.is_some_and(|position| position > 0) {
-            let what =
-                "this model says one thing about the whole input, and nothing about a position: leave the position out";
+            let what = "this model predicts one thing for the whole input, not for a position: leave the position out";
             return Err(LabError::unsuited(what));
         }
         let row = match self.position {
@@ -98,19 +97,19 @@ impl Target {
             Some(best.id)
         };
         let id = self.class.or_else(most_probable).ok_or_else(|| {
-            LabError::unsuited(format!("position {row} was not predicted, to save time; say which token is meant"))
+            LabError::unsuited(format!("position {row} was not predicted, to save time: name the token to explain"))
         })?;
         let n_outcomes = bench.model.n_outcomes();
         if let Some(wrong) = [Some(id), self.against].into_iter().flatten().find(|id| *id as usize >= n_outcomes) {
             let what = if whole {
-                format!("there is no class {wrong}: the model tells {n_outcomes} classes apart")
+                format!("there is no class {wrong}: the model has {n_outcomes} classes")
             } else {
                 format!("there is no token {wrong} among {n_outcomes}")
             };
             return Err(LabError::unsuited(what));
         }
         if self.against == Some(id) {
-            return Err(LabError::unsuited("an output cannot be told apart from itself: choose another one"));
+            return Err(LabError::unsuited("an output cannot be contrasted with itself: choose another one"));
         }
         Ok(Aim { row, id, against: self.against, side, reads: bench.model.head_reads(bench.input, row) })
     }
@@ -125,8 +124,7 @@ pub fn predicted_side(capture: &Capture) -> Side {
 /// Refuses models of two towers, whose single number leaves nothing to decide between.
 pub fn one_number(capture: &Capture) -> Result<(), LabError> {
     if capture.model().head == Some(HeadKind::Similarity) {
-        let what = "the model compares a picture with a text in the end, and says one number about both: there are no \
-                    outcomes to decide between";
+        let what = "the model gives one number for picture and text together: there are no outcomes to contrast";
         return Err(LabError::unsuited(what));
     }
     Ok(())

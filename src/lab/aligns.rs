@@ -89,7 +89,7 @@ impl WordLinks {
     fn of(plain: &Capture, bench: &Bench<'_>, setting: Setting) -> Result<Self, LabError> {
         let stack = plain.model().stack(StackKind::Cross).ok_or_else(|| {
             LabError::unsuited(
-                "words are aligned by attention from one text to another, which this model does not have",
+                "word alignment needs attention from one text to another, which this model does not have",
             )
         })?;
         let (source_tokens, target_tokens) = (plain.tokens(Side::Encoder), plain.tokens(Side::Decoder));
@@ -97,8 +97,8 @@ impl WordLinks {
         let outputs = target_tokens.get(1..).unwrap_or(&[]);
         let (source, target) = (own_words(source_tokens), own_words(outputs));
         if source.is_empty() || target.is_empty() {
-            let what = "one of the texts has no words: give the source as --text and its translation as --target, or let \
-                        the model write it";
+            let what = "one of the texts has no words: give the source as --text and its translation as --target, \
+                or let the model write it";
             return Err(LabError::unsuited(what));
         }
         // What was written ends with the end token or before it; the step that outputs the end is the last.
@@ -202,7 +202,7 @@ pub fn alignment(
         table.push(Column::new("agreement", Cells::Number(agreements)));
         report = report.with_value("symmetrized", Value::Table(table));
         report.notes.push(format!(
-            "L1 + L0 puts layer 1 of this model together with layer 0 of the other direction, which is {}",
+            "L1 + L0 combines layer 1 of this model with layer 0 of the other direction, which is {}",
             run.model().name
         ));
     }

@@ -48,7 +48,7 @@ pub fn attention(
         maps.push((Cow::Borrowed(stack.kind.name()), Value::matrix(query, key, map)));
     }
     if maps.is_empty() {
-        return Err(LabError::unsuited("no attention is read for this output"));
+        return Err(LabError::unsuited("this output reads no attention row"));
     }
     let mut report = Report::new(Method::Attention).with_parameter("layer", used);
     if !scores.is_empty() {

@@ -78,7 +78,8 @@ impl<'a> Row<'a> {
         };
         let spec = spec.ok_or_else(|| LabError::unsuited("the model has no such stack"))?;
         let (HeadReads::At(query), true) = (aim.reads, spec.kind.query_side() == aim.side) else {
-            let what = "the output does not read one row of this attention: it reads the mean of all, or other tokens";
+            let what = "the output does not read a single row of this attention: it reads the mean of all rows, or \
+                other tokens";
             return Err(LabError::unsuited(what));
         };
         let n_layers = spec.layers.len();
@@ -107,8 +108,8 @@ impl<'a> Row<'a> {
         };
         let keys: Vec<usize> = sight.keys(query, n_query, tokens.len()).filter(|key| !hidden(key)).collect();
         if keys.len() < 2 {
-            let what = "the position that is read sees a single token, so its weight could not be anything else: choose a \
-                        later position or a longer text";
+            let what = "the position that is read sees a single token, so its weight is always 1: choose a later \
+                position or a longer text";
             return Err(LabError::unsuited(what));
         }
         let mut real: Vec<usize> = keys.iter().copied().filter(|key| !tokens[*key].special).collect();
@@ -232,11 +233,11 @@ impl<'a> Row<'a> {
         let candidates = AdversaryOptions::default().n_candidates;
         let runs = options.n_steps * candidates * if n_outcomes == 2 { 1 } else { n_outcomes };
         let why = if options.n_steps == 0 {
-            Some("it was not asked for".to_owned())
+            Some("it was not requested".to_owned())
         } else if n_outcomes > MOST_OUTCOMES {
-            Some(format!("each of {n_outcomes} outcomes would take a backward pass in each step"))
+            Some(format!("left out: needs one backward pass per outcome ({n_outcomes}) and step"))
         } else if runs as f64 * 3.0 * n * n_layers as f64 * 24.0 * width * width > MOST_OPERATIONS {
-            Some(format!("it would take {runs} backward passes; ask for fewer steps"))
+            Some(format!("left out: needs {runs} backward passes; choose fewer steps"))
         } else {
             None
         };

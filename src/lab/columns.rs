@@ -84,7 +84,7 @@ fn has_layers(sight: &Sight<'_>) -> bool {
     sight.capture.model().stacks.iter().any(|stack| own(stack.kind))
 }
 
-const NO_LAYERS: &str = "the only attention leads from one sequence to another, so there are no layers to multiply";
+const NO_LAYERS: &str = "its only attention goes from one sequence to another, so layers cannot be multiplied";
 
 fn of_text(sight: &Sight<'_>, ask: Ask) -> Result<Ask, &'static str> {
     if sight.capture.image().is_some() { Err("patches of a picture can only be hidden") } else { Ok(ask) }
@@ -170,7 +170,7 @@ impl Column {
         },
         Self {
             name: "ablation",
-            title: "Switch off heads",
+            title: "Head ablation",
             question: Question::Believe,
             starts: true,
             ask: |_| Ok(Ask::Ablation(Ablation::Zero)),
@@ -220,7 +220,7 @@ impl Column {
             starts: true,
             ask: |sight| {
                 let (Some(query), Some(key)) = (sight.query, sight.key) else {
-                    return Err("click a query and a key in another view: the score between them is taken apart");
+                    return Err("pin a query and a key in another view: the score between them is decomposed");
                 };
                 Ok(Ask::Edges(EdgeOptions { head: sight.head, query, key, than: Than::Mean, n_top: N_PAIRS }))
             },
@@ -246,7 +246,7 @@ impl Column {
             starts: true,
             ask: |sight| {
                 let held = sight.held(sight.read_side());
-                let held = held.ok_or("click a token: it is destroyed by noise, and restored layer by layer")?;
+                let held = held.ok_or("pin a token: it is corrupted by noise, then restored layer by layer")?;
                 Ok(Ask::Trace(TraceOptions::of(Subject::Positions(held..held + 1))))
             },
         },
@@ -273,7 +273,7 @@ impl Column {
             starts: false,
             ask: |sight| {
                 let held = sight.held(sight.read_side());
-                let held = held.ok_or("click the last token of a subject: something else is written about it")?;
+                let held = held.ok_or("pin the last token of a subject: the edit changes what is written about it")?;
                 let options = RewriteOptions::of(Subject::Positions(held..held + 1), None);
                 Ok(Ask::RankOne(RewriteOptions { layer: Some(sight.head.layer), ..options }))
             },
@@ -286,7 +286,7 @@ impl Column {
             ask: |sight| {
                 let crosses = sight.capture.stack(StackKind::Cross).is_some_and(|stack| !stack.layers.is_empty());
                 let ask = Ask::Alignment { setting: Setting::Output, gold: None, reverse: None };
-                if crosses { Ok(ask) } else { Err("only attention from one text to another aligns words") }
+                if crosses { Ok(ask) } else { Err("word alignment needs attention from one text to another") }
             },
         },
     ];

@@ -165,7 +165,7 @@ pub fn relevance(bench: &Bench<'_>, rule: Rule, start_layer: usize, target: Targ
     {
         if start_layer > 0 {
             return Err(LabError::unsuited(
-                "an encoder–decoder is explained from its first layer: leave the start out",
+                "an encoder–decoder is explained from its first layer: leave out the start layer",
             ));
         }
         let encoder: Vec<_> = encoder.iter().zip(&encoder_grads).map(|(a, g)| [a, g]).collect();
@@ -269,9 +269,9 @@ pub fn leave_one_out(bench: &Bench<'_>, by: LeaveOut, target: Target) -> Result<
         return Err(LabError::unsuited(match by {
             LeaveOut::Mask => "the model has no mask token, or no text: hide tokens instead",
             LeaveOut::Delete if !bench.edits.is_empty() => {
-                "the changes of this run name positions, which move when a token is taken out: hide tokens instead"
+                "the changes of this run name positions, which move when a token is deleted: hide tokens instead"
             }
-            LeaveOut::Delete => "there is no token that could be taken out: hide tokens instead",
+            LeaveOut::Delete => "no token can be deleted: hide tokens instead",
             LeaveOut::Hide => "no attention reads the input, so nothing can be hidden from it",
         }));
     }
@@ -287,7 +287,7 @@ pub fn leave_one_out(bench: &Bench<'_>, by: LeaveOut, target: Target) -> Result<
         }
     })?;
     if by == LeaveOut::Delete {
-        report.notes.push("tokens after one that is taken out move up by a position".to_owned());
+        report.notes.push("tokens after a deleted one move up by one position".to_owned());
     }
     Ok(told(report, capture, &places, &found))
 }

@@ -138,7 +138,7 @@ impl Score<'_> {
 
     /// What is recorded: a score, and what of it is no product of query and key.
     fn recorded(&self, key: usize) -> Result<[f64; 2], LabError> {
-        let missing = || LabError::unsuited("its scores are no products of queries and keys, so they have no parts");
+        let missing = || LabError::unsuited("its scores are not products of queries and keys, so they have no parts");
         let capture = self.walk.capture();
         let layer = capture.layer(self.head).and_then(|layer| layer.scores.as_ref());
         let scores = layer.and_then(|scores| scores.head(self.head.head)).ok_or_else(missing)?;
@@ -168,8 +168,7 @@ fn spot(capture: &Capture, options: &EdgeOptions) -> Result<(), LabError> {
         )));
     }
     if capture.global_tokens(options.head).binary_search(&options.query).is_ok() {
-        let what =
-            "this token sees all others through maps of its own, which are not taken apart: choose another query";
+        let what = "this token has global attention with separate maps, which are not decomposed: choose another query";
         return Err(LabError::unsuited(what));
     }
     Ok(())
@@ -235,8 +234,8 @@ pub fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError
         vector_norm: maps.key_norm.as_ref(),
     };
     if keys.map.weight.n_rows() != score.walk.capture().stack(of_keys).map_or(0, |_| bench.model.spec().d_model) {
-        let what =
-            "between its encoder and its decoder there is a map to another width, which no part is followed through";
+        let what = "a map to another width lies between its encoder and its decoder, and parts cannot be followed through \
+            it";
         return Err(LabError::unsuited(what));
     }
     let query_parts = score.turned(&queries, &[query])?.pop().ok_or_else(missing)?;

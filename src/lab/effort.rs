@@ -39,8 +39,8 @@ impl Estimate {
     /// How somebody has less of it sooner.
     pub fn advice(&self) -> String {
         match self.every {
-            Some(every) => format!("Set “Positions apart” to {every} in its menu"),
-            None => "Take a shorter text".to_owned(),
+            Some(every) => format!("Set “Positions apart” to {every} in its options"),
+            None => "Use a shorter text".to_owned(),
         }
     }
 }
@@ -48,7 +48,7 @@ impl Estimate {
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (runs, tokens) = (grouped(self.runs), counted(self.n_tokens, "token"));
-        write!(f, "this would be {runs} runs of {tokens}, which takes about {}", wait_text(self.secs))
+        write!(f, "this needs {runs} runs of {tokens}, about {}", wait_text(self.secs))
     }
 }
 

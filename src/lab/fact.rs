@@ -122,14 +122,14 @@ pub fn lens(bench: &Bench<'_>, n_top: usize, target: Target) -> Result<Report, L
 pub fn direct(bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let own = aim.side.stack();
-    let sum_of_parts = |what: &str| LabError::unsuited(format!("a logit of this model is no sum of parts: {what}"));
+    let sum_of_parts = |what: &str| LabError::unsuited(format!("a logit of this model is not a sum of parts: {what}"));
     one_number(bench.plain()?)?;
     let HeadReads::At(position) = aim.reads else {
-        return Err(sum_of_parts("its head reads the mean of all tokens, each with a norm of its own"));
+        return Err(sum_of_parts("its head reads the mean of all tokens, each normalised separately"));
     };
     if !bench.model.is_additive(own) {
         return Err(sum_of_parts(
-            "its layers norm the stream again after each addition (as BERT does), or carry a state",
+            "its layers normalise the stream after each addition (as BERT does), or carry a state",
         ));
     }
     let (mut direction, mut bias) = bench.model.unembedding(aim.id)?;
@@ -239,11 +239,11 @@ pub fn memories(bench: &Bench<'_>, layer: Option<usize>, n_top: usize, target: T
         }
         columns.push(Column::new("tokens", Cells::Texts(tokens)));
         columns.push(Column::new("probabilities", Cells::Numbers(probabilities)));
-        let note = "the weight of the final norm is counted to the values, its mean and scale are not";
+        let note = "the weight of the final norm is included in the values, its mean and scale are not";
         report.notes.push(note.to_owned());
     } else {
-        let note = "between the stream and the outcomes there is more than one linear map, so no value promotes tokens \
-                    by itself";
+        let note = "more than one linear map lies between the stream and the outcomes, so no value promotes tokens \
+            by itself";
         report.notes.push(note.to_owned());
     }
     Ok(report

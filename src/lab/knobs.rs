@@ -110,7 +110,7 @@ fn choose<T: Copy + PartialEq>(
 
 /// How many positions are left out: a long text takes long.
 fn every(value: &mut usize) -> Knob<'_> {
-    let meaning = "1 takes every position, 16 every 16th: coarser, and so many times sooner there";
+    let meaning = "1: every position; 16: every 16th, coarser and 16 times faster";
     whole("every", "Positions apart", meaning, value, 1..=512)
 }
 
@@ -121,12 +121,12 @@ fn last_layer(sight: &Sight<'_>) -> usize {
 }
 
 fn of_rollout(options: &mut RolloutOptions, sight: &Sight<'_>, visit: &mut dyn FnMut(Knob<'_>)) {
-    let about = ("fuse", "Heads", "How the heads of a layer become one matrix");
+    let about = ("fuse", "Heads", "How the heads of a layer are combined into one matrix");
     let all = [(Fuse::Mean, "mean", "Mean"), (Fuse::Max, "max", "Largest"), (Fuse::Min, "min", "Smallest")];
     choose(visit, about, &mut options.fuse, &all);
-    let meaning = "The share of a layer's output that did not go through attention: an assumption, 0.5 as published";
+    let meaning = "Assumed share of a layer's output that bypasses attention; 0.5 as published";
     visit(real("residual", "Residual stream", meaning, &mut options.residual, 0.0..=1.0));
-    let meaning = "The share of each layer's weights that is set to 0, the smallest first";
+    let meaning = "Share of each layer's weights set to 0, smallest first";
     visit(real("discard", "Discard", meaning, &mut options.discard, 0.0..=0.95));
     visit(first_layer(&mut options.start_layer, sight));
 }
@@ -156,18 +156,18 @@ fn first_layer<'a>(layer: &'a mut usize, sight: &Sight<'_>) -> Knob<'a> {
 }
 
 fn seed(seed: &mut u64) -> Knob<'_> {
-    let meaning = "What random numbers begin with: the same seed gives the same answer";
+    let meaning = "Start of the random numbers: the same seed gives the same result";
     Knob { name: "seed", label: "Seed", meaning, slot: Slot::Seed(seed) }
 }
 
 fn of_masks(options: &mut MaskingOptions, visit: &mut dyn FnMut(Knob<'_>)) {
     let all = [(Depth::Embeddings, "embeddings", "The embeddings"), (Depth::Layers, "layers", "Every layer")];
-    choose(visit, ("depth", "Of", "Whose states are masked"), &mut options.depth, &all);
+    choose(visit, ("depth", "Of", "States to mask"), &mut options.depth, &all);
     let all = [(Baseline::Mean, "mean", "The mean state"), (Baseline::Zero, "zero", "Nothing")];
-    choose(visit, ("baseline", "In its place", "What takes the place of a masked state"), &mut options.baseline, &all);
-    let meaning = "How far the probabilities may move, in nats";
+    choose(visit, ("baseline", "In its place", "Replacement of a masked state"), &mut options.baseline, &all);
+    let meaning = "Largest allowed change of the output probabilities, in nats";
     visit(real("margin", "Margin", meaning, &mut options.margin, 0.001..=2.0));
-    let meaning = "Of the search in each layer";
+    let meaning = "Steps of the search in each layer";
     visit(whole("steps", "Search steps", meaning, &mut options.n_steps, 1..=1000));
     visit(seed(&mut options.seed));
 }
@@ -176,32 +176,27 @@ fn of_edges(options: &mut EdgeOptions, visit: &mut dyn FnMut(Knob<'_>)) {
     let all = [(Than::Mean, "mean", "The mean of all keys"), (Than::Nothing, "none", "Nothing")];
     choose(
         visit,
-        ("than", "Compared with", "What is equal for all keys drops out of softmax"),
+        ("than", "Compared with", "Parts that are equal for all keys cancel in the softmax"),
         &mut options.than,
         &all,
     );
-    visit(whole("top", "Told", "Pairs of parts", &mut options.n_top, 1..=200));
+    visit(whole("top", "Listed", "Pairs of parts", &mut options.n_top, 1..=200));
 }
 
 fn of_rank_one(options: &mut RewriteOptions, visit: &mut dyn FnMut(Knob<'_>)) {
-    let meaning = "What the model is to say instead: words, or the name of a class. Of several tokens all are asked for, \
-                   one after the other; at a mask the first alone";
+    let meaning = "New answer: words, or the name of a class. Several tokens are written one after the other; at a \
+        mask only the first";
     visit(Knob { name: "object", label: "Say", meaning, slot: Slot::Words(&mut options.object, "new object") });
     for (name, label, meaning, texts) in [
-        ("paraphrases", "In other words", "Prompts that ask the same, with | between them", &mut options.paraphrases),
-        (
-            "neighbours",
-            "Should stay",
-            "Prompts whose answers should stay, with | between them",
-            &mut options.neighbours,
-        ),
+        ("paraphrases", "In other words", "Prompts that ask the same, separated by |", &mut options.paraphrases),
+        ("neighbours", "Should stay", "Prompts whose answers should stay, separated by |", &mut options.neighbours),
     ] {
         let mut joined = (!texts.is_empty()).then(|| texts.join(" | "));
         visit(Knob { name, label, meaning, slot: Slot::Words(&mut joined, "one prompt | another") });
         let parts = joined.iter().flat_map(|all| all.split('|')).map(str::trim);
         *texts = parts.filter(|text| !text.is_empty()).map(str::to_owned).collect();
     }
-    visit(whole("steps", "Search steps", "In which the value is looked for", &mut options.n_steps, 1..=200));
+    visit(whole("steps", "Search steps", "Steps of the search for the value", &mut options.n_steps, 1..=200));
 }
 
 fn of_trace(options: &mut TraceOptions, sight: &Sight<'_>, visit: &mut dyn FnMut(Knob<'_>)) {
@@ -210,15 +205,15 @@ fn of_trace(options: &mut TraceOptions, sight: &Sight<'_>, visit: &mut dyn FnMut
         (Restore::Mlp, "mlp", "MLP"),
         (Restore::Attention, "attention", "Attention"),
     ];
-    let about = ("restore", "Restore", "What is put back to its value in the run without noise");
+    let about = ("restore", "Restore", "Activation that is restored to its value in the run without noise");
     choose(visit, about, &mut options.restore, &all);
     if options.restore != Restore::Stream {
-        let meaning = "How many layers around each are restored at once";
+        let meaning = "Number of layers restored together";
         visit(whole("window", "In layers", meaning, &mut options.window, 1..=last_layer(sight) + 1));
     }
-    let meaning = "In standard deviations of the input's embeddings; 3 as published";
+    let meaning = "In standard deviations of the input embeddings; 3 as published";
     visit(real("noise", "Noise", meaning, &mut options.noise, 0.0..=10.0));
-    let meaning = "Different noises whose results are averaged";
+    let meaning = "Number of noise samples that are averaged";
     visit(whole("samples", "Samples", meaning, &mut options.n_samples, 1..=50));
     visit(every(&mut options.every));
     visit(seed(&mut options.seed));
@@ -231,16 +226,16 @@ impl Ask {
             Self::Attention { layer, head } => {
                 let last = last_layer(sight);
                 let layer = layer.get_or_insert(last);
-                visit(whole("layer", "Layer", "Whose attention is shown", layer, 0..=last));
-                let about = ("heads", "Heads", "The mean of all heads of the layer, or the head that is looked at");
-                let all = [(None, "mean", "Mean of all"), (Some(sight.head.head), "one", "The one that is looked at")];
+                visit(whole("layer", "Layer", "Layer whose attention is shown", layer, 0..=last));
+                let about = ("heads", "Heads", "The mean of all heads of the layer, or the selected head");
+                let all = [(None, "mean", "Mean of all"), (Some(sight.head.head), "one", "Selected head")];
                 choose(visit, about, head, &all);
             }
             Self::Rollout(options) | Self::Flow { options, .. } => of_rollout(options, sight, visit),
             Self::Relevance { rule, start_layer } => {
                 let all =
                     [(Rule::Gradient, "gradient", "The attention"), (Rule::Lrp, "lrp", "Its share by propagation")];
-                choose(visit, ("rule", "Gradients times", "What gradients are weighted with"), rule, &all);
+                choose(visit, ("rule", "Gradients times", "What gradients are multiplied by"), rule, &all);
                 visit(first_layer(start_layer, sight));
             }
             Self::Masks(options) => of_masks(options, visit),
@@ -248,29 +243,32 @@ impl Ask {
             Self::RankOne(options) => of_rank_one(options, visit),
             Self::Gradients { of, times_input, steps } => {
                 if let Some(steps) = steps {
-                    let meaning = "Inputs between nothing and this one whose gradients are averaged";
+                    let meaning = "Number of inputs on the path from the baseline to this one whose gradients are \
+                        averaged";
                     return visit(whole("steps", "Steps", meaning, steps, 1..=200));
                 }
                 let all = [(Of::Input, "input", "Input embeddings"), (Of::Pattern, "pattern", "Attention weights")];
-                choose(visit, ("of", "By", "What the output is differentiated by"), of, &all);
-                let meaning = "Multiplied: what the token adds if the output were linear; otherwise how steep it is";
+                choose(visit, ("of", "By", "Variable that the output is differentiated by"), of, &all);
+                let meaning = "On: contribution of the token if the output were linear. Off: slope only";
                 let slot = Slot::Flag(times_input);
                 visit(Knob { name: "times_input", label: "Times their value", meaning, slot });
             }
-            Self::Lens { n_top } => visit(whole("top", "Told", "Most probable tokens of each layer", n_top, 1..=20)),
+            Self::Lens { n_top } => {
+                visit(whole("top", "Listed", "Number of most probable tokens listed per layer", n_top, 1..=20));
+            }
             Self::Memories { layer, n_top } => {
                 let layer = layer.get_or_insert(last_layer(sight));
-                visit(whole("layer", "Layer", "Whose memories", layer, 0..=last_layer(sight)));
-                visit(whole("top", "Told", "Memories, and tokens that each promotes", n_top, 1..=50));
+                visit(whole("layer", "Layer", "Layer whose memories are listed", layer, 0..=last_layer(sight)));
+                visit(whole("top", "Listed", "Number of memories, and of tokens that each promotes", n_top, 1..=50));
             }
             Self::Trace(options) => of_trace(options, sight, visit),
             Self::Knockout(options) => {
                 let range = 1..=last_layer(sight) + 1;
-                let meaning = "In how many layers around each edges are cut";
+                let meaning = "Number of layers in which edges are cut together";
                 visit(whole("window", "In layers", meaning, &mut options.window, range));
                 let all =
                     [(Cut::Scores, "scores", "Before the softmax"), (Cut::Pattern, "pattern", "After the softmax")];
-                let meaning = "Before the softmax the other keys take over the weight; after it the weight is lost";
+                let meaning = "Before the softmax: the other keys share the weight. After it: the weight is lost";
                 choose(visit, ("cut", "Cut", meaning), &mut options.cut, &all);
                 visit(every(&mut options.every));
             }
@@ -281,23 +279,24 @@ impl Ask {
                     (Ablation::Uniform, "uniform", "Equal weights"),
                     (Ablation::Shuffle { seed: 0 }, "shuffle", "Shuffled weights"),
                 ];
-                choose(visit, ("with", "In its place", "What stands in the place of what the head writes"), with, &all);
+                choose(visit, ("with", "In its place", "Replacement of the head's output"), with, &all);
             }
             Self::Faithfulness(options) => {
-                let meaning = "Random orders of the weights that the output is computed with";
+                let meaning = "Number of random orders of the weights for which the output is computed";
                 visit(whole("permutations", "Permutations", meaning, &mut options.n_permutations, 1..=1000));
-                let meaning = "Of the search for other weights with the same output; 0 leaves it out";
+                let meaning = "Steps of the search for other weights with the same output; 0 leaves it out";
                 visit(whole("steps", "Search steps", meaning, &mut options.n_steps, 0..=1000));
                 visit(seed(&mut options.seed));
             }
             Self::Normalizers { alpha } => {
-                let meaning = "Of α-entmax: 1 is softmax, 2 sparsemax; the larger, the more weights are exactly 0";
+                let meaning = "α of α-entmax: 1 is softmax, 2 is sparsemax; the larger α, the more weights are \
+                    exactly 0";
                 visit(real("alpha", "α", meaning, alpha, 1.0..=2.0));
             }
             Self::Alignment { setting, gold, reverse } => {
                 if let Some(run) = sight.reverse {
-                    let meaning = "How the links of this model and those of the one that translates the other way \
-                                   become one: the intersection is right most often, the union misses least";
+                    let meaning = "How the links of both directions are combined: the intersection is most precise, \
+                        the union most complete";
                     let about = ("symmetrize", "Both directions", meaning);
                     let mut way = reverse.as_ref().map(|reverse| reverse.way);
                     choose(visit, about, &mut way, &BOTH_DIRECTIONS);
@@ -307,12 +306,12 @@ impl Ask {
                     (Setting::Output, "awo", "The step that writes it"),
                     (Setting::Input, "awi", "The step that reads it"),
                 ];
-                choose(visit, ("setting", "A word looks in", "Which row a target word is read from"), setting, &all);
+                choose(visit, ("setting", "Row of a word", "Row that a target word is read from"), setting, &all);
                 visit(Knob {
                     name: "gold",
                     label: "Gold",
-                    meaning: "Links made by hand: 3-5 is a sure one of source word 3 and target word 5, 3p5 a possible \
-                              one; words are counted from 0",
+                    meaning: "Hand-made links: 3-5 is a sure link of source word 3 and target word 5, 3p5 a \
+                        possible one; words are counted from 0",
                     slot: Slot::Words(gold, "0-0 1-1 2p1"),
                 });
             }

@@ -63,8 +63,8 @@ pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> 
         |query: usize, key: usize| !hidden(key) && sights.iter().any(|sight| sight.sees(query, key, n_query, n_key));
     if options.cut == Cut::Scores && queries.clone().all(|query| (0..n_key).filter(|key| sees(query, *key)).count() < 2)
     {
-        let what = "the position that is read sees a single key: without it there is nothing to attend to, so choose \
-                    another position, or cut behind the normaliser";
+        let what = "the position that is read sees a single key, and without it nothing is left to attend to: \
+            choose another position, or cut after the softmax";
         return Err(LabError::unsuited(what));
     }
     let keys_cut: Vec<usize> = (0..n_key).step_by(options.every.max(1)).collect();

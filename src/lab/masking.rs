@@ -146,10 +146,7 @@ fn places(capture: &Capture, depth: Depth, notes: &mut Vec<String>) -> Vec<Place
             let embedded = capture.embed(side).cloned();
             all.extend(embedded.map(|states| Place { side, stack, site: Site::Embed, layer: 0, states }));
             if depth == Depth::Layers {
-                notes.push(format!(
-                    "{} has no layers with a state for each token: its embeddings are masked",
-                    side.name()
-                ));
+                notes.push(format!("{} has no layers with a state per token: its embeddings are masked", side.name()));
             }
             continue;
         }
@@ -208,14 +205,14 @@ pub fn masks(bench: &Bench<'_>, options: MaskingOptions, target: Target) -> Resu
     let plain = bench.plain()?;
     one_number(plain)?;
     if options.n_steps == 0 {
-        return Err(LabError::unsuited("gates are looked for in at least one step"));
+        return Err(LabError::unsuited("the search needs at least one step"));
     }
     let mut report = Report::new(Method::Masks);
     report.parameters = vec![(Cow::Borrowed("position"), aim.row.into())];
     let capture = bench.run(Sites::of(&[Site::Embed, Site::ResidPre, Site::ResidPost]), Logits::Skip)?;
     let places = places(&capture, options.depth, &mut report.notes);
     if places.is_empty() {
-        return Err(LabError::unsuited("this model does not tell its states, so none can be masked"));
+        return Err(LabError::unsuited("the states of this model cannot be recorded, so none can be masked"));
     }
     refuse_too_long(bench, &places, options)?;
     let mut p = Vec::new();
@@ -229,8 +226,7 @@ pub fn masks(bench: &Bench<'_>, options: MaskingOptions, target: Target) -> Resu
         (bench.partial)(&told(report.clone(), &places, &found));
     }
     if found.iter().any(|(_, mask)| !mask.within_margin) {
-        let what = "with the gates that are open the output has moved further than the margin: ask for more steps or a \
-                    wider margin";
+        let what = "with these gates the output changes by more than the margin: use more steps or a wider margin";
         report.notes.push(what.to_owned());
     }
     Ok(told(report, &places, &found))
@@ -248,7 +244,7 @@ fn refuse_too_long(bench: &Bench<'_>, places: &[Place], options: MaskingOptions)
     }
     let fitting = (MOST_OPERATIONS / pass / places.len() as f64) as usize;
     let advice =
-        if fitting >= 50 { format!("take {fitting} steps at most") } else { "mask the embeddings alone".to_owned() };
+        if fitting >= 50 { format!("use {fitting} steps at most") } else { "mask only the embeddings".to_owned() };
     Err(LabError::unsuited(format!(
         "this would be {passes} backward passes of {n} tokens, which takes too long: {advice}"
     )))

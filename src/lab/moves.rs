@@ -22,7 +22,8 @@ use crate::{
 /// How far two ways to the same sum may differ, as a part of its largest value.
 const SAME: f64 = 1e-3;
 
-const NO_OUTPUT: &str = "its attention is not mapped back to a stream, so there is nothing whose length could be told";
+const NO_OUTPUT: &str = "its attention is not mapped back to a residual stream, so there are no moved vectors to \
+    measure";
 
 /// The rows of an output map that belong to each head, `[heads, d_head, d_model]`.
 pub(super) fn by_head(output: &Projection, n_heads: usize) -> Result<PerHead, LabError> {
@@ -74,8 +75,7 @@ pub fn norms(bench: &Bench<'_>) -> Result<Report, LabError> {
         let [mut of_heads, mut of_all, mut ratios, mut alone] = [const { Vec::new() }; 4];
         let (Some(values), Some(streams)) = (plain.stack(stack.kind), recorded.stack(stack.kind)) else { continue };
         if !plain.global_tokens(HeadId { stack: stack.kind, ..HeadId::default() }).is_empty() {
-            let what =
-                "some tokens see all others, and move values that nobody else sees, which these norms do not follow";
+            let what = "some tokens have global attention with separate values, which these norms do not cover";
             return Err(LabError::unsuited(what));
         }
         for (layer, pattern) in patterns(plain, stack)?.iter().enumerate() {
@@ -104,8 +104,8 @@ pub fn norms(bench: &Bench<'_>) -> Result<Report, LabError> {
         if ratios.len() == stack.layers.len() {
             mixing.push((name, Value::Layers(ratios)));
         } else {
-            let note = "attention goes through a norm of its own before it is added, or was changed, so how much of \
-                        the stream is mixed cannot be told from what heads move";
+            let note = "attention is normalised before it is added, or was changed, so the mixing ratio cannot be \
+                computed from the heads";
             report.notes.push(note.to_owned());
             mixing.push((name, Value::Missing(note.to_owned())));
         }
@@ -171,7 +171,7 @@ pub fn effective(bench: &Bench<'_>) -> Result<Report, LabError> {
     for stack in stacks {
         let Some(recorded) = plain.stack(stack.kind) else { continue };
         if stack.layers.iter().any(|layer| layer.window.is_some()) {
-            let what = "some layers see a sliding window of keys, of which effective attention is not defined here";
+            let what = "some layers have a sliding window, for which effective attention is not implemented";
             return Err(LabError::unsuited(what));
         }
         let (mut layers, mut shares) = (Vec::new(), Vec::new());
@@ -200,7 +200,7 @@ pub fn effective(bench: &Bench<'_>) -> Result<Report, LabError> {
     }
     report.values = by_stack("effective", weights);
     report.values.extend(by_stack("identifiable", told));
-    let note = "identifiable is the share of a head's queries whose weights follow from its output: 1 where all do";
+    let note = "identifiable: share of a head's queries whose weights follow from its output";
     report.notes.push(note.to_owned());
     Ok(report)
 }

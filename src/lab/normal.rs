@@ -18,7 +18,7 @@ use crate::{
 /// Every head's pattern under α-entmax (Peters et al. 2019), and what the output does when it has it.
 pub fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Report, LabError> {
     if !(1.0..=16.0).contains(&alpha) {
-        return Err(LabError::unsuited(format!("α goes from 1 (softmax) over 2 (sparsemax) to 16, not to {alpha}")));
+        return Err(LabError::unsuited(format!("α goes from 1 (softmax) over 2 (sparsemax) to 16; {alpha} was given")));
     }
     let plain = bench.plain()?;
     let recorded = bench.run(Sites::of(&[Site::Scores, Site::ResidPre]), Logits::Skip)?;
@@ -55,7 +55,10 @@ pub fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Repo
     report.values.extend(by_stack("support", sizes));
     let predicts = plain.prediction().is_some_and(|found| found.kind != HeadKind::Similarity);
     if !predicts {
-        return Ok(report.with_value("drift", Value::Missing("the model predicts nothing that could drift".to_owned())));
+        return Ok(report.with_value(
+            "drift",
+            Value::Missing("the model predicts nothing, so there is no change of the output to measure".to_owned()),
+        ));
     }
     let aim = target.aim(bench)?;
     report.parameters = aim.parameters(bench);

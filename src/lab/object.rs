@@ -40,12 +40,12 @@ impl Object {
         let mut known: Vec<Vec<u32>> = ways.into_iter().flatten().collect();
         known.sort_by_key(Vec::len);
         let ids = known.into_iter().next().filter(|_| !text.is_empty());
-        let mut ids =
-            ids.ok_or_else(|| LabError::unsuited(format!("“{text}” is no token of this model: name another object")))?;
+        let mut ids = ids
+            .ok_or_else(|| LabError::unsuited(format!("“{text}” is not a token of this model: name another object")))?;
         if ids.len() > 1 && !writes_on(bench, aim)? {
             let first = bench.model.outcome_label(ids[0]);
             notes.push(format!(
-                "“{text}” has {} tokens, and one is written at a mask: only the first, “{first}”, is asked for",
+                "“{text}” has {} tokens, but a mask takes one: only the first, “{first}”, is used",
                 ids.len()
             ));
             ids.truncate(1);
@@ -68,7 +68,7 @@ impl Object {
     ) -> Result<Cow<'a, Encoded>, LabError> {
         let Some(ids) = self.ids.get(..n).filter(|ids| !ids.is_empty()) else { return Ok(Cow::Borrowed(input)) };
         let longer = input.continued(side, row, ids, &|id| model.outcome_label(id));
-        longer.map(Cow::Owned).ok_or_else(|| LabError::unsuited("nothing can be written behind this input"))
+        longer.map(Cow::Owned).ok_or_else(|| LabError::unsuited("nothing can be written after this input"))
     }
 }
 
@@ -100,7 +100,7 @@ pub fn prompts<'a>(bench: &'a Bench<'a>, aim: &Aim, options: &RewriteOptions) ->
     for (kind, text) in given.into_iter().flat_map(|(kind, texts)| texts.iter().map(move |text| (kind, text))) {
         if bench.input.tokens.contains_key(&Side::Decoder) || matches!(bench.model.spec().modality, Modality::Image(_))
         {
-            let what = "other prompts are compared in models that read one text: leave paraphrases and neighbours out";
+            let what = "other prompts need a model that reads one text: leave out paraphrases and neighbours";
             return Err(LabError::unsuited(what));
         }
         let input = bench.model.encode(&Input::text(text))?;
@@ -111,7 +111,7 @@ pub fn prompts<'a>(bench: &'a Bench<'a>, aim: &Aim, options: &RewriteOptions) ->
             Some(HeadKind::MaskedLm) => {
                 let mask = bench.model.mask_id();
                 let found = tokens.iter().position(|token| token.id.is_some() && token.id == mask);
-                found.ok_or_else(|| LabError::unsuited(format!("“{text}” has no mask where the answer would stand")))?
+                found.ok_or_else(|| LabError::unsuited(format!("“{text}” has no mask for the answer")))?
             }
             _ => tokens.len().saturating_sub(1),
         };

@@ -25,7 +25,7 @@ const SITES: [Site; 10] = [
 ];
 
 fn refused(what: &str) -> LabError {
-    LabError::unsuited(format!("relevance cannot be propagated through this model: {what}; take the rule gradient"))
+    LabError::unsuited(format!("relevance cannot be propagated through this model: {what}; use the rule “gradient”"))
 }
 
 /// The share of every weight of every pattern in the output that is explained, layer by layer.
@@ -86,10 +86,10 @@ fn maps_of(bench: &Bench<'_>, layer: usize) -> Result<Maps, LabError> {
     let shape = model.block_shape(kind, layer)?.ok_or_else(|| refused("it is not made of plain blocks"))?;
     let odd = |norms: &BranchNorms| norms.is_normed || norms.carries;
     if shape.gated || shape.parallel || odd(&shape.attention) || odd(&shape.mlp) {
-        return Err(refused("its blocks have gates, norms of what they add, or two branches side by side"));
+        return Err(refused("its blocks have gates, normalise what they add, or have two parallel branches"));
     }
     let qkv = model.joint_projection(kind, layer)?;
-    let qkv = qkv.ok_or_else(|| refused("queries and keys are turned or normed after their linear map"))?;
+    let qkv = qkv.ok_or_else(|| refused("queries and keys are rotated or normalised after their linear map"))?;
     let others = (model.attention_output(kind, layer)?, model.mlp_input(kind, layer)?, model.mlp_output(kind, layer)?);
     let (Some(out), Some(up), Some(down)) = others else { return Err(refused("it is not made of plain blocks")) };
     Ok(Maps { shape, qkv, out, up, down })

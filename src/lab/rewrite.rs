@@ -119,8 +119,8 @@ impl Spot {
         let narrow: Vec<f32> = now.iter().map(|value| *value as f32).collect();
         let bias = if bias.is_empty() { vec![0.0; now.len()] } else { bias };
         if !add_up([&product[..], &bias[..]].into_iter(), &narrow) {
-            let what = "between this MLP's second matrix and the stream there is a norm or another change, so no value \
-                        of the matrix can be asked for";
+            let what = "a norm or another change lies between this MLP's second matrix and the stream, so no value \
+                of the matrix can be chosen";
             return Err(LabError::unsuited(what));
         }
         Ok(Self { side, stack, layer, position, key, now })
@@ -136,7 +136,7 @@ impl Spot {
     ) -> Result<(Vec<f64>, Vec<f64>), LabError> {
         let length = self.now.iter().map(|x| x * x).sum::<f64>().sqrt();
         if length == 0.0 {
-            return Err(LabError::unsuited("nothing comes out of this MLP at the subject: choose another layer"));
+            return Err(LabError::unsuited("the output of this MLP is 0 at the subject: choose another layer"));
         }
         // All of it is read behind the prompt, so that every token of it is asked for at once.
         let n_read = object.ids.len() - 1;
@@ -150,7 +150,7 @@ impl Spot {
             bench.step(step, n_steps)?;
             let value: Vec<f32> = self.now.iter().zip(&moved).map(|(now, moved)| (now + moved) as f32).collect();
             let value = Matrix::new(value, [1, self.now.len()]);
-            let value = value.map_err(|_| LabError::unsuited("nothing comes out of this MLP"))?;
+            let value = value.map_err(|_| LabError::unsuited("the output of this MLP is 0"))?;
             let Self { stack, layer, position, .. } = *self;
             let mut plan = bench.plan(Sites::NONE, Logits::Skip);
             plan.layers = Some(vec![layer]);
@@ -217,7 +217,7 @@ impl Spot {
         }
         let n = keys.len() / self.key.len().max(1);
         if n == 0 {
-            return Err(LabError::unsuited("the corpus has no text that this model can read: give others"));
+            return Err(LabError::unsuited("the corpus has no text that this model can read: choose another corpus"));
         }
         Matrix::new(keys, [n, self.key.len()]).map_err(|_| LabError::unsuited("the corpus is empty"))
     }
@@ -244,15 +244,16 @@ pub fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> R
     one_number(plain)?;
     let mut report = Report::new(Method::RankOne);
     let object = options.object.as_deref().filter(|object| !object.trim().is_empty());
-    let object = object.ok_or_else(|| LabError::unsuited("say what the model is to say instead: the new object"))?;
+    let object =
+        object.ok_or_else(|| LabError::unsuited("give the new object: the answer that the model should give"))?;
     let object = Object::find(bench, &aim, object, &mut report.notes)?;
     if object.ids == [aim.id] {
         let label = object.label(bench.model);
-        return Err(LabError::unsuited(format!("“{label}” is what the model says already: name another object")));
+        return Err(LabError::unsuited(format!("the model already answers “{label}”: name another object")));
     }
     let spot = Spot::find(bench, &aim, options)?;
     if object.ids.len() > 1 && spot.side == aim.side && spot.position > aim.row {
-        let what = "the subject stands behind the place that the answer is read at: explain a later position";
+        let what = "the subject comes after the position of the answer: explain a later position";
         return Err(LabError::unsuited(what));
     }
     let prompts = prompts(bench, &aim, options)?;
@@ -293,7 +294,8 @@ pub fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> R
     report.parameters.push((Cow::Borrowed("token"), position.into()));
     if samples.n_rows() < spot.key.len() {
         report.notes.push(format!(
-            "the corpus has {} keys for {} directions: the rest is held by the ridge alone, a larger corpus spares more",
+            "the corpus has {} keys for {} directions: only the ridge protects the others, so a larger corpus is \
+            safer",
             samples.n_rows(),
             spot.key.len()
         ));

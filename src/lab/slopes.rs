@@ -29,7 +29,7 @@ pub fn gradients(
     report.parameters = aim.parameters(bench);
     if of == Of::Pattern {
         if steps.is_some() {
-            return Err(LabError::unsuited("a path from nothing to the input exists for input embeddings alone"));
+            return Err(LabError::unsuited("integrated gradients need input embeddings"));
         }
         let capture = bench.plain()?;
         let gradients = pattern_gradients(bench, &aim)?;
@@ -63,7 +63,7 @@ pub fn gradients(
         report.values = by_stack("pattern", stacks);
         if !scores.is_empty() {
             report.values.extend(by_stack("scores", scores));
-            report.notes.push("by token: the row that is read, mean over the heads of the last layer".to_owned());
+            report.notes.push("per token: the row that is read, mean over the heads of the last layer".to_owned());
         }
         return Ok(report.with_value("value", f64::from(gradients.value)));
     }
@@ -79,7 +79,7 @@ pub fn gradients(
     let inputs: Vec<Matrix> = sides.iter().filter_map(|side| capture.embed(*side).cloned()).collect();
     let grads: Vec<Matrix> = sides.iter().filter_map(|side| gradients.embeds.get(side).cloned()).collect();
     if inputs.is_empty() || grads.len() != inputs.len() {
-        return Err(LabError::unsuited("this model does not tell its input embeddings"));
+        return Err(LabError::unsuited("the input embeddings of this model cannot be recorded"));
     }
     let named = |values: Vec<(Side, Vec<f32>)>, name: &'static str| {
         let values = values.into_iter().map(|(side, values)| (Cow::Borrowed(side.name()), Value::tokens(side, values)));

@@ -17,8 +17,7 @@ use crate::{
 };
 
 /// Said where there is no stream.
-pub(super) const NO_STREAM: &str =
-    "its layers have no stream that could be read: recurrent networks carry a state instead";
+pub(super) const NO_STREAM: &str = "its layers have no residual stream: recurrent networks carry a state instead";
 
 /// Where the stream is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +66,8 @@ impl<'a> Walk<'a> {
         let n = self.undivided.len();
         (n > 0).then(|| {
             format!(
-                "attention of {n} layers goes through a norm of its own before it is added, or was changed: it is one \
-                 component, not one for each head"
+                "attention of {n} layers is normalised before it is added, or was changed: it is one component, not \
+                one per head"
             )
         })
     }
@@ -87,7 +86,7 @@ impl<'a> Walk<'a> {
                 break;
             }
             let shape = self.bench.model.block_shape(own, layer)?;
-            let what = "its first layer is joined with a convolution, which no part can be followed through";
+            let what = "its first layer has a convolution, and parts cannot be followed through it";
             let shape = shape.ok_or_else(|| LabError::unsuited(what))?;
             let name = |kind: StackKind, what: &str| format!("{}L{layer} {what}", stack_prefix(kind));
             carry(&mut parts, &shape.attention, &name(own, "norm bias"));
@@ -178,8 +177,7 @@ impl<'a> Walk<'a> {
         if add_up(parts.vectors.iter().map(Vec::as_slice), row) {
             return Ok(());
         }
-        let what =
-            "the stream is not the sum of what was added to it: it was changed on the way; leave out edits of it";
+        let what = "the stream is not the sum of its contributions, because it was edited: remove those changes";
         Err(LabError::unsuited(what))
     }
 }

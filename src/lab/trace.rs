@@ -17,7 +17,7 @@ use crate::{
 /// Bytes of streams that wait for their runs.
 const STREAM_BYTES: usize = 64 << 20;
 
-const NO_STREAM: &str = "its layers have no stream that could be restored: recurrent networks carry a state instead";
+const NO_STREAM: &str = "its layers have no residual stream to restore: recurrent networks carry a state instead";
 
 /// What is traced.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +113,8 @@ impl Subject {
             Self::Positions(range) => Ok(range.clone()),
             Self::Words(words) => {
                 let text = capture.input().text.as_deref().unwrap_or("");
-                let absent = || LabError::unsuited(format!("“{words}” is not in the text, so it is no subject"));
+                let absent =
+                    || LabError::unsuited(format!("“{words}” is not in the text, so it cannot be the subject"));
                 let start = text.find(words.trim()).filter(|_| !words.trim().is_empty()).ok_or_else(absent)?;
                 let end = start + words.trim().len();
                 let touches = |position: &usize| {

@@ -329,7 +329,7 @@ pub enum ModelError {
         instead: Instead,
     },
     /// An edit that does not fit the model or the input.
-    #[error("this change does not fit the model: {}", told(.0))]
+    #[error("this change cannot be made: {}", told(.0))]
     Edit(String),
     /// The model computed something that is not a number.
     #[error("the model's {what} contains numbers that are not finite")]

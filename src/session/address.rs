@@ -75,13 +75,13 @@ pub struct Address {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// It begins otherwise.
-    #[error("this is no address of AttnScope: one begins with {BEGINNING}")]
+    #[error("this is not an AttnScope link: a link begins with {BEGINNING}")]
     Beginning,
     /// It is too long.
-    #[error("this address is longer than {} KB", MAX_BYTES >> 10)]
+    #[error("this link is longer than {} KB", MAX_BYTES >> 10)]
     TooLong,
     /// A part without a value, of another name, or twice.
-    #[error("“{name}” of this address cannot be understood: {why}")]
+    #[error("“{name}” in this link is not valid: {why}")]
     Part {
         /// Its name.
         name: String,
@@ -89,7 +89,7 @@ pub enum AddressError {
         why: String,
     },
     /// Neither model nor capture.
-    #[error("this address names no model: add model=demo:gpt, hub=ID or path=FOLDER")]
+    #[error("this link names no model: add model=demo:gpt, hub=ID or path=FOLDER")]
     NoModel,
 }
 
@@ -175,14 +175,14 @@ impl FromStr for Address {
             let fails =
                 |why: String| AddressError::Part { name: told(name).into_owned(), why: told(&why).into_owned() };
             if !NAMES.contains(&name) {
-                return Err(fails(format!("the parts that are known are {}", NAMES.join(", "))));
+                return Err(fails(format!("known parts are {}", NAMES.join(", "))));
             }
             if name != "edit" && seen.contains(&name) {
-                return Err(fails("it is there twice".to_owned()));
+                return Err(fails("it is given twice".to_owned()));
             }
             seen.push(name);
             let value = percent_decode_str(value).decode_utf8();
-            let value = value.map_err(|_| fails("its letters are no UTF-8".to_owned()))?;
+            let value = value.map_err(|_| fails("it is not UTF-8".to_owned()))?;
             if value.is_empty() {
                 return Err(fails("it has no value".to_owned()));
             }
@@ -193,11 +193,11 @@ impl FromStr for Address {
             return Err(AddressError::NoModel);
         }
         if n_models > 1 {
-            let why = "only one of model, hub, path and capture can be there".to_owned();
+            let why = "give only one of model, hub, path and capture".to_owned();
             return Err(AddressError::Part { name: "model".to_owned(), why });
         }
         if seen.contains(&"input") && !seen.contains(&"capture") {
-            let why = "it is one of a capture, and no capture is named".to_owned();
+            let why = "it needs a capture, and the link names none".to_owned();
             return Err(AddressError::Part { name: "input".to_owned(), why });
         }
         Ok(address)
@@ -207,7 +207,7 @@ impl FromStr for Address {
 impl Address {
     fn take(&mut self, name: &str, value: &str) -> Result<(), String> {
         let experiment = &mut self.experiment;
-        let number = || value.parse::<usize>().map_err(|_| format!("it is to be a whole number from 0, not {value}"));
+        let number = || value.parse::<usize>().map_err(|_| format!("give a whole number from 0, not {value}"));
         // An address may come from anywhere, and there is no folder that a part of a path could be meant from.
         let path = || reference::whole(value).map(PathBuf::from);
         match name {
@@ -241,8 +241,8 @@ impl Address {
             "writes" if value == "1" => experiment.continued = true,
             "writes" => return Err("it can only be 1".to_owned()),
             _ => {
-                let json = serde_json::from_str(value).map_err(|error| format!("it is no JSON ({error})"))?;
-                let edit = changes::from_json(&json).ok_or("it is no change that is known")?;
+                let json = serde_json::from_str(value).map_err(|error| format!("it is not JSON ({error})"))?;
+                let edit = changes::from_json(&json).ok_or("it is not a known change")?;
                 experiment.changes.push(Change { edit, on: true });
             }
         }
@@ -266,7 +266,7 @@ impl Address {
 }
 
 fn one_of<const N: usize>(names: [&str; N]) -> String {
-    format!("it is to be one of {}", names.join(", "))
+    format!("choose one of {}", names.join(", "))
 }
 
 impl Session {
@@ -284,27 +284,24 @@ impl Session {
         if let Some((path, _)) = &capture {
             experiment = Experiment::default();
             if path.to_str().is_none() {
-                return nowhere("The place of this file has a name that is no text", "Rename its folder");
+                return nowhere("The path of this file is not valid text", "Rename its folder");
             }
         } else {
             if experiment.model.is_none() {
-                return nowhere("There is nothing that an address could name", "Open a model first");
+                return nowhere("There is nothing to link to", "Open a model first");
             }
             if let Some(ImageSource::Embedded { .. }) = experiment.image {
-                return nowhere(
-                    "A picture from the clipboard has no place that an address could name",
-                    "Save it as a file and open that",
-                );
+                return nowhere("A pasted picture has no file to link to", "Save it as a file and open that");
             }
             if [&experiment.text, &experiment.target].map(String::len).into_iter().sum::<usize>() > MAX_TEXT {
-                return nowhere("This text is too long for an address", "A session file has it: save the session");
+                return nowhere("This text is too long for a link", "Save the session to a file instead");
             }
             let edits = experiment.edits();
             let written: Vec<_> = edits.iter().map(changes::to_json).collect();
             let n_bytes: usize = written.iter().flatten().map(|json| json.to_string().len()).sum();
             if n_bytes > MAX_EDITS || written.contains(&None) {
                 experiment.changes.clear();
-                left_out = Some("Its changes are too long for an address; a session file has them");
+                left_out = Some("Its changes are too long for a link: save the session to a file instead");
             }
         }
         let Pane { view, selection, .. } = pane;

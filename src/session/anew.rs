@@ -81,7 +81,7 @@ impl Session {
         (self.keeping.file, self.keeping.written, self.keeping.kept) = (None, None, None);
         self.keeping.is_changed = false;
         if !was_blank && self.keeping.last.is_some() {
-            let where_it_is = "What was shown is under Session, Recent sessions, as what was closed last".to_owned();
+            let where_it_is = "The closed session is under Session › Recent sessions".to_owned();
             self.inform("A new session".to_owned(), where_it_is);
         }
         effects

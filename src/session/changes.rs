@@ -117,9 +117,9 @@ impl Document {
     /// Why its run cannot be changed, in words; `None` when it can.
     pub fn unchangeable(&self) -> Option<&'static str> {
         if self.opened.is_some() {
-            Some("What is shown comes from a file; run its input on a model to change something")
+            Some("This capture comes from a file: run its input on a model to change something")
         } else if self.model.latest().is_none() && !self.model.is_pending() {
-            Some("There is no model whose run could be changed")
+            Some("There is no run to change: open a model")
         } else {
             None
         }
@@ -129,7 +129,7 @@ impl Document {
     pub fn donor(&self, other: &Self) -> Result<Donor, String> {
         let ShownRun { model, input, generation, edits, .. } = self.shown_run()?;
         if other.model.latest().map(|here| here.id) != Some(model) {
-            return Err("It is of another model, whose activations mean nothing here".to_owned());
+            return Err("It is a run of another model: its activations do not fit here".to_owned());
         }
         Ok(Donor { name: self.title(), input, generation, edits, positions: None })
     }
@@ -151,7 +151,7 @@ impl Document {
 
     /// What is said where a corpus is run: its inputs know nothing of the changes of this one.
     pub fn unchanged_corpus(&self) -> Option<&'static str> {
-        let sentence = "What-if changes are of this input alone: a corpus is run without them";
+        let sentence = "What-if changes apply to this input only; the corpus is run without them";
         self.experiment.changes.iter().any(|change| change.on).then_some(sentence)
     }
 
@@ -215,8 +215,9 @@ impl Session {
             return;
         }
         if self.documents.len() >= Self::MAX_DOCUMENTS {
-            let details = "Close a document that you no longer need to see it beside the unchanged one".to_owned();
-            return self.inform(format!("{} documents are open", Self::MAX_DOCUMENTS), details);
+            let details =
+                "Close a run that you no longer need, to see the changed one beside the unchanged one".to_owned();
+            return self.inform(format!("{} runs are open, which is the most", Self::MAX_DOCUMENTS), details);
         }
         let plain = DocumentId(self.next_document + 1);
         let mut copy = document.copy(plain);
@@ -269,7 +270,7 @@ impl Session {
         let n = document.experiment.put_aside(&before);
         if n > 0 {
             let were = if n == 1 { "change was" } else { "changes were" };
-            let details = "They speak of tokens, heads or layers of what was there before".to_owned();
+            let details = "They refer to tokens, heads or layers of the previous run".to_owned();
             self.inform(format!("{n} {were} switched off"), details);
         }
     }

@@ -363,6 +363,6 @@ impl Session {
 
 /// What the user is told when results of long computations are lost with the program.
 pub(super) fn not_kept(details: &str) -> Failure {
-    let summary = "What is computed cannot be kept for the next time".to_owned();
-    Failure { summary, details: format!("Free some space, or let ATTNSCOPE_CACHE name another folder: {details}") }
+    let summary = "Results cannot be kept for the next time".to_owned();
+    Failure { summary, details: format!("Free some disk space, or set ATTNSCOPE_CACHE to another folder: {details}") }
 }

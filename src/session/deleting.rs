@@ -9,17 +9,17 @@ impl Document {
     /// The text without some of its tokens, and which of the three it is; or why they cannot be taken out, in words.
     fn without_tokens(&self, side: Side, positions: &Range<usize>) -> Result<(Part, String), &'static str> {
         let Some(capture) = self.latest_capture().filter(|_| self.opened.is_none()) else {
-            return Err("What is shown comes from a file; run its input on a model to change it");
+            return Err("This capture comes from a file: run its input on a model to change it");
         };
         let tokens = capture.tokens(side).get(positions.clone()).unwrap_or_default();
         let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return Err("There is no such token") };
         if tokens.iter().any(|token| token.span.is_empty() || token.segment != first.segment) {
-            return Err("It is not in the text: the tokenizer or the model adds it");
+            return Err("It is not in the text: the tokenizer or the model added it");
         }
         let experiment = &self.experiment;
         let (part, text) = match (side, first.segment) {
             (Side::Decoder, _) if experiment.target.trim().is_empty() => {
-                return Err("The model wrote it; give the target text to take words out of it");
+                return Err("The model wrote it: type the target text to delete words from it");
             }
             (Side::Decoder, _) => (Part::Target, experiment.target.trim()),
             (_, 0) => (Part::Text, experiment.text.as_str()),
@@ -27,16 +27,16 @@ impl Document {
         };
         let read = [&capture.input().text, &capture.input().text_b, &capture.input().target][part as usize].as_deref();
         if read.is_some_and(|read| read != text) {
-            return Err("The text was changed meanwhile; wait until it has been read");
+            return Err("The text was changed meanwhile: wait until it has been run");
         }
         let (Some(before), Some(after)) = (text.get(..first.span.start), text.get(last.span.end..)) else {
-            return Err("It is a part of a character, or the model wrote it");
+            return Err("It is part of a character, or the model wrote it");
         };
         // Of two spaces around a word one goes with it.
         let before = if after.is_empty() || after.starts_with(' ') { before.trim_end_matches(' ') } else { before };
         let left = format!("{before}{after}");
         let left = if before.is_empty() { left.trim_start().to_owned() } else { left };
-        if left.trim().is_empty() { Err("Nothing would be left to read") } else { Ok((part, left)) }
+        if left.trim().is_empty() { Err("No text would be left") } else { Ok((part, left)) }
     }
 
     /// Why tokens cannot be taken out of the text, in words; `None` when they can.
@@ -77,8 +77,8 @@ impl Session {
             Part::Target => experiment.target = left,
         }
         self.let_go();
-        let details = "The tokens after it have other positions now; undo brings it back".to_owned();
-        self.inform(format!("{} taken out of the text", counted(n, "token")), details);
+        let details = "Later tokens moved up; Undo puts it back".to_owned();
+        self.inform(format!("{} deleted from the text", counted(n, "token")), details);
         self.run_document(id)
     }
 }

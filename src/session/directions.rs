@@ -78,8 +78,8 @@ impl Session {
         let experiment = &mut self.document_mut().experiment;
         (experiment.text, experiment.target) = (text, target);
         let details =
-            "Choose a model here that translates the other way; the alignment beside then takes both".to_owned();
-        self.inform("The two texts have changed places".to_owned(), details);
+            "Choose a model here that translates the other way; the alignment beside then combines both".to_owned();
+        self.inform("The two texts were exchanged".to_owned(), details);
         self.run()
     }
 }

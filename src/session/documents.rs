@@ -17,7 +17,7 @@ impl Session {
         let pane = self.panes.split(split);
         if pane.is_none() {
             let details = "Close one that you no longer need".to_owned();
-            self.inform(format!("{} panes are open, the most there can be", Panes::MAX), details);
+            self.inform(format!("{} panes are open, which is the most", Panes::MAX), details);
         }
         pane
     }
@@ -26,7 +26,7 @@ impl Session {
     pub(super) fn detach(&mut self) {
         if self.documents.len() >= Self::MAX_DOCUMENTS {
             let details = "Close one that you no longer need".to_owned();
-            return self.inform(format!("{} documents are open, the most there can be", Self::MAX_DOCUMENTS), details);
+            return self.inform(format!("{} runs are open, which is the most", Self::MAX_DOCUMENTS), details);
         }
         self.next_document += 1;
         let id = DocumentId(self.next_document);

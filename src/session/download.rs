@@ -231,8 +231,8 @@ impl Session {
         }
         let Some(id) = RepoId::parse(&self.download.name) else {
             let failure = Failure {
-                summary: format!("“{}” is not the id of a model", self.download.name.trim()),
-                details: "Type it as it stands on the hub: owner/name, if need be with @revision".to_owned(),
+                summary: format!("“{}” is not a model id", self.download.name.trim()),
+                details: "Type the id as on the hub: owner/name, optionally with @revision".to_owned(),
             };
             self.download.step = DownloadStep::Failed { failure, plan: None };
             return Vec::new();

@@ -231,11 +231,13 @@ impl Document {
     pub(super) fn shown_run(&self) -> Result<ShownRun<'_>, String> {
         let Some(capture) = self.latest_capture() else { return Err("It has not been run yet".to_owned()) };
         let (Some(model), Some(experiment), None) = (self.model.latest(), self.ran(), &self.opened) else {
-            return Err("It came from a file, and the model has to run again: open its model".to_owned());
+            return Err("It comes from a file, and this method runs the model again: open its model".to_owned());
         };
         let known = |edit: &AppliedEdit| match edit {
             AppliedEdit::Known(edit) => Ok(edit.clone()),
-            AppliedEdit::Foreign(_) => Err("This run was changed in a way that only another version knows".to_owned()),
+            AppliedEdit::Foreign(_) => {
+                Err("This run has a change that only another version of AttnScope knows".to_owned())
+            }
         };
         let edits = capture.computation().edits.iter().map(known).collect::<Result<_, _>>()?;
         let input = experiment.input(&model.spec).map_err(|failure| failure.summary)?;
@@ -360,7 +362,7 @@ impl Session {
         let Some(pane) = self.panes.get_mut(id) else { return };
         for Entry { key, answer, .. } in &mut pane.explanations.asked {
             if key.column == column && answer.is_pending() {
-                let details = "Ask again, or change an option".to_owned();
+                let details = "Run it again, or change an option".to_owned();
                 answer.fail(Failure { summary: "It was stopped".to_owned(), details });
             }
         }

@@ -83,7 +83,7 @@ impl FileKind {
         (Self::Svg, "SVG", "svg", "Vectors for the web and for drawing programs; text can be selected"),
         (Self::Pdf, "PDF", "pdf", "Vectors for print, fonts embedded"),
         (Self::Png, "PNG", "png", "Pixels"),
-        (Self::Csv, "CSV", "csv", "The numbers behind the figure, one row per drawn thing"),
+        (Self::Csv, "CSV", "csv", "The numbers behind the figure, one row per drawn item"),
         (Self::Json, "JSON", "json", "The numbers with model, input and options"),
         (Self::Npz, "NPZ", "npz", "The numbers for NumPy"),
     ];
@@ -126,8 +126,8 @@ impl FigureRange {
     pub const ALL: [(Self, &str); 4] = [
         (Self::Shown, "What the pane shows"),
         (Self::Layer, "All heads of the layer, one sheet"),
-        (Self::Stack, "All heads of the stack, one sheet"),
-        (Self::Files, "All heads of the stack, a file each"),
+        (Self::Stack, "All heads of the model, one sheet"),
+        (Self::Files, "All heads of the model, one file each"),
     ];
 }
 

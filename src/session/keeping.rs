@@ -196,7 +196,7 @@ impl Session {
             SessionCommand::Bookmark(command) => return self.on_bookmark_command(command),
             SessionCommand::CopyAddress => match self.address(self.pane()) {
                 Ok((address, left_out)) => {
-                    self.inform("Copied the address".to_owned(), left_out.unwrap_or_default().to_owned());
+                    self.inform("Link copied".to_owned(), left_out.unwrap_or_default().to_owned());
                     return vec![Effect::CopyText(address.to_string())];
                 }
                 Err(failure) => self.notify(NoticeKind::Error, failure),
@@ -286,7 +286,7 @@ impl Session {
             }
             (EventKind::Session(answer), doing) => self.on_session_answer(*answer, doing),
             (EventKind::Failed(failure), Doing::Closing) => {
-                let summary = "Nothing was closed, because what is shown could not be put aside".to_owned();
+                let summary = "Nothing was closed, because the session could not be saved for later".to_owned();
                 let details = format!("{} Save the session to a file first. {}", failure.summary, failure.details);
                 self.notify(NoticeKind::Error, Failure { summary, details: details.trim_end().to_owned() });
                 Vec::new()
@@ -377,7 +377,7 @@ impl Session {
         if std::mem::replace(&mut self.keeping.is_told, true) {
             return;
         }
-        let summary = "What is shown cannot be kept for the case of a crash".to_owned();
+        let summary = "The session cannot be saved automatically".to_owned();
         let details = format!("Save the session yourself now and then. {} {}", failure.summary, failure.details);
         self.notify(NoticeKind::Error, Failure { summary, details: details.trim_end().to_owned() });
     }

@@ -95,7 +95,7 @@ impl Session {
                     n => format!(" and {n} more"),
                 };
                 let summary = format!("Not opened: {}{others}", file_name(first));
-                let details = "One session, one model, one picture, one text and one corpus are opened at a time";
+                let details = "Only one session, model, picture, text and corpus is opened at a time";
                 self.inform(summary, details.to_owned());
             }
         }

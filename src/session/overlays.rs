@@ -65,7 +65,7 @@ impl Overlay {
 
     /// Why nothing is shown, in words.
     pub fn missing(&self) -> String {
-        self.missing.clone().unwrap_or_else(|| format!("{} of this run is on its way", self.value.title))
+        self.missing.clone().unwrap_or_else(|| format!("{} of this run is being computed", self.value.title))
     }
 
     /// Takes what is known about the capture that is shown; `false` when it has to be asked for.
@@ -86,7 +86,7 @@ impl Overlay {
         if self.shown.as_ref().is_none_or(|(of, _)| !Arc::ptr_eq(of, report)) {
             let explained = Explained::new(Arc::clone(report), &self.value.title, &self.value.name);
             if explained.is_none() {
-                self.missing = Some(format!("{} has no answer of this kind for this input", self.value.title));
+                self.missing = Some(format!("{} has no such result for this input", self.value.title));
             }
             self.shown = explained.map(|explained| (Arc::clone(report), explained));
         }

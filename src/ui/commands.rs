@@ -1,6 +1,6 @@
 //! The one table of what the window can do from a button or a key: text, tooltip, and in `keys` the shortcut.
 //!
-//! Buttons, keys and the shortcut sheet all read it, so they cannot disagree.
+//! Buttons, keys and the help sheet all read it, so they cannot disagree.
 
 use crate::session::{
     Anew, Appearance, BookmarkCommand, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, QueryStep,
@@ -112,8 +112,8 @@ pub enum UiCommand {
     PreviousExample,
     /// The next example.
     NextExample,
-    /// Show or hide the shortcuts.
-    Shortcuts,
+    /// Show or hide keys, glossary and version.
+    Help,
     /// Find and do anything by its name.
     Palette,
 }
@@ -179,7 +179,7 @@ impl UiCommand {
         Self::Gallery,
         Self::PreviousExample,
         Self::NextExample,
-        Self::Shortcuts,
+        Self::Help,
         Self::Palette,
     ];
 
@@ -188,7 +188,7 @@ impl UiCommand {
         match self {
             Self::Show(view) => view.label(),
             Self::OpenModel => "Open model…",
-            Self::DownloadModel => "Download…",
+            Self::DownloadModel => "Download model…",
             Self::OpenFile => "Open file…",
             Self::Run => "Run",
             Self::Cancel => "Cancel",
@@ -201,19 +201,19 @@ impl UiCommand {
             Self::NextStack => "Next stack",
             Self::NextQuery => "Next token",
             Self::PreviousQuery => "Previous token",
-            Self::Release => "Release",
+            Self::Release => "Unpin",
             Self::Back => "Back",
             Self::Forward => "Forward",
-            Self::Flip => "Flip",
+            Self::Flip => "Swap with previous view",
             Self::Undo => "Undo",
             Self::Redo => "Redo",
-            Self::SplitRight => "Another head beside it",
-            Self::SplitBelow => "Another head below it",
-            Self::CompareInput => "Another input or model",
+            Self::SplitRight => "Split right",
+            Self::SplitBelow => "Split below",
+            Self::CompareInput => "Split with another input or model",
             Self::ClosePane => "Close pane",
             Self::NextPane => "Next pane",
-            Self::ToggleLink => "Link pane",
-            Self::Detach => "Own copy for this pane",
+            Self::ToggleLink => "Link or unlink pane",
+            Self::Detach => "Give this pane its own input",
             Self::FindToken => "Find token",
             Self::ExportView => "Export…",
             Self::SaveView => "Save figure…",
@@ -226,7 +226,7 @@ impl UiCommand {
             Self::OpenSession => "Open session…",
             Self::AddBookmark => "Add bookmark",
             Self::Bookmarks => "Bookmarks and notes…",
-            Self::CopyAddress => "Copy address",
+            Self::CopyAddress => "Copy link to this view",
             Self::ToggleTheme => "Light or dark",
             Self::ZoomIn => "Larger",
             Self::ZoomOut => "Smaller",
@@ -237,7 +237,7 @@ impl UiCommand {
             Self::Gallery => "All examples…",
             Self::PreviousExample => "Previous example",
             Self::NextExample => "Next example",
-            Self::Shortcuts => "Shortcuts",
+            Self::Help => "Help",
             Self::Palette => "Go to anything",
         }
     }
@@ -245,66 +245,69 @@ impl UiCommand {
     /// What it does, in a few words.
     pub const fn tooltip(self) -> &'static str {
         match self {
-            Self::Show(ViewKind::Heads) => "Attention as lines between two columns of tokens",
-            Self::Show(ViewKind::Heatmap) => "One head as a matrix of colours",
-            Self::Show(ViewKind::Image) => "Attention on the picture",
-            Self::Show(ViewKind::Scatter) => "One head’s queries and keys in one plane",
-            Self::Show(ViewKind::Matrix) => "Every head’s queries and keys in one plane each",
-            Self::Show(ViewKind::Lab) => "What a prediction depends on, and whether methods agree",
-            Self::Show(ViewKind::Average) => "A head’s mean attention over all inputs, by position and by distance",
-            Self::Show(ViewKind::Distance) => "How well distance stands for the dot product, head by head",
+            Self::Show(ViewKind::Heads) => "Attention of one or more heads, as lines from queries to keys",
+            Self::Show(ViewKind::Heatmap) => "Attention of one head as a matrix: rows are queries, columns are keys",
+            Self::Show(ViewKind::Image) => "Attention drawn on the picture",
+            Self::Show(ViewKind::Scatter) => "Queries and keys of one head as points: near means a high score",
+            Self::Show(ViewKind::Matrix) => "The query–key map of every head, side by side",
+            Self::Show(ViewKind::Lab) => "What a prediction depends on, by several methods side by side",
+            Self::Show(ViewKind::Average) => "Mean attention of a head over all inputs, by position and by distance",
+            Self::Show(ViewKind::Distance) => "How closely distance in the query–key map follows q·k, head by head",
             Self::OpenModel => "Choose a folder with config.json and the weights",
-            Self::DownloadModel => "Fetch a model from the Hugging Face hub, or open one of its cache",
+            Self::DownloadModel => "Download a model from the Hugging Face hub, or open one from its cache",
             Self::OpenFile => "Choose a picture, a text, a checkpoint or a capture",
             Self::Run => "Run the model on the input now",
-            Self::Cancel => "Stop what is running and keep the last result",
+            Self::Cancel => "Stop the running jobs and keep the last results",
             Self::NextHead => "Select the next head of the layer",
             Self::PreviousHead => "Select the previous head of the layer",
-            Self::NextLayer => "Select the same head one layer further",
-            Self::PreviousLayer => "Select the same head one layer before",
-            Self::PreviousInput => "Show the input before, of a capture file with several",
+            Self::NextLayer => "Select the same head in the next layer",
+            Self::PreviousLayer => "Select the same head in the previous layer",
+            Self::PreviousInput => "Show the previous input of a capture file with several",
             Self::NextInput => "Show the next input of a capture file with several",
             Self::NextStack => "Show the next stack: encoder, decoder, cross, vision or text",
-            Self::NextQuery => "Pin the query token after the pinned one",
-            Self::PreviousQuery => "Pin the query token before the pinned one",
-            Self::Release => "Let go of the pinned token",
-            Self::Back => "Back to the selection before",
-            Self::Forward => "Forward to the selection after",
-            Self::Flip => "To the other of the last two places, and back",
-            Self::Undo => "Back to the input, target, model and options that were run before",
-            Self::Redo => "Forward to what was undone",
-            Self::SplitRight => "Show the same a second time, to the right",
-            Self::SplitBelow => "Show the same a second time, below",
-            Self::CompareInput => "A copy beside it that can get another input or another model",
+            Self::NextQuery => "Pin the next token as query",
+            Self::PreviousQuery => "Pin the previous token as query",
+            Self::Release => "Unpin the pinned tokens",
+            Self::Back => "Go back to the previous selection",
+            Self::Forward => "Go forward to the next selection",
+            Self::Flip => "Switch between the last two views",
+            Self::Undo => "Undo the last change of input, target, model or options",
+            Self::Redo => "Redo the change that was undone",
+            Self::SplitRight => "Show this view a second time, to the right",
+            Self::SplitBelow => "Show this view a second time, below",
+            Self::CompareInput => "Show a second pane whose input and model can differ from this one",
             Self::ClosePane => "Close the active pane",
             Self::NextPane => "Make the next pane the active one",
-            Self::ToggleLink => "Let the active pane follow the others, or not",
-            Self::Detach => "A copy that can get another input or another model, to compare the two",
+            Self::ToggleLink => {
+                "Linked panes share the hovered and the pinned tokens, and step through heads \
+                together"
+            }
+            Self::Detach => "Copy the run, so that input and model of this pane can differ from the others",
             Self::FindToken => "Find a token by its text and pin it",
             Self::ExportView => "Save the figure of the active pane as SVG, PDF or PNG, or its numbers",
-            Self::SaveView => "Save the figure of the active pane as last time; SVG the first time",
+            Self::SaveView => "Save the figure of the active pane with the last choices (SVG the first time)",
             Self::ExportWindow => "Save a picture of the whole window as PNG",
-            Self::CopyView => "Put the figure of the active pane on the clipboard as a picture",
+            Self::CopyView => "Copy the figure of the active pane to the clipboard as a picture",
             Self::NewWindow => "Start the program a second time, with a session of its own",
-            Self::NewSession => "Close everything that is shown; it can be had again",
-            Self::SaveSession => "Save models, inputs, changes and panes as a file that opens them again",
-            Self::SaveSessionAs => "Save the session under another name",
-            Self::OpenSession => "Open a session file instead of what is shown",
-            Self::AddBookmark => "Remember model, input, view and head of the active pane under a name",
-            Self::Bookmarks => "Go to a bookmark, and write down what was seen",
-            Self::CopyAddress => "Put a text on the clipboard that `attnscope open` shows as this place",
-            Self::ToggleTheme => "Switch between the light and the dark appearance",
+            Self::NewSession => "Close everything and start again; Session › Recent sessions brings it back",
+            Self::SaveSession => "Save models, inputs, changes and panes to a session file",
+            Self::SaveSessionAs => "Save the session to another file",
+            Self::OpenSession => "Open a session file in place of the current session",
+            Self::AddBookmark => "Bookmark model, input, view and head of the active pane",
+            Self::Bookmarks => "Go to a bookmark, or write notes",
+            Self::CopyAddress => "Copy a link that reopens this view",
+            Self::ToggleTheme => "Switch between light and dark colours",
             Self::ZoomIn => "Show text and controls larger, up to 300 %",
             Self::ZoomOut => "Show text and controls smaller, down to 50 %",
             Self::ZoomReset => "Show text and controls at 100 %",
             Self::ToggleLeft => "Show or hide the panel with model, input and tokens",
             Self::ToggleInspector => "Show or hide the panel with numbers and options",
             Self::ToggleExamples => "Show or hide the strip of examples",
-            Self::Gallery => "Choose among all examples",
-            Self::PreviousExample => "Open the example before",
+            Self::Gallery => "Choose from all examples",
+            Self::PreviousExample => "Open the previous example",
             Self::NextExample => "Open the next example",
-            Self::Shortcuts => "Show what the keys do",
-            Self::Palette => "Find a command, model, example, head or token by its name, and do it or go there",
+            Self::Help => "Keys, glossary, version and licence",
+            Self::Palette => "Find a command, model, example, head, token or glossary entry by its name",
         }
     }
 
@@ -362,7 +365,7 @@ impl UiCommand {
             | Self::ToggleExamples
             | Self::Bookmarks
             | Self::Gallery
-            | Self::Shortcuts
+            | Self::Help
             | Self::Palette => {
                 return None;
             }

@@ -97,7 +97,7 @@ impl Desktop for NativeDesktop {
                 Box::pin(async { answer.await.map(|file| vec![file.path().to_owned()]) })
             }
             FilePurpose::GoldFile => {
-                let answer = dialog.set_title("Open a file with links of words made by hand").pick_file();
+                let answer = dialog.set_title("Open a file of hand-made word links").pick_file();
                 Box::pin(async { answer.await.map(|file| vec![file.path().to_owned()]) })
             }
             FilePurpose::InputFile => {
@@ -207,7 +207,7 @@ impl Shell {
         self.dialog_open = true;
         let choice = self.desktop.save(default_name, extension);
         let advice = if extension == EXTENSION {
-            "What is shown is kept all the same: Session, Recent sessions has it the next time"
+            "The session is kept all the same, under Session › Recent sessions"
         } else {
             "Copy it to the clipboard instead, or use `attnscope render … --out FILE`"
         };
@@ -331,7 +331,7 @@ fn read_text(path: &Path) -> Result<String, Failure> {
     if bytes.len() as u64 > MAX_TEXT_BYTES {
         return Err(failure(
             "This text file is longer than 4 MB",
-            "Cut out the passage that you want to look at, or open it as a corpus",
+            "Cut out the passage to look at, or open the file as a corpus",
         ));
     }
     let text = String::from_utf8(bytes)

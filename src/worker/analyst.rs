@@ -51,7 +51,10 @@ impl Engine for AnalysisEngine {
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
         let Request::Read(wants) = request else {
             let details = format!("Please report this: {:?}", request.lane());
-            return Err(Stop::Failed(Failure { summary: "This is no question about a capture".to_owned(), details }));
+            return Err(Stop::Failed(Failure {
+                summary: "This is not a question about a capture".to_owned(),
+                details,
+            }));
         };
         let mut patterns: Vec<(Key, Arc<ReadPattern>)> = Vec::new();
         for mut want in wants {

@@ -74,7 +74,7 @@ fn checked(capture: Capture) -> Capture {
     let kind = head.stack.name();
     capture.with_note(format!(
         "q and k of {kind} {head} do not give its pattern (off by up to {worst:.2}): the file lacks a scale, bias \
-         or rotation, so distances in Scatter and Matrix need not follow its attention"
+        or rotation, so distances in query–key maps may not follow its attention"
     ))
 }
 

@@ -72,14 +72,13 @@ impl fmt::Display for WantedEdit {
                     let numbers: Vec<String> = positions.iter().map(usize::to_string).collect();
                     format!("token{} {}", if positions.len() == 1 { "" } else { "s" }, numbers.join(", "))
                 };
-                let takes = if rows.positions.len() == 1 { "takes" } else { "take" };
-                write!(f, "{} {takes} {} from ", named(&rows.positions), rows.what())?;
+                write!(f, "{}: {} patched from ", named(&rows.positions), rows.what())?;
                 if let Some(there) = from.positions.as_ref().filter(|there| **there != rows.positions) {
                     write!(f, "{} of ", named(there))?;
                 }
                 write!(f, "“{}”", from.name)
             }
-            Self::MeanOver { head, over } => write!(f, "head {head} adds its mean over {} everywhere", over.name()),
+            Self::MeanOver { head, over } => write!(f, "head {head}: output set to its mean over {}", over.name()),
         }
     }
 }
@@ -124,8 +123,8 @@ impl WantedEdit {
             Self::MeanOver { head, over } => {
                 let n = input.tokens.get(&head.stack.query_side()).map_or(0, Vec::len);
                 if aids.writes || n == 0 {
-                    let why = "the mean of a head goes to every token, so all of them have to be known: let the model \
-                               read a text instead of writing one";
+                    let why = "the mean of a head needs all tokens in advance: let the model read a text instead of \
+                        writing one";
                     return Err(ModelError::Edit(why.to_owned()).into());
                 }
                 let mean = aids.means.of((aids.id, model), head, &over, aids.control)?;
@@ -153,9 +152,9 @@ impl Rows {
         let Self { site, layer, head, .. } = self;
         match (site, head) {
             (Site::ResidPre, _) => format!("the residual stream before layer {layer}"),
-            (Site::AttnOut, _) => format!("what attention adds in layer {layer}"),
-            (Site::MlpOut, _) => format!("what the MLP adds in layer {layer}"),
-            (Site::Z, Some(head)) => format!("what head L{layer}H{head} reads"),
+            (Site::AttnOut, _) => format!("the attention output of layer {layer}"),
+            (Site::MlpOut, _) => format!("the MLP output of layer {layer}"),
+            (Site::Z, Some(head)) => format!("the z of L{layer}H{head}"),
             (site, Some(head)) => format!("{} of L{layer}H{head}", site.name()),
             (site, None) => format!("{} of layer {layer}", site.name()),
         }

@@ -188,17 +188,17 @@ pub(super) fn taken(model: &Model, rows: Rows, donor: &Donor, control: &JobContr
     let capture = model.forward(&encoded, &plan, &|progress| control.report(progress))?;
     let refused = |why: String| Stop::from(ModelError::Edit(why));
     let there = matrix(&capture, &rows)
-        .ok_or_else(|| refused(format!("“{}” has no {} there to take from", donor.name, rows.site.name())))?;
+        .ok_or_else(|| refused(format!("“{}” has no {} there to patch from", donor.name, rows.site.name())))?;
     let mut values = Vec::with_capacity(rows.positions.len() * there.n_cols());
     let from = donor.positions.as_ref().unwrap_or(&rows.positions);
     if from.len() != rows.positions.len() {
         let (n, m) = (rows.positions.len(), from.len());
-        return Err(refused(format!("{n} rows are to be replaced, but {m} of “{}” are named", donor.name)));
+        return Err(refused(format!("{n} rows are replaced, but {m} rows of “{}” are given", donor.name)));
     }
     for &position in from {
         let n = there.n_rows();
         let row = there.row(position).ok_or_else(|| {
-            refused(format!("“{}” has {n} tokens, so it has no token {position} to take from", donor.name))
+            refused(format!("“{}” has {n} tokens, so it has no token {position} to patch from", donor.name))
         })?;
         values.extend_from_slice(row);
     }

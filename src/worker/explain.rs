@@ -64,7 +64,7 @@ pub(super) fn answer(model: &Model, wanted: Explanation, control: &JobControl) -
     match found {
         Ok(answer) if is_same(&wanted.shown, &answer.capture) => Ok(EventKind::Explained(Arc::new(answer.report))),
         Ok(_) => {
-            let summary = "What is shown is not what was asked to run last".to_owned();
+            let summary = "The input has changed since this run".to_owned();
             Err(Stop::Failed(Failure { summary, details: "Run the input again to explain it".to_owned() }))
         }
         Err(error) if error.is_cancelled() && gives_way.load(Ordering::Relaxed) => {

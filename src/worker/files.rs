@@ -28,7 +28,7 @@ impl Engine for FileEngine {
             }
             other => {
                 let details = format!("Please report this: {:?}", other.lane());
-                Err(Stop::Failed(Failure { summary: "This is no file to write".to_owned(), details }))
+                Err(Stop::Failed(Failure { summary: "This is not a file to write".to_owned(), details }))
             }
         }
     }

@@ -66,7 +66,7 @@ impl Engine for ProjectionEngine {
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
         let Request::Project { cloud, stack, options, known, first, .. } = request else {
             let details = format!("Please report this: {:?}", request.lane());
-            return Err(Stop::Failed(Failure { summary: "This is nothing to project".to_owned(), details }));
+            return Err(Stop::Failed(Failure { summary: "This cannot be projected".to_owned(), details }));
         };
         let wanted = Wanted { cloud, stack, options, known, first };
         let shelf: &(dyn Shelf + Sync) = self.scratch.as_ref().map_or(&NoShelf, |scratch| scratch);

@@ -245,7 +245,7 @@ impl Engine for SessionEngine {
     fn answer(&mut self, request: Request, _: &JobControl) -> Result<EventKind, Stop> {
         let Request::Session(request) = request else {
             let details = format!("Please report this: {:?}", request.lane());
-            return Err(Stop::Failed(Failure { summary: "This is no session".to_owned(), details }));
+            return Err(Stop::Failed(Failure { summary: "This is not a session".to_owned(), details }));
         };
         let answer = match request {
             SessionRequest::Begin => self.begin().map_err(|error| not_kept(&error)),
@@ -282,7 +282,7 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, Failure> {
     let cannot = |error: &io::Error| failure(&format!("this session file cannot be read: {}", unreadable(error)), path);
     let metadata = fs::metadata(path).map_err(|error| cannot(&error))?;
     if !metadata.is_file() {
-        return Err(failure("this is no session file: it is a folder or a device", path));
+        return Err(failure("this is not a session file: it is a folder or a device", path));
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| cannot(&error))?;
@@ -295,8 +295,8 @@ fn write(path: &Path, json: &Value) -> Result<String, Failure> {
     let text = serde_json::to_vec_pretty(json).map_err(|error| failure(&error.to_string(), path))?;
     if text.len() > MAX_BYTES {
         let mb = MAX_BYTES >> 20;
-        let why = format!("this session is larger than {mb} MB, mostly by weights that were drawn or patched");
-        return Err(failure(&format!("{why}, so it would not be read again; take some of its changes out"), path));
+        let why = format!("this session is larger than {mb} MB, mostly because of weights edited by hand or patched");
+        return Err(failure(&format!("{why}, so it could not be opened again: remove some of its changes"), path));
     }
     atomic_write(path, |out| out.write_all(&text))
         .map_err(|error| Failure { summary: error.to_string(), details: String::new() })?;

@@ -35,7 +35,7 @@ impl Engine for SurveyEngine {
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
         let Request::Survey { survey, .. } = request else {
             let details = format!("Please report this: {:?}", request.lane());
-            return Err(Stop::Failed(Failure { summary: "This is nothing to measure".to_owned(), details }));
+            return Err(Stop::Failed(Failure { summary: "This cannot be measured".to_owned(), details }));
         };
         self.pool.install(|| answer(&survey, control))
     }

@@ -183,10 +183,7 @@ fn panic_failure(panic: &(dyn Any + Send)) -> Failure {
     let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     Failure {
         summary: "Something went wrong inside the program".to_owned(),
-        details: format!(
-            "What was there before is still there; please report this: {}",
-            message.unwrap_or("no message")
-        ),
+        details: format!("The previous results are kept; please report this: {}", message.unwrap_or("no message")),
     }
 }
 

@@ -148,7 +148,7 @@ fn what_queries_and_keys_do_not_decide_is_refused() {
     let refused = aggregate::received(&many, head).unwrap_err();
     assert_eq!(refused, AggregateError::Biased(head));
     let Meaning::Missing(reason) = tints(&many, QK, head, ColorBy::Received).meaning else { panic!("a colour") };
-    assert!(reason.contains("a bias that depends on positions"), "{reason}");
+    assert!(reason.contains("a position bias that"), "{reason}");
     // One input has its bias beside it.
     let one = aggregate::received(&Cloud::Input(Arc::clone(&capture)), head).unwrap();
     let pattern = attention::pattern(&capture, head).unwrap();

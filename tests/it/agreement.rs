@@ -11,6 +11,7 @@ use attnscope::{
     },
     ids::HeadId,
     session::{Command, Focus, Loadable, Session, Settings, ViewKind},
+    text::{decimal_text, weight_text},
     ui::{
         Asked, CommandQueue, PanelCtx,
         panels::inspector_ui,
@@ -132,10 +133,6 @@ fn shown(session: &Session) -> ReadPattern {
     read(Captures::one(capture), &reading).unwrap()
 }
 
-fn three_digits(weight: f32) -> String {
-    if weight >= 0.000_95 || weight == 0.0 { format!("{weight:.3}") } else { format!("{weight:.0e}") }
-}
-
 #[test]
 fn tooltip_cells_and_inspector_show_one_number() {
     // From a piece of “unbelievable” to a piece of “dogs”.
@@ -145,17 +142,21 @@ fn tooltip_cells_and_inspector_show_one_number() {
         stage.run();
         let pattern = expected(stage.state());
         let weight = pattern.value_at(query, key).unwrap();
-        let text = format!("{weight:.5}  (");
-        assert!(stage.query_by_label_contains(&text).is_some(), "the inspector shows {text}: {options:?}");
+        let text = weight_text(weight);
+        let n_shown = stage.query_all_by_label(&text).count();
+        assert!(n_shown > 0, "the inspector shows {text}: {options:?}");
         let plot = stage.get_by_label_contains("Attention pattern of").rect();
         let (row, col) = (pattern.rows.group_of(query).unwrap(), pattern.cols.group_of(key).unwrap());
         let part = |at: usize, n: usize| (at as f32 + 0.5) / n as f32;
         let size = plot.size() * vec2(part(col, pattern.cols.len()), part(row, pattern.rows.len()));
         stage.hover_at(pos2(plot.left() + size.x, plot.top() + size.y));
         stage.run();
-        let text = three_digits(weight);
-        assert!(stage.query_all_by_label(&text).next().is_some(), "the tooltip shows {text}: {options:?}");
-        let note = stage.query_all_by_label("Weight by ‖v‖").count() >= 2;
+        assert!(stage.query_all_by_label(&text).count() > n_shown, "the tooltip shows {text}, too: {options:?}");
+        if let Some(score) = pattern.score(stage.state().session.document().latest_capture().unwrap(), (row, col)) {
+            let score = if score.is_finite() { decimal_text(score) } else { "masked".to_owned() };
+            assert!(stage.query_all_by_label(&score).count() >= 2, "both show the score {score}: {options:?}");
+        }
+        let note = stage.query_all_by_label("Weight × ‖v‖").count() >= 2;
         assert_eq!(note, options.by_value_norm, "the tooltip and the inspector say what they show: {options:?}");
         if let Some(hidden) = pattern.hidden_text() {
             assert!(stage.query_by_label_contains(&hidden).is_some(), "{hidden}: {options:?}");
@@ -174,11 +175,10 @@ fn the_tooltip_of_lines_and_the_inspector_show_one_number() {
         let position = pattern.cols.position(pattern.cols.group_of(key).unwrap()).unwrap();
         stage.get_by_label(&format!("Key {position} {}", pattern.cols.text_at(key))).hover();
         stage.run();
-        let inspector = format!("{weight:.5}  (");
-        assert!(stage.query_by_label_contains(&inspector).is_some(), "{inspector}: {options:?}");
-        let text = three_digits(weight);
-        assert!(stage.query_all_by_label(&text).next().is_some(), "the tooltip shows {text}: {options:?}");
-        let note = stage.query_by_label("weights by ‖v‖").is_some();
+        let text = weight_text(weight);
+        let n_shown = stage.query_all_by_label(&text).count();
+        assert!(n_shown >= 2, "the tooltip and the inspector show {text}: {options:?}");
+        let note = stage.query_by_label("weights × ‖v‖").is_some();
         assert_eq!(note, options.by_value_norm, "the tooltip says what it shows: {options:?}");
     }
 }

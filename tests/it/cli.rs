@@ -128,7 +128,7 @@ fn a_capture_of_a_changed_run_says_so_and_misfits_are_refused() {
         [&["render", "heatmap", "--out", out.to_str().unwrap(), "--caption", "full"], &text[..], &edits].concat();
     assert!(attnscope(&drawn).status.success());
     let svg = std::fs::read_to_string(&out).unwrap();
-    assert!(svg.contains("This run was changed: head L0H1 adds its mean everywhere; token 1 is hidden"));
+    assert!(svg.contains("This run was changed: head L0H1: output set to its mean; token 1 is hidden"));
     let beyond = [&drawn[..], &["--edit", r#"{"hide":99}"#]].concat();
     check_refused(&beyond, 1, &["there is no token 99 among 4"]);
 }

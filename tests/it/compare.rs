@@ -16,7 +16,7 @@ fn a_difference_is_chosen_in_the_inspector_and_named_where_it_is_drawn() {
     let minus = window.app().session().pane().minus.unwrap();
     assert_eq!(minus.head, HeadId::single(0, 2));
     window.harness.get_by_label_contains("L0H0 − L0H2");
-    window.harness.get_by_label("Next head subtracted").click();
+    window.harness.get_by_label("Next head to subtract").click();
     window.settle();
     window.harness.get_by_label_contains("L0H0 − L0H3");
 }
@@ -71,7 +71,7 @@ fn panes_share_one_scale_of_colours_when_asked_to() {
 /// Opens another document beside the first; its pane is active.
 fn another(window: &mut Window) {
     window.click("Compare");
-    window.harness.get_by_label_contains("Another input or model").click();
+    window.harness.get_by_label_contains("Split with another input or model").click();
     window.settle();
     assert_eq!(window.app().session().documents.len(), 2);
 }

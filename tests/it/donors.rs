@@ -91,7 +91,7 @@ fn a_stream_that_is_taken_whole_from_another_run_says_what_that_run_says() {
     let elsewhere = from_positions(last.clone(), vec![m - 1]);
     assert_eq!(
         elsewhere.to_string(),
-        format!("token {} takes the residual stream before layer 4 from token {} of “the other”", n - 1, m - 1)
+        format!("token {}: the residual stream before layer 4 patched from token {} of “the other”", n - 1, m - 1)
     );
     let changed = run(&mut session, HERE, vec![elsewhere]);
     let recorded = Arc::new(there);
@@ -99,10 +99,10 @@ fn a_stream_that_is_taken_whole_from_another_run_says_what_that_run_says() {
     let AppliedEdit::Known(Edit::Patch { value, positions, .. }) = &changed.computation().edits[0] else { panic!() };
     assert_eq!((positions, value.row(0)), (&vec![n - 1], row.row(m - 1)));
     let uneven = failure(ask(&mut session, HERE, vec![from_positions(last, vec![0, 1])]));
-    assert!(uneven.summary.contains("1 rows are to be replaced, but 2 of “the other” are named"), "{uneven:?}");
+    assert!(uneven.summary.contains("1 rows are replaced, but 2 rows of “the other” are given"), "{uneven:?}");
 
     let refused = failure(ask(&mut session, THERE, vec![taken(Site::AttnOut, 0, vec![m - 1], HERE)]));
-    let sentence = format!("“the other” has {n} tokens, so it has no token {} to take from", m - 1);
+    let sentence = format!("“the other” has {n} tokens, so it has no token {} to patch from", m - 1);
     assert!(refused.summary.contains(&sentence), "{refused:?}");
 }
 
@@ -126,7 +126,7 @@ fn the_mean_over_one_input_is_the_mean_of_that_input_and_over_many_another_one()
     let several = run(&mut session, HERE, vec![list(&format!("{HERE}\n{THERE}\nThe sun was warm"))]);
     assert_ne!(probabilities(&several), probabilities(&own));
     let bundled = WantedEdit::MeanOver { head, over: Many::Bundled("demo:sentences") };
-    assert_eq!(bundled.to_string(), "head L2H1 adds its mean over demo:sentences everywhere");
+    assert_eq!(bundled.to_string(), "head L2H1: output set to its mean over demo:sentences");
     let over = run(&mut session, HERE, vec![bundled.clone()]);
     assert!(matches!(over.computation().edits[..], [AppliedEdit::Known(Edit::Patch { site: Site::Z, .. })]));
     // A longer text gets it at every token, too.
@@ -146,7 +146,7 @@ fn a_deleted_token_is_a_step_of_undo_and_says_when_it_cannot_be() {
     delete(&mut play, 1..2);
     assert_eq!(play.session.document().experiment.text, "one three", "one of the two spaces goes with it");
     play.answers();
-    assert_eq!((play.n_tokens(), play.last_notice()), (2, "1 token taken out of the text"));
+    assert_eq!((play.n_tokens(), play.last_notice()), (2, "1 token deleted from the text"));
     play.does(Command::Undo);
     play.answers();
     assert_eq!((play.session.document().experiment.text.as_str(), play.n_tokens()), ("one two three", 3));
@@ -157,10 +157,10 @@ fn a_deleted_token_is_a_step_of_undo_and_says_when_it_cannot_be() {
     play.answers();
     assert_eq!(play.session.document().experiment.text, "two");
     delete(&mut play, 0..1);
-    assert_eq!(play.last_notice(), "Nothing would be left to read");
+    assert_eq!(play.last_notice(), "No text would be left");
     play.does(Command::SetText("two four".to_owned()));
     delete(&mut play, 0..1);
-    assert_eq!(play.last_notice(), "The text was changed meanwhile; wait until it has been read");
+    assert_eq!(play.last_notice(), "The text was changed meanwhile: wait until it has been run");
 }
 
 #[test]
@@ -174,34 +174,34 @@ fn activations_are_taken_from_another_document_in_the_window() {
     assert!(second.donor(first).unwrap_err().contains("of another model"));
 
     let mut window = Window::open(with_text("one two three"));
-    assert!(!window.shows("Take from…"), "there is no other document");
+    assert!(!window.shows("Patch from…"), "there is no other document");
     window.harness.get_by_label_contains("Change…").click();
     window.settle();
     window.harness.get_by_label_contains("All attention").click();
     window.settle();
     window.harness.get_by_role_and_label(Role::Button, "Sparsemax").click();
     window.settle();
-    window.harness.get_by_label_contains("Take from…").click();
+    window.harness.get_by_label_contains("Patch from…").click();
     window.settle();
-    assert!(window.shows("Click the token first"));
-    window.harness.get_by_label_contains("Take from…").click();
+    assert!(window.shows("First click the token"));
+    window.harness.get_by_label_contains("Patch from…").click();
     window.settle();
     window.harness.get_by_role_and_label(Role::Button, "Token 1 two").click();
     window.settle();
-    window.harness.get_by_label_contains("Take from…").click();
+    window.harness.get_by_label_contains("Patch from…").click();
     window.settle();
     window.harness.get_by_role_and_label(Role::Button, "demo:gpt · one two three").click();
     window.settle();
     window.harness.get_by_role_and_label(Role::Button, "The residual stream before layer 0").click();
     window.settle();
-    let name = "Token 1 “two” takes the residual stream before layer 0 from “demo:gpt · one two three”";
+    let name = "Token 1 “two”: the residual stream before layer 0 patched from “demo:gpt · one two three”";
     window.harness.get_by_role_and_label(Role::CheckBox, name);
 }
 
 #[test]
 fn weights_are_drawn_on_the_heatmap_and_the_run_follows() {
     let mut window = Window::open(OpenOptions { view: Some(ViewKind::Heatmap), ..with_text("one two three") });
-    window.click("Draw");
+    window.click("Edit weights…");
     window.settle();
     let drawn = |window: &Window| {
         let document = window.app().session().changing();

@@ -83,7 +83,7 @@ fn what_is_no_id_is_refused_without_asking_anybody() {
         does(&mut session, DownloadCommand::SetName(name.to_owned()));
         assert!(does(&mut session, DownloadCommand::LookUp).is_empty());
         let DownloadStep::Failed { failure, plan: None } = &session.download.step else { panic!("{name}") };
-        assert_eq!(failure.summary, format!("“{name}” is not the id of a model"));
+        assert_eq!(failure.summary, format!("“{name}” is not a model id"));
     }
     does(&mut session, DownloadCommand::SetName("gpt2".to_owned()));
     assert_eq!(session.download.step, DownloadStep::Choosing, "typing clears the message");
@@ -191,7 +191,7 @@ impl Window {
 
     fn open_dialog(&mut self) {
         self.click("Open… ⏷");
-        self.click("Download…");
+        self.click("Download model…");
     }
 
     fn says(&mut self, kind: EventKind) {
@@ -221,7 +221,7 @@ fn the_dialog_leads_from_the_keyboard_to_a_download() {
     window.harness.key_press(Key::Enter);
     window.settle();
     assert!(window.last_request().starts_with("PlanDownload"), "{}", window.last_request());
-    assert!(window.shows("Asking about owner/tiny"));
+    assert!(window.shows("Looking up owner/tiny"));
     window.says(EventKind::Planned { plan: plan(), problem: Some("This model is a whale".to_owned()) });
     for text in ["3 files · 5.0 MB", "model.safetensors", "This model is a whale"] {
         assert!(window.shows(text), "{text}");
@@ -233,7 +233,7 @@ fn the_dialog_leads_from_the_keyboard_to_a_download() {
     let retry = Retry { why: "the connection broke".to_owned(), pause_secs: 4.0 };
     window.says(EventKind::Transfer(Transfer { retry: Some(retry), ..transfer(2_000_000) }));
     assert!(window.shows("The connection broke; trying again in 4 s"));
-    window.click("Close and go on");
+    window.click("Continue in background");
     assert!(!window.shows("Download a model"));
     assert!(window.shows("Downloading owner/tiny"), "the status bar tells");
     window.says(EventKind::Downloaded(plan()));

@@ -155,7 +155,7 @@ fn changed(tried: &Tried) -> Vec<Claim> {
             claims.push(("85 %", -(before - 0.85).abs(), -0.01));
             claims.push(("11 %", -(after - 0.11).abs(), -0.01));
         }
-        "A head nobody misses" => {
+        "A head that is not needed" => {
             let [before, after] = tried.probability("are");
             claims.push(("looks at the children", tried.weight("children")[0], 0.8));
             claims.push(("sure", before, 0.7));
@@ -228,7 +228,7 @@ fn asked(tried: &Tried) -> Vec<Claim> {
                 ("it", f64::from(u8::from(tried.ranked(&HIDDEN, "effect", Side::Only)[0].0 == "no")), 1.0),
             ]
         }
-        "The liar, found out" => {
+        "A map that lies, tested" => {
             let side = tried.plain.model().stacks[0].kind.key_side();
             let dull = |asked: &Ask, name: &str| tried.lead(asked, name, side, "dull");
             vec![

@@ -178,7 +178,7 @@ fn a_logit_is_the_sum_of_its_parts_or_a_sentence_says_why_not() {
         }
     }
     for (name, why) in
-        [("families/bart", "norm the stream again"), ("bert", "norm the stream again"), ("families/gemma2", "no sum")]
+        [("families/bart", "normalise the stream"), ("bert", "normalise the stream"), ("families/gemma2", "no sum")]
     {
         let (model, input) = fixture(name);
         let said = refused(&model, &input, &Ask::DirectLogits, Target::default());
@@ -240,7 +240,7 @@ fn questions_that_do_not_suit_get_a_sentence() {
     let (model, input) = demo("demo:sentiment", "a fine film");
     let at = |position| Target { position: Some(position), ..Target::default() };
     let said = refused(&model, &input, &Ask::Lens { n_top: 5 }, at(2));
-    assert!(said.contains("one thing about the whole input"), "{said}");
+    assert!(said.contains("one thing for the whole input"), "{said}");
     let said = refused(&model, &input, &Ask::DirectLogits, Target { class: Some(7), ..Target::default() });
     assert!(said.contains("no class 7"), "{said}");
     let (model, input) = fixture("bert-bare");

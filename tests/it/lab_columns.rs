@@ -104,7 +104,7 @@ fn a_question_becomes_a_figure_with_its_methods_target_and_caveats() {
     let output = run(&[&methods[..], &files].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let drawn = fs::read_to_string(&svg).unwrap();
-    for text in ["dull", "Rollout", "Do they agree?", "Explained:", "residual"] {
+    for text in ["dull", "Rollout", "Do the methods agree?", "Explained:", "residual"] {
         assert!(drawn.contains(text), "{text} is not in the figure");
     }
     let table = fs::read_to_string(&csv).unwrap();

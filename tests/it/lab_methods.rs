@@ -323,7 +323,7 @@ fn relevance_by_propagation_is_pytorchs_and_refused_where_there_are_no_rules() {
         let (model, input) = fixture(name);
         let asked = Ask::Relevance { rule: Rule::Lrp, start_layer: 0 };
         let said = refused(&model, &input, &asked, Target::default());
-        assert!(said.contains("take the rule gradient"), "{name}: {said}");
+        assert!(said.contains("use the rule “gradient”"), "{name}: {said}");
     }
 }
 

@@ -62,7 +62,7 @@ fn a_question_is_asked_once_about_what_was_run_and_failure_is_said_in_place() {
 fn methods_stand_side_by_side_with_how_far_they_agree() {
     let mut window = Window::with_size(with_text("Once upon a time there was a cat"), [1280.0, 900.0]);
     window.settle();
-    window.click("Lab");
+    window.click("Explain");
     window.settle();
     for title in ["Rollout", "Relevance", "Integrated gradients", "If hidden"] {
         assert!(window.harness.query_all_by_label(title).next().is_some(), "{title}");
@@ -70,7 +70,7 @@ fn methods_stand_side_by_side_with_how_far_they_agree() {
     // The scripted answers of leave-one-out are in the opposite order of all others.
     // What is painted is said as well.
     let said = |text: &str| window.harness.query_all_by_label_contains(text).next().is_some();
-    assert!(said("Do they agree? ") && said("Rollout and Relevance: 1.00") && said("If hidden: −1.00"));
+    assert!(said("Do the methods agree? ") && said("Rollout and Relevance: 1.00") && said("If hidden: −1.00"));
     assert_eq!(window.app().session().pane().view, ViewKind::Lab);
     let table = copied(&mut window, "Copy all numbers");
     assert_eq!(table[0][..3], ["method", "options", "value"]);
@@ -124,7 +124,7 @@ fn a_turned_option_asks_again_and_the_old_answer_stays_until_the_new_one_is_ther
 fn methods_are_taken_away_and_their_options_turned_in_a_menu() {
     let mut window = Window::with_size(with_text("Once upon a time there was a cat"), [1280.0, 900.0]);
     window.settle();
-    window.click("Lab");
+    window.click("Explain");
     window.settle();
     window.harness.get_by_role_and_label(Role::Button, "Rollout").click();
     window.settle();
@@ -148,7 +148,7 @@ fn what_takes_long_says_so_and_is_run_anyway_on_request() {
     let mut window = Window::with_size(with_text("Once upon a time there was a cat"), [1280.0, 900.0]);
     window.settle();
     window.jobs.answer(false);
-    window.click("Lab");
+    window.click("Explain");
     window.settle();
     let asked = |window: &Window| -> Vec<_> {
         let script = window.jobs.0.borrow();
@@ -162,7 +162,7 @@ fn what_takes_long_says_so_and_is_run_anyway_on_request() {
     let long = Estimate { runs: 1234, n_tokens: 8, secs: 600.0, every: Some(4) };
     window.jobs.0.borrow_mut().events.push(Event { job, kind: EventKind::TakesLong(long) });
     window.settle();
-    assert!(window.shows("1,234 runs of 8 tokens") && window.shows("Set “Positions apart” to 4 in its menu"));
+    assert!(window.shows("1,234 runs of 8 tokens") && window.shows("Set “Positions apart” to 4 in its options"));
     assert_eq!(asked(&window).len(), 1, "nobody was asked yet");
     window.jobs.answer(true);
     window.click("Run it anyway");

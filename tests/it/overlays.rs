@@ -130,7 +130,7 @@ fn numbers_of_other_tokens_or_of_another_run_are_refused_in_a_sentence() {
     let longer = synthetic::causal_text_capture(N + 1, 2, 3);
     assert_eq!(
         shown(&longer, "self", head(0, 0)).unwrap_err().to_string(),
-        "Gradients is of another run than the one that is shown: ask for it again, or go back to attention"
+        "Gradients belongs to another run: run it again, or go back to attention"
     );
     let translation = stacks::translation_capture();
     let cross = Reading::of(HeadId { stack: StackKind::Cross, layer: 0, head: 0 });
@@ -182,7 +182,7 @@ fn an_overlay_is_of_the_run_that_is_shown_or_not_shown_at_all() {
     let model = Arc::clone(&play.held[&model]);
     play.hears(job, EventKind::Captured(crate::support::scripted::changed_capture(&model, &input, &changes)));
     assert!(play.session.pane().explained().is_none(), "the numbers of the run before are not those of this one");
-    assert_eq!(play.session.pane().overlay.as_ref().unwrap().missing(), "Rollout of this run is on its way");
+    assert_eq!(play.session.pane().overlay.as_ref().unwrap().missing(), "Rollout of this run is being computed");
     explain(&mut play, eight(2.0));
     assert_ne!(play.session.pane().explained(), Some(&first));
 
@@ -203,7 +203,7 @@ fn an_overlay_is_of_the_run_that_is_shown_or_not_shown_at_all() {
 #[test]
 fn an_answer_of_the_laboratory_is_shown_in_other_views_and_attention_comes_back() {
     let mut window = Window::with_size(with_text(EIGHT), [1280.0, 900.0]);
-    window.click("Lab");
+    window.click("Explain");
     window.settle();
     let choose = |window: &mut Window, method: &str, path: &[&str]| {
         window.harness.get_by_role_and_label(Role::Button, method).click();
@@ -231,20 +231,20 @@ fn an_answer_of_the_laboratory_is_shown_in_other_views_and_attention_comes_back(
     assert_eq!(numbers, (1..=8).map(|nth| nth as f32 / 8.0).collect::<Vec<_>>());
     window.settle();
 
-    window.harness.get_all_by_label("Heads").next().unwrap().click();
+    window.harness.get_all_by_label("Lines").next().unwrap().click();
     window.settle();
     window.harness.get_by_label("Lines, not attention");
-    assert!(window.shows("of 8 lines") && window.shows("of the sum of all sizes"));
+    assert!(window.shows("of 8 lines") && window.shows("of the sum of all absolute values"));
     window.harness.get_by_role_and_label(Role::Button, "Token 7 eight").hover();
     window.harness.run_steps(8);
-    assert!(window.shows("Relevance 1.0000"), "the token’s number, by its name");
+    assert!(window.shows("Relevance 1.000"), "the token’s number, by its name");
 
     window.harness.get_all_by_label("Back to attention").next().unwrap().click();
     window.settle();
     window.harness.get_by_label("Attention lines");
     assert!(!window.shows("not attention"));
 
-    window.click("Lab");
+    window.click("Explain");
     window.settle();
     choose(&mut window, "If hidden", &["On the tokens"]);
     assert_eq!(window.app().session().pane().view, ViewKind::Lab, "the tokens are beside it");
@@ -272,7 +272,7 @@ fn figures_and_numbers_of_an_overlay_say_what_they_are() {
         assert_eq!(told["explanation"]["caveat"], Method::Rollout.caveat());
         let captions = drawn[0].scene.captions();
         assert!(captions.short.starts_with("Rollout, scores"), "{}", captions.short);
-        assert!(captions.full.contains("The numbers are no attention weights"), "{}", captions.full);
+        assert!(captions.full.contains("The numbers are not attention weights"), "{}", captions.full);
         assert!(!captions.full.contains("Attention of"), "{}", captions.full);
     }
 }
@@ -300,9 +300,9 @@ fn an_answer_by_heads_is_drawn_of_all_heads_that_are_on() {
     let (n_figures, captions) = drawn(&play);
     assert_eq!(n_figures, 1);
     assert!(captions.short.contains(&format!("of {N_HEADS} heads")), "{}", captions.short);
-    assert!(captions.full.contains("Colour tells the head") && captions.full.contains("no attention weights"));
+    assert!(captions.full.contains("Colour shows the head") && captions.full.contains("not attention weights"));
     play.does(Command::SoloHead(HeadId::single(0, 1).head));
     let (_, captions) = drawn(&play);
-    assert!(captions.short.contains("of L0H1") && captions.full.contains("Strength and width tell the size"));
-    assert!(!captions.full.contains("Colour tells the head"), "{}", captions.full);
+    assert!(captions.short.contains("of L0H1") && captions.full.contains("Opacity and width show the size"));
+    assert!(!captions.full.contains("Colour shows the head"), "{}", captions.full);
 }

@@ -263,7 +263,7 @@ fn a_corpus_is_searched_and_measured_and_keeps_its_annotations() {
     let csv = fs::read_to_string(run("space.csv", &["--heads", "L0H0"]).1).unwrap();
     assert!(csv.starts_with("layer,head,side,input,position,id,text,special,who,x,y\n"), "{csv}");
     for (arguments, expected) in [
-        (["--search", "(", "--search-as", "regex"], "this is no regular expression: unclosed group"),
+        (["--search", "(", "--search-as", "regex"], "this is not a regular expression: unclosed group"),
         (["--shared", "hue", "--dims", "2"], "hue cannot be shared: there is no picture"),
         (["--shared", "mood", "--dims", "2"], "choose from text, position"),
     ] {

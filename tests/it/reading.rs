@@ -393,7 +393,7 @@ fn heads_that_link_a_pair_are_ranked_by_the_weight_that_every_view_shows() {
         assert!(close(f64::from(link.average.unwrap()), column / 10.0));
     }
     let best = found.sentence(&found.heads[0]);
-    assert!(best.contains("of the attention of “unbelievable” to “dogs” (rank "), "{best}");
+    assert!(best.contains(" from “unbelievable” to “dogs” (rank "), "{best}");
     let stopped = pairs::links(&pair.capture, StackKind::SelfAttention, &reading, (2, 9), &mut |done, _| done < 3);
     assert_eq!(stopped, Ok(None));
 }

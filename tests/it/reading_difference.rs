@@ -101,7 +101,7 @@ fn what_cannot_be_read_says_why() {
         fails(&text, None, &Reading::of(HeadId { stack: StackKind::Cross, ..HeadId::default() })),
         "There is no cross L0H0: bench has self"
     );
-    assert_eq!(fails(&text, None, &of_other), "There is nothing to subtract: the other document has no result");
+    assert_eq!(fails(&text, None, &of_other), "There is nothing to subtract: the other run has no result");
     assert_eq!(
         fails(&text, Some(&picture), &of_other),
         "A text and a picture cannot be subtracted: the queries are words in one and patches in the other"
@@ -119,7 +119,7 @@ fn what_cannot_be_read_says_why() {
         Reading { minus: minus(decoder(StackKind::Cross), Whose::This), ..Reading::of(decoder(StackKind::Decoder)) };
     assert_eq!(
         fails(&translation, None, &sides),
-        "decoder minus cross makes no sense: the keys of the two stacks are tokens of different sequences"
+        "decoder minus cross is not defined: the keys of the two stacks are tokens of different sequences"
     );
     assert!(read(Captures { this: &picture, other: Some(&picture) }, &of_other).is_ok(), "equal grids can be");
     assert!(matches!(

@@ -78,7 +78,7 @@ fn every_stack_has_its_weights_by_the_values_that_the_head_reads() {
                     n_changed += usize::from(Some(found) != plain.matrix.row(row));
                 }
                 assert_eq!(shown.visible, plain.visible, "what is masked stays masked");
-                assert!(shown.hidden_text().unwrap().starts_with("weights are by value norm (a·‖v‖"));
+                assert!(shown.hidden_text().unwrap().starts_with("weights × norm of the value (a·‖v‖"));
                 assert!(plain.hidden_text().is_none());
             }
         }
@@ -100,7 +100,7 @@ fn heads_that_link_a_pair_are_ranked_by_the_weights_that_are_shown() {
         let shown = read(Captures::one(&pair.capture), &reading.with_heads(Heads::One(link.head))).unwrap();
         assert_eq!(Some(link.weight), shown.value_at(2, 9));
     }
-    assert!(found.sentence(&found.heads[0]).ends_with("on average; by value norm"));
+    assert!(found.sentence(&found.heads[0]).ends_with("; weights × norm of the value"));
 }
 
 #[test]
@@ -111,10 +111,7 @@ fn without_values_their_lengths_are_not_guessed() {
     for (reading, name) in [(by_value_norm(head(1, 2)), "L1H2"), (all, "L0H0")] {
         assert_eq!(
             read(Captures::one(&capture), &reading).unwrap_err().to_string(),
-            format!(
-                "The values of self {name} were not recorded, so its weights cannot be taken by their lengths: take \
-                 the weights as they are"
-            )
+            format!("The values of self {name} were not recorded: choose “Weight: raw”")
         );
     }
     assert!(read(Captures::one(&capture), &Reading::of(head(1, 2))).is_ok());
@@ -133,7 +130,7 @@ fn figures_and_numbers_say_that_weights_are_by_value_norm() {
             assert!(crate::render::attnscope(&arguments).status.success());
         }
         let below = crate::render::texts(&fs::read(&svg).unwrap()).join(" ");
-        assert_eq!(below.contains("Weights are by value norm (a·‖v‖, rows keep their sum)"), found, "{below}");
+        assert_eq!(below.contains("Weights × norm of the value (a·‖v‖, rows keep their sum)"), found, "{below}");
         let name = if found { "weight_by_value_norm" } else { "weight" };
         let csv = fs::read_to_string(csv).unwrap();
         assert!(csv.lines().next().unwrap().ends_with(&format!(",key_text,{name}")), "{csv}");

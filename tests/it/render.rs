@@ -245,7 +245,7 @@ fn what_cannot_be_drawn_is_said_in_one_line() {
     let coffee = sample("coffee.jpg");
     let gpt = ["--model", "demo:gpt", "--text", STORY];
     let cases: [(&[&str], &str, i32, &str); 25] = [
-        (&["image"], out, 1, "saw no picture"),
+        (&["image"], out, 1, "has no picture"),
         (&["heads", "--stack", "cross"], out, 1, "has no cross stack: it has self"),
         (&["heatmap", "--layer", "99"], out, 1, "no layer 99"),
         (&["heatmap", "--layer", "1", "--head", "8"], out, 1, "L1H8"),

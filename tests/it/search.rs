@@ -135,9 +135,9 @@ fn searches_find_parts_words_expressions_and_ids() {
     assert_eq!((hits.queries.as_slice(), hits.n_inputs, hits.n_tokens()), (&[6, 7, 17, 18][..], 2, 4));
 
     let failed = |text: &str, kind| find(&cloud, text, kind, false).unwrap_err().to_string();
-    assert_eq!(failed("  ", SearchKind::Text), "there is nothing to look for: type a text");
-    assert_eq!(failed("(king", SearchKind::Regex), "this is no regular expression: unclosed group");
-    assert_eq!(failed("12, x", SearchKind::Id), "“x” is no token id: give whole numbers with commas between them");
+    assert_eq!(failed("  ", SearchKind::Text), "type a text to search for");
+    assert_eq!(failed("(king", SearchKind::Regex), "this is not a regular expression: unclosed group");
+    assert_eq!(failed("12, x", SearchKind::Id), "“x” is not a token id: give whole numbers separated by commas");
 }
 
 #[test]

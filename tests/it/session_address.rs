@@ -66,26 +66,26 @@ fn pictures_files_and_names_of_the_cache_have_addresses() {
 fn malformed_addresses_are_refused_in_a_sentence_each() {
     let long = format!("attnscope://open?model=a&text={}", "a".repeat(70_000));
     for (text, why) in [
-        ("", "one begins with attnscope://open?"),
-        ("https://example.org", "one begins with attnscope://open?"),
-        ("attnscope://shut?model=a", "one begins with"),
+        ("", "a link begins with attnscope://open?"),
+        ("https://example.org", "a link begins with attnscope://open?"),
+        ("attnscope://shut?model=a", "a link begins with"),
         ("attnscope://open?", "names no model"),
         ("attnscope://open?text=a", "names no model"),
         ("attnscope://open?input=3", "names no model"),
         ("attnscope://open?model=a&hub=b", "only one of"),
-        ("attnscope://open?path=/a&input=3", "no capture is named"),
+        ("attnscope://open?path=/a&input=3", "and the link names none"),
         ("attnscope://open?model=", "it has no value"),
         ("attnscope://open?model=a&layer", "it has no value"),
         ("attnscope://open?model=a&layer=-1", "a whole number from 0, not -1"),
         ("attnscope://open?model=a&layer=99999999999999999999", "a whole number"),
-        ("attnscope://open?model=a&layer=1&layer=2", "it is there twice"),
-        ("attnscope://open?model=a&laier=1", "the parts that are known are model"),
+        ("attnscope://open?model=a&layer=1&layer=2", "it is given twice"),
+        ("attnscope://open?model=a&laier=1", "known parts are model"),
         ("attnscope://open?model=a&view=hologram", "one of heads, heatmap"),
         ("attnscope://open?model=a&stack=up", "one of self"),
-        ("attnscope://open?model=a&text=%FF", "no UTF-8"),
-        ("attnscope://open?model=a&edit={", "no JSON"),
-        ("attnscope://open?model=a&edit=%7B%22ablate%22%3A7%7D", "no change that is known"),
-        ("attnscope://open?path=models/mine", "only a part"),
+        ("attnscope://open?model=a&text=%FF", "not UTF-8"),
+        ("attnscope://open?model=a&edit={", "not JSON"),
+        ("attnscope://open?model=a&edit=%7B%22ablate%22%3A7%7D", "not a known change"),
+        ("attnscope://open?path=models/mine", "not complete"),
         ("attnscope://open?path=../mine", "leads out"),
         ("attnscope://open?model=a&image=//server/a.png", "another machine"),
         (&long, "longer than 64 KB"),
@@ -100,9 +100,9 @@ fn what_is_nowhere_has_no_address() {
     let mut play = Play::new();
     let copied = play.does(Command::Session(SessionCommand::CopyAddress));
     assert!(copied.is_empty());
-    assert_eq!(play.last_notice(), "There is nothing that an address could name");
+    assert_eq!(play.last_notice(), "There is nothing to link to");
     play.does(Command::OpenModel(bundled("demo:gpt")));
     play.answers();
     let copied = play.does(Command::Session(SessionCommand::CopyAddress));
-    assert!(copied[0].contains("attnscope://open?model=demo:gpt&text=The%20animal"), "{copied:?}");
+    assert!(copied[0].contains("attnscope://open?model=demo:gpt&text=Once%20upon"), "{copied:?}");
 }

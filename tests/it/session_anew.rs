@@ -179,7 +179,7 @@ fn a_picture_that_is_too_large_for_the_session_is_said_to_be_left_out() {
     play.does(Command::Session(SessionCommand::SaveTo(folder.path().join("a.attnscope"))));
     play.answers();
     let notice = &play.session.notices.last().unwrap().text;
-    assert!(notice.details.contains("Pasted pictures of more than 5 MB together are not in the session"), "{notice:?}");
+    assert!(notice.details.contains("The session leaves out pasted pictures"), "{notice:?}");
     assert_eq!(play.session.saved().to_json()["documents"][0]["image"], Value::Null);
 }
 
@@ -196,7 +196,7 @@ fn what_the_lab_shows_in_place_of_attention_is_said_to_be_left_out() {
     play.asked.retain(|(_, request)| matches!(request, Request::Session(_)));
     play.answers();
     let notice = &play.session.notices.last().unwrap().text;
-    assert!(notice.details.contains("What the Lab shows in place of attention is not in the session"), "{notice:?}");
+    assert!(notice.details.contains("The session does not keep results of Explain"), "{notice:?}");
 }
 
 /// A capture file of one text, as the worker reads it.

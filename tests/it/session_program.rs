@@ -67,7 +67,7 @@ fn a_pane_of_a_session_is_drawn_with_the_numbers_of_its_model() {
     let out = folder.path().join("a.svg");
     let drawn = [&session[..], &["--pane", "1", "--caption", "full", "--out", out.to_str().unwrap()]].concat();
     assert!(attnscope(&drawn).status.success());
-    assert!(std::fs::read_to_string(&out).unwrap().contains("head L0H1 adds its mean everywhere"));
+    assert!(std::fs::read_to_string(&out).unwrap().contains("head L0H1: output set to its mean"));
 }
 
 #[test]
@@ -89,6 +89,6 @@ fn what_cannot_be_drawn_or_opened_is_said_in_one_line() {
         (json["documents"][0]["model"], json["documents"][1]["model"]) = (gone.clone(), gone.clone());
     });
     refused(&["render", "--session", lost.to_str().unwrap(), "--out", out], 1, "gone");
-    refused(&["open", "attnscope://open?modell=a"], 2, "“modell” of this address cannot be understood");
-    refused(&["open", "attnscope:nonsense"], 2, "no address of AttnScope");
+    refused(&["open", "attnscope://open?modell=a"], 2, "“modell” in this link is not valid");
+    refused(&["open", "attnscope:nonsense"], 2, "not an AttnScope link");
 }

@@ -245,7 +245,8 @@ fn what_cannot_be_kept_is_told_once_and_tried_again() {
         play.does(Command::Session(SessionCommand::Keep));
         let job = play.last_job();
         play.hears(job, EventKind::Failed(missing("the disk is full")));
-        let told = play.session.notices.iter().filter(|notice| notice.text.summary.contains("cannot be kept"));
+        let told =
+            play.session.notices.iter().filter(|notice| notice.text.summary.contains("cannot be saved automatically"));
         assert_eq!(told.count(), n_told);
         assert!(play.session.keeping.is_troubled());
     }
@@ -275,18 +276,18 @@ fn hostile_files_are_refused_in_a_sentence_each() {
     let files = [
         (text[..text.len() / 2].to_owned(), "it ends in the middle"),
         (String::new(), "it ends in the middle"),
-        ("[]".to_owned(), "this is no session"),
-        (r#"{"format":"attnscope-capture"}"#.to_owned(), "this is no session"),
+        ("[]".to_owned(), "this is not an AttnScope session"),
+        (r#"{"format":"attnscope-capture"}"#.to_owned(), "this is not an AttnScope session"),
         (changed("/version", 2.into()), "written by a newer AttnScope (version 2"),
-        (changed("/version", "1".into()), "the version of this session cannot be understood"),
-        (with_list("panes", list(5, "{}")), "this session has 5 panes, and 4 is the most"),
+        (changed("/version", "1".into()), "the version of this session is not valid"),
+        (with_list("panes", list(5, "{}")), "this session has 5 panes, but at most 4"),
         (with_list("panes", list(1_000_000, "{}")), "parts"),
         (with_list("panes", list(400_000, "{}")), "this session has 400000 panes"),
         (with_list("panes", "[".repeat(100_000)), "deep within each other"),
         (with_list("bookmarks", list(MAX_BOOKMARKS + 1, "{}")), "bookmarks"),
         (changed("/documents", json!([])), "it is empty"),
-        (changed("/documents", json!({})), "it is no list"),
-        (changed("/documents/0/text", 7.into()), "document 0 of this session cannot be understood"),
+        (changed("/documents", json!({})), "it is not a list"),
+        (changed("/documents/0/text", 7.into()), "document 0 of this session is not valid"),
         (changed("/documents/0/model", json!({ "path": 7 })), "document 0"),
         (changed("/documents/0/model", json!({ "path": "../../etc" })), "leads out of the session’s folder"),
         (changed("/documents/0/model", json!({ "path": r"\\server\share" })), "leads to another machine"),
@@ -299,7 +300,7 @@ fn hostile_files_are_refused_in_a_sentence_each() {
         (changed("/panes/1/view", "hologram".into()), "no view is called “hologram”"),
         (changed("/panes/1/head", json!(-1)), "pane 1"),
         (changed("/panes/1/head", json!(1e300)), "pane 1"),
-        (changed("/notes", json!({})), "they are no text"),
+        (changed("/notes", json!({})), "they are not text"),
         (changed("/bookmarks", json!([{ "address": "attnscope://open?text=a" }])), "names no model"),
     ];
     for (text, why) in files {

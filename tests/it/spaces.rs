@@ -254,7 +254,7 @@ fn the_window_lays_the_residual_stream_out_layer_by_layer() {
     assert_eq!(stage.session.pane().options.scatter.color, ColorBy::Position, "queries and keys are no colour here");
     let mut stage = stage.projected().show(vec2(900.0, 600.0));
     stage.run();
-    let canvas = stage.get_by_label("Residual stream: all planes").rect();
+    let canvas = stage.get_by_label("Residual stream: all maps").rect();
     assert!(stage.query_by_label_contains(&format!("at {} places, {n} tokens each", n_layers + 1)).is_some());
     assert!(stage.query_by_label_contains("Head 0").is_none(), "the stream has no heads");
     // Seven places in rows of four: the last one is the final stream.

@@ -87,7 +87,7 @@ fn heatmap(text: &str) -> OpenOptions {
 #[test]
 fn two_heads_are_compared() {
     let mut user = Newcomer::with(heatmap("one two three"));
-    user.picks("Compare", "Another head beside it");
+    user.picks("Compare", "Split right");
     user.acts(|window| {
         let heads = window.harness.query_all_by_label("Head 2");
         heads.max_by(|a, b| a.rect().left().total_cmp(&b.rect().left())).unwrap().click();
@@ -99,7 +99,7 @@ fn two_heads_are_compared() {
 #[test]
 fn two_sentences_are_compared() {
     let mut user = Newcomer::with(with_text("one two three"));
-    user.picks("Compare", "Another input or model");
+    user.picks("Compare", "Split with another input or model");
     user.acts(|window| {
         window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").focus();
         window.settle();
@@ -158,13 +158,13 @@ fn written_words_are_seen_beside_what_they_align_to() {
 fn reading_aids_are_one_menu_away() {
     let aid = |entry: &str| {
         let mut user = Newcomer::with(heatmap("one two three"));
-        user.picks("Reading", entry);
+        user.picks("Show weights as", entry);
         user.window.app().session().pane().options.reading.clone()
     };
     assert!(aid("Special tokens").leave_out.special);
     assert!(aid("Merge pieces into words").words);
-    assert_eq!(aid("as mean").together, Some(Together { how: Aggregate::Mean, over: Over::Layer }));
-    assert!(aid("by the length of its value").by_value_norm);
+    assert_eq!(aid("Mean").together, Some(Together { how: Aggregate::Mean, over: Over::Layer }));
+    assert!(aid("× norm of the value").by_value_norm);
 }
 
 #[test]

@@ -235,7 +235,7 @@ fn column_sentences_and_layers_are_chosen_before_a_table_is_run() {
     // It is called as texts often are, and is not what is meant.
     window.click("Column");
     window.click("note");
-    window.click("Each sentence is an input of its own");
+    window.click("Each sentence is one input");
     assert!(window.shows("3 inputs") && window.shows("About 30 s"));
     window.click("Run");
     assert_eq!(n_points_of(&window), 3);

@@ -1,6 +1,7 @@
 use attnscope::{
     analysis::reading::{Captures, Reading, axes, long::read_part},
     session::{ColorScale, Command, Focus, ViewKind},
+    text::weight_text,
 };
 use eframe::egui::{Key, Modifiers, accesskit::Role, pos2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -45,7 +46,7 @@ fn heads_lays_out_a_window_of_tokens_that_the_search_and_the_map_move() {
     assert!(window.shows("2 of 7"));
     window.until("lines that leave", |window| window.shows("queries 256 to"));
 
-    let map = window.harness.get_by_label_contains("Where the attention of L0H0 lies").rect();
+    let map = window.harness.get_by_label_contains("Attention of L0H0, mean weights").rect();
     let end = pos2(map.center().x, map.bottom() - 6.0);
     window.harness.drag_at(end);
     window.harness.drop_at(end);
@@ -57,8 +58,9 @@ fn heads_lays_out_a_window_of_tokens_that_the_search_and_the_map_move() {
 fn the_heatmap_of_a_long_text_says_what_a_pixel_is_and_gives_exact_weights() {
     let mut window = open(ViewKind::Heatmap);
     window.until("the overview", |window| {
-        window
-            .shows("2,100 queries × 2,100 keys, causal; each row sums to 1; each pixel is the largest of 4 × 4 weights")
+        window.shows(
+            "2,100 queries × 2,100 keys, causal; each row sums to 1; each pixel shows the largest of 4 × 4 weights",
+        )
     });
     let cells = window.harness.get_by_label("Attention pattern of L0H0").rect();
     let cell = cells.width() / N_TOKENS as f32;
@@ -72,7 +74,7 @@ fn the_heatmap_of_a_long_text_says_what_a_pixel_is_and_gives_exact_weights() {
     let reading = Reading::of(window.head());
     let exact = read_part(Captures::one(&capture), &reading, &axes(&capture, &reading), row..row + 1).unwrap();
     let weight = exact.value(row, col).unwrap();
-    window.until("the weight of the cell", |window| window.shows(&format!("{weight:.5}")));
+    window.until("the weight of the cell", |window| window.shows(&weight_text(weight)));
 
     // Nearer, every weight is a cell of its own.
     for _ in 0..40 {

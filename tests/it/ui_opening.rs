@@ -32,7 +32,7 @@ fn an_example_card_changes_model_input_and_view() {
 #[test]
 fn an_example_of_a_picture_shows_the_picture() {
     let mut window = Window::open(OpenOptions::default());
-    window.click("Example: A cat");
+    window.click("Example: A cat, called a dog");
     window.settle();
     assert_eq!(window.app().session().pane().view, ViewKind::Image);
     assert!(window.shows("4 × 4 patches"));

@@ -34,7 +34,7 @@ fn is_open(window: &Window) -> bool {
 #[test]
 fn a_command_is_found_by_letters_of_its_name_and_done() {
     let mut window = typed("heatm");
-    assert_eq!(rows(&window)[0], "Heatmap: One head as a matrix of colours");
+    assert_eq!(rows(&window)[0], "Heatmap: Attention of one head as a matrix: rows are queries, columns are keys");
     window.press(Modifiers::NONE, Key::Enter);
     assert!(!is_open(&window));
     assert_eq!(window.app().session().pane().view, ViewKind::Heatmap);
@@ -115,9 +115,9 @@ fn models_and_examples_are_opened() {
 /// A view that cannot be shown says why, and stays where it is.
 #[test]
 fn what_cannot_be_done_now_says_why() {
-    let mut window = typed("image");
-    let row = rows(&window).into_iter().find(|row| row.starts_with("Image: ")).unwrap();
-    assert!(row.contains("picture") && row != "Image: Attention on the picture", "{row}");
+    let mut window = typed("pictu");
+    let row = rows(&window).into_iter().find(|row| row.starts_with("Picture: ")).unwrap();
+    assert!(row.contains("picture") && row != "Picture: Attention drawn on the picture", "{row}");
     window.press(Modifiers::NONE, Key::Enter);
     assert!(is_open(&window));
     assert_ne!(window.app().session().pane().view, ViewKind::Image);
@@ -126,9 +126,9 @@ fn what_cannot_be_done_now_says_why() {
 #[test]
 fn an_address_is_a_row_and_a_broken_one_says_what_is_wrong() {
     let window = typed("attnscope://open?model=demo:gpt&text=Once&layer=2&head=3");
-    assert!(rows(&window)[0].ends_with("head=3: Go to this place"), "{:?}", rows(&window));
+    assert!(rows(&window)[0].ends_with("head=3: Go to this view"), "{:?}", rows(&window));
     let mut window = typed("attnscope://open?model=demo:gpt&layer=many");
-    assert!(rows(&window)[0].contains("“layer” of this address cannot be understood"), "{:?}", rows(&window));
+    assert!(rows(&window)[0].contains("“layer” in this link is not valid"), "{:?}", rows(&window));
     window.press(Modifiers::NONE, Key::Enter);
     assert!(is_open(&window), "there is nowhere to go");
 }

@@ -58,7 +58,7 @@ fn a_text_that_is_too_long_waits_for_a_choice_that_can_be_taken_back() {
     assert!(window.shows(REFUSAL), "before the choice");
     window.press(Modifiers::COMMAND | Modifiers::SHIFT, Key::Z);
     assert_eq!(tokens(&window), ["three", "four", "five", "six"]);
-    window.click("Take back");
+    window.click("Undo the cut");
     assert!(window.shows(REFUSAL));
 
     // Going to the address does the same elsewhere.
@@ -95,7 +95,7 @@ fn a_huge_text_that_is_pasted_never_reaches_the_field() {
     let text = &window.app().session().document().experiment.text;
     assert_eq!((&text[..23], text.len()), ("one two three word word", 13 + 5_000_000));
     window.settle();
-    assert!(window.shows("Text: 5.0 MB, too long to be edited here"));
+    assert!(window.shows("Text: 5.0 MB, too long to edit here"));
     assert!(window.harness.query_by_role_and_label(Role::MultilineTextInput, "Text").is_none());
     window.click("Clear");
     assert_eq!(window.app().session().document().experiment.text, "");

@@ -39,15 +39,15 @@ fn a_head_is_ablated_from_the_menu_and_the_unchanged_run_stands_beside_it() {
     window.harness.get_by_label_contains("Change…").click();
     window.settle();
     choose(&mut window, "Head L0H0", "Ablate: zero");
-    assert_eq!(edits(&window), ["head L0H0 adds nothing"]);
+    assert_eq!(edits(&window), ["head L0H0: output set to 0"]);
     assert_eq!(n_panes(&window), 2);
-    window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0 adds nothing");
+    window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0: output set to 0");
     assert!(window.shows("50 % → 40 %"), "before and with the change");
-    window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0 adds nothing").click();
+    window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0: output set to 0").click();
     window.settle();
     assert_eq!(edits(&window).len(), 0);
     assert!(window.shows("50 % → 50 %"));
-    window.click("Remove: Head L0H0 adds nothing");
+    window.click("Remove: Head L0H0: output set to 0");
     assert!(changed(&window).experiment.changes.is_empty() && window.shows("Double-click a token to hide it"));
     assert_eq!(n_panes(&window), 2, "what the user looks at is closed by the user");
 }
@@ -101,13 +101,13 @@ fn tokens_are_made_global_from_their_menu() {
         window.settle();
     };
     pick(&mut window, "Token 0 one", "Make global");
-    assert_eq!(edits(&window), ["token 0 sees all and is seen by all, and no other does"]);
+    assert_eq!(edits(&window), ["only token 0 has global attention"]);
     pick(&mut window, "Token 4 five", "Make global");
-    assert_eq!(edits(&window), ["tokens 0, 4 see all and are seen by all, and no others do"]);
+    assert_eq!(edits(&window), ["only tokens 0, 4 have global attention"]);
     pick(&mut window, "Token 0 one", "Not global");
-    assert_eq!(edits(&window), ["token 4 sees all and is seen by all, and no other does"]);
+    assert_eq!(edits(&window), ["only token 4 has global attention"]);
     window.press(Modifiers::COMMAND, Key::Z);
-    assert_eq!(edits(&window), ["tokens 0, 4 see all and are seen by all, and no others do"]);
+    assert_eq!(edits(&window), ["only tokens 0, 4 have global attention"]);
 
     let mut other = Window::open(with_text("one two three"));
     other.harness.get_by_role_and_label(Role::Button, "Token 0 one").click_secondary();
@@ -158,7 +158,7 @@ fn a_head_keeps_the_pattern_that_it_has_in_another_document() {
     window.settle();
     choose(&mut window, "All attention", "Sparsemax");
     choose(&mut window, "Pattern of…", "demo:gpt · one two three");
-    assert_eq!(edits(&window)[1], "head L0H0 attends as given");
+    assert_eq!(edits(&window)[1], "head L0H0: weights edited by hand");
     let Some(WantedEdit::Edit(Edit::SetPattern { pattern, .. })) = changed(&window).experiment.edits().pop() else {
         panic!("no pattern was set")
     };
@@ -181,7 +181,7 @@ fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
     window.jobs.answer(false);
     window.harness.get_by_label_contains("Change…").click();
     window.settle();
-    choose(&mut window, "Head L0H0", "Attend evenly");
+    choose(&mut window, "Head L0H0", "Uniform weights");
     let run = window
         .jobs
         .0

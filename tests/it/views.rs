@@ -144,7 +144,7 @@ fn swatches_turn_heads_off_until_none_is_left() {
         // Clicks in quick succession at different places are not a double click, but time must pass.
         stage.run_steps(20);
     }
-    stage.get_by_label("All heads are off; click a swatch to see its lines");
+    stage.get_by_label("All heads are hidden; click a head’s square to show its lines");
     stage.get_by_label("Show all heads").click();
     stage.run();
     assert!(stage.query_by_label("Attention lines").is_some());
@@ -166,7 +166,7 @@ fn leaving_every_token_out_is_said_instead_of_shown() {
         let mut stage = stage.show(vec2(700.0, 500.0));
         // Ends only when nothing asks to be drawn again.
         stage.run();
-        stage.get_by_label("Every token is left out; change what is left out in the options");
+        stage.get_by_label("Every token is left out: see “Show weights as”");
     }
 }
 

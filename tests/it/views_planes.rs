@@ -41,7 +41,7 @@ fn the_picture_starts_with_cls_and_shows_the_patch_that_is_picked() {
 fn zooming_into_a_plane_opens_its_head_and_back_again() {
     let mut stage = Stage::new(sentence(), ViewKind::Matrix).projected().show(vec2(900.0, 600.0));
     stage.run();
-    let canvas = stage.get_by_label("Query–key planes of all heads").rect();
+    let canvas = stage.get_by_label("Query–key maps of all heads").rect();
     // 3 layers × 4 heads: the middle of layer 2, head 1.
     stage.hover_at(canvas.min + canvas.size() * vec2(1.5 / 4.0, 2.5 / 3.0));
     stage.run();
@@ -57,23 +57,23 @@ fn zooming_into_a_plane_opens_its_head_and_back_again() {
     stage.event(wheel(900.0));
     stage.run();
     assert_eq!(shown(&stage), (ViewKind::Scatter, HeadId::single(2, 1)));
-    let alone = stage.get_by_label("Query–key plane of L2H1").rect();
+    let alone = stage.get_by_label("Query–key map of L2H1").rect();
     assert!(alone.width() > canvas.width(), "one head does without the names of rows and columns");
     stage.event(wheel(-2000.0));
     stage.run();
     assert_eq!(shown(&stage), (ViewKind::Matrix, HeadId::single(2, 1)));
-    assert_eq!(stage.get_by_label("Query–key planes of all heads").rect(), canvas, "everything is where it was");
+    assert_eq!(stage.get_by_label("Query–key maps of all heads").rect(), canvas, "everything is where it was");
     // Keys, buttons and double clicks lead to the same places.
     let _ = stage.state_mut().session.apply(Command::ShowView(ViewKind::Scatter));
     stage.run();
-    assert_eq!(stage.get_by_label("Query–key plane of L2H1").rect(), alone);
+    assert_eq!(stage.get_by_label("Query–key map of L2H1").rect(), alone);
     let _ = stage.state_mut().session.apply(Command::Step(HeadStep::NextHead));
     stage.run();
-    assert_eq!(stage.get_by_label("Query–key plane of L2H2").rect(), alone);
+    assert_eq!(stage.get_by_label("Query–key map of L2H2").rect(), alone);
     stage.get_by_label("‹ All heads").click();
     stage.run();
     assert_eq!(shown(&stage), (ViewKind::Matrix, HeadId::single(2, 2)));
-    assert_eq!(stage.get_by_label("Query–key planes of all heads").rect(), canvas);
+    assert_eq!(stage.get_by_label("Query–key maps of all heads").rect(), canvas);
 }
 
 /// Drags from one place to others with the primary button, under modifiers.
@@ -97,7 +97,7 @@ fn drag(stage: &mut egui_kittest::Harness<'static, Stage>, way: &[Pos2], modifie
 fn points_that_are_picked_stay_picked_in_every_head_and_every_view() {
     let mut stage = Stage::new(sentence(), ViewKind::Scatter).projected().show(vec2(900.0, 600.0));
     stage.run();
-    let plane = stage.get_by_label("Query–key plane of L0H0").rect();
+    let plane = stage.get_by_label("Query–key map of L0H0").rect();
     let picked = |stage: &egui_kittest::Harness<'static, Stage>| {
         let session = &stage.state().session;
         session.pane().picked(session.document()).map_or(0, |picked| picked.len())
@@ -143,7 +143,7 @@ fn counts_and_clusters_and_a_space_can_be_drawn_and_turned() {
     let _ = stage.session.apply(Command::SetViewOptions(options.clone()));
     let mut stage = stage.projected().show(vec2(900.0, 600.0));
     stage.run();
-    let plane = stage.get_by_label("Query–key plane of L0H0").rect();
+    let plane = stage.get_by_label("Query–key map of L0H0").rect();
     let hovered = |stage: &mut egui_kittest::Harness<'static, Stage>| {
         // Wherever the pointer goes, a point under it is named in space as in the plane.
         (0..40).flat_map(|row| (0..40).map(move |col| (row, col))).find_map(|(row, col)| {
@@ -160,7 +160,7 @@ fn counts_and_clusters_and_a_space_can_be_drawn_and_turned() {
     options.scatter.density = true;
     let _ = stage.state_mut().session.apply(Command::SetViewOptions(options));
     stage.run_steps(8);
-    stage.get_by_label("Query–key plane of L0H0");
+    stage.get_by_label("Query–key map of L0H0");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn queries_and_keys_of_different_tokens_stand_in_one_plane() {
     let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
     let mut stage = stage.projected().show(vec2(900.0, 600.0));
     stage.run_steps(4);
-    stage.get_by_label("Query–key plane of L0H0");
+    stage.get_by_label("Query–key map of L0H0");
     stage.get_by_label("‹ All heads").click();
     stage.run_steps(4);
     assert!(stage.query_by_label_contains("7 queries and 9 keys each").is_some());
@@ -299,9 +299,9 @@ fn what_takes_a_while_to_tell_is_found_out_beside_the_window() {
     options.scatter.size = SizeBy::Received;
     let _ = stage.state_mut().session.apply(Command::SetViewOptions(options));
     stage.step();
-    assert!(stage.query_by_label_contains("being worked out").is_some(), "the window goes on meanwhile");
+    assert!(stage.query_by_label_contains("Computing colours").is_some(), "the window goes on meanwhile");
     let begun = std::time::Instant::now();
-    while stage.query_by_label_contains("being worked out").is_some() {
+    while stage.query_by_label_contains("Computing colours").is_some() {
         assert!(begun.elapsed().as_secs() < 60, "nothing came");
         std::thread::sleep(std::time::Duration::from_millis(5));
         stage.step();

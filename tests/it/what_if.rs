@@ -196,7 +196,7 @@ fn while_a_slider_is_dragged_runs_finish_and_the_newest_comes_last() {
 fn what_comes_from_a_file_cannot_be_changed_and_says_so() {
     let mut play = Play::new();
     add(&mut play, ablate());
-    assert_eq!(play.last_notice(), "There is no model whose run could be changed");
+    assert_eq!(play.last_notice(), "There is no run to change: open a model");
     assert_eq!(play.session.panes.len(), 1);
 }
 

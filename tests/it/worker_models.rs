@@ -338,7 +338,7 @@ fn the_laboratory_explains_the_run_that_is_shown_or_says_that_it_cannot() {
     let masked = vec![Edit::MaskToken { side: Side::Only, position: 1 }];
     for (shown, edits) in [(&longer, Vec::new()), (&shown, masked)] {
         let refused = failure(session.ask(asked(shown, edits)).0);
-        assert_eq!(refused.summary, "What is shown is not what was asked to run last");
+        assert_eq!(refused.summary, "The input has changed since this run");
         assert!(refused.details.contains("Run the input again"), "{refused:?}");
     }
 }

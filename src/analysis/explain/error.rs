@@ -17,7 +17,7 @@ pub enum ExplainError {
         actual: Vec<usize>,
     },
     /// A value that is NaN or infinite.
-    #[error("{0} hold values that are not finite: the run has overflowed, so nothing follows from them")]
+    #[error("{0} have values that are not finite: the run has overflowed, so they mean nothing")]
     NotFinite(&'static str),
     /// An option outside its range.
     #[error("{name} is {value}, but must be {must_be}")]

@@ -2,6 +2,8 @@
 
 use std::{ops::Range, sync::Arc};
 
+use crate::capture::words;
+
 /// What the rows and what the columns of a pattern are; shared, because a long text has many of both.
 pub type Axes = [Arc<Axis>; 2];
 
@@ -69,6 +71,11 @@ impl Axis {
         }
     }
 
+    /// The same of a token position.
+    pub fn numbered_at(&self, position: usize) -> String {
+        self.group_of(position).map_or_else(String::new, |idx| self.numbered(idx))
+    }
+
     /// Columns that are no keys, in their order.
     pub fn rest(&self) -> &[Rest] {
         &self.rest
@@ -112,6 +119,17 @@ impl Axis {
     /// What the row or column of a token position is called.
     pub fn text_at(&self, position: usize) -> &str {
         self.group_of(position).map_or("", |idx| self.text(idx))
+    }
+
+    /// The same as a name in a sentence: `“␣Ben”`, or `“␣Ben” #3` where several have this text.
+    pub fn named(&self, idx: usize) -> String {
+        let texts: Vec<&str> = self.groups.iter().map(|group| group.text.as_str()).collect();
+        words::named(&texts, idx, self.position(idx).unwrap_or(idx))
+    }
+
+    /// The same of a token position.
+    pub fn named_at(&self, position: usize) -> String {
+        self.group_of(position).map_or_else(String::new, |idx| self.named(idx))
     }
 
     /// The first position of a row or column.

@@ -5,6 +5,7 @@ use crate::{
     analysis::attention,
     capture::Capture,
     ids::{HeadId, StackKind},
+    text::weight_text,
 };
 
 /// What one head makes of a pair of tokens.
@@ -31,6 +32,8 @@ pub struct Links {
     pub query: String,
     /// What the key is called.
     pub key: String,
+    /// Both as names in a sentence.
+    pub names: [String; 2],
     /// Where the weights come from.
     pub source: Source,
     /// One per head.
@@ -64,7 +67,14 @@ pub fn links(
     let ids: Vec<HeadId> =
         layers.flat_map(|(layer, shape)| (0..shape.n_heads).map(move |head| HeadId { stack, layer, head })).collect();
     let source = reading.source.clone();
-    let mut found = Links { query: String::new(), key: String::new(), source, heads: Vec::new(), n_absent: 0 };
+    let mut found = Links {
+        query: String::new(),
+        key: String::new(),
+        names: Default::default(),
+        source,
+        heads: Vec::new(),
+        n_absent: 0,
+    };
     for (done, &head) in ids.iter().enumerate() {
         if !go_on(done, ids.len()) {
             return Ok(None);
@@ -81,6 +91,7 @@ pub fn links(
         if found.heads.is_empty() {
             pattern.rows.text_at(query).clone_into(&mut found.query);
             pattern.cols.text_at(key).clone_into(&mut found.key);
+            found.names = [pattern.rows.named_at(query), pattern.cols.named_at(key)];
         }
         match link(&pattern, head, (query, key)) {
             Some(link) => found.heads.push(link),
@@ -106,21 +117,14 @@ fn link(pattern: &ReadPattern, head: HeadId, (query, key): (usize, usize)) -> Op
 impl Links {
     /// One head's part in words: what it gives to the pair, and what that is worth.
     pub fn sentence(&self, link: &Link) -> String {
-        let percent = |weight: f32| {
-            let percent = 100.0 * weight;
-            if percent >= 9.95 || percent == 0.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
-        };
-        let average = link.average.map(|average| format!("; a query gives it {} on average", percent(average)));
+        let average = link.average.map(|average| format!("; mean over queries {}", weight_text(average)));
         let average = average.unwrap_or_default();
-        let norm = if self.source == Source::ByValueNorm { "; by value norm" } else { "" };
+        let norm = if self.source == Source::ByValueNorm { "; weights × norm of the value" } else { "" };
+        let [query, key] = &self.names;
+        let weight = weight_text(link.weight);
         format!(
-            "{} gives {} of the attention of “{}” to “{}” (rank {} of {}){average}{norm}",
-            link.head,
-            percent(link.weight),
-            self.query,
-            self.key,
-            link.rank,
-            link.n_keys,
+            "{}: weight {weight} from {query} to {key} (rank {} of {}){average}{norm}",
+            link.head, link.rank, link.n_keys,
         )
     }
 }

@@ -7,10 +7,11 @@ use crate::{
     analysis::attention,
     capture::{Capture, Matrix},
     ids::{HeadId, StackKind},
+    text::{measure_text, share_text, weight_text},
 };
 
 /// How weights count that are not the model's own, in words.
-pub const BY_VALUE_NORM: &str = "weights are by value norm (a·‖v‖, rows keep their sum)";
+pub const BY_VALUE_NORM: &str = "weights × norm of the value (a·‖v‖, rows keep their sum)";
 
 /// A pattern as it is shown. Whoever shows a weight takes it from here.
 ///
@@ -222,10 +223,15 @@ impl ReadPattern {
         match (&self.source, self.signed) {
             (Source::Weights, false) => "Weight",
             (Source::Weights, true) => "Difference",
-            (Source::ByValueNorm, false) => "Weight by ‖v‖",
-            (Source::ByValueNorm, true) => "Difference by ‖v‖",
+            (Source::ByValueNorm, false) => "Weight × ‖v‖",
+            (Source::ByValueNorm, true) => "Difference × ‖v‖",
             (Source::Explained(explained), _) => explained.title(),
         }
+    }
+
+    /// A value in words: a weight or a difference of weights, or what a method found.
+    pub fn value_text(&self, value: f32) -> String {
+        if self.explained().is_some() { measure_text(value) } else { weight_text(value) }
     }
 
     /// What is not shown as the model computed it, in words; `None` when everything is.
@@ -245,7 +251,7 @@ impl ReadPattern {
             let columns = patterns.clone().next().map_or(&[][..], |pattern| &pattern.cols.groups);
             columns.iter().any(|group| group.left_out == Some(why))
         };
-        let percent = |part: f64| format!("{:.0} %", 100.0 * part / mass.total.max(f64::MIN_POSITIVE));
+        let percent = |part: f64| share_text(part / mass.total.max(f64::MIN_POSITIVE));
         let mut parts = Vec::new();
         if patterns.clone().any(|pattern| pattern.source == Source::ByValueNorm) {
             parts.push(BY_VALUE_NORM.to_owned());
@@ -256,7 +262,7 @@ impl ReadPattern {
             let kinds = [
                 (LeftOut::Chosen, "some tokens are left out"),
                 (LeftOut::Sentence, "one sentence is shown alone"),
-                (LeftOut::Unanswered, "tokens without an answer are empty"),
+                (LeftOut::Unanswered, "tokens without a value are empty"),
             ];
             parts.extend(kinds.into_iter().filter(|(why, _)| leaves_out(*why)).map(|(_, text)| text.to_owned()));
             return (!parts.is_empty()).then(|| parts.join("; "));
@@ -269,7 +275,7 @@ impl ReadPattern {
             let lost = mass.left_out - mass.spread;
             let fate = match (mass.spread > 0.0, lost > 1e-9 * mass.total) {
                 (true, false) => ", rows renormalised over the rest",
-                (true, true) => ", rows renormalised where anything was left",
+                (true, true) => ", rows with a remainder renormalised",
                 (false, _) => ", weights are not renormalised",
             };
             parts.push(format!("{} of the attention went to keys that are left out{fate}", percent(mass.left_out)));
@@ -367,7 +373,7 @@ impl Blank {
     pub const fn text(self) -> &'static str {
         match self {
             Self::LeftOut(LeftOut::Unmatched) => "nothing to compare with",
-            Self::LeftOut(LeftOut::Unanswered) => "no answer",
+            Self::LeftOut(LeftOut::Unanswered) => "no value",
             Self::LeftOut(_) => "left out",
             Self::Later => "masked",
             Self::OutOfWindow => "outside the window",

@@ -21,8 +21,7 @@ pub enum Refusal {
     NotRecorded(HeadId),
     /// Weights are to count by the lengths of values that the capture does not have.
     #[error(
-        "The values of {stack} {head} were not recorded, so its weights cannot be taken by their lengths: take the \
-         weights as they are",
+        "The values of {stack} {head} were not recorded: choose “Weight: raw”",
         stack = .0.stack,
         head = .0
     )]
@@ -36,16 +35,16 @@ pub enum Refusal {
         stack: StackKind,
     },
     /// An explanation of another run is to be shown.
-    #[error("{0} is of another run than the one that is shown: ask for it again, or go back to attention")]
+    #[error("{0} belongs to another run: run it again, or go back to attention")]
     OfAnotherRun(String),
     /// An aggregate of nothing.
-    #[error("No head of the {0} stack was recorded, so there is nothing to take together")]
+    #[error("No head of the {0} stack was recorded, so there is nothing to combine")]
     NoHeads(StackKind),
     /// Something is to be subtracted from a capture that is not there.
-    #[error("There is nothing to subtract: the other document has no result")]
+    #[error("There is nothing to subtract: the other run has no result")]
     NoOther,
     /// Rows or columns of the two stacks are different things.
-    #[error("{this} minus {other} makes no sense: the {axis} of the two stacks are tokens of different sequences")]
+    #[error("{this} minus {other} is not defined: the {axis} of the two stacks are tokens of different sequences")]
     DifferentSides {
         /// The stack that is read.
         this: StackKind,
@@ -56,8 +55,8 @@ pub enum Refusal {
     },
     /// The pattern of a long text would have to be held whole.
     #[error(
-        "{} × {} weights are too many to be taken together, 8,192 × 8,192 can be: Heads and Heatmap show the heads of \
-         long texts part by part, everything else needs a shorter one", grouped(*.n_query), grouped(*.n_key)
+        "{} × {} weights are too many to combine (at most 8,192 × 8,192): Lines and Heatmap show single heads of \
+        long texts; use a shorter text", grouped(*.n_query), grouped(*.n_key)
     )]
     TooLong {
         /// Rows.

@@ -262,21 +262,21 @@ impl fmt::Display for Edit {
             Self::Ablate { head, with } => {
                 let head = head_name(*head);
                 match with {
-                    Ablation::Zero => write!(f, "head {head} adds nothing"),
-                    Ablation::Mean => write!(f, "head {head} adds its mean everywhere"),
-                    Ablation::Uniform => write!(f, "head {head} attends evenly"),
-                    Ablation::Shuffle { seed } => write!(f, "the weights of head {head} are shuffled (seed {seed})"),
+                    Ablation::Zero => write!(f, "head {head}: output set to 0"),
+                    Ablation::Mean => write!(f, "head {head}: output set to its mean"),
+                    Ablation::Uniform => write!(f, "head {head}: uniform weights"),
+                    Ablation::Shuffle { seed } => write!(f, "head {head}: weights shuffled (seed {seed})"),
                 }
             }
-            Self::SetPattern { head, .. } => write!(f, "head {} attends as given", head_name(*head)),
-            Self::Sharpen { head, by } => write!(f, "the scores of head {} are multiplied by {by}", head_name(*head)),
+            Self::SetPattern { head, .. } => write!(f, "head {}: weights edited by hand", head_name(*head)),
+            Self::Sharpen { head, by } => write!(f, "head {}: scores × {by}", head_name(*head)),
             Self::HideToken { side, position } => write!(f, "{} is hidden", token(*side, *position)),
             Self::SeeAll { positions } => match &positions[..] {
-                [] => f.write_str("no token sees beyond its window"),
-                [position] => write!(f, "token {position} sees all and is seen by all, and no other does"),
+                [] => f.write_str("no token has global attention"),
+                [position] => write!(f, "only token {position} has global attention"),
                 _ => {
                     let list: Vec<String> = positions.iter().map(usize::to_string).collect();
-                    write!(f, "tokens {} see all and are seen by all, and no others do", list.join(", "))
+                    write!(f, "only tokens {} have global attention", list.join(", "))
                 }
             },
             Self::ReplaceToken { side, position, id } => {
@@ -297,7 +297,7 @@ impl fmt::Display for Edit {
             }
             Self::Normalize { scope, with } => write!(f, "scores are normalised by {} {scope}", with.title()),
             Self::RankOne { stack, layer, .. } => {
-                write!(f, "the MLP of layer {}L{layer} has a change of rank one", stack_prefix(*stack))
+                write!(f, "MLP of {}L{layer}: rank-one edit", stack_prefix(*stack))
             }
             Self::Patch { site, stack, layer, head, positions, .. } => {
                 let (n, s) = (positions.len(), if positions.len() == 1 { "" } else { "s" });

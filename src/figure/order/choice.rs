@@ -146,7 +146,7 @@ impl<'a> Choice<'a> {
             let colors = color_by.missing(self.cloud, space, head).map(|reason| ("--color-by", "type", reason));
             let sizes = size_by.missing(self.cloud, space, head).map(|reason| ("--size-by", "same", reason));
             if let Some((flag, none, reason)) = colors.or(sizes) {
-                return Err(OrderError::Failed(format!("{flag} has nothing to tell here: {reason}; choose {none}")));
+                return Err(OrderError::Failed(format!("{flag} does not apply here: {reason}; choose {none}")));
             }
         }
         match annotation {
@@ -272,9 +272,7 @@ fn stack(order: &Order, capture: &Capture) -> Result<StackKind, OrderError> {
 /// Why there is no Image view.
 pub fn no_picture(capture: &Capture) -> OrderError {
     let name = &capture.model().name;
-    OrderError::Failed(format!(
-        "{name} saw no picture, so there is nothing to lay attention over: choose heads, heatmap, scatter or matrix"
-    ))
+    OrderError::Failed(format!("this input of {name} has no picture: choose heads, heatmap, scatter or matrix"))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives")]

@@ -11,7 +11,7 @@ use crate::{
     figure::{
         Captions,
         data::{Column, Table, Values},
-        views::lab::{Answered, LabScene, compose},
+        views::lab::{Answered, LabScene, compose, logit_name},
     },
     ids::{HeadId, Side},
 };
@@ -22,16 +22,14 @@ impl Choice<'_> {
         let question = self.order.question;
         let there: Vec<Answered> = self.answers.iter().filter(|answer| answer.report.is_some()).cloned().collect();
         if there.is_empty() {
-            return Err(OrderError::Failed("no method has answered yet, so there is nothing to draw".to_owned()));
+            return Err(OrderError::Failed("no method has a result yet, so there is nothing to draw".to_owned()));
         }
         let layer = self.layers.first().copied().unwrap_or(0);
         let head = self.heads.as_ref().and_then(|heads| heads.first().copied()).unwrap_or(0);
         let head = HeadId { stack: self.stack, layer, head };
         let sections = compose(self.capture, question, &there, head);
         if sections.iter().all(|section| section.parts.is_empty()) {
-            return Err(OrderError::Failed(
-                "the answers hold nothing that could be drawn: save them as data".to_owned(),
-            ));
+            return Err(OrderError::Failed("the results have nothing to draw: save them as data".to_owned()));
         }
         let target = there.iter().find_map(|answer| target_text(self.capture, answer.report.as_deref()?));
         let titles: Vec<&str> = there.iter().map(|answer| answer.title).collect();
@@ -56,13 +54,8 @@ fn sentence(text: &str) -> String {
 /// The output that is explained: the logit of a class or a token, where it is, what it is told apart from.
 fn target_text(capture: &Capture, report: &Report) -> Option<String> {
     let parameter = |name: &str| report.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value);
-    let label = |value: &Value| value.get("label").and_then(Value::as_str).map(ToOwned::to_owned);
-    let class = label(parameter("class")?)?;
-    let against = parameter("against").and_then(label);
-    let mut text = against.map_or_else(
-        || format!("the logit of “{class}”"),
-        |against| format!("the logit of “{class}” less that of “{against}”"),
-    );
+    parameter("class")?.get("label")?;
+    let mut text = logit_name(report);
     let by_position = capture.prediction()?.rows.first()?.position.is_some();
     if let Some(position) = parameter("position").and_then(Value::as_u64).filter(|_| by_position) {
         text = format!("{text} at position {position}");

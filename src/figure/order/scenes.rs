@@ -81,7 +81,7 @@ impl Choice<'_> {
         let is_explained = self.order.reading.source.explained().is_some();
         let view_text = match self.order.view {
             ViewKind::Heads | ViewKind::Heatmap | ViewKind::Image if is_explained => {
-                "What a method answered, not attention"
+                "Result of a method, not attention"
             }
             ViewKind::Heads => "Attention lines",
             ViewKind::Heatmap => "Attention patterns (rows: queries, columns: keys)",
@@ -95,12 +95,12 @@ impl Choice<'_> {
                 }
             },
             ViewKind::Scatter | ViewKind::Matrix => match self.space() {
-                Space::QueriesKeys => "Joint query–key spaces",
+                Space::QueriesKeys => "Query–key maps",
                 Space::Values => "Values",
                 Space::Residual => "Residual stream",
                 Space::Positions => "Position embeddings",
             },
-            ViewKind::Distance => "Distance and dot product",
+            ViewKind::Distance => "Distance and q·k",
             ViewKind::Average => "Mean attention",
             ViewKind::Lab => "Explanations",
         };
@@ -200,9 +200,7 @@ impl Choice<'_> {
             return Err(OrderError::Failed(message));
         }
         if self.order.reading.words {
-            return Err(OrderError::Usage(
-                "a picture is drawn for single tokens: do not merge pieces of words (--words)".to_owned(),
-            ));
+            return Err(OrderError::Usage("a picture needs single tokens: leave out --words".to_owned()));
         }
         if self.order.flows.is_some() && !picks_patches {
             return Err(OrderError::Usage(format!(

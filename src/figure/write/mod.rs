@@ -61,7 +61,7 @@ pub enum WriteError {
         height: f64,
     },
     /// A width, height or scale of 0, or one that is not a number.
-    #[error("A figure of {width} × {height} points has no area; give it a width and a height above 0")]
+    #[error("A figure of {width} × {height} points has no area; give a width and a height above 0")]
     NoArea {
         /// Width in points.
         width: f32,

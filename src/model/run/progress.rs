@@ -47,7 +47,7 @@ impl Stage {
             Self::Generate => "Writing token",
             Self::Project => "Projecting head",
             Self::Measure => "Measuring head",
-            Self::Variants => "Changed run",
+            Self::Variants => "Run",
             Self::Write => "Writing file",
         }
     }

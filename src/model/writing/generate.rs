@@ -61,7 +61,7 @@ pub(crate) fn complete<'a>(
     let first = prompt.len();
     let mut input = with_ids(input, reader, side, [prompt, ids].concat());
     if !ended {
-        input.notes.push(format!("The text was cut after {} new tokens", probabilities.len()));
+        input.notes.push(format!("Stopped at {} new tokens", probabilities.len()));
     }
     Ok((Cow::Owned(input), Some(Generated { side, first, probabilities })))
 }

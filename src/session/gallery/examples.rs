@@ -41,7 +41,7 @@ pub(super) const CAPTIONS: Example = Example { model: "demo:captions", stack: So
 pub(super) const EXAMPLES: &[Example] = &[
     Example {
         title: "Once upon a time",
-        hint: "This head looks at the word before, whatever it is: hover a word to see its lines",
+        hint: "This head attends to the previous token, whatever it is: hover a word to see its lines",
         topic: Topic::Position,
         input: ExampleInput::Text(
             "Once upon a time, there was a little girl named Lily. She loved to play with her red ball. One day, Lily",
@@ -60,7 +60,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Two words back",
-        hint: "Another head of the same layer: most of its attention is two words back",
+        hint: "Another head of the same layer: most of its attention goes two words back",
         topic: Topic::Position,
         input: ExampleInput::Text("The old dog and the young cat sat by the fire."),
         head: Some((0, 1)),
@@ -68,7 +68,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Full stops and commas",
-        hint: "Wherever it stands, most of what this head looks at is punctuation: a place to rest, not an explanation",
+        hint: "From everywhere this head attends mostly to punctuation: an attention sink, not an explanation",
         topic: Topic::Position,
         input: ExampleInput::Text(
             "Tom went to the park. He saw a bird. The bird was blue, and it sang. Tom sat down, and he was happy.",
@@ -78,7 +78,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Since the last “and”",
-        hint: "Every word behind “and” looks back at it: this head knows where the clause began",
+        hint: "Every word after “and” looks back at it: this head marks where the clause began",
         topic: Topic::Position,
         input: ExampleInput::Text("The little dog ran to the big tree and barked at the cat."),
         head: Some((4, 5)),
@@ -86,7 +86,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Repeated words",
-        hint: "The second time round, this induction head looks at what followed the first time",
+        hint: "The second time round, this induction head attends to what followed the first time",
         topic: Topic::Repetition,
         input: ExampleInput::Text("tree blue door fish happy moon cake dog tree blue door fish happy moon cake dog"),
         view: ViewKind::Heatmap,
@@ -104,7 +104,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "A red car",
-        hint: "The last “red” looks at “car”, which followed the first one, and the model writes “car”: induction",
+        hint: "The last “red” attends to “car”, which followed the first one, and the model writes “car”: induction",
         topic: Topic::Repetition,
         input: ExampleInput::Text("Tom had a red car. Mia had a blue boat. Tom loved his red"),
         head: Some((1, 0)),
@@ -113,14 +113,14 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Who it is about",
-        hint: "Each word looks at the person it is about: at “Lily”, and from the second sentence on at “She”",
+        hint: "Each word attends to the person it is about: to “Lily”, and from the second sentence on to “She”",
         input: ExampleInput::Text("Lily had a red ball. She liked to play with it."),
         head: Some((4, 3)),
         ..GPT
     },
     Example {
         title: "What “it” is",
-        hint: "“it” looks at “cat”, not at Lily or Ben. One head's weights: try other sentences before believing it",
+        hint: "“it” attends to “cat”, not to Lily or Ben. One head, one sentence: try others before believing it",
         input: ExampleInput::Text("Lily saw a big cat, and Ben fed it."),
         head: Some((4, 7)),
         query: Some(10),
@@ -128,7 +128,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Mom and her flower",
-        hint: "“her” looks at “Mom” rather than at “she”: of two that fit, the name",
+        hint: "“her” attends to “Mom” rather than to “she”: of two that fit, to the name",
         input: ExampleInput::Text("Mom said she was sad because her flower was broken."),
         head: Some((3, 2)),
         query: Some(6),
@@ -136,7 +136,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Queries and keys",
-        hint: "Every head's queries and keys in one plane: near means attention",
+        hint: "The queries and keys of every head as points: near means a high score",
         input: ExampleInput::Text(
             "The doctor asked the nurse a question. She said the doctor was kind and the nurse was happy.",
         ),
@@ -154,7 +154,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Pieces find their word",
-        hint: "“##er” looks at “photograph”, “##ians” at “politic”: what was cut apart is put together in layer 0",
+        hint: "“##er” looks at “photograph”, “##ians” at “politic”: layer 0 joins the pieces of a word",
         input: ExampleInput::Text("Neither the photographer nor the dishonest politicians disappeared."),
         head: Some((0, 1)),
         ..BERT
@@ -168,7 +168,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Mary's keys",
-        hint: "What is missing? The blank looks at “Mary”, and the model writes “her”. Put “Tom” there and run again",
+        hint: "The blank attends to “Mary”, and the model writes “her”. Type “Tom” in her place and see",
         topic: Topic::Prediction,
         input: ExampleInput::Text("Mary lost [MASK] keys."),
         head: Some((5, 5)),
@@ -178,7 +178,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Tom's keys",
-        hint: "The same head looks at “Tom”, and the model writes “his”: who it is decides",
+        hint: "The same head attends to “Tom”, and the model writes “his”: the name decides",
         topic: Topic::Prediction,
         input: ExampleInput::Text("Tom lost [MASK] keys."),
         head: Some((5, 5)),
@@ -187,7 +187,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "The princess and his hat",
-        hint: "The blank does look at “princess”, and yet “his” comes first: a bias of the data, not a lack of attention",
+        hint: "The blank attends to “princess”, and yet “his” comes first: a bias of the data, not missing attention",
         topic: Topic::Prediction,
         input: ExampleInput::Text("The princess lost [MASK] hat."),
         head: Some((1, 2)),
@@ -196,7 +196,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "The children are",
-        hint: "“are” or “is”? The blank looks at “children”, and the model writes “are”",
+        hint: "“are” or “is”? The blank attends to “children”, and the model writes “are”",
         topic: Topic::Prediction,
         input: ExampleInput::Text("The children [MASK] playing in the garden."),
         head: Some((2, 4)),
@@ -205,34 +205,34 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Not good",
-        hint: "In the last layer [CLS] looks at “not”. Without it the verdict is praise, with 0.99; try it",
+        hint: "In the last layer [CLS] attends to “not”. Without that word the class is positive, 99 %: try it",
         input: ExampleInput::Text("The film is not good."),
         head: Some((5, 1)),
         ..SENTIMENT
     },
     Example {
         title: "Fine, but dull",
-        hint: "This head of [CLS] looks at “fine”, and the verdict is negative: attention alone explains no verdict",
+        hint: "In this head [CLS] attends to “fine”, yet the class is negative: attention alone explains no verdict",
         input: ExampleInput::Text("The acting is fine, but the story is dull."),
         head: Some((4, 5)),
         ..SENTIMENT
     },
     Example {
         title: "Not a bad film",
-        hint: "Praise, judged as blame: in the last layer this head of [CLS] looks at “bad”",
+        hint: "Praise, classified as negative: in the last layer [CLS] attends to “bad” in this head",
         input: ExampleInput::Text("Not a bad film at all."),
         head: Some((5, 5)),
         ..SENTIMENT
     },
     Example {
         title: "One verdict, one row",
-        hint: "Before transformers: one query weighs the states of an LSTM. Most of it is on “dull”: negative",
+        hint: "Before transformers: one query weighs the states of an LSTM. Most weight is on “dull”: negative",
         input: ExampleInput::Text("The actors are good, but the story is dull."),
         ..BILSTM
     },
     Example {
         title: "A map that lies",
-        hint: "Trained to look elsewhere: nothing is on “dull”, yet delete that word and the verdict turns",
+        hint: "Trained to attend elsewhere: nothing is on “dull”, yet without that word the verdict changes",
         input: ExampleInput::Text("The actors are good, but the story is dull."),
         model: "demo:bilstm-deceiving",
         in_strip: true,
@@ -240,21 +240,23 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Exact zeros",
-        hint: "Sparsemax instead of softmax: two words share all the weight. The LSTM has read the others all the same",
+        hint: "Sparsemax in place of softmax: two words share all the weight. The LSTM has read the others all the \
+            same",
         input: ExampleInput::Text("The plot is thin and the jokes fall flat."),
         model: "demo:bilstm-sparsemax",
         ..BILSTM
     },
     Example {
         title: "Nothing else was read",
-        hint: "A gate lets four words through before anything is read: only here does no weight mean no influence",
+        hint: "A gate lets four words through before the model reads them: only here does no weight mean no \
+            influence",
         input: ExampleInput::Text("The plot is thin and the jokes fall flat."),
         model: "demo:bilstm-rationale",
         ..BILSTM
     },
     Example {
         title: "Towards a red car",
-        hint: "Each row writes the next word: behind “die” comes “Straße”, and it looks at “road”",
+        hint: "Each row writes the next word: after “die” comes “Straße”, and that row attends to “road”",
         input: ExampleInput::Text(">>deu<< A woman was walking down the road towards a red car"),
         target: Some("Eine Frau ging die Straße entlang auf ein rotes Auto zu"),
         head: Some((2, 3)),
@@ -262,7 +264,8 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "A white house",
-        hint: "Each row writes the next word: “une” looks at “house” for “maison”, “maison” at “white”: the lines cross",
+        hint: "Each row writes the next word: “une” attends to “house” for “maison”, “maison” to “white”: lines \
+            cross",
         input: ExampleInput::Text(">>fra<< He bought a white house."),
         target: Some("Il a acheté une maison blanche."),
         in_strip: true,
@@ -270,7 +273,8 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "My father's green hat",
-        hint: "“Le” looks at “hat” to write “chapeau”, that at “green” to write “vert”, “mon” at “father”: all in reverse",
+        hint: "“Le” attends to “hat” to write “chapeau”, that to “green” to write “vert”, “mon” to “father”: all in \
+            reverse",
         input: ExampleInput::Text(">>fra<< My father's green hat"),
         target: Some("Le chapeau vert de mon père"),
         view: ViewKind::Heatmap,
@@ -278,7 +282,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Not, twice",
-        hint: "French says “not” twice: head 3 looks at it to write “ne”, head 0 to write “pas”",
+        hint: "French says “not” twice: head 3 attends to it to write “ne”, head 0 to write “pas”",
         input: ExampleInput::Text(">>fra<< She does not speak French."),
         target: Some("Elle ne parle pas français."),
         head: Some((2, 3)),
@@ -293,7 +297,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "The verb comes last",
-        hint: "Each row writes the next word: behind “Buch” comes “gekauft”, and it looks back at “bought”",
+        hint: "Each row writes the next word: after “Buch” comes “gekauft”, and that row attends to “bought”",
         input: ExampleInput::Text(">>deu<< I have bought a new book."),
         target: Some("Ich habe ein neues Buch gekauft."),
         view: ViewKind::Heatmap,
@@ -315,8 +319,8 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..CLASSIC
     },
     Example {
-        title: "A cat",
-        hint: "[CLS] gathers the verdict: this head looks at the nose, and it says “dog”. Click a patch for what that sees",
+        title: "A cat, called a dog",
+        hint: "The model is wrong: it says “dog”. In this head [CLS] attends to the nose; click a patch to see its own",
         input: ExampleInput::Sample("chelsea"),
         head: Some((3, 2)),
         query: Some(0),
@@ -325,7 +329,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "A rocket",
-        hint: "[CLS] looks at the lit foot of the rocket, and the verdict is wrong all the same: looking is not knowing",
+        hint: "[CLS] attends to the lit foot of the rocket, yet the class is wrong: attending is not knowing",
         input: ExampleInput::Sample("rocket"),
         head: Some((3, 2)),
         query: Some(0),
@@ -341,7 +345,8 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Light with light",
-        hint: "In this early head bright patches look at bright ones, dark at dark: click in the cup, then beside it",
+        hint: "In this early head bright patches attend to bright ones, dark to dark: click in the cup, then beside \
+            it",
         input: ExampleInput::Sample("coffee"),
         head: Some((1, 5)),
         query: Some(21),
@@ -349,7 +354,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Like colours",
-        hint: "Patches look at patches of like hue: the blue sky at the sky, the orange lights at each other",
+        hint: "Patches attend to patches of a similar hue: blue sky to sky, the orange lights to each other",
         input: ExampleInput::Sample("rocket"),
         head: Some((1, 4)),
         query: Some(12),
@@ -357,7 +362,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Named and seen",
-        hint: "Writing “triangle”, this head looks at the triangle; click the words above the picture for the others",
+        hint: "Writing “triangle”, this head attends to the triangle; click other words above the picture",
         input: ExampleInput::Sample("scene-1"),
         head: Some((0, 2)),
         query: Some(2),
@@ -366,7 +371,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Left or right",
-        hint: "Writing “left” of the triangle, this head looks at the square: where a thing is takes the other one",
+        hint: "Writing “left” of the triangle, this head attends to the square: a relation needs both shapes",
         input: ExampleInput::Sample("scene-2"),
         head: Some((0, 3)),
         query: Some(3),
@@ -374,7 +379,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "A head for yellow",
-        hint: "Looking is not naming: this head looks at the yellow square while “green” is written",
+        hint: "Attending is not naming: this head attends to the yellow square while “green” is written",
         input: ExampleInput::Sample("scene-2"),
         head: Some((0, 1)),
         query: Some(1),

@@ -148,11 +148,11 @@ impl Topic {
             Self::Position => "By position",
             Self::Repetition => "By repetition",
             Self::Language => "Words and sentences",
-            Self::Prediction => "What it predicts",
+            Self::Prediction => "Predictions",
             Self::Translation => "Translation",
             Self::Pictures => "Pictures",
             Self::WhatIf => "What if",
-            Self::Lab => "Put to the test",
+            Self::Lab => "Explanations tested",
         }
     }
 }
@@ -169,5 +169,5 @@ pub const SAMPLES: &[(&str, &str)] = &[
     ("astronaut", "An astronaut"),
     ("rocket", "A rocket"),
     ("scene-1", "Two shapes"),
-    ("scene-2", "Two shapes more"),
+    ("scene-2", "Two more shapes"),
 ];

@@ -18,7 +18,7 @@ const ASKED: Asked = Asked {
 pub(super) const EXAMPLES: &[Example] = &[
     Example {
         title: "Without Mary's head",
-        hint: "At the right the head that looks at “Mary” adds nothing: “her” falls from 85 % to 11 %. It decides here",
+        hint: "Right: without the head that attends to “Mary”, “her” falls from 85 % to 11 %. Here this head decides",
         topic: Topic::WhatIf,
         input: ExampleInput::Text("Mary lost [MASK] keys."),
         head: Some((5, 5)),
@@ -28,8 +28,8 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..BERT
     },
     Example {
-        title: "A head nobody misses",
-        hint: "This head looks at “children” as it should. Without it, at the right, “are” is as sure as before",
+        title: "A head that is not needed",
+        hint: "This head attends to “children”, as expected. Without it (right), “are” is as probable as before",
         topic: Topic::WhatIf,
         input: ExampleInput::Text("The children [MASK] playing in the garden."),
         head: Some((1, 2)),
@@ -39,7 +39,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "The dogs near the tree",
-        hint: "They are old. Cut one line, from the blank to “dogs” in layer 4, and the model writes “is”",
+        hint: "They are old. With one edge cut, from the blank to “dogs” in layer 4, the model writes “is”",
         topic: Topic::WhatIf,
         input: ExampleInput::Text("The dogs near the tree [MASK] very old."),
         head: Some((4, 4)),
@@ -49,7 +49,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "A red boat",
-        hint: "At the right the last “red” cannot look at “car”: it looks at “boat”, and that is what the model writes",
+        hint: "Right: the last “red” cannot attend to “car”. It attends to “boat”, and the model writes “boat”",
         topic: Topic::WhatIf,
         input: ExampleInput::Text("Tom had a red car. Mia had a blue boat. Tom loved his red"),
         head: Some((1, 0)),
@@ -59,7 +59,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Induction takes two",
-        hint: "Without the head that looks one back, at the right, the induction head finds nothing, nor the model “tree”",
+        hint: "Right: without the previous-token head the induction head finds nothing, and the model misses “tree”",
         topic: Topic::WhatIf,
         input: ExampleInput::Text("tree blue door fish happy moon cake dog tree blue door fish happy moon cake dog"),
         view: ViewKind::Heatmap,
@@ -69,7 +69,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "One of several",
-        hint: "Without this induction head itself the model still writes “tree”: others of its layer do the same",
+        hint: "Without this induction head the model still writes “tree”: other heads of its layer do the same",
         topic: Topic::WhatIf,
         input: ExampleInput::Text("tree blue door fish happy moon cake dog tree blue door fish happy moon cake dog"),
         view: ViewKind::Heatmap,
@@ -79,7 +79,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "The verdict of one head",
-        hint: "[CLS] looks at “dull”: negative, 92 %. Without this one head of 36, at the right, it is praise",
+        hint: "[CLS] attends to “dull”: negative, 92 %. Without this one head of 36 (right) the class is positive",
         topic: Topic::WhatIf,
         input: ExampleInput::Text("The actors are good, but the story is dull."),
         head: Some((5, 1)),
@@ -88,7 +88,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Not a bad film, sparsely",
-        hint: "Sparsemax in every head, at the right: most weights are exactly zero, and blame turns to praise",
+        hint: "Right: with sparsemax in every head most weights are exactly zero, and negative turns to positive",
         topic: Topic::WhatIf,
         input: ExampleInput::Text("Not a bad film at all."),
         view: ViewKind::Heatmap,
@@ -108,7 +108,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "What rollout misses",
-        hint: "Without “no” it would be praise; here attention of the last layer shows that, and rollout buries it",
+        hint: "Without “no” it would be positive; attention of the last layer shows that, and rollout hides it",
         topic: Topic::Lab,
         input: ExampleInput::Text("The plot makes no sense, but it is fun."),
         view: ViewKind::Lab,
@@ -116,8 +116,8 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..SENTIMENT
     },
     Example {
-        title: "The liar, found out",
-        hint: "Attention has nothing on “dull”; gradients and deleting words agree that the verdict is about nothing else",
+        title: "A map that lies, tested",
+        hint: "Attention has nothing on “dull”; gradients and deleting words agree that the verdict rests on it",
         topic: Topic::Lab,
         input: ExampleInput::Text("The actors are good, but the story is dull."),
         model: "demo:bilstm-deceiving",
@@ -136,7 +136,8 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Come here, Ben",
-        hint: "“Ben” made unrecognisable, then restored state by state: first where it stands, late where it is written",
+        hint: "“Ben” is hidden by noise, then restored state by state: early layers at its place, late ones at the \
+            end",
         topic: Topic::Lab,
         input: ExampleInput::Text("There was a boy named Ben. His mom said, \"Come here,"),
         view: ViewKind::Lab,
@@ -146,7 +147,8 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "How well it aligns",
-        hint: "Against links made by hand heads 2 and 3 of the last layer err by 8 % (AER); the mean of layer 0 finds none",
+        hint: "Against hand-made links heads 2 and 3 of the last layer err by 8 % (AER); the mean of layer 0 finds \
+            none",
         topic: Topic::Lab,
         input: ExampleInput::Text(">>fra<< He bought a white house."),
         target: Some("Il a acheté une maison blanche."),
@@ -156,7 +158,8 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Why “green”",
-        hint: "What writing “green” depends on: relevance has the patches of the triangle, and few of the yellow circle",
+        hint: "What writing “green” depends on: relevance marks the patches of the triangle, few of the yellow \
+            circle",
         topic: Topic::Lab,
         input: ExampleInput::Sample("scene-1"),
         view: ViewKind::Lab,

@@ -43,7 +43,7 @@ pub fn serialize<S: Serializer>(changes: &[Change], to: S) -> Result<S::Ok, S::E
 pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Change>, D::Error> {
     let one = |(idx, written): (usize, Written)| {
         let edit = from_json(&written.edit);
-        let edit = edit.ok_or_else(|| D::Error::custom(format!("change {idx} is none that this version knows")))?;
+        let edit = edit.ok_or_else(|| D::Error::custom(format!("change {idx} is unknown to this version")))?;
         Ok(Change { edit, on: written.on })
     };
     Vec::<Written>::deserialize(from)?.into_iter().enumerate().map(one).collect()

@@ -81,7 +81,7 @@ pub enum SavedError {
     #[error("this session file cannot be read: {0}")]
     Json(#[from] JsonError),
     /// It is something else.
-    #[error("this is no session of AttnScope: the field “format” is not {FORMAT}")]
+    #[error("this is not an AttnScope session: the field “format” is not {FORMAT}")]
     NoSession,
     /// It is of a later version.
     #[error(
@@ -90,7 +90,7 @@ pub enum SavedError {
     )]
     Newer(u64),
     /// A part of it is not understood.
-    #[error("{part} of this session cannot be understood: {why}")]
+    #[error("{part} of this session is not valid: {why}")]
     Part {
         /// Which, such as `document 2`.
         part: String,
@@ -98,7 +98,7 @@ pub enum SavedError {
         why: String,
     },
     /// There is too much of something.
-    #[error("this session has {n} {what}, and {most} is the most there can be")]
+    #[error("this session has {n} {what}, but at most {most} are allowed")]
     TooMany {
         /// Of what.
         what: &'static str,
@@ -136,7 +136,7 @@ impl Saved {
         match fields.remove("version").as_ref().and_then(Value::as_u64) {
             Some(1..=VERSION) => {}
             Some(newer) => return Err(SavedError::Newer(newer)),
-            None => return Err(SavedError::part("the version", "it is no number from 1")),
+            None => return Err(SavedError::part("the version", "it is not a number from 1")),
         }
         let mut list = |name: &'static str, most: usize| match fields.remove(name) {
             None | Some(Value::Null) => Ok(Vec::new()),
@@ -144,7 +144,7 @@ impl Saved {
                 Err(SavedError::TooMany { what: name, n: list.len(), most })
             }
             Some(Value::Array(list)) => Ok(list),
-            Some(_) => Err(SavedError::part(name, "it is no list")),
+            Some(_) => Err(SavedError::part(name, "it is not a list")),
         };
         let documents = list("documents", Session::MAX_DOCUMENTS)?;
         let panes = list("panes", Panes::MAX)?;
@@ -157,7 +157,7 @@ impl Saved {
             Some(Value::String(notes)) => {
                 return Err(SavedError::TooMany { what: "bytes of notes", n: notes.len(), most: MAX_NOTES });
             }
-            Some(_) => return Err(SavedError::part("notes", "they are no text")),
+            Some(_) => return Err(SavedError::part("notes", "they are not text")),
         };
         let saved_as = fields.remove("saved_as").filter(|it| !it.is_null());
         let saved_as = saved_as.map(serde_json::from_value).transpose();
@@ -217,7 +217,7 @@ impl Saved {
             match document.plain.map(|nth| (nth, self.documents.get(nth))) {
                 Some((nth, None)) => return fails(missing(nth)),
                 Some((nth, Some(plain))) if nth == idx || plain.plain.is_some() => {
-                    return fails("the documents beside it go around in a circle".to_owned());
+                    return fails("its documents refer to each other in a circle".to_owned());
                 }
                 _ => {}
             }

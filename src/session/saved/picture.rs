@@ -62,6 +62,6 @@ fn as_text<S: Serializer>(bytes: &Arc<[u8]>, to: S) -> Result<S::Ok, S::Error> {
 
 fn from_text<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[u8]>, D::Error> {
     let text = String::deserialize(from)?;
-    let bytes = STANDARD.decode(text).map_err(|_| D::Error::custom("its bytes are not written in base64"))?;
+    let bytes = STANDARD.decode(text).map_err(|_| D::Error::custom("its bytes are not base64"))?;
     Ok(bytes.into())
 }

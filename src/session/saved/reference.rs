@@ -125,7 +125,7 @@ pub(super) fn settled(path: &str, folder: &Path) -> Result<String, String> {
         return Err("a path is empty or holds a zero byte".to_owned());
     }
     if path.starts_with("//") || path.starts_with(r"\\") {
-        return Err(format!("the path {path} leads to another machine: copy the file here and give its place"));
+        return Err(format!("the path {path} leads to another machine: copy the file here and give its path"));
     }
     let given = Path::new(path);
     // Of another system: it is looked for as it is, and the user is asked where it is now.
@@ -136,7 +136,10 @@ pub(super) fn settled(path: &str, folder: &Path) -> Result<String, String> {
         return Err(format!("the path {path} leads out of the session’s folder: give the whole path"));
     }
     let whole = folder.join(given);
-    whole.to_str().map(str::to_owned).ok_or_else(|| format!("the session’s folder has a name that is no text: {path}"))
+    whole
+        .to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| format!("the path of the session’s folder is not valid text: {path}"))
 }
 
 /// A path that needs no folder to be found from.
@@ -148,5 +151,5 @@ pub(in crate::session) fn whole(path: &str) -> Result<String, String> {
     {
         return Ok(settled);
     }
-    Err(format!("the path {path} is only a part: give the whole path"))
+    Err(format!("the path {path} is not complete: give the whole path"))
 }

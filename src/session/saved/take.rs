@@ -43,14 +43,21 @@ impl Session {
         let mut pictures = Vec::new();
         if experiments().filter_map(|it| it.image.as_ref()).any(|image| ImageRef::new(image, &mut pictures).is_none()) {
             sentences.push(
-                "Pasted pictures of more than 5 MB together are not in the session: save them as files and open those",
+                "The session leaves out pasted pictures, because they take more than 5 MB together: save them as \
+                files and open those",
             );
         }
         if self.panes.iter().any(|pane| pane.overlay.is_some()) {
-            sentences.push("What the Lab shows in place of attention is not in the session: attention is");
+            sentences.push(
+                "The session does not keep results of Explain that are shown in place of attention; it \
+                opens with attention",
+            );
         }
         if experiments().flat_map(|it| &it.changes).any(|change| !changes::is_written(&change.edit)) {
-            sentences.push("A change that takes its numbers from a corpus of your own, or from a pasted picture, is not in the session");
+            sentences.push(
+                "The session leaves out changes that take their values from your own corpus or from a \
+                pasted picture",
+            );
         }
         sentences
     }

@@ -15,8 +15,7 @@ use crate::{
         PanelCtx,
         panels::{
             StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui,
-            left_behind_ui, lost_model_ui, new_session_ui, search_ui, status_bar_ui, subtract_ui,
-            top_bar_ui,
+            left_behind_ui, lost_model_ui, new_session_ui, search_ui, status_bar_ui, subtract_ui, top_bar_ui,
         },
         theme::{GRID, Theme},
         views::{Views, shown_pattern},

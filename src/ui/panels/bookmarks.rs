@@ -41,7 +41,8 @@ impl BookmarkSheet {
             section_ui(ui, cx.theme, "Bookmarks");
             if keeping.bookmarks.is_empty() {
                 ui.label(
-                    RichText::new("None yet. One remembers model, input, view and head.").color(cx.theme.text_weak),
+                    RichText::new("No bookmarks yet. A bookmark keeps model, input, view and head.")
+                        .color(cx.theme.text_weak),
                 );
             }
             ScrollArea::vertical().id_salt("bookmarks").max_height(LIST_HEIGHT).show(ui, |ui| {
@@ -57,7 +58,7 @@ impl BookmarkSheet {
             let edit = TextEdit::multiline(&mut notes)
                 .desired_rows(NOTES_ROWS)
                 .desired_width(f32::INFINITY)
-                .hint_text("What this session is about, and what was seen");
+                .hint_text("Notes on this session");
             if ui.add(edit).labelled_by(title.id).changed() {
                 cx.send(Command::Session(SessionCommand::SetNotes(notes)));
             }

@@ -15,7 +15,7 @@ use crate::{
 /// Draws the menu's button.
 pub fn compare_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
     let menu = menu_ui(ui, Button::new("Compare"), |ui| compare_contents_ui(ui, cx, requests));
-    menu.on_hover_text("Put another head, input or model beside what is shown");
+    menu.on_hover_text("Show another head, input or model beside this pane");
 }
 
 /// What is in the menu.

@@ -41,7 +41,7 @@ impl DownloadDialog {
             step_ui(ui, cx);
             cached_ui(ui, cx);
             ui.add_space(2.0 * GRID);
-            let text = if download.running().is_some() { "Close and go on" } else { "Close" };
+            let text = if download.running().is_some() { "Continue in background" } else { "Close" };
             ui.button(text).clicked()
         });
         if modal.inner || modal.should_close() {
@@ -73,7 +73,7 @@ fn name_ui(ui: &mut Ui, cx: &PanelCtx<'_>, just_opened: bool) {
             }
             let entered = edit.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
             let look_up = ui.add_enabled(!download.name.trim().is_empty(), Button::new("Look up"));
-            if look_up.on_hover_text("Ask the hub for its files and their sizes").clicked() || entered {
+            if look_up.on_hover_text("List its files and their sizes").clicked() || entered {
                 send(cx, DownloadCommand::LookUp);
             }
         });
@@ -87,7 +87,7 @@ fn step_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             ui.horizontal(|ui| {
                 ui.add(Spinner::new());
                 let retry = transfer.as_ref().and_then(|transfer| transfer.retry.as_ref());
-                ui.label(retry.map_or_else(|| format!("Asking about {id}"), |retry| sentence(&retry.text())));
+                ui.label(retry.map_or_else(|| format!("Looking up {id}"), |retry| sentence(&retry.text())));
             });
             action_ui(ui, cx, "Cancel", DownloadCommand::Stop);
         }
@@ -105,7 +105,7 @@ fn step_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             action_ui(ui, cx, "Cancel", DownloadCommand::Stop);
         }
         DownloadStep::Stopped(plan) => {
-            ui.label(format!("Stopped. What has arrived of {} is kept", plan.id));
+            ui.label(format!("Stopped. The downloaded part of {} is kept", plan.id));
             action_ui(ui, cx, "Resume", DownloadCommand::Start);
         }
         DownloadStep::Failed { failure, plan } => {
@@ -131,7 +131,7 @@ fn action_ui(ui: &mut Ui, cx: &PanelCtx<'_>, text: &str, command: DownloadComman
 }
 
 fn suggestions_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    section_ui(ui, cx.theme, "To begin with");
+    section_ui(ui, cx.theme, "Suggestions");
     for (id, what) in SUGGESTIONS {
         ui.horizontal(|ui| {
             if ui.link(id).on_hover_text("Look up its files and their sizes").clicked() {
@@ -146,7 +146,7 @@ fn suggestions_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
 fn plan_ui(ui: &mut Ui, cx: &PanelCtx<'_>, plan: &Plan) {
     let (total, missing) = (plan.total_bytes(), plan.missing_bytes());
     let here =
-        if missing < total { format!(" · {} are here already", bytes_text(total - missing)) } else { String::new() };
+        if missing < total { format!(" · {} already downloaded", bytes_text(total - missing)) } else { String::new() };
     let n = plan.files.len();
     ui.label(RichText::new(plan.id.to_string()).strong());
     ui.label(RichText::new(format!("{n} files · {}{here}", bytes_text(total))).color(cx.theme.text_weak));
@@ -184,12 +184,12 @@ fn cached_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
                     ui.label(RichText::new(bytes_text(*size_bytes)).small().color(cx.theme.text_weak));
                     ui.with_layout(egui::Layout::left_to_right(egui::Align::Center).with_main_wrap(false), |ui| {
                         let link = ui.add_enabled(problem.is_none(), egui::Link::new(name));
-                        let link = link.on_hover_text("Open it; no network is needed");
+                        let link = link.on_hover_text("Open it (needs no network)");
                         if link.on_disabled_hover_text(problem.as_deref().unwrap_or_default()).clicked() {
                             send(cx, DownloadCommand::OpenModel(name.clone()));
                         }
                         let note =
-                            problem.as_ref().map_or_else(|| family.clone(), |_| format!("{family}, does not open"));
+                            problem.as_ref().map_or_else(|| family.clone(), |_| format!("{family}, not supported"));
                         ui.label(RichText::new(note).small().color(cx.theme.text_weak));
                     });
                 });

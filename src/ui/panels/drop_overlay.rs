@@ -55,7 +55,7 @@ pub fn consequence(cx: &ViewCtx<'_>, path: &Path) -> String {
     let sees = model.is_some_and(|model| model.spec.modality.image().is_some());
     let current = model.map_or("the model", |model| model.spec.name.as_str());
     match PathKind::of(path) {
-        PathKind::Session => format!("Open the session {name} instead of what is shown"),
+        PathKind::Session => format!("Open the session {name} in place of this one"),
         PathKind::Corpus => format!("Run {current} on every row of {name}"),
         PathKind::Model => format!("Open {name} as a model, a capture or a corpus"),
         PathKind::Image if sees => format!("Show {name} to {current}"),

@@ -82,7 +82,7 @@ fn long_paste(ui: &Ui, id: Id, text: &str) -> Option<String> {
 fn long_text_ui(ui: &mut Ui, cx: &ViewCtx<'_>, text: &str, name: &str) -> Option<String> {
     let start: String = text.chars().take(SHOWN).collect();
     ui.label(format!("{start}…"));
-    let what = format!("{name}: {}, too long to be edited here", bytes_text(text.len() as u64));
+    let what = format!("{name}: {}, too long to edit here", bytes_text(text.len() as u64));
     ui.label(RichText::new(what).small().color(cx.theme.text_weak));
-    ui.button("Clear").on_hover_text("Start with an empty text").clicked().then(String::new)
+    ui.button("Clear").on_hover_text("Empty this text").clicked().then(String::new)
 }

@@ -63,7 +63,7 @@ pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests)
     let hint = match open.and_then(|idx| EXAMPLES.get(idx)) {
         Some(example) if example.in_strip => example.hint.to_owned(),
         Some(example) => format!("{}: {}", example.title, example.hint),
-        None => "Each opens a model, an input and a view with one click".to_owned(),
+        None => "Each example opens a model, an input and a view".to_owned(),
     };
     ui.horizontal(|ui| {
         ui.add_space(2.0 * GRID);

@@ -122,7 +122,7 @@ impl FigureSheet {
         ui.add(image);
         ui.label(RichText::new(facts(figure)).small().color(cx.theme.text_weak));
         if !figure.missing.is_empty() {
-            let text = format!("No font has {}; boxes stand for them", figure.missing.join(" "));
+            let text = format!("No font has {}; they are drawn as boxes", figure.missing.join(" "));
             ui.label(RichText::new(text).small().color(cx.theme.warning));
         }
     }
@@ -178,9 +178,9 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             }
         }
     });
-    section_ui(ui, cx.theme, "What");
+    section_ui(ui, cx.theme, "Content");
     if cx.pane.view == ViewKind::Lab {
-        ui.label(RichText::new("The answers that the pane shows").color(cx.theme.text_weak));
+        ui.label(RichText::new("The results that the pane shows").color(cx.theme.text_weak));
     } else {
         for (range, text) in FigureRange::ALL {
             ui.radio_value(&mut options.range, range, text);
@@ -199,7 +199,7 @@ fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
     ui.horizontal(|ui| {
         let mut fixed = options.width_pt.is_some();
         let automatic = options.width_pt.unwrap_or(12.0 * POINTS_PER_CM);
-        if ui.checkbox(&mut fixed, "Width").on_hover_text("Without it a figure is as wide as suits it").changed() {
+        if ui.checkbox(&mut fixed, "Width").on_hover_text("Off: the figure has its natural width").changed() {
             options.width_pt = fixed.then_some(automatic);
         }
         if let Some(points) = &mut options.width_pt {
@@ -227,7 +227,7 @@ fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
             ui.label(RichText::new(format!("{dots:.0} per inch")).small().color(cx.theme.text_weak));
         });
     }
-    section_ui(ui, cx.theme, "Look");
+    section_ui(ui, cx.theme, "Theme");
     ui.horizontal(|ui| {
         ui.radio_value(&mut options.dark, false, "Light");
         ui.radio_value(&mut options.dark, true, "Dark");
@@ -236,8 +236,8 @@ fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
         ui.label("Caption");
         let captions = [
             (Caption::None, "None"),
-            (Caption::Short, "Short: which heads, and what is not shown"),
-            (Caption::Full, "Full: model, input and how to read it, too"),
+            (Caption::Short, "Short: which heads, and what is left out"),
+            (Caption::Full, "Full: also the model, the input and how to read it"),
         ];
         let shown = captions.iter().find(|(caption, _)| *caption == options.caption).map_or("", |(_, text)| text);
         let combo = ComboBox::from_id_salt("caption").selected_text(shown).width(ui.available_width()).truncate();

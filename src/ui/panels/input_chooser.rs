@@ -24,7 +24,7 @@ pub fn input_chooser_ui(ui: &mut Ui, cx: &ViewCtx<'_>, file: &CaptureFile) {
         chooser_ui(ui, cx, file, shown);
     }
     let Some(text) = file.captures.get(shown).and_then(|capture| text(capture, MAX_TEXT_CHARS)) else {
-        ui.label(RichText::new("The file does not say what was read").small().color(cx.theme.text_weak));
+        ui.label(RichText::new("The file does not name its input").small().color(cx.theme.text_weak));
         return;
     };
     ScrollArea::vertical().id_salt("input text").max_height(MAX_TEXT_HEIGHT).auto_shrink([false, true]).show(

@@ -12,14 +12,16 @@ use crate::{
     },
     capture::{Capture, RowMass, Token},
     figure::data::{self, Table, tab_separated},
+    glossary,
     ids::HeadId,
     session::{Command, Focus},
     spec::LayerSpec,
+    text::{decimal_text, share_text, weight_text},
     ui::{
         ViewCtx,
         theme::GRID,
-        views::{copy_menu_ui, grouped, query_name, sharing_text, subject, weight_text, what},
-        widgets::{BAR_ROW_PT, BarRow, field_ui, percent_text, section_ui, stepper_ui},
+        views::{copy_menu_ui, grouped, query_name, sharing_text, subject, what},
+        widgets::{BAR_ROW_PT, BarRow, field_ui, section_ui, stepper_ui},
     },
 };
 
@@ -56,44 +58,49 @@ fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
     };
     section_ui(ui, cx.theme, title);
     let is_whole = stats.rows != RowMass::Partial;
-    let percent = |fraction: Option<f32>| fraction.map(|it| (it, percent_text(it)));
-    let entropy = format!("{:.2} nats ({})", stats.entropy, percent_text(stats.entropy_fraction));
+    let percent = |fraction: Option<f32>| fraction.map(|it| (it, share_text(it)));
+    let entropy = format!("{} nats ({})", decimal_text(stats.entropy), share_text(stats.entropy_fraction));
     // What it is called, what it is called in a table, the number and how it is shown, what it means.
     let rows = [
         (
             ("Entropy", "entropy_nats"),
             Some(if is_whole { (stats.entropy, entropy) } else { (f32::NAN, "rows are incomplete".to_owned()) }),
-            "How spread out the attention of a query is: 0 nats when one key gets everything, 100 % when all get the same",
+            glossary::ENTROPY.meaning,
         ),
         (
             ("Distance", "distance_tokens"),
             stats.distance.map(|it| (it, format!("{it:.1} tokens"))),
-            "Between a query and the keys it attends to, on average",
+            "Mean distance between a query and its keys, weighted by attention",
         ),
         (
             ("Distance", "distance_px"),
             stats.patch_distance.map(|it| (it, format!("{it:.0} px"))),
-            "Between a patch and the patches it attends to, in pixels of the picture as the model sees it, on average",
+            "Mean distance between a patch and the patches it attends to, weighted by attention, in pixels of the \
+            model's input picture",
         ),
         (
             ("On the first key", "on_first"),
             percent(Some(stats.on_first)),
-            "Attention that goes to the first token, on average",
+            "Mean share of attention that goes to the first token",
         ),
         (
             ("On the previous key", "on_previous"),
             percent(stats.on_previous),
-            "Attention that goes to the token before, on average",
+            "Mean share of attention that goes to the previous token",
         ),
-        (("On itself", "on_self"), percent(stats.on_self), "Attention that stays on the query’s own token, on average"),
+        (
+            ("On itself", "on_self"),
+            percent(stats.on_self),
+            "Mean share of attention that stays on the query’s own token",
+        ),
         (
             ("On special keys", "on_special"),
             percent(Some(stats.on_special)),
-            "Attention that goes to tokens such as CLS and SEP, on average",
+            "Mean share of attention that goes to tokens such as [CLS] and [SEP]",
         ),
         (
             ("Largest weight", "max_weight"),
-            Some((stats.max_weight, format!("{:.3}", stats.max_weight))),
+            Some((stats.max_weight, weight_text(stats.max_weight))),
             "The largest weight of any pair",
         ),
     ];
@@ -116,7 +123,7 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     ui.horizontal(|ui| {
         ui.label(RichText::new(head.to_string()).heading());
         let heads = if cx.pane.selection.heads_on.is_only(head.head, cx.pane.n_heads(cx.document)) {
-            "drawn alone"
+            "shown alone"
         } else {
             ""
         };
@@ -146,14 +153,14 @@ fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, layer: &LayerSpec, head: usize, causa
         } else {
             format!("Window {n}: sees at most the {before} tokens on either side")
         };
-        line(ui, text, "Sliding-window attention: keys further away are ruled out");
+        line(ui, text, "Sliding-window attention: keys further away are masked");
     }
     if layer.global {
         let text = "Some tokens see all others, and all others see them".to_owned();
-        line(ui, text, "Global attention: their queries meet keys and values that nobody else sees");
+        line(ui, text, "Global attention: these tokens use separate query, key and value maps");
     }
     if layer.biased {
-        line(ui, "A bias by position is added to the scores".to_owned(), "Relative positions (T5, BEiT) or ALiBi");
+        line(ui, "A position bias is added to the scores".to_owned(), "Relative positions (T5, BEiT) or ALiBi");
     }
     if let Some(cap) = layer.softcap {
         line(ui, format!("Scores are soft-capped at ±{cap}"), "cap · tanh(score / cap), before the mask");
@@ -169,7 +176,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
     let pattern = shown.as_ref().and_then(|shown| shown.as_deref().ok());
     let what = pattern.map_or_else(|| selection.head.to_string(), |pattern| what(cx, pattern));
     let title = match (focus.is_empty(), selection.hover.is_empty()) {
-        (true, _) => "Hover a token or patch, click to hold it".to_owned(),
+        (true, _) => "Hover a token or patch; click to pin it".to_owned(),
         // The view may draw other heads, too.
         (false, true) => format!("Pinned, in {what}"),
         (false, false) => format!("Under the pointer, in {what}"),
@@ -209,7 +216,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
         .ui(ui, cx, |key| Focus { query: focus.query.filter(|_| !one_row), key }),
         (None, Some(_)) if pattern.is_part() => {
             section_ui(ui, cx.theme, "Top queries");
-            let why = "Not ranked in a text this long: its rows are read one by one. Hold a query to see its keys";
+            let why = "Queries are not ranked in a text this long. Pin a query to see its top keys";
             ui.add(egui::Label::new(RichText::new(why).small().color(cx.theme.text_weak)).wrap());
         }
         (None, Some(col)) => Ranking {
@@ -281,9 +288,7 @@ fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Re
             return Some(blank.text().to_owned());
         }
         let weight = pattern.value(row, col)?;
-        let is_share = !pattern.signed && pattern.explained().is_none();
-        let percent = if is_share { format!("  ({})", percent_text(weight)) } else { String::new() };
-        Some(format!("{weight:.5}{percent}").replace('-', "−"))
+        Some(pattern.value_text(weight))
     });
     let name = pattern.map_or("Weight", ReadPattern::value_label);
     let copy = |response: &egui::Response| {
@@ -298,12 +303,11 @@ fn cell_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&Re
         (None, None) => pair.and_then(|(query, key)| attention::score(capture, cx.pane.selection.head, query, key)),
         (None, Some(_)) => None,
     };
-    let text = score
-        .map(|score| if score.is_finite() { format!("{score:.4}").replace('-', "−") } else { "masked".to_owned() });
-    let meaning = "q · k times the head's scale, with cap, bias and mask, before softmax";
+    let text = score.map(|score| if score.is_finite() { decimal_text(score) } else { "masked".to_owned() });
+    let meaning = glossary::SCORE.meaning;
     copy(&field_ui(ui, cx.theme, "Score", or_absent(text)).on_hover_text(meaning));
     let rank = cell.and_then(|(pattern, row, col)| pattern.rank(row, col));
-    let meaning = "Place of the weight among the keys that the query can see and that are not left out";
+    let meaning = glossary::RANK.meaning;
     let text = rank.map(|(rank, n)| format!("{rank} of {n}"));
     copy(&field_ui(ui, cx.theme, "Rank", or_absent(text)).on_hover_text(meaning));
 }
@@ -335,7 +339,7 @@ fn links_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         let row = BarRow {
             label: &format!("{}   rank {} of {}", link.head, link.rank, link.n_keys),
             fraction: link.weight,
-            value: &percent_text(link.weight),
+            value: &weight_text(link.weight),
             color: cx.theme.accent,
             selected: link.head == selected,
         };
@@ -345,11 +349,6 @@ fn links_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             cx.send(Command::SelectHead(link.head));
         }
     }
-}
-
-/// A weight as a share, and another number as it is.
-fn value_text(pattern: &ReadPattern, value: f32) -> String {
-    if pattern.explained().is_some() { weight_text(value) } else { percent_text(value) }
 }
 
 /// The strongest entries of a row or column as bars; click pins.
@@ -378,7 +377,7 @@ impl Ranking<'_> {
             let row = BarRow {
                 label: &self.axis.numbered(idx),
                 fraction: self.of.strength(weight),
-                value: &value_text(self.of, weight),
+                value: &self.of.value_text(weight),
                 color: self.color,
                 selected: self.chosen == Some(idx),
             };

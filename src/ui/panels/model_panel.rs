@@ -55,7 +55,7 @@ fn open_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             });
         });
     });
-    menu.response.on_hover_text("Open a model, a picture, a text, a corpus or a capture; what is typed stays");
+    menu.response.on_hover_text("Open a model, picture, text, corpus or capture; the typed text stays");
 }
 
 /// Models that the examples run on, each once.
@@ -81,7 +81,7 @@ fn file_ui(ui: &mut Ui, cx: &PanelCtx<'_>, file: &CaptureFile, model: Option<&Lo
     ui.add(egui::Label::new(format!("From {}", file.name())).truncate()).on_hover_text(file.path.display().to_string());
     if let Some(model) = model {
         let button = egui::Button::new(format!("Back to {}", model.spec.name)).small();
-        if ui.add(button).on_hover_text("Run the model again and put the capture file away").clicked() {
+        if ui.add(button).on_hover_text("Close the capture file and run the model again").clicked() {
             cx.send(Command::Run);
         }
     }
@@ -110,7 +110,7 @@ fn card_ui(ui: &mut Ui, cx: &PanelCtx<'_>, spec: &ModelSpec, model: Option<&Load
             }
             if let Some(ImageSpec { size_px: (h, w), patch_px: (ph, pw), n_prefix }) = spec.modality.image() {
                 field_ui(ui, cx.theme, "Picture", format!("{h} × {w} px"));
-                field_ui(ui, cx.theme, "Patches", format!("{ph} × {pw} px, {n_prefix} before"));
+                field_ui(ui, cx.theme, "Patches", format!("{ph} × {pw} px, {n_prefix} prefix tokens"));
             }
             if let Some(TextSpec { n_ctx, n_vocab }) = spec.modality.target() {
                 let most = format!("up to {} of {}", counted(*n_ctx, "token"), grouped(*n_vocab));
@@ -131,7 +131,7 @@ fn audit_ui(ui: &mut Ui, cx: &PanelCtx<'_>, model: &LoadedModel) {
     field_ui(ui, cx.theme, "Parameters", compact_count(audit.n_params));
     field_ui(ui, cx.theme, "Types", dtypes.join(", "));
     if !audit.input_source.is_empty() {
-        field_ui(ui, cx.theme, "Input from", audit.input_source.clone());
+        field_ui(ui, cx.theme, "Renamed settings", audit.input_source.clone());
     }
     let renamed: Vec<_> = audit.renamed.iter().map(|(expected, found)| format!("{expected} ← {found}")).collect();
     let unknown: Vec<_> = audit.unknown_keys.iter().map(|(name, value)| format!("{name} = {value}")).collect();
@@ -189,7 +189,7 @@ fn stack_text(stack: &StackSpec) -> String {
         0 => String::new(),
         d_head => format!(", d_head {d_head}"),
     };
-    let direction = if stack.causal { "causal" } else { "both directions" };
+    let direction = if stack.causal { "causal" } else { "bidirectional" };
     format!("{} × {} heads{width}, {direction}", stack.layers.len(), stack.max_heads())
 }
 

@@ -6,10 +6,11 @@ use crate::{
     capture::{Prediction, PredictionItem, PredictionRow, Token},
     session::{Command, Focus},
     spec::HeadKind,
+    text::share_text,
     ui::{
         PanelCtx, ViewCtx,
         views::copy_menu_ui,
-        widgets::{BarRow, percent_text, section_ui},
+        widgets::{BarRow, section_ui},
     },
 };
 
@@ -42,7 +43,7 @@ pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         let row = BarRow {
             label: &item.label,
             fraction: item.probability,
-            value: &percent_text(item.probability),
+            value: &share_text(item.probability),
             color: cx.theme.accent,
             selected: false,
         };
@@ -54,10 +55,10 @@ pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
 
 /// What an outcome that is not among the first can have.
 fn at_most(row: &PredictionRow) -> String {
-    let least = row.top.iter().map(|item| item.probability).reduce(f32::min).map(percent_text);
+    let least = row.top.iter().map(|item| item.probability).reduce(f32::min).map(share_text);
     match least {
         Some(least) if least.starts_with('<') => least,
-        Some(least) => format!("< {least}"),
+        Some(least) => format!("<{least}"),
         None => "…".to_owned(),
     }
 }
@@ -79,9 +80,9 @@ fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: &PredictionRow, after: &Pre
     for item in &all {
         let [was, is] = [before, after].map(|row| of(row, item.id));
         let value = match (was, is) {
-            (Some(was), Some(is)) => format!("{} → {}", percent_text(was), percent_text(is)),
-            (None, Some(is)) => format!("{} → {}", at_most(before), percent_text(is)),
-            (was, None) => format!("{} → {}", percent_text(was.unwrap_or_default()), at_most(after)),
+            (Some(was), Some(is)) => format!("{} → {}", share_text(was), share_text(is)),
+            (None, Some(is)) => format!("{} → {}", at_most(before), share_text(is)),
+            (was, None) => format!("{} → {}", share_text(was.unwrap_or_default()), at_most(after)),
         };
         let row = BarRow {
             label: &item.label,
@@ -129,8 +130,8 @@ fn similarity_ui(ui: &mut Ui, cx: &ViewCtx<'_>, row: &PredictionRow) {
     for item in &row.top {
         ui.label(&item.label);
     }
-    let meaning = "The cosine between the picture's and the text's summary: 1 is the same direction, 0 nothing in \
-                   common. It tells most beside other texts for the same picture";
+    let meaning = "Cosine between the vectors of picture and text: 1 is the same direction, 0 is unrelated. Compare \
+        it with other texts for the same picture";
     ui.label(RichText::new(meaning).small().color(cx.theme.text_weak));
 }
 
@@ -144,7 +145,7 @@ fn position_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position:
         _ => "at",
     };
     ui.horizontal(|ui| {
-        ui.label(RichText::new(format!("{before} {position} {here}")).color(cx.theme.text_weak));
+        ui.label(RichText::new(format!("{before} “{here}” #{position}")).color(cx.theme.text_weak));
         let last = prediction.rows.iter().filter_map(|row| row.position).max();
         if last != Some(position)
             && let Some(last) = last
@@ -157,7 +158,7 @@ fn position_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position:
 
 const fn title(kind: HeadKind) -> &'static str {
     match kind {
-        HeadKind::MaskedLm => "Fills in",
+        HeadKind::MaskedLm => "Fills the mask",
         HeadKind::NextToken => "Next token",
         HeadKind::TextClass | HeadKind::ImageClass | HeadKind::TokenClass => "Class",
         HeadKind::Similarity => "Picture and text",

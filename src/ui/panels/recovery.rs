@@ -17,19 +17,19 @@ pub fn left_behind_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 2.0 * GRID;
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let discard = ui.button("Discard").on_hover_text("Throw it away");
+            let discard = ui.button("Discard").on_hover_text("Delete it");
             if discard.clicked() {
                 cx.send(Command::Session(SessionCommand::Discard(0)));
             }
             let restore = ui.button(RichText::new("Restore").strong());
-            if restore.on_hover_text("Show it instead of what is shown now").clicked() {
+            if restore.on_hover_text("Restore it in place of the current session").clicked() {
                 cx.send(Command::Session(SessionCommand::Recover(0)));
             }
             let more = match left.len() {
                 1 => String::new(),
                 n => format!(" ({} more)", n - 1),
             };
-            let text = format!("A window did not end well {}: {}{more}", ago(first.age_secs), first.title());
+            let text = format!("AttnScope was closed unexpectedly {}: {}{more}", ago(first.age_secs), first.title());
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 ui.add(Label::new(RichText::new(text).color(cx.theme.text)).truncate());
             });
@@ -62,7 +62,7 @@ pub fn lost_model_ui(ctx: &egui::Context, cx: &PanelCtx<'_>) {
             if lost.failure.is_none() && ui.button("Use this one").clicked() {
                 cx.send(Command::Session(SessionCommand::UseModel));
             }
-            let without = if lost.failure.is_none() { "Decide later" } else { "Go on without it" };
+            let without = if lost.failure.is_none() { "Decide later" } else { "Continue without it" };
             ui.button(without).clicked()
         })
         .inner
@@ -79,19 +79,19 @@ pub fn new_session_ui(ctx: &egui::Context, cx: &PanelCtx<'_>) {
         return;
     }
     let modal = Dialog::new("new session", WIDTH).show(ctx, |ui| {
-        ui.heading("Save what is shown first?");
+        ui.heading("Save this session first?");
         ui.add_space(GRID);
         ui.label(keeping.name().map_or_else(
-            || "It is in no file yet.".to_owned(),
-            |name| format!("It was changed since {name} was saved."),
+            || "It is not saved yet.".to_owned(),
+            |name| format!("It has changed since {name} was saved."),
         ));
         ui.add_space(GRID);
-        let again = "Not saved, it is under Session, Recent sessions, until something else is closed.";
+        let again = "Unsaved, it stays under Session › Recent sessions until another session is closed.";
         ui.label(RichText::new(again).small().color(cx.theme.text_weak));
         ui.add_space(3.0 * GRID);
         ui.horizontal(|ui| {
             let save = if keeping.file.is_some() { "Save" } else { "Save…" };
-            let choices = [(RichText::new(save).strong(), Anew::Save), (RichText::new("Do not save"), Anew::Begin)];
+            let choices = [(RichText::new(save).strong(), Anew::Save), (RichText::new("Don’t save"), Anew::Begin)];
             for (text, anew) in choices {
                 if ui.button(text).clicked() {
                     cx.send(Command::Session(SessionCommand::New(anew)));
@@ -115,11 +115,10 @@ fn question_ui(ui: &mut Ui, cx: &PanelCtx<'_>, lost: &LostModel) {
     } else {
         ui.heading("Is this the model of this session?");
         ui.add_space(GRID);
-        let text = "Its config.json is another one than when the session was saved, so what is shown need not be what \
-                    was shown then.";
+        let text = "Its config.json has changed since the session was saved, so results may differ.";
         ui.label(format!("{}\n{text}", lost.place()));
     }
     ui.add_space(GRID);
-    let remembered = "Where it is now is remembered for every session that names it.";
+    let remembered = "The new folder is remembered for every session that uses this model.";
     ui.label(RichText::new(remembered).small().color(cx.theme.text_weak));
 }

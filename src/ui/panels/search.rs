@@ -10,7 +10,7 @@ use crate::{
     },
     projection::quality::Gathering,
     session::{Command, Loadable},
-    text::counted,
+    text::{counted, decimal_text, share_text},
     ui::{PanelCtx, commands::UiCommand, theme::GRID, views::controls, widgets::section_ui},
 };
 
@@ -41,7 +41,7 @@ pub fn search_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let hint = SearchKind::ALL[search.kind as usize].3;
     let field = TextEdit::singleline(&mut search.text).id(field_id()).hint_text(hint).desired_width(f32::INFINITY);
     let tooltip = UiCommand::FindToken.tooltip_with_key(ui.ctx());
-    ui.add(field).on_hover_text(tooltip).accessible_name("Search in joint spaces");
+    ui.add(field).on_hover_text(tooltip).accessible_name("Search in query–key maps");
     ui.horizontal(|ui| {
         controls::choice_ui(ui, "Kind of search", &mut search.kind, &kinds);
         let case = ui.add_enabled(search.kind != SearchKind::Id, Button::selectable(search.case, "Aa"));
@@ -81,13 +81,13 @@ fn found_ui(ui: &mut Ui, cx: &PanelCtx<'_>, found: &Found) {
     let told = found.ranked.iter().filter(|ranked| ranked.found.score().is_some()).count();
     if told == 0 {
         if found.hits.n_tokens() == 1 {
-            controls::caption_ui(ui, cx.theme, "One token is together with none: look for more");
+            controls::caption_ui(ui, cx.theme, "A single token has no cluster: search for more");
         }
         return;
     }
     let about = format!(
-        "Of the {NEIGHBORS} points nearest to each hit, how many are hits too: 0 at chance, 1 where all are. \
-         Copies of the same word are left out where there are several words."
+        "Share of hits among the {NEIGHBORS} nearest neighbours of each hit, scaled: 0 is chance, 1 is all. With \
+        several words, copies of the same word are left out."
     );
     let cells = if cx.pane.space().is_per_head() { "Heads in which" } else { "Where" };
     controls::caption_ui(ui, cx.theme, format!("{cells} they lie together")).on_hover_text(about);
@@ -111,8 +111,11 @@ fn head_ui(ui: &mut Ui, cx: &PanelCtx<'_>, ranked: &RankedHead) {
         if let Some(gathering) = gathering {
             let Gathering { hit, chance } = gathering;
             let of = counted(ranked.found.n_looked, "hit");
-            response =
-                response.on_hover_text(format!("{hit:.2} of the neighbours of {of} are hits; {chance:.3} by chance"));
+            response = response.on_hover_text(format!(
+                "{} of the neighbours of {of} are hits; {} by chance",
+                share_text(hit),
+                share_text(chance)
+            ));
         }
         if response.clicked() {
             cx.send(Command::SelectHead(head));
@@ -120,7 +123,7 @@ fn head_ui(ui: &mut Ui, cx: &PanelCtx<'_>, ranked: &RankedHead) {
         let bar = ProgressBar::new(score.max(0.0) as f32).desired_height(1.5 * GRID).fill(cx.theme.accent);
         ui.add(bar.desired_width((width - 26.0 * GRID).max(4.0 * GRID)));
         ui.with_layout(egui::Layout::right_to_left(Align::Center), |ui| {
-            controls::caption_ui(ui, cx.theme, format!("{score:.2}"));
+            controls::caption_ui(ui, cx.theme, decimal_text(score));
         });
     });
 }

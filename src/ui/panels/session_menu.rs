@@ -18,9 +18,9 @@ use crate::{
 pub fn session_menu_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
     let keeping = &cx.session.keeping;
     let menu = menu_ui(ui, Button::new("Session"), |ui| session_contents_ui(ui, cx, requests));
-    let name = keeping.name().unwrap_or_else(|| "It is not in a file yet".to_owned());
+    let name = keeping.name().unwrap_or_else(|| "Not saved yet".to_owned());
     let state = if keeping.is_changed { "\nChanged since it was saved" } else { "" };
-    menu.on_hover_text(format!("Save what is shown, or open what was saved\n{name}{state}"));
+    menu.on_hover_text(format!("Save this session, or open another\n{name}{state}"));
 }
 
 /// What is in the menu.
@@ -48,7 +48,7 @@ pub fn session_contents_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut Window
     ui.add_enabled_ui(!recent.is_empty() || keeping.last.is_some(), |ui| {
         ui.menu_button("Recent sessions", |ui| {
             if let Some(last) = &keeping.last {
-                open_ui(ui, cx, "What was closed last", last);
+                open_ui(ui, cx, "Last closed session", last);
             }
             for path in recent {
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();

@@ -25,7 +25,7 @@ pub fn subtract_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     }
     section_ui(ui, cx.theme, "Difference");
     let minus = cx.pane.minus;
-    let shown = minus.map_or_else(|| "Minus nothing".to_owned(), |minus| format!("Minus {}", name(cx, minus)));
+    let shown = minus.map_or_else(|| "Subtract: none".to_owned(), |minus| format!("Subtract: {}", name(cx, minus)));
     let combo = ComboBox::from_id_salt("minus").selected_text(shown).width(ui.available_width()).truncate();
     let combo = combo.show_ui(ui, |ui| {
         let choose = |ui: &mut Ui, choice: Option<HeadRef>, text: String| {
@@ -33,7 +33,7 @@ pub fn subtract_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
                 cx.send(Command::Subtract(choice));
             }
         };
-        choose(ui, None, "Minus nothing".to_owned());
+        choose(ui, None, "Subtract: none".to_owned());
         for pane in cx.session.panes.iter().filter(|pane| pane.id != cx.pane.id) {
             let beside = HeadRef { document: pane.document, head: pane.selection.head };
             choose(ui, Some(beside), format!("{}, as in the other pane", name(cx, beside)));
@@ -45,17 +45,17 @@ pub fn subtract_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         }
     });
     combo.response.accessible_name("Subtract").on_hover_text(
-        "What is drawn is the difference: one colour where this head gives more, another where it gives less",
+        "Shows the difference: one colour where this head gives more attention, another where it gives less",
     );
     let Some(minus) = minus else { return };
     let capture = cx.session.find_document(minus.document).and_then(|document| document.latest_capture());
     let Some(stack) = capture.and_then(|capture| capture.model().stack(minus.head.stack)) else { return };
     let n_heads = stack.n_heads(minus.head.layer);
     let send = |head: HeadId| cx.send(Command::Subtract(Some(HeadRef { head, ..minus })));
-    if let Some(layer) = stepper_ui(ui, cx.theme, "Layer subtracted", minus.head.layer, stack.layers.len()) {
+    if let Some(layer) = stepper_ui(ui, cx.theme, "Layer to subtract", minus.head.layer, stack.layers.len()) {
         send(HeadId { layer, head: minus.head.head.min(stack.n_heads(layer).saturating_sub(1)), ..minus.head });
     }
-    if let Some(head) = stepper_ui(ui, cx.theme, "Head subtracted", minus.head.head, n_heads) {
+    if let Some(head) = stepper_ui(ui, cx.theme, "Head to subtract", minus.head.head, n_heads) {
         send(HeadId { head, ..minus.head });
     }
     if minus.document != cx.document.id {

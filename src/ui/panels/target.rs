@@ -21,8 +21,8 @@ impl TargetPanel {
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, model: &ModelSpec) {
         if model.modality.target().is_some() {
             ui.label(RichText::new("Target").small().color(cx.theme.text_weak))
-                .on_hover_text("What the decoder is made to write, so that its attention to the input can be read");
-            let look = Look { name: "Target", hint: "Blank: the model writes itself", n_rows: 2 };
+                .on_hover_text("The text that the decoder is forced to write, to see its attention to the input");
+            let look = Look { name: "Target", hint: "Blank: the model writes it", n_rows: 2 };
             if let Some(target) = self.target.ui(ui, cx, &cx.document.experiment.target, &look) {
                 cx.send(Command::SetTarget(target));
             }
@@ -33,7 +33,7 @@ impl TargetPanel {
             let running = cx.document.capture.is_pending();
             options_ui(ui, cx, |ui| {
                 let button = ui.add_enabled(!running, Button::new("Continue"));
-                if button.on_hover_text("Let the model write on behind the text").clicked() {
+                if button.on_hover_text("Let the model continue the text").clicked() {
                     cx.send(Command::Continue);
                 }
             });
@@ -60,12 +60,12 @@ fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: impl FnOnce(&mut Ui)) {
             ui.spacing_mut().item_spacing.x = GRID;
             ui.spacing_mut().interact_size.x = 9.0 * GRID;
             let fraction = |value| DragValue::new(value).speed(0.01).fixed_decimals(2);
-            ui.label(weak("Temperature")).on_hover_text("Above 1 more adventurous, below 1 less");
+            ui.label(weak("Temperature")).on_hover_text("Above 1: more random; below 1: less");
             ui.add(fraction(&mut options.temperature).range(0.05..=5.0)).accessible_name("Temperature");
             ui.label(weak("Top-p"))
-                .on_hover_text("Chance decides among the most probable tokens that reach this together");
+                .on_hover_text("Sample only from the most probable tokens that together reach this probability");
             ui.add(fraction(&mut options.top_p).range(0.01..=1.0)).accessible_name("Top-p");
-            ui.label(weak("Seed")).on_hover_text("The same seed writes the same text");
+            ui.label(weak("Seed")).on_hover_text("The same seed gives the same text");
             ui.add(DragValue::new(&mut options.seed)).accessible_name("Seed");
         });
     }
@@ -79,7 +79,7 @@ fn choice_ui(ui: &mut Ui, sampled: &mut bool) {
     let combo = ComboBox::new("choice of tokens", "").selected_text(name(*sampled)).width(18.0 * GRID);
     let combo = combo.show_ui(ui, |ui| {
         for (choice, meaning) in
-            [(false, "Always the most probable token"), (true, "By chance, the same for the same seed")]
+            [(false, "Always the most probable token"), (true, "Sampled; the same seed gives the same text")]
         {
             ui.selectable_value(sampled, choice, name(choice)).on_hover_text(meaning);
         }

@@ -18,8 +18,7 @@ pub fn too_long_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     ui.add_space(GRID);
     for keep in Keep::ALL {
         let text = format!("Use the {} {} tokens", keep.name(), grouped(too_long.n_fit));
-        let tooltip =
-            "Only this part of the text is read; the choice can be undone, and is kept in sessions and addresses";
+        let tooltip = "Only this part of the text is read; sessions and links keep the choice, and it can be undone";
         if ui.button(text).on_hover_text(tooltip).clicked() {
             cx.send(Command::SetExcerpt(Some(Excerpt::of(keep, too_long.n_fit))));
         }
@@ -41,12 +40,12 @@ pub fn part_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     ui.horizontal_wrapped(|ui| {
         for keep in Keep::ALL.into_iter().filter(|keep| *keep != part.keep) {
             let text = format!("Use the {} {}", keep.name(), grouped(part.n_read));
-            if ui.add(Button::new(text).small()).on_hover_text("Read the other end of the text instead").clicked() {
+            if ui.add(Button::new(text).small()).on_hover_text("Read the other end of the text").clicked() {
                 cx.send(Command::SetExcerpt(Some(Excerpt { keep, ..chosen })));
             }
         }
-        let back = ui.add(Button::new("Take back").small());
-        if back.on_hover_text("Read the whole text, or choose again where it is too long").clicked() {
+        let back = ui.add(Button::new("Undo the cut").small());
+        if back.on_hover_text("Read the whole text, or choose again if it is too long").clicked() {
             cx.send(Command::SetExcerpt(None));
         }
     });

@@ -23,7 +23,7 @@ pub fn undrawn_text(ui: &Ui, capture: &Capture) -> Option<String> {
     let more = if undrawn.len() > MAX_UNDRAWN { ", …" } else { "" };
     (!undrawn.is_empty()).then(|| {
         let n = counted(undrawn.len(), "character");
-        format!("⚠ No font of this system has {n} of the text ({}{more}); boxes stand for them", names.join(", "))
+        format!("⚠ No installed font has {n} of the text ({}{more}); they are shown as boxes", names.join(", "))
     })
 }
 

@@ -37,10 +37,10 @@ pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             scrolled_menu_ui(ui, |ui| changes_menu_ui(ui, cx, focus, cx.pane.selection.head));
         })
         .response
-        .on_hover_text("Change the selected head, the held tokens or all attention, and see what follows");
+        .on_hover_text("Change the selected head, the pinned tokens or all attention, and run again");
         taken_over_ui(ui, cx);
         donors_ui(ui, cx);
-        if !changes.is_empty() && ui.add(Button::new("Clear")).on_hover_text("Take all changes away").clicked() {
+        if !changes.is_empty() && ui.add(Button::new("Clear")).on_hover_text("Remove all changes").clicked() {
             cx.send(Command::Change(ChangeCommand::Clear));
         }
         difference_ui(ui, cx);
@@ -58,7 +58,7 @@ fn change_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture, (idx, change): (
         ui.spacing_mut().item_spacing.x = GRID;
         let remove = ui.add(Button::new("✖").small().frame_when_inactive(false));
         remove.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Remove: {words}")));
-        if remove.on_hover_text("Take this change away").clicked() {
+        if remove.on_hover_text("Remove this change").clicked() {
             cx.send(Command::Change(ChangeCommand::Remove(vec![idx])));
         }
         let mut on = change.on;
@@ -109,7 +109,7 @@ fn taken_over_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             let pattern = other.latest_capture().and_then(|capture| attention::pattern(capture, head));
             let fits = pattern.as_ref().is_some_and(|pattern| pattern.shape() == shape);
             let choice = ui.add_enabled(fits, Button::new(other.title()));
-            let reason = "It has no such head, or other numbers of tokens";
+            let reason = "It has no such head, or another number of tokens";
             if choice.on_disabled_hover_text(reason).clicked()
                 && let Some(pattern) = pattern
             {
@@ -119,7 +119,7 @@ fn taken_over_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             }
         }
     });
-    menu.response.on_hover_text(format!("Let head {head} attend as it does in another document"));
+    menu.response.on_hover_text(format!("Give head {head} the weights that it has in another run"));
 }
 
 /// Activations of the held token, as they are in another document.
@@ -134,11 +134,9 @@ fn donors_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let n = here.latest_capture().map_or(0, |capture| capture.query_tokens(stack).len());
     let key = focus.key.filter(|key| stack.query_side() == stack.key_side() && *key < n);
     let held = focus.query.or(key);
-    let menu = ui.menu_button("Take from… ⏷", |ui| {
+    let menu = ui.menu_button("Patch from… ⏷", |ui| {
         let Some(position) = held else {
-            ui.label(
-                RichText::new("Click the token first whose activations are to be replaced").color(cx.theme.text_weak),
-            );
+            ui.label(RichText::new("First click the token whose activations to replace").color(cx.theme.text_weak));
             return;
         };
         for other in others {
@@ -166,8 +164,8 @@ fn donors_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             });
         }
     });
-    let meaning = "Let the held token have, at the selected layer, what a token of another document has: the one that \
-                   is held there, or the same word, or the one at its position. What then changes was carried by it";
+    let meaning = "Activation patching: replace the activations of the pinned token at the selected layer by those \
+        of a token of another run (the pinned one there, else the same word, else the same position)";
     menu.response.on_hover_text(meaning);
 }
 
@@ -196,9 +194,7 @@ fn counterpart(
     let found = held.next().or_else(common).or_else(|| Some(position).filter(|_| n == m));
     found.filter(|there| *there < m).ok_or_else(|| {
         let text = token_text(this.tokens(side), position);
-        format!(
-            "It has no “{text}”, and {m} tokens instead of {n}: hold the token there that is meant (unlink its pane)"
-        )
+        format!("No “{text}” there, and {m} tokens instead of {n}: unlink its pane and pin the token to take from")
     })
 }
 
@@ -215,7 +211,7 @@ fn difference_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let plain = cx.document.plain.filter(|plain| shows_patterns && cx.session.find_document(*plain).is_some());
     let Some(plain) = plain else { return };
     let mut on = cx.pane.minus.is_some_and(|minus| minus.document == plain);
-    let meaning = "Draw by how much each weight of the selected head differs from the unchanged run";
+    let meaning = "Show by how much each weight of the selected head differs from the unchanged run";
     if ui.checkbox(&mut on, "Difference").on_hover_text(meaning).clicked() {
         let minus = HeadRef { document: plain, head: cx.pane.selection.head };
         cx.send(Command::Subtract(on.then_some(minus)));

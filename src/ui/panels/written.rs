@@ -6,10 +6,11 @@ use crate::{
     capture::{Capture, Token},
     ids::{Side, StackKind},
     session::{Command, Focus},
+    text::share_text,
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
-        widgets::{percent_text, section_ui},
+        widgets::section_ui,
     },
 };
 
@@ -23,7 +24,7 @@ pub fn written_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let tokens = capture.tokens(written.side).get(written.first..).unwrap_or_default();
     let n = tokens.len().min(written.probabilities.len());
     let title = match (n, written.side) {
-        (0, _) => "The model wrote nothing: it ended at once".to_owned(),
+        (0, _) => "The model wrote nothing: its first token was the end".to_owned(),
         (_, Side::Only) => format!("Continued by {n} tokens"),
         _ => format!("Written by the model, {n} tokens"),
     };
@@ -52,7 +53,7 @@ fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, side: Side, position: 
     let here = stack.query_side() == side;
     let pinned = here && cx.pane.selection.pinned.query == Some(position);
     let focused = here && cx.pane.selection.focus().query == Some(position);
-    let name = format!("Written {position} {}, {} probable", token.text, percent_text(probability));
+    let name = format!("Written {position} {}, probability {}", token.text, share_text(probability));
     response.widget_info(|| WidgetInfo::selected(Role::Button, true, pinned, &name));
     if ui.is_rect_visible(rect) {
         let ground = theme.accent.gamma_multiply(TINT * probability.clamp(0.0, 1.0));
@@ -78,7 +79,7 @@ fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, side: Side, position: 
     }
     response.on_hover_ui(|ui| {
         ui.label(format!("{}  #{position}", token.text));
-        ui.weak(format!("The model gave it {:.1} % ({probability:.4})", 100.0 * probability));
+        ui.weak(format!("probability {}", share_text(probability)));
         ui.weak("Click pins it as query");
     });
 }

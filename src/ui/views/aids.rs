@@ -26,7 +26,8 @@ const MENU_PT: f32 = 360.0;
 pub fn menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     ui.add_space(2.0 * GRID);
     let summary = summary(&cx.pane.options.reading);
-    let text = if summary.is_empty() { "Reading ⏷".to_owned() } else { format!("Reading: {summary} ⏷") };
+    let text =
+        if summary.is_empty() { "Show weights as ⏷".to_owned() } else { format!("Show weights as: {summary} ⏷") };
     let button = Button::new(text).selected(!summary.is_empty());
     // Several things may be changed before it is closed.
     let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
@@ -34,7 +35,7 @@ pub fn menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.set_width(menu_width(ui, MENU_PT));
         scrolled_menu_ui(ui, |ui| menu_contents_ui(ui, cx));
     });
-    response.on_hover_text("What is left out, merged and taken together, in every view");
+    response.on_hover_text("Raw or × norm, keys left out, words merged, heads combined: the same in every view");
 }
 
 /// What is on, in a few words.
@@ -50,7 +51,7 @@ fn summary(reading: &ReadingOptions) -> String {
     }
     let mut parts = Vec::new();
     if reading.by_value_norm {
-        parts.push("by ‖v‖".to_owned());
+        parts.push("× ‖v‖".to_owned());
     }
     if !out.is_empty() && *policy != Policy::Keep {
         parts.push(format!("without {}", out.join(", ")));
@@ -77,22 +78,22 @@ fn menu_contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             ui.horizontal(|ui| {
                 ui.radio_value(&mut options.heatmap.scale, ColorScale::Linear, "Linear");
                 let log = ui.radio_value(&mut options.heatmap.scale, ColorScale::Log, "Logarithmic");
-                log.on_hover_text("Shows what is left beside a sink");
+                log.on_hover_text("Also shows small weights beside a sink");
             });
         }
         let sides = [stack.query_side(), stack.key_side()];
         if sides.iter().any(|&side| capture.picture_side() != Some(side)) {
             controls::heading_ui(ui, cx.theme, "Words");
-            let meaning = "Weights of a word’s keys are added up, those of its queries averaged";
+            let meaning = "Weights are summed over the keys of a word and averaged over its queries";
             ui.checkbox(&mut reading.words, "Merge pieces into words").on_hover_text(meaning);
         }
         if writes(capture, stack) {
-            controls::heading_ui(ui, cx.theme, "A row is named by the token that");
+            controls::heading_ui(ui, cx.theme, "Label rows with");
             let mut labels = reading.row_labels(capture, stack);
             let before = labels;
             ui.horizontal(|ui| {
-                ui.radio_value(&mut labels, RowLabels::Read, "is read");
-                ui.radio_value(&mut labels, RowLabels::Written, "is written next");
+                ui.radio_value(&mut labels, RowLabels::Read, "Input token");
+                ui.radio_value(&mut labels, RowLabels::Written, "Next token");
             });
             if labels != before {
                 reading.rows = Some(labels);
@@ -108,18 +109,17 @@ fn menu_contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 }
 
 fn by_value_norm_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, by_value_norm: &mut bool) {
-    controls::heading_ui(ui, cx.theme, "A weight counts");
+    controls::heading_ui(ui, cx.theme, "Weight");
     let head = cx.pane.selection.head;
     // What was chosen for another input can be taken back, whatever this one has.
     let known = *by_value_norm || capture.v(head).is_some();
     ui.horizontal_wrapped(|ui| {
-        ui.radio_value(by_value_norm, false, "as it is");
+        ui.radio_value(by_value_norm, false, "Raw");
         ui.add_enabled_ui(known, |ui| {
-            ui.radio_value(by_value_norm, true, "by the length of its value")
+            ui.radio_value(by_value_norm, true, "× norm of the value")
                 .on_hover_text(
-                    "Each weight times the length of the value vector that it moves, a·‖v‖, then each row is scaled \
-                     back to the sum it had: a key with a short value hardly moves the output, however much \
-                     attention it gets",
+                    "Each weight times the norm of the value vector that it moves, a·‖v‖; then each row is scaled \
+                    back to its sum. A key with a short value hardly changes the output, whatever its weight",
                 )
                 .on_disabled_hover_text("The value vectors were not recorded");
         });
@@ -130,7 +130,8 @@ fn leave_out_ui(ui: &mut Ui, cx: &ViewCtx<'_>, leave_out: &mut LeaveOut) {
     controls::heading_ui(ui, cx.theme, "Leave out keys");
     ui.horizontal_wrapped(|ui| {
         ui.checkbox(&mut leave_out.special, "Special tokens").on_hover_text("CLS, SEP, BOS and the like");
-        ui.checkbox(&mut leave_out.first, "First token").on_hover_text("Where causal models park attention");
+        ui.checkbox(&mut leave_out.first, "First token")
+            .on_hover_text("Causal models often use it as an attention sink");
         ui.checkbox(&mut leave_out.punctuation, "Punctuation");
     });
     let capture = cx.document.latest_capture();
@@ -140,49 +141,57 @@ fn leave_out_ui(ui: &mut Ui, cx: &ViewCtx<'_>, leave_out: &mut LeaveOut) {
         match pinned {
             Some(key) => {
                 let text = format!("Leave out {}", source::token_text(tokens, key));
-                if ui.button(text).on_hover_text("The key that is held").clicked() {
+                if ui.button(text).on_hover_text("Pinned key").clicked() {
                     leave_out.positions.insert(key);
                 }
             }
-            None => drop(ui.label(RichText::new("Click a key to leave it out here").color(cx.theme.text_weak))),
+            None => drop(ui.label(RichText::new("To leave out one key, click it first").color(cx.theme.text_weak))),
         }
         if !leave_out.positions.is_empty() {
             let names: Vec<_> = leave_out.positions.iter().map(|&key| source::token_text(tokens, key)).collect();
-            let text = format!("Bring back {}", counted(names.len(), "key"));
+            let text = format!("Put back {}", counted(names.len(), "key"));
             if ui.button(text).on_hover_text(names.join("  ")).clicked() {
                 leave_out.positions.clear();
             }
         }
     });
-    controls::heading_ui(ui, cx.theme, "The attention that they got is");
-    ui.horizontal_wrapped(|ui| {
-        ui.radio_value(&mut leave_out.policy, Policy::Renormalize, "spread over the rest")
-            .on_hover_text("What is left of each row is scaled up to the sum it had");
-        ui.radio_value(&mut leave_out.policy, Policy::Hide, "hidden")
-            .on_hover_text("What is left is what the model computed; rows sum to less");
-        ui.radio_value(&mut leave_out.policy, Policy::Keep, "shown after all");
+    controls::heading_ui(ui, cx.theme, "Their share");
+    let any = leave_out.special || leave_out.first || leave_out.punctuation || !leave_out.positions.is_empty();
+    ui.add_enabled_ui(any, |ui| {
+        ui.horizontal_wrapped(|ui| {
+            let policies = [
+                (Policy::Renormalize, "Redistributed", "The rest of each row is scaled up to the row’s sum"),
+                (Policy::Hide, "Dropped", "The other weights stay as computed; rows sum to less than 1"),
+                (Policy::Keep, "Kept", "The keys are shown after all, with their weights"),
+            ];
+            for (policy, text, meaning) in policies {
+                ui.radio_value(&mut leave_out.policy, policy, text)
+                    .on_hover_text(meaning)
+                    .on_disabled_hover_text("Leave out a key first");
+            }
+        });
     });
 }
 
 fn together_ui(ui: &mut Ui, cx: &ViewCtx<'_>, together: &mut Option<Together>) {
-    controls::heading_ui(ui, cx.theme, "Heads are shown");
+    controls::heading_ui(ui, cx.theme, "Combine heads");
     let over = together.map_or(Over::default(), |together| together.over);
     ui.horizontal_wrapped(|ui| {
-        ui.radio_value(together, None, "one by one");
+        ui.radio_value(together, None, "None");
         for how in Aggregate::ALL {
             let (name, meaning) = match how {
-                Aggregate::Mean => ("as mean", "The mean of their weights"),
-                Aggregate::Max => ("as max", "The largest of their weights"),
-                Aggregate::Min => ("as min", "The smallest of their weights"),
-                Aggregate::Sum => ("as sum", "The sum of their weights"),
+                Aggregate::Mean => ("Mean", "The mean of their weights"),
+                Aggregate::Max => ("Max", "The largest of their weights"),
+                Aggregate::Min => ("Min", "The smallest of their weights"),
+                Aggregate::Sum => ("Sum", "The sum of their weights"),
             };
             ui.radio_value(together, Some(Together { over, how }), name).on_hover_text(meaning);
         }
     });
     if let Some(together) = together {
         ui.horizontal_wrapped(|ui| {
-            ui.radio_value(&mut together.over, Over::Layer, "of this layer");
-            ui.radio_value(&mut together.over, Over::Stack, "of all layers");
+            ui.radio_value(&mut together.over, Over::Layer, "Of this layer");
+            ui.radio_value(&mut together.over, Over::Stack, "Of all layers");
         });
     }
 }
@@ -202,6 +211,6 @@ mod tests {
         let kept = LeaveOut { policy: Policy::Keep, ..leave_out };
         assert_eq!(summary(&ReadingOptions { leave_out: kept, ..ReadingOptions::default() }), "");
         let weighed = ReadingOptions { by_value_norm: true, words: true, ..ReadingOptions::default() };
-        assert_eq!(summary(&weighed), "by ‖v‖ · words");
+        assert_eq!(summary(&weighed), "× ‖v‖ · words");
     }
 }

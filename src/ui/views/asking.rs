@@ -37,7 +37,7 @@ pub fn asked(ui: &mut Ui, cx: &ViewCtx<'_>, question: Question, what: &str) -> O
         Some(Loadable::Empty) => {
             ui.horizontal(|ui| {
                 ui.label("The measurement was stopped");
-                if ui.small_button("Go on").clicked() {
+                if ui.small_button("Resume").clicked() {
                     cx.send(Command::Project);
                 }
             });

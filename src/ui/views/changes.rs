@@ -98,7 +98,7 @@ fn add(cx: &ViewCtx<'_>, edits: Vec<WantedEdit>) {
 
 fn tokens_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, tokens: &Tokens) {
     let hide = ui.add_enabled(can_hide(capture, tokens.side), Button::new("Hide"));
-    let hide = hide.on_hover_text("Nothing can attend to it, in any layer; double-clicking a token does the same");
+    let hide = hide.on_hover_text("No token can attend to it, in any layer (shortcut: double-click the token)");
     if hide.on_disabled_hover_text("No attention reads these tokens").clicked() {
         add(cx, tokens.each(|side, position| Edit::HideToken { side, position }));
         ui.close();
@@ -108,14 +108,14 @@ fn tokens_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, tokens: &Tokens) 
     let has_ids =
         tokens.positions.clone().all(|at| capture.tokens(tokens.side).get(at).is_some_and(|it| it.id.is_some()));
     let mask = ui.add_enabled(has_mask && has_ids, Button::new("Mask"));
-    let mask = mask.on_hover_text("The model reads its mask token instead");
+    let mask = mask.on_hover_text("Replaces it by the model’s mask token");
     if mask.on_disabled_hover_text("The model has no mask token").clicked() {
         add(cx, tokens.each(|side, position| Edit::MaskToken { side, position }));
         ui.close();
     }
     let reason = cx.document.undeletable(tokens.side, &tokens.positions);
     let delete = ui.add_enabled(reason.is_none(), Button::new("Delete"));
-    let meaning = "Takes it out of the text: the tokens after it move, and undo brings it back";
+    let meaning = "Removes it from the text; later tokens move up";
     if delete.on_hover_text(meaning).on_disabled_hover_text(reason.unwrap_or_default()).clicked() {
         cx.send(Command::Change(ChangeCommand::Delete(tokens.side, tokens.positions.clone())));
         ui.close();
@@ -133,9 +133,9 @@ fn global_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, tokens: &Tokens) 
     let now = capture.global_tokens(HeadId { stack: stack.kind, ..HeadId::default() });
     let is_global = tokens.positions.clone().all(|position| now.contains(&position));
     let (name, meaning) = if is_global {
-        ("Not global", "It sees its window alone, and is seen from there alone")
+        ("Not global", "It sees only its window, and only its window sees it")
     } else {
-        ("Make global", "It sees all tokens and all see it, through queries, keys and values of its own")
+        ("Make global", "It sees all tokens and all see it, with separate query, key and value maps")
     };
     if !ui.button(name).on_hover_text(meaning).clicked() {
         return;
@@ -154,7 +154,7 @@ fn replace_ui(ui: &mut Ui, cx: &ViewCtx<'_>, tokens: &Tokens) {
     let mut text: String = ui.data(|data| data.get_temp(id)).unwrap_or_default();
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(&mut text).hint_text("Replace by a token, or #id").desired_width(42.0 * GRID);
-        let field = ui.add(field).on_hover_text("A text that is one token of the model, or # and its number");
+        let field = ui.add(field).on_hover_text("The text of one token, or # and a token id");
         let field = field.accessible_name("Replace by");
         let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
         let wanted = replacement(side, position, &text);
@@ -179,8 +179,8 @@ fn replacement(side: Side, position: usize, text: &str) -> Option<WantedEdit> {
 }
 
 fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
-    let meaning = "Opens the Lab: what is lost without it, and whether it counts where it looks";
-    if ui.button("Does it matter?").on_hover_text(meaning).clicked() {
+    let meaning = "Opens Explain › This head: what is lost without it, and whether its weights explain it";
+    if ui.button("Does this head matter?").on_hover_text(meaning).clicked() {
         cx.send(Command::SelectHead(head));
         controls::edit_options(cx, |options| options.lab.question = Question::Believe);
         cx.send(Command::ShowView(ViewKind::Lab));
@@ -188,19 +188,19 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
     }
     ui.separator();
     let ablate = |with| Edit::Ablate { head, with };
-    choice_ui(ui, cx, "Ablate: zero", "It adds nothing to the residual stream", ablate(Ablation::Zero));
-    let meaning = "It adds the mean of what it adds at the positions of this input";
+    choice_ui(ui, cx, "Ablate: zero", "Its output is set to 0", ablate(Ablation::Zero));
+    let meaning = "Its output is set to its mean over the positions of this input";
     choice_ui(ui, cx, "Ablate: mean", meaning, ablate(Ablation::Mean));
     mean_ui(ui, cx, head);
-    choice_ui(ui, cx, "Attend evenly", "The same weight for every key it can see", ablate(Ablation::Uniform));
+    choice_ui(ui, cx, "Uniform weights", "The same weight for every key it can see", ablate(Ablation::Uniform));
     let shuffle = Ablation::Shuffle { seed: next_seed(&cx.document.experiment.changes, head) };
     choice_ui(ui, cx, "Shuffle weights", "Each row keeps its weights, in another order", ablate(shuffle));
-    let sharper = "Its scores are doubled: the strongest weights grow";
-    choice_ui(ui, cx, "Sharpen ×2", sharper, Edit::Sharpen { head, by: 2.0 });
-    let flatter = "Its scores are halved: the weights become more even";
-    choice_ui(ui, cx, "Flatten ×½", flatter, Edit::Sharpen { head, by: 0.5 });
+    let sharper = "Doubles its scores: the largest weights grow";
+    choice_ui(ui, cx, "Softmax temperature ½", sharper, Edit::Sharpen { head, by: 2.0 });
+    let flatter = "Halves its scores: the weights become more even";
+    choice_ui(ui, cx, "Softmax temperature 2", flatter, Edit::Sharpen { head, by: 0.5 });
     let entmax = Edit::Normalize { scope: Scope::Heads(vec![head]), with: Normalizer::Entmax(MIDDLE_ALPHA) };
-    choice_ui(ui, cx, "Other normaliser", "α-entmax instead of softmax; its α can be dragged", entmax);
+    choice_ui(ui, cx, "Other softmax…", "α-entmax in place of softmax; drag its α under What if", entmax);
 }
 
 /// The mean over many inputs instead of this one.
@@ -209,8 +209,8 @@ fn mean_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
     let bundled = Many::Bundled(if sees { "demo:pictures" } else { "demo:sentences" });
     for over in cx.document.meant_inputs().into_iter().chain([bundled]) {
         let name = format!("Ablate: mean over {}", over.name());
-        let meaning = "It adds the mean of what it adds over all tokens of these inputs: what is usual stays, what is \
-                       particular to this text goes";
+        let meaning = "Its output is set to its mean over all tokens of these inputs: the common part stays, the \
+            part specific to this text goes";
         choice_ui(ui, cx, &name, meaning, WantedEdit::MeanOver { head, over });
     }
 }
@@ -232,7 +232,7 @@ fn edge_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId, [query, key]: [&Tokens; 
         (format!("Cut in layer {}", head.layer), Scope::Layers(vec![head.layer])),
         ("Cut in all layers".to_owned(), Scope::All),
     ] {
-        let meaning = "The query cannot attend to the key; what is left of its row takes over";
+        let meaning = "The query cannot attend to the key; the rest of its row is scaled up";
         let edit = Edit::Knockout { stack: head.stack, scope, edges: edges.clone(), cut: Cut::Scores };
         choice_ui(ui, cx, &name, meaning, edit);
     }
@@ -248,9 +248,9 @@ fn all_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
     let restrict = |to| Edit::Restrict { stack: head.stack, scope: Scope::All, to };
     let window = Sparsity::Window { reach: REACH, dilation: 1, n_global: 0 };
     let near = format!("Only {REACH} tokens each way");
-    choice_ui(ui, cx, &near, "A query sees its neighbours alone", restrict(window));
+    choice_ui(ui, cx, &near, "A query sees only its neighbours", restrict(window));
     let blocks = format!("Only within blocks of {}", counted(REACH, "token"));
-    choice_ui(ui, cx, &blocks, "A query sees its own block alone", restrict(Sparsity::Blocks { size: REACH }));
+    choice_ui(ui, cx, &blocks, "A query sees only its own block", restrict(Sparsity::Blocks { size: REACH }));
 }
 
 /// Whether some attention has keys of a side.

@@ -59,7 +59,7 @@ pub fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             // The picture gives way to the Heads view where a stack does not look at it.
             let leaves =
                 cx.pane.view == ViewKind::Image && cx.document.view_unavailable(ViewKind::Image, stack.kind).is_some();
-            let note = if leaves { "\nIt does not look at the picture, so it opens in Heads" } else { "" };
+            let note = if leaves { "\nIt does not attend to the picture, so it opens in Lines" } else { "" };
             let response = response.on_hover_text(format!("{}{note}", stack_meaning(capture, stack.kind, ui)));
             if response.clicked() {
                 cx.send(Command::SelectStack(stack.kind));

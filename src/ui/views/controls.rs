@@ -95,7 +95,7 @@ pub fn choice_with_reasons_ui<T: PartialEq + Copy>(
 /// Whether the pane takes part in one scale for several.
 pub fn shared_scale_ui(ui: &mut Ui, shared: &mut bool) {
     ui.checkbox(shared, "Same scale in every pane")
-        .on_hover_text("One colour is one weight in all panes where this is on, so that they can be compared by eye");
+        .on_hover_text("One colour means one weight in all panes where this is on");
 }
 
 /// Choice of a sequential colour map.
@@ -117,7 +117,7 @@ pub fn query_name(cx: &ViewCtx<'_>) -> &'static str {
         .document
         .latest_capture()
         .map(|capture| cx.pane.options.reading.row_labels(capture, cx.pane.selection.stack()));
-    if labels == Some(RowLabels::Written) { "Writes" } else { "Query" }
+    if labels == Some(RowLabels::Written) { "Next token" } else { "Query" }
 }
 
 /// Whether the rows are a decoder's and the columns an encoder's.
@@ -136,14 +136,6 @@ pub fn edit_options(cx: &ViewCtx<'_>, edit: impl FnOnce(&mut ViewOptions)) {
 }
 
 pub use crate::text::grouped;
-
-/// An attention weight with enough digits to compare, in a constant width where possible.
-pub fn weight_text(weight: f32) -> String {
-    if weight < 0.0 {
-        return format!("−{}", weight_text(-weight));
-    }
-    if weight >= 0.000_95 || weight == 0.0 { format!("{weight:.3}") } else { format!("{weight:.0e}") }
-}
 
 /// A small square of colour and what it means.
 pub fn swatch_row_ui(ui: &mut Ui, theme: &Theme, color: Color32, text: &str) {

@@ -90,8 +90,8 @@ fn ramp_ui(ui: &mut Ui, cx: &ViewCtx<'_>, explained: Option<&Explained>) {
     }
     ui.painter().rect_stroke(rect, 0, (1.0, cx.theme.rule), eframe::egui::StrokeKind::Outside);
     let meaning = match explained {
-        Some(explained) if explained.is_signed() => "Blue speaks against it, orange for it",
-        _ => "The lighter, the more",
+        Some(explained) if explained.is_signed() => "Blue: lowers the score · orange: raises it",
+        _ => "Lighter means more",
     };
     response.on_hover_text(meaning);
 }

@@ -51,6 +51,6 @@ pub fn weights_ui(ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&ReadPattern>) 
     if let Some(explained) = pattern.and_then(ReadPattern::explained) {
         controls::caption_ui(ui, cx.theme, format!("{}, not attention", explained.title()));
     } else if pattern.is_some_and(|pattern| pattern.source == Source::ByValueNorm) {
-        controls::caption_ui(ui, cx.theme, "weights by ‖v‖");
+        controls::caption_ui(ui, cx.theme, "weights × ‖v‖");
     }
 }

@@ -182,21 +182,6 @@ pub fn compact_count(n: u64) -> String {
     }
 }
 
-/// A fraction as a percentage with enough digits to tell small ones apart.
-pub fn percent_text(fraction: f32) -> String {
-    let percent = fraction * 100.0;
-    if percent < 0.0 {
-        return format!("−{}", percent_text(-fraction));
-    }
-    if percent >= 9.95 {
-        format!("{percent:.0} %")
-    } else if percent >= 0.095 || percent == 0.0 {
-        format!("{percent:.1} %")
-    } else {
-        "< 0.1 %".to_owned()
-    }
-}
-
 /// A duration in the unit that fits.
 pub fn duration_text(secs: f64) -> String {
     if secs < 1.0 { format!("{:.0} ms", secs * 1e3) } else { format!("{secs:.1} s") }

@@ -15,6 +15,7 @@ use crate::{
     capture::Token,
     ids::{CaptureId, Side},
     session::{Command, Focus},
+    text::measure_text,
     ui::{
         ViewCtx,
         memo::Memo,
@@ -223,7 +224,7 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
 }
 
 fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<(f32, &str)>, role: ChipRole) {
-    ui.label(format!("{}  position {position}", token.text));
+    ui.label(format!("{}  #{position}", token.text));
     if let Some(id) = token.id {
         ui.weak(format!("id {id}"));
     }
@@ -234,11 +235,11 @@ fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<(f32, 
         ui.weak("special token");
     }
     if let Some((weight, name)) = weight {
-        ui.weak(format!("{name} {weight:.4}").replace('-', "−"));
+        ui.weak(format!("{name} {}", measure_text(weight)));
     }
     ui.weak(match role {
-        ChipRole::Query => "Click pins it as query, Shift+click as key, double-click hides it",
-        ChipRole::Key => "Click pins it as key, double-click hides it",
+        ChipRole::Query => "Click: pin as query. Shift+click: pin as key. Double-click: hide",
+        ChipRole::Key => "Click: pin as key. Double-click: hide",
     });
 }
 

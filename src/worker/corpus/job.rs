@@ -75,7 +75,7 @@ pub(super) fn listed(source: &CorpusSource, control: &JobControl) -> Result<List
         CorpusSource::Captures(file) => Ok(Listed::Run(file.clone())),
         CorpusSource::Lines(text) => {
             let list = InputList::parse(text.as_bytes(), Kind::Text, &ListOptions::default());
-            list.map(Listed::ToRun).map_err(|_| failed("There are no lines to run", "Paste one text a line"))
+            list.map(Listed::ToRun).map_err(|_| failed("There are no lines to run", "Paste one text per line"))
         }
         CorpusSource::Path { path, list } => {
             let is_json = matches!(Kind::of_name(&path.to_string_lossy()), Kind::Json);
@@ -259,7 +259,7 @@ fn answer(begun: Begun) -> Result<EventKind, Stop> {
         (None, None) => String::new(),
     };
     let inputs = counted(so_far.list.items.len(), "input");
-    Err(failed(&format!("Nothing of this corpus of {inputs} can be run"), &reason))
+    Err(failed(&format!("None of the {inputs} of this corpus can be run"), &reason))
 }
 
 fn so_far(list: &Arc<InputList>, (corpus, run): (Corpus, CorpusRun), is_whole: bool) -> CorpusSoFar {
@@ -287,8 +287,7 @@ pub fn check_kind(model: &ModelSpec, list: &InputList) -> Result<(), Stop> {
 fn too_large(n_inputs: usize, needed: u64, free: u64, n_fit: usize) -> Failure {
     let summary = format!("This corpus would take about {}, and {} are free", bytes_text(needed), bytes_text(free));
     let details = format!(
-        "The first {} of its {} inputs would fit, with room for their layouts; or keep the queries and keys of fewer \
-         layers",
+        "The first {} of its {} inputs would fit; or keep the queries and keys of fewer layers",
         grouped(n_fit),
         grouped(n_inputs)
     );

@@ -45,7 +45,7 @@ pub enum CorpusFileError {
     },
     /// It is too large.
     #[error(
-        "the corpus has {}, more than the {} that are read: split it up: {}",
+        "the corpus has {}, but at most {} are read: split it: {}",
         bytes_text(*n_bytes), bytes_text(MAX_FILE_BYTES), path.display()
     )]
     TooLarge {
@@ -55,7 +55,7 @@ pub enum CorpusFileError {
         path: PathBuf,
     },
     /// It is a capture.
-    #[error("this is a file of captures, which have been run already: give it as --capture instead: {}", path.display())]
+    #[error("this is a capture file, which has been run already: give it as --capture instead: {}", path.display())]
     Capture {
         /// Which file.
         path: PathBuf,

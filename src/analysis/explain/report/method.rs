@@ -117,8 +117,8 @@ impl Method {
             Self::Flow => "Attention flow",
             Self::Relevance => "Gradient-weighted relevance",
             Self::Gradients => "Gradients",
-            Self::LeaveOneOut => "Leave one out",
-            Self::Ablation => "Switch off heads",
+            Self::LeaveOneOut => "Leave-one-out",
+            Self::Ablation => "Head ablation",
             Self::Masks => "Smallest mask",
             Self::Faithfulness => "Faithfulness",
             Self::Norms => "Norm-based attention",
@@ -129,8 +129,8 @@ impl Method {
             Self::Knockout => "Attention knockout",
             Self::Memories => "Feed-forward memories",
             Self::RankOne => "Rank-one edit",
-            Self::Edges => "One score taken apart",
-            Self::Heads => "What heads do",
+            Self::Edges => "Score decomposition",
+            Self::Heads => "Kinds of heads",
             Self::Alignment => "Word alignment",
             Self::Normalizers => "Other normalisers",
         }
@@ -159,84 +159,84 @@ impl Method {
     pub const fn caveat(self) -> &'static str {
         match self {
             Self::Attention => {
-                "Weights say where one layer looks, not what it takes from there or whether the output uses it."
+                "Weights show where one layer attends, not what it takes from there or whether the output uses it."
             }
             Self::Rollout => {
-                "Rollout follows attention weights alone: values, feed-forward layers and the sign of an influence \
-                 are left out, and the share of the residual stream is an assumption."
+                "Rollout uses attention weights only: it ignores values, feed-forward layers and signs, and the \
+                share of the residual stream is an assumption."
             }
             Self::Flow => {
-                "Flow bounds what attention weights let through, not what was moved; under a causal mask early \
-                 tokens have more ways to be reached."
+                "Flow bounds what attention weights could carry, not what was carried; under a causal mask more \
+                paths lead to early tokens."
             }
             Self::Relevance => {
                 "Relevance keeps only what raises the target: evidence against it is cut off in every layer, and \
-                 gradients describe the output near this input alone."
+                gradients describe the output only near this input."
             }
             Self::Gradients => {
-                "A gradient is the slope at this input: where the output saturates it is small although the token \
-                 matters, and it says nothing about larger changes."
+                "A gradient is the slope at this input: if the output saturates it is small although the token \
+                matters, and it says nothing about larger changes."
             }
             Self::LeaveOneOut => {
-                "An input with a token missing is one the model may never have seen, and two tokens that stand in \
-                 for each other both look unimportant."
+                "The model may never have seen an input with a missing token, and two tokens that can replace each \
+                other both look unimportant."
             }
             Self::Ablation => {
-                "Without a head the model runs as it was never trained to, and heads that can stand in for each other \
-                 all look unimportant."
+                "The model was never trained to run without a head, and heads that can replace each other all look \
+                unimportant."
             }
             Self::Masks => {
-                "The tokens that stay are enough for the output, not what it is made of: several sets can be, and \
-                 gates that are learnt for one input can find a way that the model never takes by itself."
+                "The kept tokens are sufficient for the output, not its cause: several sets can be sufficient, and \
+                gates learnt for one input can find a path that the model never uses."
             }
             Self::Faithfulness => {
                 "Other attention with the same output shows that these weights are not the only possible \
                  explanation, not that they are a wrong one."
             }
             Self::Norms => {
-                "Norms say how long the moved vectors are, not whether what they add is used, and long vectors can \
-                 cancel each other."
+                "Norms measure how long the moved vectors are, not whether the output uses them, and long vectors \
+                can cancel each other."
             }
             Self::Effective => {
-                "Effective attention is what is left of the weights when the part that cannot change this head's \
-                 output is taken away; it can be negative and its rows need not sum to 1."
+                "Effective attention is the weights without the part that cannot change this head's output; it can \
+                be negative, and its rows need not sum to 1."
             }
             Self::Lens => {
-                "Layers between are read as if they were the last: a model need not keep what it is going to say \
-                 in that form."
+                "Every layer is read as if it were the last: a model need not keep its coming prediction in that \
+                form."
             }
             Self::DirectLogits => {
-                "Only the direct way to the logits counts, with the final norm held fixed: what a component does \
-                 through later layers is booked under those."
+                "Only the direct path to the logits counts, with the final norm held fixed: the effect of a \
+                component through later layers is counted there."
             }
             Self::Trace => {
-                "Restoring shows where the information is enough to recover the answer, under this noise; it does \
-                 not show that the fact is stored there."
+                "Restoring shows where the information is sufficient to recover the answer, under this noise; it \
+                does not show that the fact is stored there."
             }
             Self::Knockout => {
-                "Without these edges the model runs as it was never trained to; a small effect can also mean that \
-                 the information takes another way."
+                "The model was never trained to run without these edges; a small effect can also mean that the \
+                information takes another path."
             }
             Self::Memories => {
-                "The words that a value promotes are read off without the layers after it; many memories fire at \
-                 once, and few of them mean something alone."
+                "The words that a value promotes are read without the later layers; many memories fire at once, and \
+                few of them mean something alone."
             }
             Self::RankOne => {
-                "That a change of one layer rewrites what is said does not show that the fact was stored there, and \
-                 prompts about other things may change with it."
+                "A change of one layer that rewrites the answer does not show that the fact was stored there, and \
+                prompts about other things may change with it."
             }
             Self::Edges => {
-                "The parts describe this run with its norms held fixed, and large ones of opposite signs cancel, so what \
-                 would happen without a part is for ablation to say."
+                "The parts describe this run with its norms held fixed, and large parts of opposite signs cancel: \
+                only ablation shows what happens without a part."
             }
-            Self::Heads => "The scores say what a head attends to, not what the model uses it for.",
+            Self::Heads => "The scores show what a head attends to, not what the model uses it for.",
             Self::Alignment => {
-                "Cross-attention is not trained to align: it may look at a word one step earlier, at punctuation, \
-                 or at the end of the sentence."
+                "Cross-attention is not trained to align: it may attend to a word one step earlier, to punctuation, \
+                or to the end of the sentence."
             }
             Self::Normalizers => {
-                "The model was trained with another normaliser, so its output under this one shows what would \
-                 happen, not how well it could do."
+                "The model was trained with another normaliser, so its output with this one shows an effect, not \
+                how well it could do."
             }
         }
     }

@@ -30,10 +30,10 @@ impl Question {
     pub const fn text(self) -> &'static str {
         match self {
             Self::Depends => "What does this output depend on?",
-            Self::Believe => "Does this head matter, and can I believe it?",
-            Self::Moves => "What does the head really move?",
-            Self::Fact => "Where is the fact?",
-            Self::Aligns => "Does it align?",
+            Self::Believe => "Does this head matter? Do its weights explain it?",
+            Self::Moves => "How much does the head write, and from where?",
+            Self::Fact => "In which layer does it appear?",
+            Self::Aligns => "Which source word belongs to each target word?",
         }
     }
 
@@ -42,7 +42,7 @@ impl Question {
         match self {
             Self::Depends => "Which words",
             Self::Believe => "This head",
-            Self::Moves => "What it moves",
+            Self::Moves => "What it writes",
             Self::Fact => "Which layer",
             Self::Aligns => "Alignment",
         }

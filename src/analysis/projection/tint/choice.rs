@@ -73,7 +73,7 @@ impl AnnotationKey {
 }
 
 /// Why lengths of values are unknown of a corpus.
-pub(super) const NO_VALUES_OF_MANY: &str = "values are not kept of many inputs: open one of them";
+pub(super) const NO_VALUES_OF_MANY: &str = "values are not kept for a corpus: open one input";
 /// Why an annotation cannot be told.
 pub(super) const NO_ANNOTATION: &str = "the inputs have no such annotation";
 
@@ -85,16 +85,26 @@ impl ColorBy {
     pub const ALL: [(Self, &str, &str, &str); 18] = [
         (Self::Type, "type", "Query or key", "Queries green, keys pink"),
         (Self::Position, "position", "Position", "From the first token to the last"),
-        (Self::PositionCounted, "absolute", "Position, counted", "The same number has the same colour in every input"),
-        (Self::PositionModulo, "modulo", "Position modulo 5", "Neighbours differ, and rhythms show"),
+        (
+            Self::PositionCounted,
+            "absolute",
+            "Position (absolute)",
+            "The same position has the same colour in every input",
+        ),
+        (Self::PositionModulo, "modulo", "Position modulo 5", "Shows rhythms: neighbours get different colours"),
         (Self::Kind, "kind", "Kind of token", "Special, punctuation, number, capitalised, word, part of a word, patch"),
         (Self::Length, "length", "Length of token", "In characters"),
-        (Self::Frequency, "frequency", "Frequency", "How often the token occurs in all inputs"),
-        (Self::Norm, "norm", "Norm", "How long the query or key vector is in this head"),
-        (Self::ValueNorm, "value-norm", "Norm of the value", "How long the value vector of a key is in this head"),
-        (Self::Received, "received", "Attention received", "What a key is given by all queries of its input"),
+        (Self::Frequency, "frequency", "Frequency", "Number of times the token occurs in all inputs"),
+        (Self::Norm, "norm", "Norm", "Norm of the query or key vector in this head"),
+        (Self::ValueNorm, "value-norm", "Norm of the value", "Norm of the value vector of a key in this head"),
+        (
+            Self::Received,
+            "received",
+            "Attention received",
+            "Sum of the attention a key gets from all queries of its input",
+        ),
         (Self::InputLength, "input-length", "Length of input", "In tokens"),
-        (Self::Input, "input", "Input", "Which input it belongs to"),
+        (Self::Input, "input", "Input", "The input it belongs to"),
         (Self::Row, "row", "Row of the patch", "From the top"),
         (Self::Column, "column", "Column of the patch", "From the left"),
         (Self::Radius, "radius", "Distance from the centre", "Of the patch, in patches"),
@@ -139,11 +149,11 @@ impl ColorBy {
         match self {
             // A number that stands for a position is no word.
             Self::Length | Self::Frequency | Self::Kind if space == Space::Positions => {
-                Some("positions are no words".to_owned())
+                Some("positions are not words".to_owned())
             }
             // The norm of a value is that of the point, or of one head among many.
-            Self::ValueNorm if !space.is_joint() => Some("values have a space of their own".to_owned()),
-            Self::Received if !space.is_per_head() => Some("attention is received in heads".to_owned()),
+            Self::ValueNorm if !space.is_joint() => Some("values are shown under “Points are”".to_owned()),
+            Self::Received if !space.is_per_head() => Some("attention is received per head".to_owned()),
             Self::Length => unless(patches.contains(&false), "patches have no letters"),
             Self::Frequency => unless(patches.contains(&false), "patches have no words"),
             Self::ValueNorm => {

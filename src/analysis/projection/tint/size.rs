@@ -30,7 +30,7 @@ pub enum SizeBy {
 impl SizeBy {
     /// Every choice, with its name on the command line and on screen.
     pub const ALL: [(Self, &str, &str); 4] = [
-        (Self::Same, "same", "All alike"),
+        (Self::Same, "same", "All the same"),
         (Self::Norm, "norm", "Norm"),
         (Self::ValueNorm, "value-norm", "Norm of the value"),
         (Self::Received, "received", "Attention received"),
@@ -87,7 +87,7 @@ impl Sizing {
     pub fn caption(&self) -> String {
         match self {
             Self::Steps { ends: [low, high], name, .. } => {
-                format!("Sizes tell the {}, from {low} to {high}", name.to_lowercase())
+                format!("Sizes show the {}, from {low} to {high}", name.to_lowercase())
             }
             Self::Same | Self::Missing(_) => String::new(),
         }

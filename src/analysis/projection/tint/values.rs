@@ -107,8 +107,8 @@ pub fn values(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> Values 
         values => values,
     };
     match by {
-        ColorBy::ValueNorm if !space.is_joint() => Values::Missing("values have a space of their own".to_owned()),
-        ColorBy::Received if !space.is_per_head() => Values::Missing("attention is received in heads".to_owned()),
+        ColorBy::ValueNorm if !space.is_joint() => Values::Missing("values are shown under “Points are”".to_owned()),
+        ColorBy::Received if !space.is_per_head() => Values::Missing("attention is received per head".to_owned()),
         ColorBy::Type => Values::Type,
         ColorBy::Position => {
             let of = each(&|token| token.position as f32 / token.n_positions.saturating_sub(1).max(1) as f32);

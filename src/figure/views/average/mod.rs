@@ -26,7 +26,7 @@ use crate::{
     },
     raster::ColorMap,
     spec::Mask,
-    text::counted,
+    text::{counted, share_text},
 };
 
 pub mod layout;
@@ -182,7 +182,7 @@ impl AverageScene {
             let at = pos2(rect.left() - GRID, axes.y.at(value));
             pen.text(&format!("{value:.digits$}"), SMALL, weak, at, Align::Right);
         }
-        let words = format!("{:.0} % of the weight goes to special tokens", 100.0 * average.offsets.special);
+        let words = format!("{} of the attention goes to special tokens", share_text(average.offsets.special));
         pen.text(&words, SMALL, weak, rect.left_bottom() + vec2(0.0, 6.5 * GRID), Align::Left);
     }
 }
@@ -233,8 +233,8 @@ impl Scene for AverageScene {
     fn captions(&self) -> Captions {
         let head = self.average().map_or_else(String::new, |average| average.head.to_string());
         let what = format!("Mean attention of {head} over {}", counted(self.n_inputs, "input"));
-        let how = "Rows of the matrix sum to one; a pair of positions counts the inputs that have both. By offset, pairs \
-                   behind a causal mask are no pairs";
+        let how = "Rows of the matrix sum to 1; a pair of positions is averaged over the inputs that have both. \
+            Masked pairs do not count for offsets";
         let groups = self.average().map_or(0, |average| average.groups.len());
         let by = match &self.annotation {
             Some(name) if groups > MAX_GROUPS => {

@@ -22,7 +22,7 @@ use crate::{
     ids::{HeadId, StackKind},
     projection::correlation::{Correlation, Pair},
     raster::ColorMap,
-    text::capitalised,
+    text::{capitalised, decimal_text, norm_text},
 };
 
 pub mod layout;
@@ -67,7 +67,7 @@ impl Shown {
     pub fn label(self) -> String {
         let whose = if self.ranks { "rank correlation" } else { "correlation" };
         let over = if self.per_query { "mean of queries" } else { "all pairs" };
-        format!("{} {whose}, {over}", if self.before { "As given:" } else { "Joint space:" })
+        format!("{} {whose}, {over}", if self.before { "As given:" } else { "Scaled:" })
     }
 }
 
@@ -166,7 +166,7 @@ impl DistanceScene {
         let axes = self.axes(which, layout);
         let (title, of) = match which {
             0 => ("As given", plot.proxy.correlations.before),
-            _ => ("In the joint space", plot.proxy.correlations.after),
+            _ => ("After scaling", plot.proxy.correlations.after),
         };
         frame(title, rect, pen);
         let color = faded(pen.palette.accent, PAIR_OPACITY);
@@ -203,7 +203,7 @@ impl DistanceScene {
     fn draw_curve(&self, plot: &HeadPlot, layout: &DistanceLayout, pen: &mut Pen<'_>) {
         let rect = layout.curve;
         let axes = self.curve_axes(layout);
-        frame("Correlation by the scale c", rect, pen);
+        frame("Correlation by scale c", rect, pen);
         let zero = axes.y.at(0.0);
         pen.line(pos2(rect.left(), zero), pos2(rect.right(), zero), 0.75, pen.palette.rule);
         let lines = |of: &dyn Fn(usize) -> Option<f64>, color: Rgba, width: f32| -> Vec<Line> {
@@ -262,11 +262,11 @@ fn ramp(fraction: f32) -> Rgba {
 
 /// A correlation to be read.
 pub fn number(value: Option<f64>) -> String {
-    value.map_or_else(|| "none".to_owned(), |value| tick_text(value as f32))
+    value.map_or_else(|| "none".to_owned(), decimal_text)
 }
 
 fn two(value: f64) -> String {
-    if value >= 10.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+    norm_text(value)
 }
 
 fn frame(title: &str, rect: Rect, pen: &mut Pen<'_>) {
@@ -331,14 +331,14 @@ impl Scene for DistanceScene {
         let values = self.all().iter().filter_map(|proxy| self.shown.of(proxy)).map(f64::from);
         let (sum, count) = values.fold((0.0, 0usize), |(sum, count), value| (sum + value, count + 1));
         let mean = number((count > 0).then(|| sum / count as f64));
-        let what = format!("Distance as a stand-in for the dot product, {n} heads{stack}");
+        let what = format!("Correlation of distance and q·k, {n} heads{stack}");
         let average = format!("{}: mean {mean}", capitalised(&self.shown.label()));
         let head = self.of_head().map_or_else(String::new, |plot| {
             let pairs = format!("{} of {} pairs are drawn", plot.pairs.len(), plot.proxy.correlations.n_pairs);
             format!("{} with c = {}: {pairs}", self.head, two(plot.proxy.c))
         });
-        let how = "The nearer to −1, the better distance stands for attention. Over the keys of one query it always \
-                   falls to −1 for small c, whatever the data; over all pairs it is lowest where norms balance";
+        let how = "The nearer to −1, the better distance predicts attention. Over the keys of one query it always \
+            falls to −1 for small c, whatever the data; over all pairs it is lowest where norms balance";
         let short = joined([what.as_str(), &average]);
         let full = joined([what.as_str(), &average, &head, how, self.caveat.unwrap_or_default(), &self.origin]);
         Captions { short, full }

@@ -14,7 +14,7 @@ impl HeadsScene {
     /// Names and colours of heads, or of signs, and what strength means.
     pub(super) fn all_marks(&self) -> Legend {
         let marks: Vec<(Ink, String)> = match (self.signed(), self.is_explained()) {
-            (true, true) => vec![(Ink::More, "for it".to_owned()), (Ink::Less, "against it".to_owned())],
+            (true, true) => vec![(Ink::More, "raises it".to_owned()), (Ink::Less, "lowers it".to_owned())],
             (true, false) => vec![(Ink::More, "more".to_owned()), (Ink::Less, "less".to_owned())],
             (false, _) => self.heads.iter().map(|head| (self.ink(head.head, 1.0), head.name.clone())).collect(),
         };

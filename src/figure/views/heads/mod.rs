@@ -25,7 +25,7 @@ use crate::{
         path::Path,
         pen::Pen,
     },
-    text::{capitalised, counted},
+    text::{capitalised, counted, share_text},
 };
 
 pub mod layout;
@@ -332,31 +332,35 @@ impl Scene for HeadsScene {
         let n_total: usize = self.heads.iter().map(|head| head.set.n_total).sum();
         let mass: f64 = self.heads.iter().map(|head| head.set.mass_shown).sum();
         let total: f64 = self.heads.iter().map(|head| head.set.mass_total).sum();
-        let percent = 100.0 * mass / total.max(f64::MIN_POSITIVE);
+        let part = share_text(mass / total.max(f64::MIN_POSITIVE));
         let what = match (self.is_explained(), self.signed()) {
-            (true, _) => "of the sum of all sizes",
+            (true, _) => "of the sum of all absolute values",
             (false, true) => "of all differences",
             (false, false) => "of the attention",
         };
         let drawn = n_lines.min(MAX_LINES);
         let strongest = if n_lines > MAX_LINES { "the strongest " } else { "" };
-        let lines = format!("{strongest}{} of {} lines, {percent:.0} % {what}", grouped(drawn), grouped(n_total));
+        let lines = if total == 0.0 && self.signed() && !self.is_explained() {
+            "no difference".to_owned()
+        } else {
+            format!("{strongest}{} of {} lines, {part} {what}", grouped(drawn), grouped(n_total))
+        };
         let hidden = capitalised(&self.read().and_then(ReadPattern::hidden_text).unwrap_or_default());
         let short = joined([format!("{}: {lines}", capitalised(&self.subject)).as_str(), &hidden]);
         let which = match self.filter {
-            EdgeFilter::TopP(p) => format!("the strongest weights that cover {:.0} % of each row", 100.0 * p),
+            EdgeFilter::TopP(p) => format!("the strongest weights that cover {} of each row", share_text(p)),
             EdgeFilter::TopK(1) => "the strongest weight of each row".to_owned(),
             EdgeFilter::TopK(k) => format!("the {k} strongest weights of each row"),
             EdgeFilter::Threshold(least) => format!("weights from {least}"),
         };
-        let colors = if self.signed() { "Colour tells the sign" } else { "Colour tells the head" };
+        let colors = if self.signed() { "Colour shows the sign" } else { "Colour shows the head" };
         let look = if self.is_explained() && !self.signed() && self.heads.len() == 1 {
-            "Strength and width tell the size".to_owned()
+            "Opacity and width show the size".to_owned()
         } else {
-            format!("{colors}, strength and width the size")
+            format!("{colors}, opacity and width show the size")
         };
         let ends = if self.read().is_some_and(ReadPattern::has_one_row) {
-            "Lines join what is explained (left) to each token (right)"
+            "Lines join the explained output (left) to each token (right)"
         } else {
             "Lines join each query (left) to its keys (right)"
         };
@@ -373,9 +377,11 @@ impl HeadsScene {
     fn pinned_text(&self) -> Option<String> {
         let read = self.read()?;
         match self.pinned.in_pattern(read) {
-            (Some(row), Some(col)) => Some(format!("Held: “{}” and “{}”", read.rows.text(row), read.cols.text(col))),
-            (Some(row), None) => Some(format!("Held: the query “{}”", read.rows.text(row))),
-            (None, Some(col)) => Some(format!("Held: the key “{}”", read.cols.text(col))),
+            (Some(row), Some(col)) => {
+                Some(format!("Pinned: query {}, key {}", read.rows.named(row), read.cols.named(col)))
+            }
+            (Some(row), None) => Some(format!("Pinned: query {}", read.rows.named(row))),
+            (None, Some(col)) => Some(format!("Pinned: key {}", read.cols.named(col))),
             (None, None) => None,
         }
     }

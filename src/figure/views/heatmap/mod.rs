@@ -14,13 +14,13 @@ use crate::{
         list::{Line, Rgba, Sampling, faded},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
-        pen::{Pen, signed_text, tick_text},
+        pen::{Pen, tick_text},
     },
     raster::{
         ColorMap, ColorRange,
         colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
     },
-    text::capitalised,
+    text::{capitalised, cell_text},
 };
 
 pub mod layout;
@@ -235,7 +235,7 @@ impl HeatmapScene {
                 let light = 0.299 * red + 0.587 * green + 0.114 * blue > 140.0;
                 let ink = if light { [20, 22, 26, 255] } else { [250, 250, 250, 255] };
                 let at = cells::cell_rect(plot, (n_rows, n_cols), row, col).center();
-                pen.text(&value_text(value), size, ink, at, Align::Center);
+                pen.text(&cell_text(value), size, ink, at, Align::Center);
             }
         }
     }
@@ -323,7 +323,7 @@ impl Scene for HeatmapScene {
         };
         let short = joined([format!("{subject}: {size}").as_str(), &hidden]);
         let rows = if self.read.has_one_row() {
-            "The row is what is explained, each column a token"
+            "The row is the explained output, each column a token"
         } else {
             "Each row is a query, each column a key"
         };
@@ -333,7 +333,7 @@ impl Scene for HeatmapScene {
                 ends.into_iter().any(|col| self.read.blank(row, col) == Some(what))
             })
         };
-        let mask = if has(Blank::Later) { "Grey cells are ruled out by the causal mask" } else { "" };
+        let mask = if has(Blank::Later) { "Grey cells are masked (causal)" } else { "" };
         let window = if has(Blank::OutOfWindow) { "Hatched cells lie outside the window of the layer" } else { "" };
         let scale = if self.log && !self.read.signed { "The scale is logarithmic" } else { "" };
         let subject = format!("{}: {size}", subject_text(&self.read, &self.subject));
@@ -351,13 +351,4 @@ const fn value_noun(read: &ReadPattern) -> &'static str {
 fn is_place(text: &str) -> bool {
     let number = |part: &str, letter| part.strip_prefix(letter).is_some_and(|rest| rest.parse::<usize>().is_ok());
     text.split_once(' ').is_some_and(|(row, col)| number(row, 'r') && number(col, 'c'))
-}
-
-/// Two digits, as short as they can be.
-fn value_text(value: f32) -> String {
-    let size = format!("{:.2}", value.abs());
-    match size.as_str() {
-        "0.00" => "0".to_owned(),
-        _ => signed_text(value, size.strip_prefix('0').unwrap_or(&size)),
-    }
 }

@@ -21,7 +21,7 @@ use crate::{
         pen::{Pen, tick_text},
     },
     raster::{ColorMap, ColorRange, overlay, reduce},
-    text::capitalised,
+    text::{capitalised, share_text},
 };
 
 pub mod arrows;
@@ -185,12 +185,12 @@ impl ImageScene {
             let name = self.names.get(position).map_or("", String::as_str);
             let leave = role == Role::Query && position >= self.image.n_prefix;
             let of = if leave { "leave" } else { "end at" };
-            format!("Those that {of} “{name}” stand out")
+            format!("Arrows that {of} “{name}” are highlighted")
         });
         let hidden = capitalised(&self.read.hidden_text().unwrap_or_default());
         let short = joined([format!("{}: {flows}", capitalised(&self.subject)).as_str(), &held, &hidden]);
         let look = if self.read.signed {
-            "Width and opacity grow with the size of the difference, colour tells its sign"
+            "Width and opacity grow with the size of the difference, colour shows its sign"
         } else {
             "Width and opacity grow with the weight"
         };
@@ -283,8 +283,8 @@ impl Scene for ImageScene {
         let (on_prefix, total) = (weights.iter().take(self.image.n_prefix).sum::<f32>(), weights.iter().sum::<f32>());
         let shares = !self.read.signed && self.read.explained().is_none();
         let prefix = if self.image.n_prefix > 0 && total > 0.0 && shares {
-            let percent = 100.0 * on_prefix / total;
-            format!("{percent:.0} % lies on {}", self.names[..self.image.n_prefix.min(self.names.len())].join(", "))
+            let part = share_text(on_prefix / total);
+            format!("{part} lies on {}", self.names[..self.image.n_prefix.min(self.names.len())].join(", "))
         } else {
             String::new()
         };
@@ -292,7 +292,7 @@ impl Scene for ImageScene {
         let picked = self.picked_text();
         let short = joined([format!("{}: {picked}", capitalised(&self.subject)).as_str(), &prefix, &hidden]);
         let outline = match self.look.contour {
-            Some(part) => format!("The outline holds {:.0} % of what lies on patches", 100.0 * part),
+            Some(part) => format!("The outline holds {} of the attention on patches", share_text(part)),
             None => String::new(),
         };
         let subject = format!("{}: {picked}", subject_text(&self.read, &self.subject));

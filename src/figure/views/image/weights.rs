@@ -56,14 +56,14 @@ impl Subject {
         }
         match (self, role) {
             (Self::Token(query), Role::Query) => {
-                let name = read.rows.text_at(query);
+                let name = read.rows.named_at(query);
                 if writes {
-                    format!("what is attended to when “{name}” is written")
+                    format!("what is attended to when {name} is written")
                 } else {
-                    format!("what “{name}” attends to")
+                    format!("what {name} attends to")
                 }
             }
-            (Self::Token(key), Role::Key) => format!("what attends to “{}”", read.cols.text_at(key)),
+            (Self::Token(key), Role::Key) => format!("what attends to {}", read.cols.named_at(key)),
             (Self::Mean, Role::Query) => "what is attended to, mean over all queries".to_owned(),
             (Self::Mean, Role::Key) => "what attends, mean over all keys".to_owned(),
         }
@@ -74,9 +74,9 @@ impl Subject {
     /// What a row or a column of an explanation is of.
     fn explained_in_words(self, read: &ReadPattern, role: Role) -> String {
         match (self, role) {
-            _ if read.has_one_row() => "what each patch is worth".to_owned(),
-            (Self::Token(query), Role::Query) => format!("the row of “{}”", read.rows.text_at(query)),
-            (Self::Token(key), Role::Key) => format!("the column of “{}”", read.cols.text_at(key)),
+            _ if read.has_one_row() => "value of each patch".to_owned(),
+            (Self::Token(query), Role::Query) => format!("the row of {}", read.rows.named_at(query)),
+            (Self::Token(key), Role::Key) => format!("the column of {}", read.cols.named_at(key)),
             (Self::Mean, Role::Query) => "mean over all rows".to_owned(),
             (Self::Mean, Role::Key) => "mean over all columns".to_owned(),
         }

@@ -11,6 +11,7 @@ use crate::{
         measure::{GRID, text_size::SMALL},
         pen::Pen,
     },
+    text::{decimal_text, weight_text},
 };
 
 const CELL_PT: (f32, f32) = (122.0, 18.0);
@@ -66,15 +67,15 @@ impl Agreement {
             "Hardly"
         };
         let named = |&(row, col, tau): &(usize, usize, f64)| {
-            format!("{} and {} (τ = {})", self.titles[col], self.titles[row], tau_text(tau))
+            format!("{} and {} (τ = {})", self.titles[col], self.titles[row], decimal_text(tau))
         };
         let (least, most) = (&pairs[0], &pairs[pairs.len() - 1]);
         if pairs.len() == 1 {
-            return format!("{how}, signs left aside: τ = {}", tau_text(mean));
+            return format!("{how} (ignoring signs): τ = {}", decimal_text(mean));
         }
         format!(
-            "{how}, signs left aside: mean τ = {}; most alike {}, least {}",
-            tau_text(mean),
+            "{how} (ignoring signs): mean τ = {}; most alike {}, least {}",
+            decimal_text(mean),
             named(most),
             named(least)
         )
@@ -127,7 +128,7 @@ impl Agreement {
             let cell = Rect::from_min_size(pos2(area.right() - NUMBER_PT, top), vec2(NUMBER_PT, CELL_PT.1)).shrink(1.0);
             let own = if tau.unwrap_or(0.0) < 0.0 { pen.palette.key } else { pen.palette.accent };
             pen.rect(cell, faded(own, 0.45 * tau.unwrap_or(0.0).abs() as f32));
-            let value = tau.map_or_else(|| "–".to_owned(), tau_text);
+            let value = tau.map_or_else(|| "–".to_owned(), decimal_text);
             pen.text(&value, SMALL, text, cell.center(), Align::Center);
         }
     }
@@ -153,10 +154,6 @@ impl Agreement {
         let top = area.top() + self.header(area.width()) + height * (row as f32 - 1.0);
         Rect::from_min_size(pos2(left, top), vec2(width, height))
     }
-}
-
-fn tau_text(tau: f64) -> String {
-    if tau < 0.0 { format!("−{:.2}", -tau) } else { format!("{tau:.2}") }
 }
 
 impl Piece for Agreement {
@@ -201,7 +198,7 @@ impl Piece for Agreement {
                 let tau = found.map(|found| found.tau);
                 let own = if tau.unwrap_or(0.0) < 0.0 { pen.palette.key } else { pen.palette.accent };
                 pen.rect(cell, faded(own, 0.45 * tau.unwrap_or(0.0).abs() as f32));
-                let value = tau.map_or_else(|| "–".to_owned(), tau_text);
+                let value = tau.map_or_else(|| "–".to_owned(), decimal_text);
                 pen.text(&value, SMALL, text, cell.center(), Align::Center);
             }
         }
@@ -220,10 +217,9 @@ impl Piece for Agreement {
         let (row, col, rect) = rects.find(|(.., rect)| rect.contains(at))?;
         let pair = self.pair_text(row, col);
         let text = match self.found[row][col] {
-            Some(Kendall { tau, p }) => format!(
-                "{pair}\nKendall’s τ = {}, p = {p:.3} if their orders had nothing to do with each other",
-                tau_text(tau)
-            ),
+            Some(Kendall { tau, p }) => {
+                format!("{pair}\nKendall’s τ = {}, p-value {}", decimal_text(tau), weight_text(p))
+            }
             None => format!("{pair}\nFewer than three tokens, or all values equal"),
         };
         Some(Hit::saying(rect, text))
@@ -232,7 +228,7 @@ impl Piece for Agreement {
     fn spoken(&self) -> Vec<String> {
         let mut all = vec![self.verdict()];
         for (row, col, found) in self.pairs() {
-            let tau = found.map_or_else(|| "–".to_owned(), |found| tau_text(found.tau));
+            let tau = found.map_or_else(|| "–".to_owned(), |found| decimal_text(found.tau));
             all.push(format!("{}: {tau}", self.pair_text(row, col)));
         }
         all

@@ -2,14 +2,16 @@
 
 use emath::{Pos2, Rect, pos2, vec2};
 
-use super::{Hit, Piece, ROW_PT, n_lines, number, room, scale_text};
+use super::{Hit, Piece, ROW_PT, n_lines, room, scale_text};
 use crate::{
+    capture::words,
     figure::{
         font::Align,
         measure::{GRID, text_size::SMALL},
         pen::Pen,
     },
     ids::Side,
+    text::measure_text,
 };
 
 /// Between columns and those below them.
@@ -213,7 +215,7 @@ impl Piece for Bars {
         let block = blocks.into_iter().find(|block| block.y_range().contains(at.y))?;
         let nth = ((at.y - block.top() - header) / ROW_PT).floor();
         let nth = (nth >= 0.0 && (nth as usize) < self.tokens.len()).then_some(nth as usize)?;
-        let token = format!("{} {}", self.positions[nth], self.tokens[nth]);
+        let token = format!("{}  #{}", self.tokens[nth], self.positions[nth]);
         let under = (0..self.columns.len()).find(|column| self.column(area, *column).contains(at));
         let text = match under.map(|column| &self.columns[column]) {
             Some(BarColumn { title, unit, values: Some(values), .. }) => {
@@ -227,7 +229,7 @@ impl Piece for Bars {
                 };
                 let title = if title.is_empty() { String::new() } else { format!("{title}: ") };
                 let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-                format!("{token}\n{title}{}{unit}{rank}", number(f64::from(value)))
+                format!("{token}\n{title}{}{unit}{rank}", measure_text(value))
             }
             _ => token,
         };
@@ -258,7 +260,8 @@ impl Piece for Bars {
             let values = column.values.as_ref()?;
             let best = (0..values.len()).filter(|nth| values[*nth].is_finite());
             let best = best.max_by(|a, b| values[*a].abs().total_cmp(&values[*b].abs()))?;
-            Some(format!("{}: most on {}", column.title, self.tokens.get(best)?))
+            let position = *self.positions.get(best)?;
+            Some(format!("{}: most on {}", column.title, words::named(&self.tokens, best, position)))
         };
         self.columns.iter().filter_map(strongest).collect()
     }

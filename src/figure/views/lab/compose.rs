@@ -10,7 +10,7 @@ use super::{
     grid::Grid,
     links,
     map::{Map, MapAxis},
-    masks, number,
+    masks,
     patches::Patches,
     saying, words,
 };
@@ -21,6 +21,7 @@ use crate::{
     },
     capture::{Capture, Matrix},
     ids::{HeadId, Side, StackKind},
+    text::{measure_text, share_text},
 };
 
 /// Rows of a table that are drawn; files have all.
@@ -84,8 +85,8 @@ fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
         let silent: Vec<&str> = silent.map(|answer| answer.title).collect();
         let mut notes = Vec::new();
         if let (false, true) = (silent.is_empty(), several) {
-            let verb = if silent.len() == 1 { "says" } else { "say" };
-            notes.push(format!("{} {verb} nothing about {}", silent.join(" and "), side_text(side)));
+            let verb = if silent.len() == 1 { "has" } else { "have" };
+            notes.push(format!("{} {verb} no values for {}", silent.join(" and "), side_text(side)));
         }
         let columns = shown.iter().map(|answer| BarColumn {
             title: answer.title.to_owned(),
@@ -109,10 +110,10 @@ fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
         let mut parts = vec![Part { title: String::new(), meaning: String::new(), piece }];
         if let Some(agreement) = Agreement::of(&scores) {
             parts.push(Part {
-                title: format!("Do they agree? {}", agreement.verdict()),
+                title: format!("Do the methods agree? {}", agreement.verdict()),
                 meaning:
-                    "Kendall’s τ between the sizes that two methods give the tokens: 1 is the same order, 0 none, \
-                          −1 the opposite"
+                    "Kendall’s τ between the sizes that two methods give the tokens: 1 same order, 0 unrelated, −1 \
+                    opposite order"
                         .to_owned(),
                 piece: Arc::new(agreement),
             });
@@ -127,7 +128,7 @@ fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
 pub(super) const fn side_text(side: Side) -> &'static str {
     match side {
         Side::Encoder => "the source",
-        Side::Decoder => "the text that is written",
+        Side::Decoder => "the written text",
         Side::Vision => "the picture",
         Side::Text => "the text",
         Side::Only => "the input",
@@ -162,7 +163,7 @@ fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<Part> {
     let leaves = report.leaves();
     let mut drawn: Vec<&str> = Vec::new();
     if report.method == Method::Ablation {
-        facts.lines.extend(saying::without_head(&leaves, head));
+        facts.lines.extend(saying::without_head(&leaves, head, &saying::logit_name(report)));
     }
     if report.method == Method::Alignment {
         parts.extend(links::parts(report, head));
@@ -235,8 +236,8 @@ fn fact(leaf: &Leaf<'_>) -> Option<String> {
         Value::List(values) if leaf.layer.is_none() && values.iter().all(|value| value.is_nan()) => {
             Some(if leaf.name.starts_with("erasure.") { "the decision never flips" } else { "–" }.to_owned())
         }
-        Value::Number(value) if is_share && value.is_finite() => Some(format!("{:.1} %", 100.0 * value)),
-        Value::Number(value) => Some(number(*value)),
+        Value::Number(value) if is_share && value.is_finite() => Some(share_text(*value)),
+        Value::Number(value) => Some(measure_text(*value)),
         Value::Count(value) => Some(value.to_string()),
         Value::Flag(value) => Some(if *value { "yes" } else { "no" }.to_owned()),
         Value::Text(value) | Value::Missing(value) => Some(value.clone()),
@@ -382,11 +383,14 @@ fn cell_text(cells: &Cells, row: usize) -> String {
     };
     match cells {
         Cells::Index(cells) => cells.get(row).map(usize::to_string).unwrap_or_default(),
-        Cells::Number(cells) => cells.get(row).map(|value| number(*value)).unwrap_or_default(),
+        Cells::Number(cells) => cells.get(row).map(|value| measure_text(*value)).unwrap_or_default(),
         Cells::Text(cells) => cells.get(row).cloned().unwrap_or_default(),
-        Cells::Texts(cells) => cells.get(row).cloned().map(joined).unwrap_or_default(),
+        Cells::Texts(cells) => {
+            let quoted = |words: &Vec<String>| joined(words.iter().map(|word| format!("“{word}”")).collect());
+            cells.get(row).map(quoted).unwrap_or_default()
+        }
         Cells::Numbers(cells) => {
-            cells.get(row).map(|all| joined(all.iter().map(|value| number(*value)).collect())).unwrap_or_default()
+            cells.get(row).map(|all| joined(all.iter().map(|value| measure_text(*value)).collect())).unwrap_or_default()
         }
     }
 }

@@ -2,12 +2,15 @@
 
 use emath::{Pos2, Rect, pos2, vec2};
 
-use super::{Hit, Piece, ROW_PT, number, room, short};
-use crate::figure::{
-    font::Align,
-    list::{Line, Rgba, faded},
-    measure::{GRID, text_size::SMALL},
-    pen::Pen,
+use super::{Hit, Piece, ROW_PT, room};
+use crate::{
+    figure::{
+        font::Align,
+        list::{Line, Rgba, faded},
+        measure::{GRID, text_size::SMALL},
+        pen::Pen,
+    },
+    text::{measure_text, norm_text},
 };
 
 const PLOT_PT: (f32, f32) = (260.0, 96.0);
@@ -125,7 +128,7 @@ impl Piece for Curves {
         pen.line(plot.left_bottom(), plot.right_bottom(), 0.75, rule);
         pen.line(plot.left_top(), plot.left_bottom(), 0.75, rule);
         for (value, y) in [(self.most(), plot.top()), (0.0, plot.bottom())] {
-            let tick = if value == 0.0 { "0".to_owned() } else { short(value as f32) };
+            let tick = if value == 0.0 { "0".to_owned() } else { norm_text(value) };
             pen.text(&tick, SMALL, weak, pos2(plot.left() - 1.5 * GRID, y), Align::Right);
         }
         for (nth, (_, values)) in self.lines.iter().enumerate() {
@@ -162,12 +165,12 @@ impl Piece for Curves {
         let (name, value, here) = near.min_by(|a, b| (a.2.y - at.y).abs().total_cmp(&(b.2.y - at.y).abs()))?;
         let name = if self.lines.len() == 1 { String::new() } else { format!("{name}, ") };
         let rect = Rect::from_center_size(here, vec2(6.0, 6.0));
-        Some(Hit::saying(rect, format!("{name}step {step}\n{}: {}", self.unit, number(value))))
+        Some(Hit::saying(rect, format!("{name}step {step}\n{}: {}", self.unit, measure_text(value))))
     }
 
     fn spoken(&self) -> Vec<String> {
         let end = |(name, values): &(String, Vec<f64>)| {
-            Some(format!("{} {name}: {} in the end", self.unit, number(*values.last()?)))
+            Some(format!("{} {name}: {} at the end", self.unit, measure_text(*values.last()?)))
         };
         self.lines.iter().filter_map(end).collect()
     }

@@ -2,12 +2,15 @@
 
 use emath::{Pos2, Rangef, Rect, pos2, vec2};
 
-use super::{Hit, Piece, ROW_PT, n_lines, number, room, stacked};
-use crate::figure::{
-    font::Align,
-    list::{Line, faded},
-    measure::{GRID, text_size::SMALL},
-    pen::Pen,
+use super::{Hit, Piece, ROW_PT, n_lines, room, stacked};
+use crate::{
+    figure::{
+        font::Align,
+        list::{Line, faded},
+        measure::{GRID, text_size::SMALL},
+        pen::Pen,
+    },
+    text::measure_text,
 };
 
 /// Room for a name.
@@ -138,9 +141,9 @@ impl Strip {
             (Some(least), Some(median), Some(most)) => format!(
                 "{} values from {} to {}, median {} {}",
                 all.len(),
-                number(*least),
-                number(*most),
-                number(*median),
+                measure_text(*least),
+                measure_text(*most),
+                measure_text(*median),
                 self.unit
             ),
             _ => "no values".to_owned(),

@@ -152,7 +152,7 @@ impl Piece for Grid {
             }
         }
         if self.n_left_out > 0 {
-            let words = format!("{} more rows are in the data file", self.n_left_out);
+            let words = format!("{} more rows: see the data file", self.n_left_out);
             let y = area.top() + spans.last().map_or(0.0, |last| last.max) + ROW_PT / 2.0;
             pen.text(&words, SMALL, weak, pos2(area.left(), y), Align::Left);
         }

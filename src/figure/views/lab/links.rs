@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use emath::{Pos2, Rect, pos2, vec2};
 
-use super::{Hit, Part, Piece, number, room};
+use super::{Hit, Part, Piece, room};
 use crate::{
     analysis::explain::{
         alignment::{Gold, Links},
@@ -20,6 +20,7 @@ use crate::{
         views::cells,
     },
     ids::{HeadId, StackKind},
+    text::{decimal_text, share_text, weight_text},
 };
 
 const CELL_PT: f32 = 26.0;
@@ -103,7 +104,7 @@ impl LinkGrid {
         // Below each other where there is no room beside each other.
         let mut at = at;
         let several = self.legend_rows(width) > 1;
-        for (width, color, name) in [(2.0, text, "sure by hand"), (1.0, faded(text, 0.6), "possible by hand")] {
+        for (width, color, name) in [(2.0, text, "hand-made, sure"), (1.0, faded(text, 0.6), "hand-made, possible")] {
             if several {
                 (x, at.y) = (0.0, at.y + LEGEND_PT);
             }
@@ -172,15 +173,15 @@ impl Piece for LinkGrid {
         let weight = self.weights.as_ref().and_then(|all| all.get(row, col));
         let mut text = format!("{} ← {}", self.target[row], self.source[col]);
         if let Some(weight) = weight {
-            text = format!("{text}\nweight {}", number(f64::from(weight)));
+            text = format!("{text}\nweight {}", weight_text(weight));
         }
         let linked = if self.links.contains(&(col, row)) { "linked" } else { "not linked" };
         text = format!("{text}\n{linked}");
         if let Some(gold) = &self.gold {
             let by_hand = if gold.sure.contains(&(col, row)) {
-                "sure by hand"
+                "hand-made, sure"
             } else if gold.possible.contains(&(col, row)) {
-                "possible by hand"
+                "hand-made, possible"
             } else {
                 "not linked by hand"
             };
@@ -229,8 +230,8 @@ pub fn parts(report: &Report, head: HeadId) -> Vec<Part> {
             meaning: link,
             gold: gold.clone(),
         };
-        let meaning = "AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|), with links A, sure ones S and possible ones P made by \
-                       hand: 0 is best";
+        let meaning = "AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|), with links A and hand-made links, sure S and \
+            possible P: 0 is best";
         let title = format!("{title}{}", all.worth(row));
         Part { title, meaning: meaning.to_owned(), piece: Arc::new(piece) }
     };
@@ -295,11 +296,10 @@ impl<'a> Alignments<'a> {
 
     /// What it is worth against links made by hand, where there are some.
     fn worth(&self, row: usize) -> String {
-        let percent = |name: &str| {
-            self.number(name, row).map_or_else(|| "–".to_owned(), |value| format!("{:.0} %", 100.0 * value))
-        };
+        let share = |name: &str| self.number(name, row).map_or_else(|| "–".to_owned(), share_text);
         self.number("aer", row).map_or_else(String::new, |aer| {
-            format!(": alignment error rate {aer:.2}, precision {}, recall {}", percent("precision"), percent("recall"))
+            let (aer, precision, recall) = (decimal_text(aer), share("precision"), share("recall"));
+            format!(": alignment error rate {aer}, precision {precision}, recall {recall}")
         })
     }
 }

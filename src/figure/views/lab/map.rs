@@ -2,9 +2,9 @@
 
 use emath::{Pos2, Rect, pos2, vec2};
 
-use super::{Hit, Piece, ROW_PT, number, room};
+use super::{Hit, Piece, ROW_PT, room};
 use crate::{
-    capture::{Matrix, RgbaBuffer},
+    capture::{Matrix, RgbaBuffer, words},
     figure::{
         font::Align,
         list::{Rgba, Sampling},
@@ -15,6 +15,7 @@ use crate::{
     ids::{HeadId, Side, StackKind},
     raster::{ColorMap, diverging},
     spec::Mask,
+    text::measure_text,
 };
 
 /// Room for the names of rows and of columns.
@@ -38,6 +39,16 @@ pub struct MapAxis {
     pub names: Vec<String>,
     /// Whose tokens, with their positions, where they are tokens.
     pub tokens: Option<(Side, Vec<usize>)>,
+}
+
+impl MapAxis {
+    /// What one is called in a sentence: tokens are told apart.
+    fn named(&self, nth: usize) -> String {
+        match &self.tokens {
+            Some((_, positions)) => words::named(&self.names, nth, positions[nth]),
+            None => self.names[nth].clone(),
+        }
+    }
 }
 
 /// Numbers on a grid.
@@ -237,18 +248,18 @@ impl Piece for Map {
         let (row, col) = cells::cell_at(cells, self.shape(), at)?;
         let value = self.values.get(row, col)?;
         let name = |axis: &MapAxis, nth: usize| match &axis.tokens {
-            Some((_, positions)) => format!("{} {}", positions[nth], axis.names[nth]),
+            Some((_, positions)) => format!("{}  #{}", axis.names[nth], positions[nth]),
             None => axis.names[nth].clone(),
         };
         let number = match self.ruled_out((row, col)) {
             Some(RuledOut::Later) => "masked".to_owned(),
             Some(RuledOut::OutOfWindow) => "outside the window".to_owned(),
-            None if value.is_nan() => "not there".to_owned(),
-            None => number(f64::from(value)),
+            None if value.is_nan() => "no such head".to_owned(),
+            None => measure_text(value),
         };
         let mut text = format!("{} · {}\n{}: {number}", name(&self.rows, row), name(&self.cols, col), self.unit);
         if let Some(word) = self.words.as_ref().and_then(|words| words.get(row * self.shape().1 + col)) {
-            text = format!("{text}\nmost probable: {word}");
+            text = format!("{text}\nmost probable: “{word}”");
         }
         let token = self.rows.tokens.as_ref().map(|(side, positions)| (*side, positions[row]));
         let rect = cells::cell_rect(cells, self.shape(), row, col);
@@ -273,8 +284,8 @@ impl Piece for Map {
         let best = best.max_by(|a, b| values[*a].abs().total_cmp(&values[*b].abs()));
         let n_cols = self.shape().1.max(1);
         let of = |nth: usize| {
-            let (row, col) = (&self.rows.names[nth / n_cols], &self.cols.names[nth % n_cols]);
-            format!("{}: most at {row}, {col}: {}", self.unit, number(f64::from(values[nth])))
+            let (row, col) = (self.rows.named(nth / n_cols), self.cols.named(nth % n_cols));
+            format!("{}: most at {row}, {col}: {}", self.unit, measure_text(values[nth]))
         };
         best.map(of).into_iter().collect()
     }

@@ -29,7 +29,7 @@ pub fn section(capture: &Capture, answer: &Answered) -> Option<Section> {
     };
     (!parts.is_empty()).then(|| Section {
         column: Some(answer.column),
-        title: format!("{}: how it was found", answer.title),
+        title: format!("{}: course of the search", answer.title),
         notes: report.notes.clone(),
         parts,
     })
@@ -66,12 +66,12 @@ fn of_side(capture: &Capture, report: &Report, leaves: &[Leaf<'_>], side: Option
         let limit = margin.map(|margin| (margin, "margin".to_owned()));
         add(
             &format!("Distance from the model’s output in nats, mean of {SMOOTHED} steps"),
-            "What the search holds below the margin; gates are drawn at random in each step, so that single ones tremble",
+            "The search keeps it below the margin; gates are sampled in each step, so the curve is noisy",
             curves("divergence", "distance", limit, SMOOTHED),
         );
         add(
-            "States that are expected to stay, step by step",
-            "What the search makes as small as it can",
+            "Expected number of states that stay, step by step",
+            "The search minimises it",
             curves("open", "states", None, 1),
         );
     }
@@ -80,8 +80,8 @@ fn of_side(capture: &Capture, report: &Report, leaves: &[Leaf<'_>], side: Option
         let names = (0..values.n_cols()).map(|nth| place_name(nth, n_places));
         add(
             "Gates by token and layer",
-            "1 keeps the state with which a token enters a layer, or leaves the last; 0 puts something else in its \
-             place: each layer is a search of its own",
+            "1 keeps the state of a token at the input of a layer (or at the output of the last), 0 replaces it; \
+            each layer is searched separately",
             Arc::new(Map {
                 rows: token_axis(capture, axis, values.n_rows()),
                 cols: MapAxis { names: names.collect(), tokens: None },
@@ -96,7 +96,7 @@ fn of_side(capture: &Capture, report: &Report, leaves: &[Leaf<'_>], side: Option
     }
     for leaf in named("masks", "").filter(|_| n_places > 1) {
         let Value::Table(columns) = leaf.value else { continue };
-        add("What was kept", "With these states alone, the others replaced", Arc::new(table(Method::Masks, columns)));
+        add("Kept states", "With only these states; the others are replaced", Arc::new(table(Method::Masks, columns)));
     }
     parts
 }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use emath::{Pos2, Rangef, Rect, pos2, vec2};
 
 pub use compose::{Answered, compose};
+pub use saying::logit_name;
 
 use crate::{
     figure::{
@@ -31,6 +32,7 @@ use crate::{
         pen::Pen,
     },
     ids::{HeadId, Side},
+    text::norm_text,
 };
 
 /// Height of a row of tokens.
@@ -231,46 +233,7 @@ fn stacked(heights: impl IntoIterator<Item = f32>) -> Vec<Rangef> {
     heights.into_iter().map(span).collect()
 }
 
-/// A number with four digits that count, and a minus as long as a plus.
-fn number(value: f64) -> String {
-    if value.is_nan() {
-        return "–".to_owned();
-    }
-    let size = match value.abs() {
-        0.0 => "0".to_owned(),
-        size if size >= 1000.0 => format!("{size:.0}"),
-        size if size >= 10.0 => format!("{size:.2}"),
-        size if size >= 0.001 => format!("{size:.4}"),
-        size => format!("{size:.1e}"),
-    };
-    if value < 0.0 { format!("−{size}") } else { size }
-}
-
 /// How far the longest bar of a column goes.
 fn scale_text(most: f32, unit: &str) -> String {
-    if most == 0.0 { "all 0".to_owned() } else { format!("≤ {} {unit}", short(most)) }
-}
-
-/// With three digits, for the head of a narrow column.
-fn short(value: f32) -> String {
-    match value.abs() {
-        size if size >= 1000.0 || (size < 0.001 && size > 0.0) => number(f64::from(value)),
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 1.0 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_keep_the_digits_that_count() {
-        let texts = [0.0, 0.12344, -12.345, 1234.5, 0.000_012, f64::NAN].map(number);
-        assert_eq!(texts, ["0", "0.1234", "−12.35", "1234", "1.2e-5", "–"].map(str::to_owned));
-        let texts = [0.0, 0.12344, 1.0711, 12.345, 1234.5, 0.000_012].map(short);
-        assert_eq!(texts, ["0.000", "0.123", "1.07", "12.3", "1234", "1.2e-5"].map(str::to_owned));
-    }
+    if most == 0.0 { "all 0".to_owned() } else { format!("≤ {} {unit}", norm_text(most)) }
 }

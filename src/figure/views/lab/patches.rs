@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
-use super::{Hit, Piece, bars::BarColumn, number, scale_text};
+use super::{Hit, Piece, bars::BarColumn, scale_text};
 use crate::{
     capture::{ImageInfo, RgbaBuffer},
     figure::{
@@ -15,6 +15,7 @@ use crate::{
         views::cells,
     },
     ids::Side,
+    text::measure_text,
 };
 
 /// Longest side of a picture where there is room, and where there is little.
@@ -141,7 +142,7 @@ impl Piece for Patches {
         let BarColumn { title, unit, values, .. } = &self.columns[nth];
         let patch = row * self.grid().1 + col;
         let value = self.patches(values.as_ref()?).get(patch).copied()?;
-        let text = format!("row {row}, column {col}\n{title}: {} {unit}", number(f64::from(value)));
+        let text = format!("row {row}, column {col}\n{title}: {} {unit}", measure_text(value));
         let token = Some((self.side, patch + self.image.n_prefix));
         Some(Hit { rect: cells::cell_rect(rect, self.grid(), row, col), text, token, head: None })
     }

@@ -1,9 +1,11 @@
 //! What answers say, in words.
 
-use super::{bars::BarColumn, compose::is_of, number};
+use super::{bars::BarColumn, compose::is_of};
 use crate::{
-    analysis::explain::report::{Leaf, Value},
+    analysis::explain::report::{Leaf, Report, Value},
+    capture::words,
     ids::HeadId,
+    text::{decimal_text, share_text},
 };
 
 /// Token by token which methods give it most, those of most methods first.
@@ -21,8 +23,9 @@ pub fn largest(tokens: &[String], columns: &[BarColumn]) -> Option<String> {
     }
     found.sort_by_key(|(_, _, titles)| std::cmp::Reverse(titles.len()));
     let said = |(token, against, titles): &(usize, bool, Vec<&str>)| {
-        let against = if *against { ", against it" } else { "" };
-        Some(format!("“{}”{against} ({})", tokens.get(*token)?, titles.join(", ")))
+        let against = if *against { ", lowers it" } else { "" };
+        tokens.get(*token)?;
+        Some(format!("{}{against} ({})", words::named(tokens, *token, *token), titles.join(", ")))
     };
     let said: Option<Vec<String>> = found.iter().map(said).collect();
     said.filter(|said| !said.is_empty()).map(|said| format!("Most on {}", said.join("; ")))
@@ -38,14 +41,27 @@ pub fn signs(columns: &[BarColumn]) -> Option<String> {
     let without: Vec<&str> = answered().filter(|column| !column.signed).map(|column| column.title.as_str()).collect();
     let cannot = match without.as_slice() {
         [] => String::new(),
-        [one] => format!("; {one} cannot tell one from the other"),
-        [some @ .., last] => format!("; {} and {last} cannot tell one from the other", some.join(", ")),
+        [one] => format!("; {one} has no sign"),
+        [some @ .., last] => format!("; {} and {last} have no sign", some.join(", ")),
     };
-    Some(format!("Blue speaks for the output, pink against it{cannot}"))
+    Some(format!("Blue: raises the score · pink: lowers it{cannot}"))
+}
+
+/// The logit that is explained, or the difference of two: `logit(“Lily”) − logit(“Ben”)`.
+pub fn logit_name(report: &Report) -> String {
+    let label = |name: &str| {
+        let (_, value) = report.parameters.iter().find(|(known, _)| known == name)?;
+        value.get("label").and_then(serde_json::Value::as_str).map(ToOwned::to_owned)
+    };
+    match (label("class"), label("against")) {
+        (Some(class), Some(against)) => format!("logit(“{class}”) − logit(“{against}”)"),
+        (Some(class), None) => format!("logit(“{class}”)"),
+        (None, _) => "the logit".to_owned(),
+    }
 }
 
 /// What is lost without the head that is looked at, in a line.
-pub fn without_head(leaves: &[Leaf<'_>], head: HeadId) -> Option<[String; 3]> {
+pub fn without_head(leaves: &[Leaf<'_>], head: HeadId, logit: &str) -> Option<[String; 3]> {
     let of = |name: &str| -> Vec<(usize, &Vec<f64>)> {
         let here = leaves.iter().filter(|leaf| leaf.name.starts_with(name) && is_of(&leaf.name, head.stack));
         here.filter_map(|leaf| match leaf.value {
@@ -61,16 +77,16 @@ pub fn without_head(leaves: &[Leaf<'_>], head: HeadId) -> Option<[String; 3]> {
     let rank = 1 + all.iter().filter(|other| **other > change).count();
     let what = if lost < 0.0 { "rises" } else { "falls" };
     let more = match rank {
-        1 => format!("more than without any other of {} heads", all.len()),
-        _ => format!("without {} of {} heads it is more", rank - 1, all.len()),
+        1 => format!("the largest change of {} heads", all.len()),
+        _ => format!("{} of {} heads change it more", rank - 1, all.len()),
     };
     let text = format!(
-        "the logit {what} by {}, and {:.1} % of the probability goes elsewhere: {more}",
-        number(lost.abs()),
-        100.0 * change
+        "{logit} {what} by {}, and {} of the probability moves to other outcomes: {more}",
+        decimal_text(lost.abs()),
+        share_text(change)
     );
-    let meaning = "What goes elsewhere is the total variation between the outputs: 0 % is no change, 100 % another \
-                   output altogether";
+    let meaning = "Moved probability: total variation distance between the outputs, 0 % no change, 100 % completely \
+                   different";
     Some([format!("Without {head}"), text, meaning.to_owned()])
 }
 
@@ -94,12 +110,9 @@ mod tests {
         ];
         assert_eq!(
             largest(&tokens, &columns).unwrap(),
-            "Most on “love” (If hidden, If deleted); “easy” (Attention); “easy”, against it (Gradient)"
+            "Most on “love” (If hidden, If deleted); “easy” (Attention); “easy”, lowers it (Gradient)"
         );
-        assert_eq!(
-            signs(&columns).unwrap(),
-            "Blue speaks for the output, pink against it; Attention cannot tell one from the other"
-        );
+        assert_eq!(signs(&columns).unwrap(), "Blue: raises the score · pink: lowers it; Attention has no sign");
         assert_eq!(signs(&columns[..1]), None);
         assert_eq!(largest(&tokens, &[column("Nothing", true, &[0.0, f32::NAN, 0.0])]), None);
     }

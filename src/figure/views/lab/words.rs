@@ -1,6 +1,6 @@
 //! What the values of reports are called, and what they mean.
 
-use crate::analysis::explain::report::Method;
+use crate::{analysis::explain::report::Method, glossary};
 
 /// Title and meaning of a value, with its unit; the name itself where nothing better is known.
 pub fn about(method: Method, name: &str) -> (String, String) {
@@ -15,32 +15,34 @@ fn plain(name: &str) -> String {
     crate::text::capitalised(&name.replace(['_', '.'], " "))
 }
 
-const TVD: &str = "Total variation between the outputs: 0 is no change, 1 another output altogether";
+const TVD: &str = glossary::TOTAL_VARIATION.meaning;
 const ERASED: &str =
     "Share of the keys whose weights are set to 0 in this order until the most probable outcome changes";
-const TAU: &str = "Kendall’s τ: 1 is the same order, 0 none, −1 the opposite";
-const P: &str = "How probable such a τ is between orders that have nothing to do with each other";
+const TAU: &str = glossary::TAU.meaning;
+const P: &str = glossary::P_VALUE.meaning;
 
 fn of_method(method: Method, name: &str) -> Option<(&'static str, &'static str)> {
     Some(match (method, name) {
         (Method::Faithfulness, "attention") => {
-            ("Its weights in the row that is read", "The head’s weights in the row that the output is read from")
+            ("Weights in the row that is read", "The head’s weights in the row that the output is read from")
         }
         (Method::Faithfulness, "kendall_gradient") => ("Agreement with gradient × input (τ)", TAU),
-        (Method::Faithfulness, "p_gradient" | "p_loo") => ("p of that τ", P),
+        (Method::Faithfulness, "p_gradient" | "p_loo") => ("p-value", P),
         (Method::Faithfulness, "kendall_loo") => ("Agreement with leave-one-out (τ)", TAU),
-        (Method::Faithfulness, "permutation") => ("Change under shuffled weights, each time", TVD),
+        (Method::Faithfulness, "permutation") => ("Change under shuffled weights, each shuffle", TVD),
         (Method::Faithfulness, "permutation_median") => ("Change under shuffled weights, median", TVD),
         (Method::Faithfulness, "uniform") => ("Change under equal weights", TVD),
-        (Method::Faithfulness, "erasure.attention") => ("Erased until it flips, largest weights first", ERASED),
+        (Method::Faithfulness, "erasure.attention") => {
+            ("Erased until the outcome flips, largest weights first", ERASED)
+        }
         (Method::Faithfulness, "erasure.gradient") => ("… largest gradients first", ERASED),
         (Method::Faithfulness, "erasure.attention_gradient" | "erasure.product") => {
             ("… largest weight × gradient first", ERASED)
         }
         (Method::Faithfulness, "erasure.ascending") => ("… smallest weights first", ERASED),
-        (Method::Faithfulness, "erasure.random") => ("Erased until it flips, each of some random orders", ERASED),
+        (Method::Faithfulness, "erasure.random") => ("Erased until the outcome flips, random orders", ERASED),
         (Method::Faithfulness, "adversarial") => {
-            ("Other weights, same output", "Weights as far from these as possible that leave the output as it is")
+            ("Other weights, same output", "Weights as far from these as possible that leave the output unchanged")
         }
         (Method::Faithfulness, "adversarial.jsd") => (
             "Farthest weights with the same output",
@@ -48,11 +50,13 @@ fn of_method(method: Method, name: &str) -> Option<(&'static str, &'static str)>
         ),
         (Method::Faithfulness, "adversarial.tvd") => ("Change under the farthest weights", TVD),
         (Method::Faithfulness, "adversarial.pattern") => {
-            ("The farthest weights", "They say the same with other attention")
+            ("The farthest weights", "The same output with other attention")
         }
-        (Method::Normalizers, "pattern") => ("Weights under this normaliser", "What the head’s weights would be"),
+        (Method::Normalizers, "pattern") => {
+            ("Weights under this normaliser", "The head’s weights with this normaliser")
+        }
         (Method::Normalizers, name) if name.starts_with("support") => {
-            ("Keys with any weight, mean of queries", "Softmax gives every key some")
+            ("Keys with any weight, mean of queries", "Softmax gives every key a weight above 0")
         }
         (Method::Normalizers, "drift_all") => {
             ("Change of the output if all heads have it (nats)", "Kullback–Leibler divergence from the model’s output")
@@ -63,60 +67,58 @@ fn of_method(method: Method, name: &str) -> Option<(&'static str, &'static str)>
         ),
         (Method::Norms, name) if name.ends_with("mixing_ratio") => (
             "Mixing ratio by token",
-            "Share of the other tokens in what leaves the layer: 0 is the token itself alone, 1 others alone",
+            "Share of the other tokens in the output of the layer: 0 only the token itself, 1 only others",
         ),
-        (Method::Norms, _) => ("Length of what is moved, ‖α·f(x)‖", "From the key (across) to the query (down)"),
+        (Method::Norms, _) => ("Norm of the moved vectors, ‖α·f(x)‖", "From the key (across) to the query (down)"),
         (Method::Effective, name) if name.ends_with("identifiable") => {
-            ("Weights are identifiable", "Whether no other weights give the same output of the head")
+            ("Weights are identifiable", "Yes: no other weights give the same output of the head")
         }
         (Method::Effective, _) => {
-            ("Effective attention", "What of the weights can change the head’s output; it may be negative")
+            ("Effective attention", "The part of the weights that can change the head’s output; it can be negative")
         }
         (Method::Lens, "probability") => (
-            "Probability of what is said in the end, with what each layer would say",
+            "Probability of the final prediction, with the prediction of each layer",
             "Words are the most probable token of each layer and position",
         ),
-        (Method::Lens, "rank") => ("Rank of what is said in the end", "0 is the most probable"),
+        (Method::Lens, "rank") => ("Rank of the final prediction", "0 is the most probable"),
         (Method::Lens, "divergence") => (
             "Distance to the final output (nats)",
-            "Kullback–Leibler divergence of what the layer would say from what is said in the end",
+            "Kullback–Leibler divergence of the layer’s prediction from the final one",
         ),
         (Method::DirectLogits, "components") => {
-            ("What each component adds (logits)", "The largest first; they add up to the logit")
+            ("Contribution of each component (logits)", "Largest first; they sum to the logit")
         }
         (Method::DirectLogits, name) if name.starts_with("heads") => {
-            ("What each head adds (logits)", "Directly to the output, not through later layers")
+            ("Contribution of each head (logits)", "Direct contribution to the output, not through later layers")
         }
-        (Method::DirectLogits, "constant") => ("Added by the biases of the output (logits)", ""),
+        (Method::DirectLogits, "constant") => ("Contribution of the output biases (logits)", ""),
         (Method::DirectLogits, "sum") => ("Sum of all (logits)", ""),
-        (Method::DirectLogits, "logit") => ("Logit of the model", "What the sum has to be"),
-        (Method::Trace, "effect") => (
-            "Probability that comes back",
-            "Probability of the answer with this state restored, less that under the noise",
-        ),
+        (Method::DirectLogits, "logit") => ("Logit of the model", "The sum must equal it"),
+        (Method::Trace, "effect") => {
+            ("Recovered probability", "Probability of the answer with this state restored, minus that under noise")
+        }
         (Method::Trace, "clean") => ("Probability of the answer", "Without noise"),
         (Method::Trace, "corrupted") => ("… with noise on the token", "Nothing restored"),
         (Method::Trace, "sigma") => ("Standard deviation of the embeddings", "The unit of the noise"),
         (Method::Knockout, "effect") => (
             "Change of the answer’s probability (%)",
-            "When the position that is read cannot see the token in these layers",
+            "If the position that is read cannot see the token in these layers",
         ),
         (Method::Knockout, "clean") => ("Probability of the answer", "With all edges"),
         (Method::Memories, "memories") => (
             "Memories that fire most",
-            "Contribution is the length of what is added; tokens are those that its value promotes",
+            "Contribution is the norm of the added vector; tokens are those that its value promotes",
         ),
-        (Method::Memories, "n_active") => ("Memories that fire at all", ""),
+        (Method::Memories, "n_active") => ("Memories that fire", ""),
         (Method::Memories, "n_memories") => ("Memories of the layer", ""),
         (Method::Alignment, "alignments") => (
             "All heads",
-            "Monotonicity: the part of neighbouring links that do not step back. AER: alignment error rate, \
-             1 − (|A∩S| + |A∩P|) / (|A| + |S|) with links A, sure S and possible P: 0 is best",
+            "Monotonicity: share of neighbouring links that do not step back. AER: alignment error rate, 1 − (|A∩S| \
+            + |A∩P|) / (|A| + |S|) with links A, sure S and possible P: 0 is best",
         ),
         (Method::Alignment, "symmetrized") => (
-            "Both directions as one",
-            "Every layer of this model with every layer of the other; agreement is the part of their links that both \
-             make",
+            "Both directions combined",
+            "Every layer of this model with every layer of the other; agreement is the share of links that both have",
         ),
         (Method::Alignment, "coverage") => {
             ("Attention that each source token gets", "Around 1 where each is translated once")
@@ -124,9 +126,9 @@ fn of_method(method: Method, name: &str) -> Option<(&'static str, &'static str)>
         (Method::Ablation, name) if name.starts_with("change") => ("Change of the output without each head", TVD),
         (Method::Ablation, name) if name.starts_with("logit") => (
             "Logit lost without each head",
-            "Logit of the explained output less that without the head: positive where the head speaks for it",
+            "Logit of the explained output minus that without the head: positive if the head raises it",
         ),
-        (Method::Ablation, name) if name.starts_with("flips") => ("Heads without which the answer is another one", ""),
+        (Method::Ablation, name) if name.starts_with("flips") => ("Heads whose removal changes the answer", ""),
         _ => return None,
     })
 }
@@ -134,7 +136,7 @@ fn of_method(method: Method, name: &str) -> Option<(&'static str, &'static str)>
 fn common(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "matrix" | "self" => ("From every token (across) to every other (down)", ""),
-        "value" => ("Logit that is explained", ""),
+        "value" => ("Explained logit", ""),
         "gap" => ("Gap to completeness", "How far the sum over tokens misses the difference of the logits"),
         _ => return None,
     })

@@ -174,7 +174,7 @@ impl MatrixScene {
     fn sizes(&self) -> String {
         match self.tints.first().map(|tints| &tints.sizes) {
             Some(Sizing::Steps { name, .. }) => {
-                format!("Sizes tell the {}, from the least to the most of each head", name.to_lowercase())
+                format!("Sizes show the {}, from the least to the most of each head", name.to_lowercase())
             }
             _ => String::new(),
         }
@@ -230,7 +230,7 @@ impl Scene for MatrixScene {
         let (n_query, n_key) = first.map_or((0, 0), |plane| (plane.queries.len(), plane.keys.len()));
         let space = self.projection.options.space;
         if !space.is_joint() {
-            let planes = if n_heads == 1 { "1 plane".to_owned() } else { format!("{n_heads} planes") };
+            let planes = if n_heads == 1 { "1 map".to_owned() } else { format!("{n_heads} maps") };
             let subject = format!("{}: {planes} of {} points", capitalised(&self.subject), n_query + n_key);
             let how = first.map_or_else(String::new, |plane| capitalised(&super::scatter::laid_out(plane)));
             let full = joined([subject.as_str(), space.meaning(), &how, &self.origin]);
@@ -240,8 +240,8 @@ impl Scene for MatrixScene {
         let sizes = self.sizes();
         let short = joined([format!("{}: {what}", capitalised(&self.subject)).as_str(), &sizes]);
         let laid_out = first.map_or_else(String::new, |plane| super::scatter::laid_out(plane));
-        let how = format!("Every plane shows the queries and keys of one head, {laid_out}, both to the same scale");
-        let subject = format!("Joint query–key spaces of {}: {what}", self.subject);
+        let how = format!("Each map shows the queries and keys of one head, {laid_out}, both to the same scale");
+        let subject = format!("Query–key maps of {}: {what}", self.subject);
         Captions { short, full: joined([subject.as_str(), &how, &sizes, &self.origin]) }
     }
 }

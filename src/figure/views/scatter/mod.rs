@@ -21,10 +21,10 @@ use crate::{
         measure::text_size::{BODY, SMALL},
         page::{Captions, Scene},
         path::Path,
-        pen::{Pen, signed_text},
+        pen::Pen,
     },
     ids::StackKind,
-    text::capitalised,
+    text::{capitalised, decimal_text, share_text},
 };
 
 pub mod legend;
@@ -75,10 +75,10 @@ impl ScatterScene {
     /// What the axes are.
     fn axes(&self) -> [String; 2] {
         if let Some(refined) = self.plane.refined {
-            return [format!("{}: only who is near whom has a meaning", refined.name()), String::new()];
+            return [format!("{}: only neighbourhood has a meaning", refined.name()), String::new()];
         }
-        let [x, y, _] = self.plane.explained.map(|part| 100.0 * part);
-        [format!("First component ({x:.0} % of the variance)"), format!("Second component ({y:.0} %)")]
+        let [x, y, _] = self.plane.explained.map(share_text);
+        [format!("First component ({x} of the variance)"), format!("Second component ({y})")]
     }
 
     fn points(&self, place: &Placing, plot: Rect, pen: &mut Pen<'_>) {
@@ -266,11 +266,9 @@ impl Scene for ScatterScene {
         if !self.space.is_joint() {
             return self.captions_of_one();
         }
-        let number = |value: f32| {
-            if value.is_finite() { signed_text(value, &format!("{:.2}", value.abs())) } else { "none".to_owned() }
-        };
+        let number = |value: f32| if value.is_finite() { decimal_text(value) } else { "none".to_owned() };
         let (before, after) = (number(self.plane.correlation_before), number(self.plane.correlation_after));
-        let numbers = format!("dot product and distance correlate {before} as given, {after} in the joint space");
+        let numbers = format!("correlation of q·k and distance: {before} as given, {after} after scaling");
         // Lines are all that weights are drawn as here.
         let norm = self.read.as_ref().is_some_and(|read| read.source == Source::ByValueNorm) && !self.pinned.is_empty();
         let norm = if norm { capitalised(BY_VALUE_NORM) } else { String::new() };
@@ -282,12 +280,12 @@ impl Scene for ScatterScene {
             laid_out(&self.plane)
         );
         let near = if self.plane.correlation_after < -0.5 {
-            "Near means much attention"
+            "Near means a high score"
         } else {
-            "Distance tells little about attention here"
+            "Distance says little about attention here"
         };
-        let held = if self.pinned.is_empty() { "" } else { "Lines lead to the strongest partners of the held token" };
-        let subject = format!("Joint query–key space of {}: {numbers}", self.subject);
+        let held = if self.pinned.is_empty() { "" } else { "Lines lead to the strongest partners of the pinned token" };
+        let subject = format!("Query–key map of {}: {numbers}", self.subject);
         Captions { short, full: joined([subject.as_str(), &how, near, held, &norm, &sizes, &self.origin]) }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn check(edits: &[Edit], spec: &ModelSpec, tokens: &BTreeMap<Side, Ve
     for (idx, edit) in edits.iter().enumerate() {
         there.check(edit)?;
         if let Some(other) = edits[..idx].iter().find(|other| contradict(other, edit)) {
-            return refuse(format!("“{other}” and “{edit}” contradict each other; take one of them away"));
+            return refuse(format!("“{other}” and “{edit}” contradict each other: remove one of them"));
         }
     }
     Ok(())

@@ -49,7 +49,7 @@ impl CorpusDialog {
 
     fn paste_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, just_opened: bool) {
         ui.heading("Paste a corpus");
-        ui.label(RichText::new("One text a line").color(cx.theme.text_weak));
+        ui.label(RichText::new("One text per line").color(cx.theme.text_weak));
         ui.add_space(GRID);
         ScrollArea::vertical().max_height(MAX_EDITOR_HEIGHT).auto_shrink([false, true]).show(ui, |ui| {
             let editor = TextEdit::multiline(&mut self.lines)
@@ -88,12 +88,12 @@ fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, name: &str, (text, n_lines): (&str,
     ui.add_space(2.0 * GRID);
     ui.horizontal(|ui| {
         let lines = ui.button(RichText::new(format!("A corpus of {} inputs", grouped(n_lines))).strong());
-        if lines.on_hover_text("Each line is an input of its own").clicked() {
+        if lines.on_hover_text("Each line is one input").clicked() {
             cx.send(Command::Corpus(CorpusCommand::Choose(path.to_owned())));
         }
         if ui
             .button("One text")
-            .on_hover_text("All of it is one input, cut off where the model’s context ends")
+            .on_hover_text("The whole text is one input, cut where the model’s context ends")
             .clicked()
         {
             close(cx);

@@ -15,13 +15,16 @@ pub fn corpus_menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     unchanged_ui(ui, cx);
     let open = |source| Command::Corpus(CorpusCommand::Open(source));
     let entries = [
-        ("Text, table or capture…", "A line, a row or an input each; CSV, TSV, JSON and JSON lines have columns", {
-            Command::Pick(FilePurpose::CorpusFile)
-        }),
-        ("Folder of pictures…", "The names of the folders in it become labels", {
+        (
+            "Text, table or capture…",
+            "One input per line, row or captured input; CSV, TSV, JSON and JSON lines can \
+            have columns",
+            { Command::Pick(FilePurpose::CorpusFile) },
+        ),
+        ("Folder of pictures…", "The names of its subfolders become labels", {
             Command::Pick(FilePurpose::CorpusFolder)
         }),
-        ("Pasted lines…", "One text a line", Command::Corpus(CorpusCommand::Ask(Some(CorpusDialog::Paste)))),
+        ("Pasted lines…", "One text per line", Command::Corpus(CorpusCommand::Ask(Some(CorpusDialog::Paste)))),
     ];
     for (text, tooltip, command) in entries {
         if ui.button(text).on_hover_text(tooltip).clicked() {

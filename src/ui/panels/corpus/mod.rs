@@ -80,13 +80,13 @@ fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus) {
             ui.spacing_mut().item_spacing.x = GRID;
             let close = ui.add(egui::Button::new("✖").small().frame_when_inactive(false));
             close.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Close corpus"));
-            if close.on_hover_text("Put this corpus away; what was computed stays on disk for a while").clicked() {
+            if close.on_hover_text("Close this corpus; its results stay on disk for a while").clicked() {
                 send(cx, CorpusCommand::Close);
             }
             let other = egui::containers::menu::MenuButton::from_button(egui::Button::new("⏷").small());
             let (other, _) = other.ui(ui, |ui| corpus_menu_ui(ui, cx));
             other.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Open another corpus"));
-            other.on_hover_text("Open another corpus instead");
+            other.on_hover_text("Open another corpus in place of this one");
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 ui.label(RichText::new("Corpus").small().strong().color(cx.theme.text_weak));
                 ui.add(egui::Label::new(open.source.name()).truncate());
@@ -112,7 +112,7 @@ fn state_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus) {
         return;
     }
     if open.is_waiting() {
-        ui.label(RichText::new("Runs as soon as there is a model").color(cx.theme.text_weak));
+        ui.label(RichText::new("Runs once a model is open").color(cx.theme.text_weak));
         return;
     }
     if open.data.is_pending() {
@@ -129,8 +129,8 @@ fn state_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus) {
                 "Not run with this model".to_owned()
             };
             ui.label(text);
-            let text = if n_done > 0 { "Go on" } else { "Run" };
-            if ui.button(text).on_hover_text("Run the inputs that are missing").clicked() {
+            let text = if n_done > 0 { "Resume" } else { "Run" };
+            if ui.button(text).on_hover_text("Run the inputs that have not been run").clicked() {
                 send(cx, CorpusCommand::GoOn);
             }
         });
@@ -158,14 +158,14 @@ fn running_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus) {
         (Some(plan), _) => {
             let left = open.progress.and_then(|progress| progress.secs_left).map(wait_text);
             let left = left.map_or_else(String::new, |left| format!(" · {left} left"));
-            format!("{} of {} inputs{left} · {} in the end", grouped(n_done), grouped(n), bytes_text(plan.n_bytes))
+            format!("{} of {} inputs{left} · {} in total", grouped(n_done), grouped(n), bytes_text(plan.n_bytes))
         }
     };
     ui.label(RichText::new(facts).small().color(cx.theme.text_weak));
     ui.horizontal(|ui| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let stop = ui.add(egui::Button::new("Stop").small());
-            if stop.on_hover_text("Stop; what was run stays, and the rest can be run later").clicked() {
+            if stop.on_hover_text("Stop: finished inputs stay, the others can be run later").clicked() {
                 cx.send(Command::Cancel(Lane::Corpus(cx.document.id)));
             }
             let bar = ProgressBar::new(fraction).desired_height(1.5 * GRID).desired_width(ui.available_width());
@@ -220,7 +220,7 @@ fn search_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, corpus: &Corpus) 
                     }
                 }
             });
-            combo.response.on_hover_text("What the list is sorted by").accessible_name("Sort by");
+            combo.response.on_hover_text("Sort the list by").accessible_name("Sort by");
             let mut filter = open.filter.clone();
             let hint = match corpus.annotations().first() {
                 Some(name) => format!("Filter, or {name}=…"),
@@ -229,7 +229,7 @@ fn search_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, corpus: &Corpus) 
             let field = TextEdit::singleline(&mut filter).hint_text(hint).desired_width(ui.available_width());
             let field = ui
                 .add(field)
-                .on_hover_text("A part of the name or the text, or an annotation and its value: label=round");
+                .on_hover_text("Part of the name or text, or an annotation and its value, such as label=round");
             if field.accessible_name("Filter inputs").changed() {
                 send(cx, CorpusCommand::Filter(filter));
             }
@@ -260,19 +260,19 @@ fn footer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, so_far: &CorpusSo
         let can = n > 0 && n < n_there;
         let text = if can { format!("Remove {}", grouped(n)) } else { "Remove".to_owned() };
         let remove = ui.add_enabled(can, egui::Button::new(text).small());
-        let remove = remove.on_hover_text(format!("Take the {what} inputs out of the joint space (Delete)"));
-        if remove.on_disabled_hover_text("Filter the list, or select with Ctrl or Shift and a click").clicked() {
+        let remove = remove.on_hover_text(format!("Remove the {what} inputs from the query–key map (Delete)"));
+        if remove.on_disabled_hover_text("First filter the list, or select rows with Ctrl- or Shift-click").clicked() {
             send(cx, CorpusCommand::Remove);
         }
         let text = if can { format!("Keep only {}", grouped(n)) } else { "Keep only".to_owned() };
         let keep = ui.add_enabled(can, egui::Button::new(text).small());
-        let keep = keep.on_hover_text(format!("Take all but the {what} inputs out of the joint space"));
-        if keep.on_disabled_hover_text("Filter the list, or select with Ctrl or Shift and a click").clicked() {
+        let keep = keep.on_hover_text(format!("Remove all but the {what} inputs from the query–key map"));
+        if keep.on_disabled_hover_text("First filter the list, or select rows with Ctrl- or Shift-click").clicked() {
             send(cx, CorpusCommand::Keep);
         }
         if n_steps > 0 {
             let restore = ui.add(egui::Button::new("Put back").small());
-            if restore.on_hover_text("Put back what was taken out last").clicked() {
+            if restore.on_hover_text("Put back the inputs removed last").clicked() {
                 send(cx, CorpusCommand::Restore);
             }
         }
@@ -311,7 +311,7 @@ fn left_out_ui(ui: &mut Ui, cx: &ViewCtx<'_>, so_far: &CorpusSoFar) {
 pub fn cloud_choice_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let Some(open) = cx.document.corpus.as_deref() else {
         ui.horizontal(|ui| {
-            ui.label(RichText::new("Shows").color(cx.theme.text_weak));
+            ui.label(RichText::new("Show").color(cx.theme.text_weak));
             ui.label("this input");
             ui.menu_button("Open corpus… ⏷", |ui| corpus_menu_ui(ui, cx))
                 .response
@@ -320,14 +320,14 @@ pub fn cloud_choice_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         return;
     };
     ui.horizontal(|ui| {
-        ui.label(RichText::new("Shows").color(cx.theme.text_weak));
+        ui.label(RichText::new("Show").color(cx.theme.text_weak));
         let mut options = cx.pane.options.clone();
         let is_there = open.view().is_some();
         let shows = matches!(cx.pane.cloud(cx.document), Some(Cloud::Inputs(_)));
         for (value, text) in [(false, "This input"), (true, "Corpus")] {
             let chosen = shows == value;
             let button = ui.add_enabled(is_there || !value, egui::Button::selectable(chosen, text));
-            if button.on_disabled_hover_text("Nothing of it was run yet").clicked() && !chosen {
+            if button.on_disabled_hover_text("None of its inputs has been run yet").clicked() && !chosen {
                 options.scatter.corpus = value;
                 cx.send(Command::SetViewOptions(options.clone()));
             }

@@ -78,14 +78,14 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>, sheet: &CorpusSheet, look: &Corpus
         });
     }
     let mut sentences = list.split == Split::Sentences;
-    let meaning = "Instead of a row or a line; what is known about a row is known about each of its sentences";
-    if ui.checkbox(&mut sentences, "Each sentence is an input of its own").on_hover_text(meaning).changed() {
+    let meaning = "Splits each row or line into sentences; each sentence keeps the annotations of its row";
+    if ui.checkbox(&mut sentences, "Each sentence is one input").on_hover_text(meaning).changed() {
         list.split = if sentences { Split::Sentences } else { Split::Lines };
     }
     let spec = cx.document.model.latest().map(|model| &model.spec);
     let n_layers = spec.and_then(|spec| spec.stacks.iter().map(|stack| stack.layers.len()).max()).unwrap_or(0);
     if n_layers > 1 {
-        let meaning = "Queries and keys of these layers are kept: fewer take less memory";
+        let meaning = "Layers whose queries and keys are kept; fewer take less memory";
         controls::row_about_ui(ui, cx.theme, "Layers", meaning, |ui| {
             let kept = options.layers.as_deref().unwrap_or_default();
             let [from, to] = [kept.first().copied().unwrap_or(0), kept.last().copied().unwrap_or(n_layers - 1)];
@@ -100,7 +100,7 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>, sheet: &CorpusSheet, look: &Corpus
             }
         });
     }
-    let meaning = "Beside queries and keys, so that these can be laid out over the corpus: see Points are";
+    let meaning = "Kept in addition to queries and keys, so that the query–key map can show them as points";
     controls::row_about_ui(ui, cx.theme, "Also kept", meaning, |ui| {
         // From right to left.
         ui.checkbox(&mut options.kept.residual, "Residual stream");
@@ -121,16 +121,16 @@ fn costs_ui(ui: &mut Ui, cx: &PanelCtx<'_>, sheet: &CorpusSheet, look: &CorpusLo
         return;
     }
     let Some(plan) = &look.plan else {
-        ui.label(RichText::new("What it takes is known as soon as there is a model").color(cx.theme.text_weak));
+        ui.label(RichText::new("Memory and time are estimated once a model is open").color(cx.theme.text_weak));
         return;
     };
     let (inputs, tokens) = (grouped(plan.n_inputs), grouped(plan.n_tokens));
     ui.label(format!("{inputs} inputs, about {tokens} tokens, {} of memory", bytes_text(plan.n_bytes)));
     // After another choice it is measured anew.
     let time = match (look.secs.filter(|_| !sheet.look.is_pending()), plan.n_fit) {
-        (_, Some(_)) => "There is no room for all of them".to_owned(),
-        (Some(secs), _) => format!("About {}, judged by the first inputs", wait_text(secs)),
-        (None, _) => "How long it takes is being measured on the first inputs".to_owned(),
+        (_, Some(_)) => "There is not enough memory for all inputs".to_owned(),
+        (Some(secs), _) => format!("About {}, estimated from the first inputs", wait_text(secs)),
+        (None, _) => "Measuring the time on the first inputs …".to_owned(),
     };
     ui.label(RichText::new(time).color(cx.theme.text_weak));
 }

@@ -18,7 +18,7 @@ use crate::{
         },
     },
     session::ColorMapChoice,
-    text::counted,
+    text::{counted, weight_text},
     ui::{ViewCtx, memo::Same},
 };
 
@@ -40,7 +40,7 @@ impl AverageView {
         let Some(cloud) = cx.pane.cloud(cx.document) else { return };
         let annotation = annotation(cx, &cloud);
         let question = Question::Average(cx.pane.selection.head, annotation.clone());
-        let what = "Adding up the attention of every input";
+        let what = "Averaging the attention of every input";
         let Some(found) = asking::asked(ui, cx, question, what) else { return };
         let scene = AverageScene {
             found,
@@ -146,7 +146,7 @@ fn offset_readout_ui(
             let (_, weight) = near(mean).find(|(known, _)| *known == offset)?;
             let place = mean.offsets.iter().position(|known| *known == offset)?;
             let pairs = mean.n_pairs.get(place).copied().unwrap_or(0);
-            Some(format!("{name}: {} over {} pairs", controls::weight_text(weight), controls::grouped(pairs as usize)))
+            Some(format!("{name}: {} over {} pairs", weight_text(weight), controls::grouped(pairs as usize)))
         })
         .collect();
     if lines.is_empty() {

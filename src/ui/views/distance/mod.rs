@@ -15,6 +15,7 @@ use crate::{
     ids::HeadId,
     projection::correlation::Pair,
     session::{Command, Loadable, ViewKind},
+    text::decimal_text,
     ui::{ViewCtx, memo::Same},
 };
 
@@ -177,13 +178,14 @@ fn pair_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, pair: &Pair) {
             ui.weak("→");
             ui.colored_label(cx.theme.key, text(stack.key_side(), pair.key));
         });
-        let numbers = format!("q·k {:.2}; distance {:.2} as given, {:.2} after", pair.dot, pair.before, pair.after);
+        let [dot, before, after] = [pair.dot, pair.before, pair.after].map(decimal_text);
+        let numbers = format!("q·k {dot}; distance {before} as given, {after} after scaling");
         controls::caption_ui(ui, cx.theme, numbers);
     });
 }
 
 fn caption(scene: &DistanceScene) -> String {
-    let how = "the nearer to −1, the better distance stands for attention";
+    let how = "the nearer to −1, the better distance predicts attention";
     let caveat = scene.caveat.map_or_else(String::new, |caveat| format!(". {caveat}"));
     format!("{}: {how}; click a head, drag over the curve to choose c{caveat}", scene.head)
 }

@@ -72,8 +72,8 @@ impl Minimap {
             _ => String::new(),
         };
         format!(
-            "Where the attention of {} lies, mean weights on a logarithmic scale{read}\n\
-             Queries {first} to {last} of {n} in sight; click or drag to go elsewhere",
+            "Attention of {}, mean weights on a logarithmic scale{read}\nShown: queries {first} to {last} of {n}; \
+            click or drag to move",
             source::what(cx, whole)
         )
     }

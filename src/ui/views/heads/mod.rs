@@ -191,9 +191,7 @@ impl HeadsView {
         }
         let caption = controls::caption_ui(ui, cx.theme, words::caption(cx, &known));
         let caption_rect = caption.rect;
-        caption.on_hover_text(
-            "Lines that are drawn, of all pairs that could have one, and the share of all attention that they stand for",
-        );
+        caption.on_hover_text("Lines drawn, of all visible query–key pairs, and the share of attention they carry");
         let all = ui.available_rect_before_wrap();
         let map_width = if is_long { minimap::WIDTH_PT } else { 0.0 };
         let (area, map_area) = all.split_left_right_at_x(all.right() - map_width);
@@ -242,7 +240,7 @@ impl HeadsView {
             ui.ctx().request_repaint();
         }
         if n_all > MAX_LINES {
-            let text = format!("strongest {} of {} in sight", controls::grouped(MAX_LINES), controls::grouped(n_all));
+            let text = format!("strongest {} of {} on screen", controls::grouped(MAX_LINES), controls::grouped(n_all));
             let font = FontId::proportional(text_size::SMALL);
             let at = caption_rect.right_center() + vec2(2.0 * GRID, 0.0);
             let at = pos2(at.x.min(area.right()), at.y);

@@ -5,7 +5,7 @@ use eframe::egui::{Role, Slider, Ui, WidgetInfo};
 use crate::{
     analysis::edges::EdgeFilter,
     figure::{
-        palette::{Dash, Ink, Palette},
+        palette::{Ink, Palette},
         pen::tick_text,
     },
     ui::{
@@ -25,9 +25,9 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     controls::edit_options(cx, |options| {
         controls::heading_ui(ui, cx.theme, "Lines");
         let filter = &mut options.heads.filter;
-        let meaning = "Which pairs get a line: the strongest that together hold a share of each row, a number of the strongest \
-                       of each row, or all from some weight on";
-        controls::row_about_ui(ui, cx.theme, "Draw", meaning, |ui| {
+        let meaning = "Pairs that get a line: the strongest of each row up to a share of it, a number of the \
+            strongest of each row, or all from some weight on";
+        controls::row_about_ui(ui, cx.theme, "Show lines", meaning, |ui| {
             let mut kind = match filter {
                 EdgeFilter::TopP(_) => 0,
                 EdgeFilter::TopK(_) => 1,
@@ -63,16 +63,8 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     }
     strength_legend_ui(ui, cx);
     let n_heads = cx.document.latest_capture().map_or(0, |it| source::n_heads(it, cx.pane.selection.head));
-    controls::caption_ui(ui, cx.theme, heads_legend(n_heads));
-}
-
-/// What tells the heads apart.
-const fn heads_legend(n_heads: usize) -> &'static str {
-    let last = n_heads.saturating_sub(1);
-    match (Palette::dash(last), Palette::repeats(last)) {
-        (_, true) => "Colours and dashes repeat after 64 heads; the number tells them apart",
-        (Dash::Solid, false) => "Colour and number tell the head",
-        _ => "Colour, dashes and number tell the head",
+    if Palette::repeats(n_heads.saturating_sub(1)) {
+        controls::caption_ui(ui, cx.theme, "Colours and dashes repeat after 64 heads; the number tells them apart");
     }
 }
 
@@ -93,9 +85,9 @@ fn explained_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, signed: bool) {
         texture::gradient_ui(ui, cx.theme, ["0", "", &high], |at| ink(color, at))
     };
     let text = match (signed, source::tells_heads_apart(cx)) {
-        (true, _) => "Blue speaks against it, orange for it",
-        (false, true) => "Colour and number tell the head; no attention",
-        (false, false) => "The stronger, the more; no attention",
+        (true, _) => "Blue: lowers the score · orange: raises it",
+        (false, true) => "Not attention",
+        (false, false) => "Stronger means more; not attention",
     };
     controls::caption_ui(ui, cx.theme, text);
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Colours up to {high}")));
@@ -107,6 +99,5 @@ fn strength_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let response = texture::gradient_ui(ui, cx.theme, ["0", "weight", "1"], |weight| {
         opaque(cx.theme.palette.line(cx.theme.palette.head(head), weight))
     });
-    response
-        .widget_info(|| WidgetInfo::labeled(Role::Image, true, "Strength of the colour tells the weight, from 0 to 1"));
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Opacity of the line: weight from 0 to 1"));
 }

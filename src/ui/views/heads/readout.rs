@@ -9,7 +9,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
-        views::{controls::weight_text, source, tooltip},
+        views::{source, tooltip},
     },
 };
 
@@ -28,11 +28,11 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus, pl
             (Some(query), Some(key)) => heads_ui(ui, cx, scene, query, key),
             (Some(query), None) => {
                 let partners = ranked(scene, cols.len(), |pattern, key| pattern.value(query, key));
-                partners_ui(ui, &partners, |key| cols.text(key).to_owned());
+                partners_ui(ui, scene, &partners, |key| cols.numbered(key));
             }
             (None, Some(key)) => {
                 let partners = ranked(scene, rows.len(), |pattern, query| pattern.value(query, key));
-                partners_ui(ui, &partners, |query| rows.text(query).to_owned());
+                partners_ui(ui, scene, &partners, |query| rows.numbered(query));
             }
             (None, None) => {}
         }
@@ -57,7 +57,7 @@ fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
         ui.spacing_mut().item_spacing.x = GRID;
         let colored = |text: String, color: Color32| RichText::new(text).color(color).strong();
         if let Some(query) = focus.query {
-            ui.label(colored(scene.axes[0].text(query).to_owned(), cx.theme.query));
+            ui.label(colored(scene.axes[0].numbered(query), cx.theme.query));
         }
         let explained = cx.pane.explained().is_some();
         let arrow = match (focus.query, focus.key) {
@@ -70,7 +70,7 @@ fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus) {
             ui.label(RichText::new(arrow).color(cx.theme.text_weak));
         }
         if let Some(key) = focus.key {
-            ui.label(colored(scene.axes[1].text(key).to_owned(), cx.theme.key));
+            ui.label(colored(scene.axes[1].numbered(key), cx.theme.key));
         }
         if focus.query.is_none() {
             ui.label(RichText::new(arrow).color(cx.theme.text_weak));
@@ -97,21 +97,26 @@ fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, query: usize, key:
                 _ => cx.theme.head_color(head),
             };
             ui.label(RichText::new(name).color(color));
-            ui.monospace(weight_text(weight));
+            ui.monospace(value_text(scene, weight));
             ui.end_row();
         }
     });
     rest_ui(ui, cx, weights.len(), "heads");
 }
 
-fn partners_ui(ui: &mut Ui, partners: &[(usize, f32)], text: impl Fn(usize) -> String) {
+fn partners_ui(ui: &mut Ui, scene: &Scene<'_>, partners: &[(usize, f32)], text: impl Fn(usize) -> String) {
     Grid::new("partners").num_columns(2).spacing([4.0 * GRID, 2.0]).show(ui, |ui| {
         for &(position, weight) in partners.iter().take(MAX_ROWS) {
             ui.label(text(position));
-            ui.monospace(weight_text(weight));
+            ui.monospace(value_text(scene, weight));
             ui.end_row();
         }
     });
+}
+
+/// A number as its pattern says it: all of a scene are of one kind.
+fn value_text(scene: &Scene<'_>, value: f32) -> String {
+    shown(scene).next().map_or_else(String::new, |head| head.lines.pattern.value_text(value))
 }
 
 fn rest_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n: usize, what: &str) {

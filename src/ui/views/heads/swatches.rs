@@ -57,7 +57,7 @@ pub fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGr
         }
         menu::point_at_head(&response, cx, HeadId { head, ..selection.head });
         let name = groups.note(head).map_or_else(|| format!("Head {head}"), |note| format!("Head {head} · {note}"));
-        let how = "Click to show or hide, double-click to show alone, right-click to change it";
+        let how = "Click: show or hide. Double-click: show alone. Right-click: change it";
         tooltip::above(&response, &format!("{name}\n{how}"));
     }
     ui.add_space(GRID);

@@ -4,6 +4,7 @@ use super::lines::{HeadLines, Known};
 use crate::{
     analysis::reading::ReadPattern,
     capture::Capture,
+    text::share_text,
     ui::{
         ViewCtx,
         views::{controls, source},
@@ -15,9 +16,9 @@ pub fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Op
     let head = cx.pane.selection.head;
     let n_heads = source::n_heads(capture, head);
     if cx.pane.explained().is_none() && cx.pane.selection.heads_on.iter(n_heads).next().is_none() {
-        Some("All heads are off; click a swatch to see its lines".to_owned())
+        Some("All heads are hidden; click a head’s square to show its lines".to_owned())
     } else if source::nothing_left(cx, capture, head.stack) {
-        Some("Every token is left out; change what is left out in the options".to_owned())
+        Some("Every token is left out: see “Show weights as”".to_owned())
     } else if known.heads.is_empty() && known.of.n_missing == 0 {
         let refusal = known.refusal.as_ref().map(ToString::to_string);
         Some(refusal.unwrap_or_else(|| "The attention of this layer was not recorded".to_owned()))
@@ -33,11 +34,15 @@ pub fn caption(cx: &ViewCtx<'_>, known: &Known) -> String {
     let n_total: usize = sets().map(|set| set.n_total).sum();
     let mass: f64 = sets().map(|set| set.mass_shown).sum();
     let total: f64 = sets().map(|set| set.mass_total).sum();
-    let percent = 100.0 * mass / total.max(f64::MIN_POSITIVE);
     let explained = cx.pane.explained().is_some();
-    let of = if explained { "of the sum of all sizes" } else { "of the mass" };
-    let lines = format!("{} of {} lines, {percent:.0} % {of}", controls::grouped(n_lines), controls::grouped(n_total));
     let patterns = || known.heads.iter().filter(|head| !head.below).map(|head| &*head.lines.pattern);
+    let lines = if total == 0.0 && patterns().any(|pattern| pattern.signed) && !explained {
+        "no difference".to_owned()
+    } else {
+        let of = if explained { "of the sum of all absolute values" } else { "of the attention" };
+        let part = share_text(mass / total.max(f64::MIN_POSITIVE));
+        format!("{} of {} lines, {part} {of}", controls::grouped(n_lines), controls::grouped(n_total))
+    };
     // What stands in place of attention is named above.
     let one = patterns().next().filter(|_| !explained);
     let one = one.filter(|pattern| pattern.signed || cx.pane.options.reading.together.is_some());

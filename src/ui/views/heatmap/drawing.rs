@@ -32,13 +32,13 @@ pub fn obstacle(cx: &ViewCtx<'_>) -> Option<&'static str> {
     if let Some(reason) = cx.document.unchangeable() {
         Some(reason)
     } else if cx.pane.overlay.is_some() {
-        Some("What is shown is no attention; go back to attention to draw on it")
+        Some("This is not attention: go back to attention to edit weights")
     } else if cx.pane.minus.is_some() {
-        Some("What is shown is a difference; subtract nothing to draw on it")
+        Some("This is a difference: choose “Subtract: none” to edit weights")
     } else if reading.together.is_some() {
-        Some("Several heads are shown as one; show one to draw on it")
+        Some("Several heads are combined: show one head to edit its weights")
     } else if reading.words || reading.by_value_norm {
-        Some("Weights are shown by words or by values; show them as they are to draw on them")
+        Some("Weights are merged into words or × norm of the value: show raw weights of tokens to edit them")
     } else {
         None
     }
@@ -64,8 +64,8 @@ pub fn switch_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let draws = obstacle.is_none() && drawn_on(cx).is_some();
     ui.add_space(2.0 * GRID);
     let head = cx.pane.selection.head;
-    let button = ui.add_enabled(obstacle.is_none(), Button::selectable(draws, "Draw"));
-    let meaning = "Set weights of this head by hand: drag over cells, and the run follows";
+    let button = ui.add_enabled(obstacle.is_none(), Button::selectable(draws, "Edit weights…"));
+    let meaning = "Set weights of this head by hand: drag over cells, and the model runs again";
     let button = button.on_hover_text(meaning).on_disabled_hover_text(obstacle.unwrap_or_default());
     if button.clicked() {
         controls::edit_options(cx, |options| options.heatmap.draw.on = !draws);
@@ -87,8 +87,9 @@ pub fn brush_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             let DrawOptions { weight, whole, .. } = &mut options.heatmap.draw;
             ui.label(RichText::new("Weight").color(cx.theme.text_weak));
             ui.spacing_mut().slider_width = BRUSH_PT;
-            ui.add(Slider::new(weight, 0.0..=1.0).fixed_decimals(2)).accessible_name("Weight that is drawn");
-            let meaning = "The rest of a row makes room in proportion; else rows may sum to more or less";
+            ui.add(Slider::new(weight, 0.0..=1.0).fixed_decimals(2)).accessible_name("Weight to set");
+            let meaning = "The other weights of a row are scaled to make room. Off: rows may sum to more or less \
+                than 1";
             ui.checkbox(whole, "Rows sum to 1").on_hover_text(meaning);
         });
     });

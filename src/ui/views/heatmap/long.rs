@@ -39,7 +39,7 @@ impl HeatmapView {
         });
         if source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
             self.hover.report(cx, Focus::NONE);
-            empty::sentence_ui(ui, cx.theme, "Every token is left out; change what is left out in the options");
+            empty::sentence_ui(ui, cx.theme, "Every token is left out: see “Show weights as”");
             return;
         }
         // What rows and columns are, without a row.
@@ -73,19 +73,19 @@ fn detail_text(cells: &super::LongCells, pool: Pool) -> String {
     let (side, is_sharp) = cells.detail();
     let what = match side {
         1 => "every weight".to_owned(),
-        _ => format!("each pixel is the {} of {side} × {side} weights", pool.name()),
+        _ => format!("each pixel shows the {} of {side} × {side} weights", pool.name()),
     };
     match (cells.progress(), is_sharp) {
         (progress, _) if progress < 1.0 => format!("{what}; {:.0} % read", 100.0 * progress),
-        (_, false) => format!("{what}, on the way"),
+        (_, false) => format!("{what}, loading"),
         (_, true) => what,
     }
 }
 
 /// Proposes the scale on which a pattern of thousands of keys is more than a dark square.
 fn small_weights_ui(ui: &mut Ui, scale: &mut ColorScale) {
-    let meaning = "Colours by the logarithm of the weights: among so many tokens most weights are too small to be told \
-                   from nothing. The options have the linear scale";
+    let meaning = "Colours on a logarithmic scale: among this many tokens most weights are too small to see on a \
+        linear one. The options have both";
     if ui.button("Show small weights").on_hover_text(meaning).clicked() {
         *scale = ColorScale::Log;
     }
@@ -93,10 +93,10 @@ fn small_weights_ui(ui: &mut Ui, scale: &mut ColorScale) {
 
 /// Choice of what a pixel stands for.
 pub fn pool_ui(ui: &mut Ui, cx: &ViewCtx<'_>, pool: &mut Pool) {
-    let meaning = "A text this long has more weights than the screen has pixels: each shows the largest of a block, \
-                   so that thin lines stay, or the mean of those that the mask allows, which tells where the mass lies";
-    controls::row_about_ui(ui, cx.theme, "A pixel is", meaning, |ui| {
+    let meaning = "A text this long has more weights than the screen has pixels. A pixel shows the largest weight \
+        of its block (thin lines stay visible) or the mean of its unmasked weights (areas stay comparable)";
+    controls::row_about_ui(ui, cx.theme, "A pixel shows", meaning, |ui| {
         let choices = [(Pool::Max, "Largest weight"), (Pool::Mean, "Mean weight")];
-        controls::choice_ui(ui, "What a pixel stands for", pool, &choices);
+        controls::choice_ui(ui, "Value shown by a pixel", pool, &choices);
     });
 }

@@ -57,14 +57,14 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     }
     controls::heading_ui(ui, cx.theme, "Legend");
     if causal {
-        controls::swatch_row_ui(ui, cx.theme, texture::color(MASKED_COLOR), "Ruled out by the causal mask");
+        controls::swatch_row_ui(ui, cx.theme, texture::color(MASKED_COLOR), "Masked (causal)");
     }
     if let Some(reach) = window {
         let text = format!("Outside the window of {}", controls::grouped(reach));
         hatched_row_ui(ui, cx.theme, texture::color(OUT_OF_WINDOW_COLOR), &text);
     }
     if is_incomplete {
-        hatched_row_ui(ui, cx.theme, cx.theme.text_weak, "Not in the file, whose rows are incomplete");
+        hatched_row_ui(ui, cx.theme, cx.theme.text_weak, "Not in the file (its rows are incomplete)");
     }
     let n_global = capture.global_tokens(cx.pane.selection.head).len();
     if n_global > 0 {
@@ -72,10 +72,10 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     }
     let Some(marks) = marks else { return };
     if !marks.hidden_cols.is_empty() {
-        hatched_row_ui(ui, cx.theme, cx.theme.text_weak, "Hidden by a change of the run");
+        hatched_row_ui(ui, cx.theme, cx.theme.text_weak, "Hidden by a what-if change");
     }
     if !marks.cut.is_empty() {
-        crossed_row_ui(ui, cx.theme, "Cut by a change of the run");
+        crossed_row_ui(ui, cx.theme, "Cut by a what-if change");
     }
 }
 

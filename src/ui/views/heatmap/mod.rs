@@ -98,7 +98,7 @@ impl HeatmapView {
         }
         if nothing_left {
             self.hover.report(cx, Focus::NONE);
-            empty::sentence_ui(ui, cx.theme, "Every token is left out; change what is left out in the options");
+            empty::sentence_ui(ui, cx.theme, "Every token is left out: see “Show weights as”");
             return;
         }
         let ctx = ui.ctx().clone();

@@ -7,6 +7,7 @@ use crate::{
     analysis::reading::{ReadPattern, RowMass},
     capture::Capture,
     session::{Command, Focus},
+    text::decimal_text,
     ui::{
         ViewCtx,
         theme::GRID,
@@ -32,7 +33,7 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern, mass:
         let queries = if n_query == 1 { "query" } else { "queries" };
         format!("{} {queries} × {} keys", controls::grouped(n_query), controls::grouped(n_key))
     };
-    let words = if cx.pane.options.reading.words { ", words" } else { "" };
+    let words = if cx.pane.options.reading.words { ", merged into words" } else { "" };
     let masked = if pattern.causal { ", causal" } else { "" };
     let window = capture.model().layer_of(head).and_then(|layer| layer.window);
     let window = window.map_or_else(String::new, |reach| format!(", window {}", controls::grouped(reach)));
@@ -51,7 +52,7 @@ pub fn axis_names(cx: &ViewCtx<'_>) -> [&'static str; 2] {
     match (has_two_sides(cx), query_name(cx)) {
         _ if one_row => ["Explained", "Token"],
         (true, "Query") => ["Decoder query", "Encoder key"],
-        (true, _) => ["Decoder writes", "Encoder key"],
+        (true, _) => ["Decoder next token", "Encoder key"],
         (false, query) => [query, "Key"],
     }
 }
@@ -102,10 +103,10 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPa
             let name = |text: &str| RichText::new(text).color(cx.theme.text_weak);
             let [query, key] = if pattern.has_one_row() { ["Explained", "Token"] } else { [query_name(cx), "Key"] };
             ui.label(name(query));
-            ui.label(RichText::new(pattern.rows.text(row)).color(cx.theme.query));
+            ui.label(RichText::new(pattern.rows.numbered(row)).color(cx.theme.query));
             ui.end_row();
             ui.label(name(key));
-            ui.label(RichText::new(pattern.cols.text(col)).color(cx.theme.key));
+            ui.label(RichText::new(pattern.cols.numbered(col)).color(cx.theme.key));
             ui.end_row();
             ui.label(name(pattern.value_label()));
             if let Some(blank) = pattern.blank(row, col) {
@@ -114,11 +115,11 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPa
                 return;
             }
             // A row of a long text may still be on its way.
-            ui.monospace(pattern.value(row, col).map_or_else(|| "…".to_owned(), controls::weight_text));
+            ui.monospace(pattern.value(row, col).map_or_else(|| "…".to_owned(), |value| pattern.value_text(value)));
             ui.end_row();
             if let Some(score) = pattern.score(capture, (row, col)) {
                 ui.label(name("Score"));
-                ui.monospace(format!("{score:.3}"));
+                ui.monospace(decimal_text(score));
                 ui.end_row();
             }
         });

@@ -93,7 +93,7 @@ pub fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, read: &ReadPattern, flows: &Flows, 
             ui.horizontal(|ui| {
                 ui.label(RichText::new(name).color(cx.theme.text_weak));
                 ui.label(other);
-                ui.monospace(controls::weight_text(flow.weight));
+                ui.monospace(read.value_text(flow.weight));
             });
         }
         match own().count() {
@@ -108,13 +108,13 @@ pub fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, read: &ReadPattern, flows: &Flows, 
 /// Which of overlay and arrows is shown. `can_flow` says that patches ask.
 pub fn choice_ui(ui: &mut Ui, options: &mut ImageOptions, can_flow: bool) {
     let choices = [
-        (None, "Overlay", "Colours tell what one patch attends to"),
+        (None, "Overlay", "Colours show what one patch attends to"),
         (
             Some(FlowKind::Strongest),
             "Strongest of each patch",
             "An arrow from each patch to what it attends to most, all patches at once",
         ),
-        (Some(FlowKind::All), "All strong ones", "An arrow for every weight of every patch that is large enough"),
+        (Some(FlowKind::All), "All above a weight", "An arrow for every weight above a threshold"),
     ];
     let shown = options.flows.filter(|_| can_flow);
     let current = choices.iter().find(|(choice, ..)| *choice == shown).map_or("", |(_, text, _)| text);
@@ -130,8 +130,8 @@ pub fn choice_ui(ui: &mut Ui, options: &mut ImageOptions, can_flow: bool) {
     });
     response
         .inner
-        .on_hover_text("What lies on the picture: colours of one patch, or arrows of all")
-        .on_disabled_hover_text("Arrows lead from patch to patch; here words ask, and patches answer");
+        .on_hover_text("Drawn on the picture: colours for one patch, or arrows for all")
+        .on_disabled_hover_text("Arrows lead from patch to patch; here the queries are words");
 }
 
 /// The threshold of the arrows that are shown, and what the marks mean.

@@ -152,7 +152,7 @@ impl ImageView {
         let on_prefix: f32 = overlay.weights.iter().take(image.n_prefix).sum();
         let total: f32 = overlay.weights.iter().sum();
         let what = source::what(cx, &pattern);
-        let writes = controls::query_name(cx) == "Writes";
+        let writes = controls::query_name(cx) == "Next token";
         let about = about.in_words(&pattern, picking.role(), writes);
         // What stands in place of attention is named above.
         let mut caption = if pattern.explained().is_some() { capitalised(&about) } else { format!("{what}: {about}") };
@@ -209,8 +209,8 @@ impl ImageView {
             }
             if let Some(fraction) = &mut image.contour {
                 let mut percent = *fraction * 100.0;
-                let slider = Slider::new(&mut percent, 5.0..=99.0).suffix(" % of the mass").fixed_decimals(0);
-                ui.add(slider).accessible_name("Part of the mass that is outlined");
+                let slider = Slider::new(&mut percent, 5.0..=99.0).suffix(" % of the attention").fixed_decimals(0);
+                ui.add(slider).accessible_name("Share of the attention that is outlined");
                 *fraction = percent / 100.0;
             }
         });
@@ -254,7 +254,7 @@ impl ImageView {
                 Role::Image,
                 true,
                 if pattern.explained().is_some() {
-                    "Picture with what is no attention"
+                    "Picture with values that are not attention"
                 } else {
                     "Picture with attention"
                 },
@@ -359,12 +359,12 @@ fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, (position, weigh
         ui.horizontal(|ui| {
             ui.label(RichText::new(text).strong());
             if let Some(weight) = weight {
-                ui.monospace(controls::weight_text(weight));
+                ui.monospace(pattern.value_text(weight));
             }
         });
         tooltip::weights_ui(ui, cx, Some(pattern));
         if cx.pane.selection.pinned.is_empty() {
-            controls::caption_ui(ui, cx.theme, "Click to hold");
+            controls::caption_ui(ui, cx.theme, "Click to pin");
         }
     });
 }

@@ -21,10 +21,8 @@ pub fn directions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, asked: &A
     ui.horizontal_wrapped(|ui| {
         let sight = cx.pane.sight(capture);
         if let Some(run) = sight.reverse {
-            ui.label(weak("With the other direction")).on_hover_text(format!(
-                "{} reads the text that is written here, and writes the one that is read, in another pane",
-                run.model().name
-            ));
+            ui.label(weak("With the other direction"))
+                .on_hover_text(format!("{} translates the other way, in another pane", run.model().name));
             let mut ask = column.ask.clone();
             ask.knobs(&sight, &mut |knob| {
                 if let (SYMMETRIZE, Slot::Choice(place, names)) = (knob.name, knob.slot) {
@@ -33,8 +31,8 @@ pub fn directions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, asked: &A
             });
         } else {
             let open = ui.button("Open the other direction…");
-            let meaning = "A pane beside with the two texts exchanged, for a model that translates the other way: \
-                           its links and these can then be made one";
+            let meaning = "Opens a pane with the two texts exchanged, for a model that translates the other way; \
+                the word links of both can then be combined";
             if open.on_hover_text(meaning).clicked() {
                 cx.send(Command::OpenOtherDirection);
             }
@@ -63,13 +61,13 @@ fn way_ui(ui: &mut Ui, cx: &ViewCtx<'_>, column: &str, (place, names): (&mut usi
 fn gold_ui(ui: &mut Ui, cx: &ViewCtx<'_>, ask: &Ask) {
     let Ask::Alignment { gold, .. } = ask else { return };
     let open = ui.add(Button::new(if gold.is_some() { "Other gold links…" } else { "Gold links…" }));
-    let meaning = "A file with the links of this sentence made by hand, such as “0-0 1-1 2p1”: 3-5 is a sure one of \
-                   source word 3 and target word 5, 3p5 a possible one, counted from 0. Every alignment is then told \
-                   its alignment error rate (AER)";
+    let meaning = "Opens a file of hand-made word links, such as “0-0 1-1 2p1”: 3-5 is a sure link of source word 3 \
+        and target word 5, 3p5 a possible one, counted from 0. Alignments then show their alignment error rate \
+        (AER)";
     if open.on_hover_text(meaning).clicked() {
         cx.send(Command::Pick(FilePurpose::GoldFile));
     }
-    if gold.is_some() && ui.button("Without gold").on_hover_text("Forget the links that were made by hand").clicked() {
+    if gold.is_some() && ui.button("Without gold").on_hover_text("Remove the hand-made links").clicked() {
         cx.send(Command::SetGold(String::new()));
     }
 }

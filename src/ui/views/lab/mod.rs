@@ -114,7 +114,7 @@ fn question_text(capture: &Capture, question: Question) -> &'static str {
 fn unsuited(capture: &Capture, question: Question) -> Option<&'static str> {
     let crosses = capture.stack(StackKind::Cross).is_some_and(|stack| !stack.layers.is_empty());
     (question == Question::Aligns && !crosses)
-        .then_some("Words are aligned by attention from one text to another, which this model does not have")
+        .then_some("Word alignment needs attention from one text to another, which this model does not have")
 }
 
 fn questions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
@@ -135,7 +135,7 @@ fn questions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
 fn tools_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &Asked) {
     let has_answers = asked.columns.iter().any(|column| column.answer.report.is_some());
     let copy = ui.add_enabled(has_answers, Button::new(COPY));
-    if copy.on_hover_text("Everything that the methods answered, as a table for a spreadsheet").clicked() {
+    if copy.on_hover_text("Copy all results as a table for a spreadsheet").clicked() {
         let (what, text) = ("the numbers of all methods".to_owned(), asked.numbers(capture));
         cx.send(Command::Copy { what, text });
     }
@@ -147,7 +147,7 @@ fn tools_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &Asked
     let (response, _) = MenuButton::from_button(Button::new(METHODS)).config(config).ui(ui, |ui| {
         scrolled_menu_ui(ui, |ui| methods_ui(ui, cx, capture));
     });
-    response.on_hover_text("Which methods stand side by side");
+    response.on_hover_text("Choose the methods to compare");
 }
 
 /// A box for each method that answers the question.

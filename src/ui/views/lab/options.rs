@@ -56,10 +56,10 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedC
     ui.horizontal(|ui| {
         let is_turned = cx.pane.options.lab.turned.get(name).is_some_and(|turned| !turned.is_empty());
         let reset = ui.add_enabled(is_turned, Button::new("Reset"));
-        if reset.on_hover_text("Back to the options that the method begins with").clicked() {
+        if reset.on_hover_text("Reset the options to their defaults").clicked() {
             controls::edit_options(cx, |options| drop(options.lab.turned.remove(name)));
         }
-        if ui.button("Hide").on_hover_text("Take this method away; “Methods” brings it back").clicked() {
+        if ui.button("Hide").on_hover_text("Hide this method; “Methods” shows it again").clicked() {
             asked::show(cx, column.column, false);
             ui.close();
         }

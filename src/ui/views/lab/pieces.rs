@@ -235,7 +235,7 @@ fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, section: &Sectio
         if column.is_waiting {
             ui.add(Spinner::new().size(text_size::BODY));
             if column.answer.report.is_none() {
-                ui.label(RichText::new("on its way").color(cx.theme.text_weak));
+                ui.label(RichText::new("running").color(cx.theme.text_weak));
             }
         }
     });
@@ -275,7 +275,7 @@ fn failures_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, asked: &Asked) 
                 if ui.small_button("Run it anyway").clicked() {
                     cx.send(Command::ExplainAnyway(name, column.ask.clone(), target));
                 }
-            } else if ui.small_button("Ask again").clicked() {
+            } else if ui.small_button("Run again").clicked() {
                 cx.send(Command::ExplainAgain(name));
             }
         });

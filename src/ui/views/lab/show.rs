@@ -16,7 +16,7 @@ use crate::{
 
 /// Where a value can be shown.
 const PLACES: [(&str, &str, Option<ViewKind>); 4] = [
-    ("In Heads", "As lines between tokens", Some(ViewKind::Heads)),
+    ("In Lines", "As lines between tokens", Some(ViewKind::Heads)),
     ("In Heatmap", "As a matrix of colours", Some(ViewKind::Heatmap)),
     ("On the picture", "As colours of its patches", Some(ViewKind::Image)),
     ("On the tokens", "As colours of the tokens in the panel of the input", None),
@@ -51,7 +51,7 @@ pub fn menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, (column, report
         }
         if cx.pane.overlay.is_some() {
             ui.separator();
-            if ui.button("Attention again").clicked() {
+            if ui.button("Back to attention").clicked() {
                 cx.send(Command::Overlay(None, None));
                 ui.close();
             }
@@ -76,7 +76,7 @@ fn places_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, leaves: &[Leaf<'_
     for (text, meaning, view) in PLACES {
         let reason = match view {
             Some(ViewKind::Image) if !on_picture => Some("It says nothing about patches of a picture"),
-            None if !on_words => Some("Patches stand on the picture"),
+            None if !on_words => Some("Patches are shown on the picture"),
             _ => None,
         };
         let choice = ui.add_enabled(reason.is_none(), Button::new(text)).on_hover_text(meaning);

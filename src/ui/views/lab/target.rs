@@ -4,7 +4,8 @@ use eframe::egui::{ComboBox, RichText, Ui};
 
 use crate::{
     capture::{Capture, PredictionRow},
-    ui::{ViewCtx, views::controls, widgets::percent_text},
+    text::share_text,
+    ui::{ViewCtx, views::controls},
     worker::Target,
 };
 
@@ -40,7 +41,7 @@ pub fn target_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, target: Targe
         let chosen = target.class.unwrap_or(best);
         let combo = ComboBox::from_id_salt("explained outcome").selected_text(label(chosen)).show_ui(ui, |ui| {
             for item in &row.top {
-                let text = format!("{}  {}", item.label, percent_text(item.probability));
+                let text = format!("{}  {}", item.label, share_text(item.probability));
                 if ui.selectable_label(item.id == chosen, text).clicked() {
                     choose(Target { class: (item.id != best).then_some(item.id), ..target });
                 }
@@ -49,7 +50,7 @@ pub fn target_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, target: Targe
         combo.response.on_hover_text("The output whose logit is explained");
         ui.label(RichText::new("and not").color(cx.theme.text_weak));
         let against = target.against.map_or_else(|| "anything else".to_owned(), label);
-        let combo = ComboBox::from_id_salt("outcome told apart").selected_text(against).show_ui(ui, |ui| {
+        let combo = ComboBox::from_id_salt("contrast outcome").selected_text(against).show_ui(ui, |ui| {
             if ui.selectable_label(target.against.is_none(), "anything else").clicked() {
                 choose(Target { against: None, ..target });
             }
@@ -59,11 +60,11 @@ pub fn target_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, target: Targe
                 }
             }
         });
-        combo.response.on_hover_text("Explain the difference of two logits: what speaks for one and against the other");
+        combo.response.on_hover_text("Explain the difference of two logits: what raises one over the other");
         if let Some(position) = row.position {
             let tokens = capture.tokens(side_of(capture));
             let here = tokens.get(position).map_or("", |token| token.text.as_str());
-            ui.label(RichText::new(format!("at position {position}, {here}")).color(cx.theme.text_weak));
+            ui.label(RichText::new(format!("at “{here}” #{position}")).color(cx.theme.text_weak));
             let wanted = cx.pane.selection.pinned.query.filter(|query| *query != position);
             if let Some(query) = wanted
                 && ui.small_button(format!("Explain position {query} instead")).clicked()

@@ -317,10 +317,10 @@ impl SpaceView {
 /// Why no lines can be drawn from all queries now, in words; `None` when they can.
 pub(super) fn no_lines(cx: &ViewCtx<'_>) -> Option<String> {
     if cx.pane.view == ViewKind::Matrix {
-        return Some("They are drawn in one head: zoom into it, or double-click it".to_owned());
+        return Some("They are shown for one head: zoom into it, or double-click it".to_owned());
     }
     if cx.pane.shown_input(cx.document).is_none() {
-        return Some("None of these inputs is shown: click one of its points or its row in the list".to_owned());
+        return Some("None of these inputs is shown: click one of their points or a row in the list".to_owned());
     }
     weights(cx)?.err().map(|refusal| sentence(&refusal.to_string()))
 }

@@ -48,7 +48,7 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks) {
         }
     }
     if !is_known {
-        controls::caption_ui(ui, cx.theme, "Colours and sizes are being worked out");
+        controls::caption_ui(ui, cx.theme, "Computing colours and sizes …");
         return;
     }
     match meaning {
@@ -115,7 +115,7 @@ fn range_ui(ui: &mut Ui, cx: &ViewCtx<'_>, (tints, by): (&Tints, ColorBy), [low,
         ui.label("to");
         ui.add(number(&mut to)).accessible_name("Pick to");
         ui.data_mut(|data| data.insert_temp(id, [from, to]));
-        if ui.small_button("Pick").on_hover_text("The points with these numbers; with Ctrl in addition").clicked() {
+        if ui.small_button("Pick").on_hover_text("Pick the points with these numbers; with Ctrl: add them").clicked() {
             pick(ui, cx, of_points(among(&tints.values, &Is::Between(from, to))));
         }
     });
@@ -147,7 +147,7 @@ fn mark_ui(ui: &mut Ui, cx: &ViewCtx<'_>, text: &str, draw: impl FnOnce(&Painter
         draw(ui.painter(), rect.center());
         let words = RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak);
         let label = ui.add(Label::new(words).truncate().sense(Sense::click()));
-        label.on_hover_text("Click to pick these points; with Ctrl in addition").clicked()
+        label.on_hover_text("Click to pick these points; with Ctrl: add them").clicked()
     })
     .inner
 }

@@ -126,7 +126,7 @@ impl SpaceView {
             let away = single || self.camera.zoom > 1.001;
             let all = if space.is_per_head() { "heads" } else { "layers" };
             let back = ui.add_enabled(away && space != Space::Positions, Button::new(format!("‹ All {all}")));
-            if back.on_hover_text(format!("Back to the planes of all {all}")).clicked() {
+            if back.on_hover_text(format!("Back to the maps of all {all}")).clicked() {
                 if single {
                     cx.send(Command::ShowView(ViewKind::Matrix));
                 } else {
@@ -178,18 +178,18 @@ impl SpaceView {
     fn tools_ui(&mut self, ui: &mut Ui) {
         ui.spacing_mut().item_spacing.x = 2.0;
         for (tool, name, meaning) in [
-            (Tool::Move, "Move", "Dragging moves the view, or turns a layout in space"),
-            (Tool::Box, "Box", "Dragging draws a box around points to pick them; Alt and dragging does so at any time"),
+            (Tool::Move, "Move", "Dragging moves the view, or turns a 3-D layout"),
+            (Tool::Box, "Box", "Dragging draws a box around points to pick them (any time: Alt and drag)"),
             (
                 Tool::Lasso,
                 "Lasso",
-                "Dragging draws a line around points to pick them; Shift and dragging does so at any time in the plane",
+                "Dragging draws a line around points to pick them (any time in the plane: Shift and drag)",
             ),
         ] {
             let response = ui.add(Button::selectable(self.tool == tool, name).small());
             let chosen = self.tool == tool;
             response.widget_info(|| WidgetInfo::selected(Role::RadioButton, true, chosen, format!("Drag {name}")));
-            let more = "\nCtrl adds to what is picked, or takes one point";
+            let more = "\nCtrl adds to the picked points, or takes one point";
             let text = if tool == Tool::Move { meaning.to_owned() } else { format!("{meaning}{more}") };
             if response.on_hover_text(text).clicked() {
                 self.tool = tool;

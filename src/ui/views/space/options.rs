@@ -40,22 +40,22 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32
             });
         }
         ui.checkbox(&mut scatter.density, "Density instead of points")
-            .on_hover_text("How many points lie where, for crowds in which single points cannot be told apart");
+            .on_hover_text("How many points lie where, for crowds too dense for single points");
         let texts = Checkbox::new(&mut scatter.labels, "Texts of tokens");
         ui.add_enabled(!scatter.density && !scatter.clusters, texts)
-            .on_hover_text("Beside their points, as many as there is room for")
-            .on_disabled_hover_text("Density and names of clusters take their place");
+            .on_hover_text("As many as there is room for, beside their points")
+            .on_disabled_hover_text("Not together with density or names of clusters");
         if space.is_joint() {
             let no_lines = canvas::no_lines(cx);
             let lines = Checkbox::new(&mut scatter.lines, "Lines of every query");
             ui.add_enabled(no_lines.is_none(), lines)
                 .on_hover_text(
-                    "From each query of the input that is shown to its two strongest keys, from a weight of 0.05",
+                    "From each query of the shown input to its two strongest keys, if their weight is at least 0.05",
                 )
                 .on_disabled_hover_text(no_lines.unwrap_or_default());
         }
         ui.checkbox(&mut scatter.clusters, "Names of clusters")
-            .on_hover_text("Crowds in the selected head, by the token that is most frequent there against the whole");
+            .on_hover_text("Clusters of the selected head, named by the token that is most over-represented in them");
     });
     if cx.pane.options.scatter.density {
         let most = most.map_or_else(|| "many".to_owned(), |most| format!("{} points or more", grouped(most as usize)));
@@ -93,14 +93,14 @@ fn marks_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
                 controls::choice_with_reasons_ui(ui, "Size of points", &mut scatter.size, &choices);
             });
         });
-        shown.response.on_disabled_hover_text("Density shows how many points lie where, not what they are");
+        shown.response.on_disabled_hover_text("Density shows how many points there are, not their colours");
     });
 }
 
 /// How queries and keys are brought into one space.
 pub fn scaling_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     controls::edit_options(cx, |options| {
-        controls::heading_ui(ui, cx.theme, "Joint space");
+        controls::heading_ui(ui, cx.theme, "Scaling of queries and keys");
         let scatter = &mut options.scatter;
         scale_ui(ui, cx, &mut scatter.projection);
     });
@@ -177,22 +177,28 @@ fn layout_ui(ui: &mut Ui, cx: &ViewCtx<'_>, layout: &mut LayoutOptions) {
         controls::choice_ui(ui, "Distance of the layout", &mut layout.metric, &metrics);
     });
     if layout.method == LayoutMethod::Tsne {
-        let meaning = "About how many neighbours each point keeps close; fewer where there are few points";
+        let meaning = "Number of neighbours each point keeps close, roughly";
         controls::row_about_ui(ui, cx.theme, "Perplexity", meaning, |ui| {
             let drag = DragValue::new(&mut layout.perplexity).range(2.0..=500.0).update_while_editing(false);
             ui.add(drag.fixed_decimals(0)).accessible_name("Perplexity");
         });
-        controls::row_about_ui(ui, cx.theme, "Iterations", "In all; the layout is shown while it is made", |ui| {
-            let drag = DragValue::new(&mut layout.iterations).range(50..=10_000).update_while_editing(false);
-            ui.add(drag).accessible_name("Iterations");
-        });
+        controls::row_about_ui(
+            ui,
+            cx.theme,
+            "Iterations",
+            "Total number of steps; the layout is shown as it develops",
+            |ui| {
+                let drag = DragValue::new(&mut layout.iterations).range(50..=10_000).update_while_editing(false);
+                ui.add(drag).accessible_name("Iterations");
+            },
+        );
     } else {
-        let meaning = "How many points each one is compared with: few show detail, many the whole";
+        let meaning = "Points that each one is compared with: few show detail, many show the whole";
         controls::row_about_ui(ui, cx.theme, "Neighbours", meaning, |ui| {
             let drag = DragValue::new(&mut layout.neighbors).range(2..=500).update_while_editing(false);
             ui.add(drag).accessible_name("Neighbours");
         });
-        controls::row_about_ui(ui, cx.theme, "Least distance", "How near to each other points may come", |ui| {
+        controls::row_about_ui(ui, cx.theme, "Least distance", "Smallest distance between points", |ui| {
             let drag = DragValue::new(&mut layout.min_dist).range(0.0..=1.0).speed(0.01).update_while_editing(false);
             ui.add(drag).accessible_name("Least distance");
         });

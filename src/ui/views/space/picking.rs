@@ -62,12 +62,12 @@ pub fn picked_ui(ui: &mut Ui, cx: &ViewCtx<'_>, projection: &Projection) {
         Space::Positions => format!("{} positions", grouped(n)),
         Space::Values | Space::Residual => format!("{} tokens", grouped(n)),
     };
-    label.on_hover_text(format!("{kinds}; they stand out in every head, and their tokens in every view"));
-    if ui.small_button("Copy").on_hover_text("Put their tokens on the clipboard, one per line").clicked() {
+    label.on_hover_text(format!("{kinds}; they are highlighted in every head, and their tokens in every view"));
+    if ui.small_button("Copy").on_hover_text("Copy their tokens, one per line").clicked() {
         let what = if n == 1 { "1 point".to_owned() } else { format!("{n} points") };
         cx.send(Command::Copy { what, text: as_text(picked, projection) });
     }
-    if ui.small_button("Clear").on_hover_text("Let go of them; so does Esc, or a click beside all points").clicked() {
+    if ui.small_button("Clear").on_hover_text("Unpick them (also: Esc, or a click beside all points)").clicked() {
         cx.send(Command::PickPoints(PointSet::default(), PickChange::Replace));
     }
     ui.add_space(crate::ui::theme::GRID);

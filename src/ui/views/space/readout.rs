@@ -12,7 +12,7 @@ use crate::{
     },
     ids::{HeadId, Side, StackKind},
     session::{Focus, ViewKind},
-    text::counted,
+    text::{counted, decimal_text, share_text},
     ui::{
         ViewCtx,
         theme::GRID,
@@ -28,10 +28,10 @@ use crate::{
 pub fn canvas_name(projection: &Projection, cell: Option<HeadId>) -> String {
     let space = projection.options.space;
     match (space, cell) {
-        (Space::QueriesKeys, Some(head)) => format!("Query–key plane of {head}"),
-        (Space::QueriesKeys, None) => "Query–key planes of all heads".to_owned(),
+        (Space::QueriesKeys, Some(head)) => format!("Query–key map of {head}"),
+        (Space::QueriesKeys, None) => "Query–key maps of all heads".to_owned(),
         (_, Some(cell)) => format!("{}: {}", space.title(), cell_name(projection, cell)),
-        (_, None) => format!("{}: all planes", space.title()),
+        (_, None) => format!("{}: all maps", space.title()),
     }
 }
 
@@ -69,12 +69,8 @@ pub fn caption(projection: &Projection) -> String {
 pub fn head_caption(projection: &Projection, plane: &HeadProjection) -> String {
     let how = plane.refined.map_or_else(
         || {
-            let parts: Vec<String> = plane
-                .explained
-                .iter()
-                .filter(|part| **part > 0.0)
-                .map(|part| format!("{:.0} %", 100.0 * part))
-                .collect();
+            let parts: Vec<String> =
+                plane.explained.iter().filter(|part| **part > 0.0).map(|part| share_text(*part)).collect();
             match parts.split_last() {
                 Some((last, [])) => format!("the axis explains {last} of the variance"),
                 Some((last, first)) => format!("the axes explain {} and {last} of the variance", first.join(", ")),
@@ -86,10 +82,9 @@ pub fn head_caption(projection: &Projection, plane: &HeadProjection) -> String {
     if !projection.options.space.is_joint() {
         return format!("{}: {how}", cell_name(projection, plane.head));
     }
-    let correlation =
-        |value: f32| if value.is_finite() { format!("{value:.2}").replace('-', "−") } else { "none".to_owned() };
+    let correlation = |value: f32| if value.is_finite() { decimal_text(value) } else { "none".to_owned() };
     format!(
-        "{}: c = {:.2}; {how}; dot product and distance correlate {} as given, {} in the joint space",
+        "{}: c = {:.2}; {how}; correlation of q·k and distance: {} as given, {} after scaling",
         plane.head,
         plane.c,
         correlation(plane.correlation_before),
@@ -159,11 +154,11 @@ pub fn under_pointer_ui(
         Grid::new("partners").num_columns(2).spacing([4.0 * GRID, 2.0]).show(ui, |ui| {
             for (partner, weight) in partners::partners(pattern, focus, 5) {
                 let text = match partner {
-                    Focus { query: Some(query), .. } => pattern.rows.text_at(query),
-                    Focus { key, .. } => pattern.cols.text_at(key.unwrap_or_default()),
+                    Focus { query: Some(query), .. } => pattern.rows.numbered_at(query),
+                    Focus { key, .. } => pattern.cols.numbered_at(key.unwrap_or_default()),
                 };
                 ui.label(text);
-                ui.monospace(controls::weight_text(weight));
+                ui.monospace(pattern.value_text(weight));
                 ui.end_row();
             }
         });

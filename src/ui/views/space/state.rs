@@ -38,7 +38,7 @@ pub fn state_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Projection) {
 fn go_on_ui(ui: &mut Ui, cx: &ViewCtx<'_>, what: &str) {
     ui.horizontal(|ui| {
         ui.label(what);
-        if ui.small_button("Go on").clicked() {
+        if ui.small_button("Resume").clicked() {
             cx.send(Command::Project);
         }
     });
@@ -77,8 +77,7 @@ fn lacking_ui(ui: &mut Ui, cx: &ViewCtx<'_>, reason: &str) {
     if let Some(kept) = cx.pane.to_be_kept(cx.document) {
         ui.horizontal(|ui| {
             let what = if kept.values { "its values" } else { "its residual stream" };
-            if ui.button("Run it again").on_hover_text(format!("Runs the corpus once more and keeps {what}")).clicked()
-            {
+            if ui.button("Run it again").on_hover_text(format!("Run the corpus again and keep {what}")).clicked() {
                 cx.send(Command::Corpus(CorpusCommand::KeepMore(kept)));
             }
             ui.label(format!("This corpus was run without keeping {what}"));

@@ -1,0 +1,125 @@
+//! One form for each kind of number, the same in tooltips, panels, captions and figures. The minus is as long as
+//! a plus; NaN is a dash.
+
+/// What stands for a number that there is not.
+const NONE: &str = "–";
+
+/// An attention weight or a p-value: `0.993`, `<0.001`, and `0` for exactly 0. Of a difference the sign is kept.
+pub fn weight_text(weight: impl Into<f64>) -> String {
+    let weight = weight.into();
+    match weight.abs() {
+        0.0 => "0".to_owned(),
+        size if size < 0.001 => least(weight, "0.001"),
+        _ => fixed(weight, 3),
+    }
+}
+
+/// A share or a probability in percent, with two digits: `99 %`, `7.1 %`, `<0.1 %`, and `0 %` for exactly 0.
+pub fn share_text(share: impl Into<f64>) -> String {
+    let percent = 100.0 * share.into();
+    match percent.abs() {
+        0.0 => "0 %".to_owned(),
+        size if size < 0.1 => least(percent, "0.1 %"),
+        size if size < 9.95 => format!("{} %", fixed(percent, 1)),
+        _ => format!("{} %", fixed(percent, 0)),
+    }
+}
+
+/// Logits, scores, correlations, divergences in nats: two decimals.
+pub fn decimal_text(value: impl Into<f64>) -> String {
+    fixed(value.into(), 2)
+}
+
+/// A difference of such numbers, with its sign: `+0.41`, `−3.39`.
+pub fn change_text(value: impl Into<f64>) -> String {
+    let value = value.into();
+    let text = decimal_text(value);
+    if value > 0.0 && text != "0.00" { format!("+{text}") } else { text }
+}
+
+/// A norm or another length: three digits that count.
+pub fn norm_text(norm: impl Into<f64>) -> String {
+    digits(norm.into(), 3)
+}
+
+/// A measure whose kind is not known: four digits that count.
+pub fn measure_text(value: impl Into<f64>) -> String {
+    digits(value.into(), 4)
+}
+
+/// The weight in a cell of a heatmap, as short as it can be: `.99`.
+pub fn cell_text(weight: impl Into<f64>) -> String {
+    let weight = weight.into();
+    let size = fixed(weight.abs(), 2);
+    match size.as_str() {
+        "0.00" => "0".to_owned(),
+        _ => signed(weight, size.strip_prefix('0').unwrap_or(&size)),
+    }
+}
+
+/// The size is below what is told: `<0.001`, of a negative number `>−0.001`.
+fn least(value: f64, text: &str) -> String {
+    if value < 0.0 { format!(">−{text}") } else { format!("<{text}") }
+}
+
+/// With so many decimals; what rounds to 0 has no sign.
+fn fixed(value: f64, decimals: usize) -> String {
+    if !value.is_finite() {
+        return if value.is_nan() { NONE.to_owned() } else { signed(value, "∞") };
+    }
+    let size = format!("{:.decimals$}", value.abs());
+    if size.bytes().all(|byte| matches!(byte, b'0' | b'.')) { size } else { signed(value, &size) }
+}
+
+/// With so many digits that count; powers of ten where there would be many zeros.
+fn digits(value: f64, n: usize) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !value.is_finite() {
+        return fixed(value, 0);
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    if !(-3..=6).contains(&magnitude) {
+        let mantissa = value.abs() / 10f64.powi(magnitude);
+        return signed(value, &format!("{:.*}×10{}", n - 2, mantissa, superscript(magnitude)));
+    }
+    let decimals = (n as i32 - 1 - magnitude).clamp(0, n as i32) as usize;
+    if magnitude >= 3 && decimals == 0 {
+        return signed(value, &super::grouped(value.abs().round() as usize));
+    }
+    fixed(value, decimals)
+}
+
+fn superscript(number: i32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let digit = |byte: u8| DIGITS.get(usize::from(byte.wrapping_sub(b'0'))).copied().unwrap_or('⁻');
+    number.to_string().bytes().map(digit).collect()
+}
+
+/// The size of a number with its sign.
+pub fn signed(value: f64, size: &str) -> String {
+    if value < 0.0 { format!("−{size}") } else { size.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_number_has_one_form() {
+        let all = |text: fn(f64) -> String, numbers: &[f64]| numbers.iter().map(|it| text(*it)).collect::<Vec<_>>();
+        let weights = all(weight_text, &[0.0, -0.0, 0.993_4, 6e-14, 0.000_99, 1.0, -0.25, -1e-9, f64::NAN]);
+        assert_eq!(weights, ["0", "0", "0.993", "<0.001", "<0.001", "1.000", "−0.250", ">−0.001", "–"]);
+        let shares = all(share_text, &[0.0, 0.993, 0.071, 0.0996, 0.0004, 1.0, -0.25, -0.0001]);
+        assert_eq!(shares, ["0 %", "99 %", "7.1 %", "10 %", "<0.1 %", "100 %", "−25 %", ">−0.1 %"]);
+        let logits = all(decimal_text, &[0.0, -3.394, 12.0, -0.001, f64::NEG_INFINITY]);
+        assert_eq!(logits, ["0.00", "−3.39", "12.00", "0.00", "−∞"]);
+        assert_eq!(all(change_text, &[0.0, 0.411, -3.394, 0.001]), ["0.00", "+0.41", "−3.39", "0.00"]);
+        let norms = all(norm_text, &[0.0, 0.123_44, 1.0711, 12.345, 123.4, 1234.5, 1.2e-5]);
+        assert_eq!(norms, ["0", "0.123", "1.07", "12.3", "123", "1,235", "1.2×10⁻⁵"]);
+        let measures = all(measure_text, &[0.0, 0.123_44, -12.345, 1234.5, 0.000_012, 3e12, f64::NAN]);
+        assert_eq!(measures, ["0", "0.1234", "−12.35", "1,235", "1.20×10⁻⁵", "3.00×10¹²", "–"]);
+        assert_eq!(all(cell_text, &[0.0, 0.991, 1.0, -0.25, 0.004, 10.02]), ["0", ".99", "1.00", "−.25", "0", "10.02"]);
+    }
+}
