@@ -104,7 +104,11 @@ impl Session {
 
     fn open_path(&mut self, path: &Path, kind: PathKind) -> Vec<Effect> {
         match kind {
-            PathKind::Model => self.load(ModelSource::Path(path.to_owned())),
+            PathKind::Model => {
+                let bundled = path.to_str().filter(|name| name.starts_with("demo:"));
+                let source = bundled.map(|name| ModelSource::Bundled(name.to_owned()));
+                self.load(source.unwrap_or_else(|| ModelSource::Path(path.to_owned())))
+            }
             PathKind::Image => self.open_image(ImageSource::Path(path.to_owned())),
             PathKind::Text => vec![Effect::ReadText(path.to_owned())],
             PathKind::Corpus => self.open_listed(self.document().id, path.to_owned(), false),

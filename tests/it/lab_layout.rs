@@ -128,7 +128,8 @@ fn a_sentence_is_never_broken_into_single_words() {
 #[test]
 fn whether_methods_agree_is_said_in_full_on_paper() {
     let sections = side_by_side();
-    let verdict = sections[0].parts.iter().find(|part| part.title.starts_with("Do they agree?")).unwrap().title.clone();
+    let verdict =
+        sections[0].parts.iter().find(|part| part.title.starts_with("Do the methods agree?")).unwrap().title.clone();
     let three = Section { parts: sections[0].parts.clone(), ..sections[0].clone() };
     for (sections, width) in [(vec![three], None), (sections, Some(340.0))] {
         let scene = LabScene { sections, captions: Captions::default() };

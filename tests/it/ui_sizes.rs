@@ -141,7 +141,7 @@ fn what_a_wide_bar_has_is_reached_in_a_narrow_window() {
     window.harness.set_size(vec2(720.0, 480.0));
     window.settle();
     window.click("More");
-    window.harness.get_by_label("Shortcuts").click();
+    window.harness.get_by_label("Help").click();
     window.settle();
     assert!(window.shows("Save a picture of the whole window as PNG"));
 }
@@ -189,7 +189,7 @@ fn panes_without_room_beside_each_other_are_shown_one_at_a_time() {
         window.harness.get_by_role_and_label(Role::Tab, name).accesskit_node().toggled() == Some(Toggled::True)
             || window.harness.get_by_role_and_label(Role::Tab, name).accesskit_node().is_selected() == Some(true)
     };
-    let [first, second] = ["1 Heads: L0H0", "2 Heatmap: L0H0"];
+    let [first, second] = ["1 Lines: L0H0", "2 Heatmap: L0H0"];
     assert!(!tab(&window, first) && tab(&window, second));
     window.click(first);
     assert_eq!(window.app().session().pane().view, ViewKind::Heads);

@@ -46,7 +46,7 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
         }
         let missing: Vec<&str> = type_.missing().collect();
         if !missing.is_empty() {
-            log::warn!("no font has {}; boxes stand for them", missing.join(" "));
+            log::warn!("no font has {}; they are drawn as boxes", missing.join(" "));
         }
     }
     match (&options.data, table) {

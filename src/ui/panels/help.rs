@@ -54,8 +54,12 @@ impl Part {
         match self {
             Self::Keys => {
                 let keys = UiCommand::ALL.into_iter();
-                let keys = keys.filter_map(|it| Some((keys_text(ctx, &it.shortcut()?), it.tooltip())));
-                let more = MORE.into_iter().map(|(keys, what)| (keys.to_owned(), what));
+                let keys = keys.filter_map(|it| {
+                    // A view is known by its name.
+                    let name = matches!(it, UiCommand::Show(_)).then(|| format!("{}: ", it.text()));
+                    Some((keys_text(ctx, &it.shortcut()?), name.unwrap_or_default() + it.tooltip()))
+                });
+                let more = MORE.into_iter().map(|(keys, what)| (keys.to_owned(), what.to_owned()));
                 keys.chain(more).map(|(keys, what)| Row::new(keys, what, "")).collect()
             }
             Self::HowTo => how_to(),

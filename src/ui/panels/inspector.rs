@@ -68,12 +68,12 @@ fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
             glossary::ENTROPY.meaning,
         ),
         (
-            ("Distance", "distance_tokens"),
+            ("Mean distance", "distance_tokens"),
             stats.distance.map(|it| (it, format!("{it:.1} tokens"))),
             "Mean distance between a query and its keys, weighted by attention",
         ),
         (
-            ("Distance", "distance_px"),
+            ("Mean distance", "distance_px"),
             stats.patch_distance.map(|it| (it, format!("{it:.0} px"))),
             "Mean distance between a patch and the patches it attends to, weighted by attention, in pixels of the \
             model's input picture",

@@ -158,7 +158,7 @@ fn position_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position:
 
 const fn title(kind: HeadKind) -> &'static str {
     match kind {
-        HeadKind::MaskedLm => "Fills the mask",
+        HeadKind::MaskedLm => "Predicted token",
         HeadKind::NextToken => "Next token",
         HeadKind::TextClass | HeadKind::ImageClass | HeadKind::TokenClass => "Class",
         HeadKind::Similarity => "Picture and text",

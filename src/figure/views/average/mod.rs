@@ -245,11 +245,9 @@ impl Scene for AverageScene {
         };
         let mask = match (self.mask.causal, self.mask.window) {
             (false, None) => "",
-            (true, None) => "Grey cells are ruled out by the causal mask",
+            (true, None) => "Grey cells are masked (causal)",
             (false, Some(_)) => "Hatched cells lie outside the window of the layer",
-            (true, Some(_)) => {
-                "Grey cells are ruled out by the causal mask, hatched ones lie outside the window of the layer"
-            }
+            (true, Some(_)) => "Grey cells are masked (causal), hatched ones lie outside the window of the layer",
         };
         let far = format!("Offsets up to {MAX_OFFSET} are shown");
         Captions {

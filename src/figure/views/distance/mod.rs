@@ -66,7 +66,7 @@ impl Shown {
     /// What it is, in words.
     pub fn label(self) -> String {
         let whose = if self.ranks { "rank correlation" } else { "correlation" };
-        let over = if self.per_query { "mean of queries" } else { "all pairs" };
+        let over = if self.per_query { "mean over queries" } else { "all pairs" };
         format!("{} {whose}, {over}", if self.before { "As given:" } else { "Scaled:" })
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     },
     capture::{Capture, Matrix},
     ids::{HeadId, Side, StackKind},
-    text::{measure_text, share_text},
+    text::{decimal_text, measure_text, share_text, weight_text},
 };
 
 /// Rows of a table that are drawn; files have all.
@@ -237,7 +237,13 @@ fn fact(leaf: &Leaf<'_>) -> Option<String> {
             Some(if leaf.name.starts_with("erasure.") { "the decision never flips" } else { "–" }.to_owned())
         }
         Value::Number(value) if is_share && value.is_finite() => Some(share_text(*value)),
-        Value::Number(value) => Some(measure_text(*value)),
+        Value::Number(value) => Some(match leaf.name.as_str() {
+            name if name.starts_with("kendall") => decimal_text(*value),
+            "sum" | "logit" | "value" | "gap" | "constant" => decimal_text(*value),
+            name if name.starts_with("p_") => weight_text(*value),
+            "permutation_median" | "uniform" | "adversarial.tvd" => weight_text(*value),
+            _ => measure_text(*value),
+        }),
         Value::Count(value) => Some(value.to_string()),
         Value::Flag(value) => Some(if *value { "yes" } else { "no" }.to_owned()),
         Value::Text(value) | Value::Missing(value) => Some(value.clone()),

@@ -235,5 +235,5 @@ fn stacked(heights: impl IntoIterator<Item = f32>) -> Vec<Rangef> {
 
 /// How far the longest bar of a column goes.
 fn scale_text(most: f32, unit: &str) -> String {
-    if most == 0.0 { "all 0".to_owned() } else { format!("≤ {} {unit}", norm_text(most)) }
+    if most == 0.0 { "all 0".to_owned() } else { format!("max {} {unit}", norm_text(most)).trim_end().to_owned() }
 }

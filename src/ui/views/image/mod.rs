@@ -194,7 +194,7 @@ impl ImageView {
             }
             controls::row_ui(ui, cx.theme, "Patches", |ui| {
                 let kinds = [
-                    (Smoothing::Auto, "By their number"),
+                    (Smoothing::Auto, "Automatic"),
                     (Smoothing::Nearest, "One colour each"),
                     (Smoothing::Smooth, "Smooth"),
                 ];

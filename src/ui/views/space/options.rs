@@ -34,7 +34,7 @@ pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32
             }
         });
         if !is_one {
-            let text = if space.is_per_head() { "Heads by" } else { "Layers by" };
+            let text = if space.is_per_head() { "Sort heads by" } else { "Sort layers by" };
             controls::row_ui(ui, cx.theme, text, |ui| {
                 controls::choice_ui(ui, "Order of heads", &mut scatter.order, &orders(cx));
             });
