@@ -121,7 +121,7 @@ fn cell_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, (scene, average): (&AverageScene, 
             ui.strong(match scene.ruled_out(average, (query, key)) {
                 Some(RuledOut::Later) => "masked".to_owned(),
                 Some(RuledOut::OutOfWindow) => "outside the window".to_owned(),
-                None => controls::weight_text(*weight),
+                None => weight_text(*weight),
             });
         });
         let n = average.positions.n_inputs.get(query).copied().unwrap_or(0);
