@@ -239,24 +239,29 @@ file_case(
     ["the", "cat"],
     ("--hide", "special"),
 )
+PRETTY = ["a", " ca", "f", "Ã©", " too"]
+
+
+def page(path, view, **more):
+    """The data of a page that BertViz wrote."""
+    texts = {"left_text": PRETTY, "right_text": PRETTY}
+    path.write_text(json.dumps({"attention": view({"name": None, "attn": FIVE.tolist(), **texts}), **more}))
+
+
+READ = ["a", "␣ca", "f", "é", "␣too"]
+file_case("page.json", lambda path: page(path, lambda view: [view]), FIVE, READ)
 file_case(
-    "page.json",
-    lambda path: path.write_text(
-        json.dumps(
-            {
-                "attention": [
-                    {
-                        "name": None,
-                        "attn": FIVE.tolist(),
-                        "left_text": ["a", " ca", "f", "Ã©", " too"],
-                        "right_text": ["a", " ca", "f", "Ã©", " too"],
-                    }
-                ]
-            }
-        )
-    ),
+    "layers 2 and 4.json",
+    lambda path: page(path, lambda view: [view], include_layers=[2, 4]),
+    [None, None, FIVE[0], None, FIVE[1]],
+    READ,
+    ("--layer", "2"),
+)
+file_case(
+    "neurons.json",
+    lambda path: page(path, lambda view: {"all": {**view, "queries": np.ones((2, 2, 5, 3)).tolist()}}),
     FIVE,
-    ["a", "␣ca", "f", "é", "␣too"],
+    READ,
 )
 file_case(
     "arrays.npz",

@@ -2,7 +2,7 @@
 
 use attnscope::{
     capture::{Capture, file::Format, words},
-    ids::Side,
+    ids::{HeadId, Side},
 };
 use safetensors::{Dtype, tensor::TensorView};
 
@@ -65,6 +65,40 @@ fn a_file_says_how_its_tokens_are_spelled() {
     // What was written by this program holds labels, whatever they look like.
     let labels = [("format", "attnscope-capture"), ("version", "1")];
     assert_eq!(texts(&listed(&["Ġthe", "Ġcat"], &labels).unwrap(), Side::Only), ["Ġthe", "Ġcat"]);
+}
+
+/// Pages of BertViz about some layers and heads, about two sentences, and of its neuron view.
+#[test]
+fn pages_say_which_layers_and_sentences_they_are_of() {
+    let page = |rest: &str| {
+        let view = r#"{"name": "All", "attn": [[[[1, 0], [0.25, 0.75]]], [[[0.5, 0.5], [0, 1]]]], "left_text": ["a", "b"],
+            "right_text": ["a", "b"]}"#;
+        let part = r#"{"name": "Sentence A -> Sentence A", "attn": [[[[1]]], [[[0.5]]]], "left_text": ["a"], "right_text": ["a"]}"#;
+        read(format!(r#"{{"attention": [{view}, {part}]{rest}}}"#).as_bytes(), Format::Json).unwrap()
+    };
+    let some = page(r#", "include_layers": [3, 7], "include_heads": [5], "total_heads": 12"#);
+    let row = |layer: usize| some.stored_pattern(HeadId::single(layer, 0)).map(|it| it.row(0).unwrap().to_vec());
+    assert_eq!((row(0), row(3), row(7)), (None, Some(vec![1.0, 0.0]), Some(vec![0.5, 0.5])));
+    assert!(some.notes().iter().any(|note| note.contains("heads 5 of the model")), "{:?}", some.notes());
+    assert_eq!(some.tokens(Side::Only).iter().map(|token| token.segment).collect::<Vec<_>>(), [0, 1]);
+    let all = page(r#", "include_layers": [0, 1], "include_heads": [0]"#);
+    assert!(!all.notes().iter().any(|note| note.contains("heads")), "{:?}", all.notes());
+    let neurons = r#"{"attention": {"all": {"attn": [[[[1, 0], [0.5, 0.5]]]], "queries": [[[[1, 2, 3], [4, 5, 6]]]],
+        "keys": [[[[0, 0, 1], [0, 1, 0]]]], "left_text": ["a", "b"], "right_text": ["a", "b"]},
+        "aa": {"attn": [[[[1]]]], "left_text": ["a"], "right_text": ["a"]}}, "bidirectional": false}"#;
+    let capture = read(neurons.as_bytes(), Format::Json).unwrap();
+    assert_eq!(capture.q(HeadId::single(0, 0)).unwrap().row(1), Some(&[4.0, 5.0, 6.0][..]));
+    assert_eq!(capture.k(HeadId::single(0, 0)).unwrap().shape(), [2, 3]);
+    assert_eq!(capture.tokens(Side::Only)[1].segment, 1);
+    let lists = |start: usize| {
+        let text =
+            format!(r#"{{"attentions": [[[[1, 0], [0.5, 0.5]]]], "tokens": ["a", "b"], "sentence_b_start": {start}}}"#);
+        read(text.as_bytes(), Format::Json)
+    };
+    assert_eq!(lists(1).unwrap().tokens(Side::Only)[1].segment, 1);
+    refused(lists(2), &["tokens", "second sentence", "2"]);
+    refused(read(neurons.replace("[4, 5, 6]", "[4, 5]").as_bytes(), Format::Json), &["attention.all"]);
+    refused(read(br#"{"attention": {"all": [1]}}"#, Format::Json), &["attention.all", "attn"]);
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(super) struct Described {
     pub(super) generated: Option<GeneratedEntry>,
     pub(super) prediction: Option<PredictionEntry>,
     pub(super) computation: Computation,
+    /// Sentences that the user must see.
+    pub(super) notes: Vec<String>,
 }
 
 /// The tensors of one input.
@@ -73,7 +75,7 @@ impl Input {
         id: CaptureId,
     ) -> Result<Capture, FileError> {
         let input: InputInfo = described.input.map(InputInfo::from).unwrap_or_default();
-        let mut notes = Vec::new();
+        let mut notes = described.notes;
         let (tokens, has_tokens) = self.tokens(described.tokens.unwrap_or_default(), &input)?;
         if !has_tokens {
             notes.push("The file has no tokens, so positions are shown".to_owned());

@@ -26,6 +26,8 @@ pub(super) struct Found {
     tokens: TokensEntry,
     partial_rows: bool,
     token_style: Option<String>,
+    second: Option<usize>,
+    notes: Vec<String>,
 }
 
 /// What says how tokens are spelled.
@@ -122,6 +124,16 @@ impl Found {
         self.token_style = Some(style);
     }
 
+    /// Takes note of where the second sentence begins.
+    pub(super) const fn set_second_sentence(&mut self, start: usize) {
+        self.second = Some(start);
+    }
+
+    /// Adds a sentence that the user must see.
+    pub(super) fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
     /// Counts things whose names mean nothing to us.
     pub(super) const fn ignore(&mut self, n: usize) {
         self.input.n_ignored += n;
@@ -133,8 +145,18 @@ impl Found {
             return Err(FileError::NoAttention);
         }
         TokenStyles::parse(self.token_style.as_deref())?.apply(&mut self.tokens);
+        if let (Some(start), Some(tokens)) = (self.second, self.tokens.get_mut(Side::Only.name())) {
+            if start == 0 || start >= tokens.len() {
+                let n = tokens.len();
+                return Err(tokens_problem(&format!(
+                    "are {n}, among which the second sentence cannot begin at {start}"
+                )));
+            }
+            tokens[start..].iter_mut().for_each(TokenEntry::put_into_second);
+        }
         let computation = Computation { partial_rows: self.partial_rows, ..Computation::default() };
-        let described = Described { tokens: Some(self.tokens), computation, ..Described::default() };
+        let (tokens, notes) = (Some(self.tokens), self.notes);
+        let described = Described { tokens, computation, notes, ..Described::default() };
         let capture = self.input.capture(&mut io::empty(), &ModelEntry::default(), described, fallback_name, id)?;
         Ok(vec![capture])
     }

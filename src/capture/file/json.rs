@@ -14,10 +14,12 @@ use super::{
     foreign::{self, Found},
     lists::{Layer, List, Tokens, Values},
     metadata::MAX_LAYERS,
+    place::{Place, What},
 };
 use crate::{
-    capture::Capture,
+    capture::{Capture, Site},
     ids::{CaptureId, Side, StackKind},
+    tensor_file,
 };
 
 /// Reads the one capture of a JSON file; see [`super::read`].
@@ -33,12 +35,13 @@ pub(super) fn read(
         return Err(reading.problem(&error));
     }
     let mut found = Found::default();
-    let (records, tokens) = bertviz::choose(reading.records);
+    let (records, tokens) = bertviz::choose(reading.records, reading.layer_numbers.as_deref());
     reading.n_ignored += records.n_ignored;
     reading.layers.extend(records.layers);
     reading.tokens.extend(tokens);
-    for Layer { stack, idx, name, shape, values } in single_layers_joined(reading.layers)? {
-        found.add_layer(stack, idx, name, &shape, values)?;
+    for Layer { stack, site, idx, name, shape, values } in single_layers_joined(reading.layers)? {
+        let shape = foreign::layer_shape(&name, &shape)?.to_vec();
+        found.add(Place::Layer { stack, layer: idx, what: What::Site(site) }, name, shape, values)?;
     }
     for (side, tokens) in reading.tokens {
         found.set_tokens(side, tokens)?;
@@ -48,6 +51,13 @@ pub(super) fn read(
     }
     if let Some(style) = reading.token_style {
         found.set_token_style(style);
+    }
+    if let Some(start) = reading.second.or(records.second) {
+        found.set_second_sentence(start);
+    }
+    if let Some(heads) = reading.head_numbers.filter(|heads| heads.iter().enumerate().any(|(at, head)| at != *head)) {
+        let heads: Vec<String> = heads.iter().map(usize::to_string).collect();
+        found.note(format!("The page has heads {} of the model, which are numbered from 0 here", heads.join(", ")));
     }
     found.ignore(reading.n_ignored);
     found.capture(fallback_name, new_id())
@@ -62,8 +72,12 @@ struct Reading {
     rows: Option<String>,
     /// What the file says about the spelling of its tokens.
     token_style: Option<String>,
-    /// What BertViz wrote.
+    /// What BertViz wrote, and which layers and heads of the model it is of.
     records: Vec<Record>,
+    layer_numbers: Option<Vec<usize>>,
+    head_numbers: Option<Vec<usize>>,
+    /// Where the second sentence begins.
+    second: Option<usize>,
     n_ignored: usize,
     /// What is being parsed, as `attentions[3]`; empty between the entries.
     at: String,
@@ -99,6 +113,17 @@ fn single_layers_joined(layers: Vec<Layer>) -> Result<Vec<Layer>, FileError> {
 const ALONE: &str = " (one layer)";
 
 impl Reading {
+    /// The list of this name.
+    fn numbers(&mut self, name: &str) -> Option<&mut Option<Vec<usize>>> {
+        let numbers = match name {
+            "include_layers" => &mut self.layer_numbers,
+            "include_heads" => &mut self.head_numbers,
+            _ => return None,
+        };
+        name.clone_into(&mut self.at);
+        Some(numbers)
+    }
+
     /// What the parser complained about, in words and with a name.
     fn problem(&self, error: &serde_json::Error) -> FileError {
         let place = if self.place.is_empty() { String::new() } else { format!(" at {:?}", self.place) };
@@ -154,9 +179,14 @@ impl<'de> Visitor<'de> for File<'_> {
             } else if name == foreign::TOKEN_STYLE {
                 self.0.at.clone_from(&name);
                 self.0.token_style = Some(map.next_value()?);
+            } else if let Some(numbers) = self.0.numbers(&name) {
+                *numbers = map.next_value()?;
+            } else if name == "sentence_b_start" {
+                self.0.at.clone_from(&name);
+                self.0.second = map.next_value()?;
             } else {
                 map.next_value::<IgnoredAny>()?;
-                self.0.n_ignored += 1;
+                self.0.n_ignored += usize::from(!bertviz::is_setting(&name));
             }
             self.0.at.clear();
         }
@@ -214,7 +244,28 @@ impl<'de> Visitor<'de> for Stack<'_> {
             }
             let Values { flat, .. } = element.values;
             let shape = element.values.shape.into_iter().map(|n| n.unwrap_or(0)).collect();
-            self.reading.layers.push(Layer { stack: self.kind, idx, name, shape, values: flat });
+            self.reading.layers.push(Layer { stack: self.kind, site: Site::Pattern, idx, name, shape, values: flat });
+        }
+        self.reading.at.clear();
+        Ok(())
+    }
+
+    /// The neuron view of BertViz: the whole first, then its parts by sentences.
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(part) = map.next_key::<String>()? {
+            let name = format!("{}.{}", self.name, tensor_file::shown(&part));
+            self.reading.at.clone_from(&name);
+            let mut element = Element { values: Values::default(), record: None };
+            if let Err(error) = map.next_value_seed(&mut element) {
+                self.reading.place = element.values.at;
+                return Err(error);
+            }
+            let Some(mut record) = element.record else {
+                return Err(A::Error::custom("lists stand where BertViz has an object with attn"));
+            };
+            record.name = name;
+            record.set_part(&part);
+            self.reading.records.push(record);
         }
         self.reading.at.clear();
         Ok(())

@@ -4,14 +4,15 @@
 use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 
 use super::foreign;
-use crate::ids::StackKind;
+use crate::{capture::Site, ids::StackKind};
 
 /// Batch, heads, queries, keys.
 const MAX_DEPTH: usize = 4;
 
-/// The numbers of one layer.
+/// The numbers of one site of a layer.
 pub(super) struct Layer {
     pub(super) stack: StackKind,
+    pub(super) site: Site,
     pub(super) idx: usize,
     pub(super) name: String,
     pub(super) shape: Vec<usize>,

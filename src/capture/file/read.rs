@@ -59,6 +59,7 @@ pub(super) fn read(
             generated: text("generated").map(|t| metadata::parse("generated", t)).transpose()?,
             prediction: text("prediction").map(|t| metadata::parse("prediction", t)).transpose()?,
             computation: computation(&text)?,
+            notes: Vec::new(),
         };
         captures.push(input.capture(source, &model, described, fallback_name, new_id())?);
     }

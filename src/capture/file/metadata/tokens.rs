@@ -122,6 +122,11 @@ impl TokenStyles {
 }
 
 impl TokenEntry {
+    /// Marks a token of the second sentence.
+    pub(in crate::capture::file) const fn put_into_second(&mut self) {
+        self.segment = 1;
+    }
+
     /// The token; a span that does not lie in the input is dropped, because others slice with it.
     pub(in crate::capture::file) fn token(self, input: &InputInfo) -> Token {
         let Self { text, id, special, start, end, segment } = self;
