@@ -126,6 +126,8 @@ class Found:
         return both_ways and not any(pattern[:, :n, n:].any() for pattern in own)
 
     def _cut_tensors(self, side, name, kept):
+        if kept.all():
+            return
         for where, tensor in list(self.tensors.items()):
             stack, _, site = where.split(".")
             of_queries, of_keys = (it == side for it in sides(stack))
