@@ -51,7 +51,7 @@ impl LabView {
         let needed: f32 = [COPY, EXPORT, METHODS].map(|text| text_button_width(ui, text) + 2.0 * GRID).iter().sum();
         let has_room = ui.horizontal_wrapped(|ui| {
             questions_ui(ui, cx, capture);
-            let has_room = ui.available_width() > needed;
+            let has_room = ui.available_size_before_wrap().x > needed;
             if has_room {
                 let layout = Layout::right_to_left(Align::Center);
                 ui.with_layout(layout, |ui| tools_ui(ui, cx, capture, &asked));
