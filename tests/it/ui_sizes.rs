@@ -107,7 +107,15 @@ fn every_view_fits_its_pane_at_every_size() {
             resize(&mut window, size, zoom);
             assert_eq!(window.app().session().pane().view, view);
             // Each view has its own name in the menu of views, so widths are those of this view.
-            check(&window, &mut widths, &format!("{view:?} in {size:?} at {zoom}"));
+            let what = format!("{view:?} in {size:?} at {zoom}");
+            check(&window, &mut widths, &what);
+            // Nor do the choices above a view lie over each other.
+            let found = controls(&window, window.app().view_rect());
+            for (at, (name, rect)) in found.iter().enumerate() {
+                for (other, taken) in &found[..at] {
+                    assert!(!rect.shrink(1.0).intersects(*taken), "{what}: {name} over {other}, {rect:?} {taken:?}");
+                }
+            }
         }
     }
 }

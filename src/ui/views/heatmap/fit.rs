@@ -36,7 +36,7 @@ pub fn fit_ui(ui: &mut Ui, theme: &Theme, plot: Rect, camera: &mut Camera, is_em
         let corner = plot.intersect(ui.clip_rect()).right_bottom() - vec2(2.0 * GRID, 2.0 * GRID);
         Rect::from_min_max(pos2(corner.x - BUTTON.x, corner.y - BUTTON.y), corner)
     };
-    let fit = ui.put(rect, Button::new("Fit"));
+    let fit = ui.put(rect, Button::new("Fit").fill(theme.canvas));
     if fit.on_hover_text("Show the whole pattern; a double-click does, too").clicked() {
         *camera = Camera::default();
     }

@@ -35,6 +35,8 @@ use crate::{
 const COPY: &str = "Copy all numbers";
 const EXPORT: &str = "Export…";
 const METHODS: &str = "Methods ⏷";
+/// In a narrower pane the outcome that is explained stands below the question.
+const TARGET_BESIDE_PT: f32 = 150.0 * GRID;
 
 /// The Lab view with what it has painted.
 #[derive(Default)]
@@ -62,14 +64,19 @@ impl LabView {
             ui.horizontal_wrapped(|ui| tools_ui(ui, cx, capture, &asked));
         }
         ui.add_space(GRID / 2.0);
+        // What heads move and which words they link is the same whatever the model says in the end.
+        let has_target = !matches!(question, Question::Moves | Question::Aligns);
+        let is_beside = ui.available_width() >= TARGET_BESIDE_PT;
         ui.horizontal_wrapped(|ui| {
             ui.label(RichText::new(question_text(capture, question)).strong());
             ui.add_space(GRID);
-            // What heads move and which words they link is the same whatever the model says in the end.
-            if !matches!(question, Question::Moves | Question::Aligns) {
+            if has_target && is_beside {
                 target::target_ui(ui, cx, capture, cx.pane.options.lab.target);
             }
         });
+        if has_target && !is_beside {
+            ui.horizontal_wrapped(|ui| target::target_ui(ui, cx, capture, cx.pane.options.lab.target));
+        }
         if question != Question::Depends {
             ui.horizontal_wrapped(|ui| {
                 choosers::stack_and_layer_ui(ui, cx);
