@@ -31,22 +31,22 @@ const BLOCK: BlockNames = BlockNames {
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_embedding = config.d_embedding()?.unwrap_or(128);
     let sizes = Sizes { d_embedding, ..Sizes::both_ways(config, Activation::GeluTanh)? };
-    weights.set_prefix("albert.", "embeddings.word_embeddings.weight");
-    let mut embedding = embedding(weights, &sizes, "albert.embeddings", true)?;
-    let mapping = "albert.encoder.embedding_hidden_mapping_in";
-    embedding.projection = Some(linear(weights, mapping, sizes.d_embedding, sizes.d_model)?);
-    let stack =
-        Stack { blocks: blocks(config, weights, &sizes)?, ..Stack::new(StackKind::SelfAttention, vec![], None) };
+    weights.set_prefix("albert.", &["embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"]);
     let names = HeadNames {
         dense: "predictions.dense",
         activation: sizes.activation,
         norm: "predictions.LayerNorm",
-        decoder: "predictions.decoder",
+        decoder: Some("predictions.decoder"),
         bias: "predictions.bias",
         pooler: "albert.pooler",
         pooled: Activation::Tanh,
         classifier: "classifier",
     };
+    let mut embedding = embedding(config, weights, &sizes, "albert.embeddings", names.decoder, true)?;
+    let mapping = "albert.encoder.embedding_hidden_mapping_in";
+    embedding.projection = Some(linear(weights, mapping, sizes.d_embedding, sizes.d_model)?);
+    let stack =
+        Stack { blocks: blocks(config, weights, &sizes)?, ..Stack::new(StackKind::SelfAttention, vec![], None) };
     let head = head(config, weights, &sizes, &names, embedding.word.rows()?)?;
     Ok(network("albert", (sizes.d_model, sizes.n_vocab), embedding, stack, head))
 }

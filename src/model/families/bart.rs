@@ -21,6 +21,7 @@ use crate::{
     spec::{HeadKind, LayerSpec, Modality, TextSpec},
 };
 
+const OUTPUT: &str = "lm_head.weight";
 /// Rows of a learned position table before that of the first token.
 const OFFSET: usize = 2;
 /// Most positions that are computed where there is no table.
@@ -96,7 +97,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         return Err(config.unsupported(format!("a decoder without its encoder ({class}) is not supported")));
     }
     let dialect = Dialect::of(&config.model_type()?);
-    weights.set_prefix(dialect.prefix, "encoder.layers.0.fc1.weight");
+    weights.set_prefix(dialect.prefix, &["encoder.layers.0.fc1.weight"]);
     let [source_word, target_word, head_word] = words(config, weights, dialect.prefix)?;
     let encoder = tower(config, weights, &dialect, StackKind::Encoder, source_word)?;
     let decoder = tower(config, weights, &dialect, StackKind::Decoder, target_word)?;
@@ -120,18 +121,22 @@ fn words(config: &Config, weights: &mut Weights<'_>, prefix: &str) -> Result<[Te
     let [shared, source, target] =
         ["shared", "encoder.embed_tokens", "decoder.embed_tokens"].map(|part| format!("{prefix}{part}.weight"));
     let is_shared = config.flag("share_encoder_decoder_embeddings", true) && config.flag("tie_word_embeddings", true);
-    let first_of = |weights: &Weights<'_>, names: [&String; 3]| {
-        names.into_iter().find(|name| weights.has(name)).unwrap_or(names[0]).clone()
-    };
     let words = if is_shared && n_source == n_target {
-        let name = first_of(weights, [&shared, &source, &target]);
+        let name = weights.first_of(&[&shared, &source, &target, OUTPUT]);
         let word = weights.tensor(&name, &[n_source, d_model])?;
         let own = [weights.untied(&source, &word)?, weights.untied(&target, &word)?];
         let [source, target] = own.map(|own| own.unwrap_or_else(|| word.clone()));
         [source, target, word]
     } else {
-        let [source, target] =
-            [[&source, &shared, &target], [&target, &shared, &source]].map(|names| first_of(weights, names));
+        let is_tied = config.flag("tie_word_embeddings", true);
+        let source = weights.first_of(&[&source, &shared]);
+        let target = weights.first_of(&[&target, &shared, OUTPUT][..if is_tied { 3 } else { 2 }]);
+        if !is_tied && (source == shared || target == shared) && weights.has(&shared) {
+            weights.warn(&format!(
+                "tie_word_embeddings is false, but {shared} stands for the embeddings of both sides, as in version 4 of \
+                 transformers; version 5 fills missing ones with random numbers"
+            ));
+        }
         let word = weights.tensor(&source, &[n_source, d_model])?;
         let same = source == target && n_source == n_target;
         let other = if same { word.clone() } else { weights.tensor(&target, &[n_target, d_model])? };
@@ -285,11 +290,11 @@ fn head(config: &Config, weights: &mut Weights<'_>, word: &Tensor) -> Result<Opt
         return text_classifier(config, weights, d_model, 2).map(Some);
     }
     if !(class.ends_with("ForConditionalGeneration") || class.ends_with("MTModel")) {
-        weights.note_absent("lm_head.weight");
+        weights.note_absent(OUTPUT);
         return Ok(None);
     }
     let bias = "final_logits_bias";
     let bias = weights.has(bias).then(|| weights.tensor(bias, &[1, n_vocab])).transpose()?;
     let bias = bias.map(|bias| bias.reshape(n_vocab)).transpose()?;
-    Ok(Some(Head::next_token(decoder(config, weights, "lm_head.weight", word, bias)?)))
+    Ok(decoder(config, weights, OUTPUT, word, bias)?.map(Head::next_token))
 }

@@ -27,7 +27,7 @@ const TABLE: &str = "relative_position_bias.relative_position_bias_table";
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_model = config.d_model()?;
     let pictures = Pictures::of(config)?;
-    weights.set_prefix(BODY, "embeddings.cls_token");
+    weights.set_prefix(BODY, &["embeddings.cls_token"]);
     let mut embedding = pictures.embedding(weights, "beit.embeddings.patch_embeddings.projection", d_model, true)?;
     embedding.prefix = Some(tokens(weights, "beit.embeddings.cls_token", 1, d_model)?);
     if config.flag("use_absolute_position_embeddings", false) {

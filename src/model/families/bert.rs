@@ -17,19 +17,19 @@ use crate::{
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let sizes = Sizes::read(config, Activation::Gelu)?;
-    weights.set_prefix("bert.", "embeddings.word_embeddings.weight");
-    let embedding = embedding(weights, &sizes, "bert.embeddings", true)?;
-    let blocks = blocks(weights, &sizes, "bert.encoder.layer", &BERT_BLOCK)?;
+    weights.set_prefix("bert.", &["embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"]);
     let names = HeadNames {
         dense: "cls.predictions.transform.dense",
         activation: sizes.activation,
         norm: "cls.predictions.transform.LayerNorm",
-        decoder: "cls.predictions.decoder",
+        decoder: Some("cls.predictions.decoder"),
         bias: "cls.predictions.bias",
         pooler: "bert.pooler.dense",
         pooled: Activation::Tanh,
         classifier: "classifier",
     };
+    let embedding = embedding(config, weights, &sizes, "bert.embeddings", names.decoder, true)?;
+    let blocks = blocks(weights, &sizes, "bert.encoder.layer", &BERT_BLOCK)?;
     let head = head(config, weights, &sizes, &names, embedding.word.rows()?)?;
     let stack = Stack::new(StackKind::SelfAttention, blocks, None);
     Ok(network("bert", (sizes.d_model, sizes.n_vocab), embedding, stack, head))

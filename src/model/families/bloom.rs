@@ -38,8 +38,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     }
     let carries = config.flag("apply_residual_connection_post_layernorm", false);
 
-    weights.set_prefix("transformer.", "word_embeddings.weight");
-    let word = weights.tensor("transformer.word_embeddings.weight", &[n_vocab, d_model])?;
+    weights.set_prefix("transformer.", &["word_embeddings.weight", "word_embeddings_layernorm.weight"]);
+    let output = Output::new("lm_head", true);
+    let word = output.table(config, weights, "transformer.word_embeddings.weight", &[n_vocab, d_model])?;
     let norm = layer_norm(weights, "transformer.word_embeddings_layernorm", d_model, eps)?;
     let mut blocks = Vec::new();
     for layer in 0..config.n_layers()? {
@@ -55,7 +56,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         ));
     }
     let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
-    let head = head(config, weights, Output::new("lm_head", true), &word)?;
+    let head = head(config, weights, output, &word)?;
     let embedding = TextEmbedding { norm: Some(norm), ..TextEmbedding::tokens(word, n_ctx) };
     let bias = Some(RelativeBias::alibi(n_heads));
     let stack = Stack { bias, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };

@@ -29,7 +29,7 @@ pub(super) const VISION: &str = "vision_model.";
 pub(super) const TEXT: &str = "text_model.";
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
-    weights.set_prefix("", "vision_model.embeddings.class_embedding");
+    weights.set_prefix("", &["vision_model.embeddings.class_embedding"]);
     let vision_config = vision_config(config);
     if !weights.has("text_model.embeddings.token_embedding.weight") {
         return classifier_of_patches(config, &vision_config, weights);
@@ -78,7 +78,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 /// The vision half alone, whose norm and projection of the picture as a whole are not needed.
 pub(super) fn build_vision(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let config = &config.or(&vision_defaults());
-    weights.set_prefix(VISION, "embeddings.class_embedding");
+    weights.set_prefix(VISION, &["embeddings.class_embedding"]);
     let (image, tower) = vision_tower(config, weights, StackKind::SelfAttention)?;
     for leftover in ["vision_model.post_layernorm.weight", "vision_model.post_layernorm.bias"] {
         weights.skip(leftover);

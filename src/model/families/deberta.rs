@@ -4,7 +4,7 @@ use candle_core::Tensor;
 
 use super::{
     decoder::network,
-    encoder::{BlockNames, HeadNames, Sizes, block, head, segments},
+    encoder::{BlockNames, HeadNames, Sizes, block, head, segments, word_table},
     layer_norm, linear,
 };
 use crate::{
@@ -53,8 +53,10 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let is_relative = config.flag("relative_attention", false);
     sizes.spec.biased = is_relative && n_terms > 1;
 
-    weights.set_prefix("deberta.", "embeddings.word_embeddings.weight");
-    let embedding = embedding(config, weights, &sizes)?;
+    let query = "encoder.layer.0.attention.self.query_proj.weight";
+    weights.set_prefix("deberta.", &["embeddings.word_embeddings.weight", query]);
+    let names = head_names(config, weights, &sizes)?;
+    let embedding = embedding(config, weights, &sizes, names.decoder)?;
     let positions = if is_relative { Some(positions(config, weights, &sizes)?) } else { None };
     let mut blocks = Vec::new();
     for layer in 0..sizes.n_layers {
@@ -66,7 +68,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         }
         blocks.push(block);
     }
-    let head = head(config, weights, &sizes, &head_names(config, weights, &sizes)?, embedding.word.rows()?)?;
+    let head = head(config, weights, &sizes, &names, embedding.word.rows()?)?;
     let convolution = convolution(config, weights, &sizes)?;
     let stack = Stack { convolution, ..Stack::new(StackKind::SelfAttention, blocks, None) };
     Ok(network("deberta-v2", (sizes.d_model, sizes.n_vocab), embedding, stack, head))
@@ -117,10 +119,17 @@ impl Kinds {
     }
 }
 
-fn embedding(config: &Config, weights: &mut Weights<'_>, sizes: &Sizes) -> Result<TextEmbedding, LoadError> {
+/// Tokens, which may be stored as the `output` map that they are tied to, positions and segments.
+fn embedding(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    sizes: &Sizes,
+    output: Option<&str>,
+) -> Result<TextEmbedding, LoadError> {
     let &Sizes { d_model, n_vocab, n_positions, eps, .. } = sizes;
     let name = |part: &str| format!("deberta.embeddings.{part}");
-    let word = weights.tensor(&name("word_embeddings.weight"), &[n_vocab, d_model])?;
+    let word = word_table(config, weights, &name("word_embeddings.weight"), output);
+    let word = weights.tensor(&word, &[n_vocab, d_model])?;
     let table = name("position_embeddings.weight");
     let position = if config.flag("position_biased_input", true) {
         Some(Positions::from_zero(weights.tensor(&table, &[n_positions, d_model])?))
@@ -188,7 +197,7 @@ fn head_names(config: &Config, weights: &Weights<'_>, sizes: &Sizes) -> Result<H
         dense: "cls.predictions.transform.dense",
         activation: sizes.activation,
         norm: "cls.predictions.transform.LayerNorm",
-        decoder: "cls.predictions.decoder",
+        decoder: Some("cls.predictions.decoder"),
         bias: "cls.predictions.bias",
         pooler: "pooler.dense",
         pooled: config.activation("pooler_hidden_act", Activation::Gelu)?,
@@ -200,7 +209,7 @@ fn head_names(config: &Config, weights: &Weights<'_>, sizes: &Sizes) -> Result<H
     Ok(HeadNames {
         dense: "lm_predictions.lm_head.dense",
         norm: "lm_predictions.lm_head.LayerNorm",
-        decoder: "lm_predictions.lm_head.decoder",
+        decoder: None,
         bias: "lm_predictions.lm_head.bias",
         ..older
     })

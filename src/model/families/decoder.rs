@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use super::{class_names, n_classes, promise::Promise};
+use super::{class_names, n_classes, promise::Promise, table_name};
 use crate::{
     ids::StackKind,
     model::{
@@ -86,6 +86,23 @@ impl Output {
     /// As most decoders have it: without a bias.
     pub const fn new(name: &'static str, tied: bool) -> Self {
         Self { name, tied, bias: false }
+    }
+
+    /// The name under which the file has the token embeddings, `own` or this map's.
+    pub fn table_name(self, config: &Config, weights: &mut Weights<'_>, own: &str) -> String {
+        table_name(config, weights, [own, &format!("{}.weight", self.name)], self.tied)
+    }
+
+    /// The token embeddings.
+    pub fn table(
+        self,
+        config: &Config,
+        weights: &mut Weights<'_>,
+        own: &str,
+        shape: &[usize],
+    ) -> Result<Tensor, LoadError> {
+        let name = self.table_name(config, weights, own);
+        weights.tensor(&name, shape)
     }
 }
 

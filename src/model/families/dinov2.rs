@@ -33,12 +33,13 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, family: &'static
     let d_model = config.d_model()?;
     let pictures = Pictures::of(config)?;
     let body = if family == PLAIN { "dinov2." } else { "dinov2_with_registers." };
-    weights.set_prefix(body, "embeddings.cls_token");
+    weights.set_prefix(body, &["embeddings.cls_token"]);
     let name = |part: &str| format!("{body}{part}");
     let mut embedding = pictures.embedding(weights, &name("embeddings.patch_embeddings.projection"), d_model, true)?;
     embedding.prefix = Some(tokens(weights, &name("embeddings.cls_token"), 1, d_model)?);
     let n = 1 + pictures.n_patches();
     embedding.position = Some(tokens(weights, &name("embeddings.position_embeddings"), n, d_model)?);
+    embedding.any_grid = true;
     let mut n_prefix = 1;
     if family == WITH_REGISTERS {
         embedding.filter = Interpolation::BicubicAntialiased;

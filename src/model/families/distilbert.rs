@@ -25,19 +25,19 @@ const BLOCK: BlockNames = BlockNames {
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     // No configuration changes what is added to the variance.
     let sizes = Sizes::of(config, 1e-12, config.activation("activation", Activation::Gelu)?)?;
-    weights.set_prefix("distilbert.", "embeddings.word_embeddings.weight");
-    let embedding = embedding(weights, &sizes, "distilbert.embeddings", false)?;
-    let blocks = blocks(weights, &sizes, "distilbert.transformer.layer", &BLOCK)?;
+    weights.set_prefix("distilbert.", &["embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"]);
     let names = HeadNames {
         dense: "vocab_transform",
         activation: sizes.activation,
         norm: "vocab_layer_norm",
-        decoder: "vocab_projector",
+        decoder: Some("vocab_projector"),
         bias: "vocab_projector.bias",
         pooler: "pre_classifier",
         pooled: Activation::Relu,
         classifier: "classifier",
     };
+    let embedding = embedding(config, weights, &sizes, "distilbert.embeddings", names.decoder, false)?;
+    let blocks = blocks(weights, &sizes, "distilbert.transformer.layer", &BLOCK)?;
     let head = head(config, weights, &sizes, &names, embedding.word.rows()?)?;
     let stack = Stack::new(StackKind::SelfAttention, blocks, None);
     Ok(network("distilbert", (sizes.d_model, sizes.n_vocab), embedding, stack, head))

@@ -26,23 +26,23 @@ use crate::{
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_embedding = config.d_embedding()?.unwrap_or(128);
     let sizes = Sizes { d_embedding, ..Sizes::read(config, Activation::Gelu)? };
-    weights.set_prefix("electra.", "embeddings.word_embeddings.weight");
-    let mut embedding = embedding(weights, &sizes, "electra.embeddings", true)?;
-    if sizes.d_embedding != sizes.d_model {
-        let projection = linear(weights, "electra.embeddings_project", sizes.d_embedding, sizes.d_model)?;
-        embedding.projection = Some(projection);
-    }
-    let blocks = blocks(weights, &sizes, "electra.encoder.layer", &BERT_BLOCK)?;
+    weights.set_prefix("electra.", &["embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"]);
     let names = HeadNames {
         dense: "generator_predictions.dense",
         activation: Activation::Gelu,
         norm: "generator_predictions.LayerNorm",
-        decoder: "generator_lm_head",
+        decoder: Some("generator_lm_head"),
         bias: "generator_lm_head.bias",
         pooler: "classifier.dense",
         pooled: Activation::Gelu,
         classifier: "classifier.out_proj",
     };
+    let mut embedding = embedding(config, weights, &sizes, "electra.embeddings", names.decoder, true)?;
+    if sizes.d_embedding != sizes.d_model {
+        let projection = linear(weights, "electra.embeddings_project", sizes.d_embedding, sizes.d_model)?;
+        embedding.projection = Some(projection);
+    }
+    let blocks = blocks(weights, &sizes, "electra.encoder.layer", &BERT_BLOCK)?;
     let discriminates = config.architecture().is_none_or(|class| class.ends_with("ForPreTraining"));
     let head = if discriminates && weights.has("discriminator_predictions.dense.weight") {
         Some(discriminator(weights, &sizes)?)

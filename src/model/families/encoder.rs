@@ -2,12 +2,12 @@
 
 use candle_core::Tensor;
 
-use super::{ClassHead, classifier, cross, decoder, layer_norm, linear, mlp, n_classes, qkv};
+use super::{ClassHead, classifier, cross, decoder, layer_norm, linear, mlp, n_classes, qkv, table_name};
 use crate::{
     model::{
         LoadError,
         checkpoint::{Config, Weights},
-        kernels::Activation,
+        kernels::{Activation, Linear},
         network::{
             attention::Attention,
             block::{Block, Norms},
@@ -77,16 +77,20 @@ impl Sizes {
     }
 }
 
-/// The embeddings under `name`: tokens, positions and, where the family has them, segments.
+/// The embeddings under `name`: tokens, which may be stored as the `output` map that they are tied to, positions and,
+/// where the family has them, segments.
 pub(super) fn embedding(
+    config: &Config,
     weights: &mut Weights<'_>,
     sizes: &Sizes,
     name: &str,
+    output: Option<&str>,
     has_segments: bool,
 ) -> Result<TextEmbedding, LoadError> {
     let Sizes { d_embedding, n_vocab, n_positions, eps, .. } = *sizes;
     let name = |part: &str| format!("{name}.{part}");
-    let word = weights.tensor(&name("word_embeddings.weight"), &[n_vocab, d_embedding])?;
+    let word = word_table(config, weights, &name("word_embeddings.weight"), output);
+    let word = weights.tensor(&word, &[n_vocab, d_embedding])?;
     let position = weights.tensor(&name("position_embeddings.weight"), &[n_positions, d_embedding])?;
     let norm = layer_norm(weights, &name("LayerNorm"), d_embedding, eps)?;
     // Buffers of older versions of the library.
@@ -98,6 +102,14 @@ pub(super) fn embedding(
         norm: Some(norm),
         ..TextEmbedding::tokens(word, n_positions)
     })
+}
+
+/// The name of the token embeddings, which may be that of the `output` map.
+pub(super) fn word_table(config: &Config, weights: &mut Weights<'_>, own: &str, output: Option<&str>) -> String {
+    match output {
+        Some(output) => table_name(config, weights, [own, &format!("{output}.weight")], true),
+        None => own.to_owned(),
+    }
 }
 
 /// The table of segments, as long as the file has it.
@@ -188,7 +200,8 @@ pub(super) struct HeadNames {
     pub dense: &'static str,
     pub activation: Activation,
     pub norm: &'static str,
-    pub decoder: &'static str,
+    /// The map to the vocabulary; `None` where it is the token embeddings, whatever the configuration says.
+    pub decoder: Option<&'static str>,
     /// The decoder's bias where it is not stored with the decoder.
     pub bias: &'static str,
     /// Between the first token's stream and the classes of a text: a linear map, `pooled`.
@@ -225,12 +238,16 @@ pub(super) fn head(
     }
     let dense = linear(weights, names.dense, d_model, sizes.d_embedding)?;
     let norm = layer_norm(weights, names.norm, sizes.d_embedding, sizes.eps)?;
-    let own_bias = format!("{}.bias", names.decoder);
+    let own_bias = names.decoder.map(|name| format!("{name}.bias"));
     // The same numbers where both are there, unless the file unties them; then the decoder's own count.
-    let bias = [&own_bias, names.bias].into_iter().find(|name| weights.has(name)).map(str::to_owned);
+    let bias = own_bias.as_deref().into_iter().chain([names.bias]).find(|name| weights.has(name)).map(str::to_owned);
     let bias = bias.map(|name| weights.tensor(&name, &[sizes.n_vocab])).transpose()?;
     weights.skip(names.bias);
-    let output = decoder(config, weights, &format!("{}.weight", names.decoder), word, bias)?;
+    let output = match names.decoder {
+        Some(name) => decoder(config, weights, &format!("{name}.weight"), word, bias)?,
+        None => Some(Linear::shared(word.t()?, bias)),
+    };
+    let Some(output) = output else { return Ok(None) };
     let head = Head::masked_lm(dense, names.activation, norm, output);
     Ok(Some(if sizes.causal { Head { kind: HeadKind::NextToken, ..head } } else { head }))
 }

@@ -1,6 +1,6 @@
 //! GPT-2: pre-norm decoder with learned positions; its linear maps are stored as `(in, out)`.
 
-use super::{decoder, decoder::class_head, layer_norm};
+use super::{decoder, decoder::class_head, layer_norm, table_name};
 use crate::{
     ids::StackKind,
     model::{
@@ -18,6 +18,8 @@ use crate::{
     spec::{LayerSpec, Modality, TextSpec},
 };
 
+const OUTPUT: &str = "lm_head.weight";
+
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_model = config.d_model()?;
     let n_heads = config.n_heads(d_model)?;
@@ -31,8 +33,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let eps = config.norm_eps("layer_norm_epsilon", 1e-5)?;
     let activation = config.activation("activation_function", Activation::GeluTanh)?;
 
-    weights.set_prefix("transformer.", "wte.weight");
-    let word = weights.tensor("transformer.wte.weight", &[n_vocab, d_model])?;
+    weights.set_prefix("transformer.", &["wte.weight", "wpe.weight"]);
+    let word = table_name(config, weights, ["transformer.wte.weight", OUTPUT], true);
+    let word = weights.tensor(&word, &[n_vocab, d_model])?;
     let position = Positions::from_zero(weights.tensor("transformer.wpe.weight", &[n_ctx, d_model])?);
     let embedding = TextEmbedding { position: Some(position), ..TextEmbedding::tokens(word, n_ctx) };
     let mut blocks = Vec::new();
@@ -68,7 +71,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
     let (has_classes, mut head) = class_head(config, weights, d_model)?;
     if !has_classes {
-        head = Some(Head::next_token(decoder(config, weights, "lm_head.weight", embedding.word.rows()?, None)?));
+        head = decoder(config, weights, OUTPUT, embedding.word.rows()?, None)?.map(Head::next_token);
     }
     let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
     Ok(Network {

@@ -39,8 +39,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         return Err(config.error(format!("it describes {} of {n_layers} layers", kinds.len())));
     }
 
-    weights.set_prefix("transformer.", "wte.weight");
-    let word = weights.tensor("transformer.wte.weight", &[n_vocab, d_model])?;
+    weights.set_prefix("transformer.", &["wte.weight", "wpe.weight"]);
+    let output = Output::new("lm_head", true);
+    let word = output.table(config, weights, "transformer.wte.weight", &[n_vocab, d_model])?;
     let position = Positions::from_zero(weights.tensor("transformer.wpe.weight", &[n_ctx, d_model])?);
     let mut blocks = Vec::new();
     for (layer, kind) in kinds.iter().enumerate() {
@@ -59,7 +60,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         weights.skip(&name("attn.attention.masked_bias"));
     }
     let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
-    let head = head(config, weights, Output::new("lm_head", true), &word)?;
+    let head = head(config, weights, output, &word)?;
     let embedding = TextEmbedding { position: Some(position), ..TextEmbedding::tokens(word, n_ctx) };
     let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
     Ok(network("gpt_neo", (d_model, n_vocab), embedding, stack, head))

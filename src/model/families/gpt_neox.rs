@@ -31,8 +31,11 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let bias = config.flag("attention_bias", true);
     let parallel = config.flag("use_parallel_residual", true);
 
-    weights.set_prefix("gpt_neox.", "embed_in.weight");
-    let word = weights.tensor("gpt_neox.embed_in.weight", &[n_vocab, d_model])?;
+    weights.set_prefix("gpt_neox.", &["embed_in.weight", "final_layer_norm.weight"]);
+    // As files have it, and as version 5 of the library calls it.
+    let name = ["embed_out", "lm_head"].into_iter().find(|name| weights.has(&format!("{name}.weight")));
+    let output = Output::new(name.unwrap_or("embed_out"), false);
+    let word = output.table(config, weights, "gpt_neox.embed_in.weight", &[n_vocab, d_model])?;
     let mut blocks = Vec::new();
     for layer in 0..config.n_layers()? {
         let name = |part: &str| format!("gpt_neox.layers.{layer}.{part}");
@@ -53,7 +56,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         }
     }
     let final_norm = Some(layer_norm(weights, "gpt_neox.final_layer_norm", d_model, eps)?);
-    let head = head(config, weights, Output::new("embed_out", false), &word)?;
+    let head = head(config, weights, output, &word)?;
     let dialect = RotaryDialect { theta: "rotary_emb_base", fraction: "rotary_pct", long: false };
     let rotary = vec![Rotary::from_config(config, spec.d_head, Some(0.25), dialect)?];
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };

@@ -47,8 +47,9 @@ pub(super) fn build(config: &Config, model_type: &str, weights: &mut Weights<'_>
     let shape = shape(config, variant)?;
     let (d_model, n_vocab, n_ctx) = (shape.d_model, config.n_vocab()?, config.n_ctx()?);
 
-    weights.set_prefix("model.", "embed_tokens.weight");
-    let word = weights.tensor("model.embed_tokens.weight", &[n_vocab, d_model])?;
+    weights.set_prefix("model.", &["embed_tokens.weight", "norm.weight"]);
+    let output = Output::new("lm_head", variant.tied);
+    let word = output.table(config, weights, "model.embed_tokens.weight", &[n_vocab, d_model])?;
     let scale = if variant.gemma { (d_model as f32).sqrt() } else { 1.0 };
     let n_layers = config.n_layers()?;
     let windows = windows(config, variant, n_layers)?;
@@ -60,7 +61,7 @@ pub(super) fn build(config: &Config, model_type: &str, weights: &mut Weights<'_>
         blocks.push(block(weights, variant, &shape, Place { layer, window, rotary: turning })?);
     }
     let final_norm = Some(norm(weights, variant, "model.norm", d_model, shape.eps)?);
-    let mut head = head(config, weights, Output::new("lm_head", variant.tied), &word)?;
+    let mut head = head(config, weights, output, &word)?;
     if let (Some(head), Some(caps)) = (&mut head, variant.caps)
         && head.kind == HeadKind::NextToken
     {

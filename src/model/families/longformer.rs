@@ -26,8 +26,18 @@ pub(super) const NOBODY: &str =
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let sizes = Sizes::both_ways(config, Activation::Gelu)?;
-    weights.set_prefix("longformer.", "embeddings.word_embeddings.weight");
-    let embedding = embedding(weights, &sizes, "longformer.embeddings", true)?;
+    weights.set_prefix("longformer.", &["embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"]);
+    let names = HeadNames {
+        dense: "lm_head.dense",
+        activation: Activation::Gelu,
+        norm: "lm_head.layer_norm",
+        decoder: Some("lm_head.decoder"),
+        bias: "lm_head.bias",
+        pooler: "classifier.dense",
+        pooled: Activation::Tanh,
+        classifier: "classifier.out_proj",
+    };
+    let embedding = embedding(config, weights, &sizes, "longformer.embeddings", names.decoder, true)?;
     let embedding = count_from(config, config.token("pad_token_id").unwrap_or(1), embedding)?;
     let mut blocks = blocks(weights, &sizes, "longformer.encoder.layer", &BERT_BLOCK)?;
     let tokens = global_tokens(config);
@@ -36,16 +46,6 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let name = format!("longformer.encoder.layer.{layer}.attention.self");
         see_within(weights, &mut block.attention, &name, window)?;
     }
-    let names = HeadNames {
-        dense: "lm_head.dense",
-        activation: Activation::Gelu,
-        norm: "lm_head.layer_norm",
-        decoder: "lm_head.decoder",
-        bias: "lm_head.bias",
-        pooler: "classifier.dense",
-        pooled: Activation::Tanh,
-        classifier: "classifier.out_proj",
-    };
     let head = head(config, weights, &sizes, &names, embedding.word.rows()?)?;
     if tokens.is_none() {
         weights.warn(NOBODY);

@@ -100,10 +100,35 @@ const SUPPORTED: [(&str, &[&str]); 7] = [
     ("pictures with texts", &["clip", "clip_vision_model", "siglip", "siglip_vision_model"]),
 ];
 
-/// Every `model_type` that [`build`] knows, as a list to read.
-fn supported() -> String {
-    let groups: Vec<_> = SUPPORTED.iter().map(|(group, types)| format!("{group} ({})", types.join(", "))).collect();
-    groups.join("; ")
+/// As many names are told of those that are like an unknown one.
+const MAX_NEAR: usize = 4;
+
+/// How many `model_type`s [`build`] knows, which of them are called much like this one, and where all are listed.
+fn supported(model_type: &str) -> String {
+    let all: Vec<&str> = SUPPORTED.iter().flat_map(|(_, types)| *types).copied().collect();
+    let plain = |name: &str| name.to_lowercase().replace(['-', '_'], "");
+    let wanted = plain(model_type);
+    let in_common = |name: &str| wanted.chars().zip(plain(name).chars()).take_while(|(a, b)| a == b).count();
+    // What begins with all of a name, or with most of its letters.
+    let is_near = |name: &&&str| in_common(name) >= wanted.len().min(plain(name).len()).min(4);
+    let mut near: Vec<&str> = all.iter().filter(is_near).copied().collect();
+    near.sort_by_key(|name| std::cmp::Reverse(in_common(name)));
+    near.truncate(MAX_NEAR);
+    let near = if near.is_empty() { String::new() } else { format!(", among them {}", near.join(", ")) };
+    format!("{} types are supported{near}; `attnscope models` and docs/families.md list them", all.len())
+}
+
+/// The `model_type` of one of the library's classes, such as `llama` of `LlamaForCausalLM`.
+fn type_of_class(class: &str) -> Option<&'static str> {
+    let ends = ["For", "Model", "LMHead", "DoubleHeads", "MTModel"];
+    let stem = ends.iter().filter_map(|end| class.find(end)).min().map(|end| class[..end].to_lowercase())?;
+    let mut types = SUPPORTED.iter().flat_map(|(_, types)| *types).copied();
+    types.find(|name| name.replace(['-', '_'], "").trim_end_matches("text") == stem)
+}
+
+/// All supported `model_type`s by what they are, to read.
+pub(crate) fn listed() -> impl Iterator<Item = (&'static str, String)> {
+    SUPPORTED.iter().map(|(group, types)| (*group, types.join(", ")))
 }
 
 /// Whether [`build`] knows this `model_type`.
@@ -114,9 +139,16 @@ pub(crate) fn is_supported(model_type: &str) -> bool {
 /// Why a model of this `model_type` cannot be opened; `path` is where it is.
 pub(crate) fn unsupported(model_type: &str, path: String) -> LoadError {
     let model_type = model_type.to_owned();
+    if let Some(known) = type_of_class(&model_type) {
+        return LoadError::OtherKind {
+            what: format!("config.json names no model_type; by its class {model_type} this is “{known}”"),
+            advice: format!("Add \"model_type\": \"{known}\" to config.json"),
+            path,
+        };
+    }
     match refused::reason(&model_type) {
         Some(reason) => LoadError::Refused { model_type, reason, path },
-        None => LoadError::UnknownFamily { model_type, supported: supported(), path },
+        None => LoadError::UnknownFamily { supported: supported(&model_type), model_type, path },
     }
 }
 
@@ -247,21 +279,32 @@ fn linear(weights: &mut Weights<'_>, name: &str, d_in: usize, d_out: usize) -> R
     weights.linear(&[name], (d_in, d_out), Stored::OutIn, true)
 }
 
-/// The output projection to the vocabulary: its own weights when the configuration unties them or the file has others,
-/// else the token embedding `[n_vocab, d_model]`.
+/// The name under which the file has the token embeddings: `own`, or that of the `output` map where the configuration
+/// ties the two. Of a tied table programs keep one name, whichever comes first.
+fn table_name(config: &Config, weights: &mut Weights<'_>, [own, output]: [&str; 2], tied: bool) -> String {
+    let n_names = if config.flag("tie_word_embeddings", tied) { 2 } else { 1 };
+    weights.first_of(&[own, output][..n_names])
+}
+
+/// The output map to the vocabulary: the token embeddings `[n_vocab, d_model]` where the configuration ties it to them
+/// and the file has no others, else its own weights; `None` where those are missing.
 fn decoder(
     config: &Config,
     weights: &mut Weights<'_>,
     name: &str,
     embedding: &Tensor,
     bias: Option<Tensor>,
-) -> Result<Linear, LoadError> {
+) -> Result<Option<Linear>, LoadError> {
     let (n_vocab, d_model) = embedding.dims2()?;
-    if config.flag("tie_word_embeddings", true) || !weights.has(name) {
-        return weights.tied_output(name, embedding, bias);
+    if config.flag("tie_word_embeddings", true) {
+        return weights.tied_output(name, embedding, bias).map(Some);
+    }
+    if !weights.has(name) {
+        weights.note_absent(name);
+        return Ok(None);
     }
     let part = Part { name: name.trim_end_matches(".weight"), d_out: n_vocab, bias: false };
-    Ok(Linear { bias, ..weights.linear_of(&[part], d_model, Stored::OutIn, None)? })
+    Ok(Some(Linear { bias, ..weights.linear_of(&[part], d_model, Stored::OutIn, None)? }))
 }
 
 /// What a classifier says, where it reads, and what comes before its output.

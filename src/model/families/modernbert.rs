@@ -4,13 +4,14 @@ use super::{
     ClassHead, classifier,
     decoder::{layer_types, map, network},
     encoder::{classifies_texts, classifies_tokens, token_classifier},
+    table_name,
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
         checkpoint::{Config, Weights},
-        kernels::{Activation, Linear, Norm, NormKind},
+        kernels::{Activation, Norm, NormKind},
         network::{
             Network,
             attention::Attention,
@@ -22,6 +23,8 @@ use crate::{
     },
     spec::{HeadKind, LayerSpec},
 };
+
+const OUTPUT: &str = "decoder.weight";
 
 struct Sizes {
     d_model: usize,
@@ -43,8 +46,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let (n_vocab, n_ctx, n_heads) = (config.n_vocab()?, config.n_ctx()?, config.n_heads(d_model)?);
     let spec = LayerSpec::new(n_heads, d_model / n_heads);
 
-    weights.set_prefix("model.", "embeddings.tok_embeddings.weight");
-    let word = weights.tensor("model.embeddings.tok_embeddings.weight", &[n_vocab, d_model])?;
+    weights.set_prefix("model.", &["embeddings.tok_embeddings.weight", "embeddings.norm.weight"]);
+    let word = table_name(config, weights, ["model.embeddings.tok_embeddings.weight", OUTPUT], true);
+    let word = weights.tensor(&word, &[n_vocab, d_model])?;
     let norm = norm(weights, &sizes, "model.embeddings.norm")?;
     let embedding = TextEmbedding { norm: Some(norm), ..TextEmbedding::tokens(word, n_ctx) };
     let mut blocks = Vec::new();
@@ -150,7 +154,7 @@ fn head(
     }
     let bias = config.flag("decoder_bias", true);
     let bias = bias.then(|| weights.tensor("decoder.bias", &[embedding.word.rows()?.dim(0)?])).transpose()?;
-    let output: Linear = super::decoder(config, weights, "decoder.weight", embedding.word.rows()?, bias)?;
+    let Some(output) = super::decoder(config, weights, OUTPUT, embedding.word.rows()?, bias)? else { return Ok(None) };
     let labels = None;
     Ok(Some(Head { kind: HeadKind::MaskedLm, reads: Reads::Each, transform, output, labels, softcap: None }))
 }

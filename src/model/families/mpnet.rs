@@ -30,8 +30,18 @@ const MAX_DISTANCE: usize = 128;
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let mut sizes = Sizes::both_ways(config, Activation::Gelu)?;
     sizes.spec.biased = true;
-    weights.set_prefix("mpnet.", "embeddings.word_embeddings.weight");
-    let embedding = embedding(weights, &sizes, "mpnet.embeddings", false)?;
+    weights.set_prefix("mpnet.", &["embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"]);
+    let names = HeadNames {
+        dense: "lm_head.dense",
+        activation: Activation::Gelu,
+        norm: "lm_head.layer_norm",
+        decoder: Some("lm_head.decoder"),
+        bias: "lm_head.bias",
+        pooler: "classifier.dense",
+        pooled: Activation::Tanh,
+        classifier: "classifier.out_proj",
+    };
+    let embedding = embedding(config, weights, &sizes, "mpnet.embeddings", names.decoder, false)?;
     let embedding = count_from(config, PADDING, embedding)?;
     let n_heads = sizes.spec.n_heads;
     let n_rows = config.optional_size(&["relative_attention_num_buckets"], 1 << 16)?.unwrap_or(N_BUCKETS);
@@ -48,16 +58,6 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         max_distance: MAX_DISTANCE,
     };
     let blocks = blocks(weights, &sizes, "mpnet.encoder.layer", &BLOCK)?;
-    let names = HeadNames {
-        dense: "lm_head.dense",
-        activation: Activation::Gelu,
-        norm: "lm_head.layer_norm",
-        decoder: "lm_head.decoder",
-        bias: "lm_head.bias",
-        pooler: "classifier.dense",
-        pooled: Activation::Tanh,
-        classifier: "classifier.out_proj",
-    };
     let head = head(config, weights, &sizes, &names, embedding.word.rows()?)?;
     let stack = Stack { bias: Some(bias), ..Stack::new(StackKind::SelfAttention, blocks, None) };
     Ok(network("mpnet", (sizes.d_model, sizes.n_vocab), embedding, stack, head))

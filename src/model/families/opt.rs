@@ -37,10 +37,11 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let norm_before = config.flag("do_layer_norm_before", true);
     let has_weights = config.flag("layer_norm_elementwise_affine", true);
 
-    weights.set_prefix("model.decoder.", "embed_tokens.weight");
-    let word_name = "model.decoder.embed_tokens.weight";
-    let d_embedding = weights.shape(word_name).and_then(|shape| shape.get(1)).copied().unwrap_or(d_model);
-    let word = weights.tensor(word_name, &[n_vocab, d_embedding])?;
+    weights.set_prefix("model.decoder.", &["embed_tokens.weight", "embed_positions.weight"]);
+    let output = Output::new("lm_head", true);
+    let word = output.table_name(config, weights, "model.decoder.embed_tokens.weight");
+    let d_embedding = weights.shape(&word).and_then(|shape| shape.get(1)).copied().unwrap_or(d_model);
+    let word = weights.tensor(&word, &[n_vocab, d_embedding])?;
     let table = "model.decoder.embed_positions.weight";
     let n_rows = n_classes(weights, table).clamp(OFFSET, n_ctx + OFFSET);
     let position = weights.tensor(table, &[n_rows, d_model])?;
@@ -69,7 +70,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     }
     let has_final = norm_before && !config.flag("_remove_final_layer_norm", false);
     let final_norm = has_final.then(|| layer_norm(weights, "model.decoder.final_layer_norm")).transpose()?;
-    let mut head = head(config, weights, Output::new("lm_head", true), &word)?;
+    let mut head = head(config, weights, output, &word)?;
     let mut embedding = TextEmbedding::tokens(word, n_rows - OFFSET);
     if d_embedding != d_model {
         embedding.token_projection = Some(map(weights, "model.decoder.project_in", (d_embedding, d_model), false)?);

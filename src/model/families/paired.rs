@@ -31,9 +31,16 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         .transpose()?;
     let width = if bridge.is_some() { decoder.d_model } else { encoder.d_model };
     let (source, target) = (tower(encoder.body, StackKind::Encoder), tower(decoder.body, StackKind::Decoder));
-    let (Some(source), Some(target)) = (source, target) else {
+    let (Some(mut source), Some(target)) = (source, target) else {
         return Err(config.error("its encoder or its decoder consists of two parts itself"));
     };
+    // Both made of one configuration: nothing is there for the encoder to attend to.
+    if source.stack.detach() {
+        weights.warn(
+            "Its encoder, too, is configured with attention to an encoder (add_cross_attention), which is left out as in \
+             transformers",
+        );
+    }
     if target.stack.blocks.iter().any(|block| block.cross.as_ref().is_none_or(|(cross, _)| !cross.reads(width))) {
         let message = format!("its {} decoder does not attend to its {} encoder", decoder.family, encoder.family);
         return Err(config.error(message));

@@ -29,8 +29,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps("layer_norm_eps", 1e-5)?);
     let activation = config.activation("hidden_act", Activation::GeluTanh)?;
 
-    weights.set_prefix("model.", "embed_tokens.weight");
-    let word = weights.tensor("model.embed_tokens.weight", &[n_vocab, d_model])?;
+    weights.set_prefix("model.", &["embed_tokens.weight", "final_layernorm.weight"]);
+    let output = Output { bias: true, ..Output::new("lm_head", false) };
+    let word = output.table(config, weights, "model.embed_tokens.weight", &[n_vocab, d_model])?;
     let mut blocks = Vec::new();
     for layer in 0..config.n_layers()? {
         let name = |part: &str| format!("model.layers.{layer}.{part}");
@@ -58,7 +59,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         blocks.push(Block { parallel: true, ..Block::new(attention, norms.clone(), mlp, norms) });
     }
     let final_norm = Some(layer_norm(weights, "model.final_layernorm", d_model, eps)?);
-    let head = head(config, weights, Output { bias: true, ..Output::new("lm_head", false) }, &word)?;
+    let head = head(config, weights, output, &word)?;
     let rotary = vec![Rotary::from_config(config, d_head, Some(0.5), RotaryDialect::COMMON)?];
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
     Ok(network("phi", (d_model, n_vocab), TextEmbedding::tokens(word, n_ctx), stack, head))

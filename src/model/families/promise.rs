@@ -83,7 +83,11 @@ pub(super) fn keep(config: &Config, weights: &mut Weights<'_>, network: &mut Net
         let what = task(class).map_or_else(|| "a projection".to_owned(), |task| format!("a head for {task}"));
         weights.warn(&format!("{class} has {what}, which is not supported: the model is shown without it"));
     } else if !promise.fits(network.head_kind()) && promise != Promise::Body {
-        weights.warn(&format!("The head that {class} has is not shown: these weights do not have it as it is known"));
+        let reason = match weights.last_absent().filter(|_| network.head.is_none()) {
+            Some(name) => format!("the weights lack {name}, which transformers fills with random numbers"),
+            None => "these weights do not have it as it is known".to_owned(),
+        };
+        weights.warn(&format!("The head that {class} has is not shown: {reason}"));
     }
     if !promise.fits(network.head_kind()) {
         network.head = None;

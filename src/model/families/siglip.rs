@@ -28,7 +28,7 @@ use crate::{
 };
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
-    weights.set_prefix("", "vision_model.embeddings.patch_embedding.weight");
+    weights.set_prefix("", &["vision_model.embeddings.patch_embedding.weight"]);
     let vision_config = config.tower("vision_config", &vision_defaults());
     let d_model = vision_config.d_model()?;
     if !weights.has("text_model.embeddings.token_embedding.weight") {
@@ -79,7 +79,7 @@ fn vision_defaults() -> Value {
 /// The vision half alone, whose summary of the picture as a whole is not needed.
 pub(super) fn build_vision(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let config = &config.or(&vision_defaults());
-    weights.set_prefix(VISION, "embeddings.patch_embedding.weight");
+    weights.set_prefix(VISION, &["embeddings.patch_embedding.weight"]);
     let (image, tower) = vision_tower(config, weights, StackKind::SelfAttention)?;
     for part in ["attention.out_proj", "layernorm", "mlp.fc1", "mlp.fc2"] {
         for kind in ["weight", "bias"] {

@@ -43,15 +43,18 @@ struct Shape {
     max_distance: usize,
 }
 
+const OUTPUT: &str = "lm_head.weight";
+
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let shape = Shape::read(config)?;
     let d_model = shape.d_model;
     let n_vocab = config.n_vocab()?;
     let n_layers = config.size(&["num_layers", "num_hidden_layers"], 4096)?;
-    weights.set_prefix("", "encoder.block.0.layer.0.SelfAttention.q.weight");
-    let (copies, rest) = (["encoder.embed_tokens.weight", "decoder.embed_tokens.weight"], "shared.weight");
-    let name = [rest, copies[0]].into_iter().find(|name| weights.has(name)).unwrap_or(rest);
-    let word = weights.tensor(name, &[n_vocab, d_model])?;
+    weights.set_prefix("", &["encoder.block.0.layer.0.SelfAttention.q.weight"]);
+    let copies = ["encoder.embed_tokens.weight", "decoder.embed_tokens.weight"];
+    // Whatever the configuration says, the reference ties them.
+    let name = weights.first_of(&["shared.weight", copies[0], copies[1], OUTPUT]);
+    let word = weights.tensor(&name, &[n_vocab, d_model])?;
     let own = [weights.untied(copies[0], &word)?, weights.untied(copies[1], &word)?];
     let [source, target] = own.map(|own| own.unwrap_or_else(|| word.clone()));
     let text =
@@ -172,15 +175,15 @@ fn head(config: &Config, weights: &mut Weights<'_>, family: &str, word: &Tensor)
         return text_classifier(config, weights, d_model, 1).map(Some);
     }
     if !config.architecture().is_none_or(|class| class.ends_with("ForConditionalGeneration")) {
-        weights.note_absent("lm_head.weight");
+        weights.note_absent(OUTPUT);
         return Ok(None);
     }
     let tied = config.flag("tie_word_embeddings", true);
     let scaled = family == "t5" && config.flag("scale_decoder_outputs", tied);
-    let output = if weights.has("lm_head.weight") && !(tied && scaled) {
+    let output = if weights.has(OUTPUT) && !(tied && scaled) {
         map(weights, "lm_head", (d_model, n_vocab), false)?
     } else {
-        weights.tied_output("lm_head.weight", word, None)?
+        weights.tied_output(OUTPUT, word, None)?
     };
     let scale = scaled.then(|| 1.0 / (d_model as f32).sqrt());
     Ok(Some(Head { transform: Transform { scale, ..Transform::default() }, ..Head::next_token(output) }))

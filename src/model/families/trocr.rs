@@ -2,7 +2,7 @@
 
 use super::{
     bart::{Dialect, PositionKind, Reach, tower},
-    decoder,
+    decoder, table_name,
 };
 use crate::{
     ids::StackKind,
@@ -13,6 +13,8 @@ use crate::{
     },
     spec::{Modality, TextSpec},
 };
+
+const OUTPUT: &str = "output_projection.weight";
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let (d_model, n_vocab) = (config.d_model()?, config.n_vocab()?);
@@ -31,11 +33,12 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         positions: if learned { PositionKind::Learned } else { PositionKind::Fairseq { padding } },
         reach: Reach::All,
     };
-    weights.set_prefix("model.", "decoder.layers.0.fc1.weight");
-    let word = weights.tensor("model.decoder.embed_tokens.weight", &[n_vocab, d_model])?;
+    weights.set_prefix("model.", &["decoder.layers.0.fc1.weight"]);
+    let word = table_name(config, weights, ["model.decoder.embed_tokens.weight", OUTPUT], true);
+    let word = weights.tensor(&word, &[n_vocab, d_model])?;
     let tower = tower(config, weights, &dialect, StackKind::Decoder, word.clone())?;
-    let head = Head::next_token(decoder(config, weights, "output_projection.weight", &word, None)?);
+    let head = decoder(config, weights, OUTPUT, &word, None)?.map(Head::next_token);
     let n_ctx = if let Embedding::Text(text) = &tower.embedding { text.n_ctx } else { 0 };
     let modality = Modality::Text(TextSpec { n_ctx, n_vocab });
-    Ok(Network { family: dialect.family, modality, d_model, body: Body::Single(tower), head: Some(head) })
+    Ok(Network { family: dialect.family, modality, d_model, body: Body::Single(tower), head })
 }

@@ -12,8 +12,8 @@ use crate::{
         network::{
             attention::Attention,
             block::{Block, Mlp, Norms},
-            embedding::PatchEmbedding,
             interpolate::Interpolation,
+            patches::PatchEmbedding,
         },
     },
     spec::{ImageSpec, LayerSpec},
@@ -74,7 +74,9 @@ impl Pictures {
             norm: None,
             grid: self.grid,
             patch_px: self.patch_px,
+            size_px: self.size_px,
             filter: Interpolation::Bicubic,
+            any_grid: false,
         })
     }
 }

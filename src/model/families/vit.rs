@@ -24,7 +24,7 @@ use crate::{
 };
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
-    weights.set_prefix("vit.", "embeddings.cls_token");
+    weights.set_prefix("vit.", &["embeddings.cls_token"]);
     let (spec, tower) = tower(config, weights, "vit.", StackKind::SelfAttention)?;
     let head = class_head(config, weights, config.d_model()?)?;
     network("vit", config, spec, tower, head)
@@ -32,7 +32,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 
 pub(super) fn build_deit(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_model = config.d_model()?;
-    weights.set_prefix("deit.", "embeddings.cls_token");
+    weights.set_prefix("deit.", &["embeddings.cls_token"]);
     let (spec, tower) = tower(config, weights, "deit.", StackKind::SelfAttention)?;
     let head = if weights.has("cls_classifier.weight") {
         Some(averaged_heads(config, weights, d_model)?)

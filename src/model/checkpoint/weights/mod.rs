@@ -28,11 +28,14 @@ use super::{
     ModelFiles,
     audit::{Audit, Role, TensorFact},
 };
-use crate::model::{
-    LoadError,
-    engine::Engine,
-    kernels::Panels,
-    run::{Control, Progress, Stage},
+use crate::{
+    model::{
+        LoadError,
+        engine::Engine,
+        kernels::Panels,
+        run::{Control, Progress, Stage},
+    },
+    text::counted,
 };
 
 /// The tensors of one checkpoint, read on request.
@@ -123,11 +126,11 @@ impl<'a> Weights<'a> {
     }
 
     /// Finds out what stands before the names of the body: `own` (such as `bert.`), nothing, or
-    /// what wrappers added. `anchor` is a body tensor that every such checkpoint has, without prefix.
+    /// what wrappers added. `anchors` are body tensors, without prefix, of which every such checkpoint has one.
     /// Heads, whose names do not begin with `own`, are then looked for inside the wrappers and outside.
-    pub fn set_prefix(&mut self, own: &'static str, anchor: &str) {
+    pub fn set_prefix(&mut self, own: &'static str, anchors: &[&str]) {
         let names = self.entries.keys().map(String::as_str).filter(|name| name.starts_with(self.scope));
-        self.placement = Placement::find(own, anchor, names);
+        self.placement = anchors.iter().find_map(|anchor| Placement::find(own, anchor, names.clone()));
         // A part always stands in another place than the same model alone.
         let renamed = self.placement.as_ref().filter(|_| self.scope.is_empty()).and_then(Placement::renamed);
         if let Some((expected, found)) = renamed {
@@ -179,6 +182,11 @@ impl<'a> Weights<'a> {
         self.audit.absent.push(name.to_owned());
     }
 
+    /// The tensor that was last noted as absent.
+    pub fn last_absent(&self) -> Option<&str> {
+        self.audit.absent.last().map(String::as_str)
+    }
+
     /// Leaves a sentence for the user.
     pub fn warn(&mut self, sentence: &str) {
         self.audit.warnings.push(sentence.to_owned());
@@ -205,7 +213,23 @@ impl<'a> Weights<'a> {
             .filter(|name| !self.used.contains(*name) && !self.skipped.contains(*name))
             .cloned()
             .collect();
+        self.warn_of_companions();
         self.audit
+    }
+
+    /// Tells of tensors that belong to maps and norms in use and that the model does not know: scales, biases, or the
+    /// weights of a method whose names nobody here has heard of.
+    fn warn_of_companions(&mut self) {
+        let used: BTreeSet<&str> = self.used.iter().filter_map(|name| name.strip_suffix(".weight")).collect();
+        let belongs = |name: &&String| name.match_indices('.').any(|(at, _)| used.contains(&name[..at]));
+        let companions: Vec<_> = self.audit.unexpected.iter().filter(belongs).collect();
+        let Some(first) = companions.first() else { return };
+        let sentence = format!(
+            "Beside weights in use lie {}, such as {first}, that the model does not know: as in transformers, they change \
+             nothing",
+            counted(companions.len(), "tensor")
+        );
+        self.audit.warnings.push(sentence);
     }
 
     /// Reads tensors one after the other; in a rehearsal only their names and shapes are checked.

@@ -6,6 +6,15 @@ use super::Weights;
 use crate::model::{LoadError, kernels::Linear};
 
 impl Weights<'_> {
+    /// The first of the names of one table that the file has; the first of all where it has none.
+    pub fn first_of(&mut self, names: &[&str]) -> String {
+        let found = names.iter().copied().find(|name| self.has(name)).unwrap_or(names[0]);
+        if found != names[0] {
+            self.audit.note_renamed(names[0], found);
+        }
+        found.to_owned()
+    }
+
     /// What the file has under `name`, which its configuration ties to `table`: `None` where that is nothing, or the
     /// same numbers. Others are used, and that is said, as in `transformers` since version 5 (`tie_weights`).
     pub fn untied(&mut self, name: &str, table: &Tensor) -> Result<Option<Tensor>, LoadError> {
