@@ -47,6 +47,36 @@ pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
     })
 }
 
+/// The same text with quotation marks around the numbers that Python writes and JSON does not have: `NaN`, `Infinity`
+/// and `-Infinity`. Whoever asks for one as a number is told so.
+pub fn quoted(bytes: &[u8]) -> Vec<u8> {
+    const NUMBERS: [&[u8]; 3] = [b"NaN", b"-Infinity", b"Infinity"];
+    let mut out = Vec::with_capacity(bytes.len() + 2);
+    let (mut at, mut in_text) = (0, false);
+    while let Some(byte) = bytes.get(at) {
+        let number = NUMBERS.iter().find(|number| !in_text && bytes[at..].starts_with(number));
+        let n = match number {
+            Some(number) => {
+                out.push(b'"');
+                out.extend_from_slice(number);
+                out.push(b'"');
+                number.len()
+            }
+            None if in_text && *byte == b'\\' => {
+                out.extend(bytes[at..].iter().take(2));
+                2
+            }
+            None => {
+                in_text ^= *byte == b'"';
+                out.push(*byte);
+                1
+            }
+        };
+        at += n;
+    }
+    out
+}
+
 /// Refuses what would take too much room, before anything is allocated for it.
 fn weigh(bytes: &[u8]) -> Result<(), JsonError> {
     let (mut depth, mut n_parts) = (0_usize, 0_usize);
@@ -90,6 +120,17 @@ mod tests {
         assert_eq!(read(&vec![b' '; MAX_BYTES + 1]), Err(JsonError::TooLarge));
         // Brackets and quotation marks of a text are no parts.
         assert!(read(format!(r#"["{}\"{}"]"#, "[{,".repeat(MAX_PARTS / 2), "]").as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn numbers_of_python_become_texts() {
+        let read = |text: &str| serde_json::from_slice::<Value>(&quoted(text.as_bytes())).unwrap();
+        let value = read(r#"{"a": NaN, "NaN": [-Infinity, Infinity, 1], "b": "\"NaN\\", "c": NaN}"#);
+        assert_eq!(
+            value,
+            serde_json::json!({"a": "NaN", "NaN": ["-Infinity", "Infinity", 1], "b": "\"NaN\\", "c": "NaN"})
+        );
+        assert_eq!(quoted(br#"{"a\"#), br#"{"a\"#);
     }
 
     #[test]

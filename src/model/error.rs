@@ -42,13 +42,21 @@ pub enum LoadError {
         /// The folder.
         path: String,
     },
-    /// No weights in a format we read.
+    /// No weights, and nothing that tells where they are.
     #[error("this model folder has no weights, neither model.safetensors nor pytorch_model.bin")]
     NoWeights {
         /// The folder.
         path: String,
-        /// Weights in formats that are not read, if any.
-        other: Option<String>,
+    },
+    /// A folder or a file that is something else, and is known for it.
+    #[error("{}", told(what))]
+    OtherKind {
+        /// A sentence that says what it is.
+        what: String,
+        /// What to do.
+        advice: String,
+        /// Where it is.
+        path: String,
     },
     /// A file that cannot be read from disk.
     #[error("{} cannot be read: {source}", told(file))]
@@ -85,7 +93,7 @@ pub enum LoadError {
     UnknownFamily {
         /// What the file says.
         model_type: String,
-        /// The types that are.
+        /// How many types are, and which of them are called like this one.
         supported: String,
         /// Where the model is.
         path: String,
@@ -128,14 +136,6 @@ pub enum LoadError {
         /// The method or the number type.
         how: String,
         /// Where the model is.
-        path: String,
-    },
-    /// An adapter without its model, or beside it.
-    #[error("the weights hold an adapter (LoRA) for {} that is not merged into it", told(base))]
-    Adapter {
-        /// The model it belongs to.
-        base: String,
-        /// Where the adapter is.
         path: String,
     },
     /// More memory than there is; nothing was read yet.
@@ -221,7 +221,7 @@ impl LoadError {
     pub fn details(&self) -> String {
         match self {
             Self::NotFound { path } => {
-                format!("Check the spelling, drop the model's folder on the window, or download it: {path}")
+                format!("Check the spelling, drop the model's folder on the window, or download it: {}", told(path))
             }
             Self::NotAModel { path } => format!("Choose a model folder, or its .safetensors or .bin file: {path}"),
             Self::NoConfig { path } => {
@@ -230,12 +230,8 @@ impl LoadError {
             Self::LoneWeights { path, .. } => {
                 format!("Put the model's config.json into the same folder: {path}")
             }
-            Self::NoWeights { path, other: Some(other) } => {
-                format!(
-                    "It has {other}; save the model again with `save_pretrained(…, safe_serialization=True)`: {path}"
-                )
-            }
-            Self::NoWeights { path, other: None } => format!("The download may be incomplete: {path}"),
+            Self::NoWeights { path } => format!("The download may be incomplete: {path}"),
+            Self::OtherKind { advice, path, .. } => format!("{advice}: {}", told(path)),
             Self::Io { path, .. } => format!("Check that the file exists and that you may read it: {path}"),
             Self::Config { path, .. } => format!("Compare it with the original from where the model came: {path}"),
             Self::Unsupported { file, path, .. } => {
@@ -245,16 +241,13 @@ impl LoadError {
                 format!("Open a ViT, DeiT, BEiT or DINOv2 instead, or {CAPTURE_IN_PYTHON}: {path}")
             }
             Self::UnknownFamily { supported, path, .. } => {
-                format!("{}. Supported are {supported}. Read from {path}", capitalised(CAPTURE_IN_PYTHON))
+                format!("{}. {supported}. Read from {path}", capitalised(CAPTURE_IN_PYTHON))
             }
             Self::Damaged { path, .. } => format!("The download may be incomplete; fetch the file again: {path}"),
             Self::Foreign { path, advice, .. } => format!("{advice}: {path}"),
             Self::Quantised { path, .. } => {
                 format!("Open the model it was made from, or save `model.dequantize()` from Python: {path}")
             }
-            Self::Adapter { path, .. } => format!(
-                "Merge it in Python, `PeftModel.from_pretrained(model, ADAPTER).merge_and_unload().save_pretrained(FOLDER)`: {path}"
-            ),
             Self::TooLarge { path, .. } => format!("Close other programs, or open a smaller model: {path}"),
             Self::ShardOutside { path, .. } => {
                 format!("Do not use this model unless you trust where it came from: {path}")

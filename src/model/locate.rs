@@ -1,7 +1,7 @@
 //! From what a user types to a model's files: bundled names, paths, and ids in the local Hugging Face
 //! cache. Never downloads.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::{
     hub::{Cache, RepoId},
@@ -34,13 +34,22 @@ pub fn model(name: &str) -> Result<(ModelFiles, String), LoadError> {
     if let Some(files) = bundled::model(name) {
         return Ok((files, name.to_owned()));
     }
-    let path = Path::new(name);
-    if path.exists() {
-        let files = ModelFiles::open(path)?;
-        let name = files.default_name();
-        return Ok((files, name));
+    match ModelFiles::open(&with_home(name)) {
+        Err(LoadError::NotFound { .. }) => in_cache(name),
+        opened => opened.map(|files| {
+            let name = files.default_name();
+            (files, name)
+        }),
     }
-    in_cache(name)
+}
+
+/// A path whose `~` at the beginning no shell has replaced.
+fn with_home(name: &str) -> PathBuf {
+    let rest = name.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with(['/', '\\']));
+    match (rest, std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest.trim_start_matches(['/', '\\'])),
+        _ => PathBuf::from(name),
+    }
 }
 
 /// As [`model`], for what can only be a hub id, `ID` or `ID@REVISION`.
@@ -58,6 +67,11 @@ pub fn in_cache(name: &str) -> Result<(ModelFiles, String), LoadError> {
 pub fn unknown_family(model_type: &str) -> Option<String> {
     let known = families::is_supported(&model_type.to_lowercase());
     (!known).then(|| families::unsupported(model_type, String::new()).to_string())
+}
+
+/// What kinds of models open, each with the `model_type`s of it.
+pub fn supported_types() -> impl Iterator<Item = (&'static str, String)> {
+    families::listed()
 }
 
 /// Bundled models, then those in the local cache by name.

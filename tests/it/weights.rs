@@ -188,3 +188,24 @@ pub fn assert_says(result: Result<Model, LoadError>, parts: &[&str]) {
         assert!(text.contains(part), "“{text}” does not say “{part}”");
     }
 }
+
+/// Tensors of a map in use that no family knows may be of a method that nobody here has heard of.
+#[test]
+fn unknown_tensors_of_maps_in_use_are_told() {
+    let warnings = |more: &'static str| {
+        let bytes = fs::read(fixture("bert").join("model.safetensors")).unwrap();
+        let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let zeros = [0; 16];
+        let more =
+            (more.to_owned(), safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![4], &zeros).unwrap());
+        let all = tensors.iter().map(|(name, view)| (name.to_owned(), view)).chain([more]);
+        let folder = model_with("bert", &[("model.safetensors", safetensors::serialize(all, None).unwrap())]);
+        assert_same("bert", folder.path()).warnings
+    };
+    for name in ["query.steering", "query.newmethod_U.default.weight"] {
+        let name: &'static str = format!("bert.encoder.layer.0.attention.self.{name}").leak();
+        let told = warnings(name).concat();
+        assert!(told.contains("1 tensor, such as") && told.contains(name), "{told}");
+    }
+    assert!(warnings("somewhere.else.weight").is_empty());
+}

@@ -11,7 +11,7 @@ use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use crate::{
     parity::fixture,
-    weights::{SINGLE, assert_same, assert_says, bin, engine, model_with, open, renamed},
+    weights::{SINGLE, assert_same, assert_says, bin, engine, model_with, open},
 };
 
 #[test]
@@ -214,13 +214,15 @@ fn typed(tensors: &[(&str, safetensors::Dtype)]) -> Vec<u8> {
 
 #[test]
 fn quantised_weights_are_recognised() {
-    use safetensors::Dtype::{F8_E4M3, F16, F32, I8, I32, U8};
+    use safetensors::Dtype::{F8_E4M3, F16, F32, I8, I32, U8, U32};
     let cases = [
         (typed(&[("bert.a.qweight", I32), ("bert.a.scales", F16)]), "GPTQ or AWQ"),
         (typed(&[("bert.a.weight", U8), ("bert.a.weight.absmax", F32)]), "bitsandbytes"),
         (typed(&[("bert.a.weight", I8), ("bert.a.SCB", F32)]), "bitsandbytes"),
         (typed(&[("bert.a.weight", F8_E4M3)]), "8-bit floating point"),
         (typed(&[("bert.a.weight", I8)]), "8-bit integers"),
+        (typed(&[("bert.a.weight", U32)]), "packed integers"),
+        (typed(&[("bert.a.weight", U32), ("bert.a.scales", F16), ("bert.a.biases", F16)]), "MLX"),
     ];
     for (bytes, how) in cases {
         let folder = model_with("bert", &[("model.safetensors", bytes)]);
@@ -239,6 +241,12 @@ fn quantised_weights_are_recognised() {
         fs::write(path, config.replacen('{', &format!("{{\"quantization_config\": {settings},"), 1)).unwrap();
         assert_says(open(folder.path()), &["quantised", how, "dequantize"]);
     }
+    // MLX has a section of its own.
+    let folder = model_with("bert", &[(SINGLE, bin("bert-tied.bin"))]);
+    let path = folder.path().join("config.json");
+    let config = fs::read_to_string(&path).unwrap();
+    fs::write(path, config.replacen('{', r#"{"quantization": {"group_size": 32, "bits": 4},"#, 1)).unwrap();
+    assert_says(open(folder.path()), &["quantised (MLX, 4 bits)"]);
 }
 
 #[test]
@@ -248,15 +256,58 @@ fn adapters_are_told_from_models() {
     let alone = tempfile::tempdir().unwrap();
     fs::write(alone.path().join("adapter_config.json"), &config).unwrap();
     fs::write(alone.path().join("adapter_model.safetensors"), &adapter).unwrap();
-    let advice = ["adapter (LoRA) for “acme/bert”", "merge_and_unload()"];
+    let advice = ["this is an adapter for “acme/bert”, not a model", "merge_and_unload()"];
     assert_says(open(alone.path()), &advice);
     let beside =
         model_with("bert", &[("adapter_config.json", config.clone()), ("adapter_model.safetensors", adapter.clone())]);
     assert_says(open(beside.path()), &advice);
-    assert_says(open(&beside.path().join("adapter_model.safetensors")), &advice);
-    // One that lies beside the whole model does no harm.
-    let whole = model_with("bert", &[("adapter_config.json", config), (SINGLE, bin("bert-tied.bin"))]);
-    assert_same("bert", whole.path());
-    let inside = renamed("bert", |name| name.replace("query.weight", "query.lora_B.default.weight"));
-    assert_says(open(model_with("bert", &[("model.safetensors", inside)]).path()), &["not merged"]);
+    let chosen = open(&beside.path().join("adapter_model.safetensors"));
+    assert_says(chosen, &["hold an adapter (LoRA) for “acme/bert”", "merge_and_unload()"]);
+}
+
+/// One that lies beside the whole model is not applied, and that is told.
+#[test]
+fn an_adapter_beside_whole_weights_is_told() {
+    let config = br#"{"peft_type": "LORA", "base_model_name_or_path": "acme/bert"}"#.to_vec();
+    let whole = bin("bert-tied.bin");
+    let warned = |files: &[(&str, Vec<u8>)]| assert_same("bert", model_with("bert", files).path()).warnings.concat();
+    assert_eq!(warned(&[(SINGLE, whole.clone())]), "");
+    for name in ["adapter_config.json", "adapter_model.bin", "adapters.safetensors", "pytorch_lora_weights.safetensors"]
+    {
+        let warning = warned(&[(name, config.clone()), (SINGLE, whole.clone())]);
+        assert!(warning.contains(name) && warning.contains("is not applied"), "{name}: {warning}");
+        assert_eq!(warning.contains("“acme/bert”"), name == "adapter_config.json", "{warning}");
+        assert!(warning.contains("merge_and_unload()"), "{warning}");
+    }
+}
+
+/// Whatever the method is called, and whoever wrote it: PEFT, MLX or the adapters hub.
+#[test]
+fn no_adapter_among_the_weights_is_passed_over() {
+    let layer = "bert.encoder.layer.0.attention.self";
+    for (name, kind) in [
+        (format!("{layer}.query.lora_A.default.weight"), "LoRA"),
+        (format!("{layer}.query.lora_b"), "LoRA"),
+        (format!("{layer}.query.lora_magnitude_vector.default.weight"), "LoRA"),
+        ("bert.embeddings.word_embeddings.lora_embedding_A.default".to_owned(), "LoRA"),
+        (format!("{layer}.loras.news.lora_A"), "LoRA"),
+        (format!("{layer}.key.ia3_l.default"), "IA³"),
+        (format!("{layer}.key.hada_w1_a.default"), "LoHa"),
+        (format!("{layer}.key.oft_R.default.weight"), "OFT"),
+        (format!("{layer}.key.vera_lambda_b.default"), "VeRA"),
+        ("bert.encoder.layer.0.output.adapters.news.adapter_down.0.weight".to_owned(), "bottleneck"),
+        ("prompt_encoder.default.embedding.weight".to_owned(), "soft prompt"),
+        ("prompt_embeddings".to_owned(), "soft prompt"),
+        ("classifier.modules_to_save.default.weight".to_owned(), "PEFT"),
+        (format!("base_model.model.{layer}.query.base_layer.weight"), "PEFT"),
+    ] {
+        let bytes = fs::read(fixture("bert").join("model.safetensors")).unwrap();
+        let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let zeros = [0; 16];
+        let more = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![4], &zeros).unwrap();
+        let all = tensors.iter().map(|(name, view)| (name.to_owned(), view)).chain([(name.clone(), more)]);
+        let bytes = safetensors::serialize(all, None).unwrap();
+        let error = open(model_with("bert", &[("model.safetensors", bytes)]).path());
+        assert_says(error, &["not merged", kind, name.as_str(), "merge_and_unload()"]);
+    }
 }

@@ -55,6 +55,15 @@ pub enum Role {
 }
 
 impl Audit {
+    /// Adds what became of the keys of another file than `config.json`: those that were read, that change nothing, and
+    /// that nobody knows. `file` stands before their names.
+    pub(in crate::model) fn note_file(&mut self, file: &str, [read, harmless, unknown]: [&[(String, String)]; 3]) {
+        let named = |(name, value): &(String, String)| (format!("{file}.{name}"), value.clone());
+        self.config.extend(read.iter().map(named).map(|(name, value)| (name, Some(value))));
+        self.harmless_keys.extend(harmless.iter().map(named));
+        self.unknown_keys.extend(unknown.iter().map(named));
+    }
+
     /// Notes another name once.
     pub(super) fn note_renamed(&mut self, expected: &str, found: &str) {
         let renamed = (expected.to_owned(), found.to_owned());

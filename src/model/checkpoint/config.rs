@@ -10,9 +10,11 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::ModelFiles;
-use super::asked::Asked;
-use crate::model::{LoadError, kernels::Activation};
+use super::{ModelFiles, asked::Asked, recognise};
+use crate::{
+    json_file,
+    model::{LoadError, kernels::Activation},
+};
 
 const FILE: &str = "config.json";
 
@@ -42,9 +44,9 @@ impl Config {
         Self::optional(files, FILE)?.ok_or_else(|| {
             let path = files.location();
             match (files.adapter_base(), files.chosen_weights()) {
-                (Some(base), _) => LoadError::Adapter { base, path },
+                (Some(base), _) => recognise::adapter(&base, path),
                 (None, Some(file)) => LoadError::LoneWeights { file: file.to_owned(), path },
-                (None, None) => LoadError::NoConfig { path },
+                (None, None) => recognise::folder(files),
             }
         })
     }
@@ -54,7 +56,9 @@ impl Config {
         let path = files.location_of(file);
         let Some(bytes) = files.read(file) else { return Ok(None) };
         let bytes = bytes.map_err(|source| LoadError::Io { file: file.to_owned(), path: path.clone(), source })?;
-        match serde_json::from_slice(&bytes) {
+        // Python writes and reads numbers that JSON does not have.
+        let read = serde_json::from_slice(&bytes);
+        match read.or_else(|error| serde_json::from_slice(&json_file::quoted(&bytes)).map_err(|_| error)) {
             Ok(Value::Object(values)) => Ok(Some(Self {
                 values,
                 file,
@@ -97,7 +101,7 @@ impl Config {
             Some(class) if class.starts_with("Beit") => Ok("beit".to_owned()),
             Some("CLIPModel") => Ok("clip".to_owned()),
             Some(class) => Ok(class.to_owned()),
-            None => Err(self.error("it names no model_type")),
+            None => Err(self.unnamed()),
         }
     }
 
@@ -105,23 +109,6 @@ impl Config {
     pub fn architecture(&self) -> Option<&str> {
         self.note("architectures", self.values.get("architectures"));
         self.values.get("architectures")?.as_array()?.first()?.as_str()
-    }
-
-    /// Refuses weights that the file says are quantised.
-    pub fn check_precision(&self) -> Result<(), LoadError> {
-        let Some((name, value @ Value::Object(settings))) = self.values.get_key_value("quantization_config") else {
-            return Ok(());
-        };
-        self.note(name, Some(value));
-        let flag = |name: &str| settings.get(name).and_then(Value::as_bool).unwrap_or(false);
-        let bits = match settings.get("bits").and_then(Value::as_u64) {
-            None if flag("load_in_4bit") => Some(4),
-            None if flag("load_in_8bit") => Some(8),
-            bits => bits,
-        };
-        let method = settings.get("quant_method").and_then(Value::as_str).unwrap_or("by an unnamed method");
-        let how = bits.map_or_else(|| method.to_owned(), |bits| format!("{method}, {bits} bits"));
-        Err(LoadError::Quantised { how, path: self.path.clone() })
     }
 
     /// Width of the residual stream.
@@ -206,6 +193,13 @@ impl Config {
             self.complain(name, value, "a name");
         }
         value.as_str()
+    }
+
+    /// A value of any kind.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        let value = self.values.get(name).filter(|value| !value.is_null())?;
+        self.note(name, Some(value));
+        Some(value)
     }
 
     /// A finite number under any of these names.

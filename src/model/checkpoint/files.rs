@@ -5,26 +5,26 @@
 use std::{
     borrow::Cow,
     fs::{self, File},
-    io::{self, Cursor, Read, Seek},
+    io::{self, Cursor, ErrorKind, Read, Seek},
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
 };
 
+use super::formats::{self, FORMATS, MERGE, WEIGHTS_EXTENSIONS};
 use crate::{model::LoadError, text::checkpoint_name};
 
-/// A format: its single file, and the index of its shards.
-pub(super) type Format = (&'static str, &'static str);
-
-/// What Hugging Face libraries write, the best first.
-pub(super) const FORMATS: [Format; 2] =
-    [("model.safetensors", "model.safetensors.index.json"), ("pytorch_model.bin", "pytorch_model.bin.index.json")];
+/// What an adapter and its description are called.
+const ADAPTERS: [&str; 5] = [
+    "adapter_model.safetensors",
+    "adapter_model.bin",
+    "adapters.safetensors",
+    "pytorch_lora_weights.safetensors",
+    "adapter_config.json",
+];
 /// Configuration and vocabulary files above this size are refused: no real one comes near.
 const MAX_TEXT_BYTES: u64 = 256 << 20;
 /// Bytes at the beginning and at the end of a file that tell it from others.
 const END_BYTES: u64 = 1 << 20;
-/// What weights files are called, the last two by people who save them themselves.
-const WEIGHTS_EXTENSIONS: [&str; 4] = ["safetensors", "bin", "pt", "pth"];
-
 /// The files of one checkpoint, by name.
 #[derive(Clone, Debug)]
 pub struct ModelFiles {
@@ -44,6 +44,27 @@ enum Place {
     },
 }
 
+/// Something in a model's folder, or in folders in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// From the folder, with `/` between parts.
+    pub name: String,
+    pub kind: EntryKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EntryKind {
+    File,
+    Folder,
+    /// A pipe, a device, or a link to nothing.
+    Other,
+}
+
+/// Folders within each other that are looked into: a cache has its models three down.
+const MAX_DEPTH: usize = 3;
+/// Names that are looked at.
+const MAX_ENTRIES: usize = 4096;
+
 /// Bytes that can be read from any offset.
 pub trait ReadSeek: Read + Seek + Send {}
 
@@ -53,15 +74,18 @@ impl ModelFiles {
     /// A folder in Hugging Face layout, or a weights file inside one.
     ///
     /// # Errors
-    /// When the path does not exist, or is a file of another kind.
+    /// When the path does not exist, cannot be read, or is a file of another kind.
     pub fn open(path: &Path) -> Result<Self, LoadError> {
         let is_weights =
             path.extension().is_some_and(|ext| WEIGHTS_EXTENSIONS.iter().any(|known| ext.eq_ignore_ascii_case(known)));
-        if path.is_dir() {
+        let metadata = fs::metadata(path).map_err(|error| not_there(path, error))?;
+        if metadata.is_dir() {
             return Ok(Self::folder(path));
         }
-        if !path.exists() {
-            return Err(LoadError::NotFound { path: path.display().to_string() });
+        if !metadata.is_file() {
+            let what = "this is a pipe or a device, not a file".to_owned();
+            let advice = "Choose a model folder, or its .safetensors or .bin file".to_owned();
+            return Err(LoadError::OtherKind { what, advice, path: path.display().to_string() });
         }
         match (path.parent(), path.file_name().and_then(|name| name.to_str())) {
             (Some(root), Some(name)) if is_weights => {
@@ -69,7 +93,7 @@ impl ModelFiles {
                 let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
                 Ok(Self { place: Place::Folder { root: root.to_owned(), weights: Some(name.to_owned()) } })
             }
-            _ => Err(LoadError::NotAModel { path: path.display().to_string() }),
+            (_, name) => Err(formats::not_weights(name.unwrap_or_default(), path.display().to_string())),
         }
     }
 
@@ -131,6 +155,28 @@ impl ModelFiles {
         let config: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let base = config["base_model_name_or_path"].as_str().filter(|base| !base.is_empty());
         Some(base.map_or_else(|| "another model".to_owned(), |base| format!("“{base}”")))
+    }
+
+    /// A sentence about an adapter beside whole weights.
+    pub(crate) fn adapter_beside(&self) -> Option<String> {
+        let name = ADAPTERS.into_iter().find(|name| self.contains(name) && self.chosen_weights() != Some(*name))?;
+        let base = self.adapter_base().unwrap_or_else(|| "another model".to_owned());
+        Some(format!(
+            "An adapter for {base} lies beside the weights ({name}) and is not applied; transformers with PEFT applies it. \
+             To see it, merge it first, {MERGE}"
+        ))
+    }
+
+    /// What there is in the folder and in folders in it, by name; hidden ones aside.
+    ///
+    /// # Errors
+    /// When the folder itself cannot be listed.
+    pub(super) fn entries(&self) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        if let Place::Folder { root, .. } = &self.place {
+            list(root, "", &mut entries)?;
+        }
+        Ok(entries)
     }
 
     /// Bytes of all files together.
@@ -214,6 +260,50 @@ impl ModelFiles {
             }
         }
     }
+}
+
+/// Why there is nothing to open at a path.
+fn not_there(path: &Path, error: io::Error) -> LoadError {
+    let location = path.display().to_string();
+    let other =
+        |what: String, advice: &str| LoadError::OtherKind { what, advice: advice.to_owned(), path: location.clone() };
+    match error.kind() {
+        ErrorKind::NotFound if fs::symlink_metadata(path).is_ok() => {
+            other("this is a link to a place that is gone".to_owned(), "Choose the model itself, or download it again")
+        }
+        ErrorKind::InvalidFilename => other(
+            format!("this path of {} letters is too long for a file system", location.chars().count()),
+            "Check what was typed or pasted",
+        ),
+        ErrorKind::PermissionDenied => LoadError::Io { file: "this path".to_owned(), path: location, source: error },
+        _ => LoadError::NotFound { path: location },
+    }
+}
+
+/// Adds what lies in a folder, whose own name is `prefix`.
+fn list(folder: &Path, prefix: &str, entries: &mut Vec<Entry>) -> io::Result<()> {
+    let mut names: Vec<_> =
+        fs::read_dir(folder)?.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    let depth = prefix.matches('/').count();
+    for name in names.into_iter().filter(|name| !name.starts_with('.')) {
+        if entries.len() == MAX_ENTRIES {
+            break;
+        }
+        let path = folder.join(&name);
+        let kind = match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => EntryKind::File,
+            Ok(metadata) if metadata.is_dir() => EntryKind::Folder,
+            _ => EntryKind::Other,
+        };
+        let name = format!("{prefix}{name}");
+        entries.push(Entry { name: name.clone(), kind });
+        if kind == EntryKind::Folder && depth < MAX_DEPTH {
+            // What cannot be listed has nothing to say.
+            list(&path, &format!("{name}/"), entries).ok();
+        }
+    }
+    Ok(())
 }
 
 /// The first and the last bytes of a file.

@@ -34,7 +34,7 @@ impl Keys {
 
     /// The other names of a key.
     fn others(&self, name: &str) -> impl Iterator<Item = &'static str> {
-        self.aliases.iter().chain(&[SCALING]).filter_map(move |(a, b)| match name {
+        self.aliases.iter().filter_map(move |(a, b)| match name {
             name if name == *a => Some(*b),
             name if name == *b => Some(*a),
             _ => None,
@@ -56,6 +56,8 @@ pub(crate) struct Unread {
     pub harmless: Entries,
     /// The class that the model names does not have them, so neither does it obey them.
     pub unknown: Entries,
+    /// Sentences about sections that another one speaks for.
+    pub overruled: Vec<String>,
 }
 
 /// Sections that are configurations of models themselves, and what they are when they do not say.
@@ -63,8 +65,9 @@ const SECTIONS: [&str; 6] =
     ["text_config", "vision_config", "text_config_dict", "vision_config_dict", "encoder", "decoder"];
 /// Sections that describe rotary embeddings; some have one for each kind of layer inside.
 const ROTARY: [&str; 4] = ["rope_parameters", "rope_scaling", "full_attention", "sliding_attention"];
-/// What the section was called before version 5 of the library.
-const SCALING: (&str, &str) = ("rope_scaling", "rope_parameters");
+/// What the section was called before version 5 of the library; it goes first there, too.
+const OLDER: &str = "rope_scaling";
+const NEWER: &str = "rope_parameters";
 /// What `keys` is asked for rotary sections.
 pub(crate) const ROTARY_KIND: &str = "rope";
 
@@ -109,6 +112,21 @@ impl Account<'_> {
             }
             let limit = keys.limit(name);
             let entry = (full, short(value));
+            if let (NEWER, Some(older)) = (name.as_str(), entries.get(OLDER))
+                && self.read.contains(format!("{scope}{OLDER}").as_str())
+            {
+                if older != value {
+                    self.unread.overruled.push(format!(
+                        "{scope}{NEWER} is not obeyed: {scope}{OLDER} stands beside it and goes first, as in transformers"
+                    ));
+                }
+                self.unread.harmless.push(entry);
+                continue;
+            }
+            if name == OLDER && self.read.contains(format!("{scope}{NEWER}").as_str()) && is_empty(value) {
+                self.unread.harmless.push(entry);
+                continue;
+            }
             if let Some(allowed) = limit.filter(|_| !value.is_null())
                 && !allowed.iter().any(|allowed| is_same(allowed, value))
             {
@@ -144,6 +162,11 @@ fn section_kind(name: &str, value: &Value, kind: &str) -> Option<String> {
             _ => kind.to_owned(),
         })
     })
+}
+
+/// Whether Python would take a value for nothing.
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
 /// Whether a value of the file is the one written in a table; numbers by their value.

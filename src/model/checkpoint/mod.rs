@@ -6,8 +6,11 @@ pub mod bundled;
 pub(crate) mod config;
 mod defaults;
 pub(crate) mod files;
+mod formats;
 mod ids;
 pub(crate) mod keys;
+mod others;
+mod recognise;
 pub(crate) mod weights;
 
 pub(crate) use config::Config;

@@ -4,24 +4,69 @@
 use std::collections::BTreeMap;
 
 use super::entry::Entry;
-use crate::model::{LoadError, checkpoint::ModelFiles};
+use crate::model::{
+    LoadError,
+    checkpoint::{ModelFiles, formats::MERGE},
+};
 
 /// Parameters that only quantised layers have, and what wrote them.
-const QUANTISED_NAMES: [(&str, &str); 4] = [
+const QUANTISED_NAMES: [(&str, &str); 8] = [
     (".qweight", "GPTQ or AWQ"),
     (".weight_packed", "compressed-tensors"),
     (".absmax", "bitsandbytes, 4 bits"),
     (".SCB", "bitsandbytes, 8 bits"),
+    (".W_q", "HQQ"),
+    (".codebooks", "AQLM"),
+    ("._data", "Quanto or torchao"),
+    (".scales", "MLX"),
 ];
 /// Types in which weights, as opposed to masks and counters, are stored only when quantised.
-const QUANTISED_TYPES: [(&str, &str); 6] = [
+const QUANTISED_TYPES: [(&str, &str); 7] = [
     ("F8_", "8-bit floating point"),
     ("float8_", "8-bit floating point"),
     ("F4", "4-bit floating point"),
     ("I8", "8-bit integers"),
     ("U8", "packed integers"),
+    ("U32", "packed integers"),
     ("qtensor", "PyTorch integers"),
 ];
+
+/// How parts of names begin that only adapters have, and what they are of: PEFT's methods, their twins in MLX and
+/// `AdapterHub`, and the names that PEFT gives to what it wraps.
+const ADAPTERS: [(&str, &str); 26] = [
+    ("lora_", "LoRA"),
+    ("loras", "LoRA"),
+    ("ia3_", "IA³"),
+    ("hada_", "LoHa"),
+    ("lokr_", "LoKr"),
+    ("oft_", "OFT"),
+    ("boft_", "BOFT"),
+    ("vera_", "VeRA"),
+    ("vblora_", "VB-LoRA"),
+    ("randlora_", "RandLoRA"),
+    ("fourierft_", "FourierFT"),
+    ("waveft_", "WaveFT"),
+    ("hra_", "HRA"),
+    ("bone_", "Bone"),
+    ("miss_", "MiSS"),
+    ("shira_", "SHiRA"),
+    ("c3a_", "C3A"),
+    ("road_", "RoAd"),
+    ("delora_", "DeLoRA"),
+    ("trainable_tokens_", "new tokens"),
+    ("adaption_", "LLaMA-Adapter"),
+    ("adapter", "bottleneck layers"),
+    ("prompt_e", "soft prompt"),
+    ("prefix_", "prefix"),
+    ("modules_to_save", "PEFT"),
+    ("base_layer", "PEFT"),
+];
+
+/// The method whose adapter a tensor is a part of, by its name.
+fn adapter(name: &str) -> Option<&'static str> {
+    let of = |part: &str| ADAPTERS.iter().find(|(start, _)| part.starts_with(start)).map(|(_, kind)| *kind);
+    name.split('.').find_map(of)
+}
 
 /// Judges by names and types alone; a `quantization_config` is noticed before.
 pub(super) fn check(files: &ModelFiles, entries: &BTreeMap<String, (usize, Entry)>) -> Result<(), LoadError> {
@@ -35,9 +80,11 @@ pub(super) fn check(files: &ModelFiles, entries: &BTreeMap<String, (usize, Entry
     if let Some((_, how)) = by_name.or_else(by_type) {
         return Err(LoadError::Quantised { how: (*how).to_owned(), path: files.location() });
     }
-    if entries.keys().any(|name| name.contains(".lora_A.") || name.contains(".lora_B.")) {
-        let base = files.adapter_base().unwrap_or_else(|| "its model".to_owned());
-        return Err(LoadError::Adapter { base, path: files.location() });
-    }
-    Ok(())
+    let Some((name, kind)) = entries.keys().find_map(|name| Some((name, adapter(name)?))) else { return Ok(()) };
+    let base = files.adapter_base().unwrap_or_else(|| "its model".to_owned());
+    Err(LoadError::OtherKind {
+        what: format!("the weights hold an adapter ({kind}) for {base} that is not merged into it, such as {name}"),
+        advice: format!("Merge it first, {MERGE}"),
+        path: files.location(),
+    })
 }

@@ -13,11 +13,13 @@ use super::{
 };
 use crate::model::{
     LoadError,
-    checkpoint::files::{FORMATS, Format, ModelFiles, ReadSeek},
+    checkpoint::{
+        files::{ModelFiles, ReadSeek},
+        formats::{FORMATS, Format},
+        recognise,
+    },
 };
 
-/// Weights in formats that are not read, to say so.
-const OTHER_FORMATS: [&str; 4] = ["tf_model.h5", "flax_model.msgpack", "model.onnx", "adapter_model.safetensors"];
 /// What stands in place of a large file that git did not fetch.
 const GIT_LFS: &[u8] = b"version https://git-lfs";
 
@@ -40,10 +42,9 @@ pub(super) fn names(files: &ModelFiles) -> Result<Vec<String>, LoadError> {
         }
     }
     if let Some(base) = files.adapter_base() {
-        return Err(LoadError::Adapter { base, path: files.location() });
+        return Err(recognise::adapter(&base, files.location()));
     }
-    let other = OTHER_FORMATS.into_iter().find(|name| files.contains(name)).map(str::to_owned);
-    Err(LoadError::NoWeights { path: files.location(), other })
+    Err(recognise::folder(files))
 }
 
 /// Whether a shard's name belongs to a format.

@@ -1,0 +1,152 @@
+//! What weights are called: those that are read, and those of other programs.
+
+use crate::model::LoadError;
+
+/// A format: its single file, and the index of its shards.
+pub(super) type Format = (&'static str, &'static str);
+
+/// What Hugging Face libraries write, the best first.
+pub(super) const FORMATS: [Format; 2] =
+    [("model.safetensors", "model.safetensors.index.json"), ("pytorch_model.bin", "pytorch_model.bin.index.json")];
+/// What weights files are called, the last two by people who save them themselves.
+pub(super) const WEIGHTS_EXTENSIONS: [&str; 4] = ["safetensors", "bin", "pt", "pth"];
+
+/// How an adapter becomes a part of its model.
+pub(super) const MERGE: &str =
+    "`PeftModel.from_pretrained(model, ADAPTER).merge_and_unload().save_pretrained(NEW_FOLDER)` in Python";
+
+/// What weights are not that can be read.
+pub(super) struct Kind {
+    /// Whether a path in a folder, in small letters, belongs to it.
+    pub is: fn(&str) -> bool,
+    /// To follow “only ”.
+    pub what: &'static str,
+    pub advice: &'static str,
+}
+
+const FROM_PYTORCH: &str = "Open the PyTorch model that it was made from: of this one no attention can be recorded";
+const DOWNLOAD: &str = "Download the same model in the format of transformers";
+
+/// The first that fits is told.
+pub(super) const KINDS: [Kind; 18] = [
+    Kind {
+        is: |path| ends(path, &[".gguf", ".ggml", ".llamafile"]),
+        what: "weights for llama.cpp",
+        advice: "Open the model that they were made from, or convert them in Python, \
+                 `AutoModelForCausalLM.from_pretrained(FOLDER, gguf_file=FILE).save_pretrained(NEW_FOLDER)`",
+    },
+    Kind {
+        is: |path| file_name(path).starts_with("consolidated") && ends(path, &[".pth", ".pt", ".safetensors"]),
+        what: "weights in the original format of LLaMA or Mistral",
+        advice: "Download the same model in the format of transformers, or convert it with its script \
+                 convert_llama_weights_to_hf.py or convert_mistral_weights_to_hf.py",
+    },
+    Kind {
+        is: |path| ends(path, &[".onnx", ".onnx_data", ".ort"]),
+        what: "a graph for ONNX Runtime",
+        advice: FROM_PYTORCH,
+    },
+    Kind { is: |path| path.contains("openvino"), what: "a graph for OpenVINO", advice: FROM_PYTORCH },
+    Kind {
+        is: |path| path.contains(".mlpackage") || path.contains(".mlmodel"),
+        what: "a graph for Core ML",
+        advice: FROM_PYTORCH,
+    },
+    Kind {
+        is: |path| {
+            ends(path, &[".tflite", ".engine", ".plan", ".trt", ".pte", ".mnn", ".dlc", ".task", ".mar", ".pt2"])
+        },
+        what: "a model compiled for another program",
+        advice: FROM_PYTORCH,
+    },
+    Kind {
+        is: |path| {
+            path.contains(".ckpt.data-")
+                || ends(path, &[".h5", ".keras", "saved_model.pb", ".ckpt.index", ".ckpt.meta"])
+        },
+        what: "weights for TensorFlow",
+        advice: "Convert them with version 4 of transformers, \
+                 `AutoModel.from_pretrained(FOLDER, from_tf=True).save_pretrained(NEW_FOLDER)`",
+    },
+    Kind {
+        is: |path| ends(path, &[".msgpack"]),
+        what: "weights for Flax",
+        advice: "Convert them with version 4 of transformers, \
+                 `AutoModel.from_pretrained(FOLDER, from_flax=True).save_pretrained(NEW_FOLDER)`",
+    },
+    Kind {
+        is: |path| {
+            let parts = ["mp_rank_", "zero_pp_rank_", "bf16_zero_pp_rank_", "fp16_zero_pp_rank_"];
+            ends(path, &["_states.pt"]) && parts.iter().any(|part| file_name(path).starts_with(part))
+        },
+        what: "a checkpoint of DeepSpeed in parts",
+        advice: "Put it together, `python zero_to_fp32.py FOLDER NEW_FOLDER --safe_serialization`, and put the model's \
+                 config.json beside it",
+    },
+    Kind {
+        is: |path| ends(path, &[".distcp"]),
+        what: "a checkpoint of FSDP in parts",
+        advice: "Put it together, `accelerate merge-weights FOLDER NEW_FOLDER`, and put the model's config.json beside it",
+    },
+    Kind {
+        is: |path| ends(path, &["model_optim_rng.pt", "latest_checkpointed_iteration.txt", ".nemo"]),
+        what: "a checkpoint of Megatron or NeMo",
+        advice: "Export it to the format of transformers, as Megatron Bridge and NeMo do",
+    },
+    Kind {
+        is: |path| ends(path, &[".pdparams", ".pdiparams", ".mindir"]),
+        what: "weights for Paddle or MindSpore",
+        advice: DOWNLOAD,
+    },
+    Kind {
+        is: |path| path.contains("ocdbt.process_") || ends(path, &["_checkpoint_metadata", "checkpoint/_metadata"]),
+        what: "a checkpoint of JAX (Orbax)",
+        advice: DOWNLOAD,
+    },
+    Kind { is: |path| ends(path, &[".ot"]), what: "weights for Rust (tch)", advice: DOWNLOAD },
+    Kind { is: |path| ends(path, &[".npz", ".npy"]), what: "arrays of NumPy or MLX", advice: DOWNLOAD },
+    Kind {
+        is: |path| ends(path, &[".ckpt"]),
+        what: "a checkpoint of PyTorch Lightning or another trainer",
+        advice: "Load it with its own class in Python, and save the model in it, `model.save_pretrained(FOLDER)`",
+    },
+    Kind {
+        is: |path| ends(path, &[".zip", ".tar", ".gz", ".tgz", ".7z", ".rar", ".xz", ".bz2", ".zst"]),
+        what: "an archive",
+        advice: "Unpack it, and open the folder that comes out",
+    },
+    Kind {
+        is: |path| ends(path, &[".incomplete", ".part", ".crdownload", ".aria2", ".download"]),
+        what: "a download that was broken off",
+        advice: "Download the model again",
+    },
+];
+
+/// What trainers write beside a model; the state of a random generator has a number.
+pub(super) const TRAINING: Kind = Kind {
+    is: |path| {
+        let names = ["optimizer.", "scheduler.", "scaler.", "trainer_state.json", "training_args.bin", "rng_state"];
+        [&names[..], &["random_states_"]].concat().iter().any(|name| file_name(path).starts_with(name))
+    },
+    what: "the state of a training run",
+    advice: "Save the model itself, `trainer.save_model(FOLDER)`, or open a folder in which it was saved",
+};
+
+/// Why a file is not a model.
+pub(super) fn not_weights(name: &str, path: String) -> LoadError {
+    match KINDS.iter().find(|kind| (kind.is)(&name.to_lowercase())) {
+        Some(Kind { what, advice, .. }) => {
+            let what = format!("this file does not hold weights that can be read, but {what}");
+            LoadError::OtherKind { what, advice: (*advice).to_owned(), path }
+        }
+        None => LoadError::NotAModel { path },
+    }
+}
+
+fn ends(path: &str, endings: &[&str]) -> bool {
+    endings.iter().any(|ending| path.ends_with(ending))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
