@@ -12,8 +12,8 @@ use super::{
     CliError,
     edits::EditOptions,
     inputs::InputOptions,
+    open_model,
     passes::{self, Passes},
-    show_progress,
 };
 use crate::{
     capture::{
@@ -21,7 +21,7 @@ use crate::{
         file::{self, FileSite},
     },
     export,
-    model::{Choice, Engine, Generation, Logits, Model, RunPlan, Sites, locate},
+    model::{Choice, Engine, Generation, Logits, Model, RunPlan, Sites},
 };
 
 /// Options of `attnscope capture`.
@@ -110,8 +110,7 @@ pub fn run(options: &CaptureOptions) -> Result<(), CliError> {
     let engine = Engine::cpu(Some(threads)).map_err(|error| CliError::Failed(error.to_string()))?;
 
     let started = Instant::now();
-    let (files, name) = locate::model(&options.model)?;
-    let model = Model::load(&files, &name, &engine, &show_progress)?;
+    let model = open_model(&options.model, &engine)?;
     let load_ms = millis(started);
 
     let plan = plan(options, &model)?;

@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand};
 use self::open::OpenOptions;
 use crate::{
     figure::order::OrderError,
-    model::{Cancelled, LoadError, ModelError, Progress},
+    model::{Cancelled, Engine, LoadError, Model, ModelError, Progress, locate},
 };
 
 /// What was typed.
@@ -158,6 +158,14 @@ fn report(result: Result<(), CliError>) -> ExitCode {
 /// Tells what was done otherwise than asked, on stderr.
 fn note(sentence: &str) {
     writeln!(io::stderr(), "attnscope: {sentence}").ok();
+}
+
+/// Opens a model, and tells what there is to know about it.
+fn open_model(name: &str, engine: &Engine) -> Result<Model, CliError> {
+    let (files, name) = locate::model(name)?;
+    let model = Model::load(&files, &name, engine, &show_progress)?;
+    model.audit().warnings.iter().for_each(|warning| note(warning));
+    Ok(model)
 }
 
 fn one_line(summary: &str, details: &str) -> String {

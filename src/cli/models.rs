@@ -14,7 +14,11 @@ pub fn run() {
         let verdict = problem.unwrap_or_else(|| "opens".to_owned());
         // A closed pipe (`attnscope models | head`) is not an error.
         if writeln!(out, "{name:width$}  {family:families$}  {size:>10}  {verdict}").is_err() {
-            break;
+            return;
         }
+    }
+    writeln!(out, "\nModels of these types open by their folder or their hub id:").ok();
+    for (kind, types) in locate::supported_types() {
+        writeln!(out, "  {kind}: {types}").ok();
     }
 }

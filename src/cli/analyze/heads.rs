@@ -16,10 +16,10 @@ use crate::{
     cli::{
         CliError,
         inputs::{InputOptions, read_captures},
-        passes, show_progress,
+        open_model, passes, show_progress,
     },
     ids::{HeadId, StackKind},
-    model::{Engine, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, bundled, locate},
+    model::{Engine, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, bundled},
     random::SplitMix,
     spec::Modality,
     text::counted,
@@ -109,8 +109,7 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
 
 fn run_model(name: &str, options: &HeadsOptions) -> Result<Vec<Capture>, CliError> {
     let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
-    let (files, name) = locate::model(name)?;
-    let model = Model::load(&files, &name, &engine, &show_progress)?;
+    let model = open_model(name, &engine)?;
     let sites = Sites::of(&[Site::Pattern]);
     let plan = RunPlan { sites, logits: Logits::Skip, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };
     if !options.input.is_empty() {

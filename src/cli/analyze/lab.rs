@@ -10,9 +10,9 @@ use crate::{
         report::{Document, Report},
         rollout::{Fuse, RolloutOptions},
     },
-    cli::{CliError, edits::EditOptions, inputs::InputOptions, show_progress, target::TargetOptions},
+    cli::{CliError, edits::EditOptions, inputs::InputOptions, open_model, show_progress, target::TargetOptions},
     lab::{self, Answer, Ask, Bench, LabError, LeaveOut, Of, Patience, Rule},
-    model::{Engine, Input, Logits, Model, RunPlan, locate},
+    model::{Engine, Input, Logits, Model, RunPlan},
 };
 
 /// What every method takes: a model, an input, changes, and which output is explained.
@@ -203,8 +203,7 @@ impl LabOptions {
     /// Opens a model.
     pub fn open(&self, name: &str) -> Result<Model, CliError> {
         let engine = Engine::cpu(self.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
-        let (files, name) = locate::model(name)?;
-        Ok(Model::load(&files, &name, &engine, &show_progress)?)
+        open_model(name, &engine)
     }
 }
 

@@ -18,14 +18,14 @@ use self::{
     lay_out::{HeadLayout, lay_out},
     measured::Measured,
 };
-use super::{CliError, inputs::read_captures, passes, show_progress, spaces};
+use super::{CliError, inputs::read_captures, open_model, passes, show_progress, spaces};
 use crate::{
     analysis::{Cloud, Space},
     cli::layout::Method,
     corpus::CorpusView,
     export,
     ids::HeadId,
-    model::{Engine, Logits, Model, Progress, RunPlan, Stage, locate},
+    model::{Engine, Logits, Progress, RunPlan, Stage},
 };
 
 pub fn run(options: &ProjectOptions) -> Result<(), CliError> {
@@ -64,8 +64,7 @@ fn cloud(options: &ProjectOptions, engine: &Engine) -> Result<Cloud, CliError> {
             let list = if options.input.only_corpus() { options.input.corpus()? } else { None };
             let runs = list.is_none() && options.space != Space::Positions;
             let inputs = if runs { options.input.read()? } else { Vec::new() };
-            let (files, name) = locate::model(name)?;
-            let model = Model::load(&files, &name, engine, &show_progress)?;
+            let model = open_model(name, engine)?;
             if options.space == Space::Positions {
                 return Ok(spaces::positions(&model)?.0);
             }

@@ -6,10 +6,10 @@ use super::{RenderOptions, explained};
 use crate::{
     analysis::{Cloud, Space},
     capture::Capture,
-    cli::{CliError, inputs::read_captures, passes, show_progress, spaces},
+    cli::{CliError, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
     figure::{ViewKind, views::lab::Answered},
-    model::{Engine, Generation, Logits, Model, RunPlan, Site, Sites, locate},
+    model::{Engine, Generation, Logits, Model, RunPlan, Site, Sites},
     worker::corpus,
 };
 
@@ -121,8 +121,7 @@ fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
 
 fn load(name: &str, options: &RenderOptions) -> Result<Model, CliError> {
     let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
-    let (files, name) = locate::model(name)?;
-    Ok(Model::load(&files, &name, &engine, &show_progress)?)
+    open_model(name, &engine)
 }
 
 /// Queries and keys of every input, and the first of them whole.
