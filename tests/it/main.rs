@@ -109,6 +109,8 @@ mod pattern_store;
 mod piece_models;
 /// Pictures to pixel values: the reference's numbers, and hostile files.
 mod preprocessing;
+/// Image processors' files, held against transformers' own classes.
+mod processors;
 /// `attnscope project`: its files, the same bytes for a seed, and what it refuses.
 mod project_files;
 /// The joint query–key space in the plane.
@@ -123,6 +125,8 @@ mod reading;
 mod reading_difference;
 /// Weights by the lengths of the value vectors.
 mod reading_values;
+/// Folders, configurations and paths of other kinds, and what is said of them.
+mod recognised;
 /// t-SNE and UMAP of the joint space, step by step.
 mod refining;
 /// Figures and their numbers from the command line.

@@ -169,8 +169,13 @@ fn damaged_settings_are_refused() {
         r#"{"image_mean": [1, 2]}"#,
         r#"{"image_std": [1, 0, 1]}"#,
         r#"{"do_center_crop": true, "crop_size": {"shortest_edge": 3}}"#,
-        r#"{"size": {"shortest_edge": 3, "longest_edge": 9}}"#,
-        r#"{"do_pad": true, "pad_size": {"height": 9, "width": 9}}"#,
+        r#"{"size": {"longest_edge": 9}}"#,
+        r#"{"size": {"height": 9, "width": 9, "shortest_edge": 9}}"#,
+        r#"{"size": null}"#,
+        r#"{"do_center_crop": true}"#,
+        r#"{"do_pad": true, "pad_size": {"shortest_edge": 9}}"#,
+        r#"{"do_resize": "yes"}"#,
+        r#"{"image_processor_type": "CLIPImageProcessor", "use_square_size": true}"#,
         r#"{"image_processor_type": "ConvNextImageProcessor"}"#,
     ] {
         fs::write(folder.path().join("preprocessor_config.json"), config).unwrap();

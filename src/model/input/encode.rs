@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    EncodedImage, EncodedText, ImageProcessor, ImageSource, Input, InputError, TextEncoder, picture::Undecoded,
+    EncodedImage, EncodedText, ImageProcessor, ImageSource, Input, InputError, Keys, TextEncoder, picture::Undecoded,
 };
 use crate::{
     capture::{ImageInfo, InputInfo, Token},
@@ -111,6 +111,11 @@ impl Reader {
         }
         sources.extend(self.processor.as_ref().map(ImageProcessor::source));
         (if sources.is_empty() { "none".to_owned() } else { sources.join(", ") }, warning)
+    }
+
+    /// What became of the keys of the image processor's file, where the model reads pictures.
+    pub fn processor_keys(&self) -> Option<&Keys> {
+        self.processor.as_ref().map(ImageProcessor::keys)
     }
 
     /// What to show for an id that the model predicts.

@@ -11,10 +11,12 @@ mod guard;
 mod image;
 mod picture;
 mod pieces;
+mod processor;
 mod replaced;
 mod resample;
 mod sentencepiece;
 mod settings;
+mod size;
 mod source;
 mod special;
 mod template;
@@ -28,6 +30,7 @@ pub use self::{
     encoded::{EncodedText, check_ids},
     image::{EncodedImage, ImageProcessor},
     picture::{Picture, open_picture},
+    processor::Keys,
     source::{ImageSource, Input, TextInput},
     special::SpecialIds,
     text::TextEncoder,
@@ -166,6 +169,17 @@ pub enum InputError {
         /// Name.
         name: String,
     },
+    /// Larger than the size that pictures are filled up to.
+    #[error(
+        "the picture has {} × {} pixels when it is scaled, more than the {} × {} that pad_size of the image processor has",
+        size_px.1, size_px.0, padded_px.1, padded_px.0
+    )]
+    BeyondPadding {
+        /// Height and width of the scaled picture.
+        size_px: (usize, usize),
+        /// The same of what it is filled up to.
+        padded_px: (usize, usize),
+    },
     /// No sample of this name.
     #[error("there is no sample picture called “{0}”")]
     UnknownSample(String),
@@ -201,6 +215,9 @@ impl InputError {
             Self::NotAPicture { name } => format!("PNG, JPEG, WebP, GIF and BMP are read: {name}"),
             Self::DamagedPicture { name, .. } => format!("The download may be incomplete: {name}"),
             Self::HugePicture { name, .. } => format!("Scale it down first: {name}"),
+            Self::BeyondPadding { .. } => {
+                "Choose a picture of another shape, or mend preprocessor_config.json".to_owned()
+            }
             Self::ThinPicture { name } => format!("Cut out a squarer part first: {name}"),
             Self::UnknownSample(_) => format!("There are {}", bundled::samples().collect::<Vec<_>>().join(", ")),
             Self::Tokenize(_) => String::new(),

@@ -3,7 +3,7 @@
 use std::{io::Cursor, path::Path, sync::Arc};
 
 use image::{
-    ColorType, DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits, metadata::Orientation,
+    ColorType, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, metadata::Orientation,
 };
 
 use super::{
@@ -133,19 +133,16 @@ fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture
     if decoder.color_type() == ColorType::L16 {
         notes.push("Its grey values have 16 bits; those above 255 count as white, as in the reference".to_owned());
     }
-    if decoder.orientation().is_ok_and(|orientation| orientation != Orientation::NoTransforms) {
-        notes.push(
-            "The file asks for the picture to be turned; the model saw it unturned, as in the reference".to_owned(),
-        );
-    }
+    let orientation = orientation(&mut decoder);
     let exact = (format == ImageFormat::Jpeg).then(|| decode_jpeg(bytes)).flatten();
-    let decoded = exact.map_or_else(|| DynamicImage::from_decoder(decoder), Ok).map_err(failed)?;
+    let mut decoded = exact.map_or_else(|| DynamicImage::from_decoder(decoder), Ok).map_err(failed)?;
+    decoded.apply_orientation(orientation);
     if width == 0 || height == 0 {
         return Err(InputError::NotAPicture { name: full_name() });
     }
     let shown = decoded.color().has_alpha().then(|| RgbaBuffer {
-        width: width as usize,
-        height: height as usize,
+        width: decoded.width() as usize,
+        height: decoded.height() as usize,
         pixels: decoded.to_rgba8().into_raw(),
     });
     if shown.iter().flat_map(|rgba| rgba.pixels.chunks_exact(4)).any(|pixel| pixel[3] < 255) {
@@ -154,6 +151,19 @@ fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture
         );
     }
     Ok(picture(name.to_owned(), eight_bits(decoded), shown.map(Arc::new).as_ref(), notes))
+}
+
+/// How the camera was held, from EXIF or else from XMP, after Pillow's `exif_transpose`; pipelines turn pictures so.
+fn orientation(decoder: &mut impl ImageDecoder) -> Orientation {
+    let exif = decoder.exif_metadata().ok().flatten();
+    let number = exif.and_then(|exif| Orientation::from_exif_chunk(&exif)).or_else(|| {
+        let xmp = decoder.xmp_metadata().ok().flatten()?;
+        let xmp = String::from_utf8_lossy(&xmp);
+        let (_, after) = xmp.split_once("tiff:Orientation")?;
+        let digit = after.strip_prefix("=\"").or_else(|| after.strip_prefix('>'))?.bytes().next()?;
+        Orientation::from_exif(digit.wrapping_sub(b'0'))
+    });
+    number.unwrap_or(Orientation::NoTransforms)
 }
 
 /// So many megapixels of a kind of colour are decoded: what the decoder holds, what it gives, and what is made of that

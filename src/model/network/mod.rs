@@ -13,6 +13,7 @@ pub(crate) mod head;
 pub(crate) mod interpolate;
 pub(crate) mod packed;
 pub(crate) mod pass;
+pub(crate) mod patches;
 mod positions;
 pub(crate) mod recurrent;
 pub(crate) mod relative;

@@ -6,7 +6,8 @@ use candle_core::Tensor;
 
 use super::{
     Body, Network, Tower,
-    embedding::{Embedding, PatchEmbedding, TextEmbedding},
+    embedding::{Embedding, TextEmbedding},
+    patches::PatchEmbedding,
     relative::RelativeBias,
 };
 use crate::{

@@ -1,0 +1,310 @@
+//! What the file of an image processor says, read as transformers' own classes (on PIL) read it: what it leaves out is
+//! the class's default, and a key that no class knows is obeyed by nobody.
+
+use std::{cell::RefCell, collections::BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::{
+    resample::Filter,
+    size::{TargetSize, sides, size},
+};
+
+/// How pictures are made ready. Sizes are height and width.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Settings {
+    pub resize: Option<TargetSize>,
+    pub filter: Filter,
+    pub crop: Option<(usize, usize)>,
+    pub rescale: Option<f64>,
+    pub normalize: Option<Normalize>,
+    /// Filled up with zeros at the right and at the bottom, after everything else.
+    pub pad: Option<(usize, usize)>,
+    /// What became of the file's keys.
+    pub keys: Keys,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Normalize {
+    pub mean: [f64; 3],
+    pub std: [f64; 3],
+}
+
+/// Keys of a processor's file and their values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// Those that were read.
+    pub read: Vec<(String, String)>,
+    /// Known to change no pixel.
+    pub harmless: Vec<(String, String)>,
+    /// The class does not have them.
+    pub unknown: Vec<(String, String)>,
+}
+
+/// What a class does when the file does not say.
+struct Class {
+    /// Without `ImageProcessor`.
+    name: &'static str,
+    filter: Filter,
+    mean: [f64; 3],
+    std: [f64; 3],
+    size: TargetSize,
+    /// Whether a single number means both sides; else it is the shortest edge.
+    square: bool,
+    crops: bool,
+    crop_size: Option<(usize, usize)>,
+}
+
+/// Of the pictures that CLIP was trained on, red, green, blue.
+const CLIP_MEAN: [f64; 3] = [0.481_454_66, 0.457_827_5, 0.408_210_73];
+const CLIP_STD: [f64; 3] = [0.268_629_54, 0.261_302_58, 0.275_777_11];
+/// Of `ImageNet`.
+const IMAGENET_MEAN: [f64; 3] = [0.485, 0.456, 0.406];
+const IMAGENET_STD: [f64; 3] = [0.229, 0.224, 0.225];
+const HALF: [f64; 3] = [0.5; 3];
+
+const VIT: Class = Class {
+    name: "ViT",
+    filter: Filter::Bilinear,
+    mean: HALF,
+    std: HALF,
+    size: TargetSize::Exact(224, 224),
+    square: true,
+    crops: false,
+    crop_size: None,
+};
+const CLIP: Class = Class {
+    name: "CLIP",
+    filter: Filter::Bicubic,
+    mean: CLIP_MEAN,
+    std: CLIP_STD,
+    size: TargetSize::ShortestEdge(224),
+    square: false,
+    crops: true,
+    crop_size: Some((224, 224)),
+};
+
+/// The classes that do nothing but resize, crop, rescale, normalise and pad.
+const CLASSES: [Class; 10] = [
+    VIT,
+    CLIP,
+    Class { name: "ChineseCLIP", ..CLIP },
+    // Also of DINOv2.
+    Class { name: "Bit", ..CLIP },
+    Class {
+        name: "DeiT",
+        filter: Filter::Bicubic,
+        size: TargetSize::Exact(256, 256),
+        crops: true,
+        crop_size: Some((224, 224)),
+        ..VIT
+    },
+    Class { name: "Beit", filter: Filter::Bicubic, crop_size: Some((224, 224)), ..VIT },
+    Class { name: "Siglip", filter: Filter::Bicubic, square: false, ..VIT },
+    Class {
+        name: "Blip",
+        filter: Filter::Bicubic,
+        mean: CLIP_MEAN,
+        std: CLIP_STD,
+        size: TargetSize::Exact(384, 384),
+        ..VIT
+    },
+    Class { name: "Pvt", filter: Filter::Bicubic, mean: IMAGENET_MEAN, std: IMAGENET_STD, ..VIT },
+    Class {
+        name: "MobileNetV1",
+        size: TargetSize::ShortestEdge(256),
+        square: false,
+        crops: true,
+        crop_size: Some((224, 224)),
+        ..VIT
+    },
+];
+
+/// Keys that change no pixel: pictures are made of three channels before anything else, as pipelines do; arrays have
+/// one layout; the rest is of devices, labels, and how the file was written.
+const HARMLESS: [&str; 11] = [
+    "_valid_processor_keys",
+    "data_format",
+    "device",
+    "disable_grouping",
+    "do_convert_rgb",
+    "do_reduce_labels",
+    "image_seq_length",
+    "input_data_format",
+    "processor_class",
+    "return_tensors",
+    "use_fast",
+];
+impl Settings {
+    /// Reads a processor's file; `model` is what `config.json` says.
+    ///
+    /// # Errors
+    /// With a sentence about the file.
+    pub fn read(file: &Map<String, Value>, model: &Value) -> Result<Self, String> {
+        let file = File { values: file, read: RefCell::default() };
+        let class = Class::of(&file, model)?;
+        let square = file.flag("default_to_square", class.square)?;
+        if class.name == "CLIP" && file.flag("use_square_size", false)? {
+            return Err("use_square_size is not supported".to_owned());
+        }
+        // Steps that are switched off need nothing.
+        let needed = |step: &str, wanted: bool, name: &str, is_there: bool| {
+            if wanted && !is_there { Err(format!("{name} is null, but {step} needs it")) } else { Ok(wanted) }
+        };
+        let size = file.or_class("size", Some(class.size), |name, value| size(name, value, square))?;
+        let filter = file.or_class("resample", Some(class.filter), filter)?;
+        let resizes = file.flag("do_resize", true)?;
+        needed("do_resize", resizes, "size", size.is_some())?;
+        needed("do_resize", resizes, "resample", filter.is_some())?;
+        let crop = file.or_class("crop_size", class.crop_size, sides)?;
+        let crops = needed("do_center_crop", file.flag("do_center_crop", class.crops)?, "crop_size", crop.is_some())?;
+        let factor = file.or_class("rescale_factor", Some(1.0 / 255.0), number)?;
+        let rescales = needed("do_rescale", file.flag("do_rescale", true)?, "rescale_factor", factor.is_some())?;
+        let mean = file.or_class("image_mean", Some(class.mean), channels)?;
+        let std = file.or_class("image_std", Some(class.std), channels)?;
+        let normalizes = file.flag("do_normalize", true)?;
+        needed("do_normalize", normalizes, "image_mean", mean.is_some())?;
+        needed("do_normalize", normalizes, "image_std", std.is_some())?;
+        if normalizes && std.is_some_and(|std| std.contains(&0.0)) {
+            return Err("image_std contains zero".to_owned());
+        }
+        let pad = file.or_class("pad_size", None, sides)?;
+        let pads = file.flag("do_pad", false)?;
+        Ok(Self {
+            resize: size.filter(|_| resizes),
+            filter: filter.unwrap_or(class.filter),
+            crop: crop.filter(|_| crops),
+            rescale: factor.filter(|_| rescales),
+            normalize: mean.zip(std).filter(|_| normalizes).map(|(mean, std)| Normalize { mean, std }),
+            pad: pad.filter(|_| pads),
+            keys: file.keys(),
+        })
+    }
+
+    /// What a class does by default at the model's own picture size, for a model without a processor's file.
+    pub fn of_model(model: &Value, (height, width): (usize, usize)) -> Self {
+        let class = Class::of_model(model);
+        let size = match class.size {
+            TargetSize::ShortestEdge(_) => TargetSize::ShortestEdge(height),
+            _ => TargetSize::Exact(height, width),
+        };
+        Self {
+            resize: Some(size),
+            filter: class.filter,
+            crop: class.crops.then_some((height, width)),
+            rescale: Some(1.0 / 255.0),
+            normalize: Some(Normalize { mean: class.mean, std: class.std }),
+            pad: None,
+            keys: Keys::default(),
+        }
+    }
+}
+
+impl Class {
+    /// As the processor's file or the model's names it, else as the model's type asks. Names that version 5 of the
+    /// library no longer has leave it to the model, too.
+    fn of(file: &File<'_>, model: &Value) -> Result<&'static Self, String> {
+        let (own, older) = (file.text("image_processor_type"), file.text("feature_extractor_type"));
+        let name = own.or(older).or_else(|| model.get("image_processor_type")?.as_str());
+        let Some(name) = name.filter(|_| !own.is_some_and(|own| own.ends_with("FeatureExtractor"))) else {
+            return Ok(Self::of_model(model));
+        };
+        let stem = ["Fast", "Pil"].iter().fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
+        let stem = stem.strip_suffix("ImageProcessor").or_else(|| stem.strip_suffix("FeatureExtractor"));
+        CLASSES.iter().find(|class| Some(class.name) == stem).ok_or_else(|| unknown(name))
+    }
+
+    fn of_model(model: &Value) -> &'static Self {
+        let model_type = model.get("encoder").unwrap_or(model).get("model_type").and_then(Value::as_str);
+        let name = match model_type.unwrap_or_default() {
+            "beit" => "Beit",
+            "clip" | "clip_vision_model" => "CLIP",
+            "dinov2" | "dinov2_with_registers" => "Bit",
+            "deit" => "DeiT",
+            "siglip" | "siglip_vision_model" => "Siglip",
+            _ => "ViT",
+        };
+        CLASSES.iter().find(|class| class.name == name).unwrap_or(&VIT)
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let known: Vec<_> = CLASSES.iter().map(|class| class.name).collect();
+    format!("it is for “{name}”, which is not supported; those of {} are", known.join(", "))
+}
+
+/// A file, and which of its keys were asked for.
+struct File<'a> {
+    values: &'a Map<String, Value>,
+    read: RefCell<BTreeSet<String>>,
+}
+
+impl File<'_> {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.read.borrow_mut().insert(name.to_owned());
+        self.values.get(name)
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.as_str()
+    }
+
+    /// `null` is Python's `None`, which is false.
+    fn flag(&self, name: &str, default: bool) -> Result<bool, String> {
+        match self.get(name) {
+            None => Ok(default),
+            Some(Value::Null) => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            // Python takes numbers for flags.
+            Some(Value::Number(number)) => Ok(number.as_f64() != Some(0.0)),
+            Some(other) => Err(format!("{name} is {other} instead of true or false")),
+        }
+    }
+
+    /// What it says, or the class where it is silent; `null` is neither.
+    fn or_class<T>(
+        &self,
+        name: &str,
+        class: Option<T>,
+        read: impl FnOnce(&str, &Value) -> Result<T, String>,
+    ) -> Result<Option<T>, String> {
+        match self.get(name) {
+            None => Ok(class),
+            Some(Value::Null) => Ok(None),
+            Some(value) => read(name, value).map(Some),
+        }
+    }
+
+    /// What became of the keys.
+    fn keys(&self) -> Keys {
+        let mut keys = Keys::default();
+        let read = self.read.borrow();
+        for (name, value) in self.values {
+            let list = match () {
+                () if read.contains(name) => &mut keys.read,
+                () if HARMLESS.contains(&name.as_str()) => &mut keys.harmless,
+                () => &mut keys.unknown,
+            };
+            list.push((name.clone(), value.to_string()));
+        }
+        keys
+    }
+}
+
+fn number(name: &str, value: &Value) -> Result<f64, String> {
+    value.as_f64().ok_or_else(|| format!("{name} is not a number"))
+}
+
+fn filter(name: &str, value: &Value) -> Result<Filter, String> {
+    value
+        .as_u64()
+        .and_then(Filter::from_pil)
+        .ok_or_else(|| format!("{name} is {value}, which is not a filter's number"))
+}
+
+/// Three numbers, or one for all channels.
+fn channels(name: &str, value: &Value) -> Result<[f64; 3], String> {
+    let numbers: Option<Vec<f64>> = value.as_array().and_then(|list| list.iter().map(Value::as_f64).collect());
+    let three = numbers.and_then(|numbers| numbers.try_into().ok()).or_else(|| Some([value.as_f64()?; 3]));
+    three.ok_or_else(|| format!("{name} is not three numbers"))
+}
