@@ -23,6 +23,8 @@ from shared import write_section
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
 SECTIONS = ("text_config", "vision_config", "encoder", "decoder")
+# Before the names of keys of other files.
+FILES = ("generation", "image_processor")
 READ, HARMLESS = "Configuration", "Not read, and change no number"
 TITLE = "## Keys of config.json"
 HEADING = f"""{TITLE}
@@ -72,7 +74,7 @@ def checkpoints():
 def own(names, section):
     """The names inside one section, or outside all of them."""
     if section is None:
-        return {name for name in names if name.split(".")[0] not in SECTIONS}
+        return {name for name in names if name.split(".")[0] not in SECTIONS + FILES}
     return {name.removeprefix(f"{section}.") for name in names if name.startswith(f"{section}.")}
 
 

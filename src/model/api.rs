@@ -101,7 +101,13 @@ impl Model {
         let (source, warning) = reader.source();
         audit.config = config.asked().lookups();
         (audit.harmless_keys, audit.unknown_keys) = (unread.harmless, unread.unknown);
+        audit.note_file("generation", [&decoding.read, &decoding.harmless, &decoding.unknown]);
+        if let Some(keys) = reader.processor_keys() {
+            audit.note_file("image_processor", [&keys.read, &keys.harmless, &keys.unknown]);
+        }
         audit.input_source = source;
+        audit.warnings.extend(unread.overruled);
+        audit.warnings.extend(files.adapter_beside());
         audit.warnings.extend(warning);
         audit.warnings.extend(decoding.warning());
         let spec = ModelSpec {

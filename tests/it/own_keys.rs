@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     keys::{Changed, behaviour},
-    parity::Reference,
+    parity::{Reference, fixture},
 };
 
 /// A checkpoint with other values under some keys.
@@ -139,4 +139,125 @@ fn a_side_with_embeddings_of_its_own_reads_them() {
     let model = changed.model().unwrap();
     assert!(model.audit().warnings.concat().contains(side), "{:?}", model.audit().warnings);
     assert_ne!(logits(&model, name), logits(&with(name, &[]).model().unwrap(), name));
+}
+
+/// A checkpoint whose tensors have other names, without those that get none.
+fn named(name: &str, tied: bool, rename: impl Fn(&str) -> Option<String>) -> Changed {
+    let changed = with(name, &[("tie_word_embeddings", json!(tied))]);
+    let path = changed.path().join("model.safetensors");
+    let bytes = fs::read(&path).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let renamed = tensors.iter().filter_map(|(name, view)| Some((rename(name)?, view)));
+    fs::write(path, safetensors::serialize(renamed, None).unwrap()).unwrap();
+    changed
+}
+
+/// Fixtures, their table of token embeddings, and the output map that may be tied to it.
+const TABLES: [(&str, &str, &str); 18] = [
+    ("bert", "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"),
+    ("gpt2", "transformer.wte.weight", "lm_head.weight"),
+    ("families/albert", "albert.embeddings.word_embeddings.weight", "predictions.decoder.weight"),
+    ("families/bloom", "transformer.word_embeddings.weight", "lm_head.weight"),
+    ("families/deberta-older-head", "deberta.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"),
+    ("families/distilbert", "distilbert.embeddings.word_embeddings.weight", "vocab_projector.weight"),
+    ("families/electra-generator", "electra.embeddings.word_embeddings.weight", "generator_lm_head.weight"),
+    ("families/gemma", "model.embed_tokens.weight", "lm_head.weight"),
+    ("families/gpt_neo", "transformer.wte.weight", "lm_head.weight"),
+    ("families/gpt_neox", "gpt_neox.embed_in.weight", "embed_out.weight"),
+    ("families/llama", "model.embed_tokens.weight", "lm_head.weight"),
+    ("families/longformer", "longformer.embeddings.word_embeddings.weight", "lm_head.decoder.weight"),
+    ("families/modernbert", "model.embeddings.tok_embeddings.weight", "decoder.weight"),
+    ("families/mpnet", "mpnet.embeddings.word_embeddings.weight", "lm_head.decoder.weight"),
+    ("families/opt", "model.decoder.embed_tokens.weight", "lm_head.weight"),
+    ("families/phi", "model.embed_tokens.weight", "lm_head.weight"),
+    ("families/qwen3", "model.embed_tokens.weight", "lm_head.weight"),
+    ("families/roberta", "roberta.embeddings.word_embeddings.weight", "lm_head.decoder.weight"),
+];
+
+/// Of a tied table programs keep one name, whichever comes first: it is found under each, wrapped or not.
+#[test]
+fn a_tied_table_is_found_under_either_of_its_names() {
+    for (name, table, output) in TABLES {
+        let of_table = of(&named(name, true, |name| (name != output).then(|| name.to_owned())), name);
+        let under_output = |wrapper: &str| {
+            named(name, true, |name| match name {
+                name if name == output => None,
+                name if name == table => Some(format!("{wrapper}{output}")),
+                other => Some(format!("{wrapper}{other}")),
+            })
+        };
+        for wrapper in ["", "module."] {
+            let changed = under_output(wrapper);
+            assert_eq!(of(&changed, name), of_table, "{name}: {wrapper}");
+            let audit = changed.open().unwrap();
+            assert!(audit.renamed.contains(&(table.to_owned(), output.to_owned())), "{name}: {:?}", audit.renamed);
+            assert!(audit.unexpected.is_empty() && audit.warnings.is_empty(), "{name}: {audit:?}");
+        }
+        // What is not tied is not there.
+        let error = named(name, false, |name| (name != table).then(|| name.to_owned())).refusal().to_string();
+        assert!(error.contains("the weights lack the tensor"), "{name}: {error}");
+    }
+    for (name, table) in [("families/t5", "shared.weight"), ("families/bart", "model.shared.weight")] {
+        let prefix = table.trim_end_matches("shared.weight");
+        let expected = of(&with(name, &[]), name);
+        for other in ["encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"] {
+            let place = if other == "lm_head.weight" { other.to_owned() } else { format!("{prefix}{other}") };
+            let changed = named(name, true, |name| Some(if name == table { place.clone() } else { name.to_owned() }));
+            assert_eq!(of(&changed, name), expected, "{name}: {place}");
+        }
+    }
+}
+
+/// Where the configuration unties the output and the file has none, there is none: nobody predicts from the embeddings.
+#[test]
+fn an_output_map_that_is_missing_is_missing() {
+    for (name, _, output) in TABLES {
+        let model = named(name, false, |name| (name != output).then(|| name.to_owned())).model().unwrap();
+        let warnings = model.audit().warnings.concat();
+        assert_eq!(model.spec().head, None, "{name}");
+        assert!(warnings.contains("is not shown") && warnings.contains(output), "{name}: {warnings}");
+    }
+    // T5 is tied whatever its configuration says, and newer DeBERTas have no other output.
+    for name in ["families/t5", "families/deberta-v3"] {
+        assert!(named(name, false, |name| Some(name.to_owned())).model().unwrap().spec().head.is_some(), "{name}");
+    }
+}
+
+/// Older and newer names of GPT-NeoX' output.
+#[test]
+fn an_output_map_has_the_names_of_every_version() {
+    let name = "families/gpt_neox";
+    let newer = named(name, false, |name| Some(name.replace("embed_out", "lm_head")));
+    assert_eq!(of(&newer, name), of(&with(name, &[]), name));
+}
+
+/// No key of `generation_config.json` is forgotten: each is read, known to change no token, or told as not followed.
+#[test]
+fn every_key_about_writing_is_accounted_for() {
+    let classes: Value = serde_json::from_slice(&fs::read(fixture("configurations/keys.json")).unwrap()).unwrap();
+    let keys: Vec<_> = classes["generation"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let audit = |content: Value| {
+        let changed = with("gpt2", &[]);
+        fs::write(changed.path().join("generation_config.json"), content.to_string()).unwrap();
+        changed.open().unwrap()
+    };
+    let (mut n_read, mut n_harmless, mut told) = (0, 0, Vec::new());
+    for key in &keys {
+        let (name, audit) = (format!("generation.{key}"), audit(json!({ *key: 7 })));
+        assert!(audit.unknown_keys.is_empty(), "{:?}", audit.unknown_keys);
+        if audit.warnings.concat().contains(key) {
+            told.push(*key);
+        } else if audit.config.iter().any(|(read, _)| *read == name) {
+            n_read += 1;
+        } else {
+            assert!(audit.harmless_keys.iter().any(|(known, _)| *known == name), "{name} is forgotten");
+            n_harmless += 1;
+        }
+    }
+    println!("{} keys: {n_read} read, {n_harmless} harmless, {} told: {told:?}", keys.len(), told.len());
+    assert!(n_read >= 12 && told.len() >= 15 && told.contains(&"num_beams") && told.contains(&"do_sample"), "{told:?}");
+    let usual = audit(json!({"num_beams": 1, "do_sample": false, "guidance_scale": 1.0, "sequence_bias": null}));
+    assert!(usual.warnings.is_empty(), "{:?}", usual.warnings);
+    let unknown = audit(json!({"my_notes": 1})).unknown_keys;
+    assert_eq!(unknown, [("generation.my_notes".to_owned(), "1".to_owned())]);
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::unheeded::{self, Entries};
 use crate::model::{
     LoadError,
     checkpoint::{Config, ModelFiles},
@@ -36,11 +37,13 @@ pub(crate) struct Decoding {
     pub min_new: usize,
     /// Rules of the checkpoint that are not among these.
     pub unheeded: Vec<&'static str>,
+    /// Keys of `generation_config.json` that were read, with their values.
+    pub read: Entries,
+    /// Those that change no token by themselves.
+    pub harmless: Entries,
+    /// Those that nobody knows.
+    pub unknown: Entries,
 }
-
-/// Numbers that make a rule unless they are this one.
-const UNHEEDED: [(&str, f64); 3] =
-    [("encoder_no_repeat_ngram_size", 0.0), ("encoder_repetition_penalty", 1.0), ("guidance_scale", 1.0)];
 
 impl Decoding {
     /// From `generation_config.json`, without which `config.json` and its decoder's section speak, and what
@@ -66,18 +69,12 @@ impl Decoding {
         let bad_words =
             speaks.iter().map(|config| config.token_id_lists("bad_words_ids")).find(|lists| !lists.is_empty());
         let bad_words = bad_words.unwrap_or_default();
-        let mut unheeded = Vec::new();
+        let mut unheeded: Vec<_> = speaks.iter().flat_map(|config| unheeded::rules(config)).collect();
         if bad_words.iter().any(|word| word.len() > 1) {
             unheeded.push("bad_words_ids");
         }
-        for (name, none) in UNHEEDED {
-            if speaks.iter().any(|config| config.number(&[name]).is_ok_and(|x| x.is_some_and(|x| x != none))) {
-                unheeded.push(name);
-            }
-        }
-        if speaks.iter().any(|config| config.numbers("exponential_decay_length_penalty").is_some()) {
-            unheeded.push("exponential_decay_length_penalty");
-        }
+        unheeded.sort_unstable();
+        unheeded.dedup();
         never.extend(bad_words.into_iter().filter(|word| word.len() == 1).flatten());
         never.retain(|id| !end.contains(id));
         let mut rules = Self {
@@ -93,7 +90,13 @@ impl Decoding {
             min_len: number("min_length").unwrap_or(0),
             min_new: number("min_new_tokens").unwrap_or(0),
             unheeded,
+            ..Self::default()
         };
+        if let Some(generation) = &generation {
+            let read = generation.asked().lookups();
+            rules.read = read.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+            (rules.harmless, rules.unknown) = unheeded::account(generation);
+        }
         if let Some(special) = special {
             if rules.end.is_empty() {
                 rules.end.clone_from(&special.eos);
@@ -114,7 +117,7 @@ impl Decoding {
     /// A sentence about the rules of the checkpoint that are not followed.
     pub fn warning(&self) -> Option<String> {
         let names = self.unheeded.join(", ");
-        (!names.is_empty()).then(|| format!("What it says about texts it writes is not all followed: not {names}"))
+        (!names.is_empty()).then(|| format!("Texts are written without what its files say in {names}"))
     }
 
     /// Makes less likely or impossible what may not follow `read`, whose first `n_prompt` tokens were given; `is_last`

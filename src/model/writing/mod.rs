@@ -3,6 +3,7 @@
 mod decoding;
 mod generate;
 mod sampling;
+mod unheeded;
 
 pub(crate) use decoding::Decoding;
 pub(crate) use generate::complete;
