@@ -147,7 +147,7 @@ impl Writer<'_> {
             }
             let sum: f64 = logits.iter().map(|logit| f64::from(logit - largest).exp()).sum();
             // When the rules leave nothing, the text ends.
-            let id = if largest.is_finite() { sampler.next(&logits) } else { 0 };
+            let id = if largest.is_finite() { sampler.next(&logits)? } else { 0 };
             written.ended = !largest.is_finite() || rules.end.contains(&id);
             if written.ended {
                 break;

@@ -1,49 +1,41 @@
 //! Which token is written next.
 
-use crate::{model::run::Choice, random::SplitMix};
+use candle_core::{Device, Tensor};
+use candle_transformers::generation::{LogitsProcessor, Sampling};
+
+use crate::model::{ModelError, run::Choice};
 
 /// Below this temperature only the most probable token is left.
 const COLD: f64 = 1e-3;
 
-/// Chooses tokens one after the other.
-pub struct Sampler {
-    choice: Choice,
-    random: SplitMix,
-}
+/// Chooses tokens one after the other, as the library does: what the checkpoint's rules leave is divided by the
+/// temperature, then cut off, in the order of transformers. Its cut by probability is that of transformers too: a token
+/// is left out when those before it have `top_p` together.
+pub struct Sampler(LogitsProcessor);
 
 impl Sampler {
     /// The same choice, with its seed, takes the same tokens.
-    pub const fn new(choice: Choice) -> Self {
-        let seed = match choice {
-            Choice::Greedy => 0,
-            Choice::Sample { seed, .. } => seed,
+    pub fn new(choice: Choice) -> Self {
+        let (seed, sampling) = match choice {
+            // The library would take all tokens for a `top_p` of 0.
+            Choice::Sample { temperature, top_p, seed } if temperature >= COLD && top_p > 0.0 => {
+                let whole = top_p >= 1.0;
+                (seed, if whole { Sampling::All { temperature } } else { Sampling::TopP { p: top_p, temperature } })
+            }
+            Choice::Greedy | Choice::Sample { .. } => (0, Sampling::ArgMax),
         };
-        Self { choice, random: SplitMix::new(seed) }
+        Self(LogitsProcessor::from_sampling(seed, sampling))
     }
 
     /// The id of the next token, from the `[vocab]` logits of which at least one is finite and none NaN.
     ///
     /// By chance means: from the smallest set of most probable tokens that together have `top_p` (Holtzman et al.
     /// 2020), each as often as it is probable. Of equal logits the first counts as the larger one.
-    pub fn next(&mut self, logits: &[f32]) -> u32 {
-        let mut order: Vec<u32> = (0..).take(logits.len()).collect();
-        let logit = |id: &u32| logits[*id as usize];
-        let largest = *order.iter().rev().max_by(|a, b| logit(a).total_cmp(&logit(b))).unwrap_or(&0);
-        let Choice::Sample { temperature, top_p, .. } = self.choice else { return largest };
-        if temperature < COLD || top_p <= 0.0 {
-            return largest;
-        }
-        order.sort_by(|a, b| logit(b).total_cmp(&logit(a)));
-        let weight = |id: &u32| (f64::from(logit(id) - logit(&largest)) / temperature).exp();
-        let mut sums: Vec<f64> = Vec::with_capacity(order.len());
-        for id in &order {
-            sums.push(sums.last().copied().unwrap_or(0.0) + weight(id));
-        }
-        let whole = sums.last().copied().unwrap_or(0.0);
-        let n_kept = sums.partition_point(|sum| *sum < top_p * whole) + 1;
-        sums.truncate(n_kept);
-        let drawn = self.random.unit() * sums.last().copied().unwrap_or(0.0);
-        order.get(sums.partition_point(|sum| *sum <= drawn)).copied().unwrap_or(largest)
+    ///
+    /// # Errors
+    /// When the engine refuses.
+    pub fn next(&mut self, logits: &[f32]) -> Result<u32, ModelError> {
+        Ok(self.0.sample(&Tensor::new(logits, &Device::Cpu)?)?)
     }
 }
 
@@ -56,7 +48,7 @@ mod tests {
         let n = 20_000;
         let mut counts = vec![0.0; logits.len()];
         for _ in 0..n {
-            counts[sampler.next(logits) as usize] += 1.0 / f64::from(n);
+            counts[sampler.next(logits).unwrap() as usize] += 1.0 / f64::from(n);
         }
         counts
     }
@@ -76,10 +68,11 @@ mod tests {
         near(share(&logits, 1.0, 0.7), [0.625, 0.0, 0.0, 0.375, 0.0]);
         near(share(&logits, 1.0, 0.4), [1.0, 0.0, 0.0, 0.0, 0.0]);
         near(share(&logits, 0.0, 1.0), [1.0, 0.0, 0.0, 0.0, 0.0]);
+        near(share(&logits, 1.0, 0.0), [1.0, 0.0, 0.0, 0.0, 0.0]);
     }
 
     #[test]
     fn the_first_of_equal_ones_is_the_most_probable() {
-        assert_eq!(Sampler::new(Choice::Greedy).next(&[1.0, 2.0, 2.0, 0.0]), 1);
+        assert_eq!(Sampler::new(Choice::Greedy).next(&[1.0, 2.0, 2.0, 0.0]).unwrap(), 1);
     }
 }
