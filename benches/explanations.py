@@ -127,7 +127,7 @@ def explained(subject, net):
     square = [stack for stack in stacks if stack != "cross"]
     found = {"rollout": {stack: rollout([pattern for pattern, _ in stacks[stack]]) for stack in square}}
     found["relevance"] = relevance(stacks)
-    found["gradients --of pattern"] = {stack: np.stack([g for _, g in layers]) for stack, layers in stacks.items()}
+    found["gradients --of pattern --times-input false"] = {stack: np.stack([g for _, g in layers]) for stack, layers in stacks.items()}
     found["gradients --times-input"] = {side: times_input(net, side) for side in net.leaves}
     found["norms"] = {}
     for stack, layers in stacks.items():

@@ -25,9 +25,6 @@ pub struct InputOptions {
     /// Text to run on; give it several times for several inputs
     #[arg(long, value_name = "TEXT")]
     text: Vec<String>,
-    /// Second sentence of a pair
-    #[arg(long, value_name = "TEXT", requires = "text")]
-    text_b: Option<String>,
     /// A file with one text per line
     #[arg(long, value_name = "FILE")]
     texts_file: Option<PathBuf>,
@@ -44,6 +41,29 @@ pub struct InputOptions {
     /// Picture to run on; give it several times for several inputs
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
+    #[command(flatten)]
+    rest: InputRest,
+}
+
+/// The one input that a subcommand takes.
+#[derive(Debug, Default, clap::Args)]
+pub struct OneInput {
+    /// Text to run on
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+    /// Picture to run on
+    #[arg(long, value_name = "FILE")]
+    image: Option<PathBuf>,
+    #[command(flatten)]
+    rest: InputRest,
+}
+
+/// What is said about inputs, one or many.
+#[derive(Debug, Default, clap::Args)]
+struct InputRest {
+    /// Second sentence of a pair
+    #[arg(long, value_name = "TEXT", requires = "text")]
+    text_b: Option<String>,
     /// Raw token ids, separated by commas: skips the tokenizer
     #[arg(long, value_delimiter = ',', value_name = "IDS")]
     ids: Vec<u32>,
@@ -112,12 +132,11 @@ impl InputOptions {
             && self.text.is_empty()
             && self.texts_file.is_none()
             && self.image.is_empty()
-            && self.ids.is_empty()
-            && self.pixels.is_none()
-            && self.target.is_none()
-            && self.target_ids.is_empty()
-            && !self.no_special
-            && self.excerpt.max_tokens.is_none()
+            && self.rest.is_empty()
+            && self.rest.target.is_none()
+            && self.rest.target_ids.is_empty()
+            && !self.rest.no_special
+            && self.rest.excerpt.max_tokens.is_none()
     }
 
     /// Whether nothing was given to run on.
@@ -126,67 +145,98 @@ impl InputOptions {
             && self.texts_file.is_none()
             && self.corpus.is_none()
             && self.image.is_empty()
-            && self.ids.is_empty()
-            && self.pixels.is_none()
+            && self.rest.is_empty()
     }
 
     /// What to run on, each with the target that was given.
     pub fn read(&self) -> Result<Vec<Input>, CliError> {
-        let sources = sources(self)?;
-        let target = match &self.target {
-            Some(text) => Input::text(text),
-            None if self.target_ids.is_empty() => return Ok(sources),
-            None => Input::Ids(self.target_ids.clone()),
-        };
-        Ok(sources.into_iter().map(|source| source.with_target(target.clone())).collect())
+        let mut texts = self.text.clone();
+        if let Some(path) = &self.texts_file {
+            let content = fs::read_to_string(path)
+                .map_err(|error| CliError::Failed(format!("the texts cannot be read: {error}: {}", path.display())))?;
+            texts.extend(content.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned));
+        }
+        let mut pictures: Vec<Input> = self.image.iter().map(|path| picture(path)).collect();
+        for item in self.corpus()?.into_iter().flat_map(|list| list.items) {
+            match item.content {
+                Content::Text(text) => texts.push(text),
+                picture => pictures.push(corpus::input_of(&picture)),
+            }
+        }
+        // Many inputs are not asked about one by one.
+        let fitting = self.is_corpus().then_some(Excerpt::FITTING);
+        let inputs = self.rest.inputs(texts, pictures, fitting)?;
+        inputs.ok_or_else(|| {
+            let message = "give one kind of text (--text, --texts-file or --corpus, or --ids), one kind of picture \
+                           (--image or --pixels), or both for a model that reads both";
+            CliError::Usage(message.to_owned())
+        })
     }
 }
 
-fn sources(options: &InputOptions) -> Result<Vec<Input>, CliError> {
-    let mut texts = options.text.clone();
-    if let Some(path) = &options.texts_file {
-        let content = fs::read_to_string(path)
-            .map_err(|error| CliError::Failed(format!("the texts cannot be read: {error}: {}", path.display())))?;
-        texts.extend(content.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned));
+impl OneInput {
+    /// Whether nothing was given to run on.
+    pub const fn is_empty(&self) -> bool {
+        self.text.is_none() && self.image.is_none() && self.rest.is_empty()
     }
-    let mut from_corpus = Vec::new();
-    for item in options.corpus()?.into_iter().flat_map(|list| list.items) {
-        match item.content {
-            Content::Text(text) => texts.push(text),
-            picture => from_corpus.push(corpus::input_of(&picture)),
-        }
-    }
-    let pixels = options.pixels.as_deref().map(read_pixels).transpose()?;
-    let images = options.image.iter().map(|path| Input::Image(ImageSource::Path(path.clone())));
-    let pictures: Vec<Input> = images.chain(from_corpus).chain(pixels).collect();
-    let ids = (!options.ids.is_empty()).then(|| Input::Ids(options.ids.clone()));
-    let one_kind = |a: bool, b: bool| !(a && b);
-    let kinds_fit = one_kind(pictures.len() > usize::from(options.pixels.is_some()), options.pixels.is_some())
-        && one_kind(!texts.is_empty(), ids.is_some());
-    let texts = texts.into_iter().map(|text| {
-        Input::Text(TextInput {
-            text,
-            text_b: options.text_b.clone(),
-            no_special: options.no_special,
-            // Many inputs are not asked about one by one.
-            excerpt: options.excerpt.chosen().or_else(|| options.is_corpus().then_some(Excerpt::FITTING)),
+
+    /// What to run on, with the target that was given.
+    pub fn read(&self) -> Result<Input, CliError> {
+        let texts = self.text.iter().cloned().collect();
+        let pictures = self.image.iter().map(|path| picture(path)).collect();
+        let inputs = self.rest.inputs(texts, pictures, None)?;
+        inputs.and_then(|mut inputs| inputs.pop()).ok_or_else(|| {
+            let message = "give one text (--text or --ids), one picture (--image or --pixels), or both for a model \
+                           that reads both";
+            CliError::Usage(message.to_owned())
         })
-    });
-    let texts: Vec<Input> = texts.chain(ids).collect();
-    match (pictures.is_empty(), texts.is_empty()) {
-        _ if !kinds_fit => {}
-        (true, true) => {}
-        (false, true) => return Ok(pictures),
-        (true, false) => return Ok(texts),
-        // A model that compares both, or one that is made to write the text: each picture with each text.
-        (false, false) => {
-            let with_texts = |picture: Input| texts.iter().map(move |text| picture.clone().with_target(text.clone()));
-            return Ok(pictures.into_iter().flat_map(with_texts).collect());
-        }
     }
-    let message = "give one kind of text (--text, --texts-file or --corpus, or --ids), one kind of picture (--image or --pixels), \
-                   or both for a model that reads both";
-    Err(CliError::Usage(message.to_owned()))
+}
+
+fn picture(path: &Path) -> Input {
+    Input::Image(ImageSource::Path(path.to_owned()))
+}
+
+impl InputRest {
+    /// Whether nothing among it can be run.
+    const fn is_empty(&self) -> bool {
+        self.ids.is_empty() && self.pixels.is_none()
+    }
+
+    /// All that can be run, each with the target that was given; `None` where there is nothing, or kinds are mixed.
+    fn inputs(
+        &self,
+        texts: Vec<String>,
+        mut pictures: Vec<Input>,
+        fitting: Option<Excerpt>,
+    ) -> Result<Option<Vec<Input>>, CliError> {
+        let ids = (!self.ids.is_empty()).then(|| Input::Ids(self.ids.clone()));
+        let is_mixed = (!pictures.is_empty() && self.pixels.is_some()) || (!texts.is_empty() && ids.is_some());
+        pictures.extend(self.pixels.as_deref().map(read_pixels).transpose()?);
+        let texts = texts.into_iter().map(|text| {
+            let (text_b, excerpt) = (self.text_b.clone(), self.excerpt.chosen().or(fitting));
+            Input::Text(TextInput { text, text_b, no_special: self.no_special, excerpt })
+        });
+        let texts: Vec<Input> = texts.chain(ids).collect();
+        let sources = match (pictures.is_empty(), texts.is_empty()) {
+            _ if is_mixed => return Ok(None),
+            (true, true) => return Ok(None),
+            (false, true) => pictures,
+            (true, false) => texts,
+            // A model that compares both, or one that is made to write the text: each picture with each text.
+            (false, false) => {
+                let with_texts =
+                    |picture: Input| texts.iter().map(move |text| picture.clone().with_target(text.clone()));
+                pictures.into_iter().flat_map(with_texts).collect()
+            }
+        };
+        let target = match &self.target {
+            Some(text) => Input::text(text),
+            None if self.target_ids.is_empty() => return Ok(Some(sources)),
+            None => Input::Ids(self.target_ids.clone()),
+        };
+        Ok(Some(sources.into_iter().map(|source| source.with_target(target.clone())).collect()))
+    }
 }
 
 /// The end of a text.

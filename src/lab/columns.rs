@@ -4,28 +4,14 @@
 use std::sync::Arc;
 
 use super::{
-    Ask, Depth, EdgeOptions, FaithfulnessOptions, KnockoutOptions, LeaveOut, MaskingOptions, Of, RewriteOptions, Rule,
-    Subject, Than, TraceOptions, aim::predicted_side, knobs::Settings,
+    Ask, Depth, EdgeOptions, FaithfulnessOptions, LeaveOut, MaskingOptions, Of, RewriteOptions, Rule, Subject,
+    TraceOptions, aim::predicted_side, defaults, knobs::Settings,
 };
 use crate::{
     analysis::explain::{alignment::Setting, report::Question, rollout::RolloutOptions},
-    capture::{Ablation, Capture, Cut},
+    capture::{Ablation, Capture},
     ids::{HeadId, Side, StackKind},
 };
-
-/// Steps of the path of integrated gradients: enough for a gap of a percent on short texts.
-const N_STEPS: usize = 20;
-/// Tokens and memories that are told.
-const N_TOP: usize = 5;
-/// Pairs of parts of an edge.
-const N_PAIRS: usize = 12;
-/// Permutations of a row, and steps of the search for one that says the same with other weights.
-const N_PERMUTATIONS: usize = 100;
-const N_ADVERSARIAL_STEPS: usize = 100;
-/// Between softmax and sparsemax.
-const ALPHA: f64 = 1.5;
-/// Layers in which attention is cut at once.
-const N_LAYERS_CUT: usize = 3;
 
 /// What is looked at while something is asked.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +43,27 @@ impl Sight<'_> {
     }
 }
 
+/// Why a method is not asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unasked {
+    /// In the window: why not, or what to click first.
+    pub why: &'static str,
+    /// The same on the command line, where an option says what a click does.
+    pub on_command_line: &'static str,
+}
+
+impl Unasked {
+    /// It has nothing to say about what is looked at.
+    const fn unsuited(why: &'static str) -> Self {
+        Self { why, on_command_line: why }
+    }
+
+    /// It waits for something: for a click, or for an option.
+    const fn without(click: &'static str, option: &'static str) -> Self {
+        Self { why: click, on_command_line: option }
+    }
+}
+
 /// A method as it is shown: some are there several times, with other options.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
@@ -68,7 +75,7 @@ pub struct Column {
     pub question: Question,
     /// Whether it is there until somebody takes it away; others take long or repeat what is there.
     pub starts: bool,
-    ask: fn(&Sight<'_>) -> Result<Ask, &'static str>,
+    ask: fn(&Sight<'_>) -> Result<Ask, Unasked>,
 }
 
 impl PartialEq for Column {
@@ -86,8 +93,12 @@ fn has_layers(sight: &Sight<'_>) -> bool {
 
 const NO_LAYERS: &str = "its only attention goes from one sequence to another, so layers cannot be multiplied";
 
-fn of_text(sight: &Sight<'_>, ask: Ask) -> Result<Ask, &'static str> {
-    if sight.capture.image().is_some() { Err("patches of a picture can only be hidden") } else { Ok(ask) }
+fn of_text(sight: &Sight<'_>, ask: Ask) -> Result<Ask, Unasked> {
+    if sight.capture.image().is_some() {
+        Err(Unasked::unsuited("patches of a picture can only be hidden"))
+    } else {
+        Ok(ask)
+    }
 }
 
 impl Column {
@@ -106,7 +117,11 @@ impl Column {
             question: Question::Depends,
             starts: true,
             ask: |sight| {
-                if has_layers(sight) { Ok(Ask::Rollout(RolloutOptions::default())) } else { Err(NO_LAYERS) }
+                if has_layers(sight) {
+                    Ok(Ask::Rollout(RolloutOptions::default()))
+                } else {
+                    Err(Unasked::unsuited(NO_LAYERS))
+                }
             },
         },
         Self {
@@ -116,7 +131,7 @@ impl Column {
             starts: false,
             ask: |sight| {
                 let ask = Ask::Flow { query: None, options: RolloutOptions::default() };
-                if has_layers(sight) { Ok(ask) } else { Err(NO_LAYERS) }
+                if has_layers(sight) { Ok(ask) } else { Err(Unasked::unsuited(NO_LAYERS)) }
             },
         },
         Self {
@@ -131,14 +146,17 @@ impl Column {
             title: "Gradient",
             question: Question::Depends,
             starts: true,
-            ask: |_| Ok(Ask::Gradients { of: Of::Input, times_input: true, steps: None }),
+            ask: |_| Ok(Ask::Gradients { of: Of::Input, times_input: defaults::TIMES_INPUT, steps: None }),
         },
         Self {
             name: "integrated",
             title: "Integrated gradients",
             question: Question::Depends,
             starts: true,
-            ask: |_| Ok(Ask::Gradients { of: Of::Input, times_input: true, steps: Some(N_STEPS) }),
+            ask: |_| {
+                let steps = Some(defaults::PATH_STEPS);
+                Ok(Ask::Gradients { of: Of::Input, times_input: defaults::TIMES_INPUT, steps })
+            },
         },
         Self {
             name: "hidden",
@@ -186,9 +204,7 @@ impl Column {
                     stack: Some(stack),
                     layer: Some(layer),
                     head: Some(head),
-                    n_permutations: N_PERMUTATIONS,
-                    n_steps: N_ADVERSARIAL_STEPS,
-                    seed: 0,
+                    ..defaults::FAITHFULNESS
                 }))
             },
         },
@@ -197,7 +213,7 @@ impl Column {
             title: "Sparser normalisers",
             question: Question::Believe,
             starts: true,
-            ask: |_| Ok(Ask::Normalizers { alpha: ALPHA }),
+            ask: |_| Ok(Ask::Normalizers { alpha: defaults::ALPHA }),
         },
         Self {
             name: "norms",
@@ -220,9 +236,12 @@ impl Column {
             starts: true,
             ask: |sight| {
                 let (Some(query), Some(key)) = (sight.query, sight.key) else {
-                    return Err("pin a query and a key in another view: the score between them is decomposed");
+                    return Err(Unasked::without(
+                        "pin a query and a key in another view: the score between them is decomposed",
+                        "name a query and a key with --query and --key: the score between them is decomposed",
+                    ));
                 };
-                Ok(Ask::Edges(EdgeOptions { head: sight.head, query, key, than: Than::Mean, n_top: N_PAIRS }))
+                Ok(Ask::Edges(EdgeOptions::of(sight.head, query, key)))
             },
         },
         Self {
@@ -230,7 +249,7 @@ impl Column {
             title: "Logit lens",
             question: Question::Fact,
             starts: true,
-            ask: |_| Ok(Ask::Lens { n_top: N_TOP }),
+            ask: |_| Ok(Ask::Lens { n_top: defaults::TOP }),
         },
         Self {
             name: "dla",
@@ -246,7 +265,10 @@ impl Column {
             starts: true,
             ask: |sight| {
                 let held = sight.held(sight.read_side());
-                let held = held.ok_or("pin a token: it is corrupted by noise, then restored layer by layer")?;
+                let held = held.ok_or(Unasked::without(
+                    "pin a token: it is corrupted by noise, then restored layer by layer",
+                    "name a token with --query: it is corrupted by noise, then restored layer by layer",
+                ))?;
                 Ok(Ask::Trace(TraceOptions::of(Subject::Positions(held..held + 1))))
             },
         },
@@ -255,16 +277,14 @@ impl Column {
             title: "Attention knockout",
             question: Question::Fact,
             starts: true,
-            ask: |_| {
-                Ok(Ask::Knockout(KnockoutOptions { stack: None, window: N_LAYERS_CUT, cut: Cut::Scores, every: 1 }))
-            },
+            ask: |_| Ok(Ask::Knockout(defaults::KNOCKOUT)),
         },
         Self {
             name: "ff",
             title: "Feed-forward memories",
             question: Question::Fact,
             starts: true,
-            ask: |_| Ok(Ask::Memories { layer: None, n_top: N_TOP }),
+            ask: |_| Ok(Ask::Memories { layer: None, n_top: defaults::TOP }),
         },
         Self {
             name: "rank-one",
@@ -273,7 +293,10 @@ impl Column {
             starts: false,
             ask: |sight| {
                 let held = sight.held(sight.read_side());
-                let held = held.ok_or("pin the last token of a subject: the edit changes what is written about it")?;
+                let held = held.ok_or(Unasked::without(
+                    "pin the last token of a subject: the edit changes what is written about it",
+                    "name the last token of a subject with --query: the edit changes what is written about it",
+                ))?;
                 let options = RewriteOptions::of(Subject::Positions(held..held + 1), None);
                 Ok(Ask::RankOne(RewriteOptions { layer: Some(sight.head.layer), ..options }))
             },
@@ -286,7 +309,8 @@ impl Column {
             ask: |sight| {
                 let crosses = sight.capture.stack(StackKind::Cross).is_some_and(|stack| !stack.layers.is_empty());
                 let ask = Ask::Alignment { setting: Setting::Output, gold: None, reverse: None };
-                if crosses { Ok(ask) } else { Err("word alignment needs attention from one text to another") }
+                let why = "word alignment needs attention from one text to another";
+                if crosses { Ok(ask) } else { Err(Unasked::unsuited(why)) }
             },
         },
     ];
@@ -300,7 +324,7 @@ impl Column {
     ///
     /// # Errors
     /// When the method has nothing to say about what is looked at.
-    pub fn ask(&self, sight: &Sight<'_>, turned: &Settings) -> Result<Ask, &'static str> {
+    pub fn ask(&self, sight: &Sight<'_>, turned: &Settings) -> Result<Ask, Unasked> {
         let mut ask = (self.ask)(sight)?;
         ask.turn(turned, sight);
         Ok(ask)

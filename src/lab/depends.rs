@@ -127,9 +127,12 @@ pub fn flow(
     let go_on = |done: usize, total: usize| bench.step(done, total).is_ok();
     let found = flows::flow(&patterns(capture, stack)?, &queries, options, &go_on)?;
     let rows = if query.is_some() { Axis::only(side, queries) } else { Axis::all(side) };
-    Ok(Report::new(Method::Flow)
-        .with_value("raw", Value::matrix(rows.clone(), side, found.raw))
-        .with_value("matrix", Value::matrix(rows, side, found.normalised)))
+    let mut report = Report::new(Method::Flow).with_value("raw", Value::matrix(rows.clone(), side, found.raw));
+    // Of a model without a prediction there is the map alone.
+    if let (None, Ok(aim)) = (query, target.aim(bench)) {
+        report = report.with_value("scores", Value::tokens(side, aim.reads.row_of(&found.normalised)));
+    }
+    Ok(report.with_value("matrix", Value::matrix(rows, side, found.normalised)))
 }
 
 /// Gradients of every pattern, in the run that is explained.

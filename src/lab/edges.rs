@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::json;
 
 use super::{
-    Bench, LabError,
+    Bench, LabError, defaults,
     stream::{NO_STREAM, Place, Walk, frozen},
 };
 use crate::{
@@ -35,6 +35,13 @@ pub struct EdgeOptions {
     pub than: Than,
     /// How many pairs of parts are told, the largest first.
     pub n_top: usize,
+}
+
+impl EdgeOptions {
+    /// Compared with the mean of all keys.
+    pub const fn of(head: HeadId, query: usize, key: usize) -> Self {
+        Self { head, query, key, than: Than::Mean, n_top: defaults::EDGE_PAIRS }
+    }
 }
 
 /// What a score is compared with: what is equal for all keys drops out of softmax.

@@ -120,6 +120,14 @@ fn last_layer(sight: &Sight<'_>) -> usize {
     stacks.iter().map(|stack| stack.layers.len()).max().unwrap_or(1).saturating_sub(1)
 }
 
+/// A layer, or the last one of each stack: the deepest one's last stands for that.
+fn layer_or_last(layer: &mut Option<usize>, meaning: &'static str, sight: &Sight<'_>, visit: &mut dyn FnMut(Knob<'_>)) {
+    let last = last_layer(sight);
+    let mut chosen = layer.unwrap_or(last);
+    visit(whole("layer", "Layer", meaning, &mut chosen, 0..=last));
+    *layer = Some(chosen).filter(|chosen| *chosen != last);
+}
+
 fn of_rollout(options: &mut RolloutOptions, sight: &Sight<'_>, visit: &mut dyn FnMut(Knob<'_>)) {
     let about = ("fuse", "Heads", "How the heads of a layer are combined into one matrix");
     let all = [(Fuse::Mean, "mean", "Mean"), (Fuse::Max, "max", "Largest"), (Fuse::Min, "min", "Smallest")];
@@ -224,9 +232,7 @@ impl Ask {
     pub fn knobs(&mut self, sight: &Sight<'_>, visit: &mut dyn FnMut(Knob<'_>)) {
         match self {
             Self::Attention { layer, head } => {
-                let last = last_layer(sight);
-                let layer = layer.get_or_insert(last);
-                visit(whole("layer", "Layer", "Layer whose attention is shown", layer, 0..=last));
+                layer_or_last(layer, "Layer whose attention is shown", sight, visit);
                 let about = ("heads", "Heads", "The mean of all heads of the layer, or the selected head");
                 let all = [(None, "mean", "Mean of all"), (Some(sight.head.head), "one", "Selected head")];
                 choose(visit, about, head, &all);
@@ -257,8 +263,7 @@ impl Ask {
                 visit(whole("top", "Listed", "Number of most probable tokens listed per layer", n_top, 1..=20));
             }
             Self::Memories { layer, n_top } => {
-                let layer = layer.get_or_insert(last_layer(sight));
-                visit(whole("layer", "Layer", "Layer whose memories are listed", layer, 0..=last_layer(sight)));
+                layer_or_last(layer, "Layer whose memories are listed", sight, visit);
                 visit(whole("top", "Listed", "Number of memories, and of tokens that each promotes", n_top, 1..=50));
             }
             Self::Trace(options) => of_trace(options, sight, visit),

@@ -102,6 +102,11 @@ impl Depth {
             Self::Layers => "layers",
         }
     }
+
+    /// The depth with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Embeddings, Self::Layers].into_iter().find(|depth| depth.name() == name)
+    }
 }
 
 /// States that can be masked: one row per token.

@@ -39,9 +39,20 @@ pub struct TraceOptions {
 }
 
 impl TraceOptions {
-    /// The published settings (Meng et al. 2022).
-    pub const fn of(subject: Subject) -> Self {
-        Self { subject, noise: 3.0, n_samples: 10, restore: Restore::Stream, window: 10, seed: 0, every: 1 }
+    /// The published settings (Meng et al. 2022), of no subject.
+    pub const DEFAULT: Self = Self {
+        subject: Subject::Positions(0..0),
+        noise: 3.0,
+        n_samples: 10,
+        restore: Restore::Stream,
+        window: 10,
+        seed: 0,
+        every: 1,
+    };
+
+    /// The same of a subject.
+    pub fn of(subject: Subject) -> Self {
+        Self { subject, ..Self::DEFAULT }
     }
 }
 

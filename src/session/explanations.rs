@@ -21,7 +21,7 @@ use crate::{
     text::sentence,
     worker::{
         Ask, Column, Estimate, EventKind, Explanation, Failure, Generation, Input, Lane, Patience, Progress, Request,
-        Settings, Sight, Target,
+        Settings, Sight, Target, Unasked,
     },
 };
 
@@ -67,7 +67,7 @@ pub struct Wanted {
     /// The column.
     pub column: &'static Column,
     /// The question; why there is none otherwise.
-    pub ask: Result<Ask, &'static str>,
+    pub ask: Result<Ask, Unasked>,
 }
 
 /// Everything that an answer depends on.

@@ -13,7 +13,7 @@ use crate::{
     capture::Ablation,
     cli::{CliError, show_progress},
     ids::StackKind,
-    lab::{Ask, Bench, FaithfulnessOptions, Reverse},
+    lab::{Ask, Bench, FaithfulnessOptions, Reverse, defaults},
     model::Input,
 };
 
@@ -59,10 +59,10 @@ pub struct Faithfulness {
     #[arg(long, value_name = "HEAD", value_parser = parse_head)]
     head: Option<(usize, usize)>,
     /// Number of permutations of the weights
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = defaults::FAITHFULNESS.n_permutations as u16, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     permutations: u16,
     /// Steps of the search for adversarial attention; 0 leaves it out
-    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = defaults::FAITHFULNESS.n_steps as u16, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     steps: u16,
     /// Seed of permutations, random orders and adversaries
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -90,7 +90,7 @@ pub struct Normalizers {
     #[command(flatten)]
     lab: LabOptions,
     /// α of entmax: 1 is softmax, 2 sparsemax
-    #[arg(long, value_name = "A", default_value_t = 1.5)]
+    #[arg(long, value_name = "A", default_value_t = defaults::ALPHA)]
     alpha: f64,
 }
 

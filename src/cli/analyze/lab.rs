@@ -10,8 +10,8 @@ use crate::{
         report::{Document, Report},
         rollout::{Fuse, RolloutOptions},
     },
-    cli::{CliError, edits::EditOptions, inputs::InputOptions, open_model, show_progress, target::TargetOptions},
-    lab::{self, Answer, Ask, Bench, LabError, LeaveOut, Of, Patience, Rule},
+    cli::{CliError, edits::EditOptions, inputs::OneInput, open_model, show_progress, target::TargetOptions},
+    lab::{self, Answer, Ask, Bench, LabError, LeaveOut, Of, Patience, Rule, defaults},
     model::{Engine, Input, Logits, Model, RunPlan},
 };
 
@@ -22,7 +22,7 @@ pub struct LabOptions {
     #[arg(long)]
     model: String,
     #[command(flatten)]
-    input: InputOptions,
+    input: OneInput,
     #[command(flatten)]
     edits: EditOptions,
     #[command(flatten)]
@@ -39,16 +39,16 @@ pub struct LabOptions {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct RolloutArgs {
     /// How heads are combined: mean, max or min
-    #[arg(long, default_value = "mean", value_parser = parse_fuse)]
+    #[arg(long, default_value = RolloutOptions::default().fuse.name(), value_parser = parse_fuse)]
     fuse: Fuse,
     /// Share of each layer's weights set to 0, smallest first
-    #[arg(long, value_name = "R", default_value_t = 0.0)]
+    #[arg(long, value_name = "R", default_value_t = RolloutOptions::default().discard)]
     discard: f64,
     /// Assumed share of the residual stream
-    #[arg(long, value_name = "W", default_value_t = 0.5)]
+    #[arg(long, value_name = "W", default_value_t = RolloutOptions::default().residual)]
     residual: f64,
     /// The first layer that counts
-    #[arg(long, value_name = "L", default_value_t = 0)]
+    #[arg(long, value_name = "L", default_value_t = RolloutOptions::default().start_layer)]
     start: usize,
 }
 
@@ -97,8 +97,9 @@ pub struct Gradients {
     /// Variable to differentiate by: input or pattern
     #[arg(long, default_value = "input", value_parser = parse_of)]
     of: Of,
-    /// Multiply gradients by their variable
-    #[arg(long)]
+    /// Multiply gradients by their variable: true (what a token adds) or false (how steep the output is)
+    #[arg(long, value_name = "YES", default_value_t = defaults::TIMES_INPUT, num_args = 0..=1,
+        default_missing_value = "true", action = clap::ArgAction::Set)]
     times_input: bool,
     /// Average gradients over so many steps from the baseline to this input
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -193,11 +194,7 @@ impl Method for LeaveOneOut {
 impl LabOptions {
     /// The one input that is explained.
     pub fn only_input(&self) -> Result<Input, CliError> {
-        let mut inputs = self.input.read()?;
-        let n = inputs.len();
-        inputs.pop().filter(|_| n == 1).ok_or_else(|| {
-            CliError::Usage(format!("one input is explained at a time, not {n}: give one --text or --image"))
-        })
+        self.input.read()
     }
 
     /// Opens a model.
@@ -208,12 +205,12 @@ impl LabOptions {
 }
 
 /// Runs a method on an input and writes what it answers.
-pub fn run(method: &impl Method) -> Result<(), CliError> {
+pub fn run(method: &dyn Method) -> Result<(), CliError> {
     answered(method).map(|_| ())
 }
 
 /// The same, for whoever has more to do with the answer.
-pub fn answered(method: &impl Method) -> Result<Report, CliError> {
+pub fn answered(method: &dyn Method) -> Result<Report, CliError> {
     let LabOptions { model, edits, target, out, .. } = method.lab();
     let input = method.lab().only_input()?;
     let model = method.lab().open(model)?;

@@ -8,7 +8,7 @@ use crate::{
     ids::{HeadId, StackKind},
     lab::{
         Ask, Baseline, Depth, EdgeOptions, KnockoutOptions, MaskingOptions, Patience, Restore, Subject, Than,
-        TraceOptions,
+        TraceOptions, defaults,
     },
 };
 
@@ -58,21 +58,26 @@ impl Method for Attention {
     }
 }
 
+const MASKS: MaskingOptions = MaskingOptions::new(Depth::Embeddings);
+
 #[derive(Debug, Args)]
 pub struct Masks {
     #[command(flatten)]
     lab: LabOptions,
     /// Replacement of a masked state: mean (of this input's states) or zero
-    #[arg(long, default_value = "mean", value_parser = parse_baseline)]
+    #[arg(long, default_value = MASKS.baseline.name(), value_parser = parse_baseline)]
     baseline: Baseline,
-    /// Mask the states before and after every layer, not only the embeddings
-    #[arg(long)]
+    /// States to mask: embeddings, or layers (also the states before and after every layer)
+    #[arg(long, value_name = "WHERE", default_value = MASKS.depth.name(), value_parser = parse_depth)]
+    depth: Depth,
+    /// The same as --depth layers
+    #[arg(long, hide = true, conflicts_with = "depth")]
     layers: bool,
     /// Largest allowed change of the output probabilities, in nats
-    #[arg(long, value_name = "NATS", default_value_t = 0.1)]
+    #[arg(long, value_name = "NATS", default_value_t = MASKS.margin)]
     margin: f64,
     /// Steps of the search in each layer
-    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = MASKS.n_steps as u16, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     steps: u16,
     /// Seed of the noise
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -86,12 +91,16 @@ impl Method for Masks {
     fn ask(&self) -> Ask {
         Ask::Masks(MaskingOptions {
             baseline: self.baseline,
-            depth: if self.layers { Depth::Layers } else { Depth::Embeddings },
+            depth: if self.layers { Depth::Layers } else { self.depth },
             margin: self.margin,
             n_steps: usize::from(self.steps),
             seed: self.seed,
         })
     }
+}
+
+fn parse_depth(name: &str) -> Result<Depth, String> {
+    Depth::from_name(name).ok_or_else(|| "choose embeddings or layers".to_owned())
 }
 
 fn parse_baseline(name: &str) -> Result<Baseline, String> {
@@ -121,7 +130,7 @@ pub struct Edges {
     #[arg(long, value_name = "WHAT", default_value = "mean", value_parser = parse_than)]
     than: Than,
     /// Number of pairs of parts to list, the largest first
-    #[arg(long, value_name = "K", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", default_value_t = defaults::EDGE_PAIRS as u32, value_parser = clap::value_parser!(u32).range(1..))]
     top: u32,
 }
 
@@ -145,7 +154,7 @@ pub struct Lens {
     #[command(flatten)]
     lab: LabOptions,
     /// Number of tokens or classes to list per layer
-    #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "K", default_value_t = defaults::TOP as u16, value_parser = clap::value_parser!(u16).range(1..=1000))]
     top: u16,
 }
 
@@ -166,7 +175,7 @@ pub struct Memories {
     #[arg(long, value_name = "L")]
     layer: Option<usize>,
     /// Number of memories to list, and of tokens of each
-    #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "K", default_value_t = defaults::TOP as u16, value_parser = clap::value_parser!(u16).range(1..=1000))]
     top: u16,
 }
 
@@ -187,16 +196,16 @@ pub struct Trace {
     #[arg(long, value_name = "A..B|WORDS")]
     subject: String,
     /// Noise, in standard deviations of the input embeddings
-    #[arg(long, value_name = "S", default_value_t = 3.0)]
+    #[arg(long, value_name = "S", default_value_t = TraceOptions::DEFAULT.noise)]
     noise: f64,
     /// Number of noise samples
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = TraceOptions::DEFAULT.n_samples as u16, value_parser = clap::value_parser!(u16).range(1..=1000))]
     samples: u16,
     /// Activation to restore: resid, mlp or attention
-    #[arg(long, default_value = "resid", value_parser = parse_restore)]
+    #[arg(long, default_value = TraceOptions::DEFAULT.restore.name(), value_parser = parse_restore)]
     restore: Restore,
     /// Number of layers restored together, for mlp and attention
-    #[arg(long, value_name = "W", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "W", default_value_t = TraceOptions::DEFAULT.window as u16, value_parser = clap::value_parser!(u16).range(1..))]
     window: u16,
     /// Seed of the noise
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -250,7 +259,7 @@ pub struct Knockout {
     #[arg(long, value_parser = parse_stack)]
     stack: Option<StackKind>,
     /// Number of layers at once
-    #[arg(long, value_name = "W", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "W", default_value_t = defaults::KNOCKOUT.window as u16, value_parser = clap::value_parser!(u16).range(1..))]
     window: u16,
     /// Where edges are cut: scores (the other keys share the weight) or pattern (the weight is lost)
     #[arg(long, default_value = "scores", value_parser = parse_cut)]

@@ -116,29 +116,40 @@ pub enum Method {
     Ff(methods::Memories),
 }
 
+impl Method {
+    /// A method of the laboratory that needs nothing but its options.
+    fn of_the_lab(&self) -> Option<&dyn lab::Method> {
+        Some(match self {
+            Self::Heads(_) | Self::Alignment(_) | Self::RankOne(_) => return None,
+            Self::Attention(options) => options,
+            Self::Rollout(options) => options,
+            Self::Flow(options) => options,
+            Self::Relevance(options) => options,
+            Self::Gradients(options) => options,
+            Self::Loo(options) => options,
+            Self::Masks(options) => options,
+            Self::Norms(options) => options,
+            Self::Effective(options) => options,
+            Self::Edges(options) => options,
+            Self::Lens(options) => options,
+            Self::Dla(options) => options,
+            Self::Ablation(options) => options,
+            Self::Faithfulness(options) => options,
+            Self::Normalizers(options) => options,
+            Self::Trace(options) => options,
+            Self::Knockout(options) => options,
+            Self::Ff(options) => options,
+        })
+    }
+}
+
 pub fn run(method: &Method) -> Result<(), CliError> {
-    match method {
-        Method::Heads(options) => heads::run(options),
-        Method::Attention(options) => lab::run(options),
-        Method::Rollout(options) => lab::run(options),
-        Method::Flow(options) => lab::run(options),
-        Method::Relevance(options) => lab::run(options),
-        Method::Gradients(options) => lab::run(options),
-        Method::Loo(options) => lab::run(options),
-        Method::Masks(options) => lab::run(options),
-        Method::Norms(options) => lab::run(options),
-        Method::Effective(options) => lab::run(options),
-        Method::Edges(options) => lab::run(options),
-        Method::Lens(options) => lab::run(options),
-        Method::Dla(options) => lab::run(options),
-        Method::Ablation(options) => lab::run(options),
-        Method::Faithfulness(options) => lab::run(options),
-        Method::Normalizers(options) => lab::run(options),
-        Method::Alignment(options) => lab::run(&options.read()?),
-        Method::Trace(options) => lab::run(options),
-        Method::Knockout(options) => lab::run(options),
-        Method::RankOne(options) => options.run(),
-        Method::Ff(options) => lab::run(options),
+    match (method, method.of_the_lab()) {
+        (Method::Heads(options), _) => heads::run(options),
+        (Method::Alignment(options), _) => lab::run(&options.read()?),
+        (Method::RankOne(options), _) => options.run(),
+        (_, Some(method)) => lab::run(method),
+        (_, None) => Ok(()),
     }
 }
 

@@ -37,10 +37,10 @@ pub struct RankOne {
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
     /// Steps of the search for the value
-    #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = RewriteOptions::of(Subject::Positions(0..0), None).n_steps as u16, value_parser = clap::value_parser!(u16).range(1..=1000))]
     steps: u16,
     /// Ridge: share of the keys' mean square added to every direction
-    #[arg(long, value_name = "R", default_value_t = 0.01)]
+    #[arg(long, value_name = "R", default_value_t = RewriteOptions::of(Subject::Positions(0..0), None).ridge)]
     ridge: f64,
     /// Write the change itself, for --edit @FILE
     #[arg(long, value_name = "FILE.json")]
@@ -58,21 +58,26 @@ impl Method for Read<'_> {
         &self.options.lab
     }
     fn ask(&self) -> Ask {
-        let RankOne { subject, object, layer, paraphrase, neighbour, steps, ridge, .. } = self.options;
+        self.options.ask(self.corpus.clone())
+    }
+}
+
+impl RankOne {
+    /// The question; `corpus` are the texts whose keys keep their values.
+    pub fn ask(&self, corpus: Vec<String>) -> Ask {
+        let Self { subject, object, layer, paraphrase, neighbour, steps, ridge, .. } = self;
         Ask::RankOne(RewriteOptions {
             subject: Subject::parse(subject),
             object: Some(object.clone()),
             layer: *layer,
             paraphrases: paraphrase.clone(),
             neighbours: neighbour.clone(),
-            corpus: self.corpus.clone(),
+            corpus,
             n_steps: usize::from(*steps),
             ridge: *ridge,
         })
     }
-}
 
-impl RankOne {
     /// Reads the corpus, writes the answer, and the change where that is wanted.
     pub fn run(&self) -> Result<(), CliError> {
         let corpus = self.keys.as_deref().map(texts).transpose()?.unwrap_or_default();

@@ -81,7 +81,8 @@ impl ExplainedFlags {
                 return Err(CliError::Usage(format!("{text} is no option: write it as rollout.residual=0.3")));
             };
             let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
-            all.entry(column).or_default().insert(name.to_owned(), value);
+            // Options of the command line are written with hyphens.
+            all.entry(column).or_default().insert(name.replace('-', "_"), value);
         }
         Ok(all)
     }
@@ -116,7 +117,7 @@ pub fn explain(model: &Model, input: &Input, options: &RenderOptions) -> Result<
                 }
                 lab::answer(bench(), &ask, target).map_err(|error| error.to_string())
             }
-            Err(why) => Err(why.to_owned()),
+            Err(unasked) => Err(unasked.on_command_line.to_owned()),
         };
         match found {
             Ok(answer) => {

@@ -48,8 +48,8 @@ pub fn ask(ui: &Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>) -> Asked {
     for Wanted { column, ask } in cx.pane.wanted(capture) {
         let ask = match ask {
             Ok(ask) => ask,
-            Err(why) => {
-                asked.without(column.title, sentence(why));
+            Err(unasked) => {
+                asked.without(column.title, sentence(unasked.why));
                 continue;
             }
         };

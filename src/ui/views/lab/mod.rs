@@ -165,8 +165,8 @@ fn methods_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
         let mut shown = lab.shows(column);
         let response = ui.add_enabled(ask.is_ok() || shown, eframe::egui::Checkbox::new(&mut shown, column.title));
         let caveat = ask.as_ref().map_or("", |ask| ask.method().caveat());
-        let response =
-            response.on_disabled_hover_text(ask.as_ref().err().map_or_else(String::new, |why| sentence(why)));
+        let response = response
+            .on_disabled_hover_text(ask.as_ref().err().map_or_else(String::new, |unasked| sentence(unasked.why)));
         if response.on_hover_text(caveat).changed() {
             asked::show(cx, column, shown);
         }

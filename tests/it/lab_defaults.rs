@@ -1,0 +1,73 @@
+//! Options of methods: the same names and defaults in the window, in figures and in `attnscope analyze`.
+
+use attnscope::{
+    ids::{HeadId, StackKind},
+    lab::{Column, Settings, Sight, defaults},
+    model::{RunPlan, uninterrupted},
+};
+use serde_json::Value;
+
+use crate::{lab::demo, render::attnscope};
+
+const MODEL: [&str; 4] = ["--model", "demo:translate", "--text", "the cat sleeps"];
+
+/// Options that have another form where they are typed: a choice of the window that names heads, and lists.
+const OTHERWISE: [(&str, &str); 4] =
+    [("attention", "heads"), ("integrated", "steps"), ("rank-one", "paraphrases"), ("rank-one", "neighbours")];
+
+/// What has to be said of a method, its name first.
+fn words(column: &str) -> Vec<String> {
+    let steps = defaults::PATH_STEPS.to_string();
+    let words: &[&str] = match column {
+        "integrated" => &["gradients", "--integrated", &steps],
+        "hidden" => &["loo"],
+        "masked" => &["loo", "--by", "mask"],
+        "deleted" => &["loo", "--by", "delete"],
+        "edges" => &["edges", "--stack", "encoder", "--layer", "0", "--head", "0", "--query", "1", "--key", "0"],
+        "trace" => &["trace", "--subject", "1..2"],
+        "rank-one" => &["rank-one", "--subject", "1..2", "--object", "the"],
+        name => &[name],
+    };
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn analyze(words: &[&str]) -> (String, String) {
+    let output = attnscope(&[&["analyze"], words].concat());
+    (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn options_are_called_alike_and_begin_alike_in_the_window_and_on_the_command_line() {
+    let (model, input) = demo("demo:translate", "the cat sleeps");
+    let capture = model.forward(&input, &RunPlan::default(), &uninterrupted).unwrap();
+    let head = HeadId { stack: StackKind::Encoder, layer: 0, head: 0 };
+    let sight = Sight { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
+    let mut n_answers = 0;
+    for column in Column::ALL {
+        let words = words(column.name);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let shown = column.ask(&sight, &Settings::new()).unwrap();
+        let (help, _) = analyze(&[words[0], "--help"]);
+        for option in shown.turned(&sight).keys() {
+            let there = help.contains(&format!("--{} ", option.replace('_', "-")));
+            let otherwise = OTHERWISE.contains(&(column.name, option.as_str()));
+            assert!(there != otherwise, "analyze {} --{option}: {help}", words[0]);
+        }
+        for many in ["--corpus", "--texts-file", "several times for several inputs"] {
+            assert!(!help.contains(many), "analyze {} explains one input, and offers {many}", words[0]);
+        }
+        let (told, refused) = analyze(&[&words[..], &MODEL].concat());
+        // What a model cannot be asked has no options that could differ.
+        let Ok(document) = serde_json::from_str::<Value>(&told) else {
+            assert!(!refused.is_empty(), "{}", column.name);
+            continue;
+        };
+        n_answers += 1;
+        for (name, value) in shown.parameters() {
+            // Said above.
+            let is_said = column.name == "rank-one" && name == "object";
+            assert!(is_said || document["parameters"][&*name] == value, "{} {name}: {value}, {told}", column.name);
+        }
+    }
+    assert!(n_answers > 15, "{n_answers}");
+}
