@@ -24,6 +24,8 @@ pub struct Figure {
     pub size: Vec2,
     /// What is painted, from back to front.
     pub items: Vec<Item>,
+    /// Whether nothing but the ground and what is said below is painted.
+    pub is_empty: bool,
     /// The fonts that [`Run::face`] counts.
     pub faces: Vec<Face>,
     /// One line for title bars, lists of files and screen readers.

@@ -117,7 +117,9 @@ pub fn figure(page: &Page, scene: &dyn Scene, type_: &mut Typesetter) -> Figure 
     let area = Rect::from_min_size(pos2(MARGIN, MARGIN), vec2(inner(width), drawn.max(1.0)));
     let size = vec2(width, area.bottom() + caption_height + MARGIN);
     pen.rect(Rect::from_min_size(Pos2::ZERO, size), page.palette.canvas);
+    let ground = pen.items.len();
     scene.draw(area, &mut pen);
+    let is_empty = pen.items.len() == ground;
     let at = area.left_bottom() + vec2(0.0, CAPTION_GAP);
     pen.paragraph(caption, SMALL, page.palette.text_weak, at, area.width());
     let items = scaled(pen.items, scale);
@@ -125,6 +127,7 @@ pub fn figure(page: &Page, scene: &dyn Scene, type_: &mut Typesetter) -> Figure 
     Figure {
         size: vec2(round(size.x * scale), round(size.y * scale)),
         items,
+        is_empty,
         faces: type_.faces().to_vec(),
         title: page.title.clone(),
         provenance: page.provenance.clone(),

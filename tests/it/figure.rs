@@ -68,7 +68,7 @@ fn figure(source: FontSource) -> (Figure, Typesetter) {
     items.push(Item::Fill(Path::ring(pos2(280.0, 158.0), 7.0, 2.0), [22, 140, 84, 255]));
     let provenance = r#"{"model":"demo <&> “quoted”"}"#.to_owned();
     let faces = type_.faces().to_vec();
-    (Figure { size, items, faces, title: "A & B".to_owned(), provenance }, type_)
+    (Figure { size, items, faces, title: "A & B".to_owned(), provenance, ..Figure::default() }, type_)
 }
 
 /// Straight RGBA of an SVG file, by another painter.

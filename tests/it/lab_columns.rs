@@ -11,11 +11,12 @@ use attnscope::{
     capture::Ablation,
     ids::{HeadId, Side, StackKind},
     lab::{Ask, Column, Settings, Sight, Target},
-    model::{Edit, Logits, RunPlan, Variant, uninterrupted},
+    model::{Edit, Encoded, Engine, ImageSource, Input, Logits, Model, RunPlan, Variant, locate, uninterrupted},
 };
 
 use crate::{
     lab::{ask, demo, fixture},
+    parity,
     render::attnscope,
 };
 
@@ -88,7 +89,7 @@ fn every_option_is_found_by_its_name_and_stops_at_its_ends() {
     }
     assert!(n_options > 20, "{n_options}");
     let none = Column::from_name("alignment").unwrap().ask(&sight, &Settings::new());
-    assert!(none.unwrap_err().contains("from one text to another"));
+    assert!(none.unwrap_err().why.contains("from one text to another"));
 }
 
 #[test]
@@ -124,4 +125,72 @@ fn a_question_becomes_a_figure_with_its_methods_target_and_caveats() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(fs::read(&lens).unwrap().starts_with(b"%PDF"));
     assert_eq!(Question::from_name("fact"), Some(Question::Fact));
+}
+
+/// What a column of the window asks about a run.
+fn begins(name: &str, model: &Model, input: &Encoded) -> Report {
+    let capture = model.forward(input, &RunPlan::default(), &uninterrupted).unwrap();
+    let head = HeadId { stack: capture.model().stacks[0].kind, ..HeadId::default() };
+    let sight = Sight { capture: &capture, head, query: None, key: None, reverse: None };
+    let question = Column::from_name(name).unwrap().ask(&sight, &Settings::new()).unwrap();
+    ask(model, input, &question, Target::default())
+}
+
+#[test]
+fn flow_gives_the_tokens_what_flows_to_the_output_that_is_explained() {
+    let (model, input) = demo("demo:sentiment", "a dull film");
+    let report = begins("flow", &model, &input);
+    let Some(Value::Matrix { values, .. }) = report.value("matrix") else { panic!("no map") };
+    assert_eq!(compare::scores(&report, Side::Only).unwrap(), values.row(0).unwrap(), "the first token is read");
+    let folder = tempfile::tempdir().unwrap();
+    let svg = folder.path().join("flow.svg");
+    let draw = |model: &str, method: &str, input: [&str; 2]| {
+        let fixed = ["render", "lab", "--model", model, "--methods", method, "--out", svg.to_str().unwrap()];
+        attnscope(&[&fixed[..], &input, &["--fonts", "bundled"]].concat())
+    };
+    assert!(draw("demo:sentiment", "flow", ["--text", "a dull film"]).status.success());
+    assert!(fs::read_to_string(&svg).unwrap().contains("Flow"));
+    // Without a head nothing is explained: an empty figure is none.
+    fs::remove_file(&svg).unwrap();
+    let headless = parity::fixture("bert-bare");
+    for method in ["flow", "rollout"] {
+        let refused = draw(headless.to_str().unwrap(), method, ["--ids", "5,6,7,8"]);
+        let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(1) && told.contains("nothing to draw"), "{method}: {told}");
+        assert!(!svg.exists());
+    }
+}
+
+#[test]
+fn stacks_of_different_depths_each_show_their_own_last_layer() {
+    let (files, name) = locate::model("demo:captions").unwrap();
+    let model = Model::load(&files, &name, &Engine::cpu(Some(2)).unwrap(), &uninterrupted).unwrap();
+    let input = model.encode(&Input::Image(ImageSource::Bundled("chelsea".to_owned()))).unwrap();
+    let input = model.completed(&input, &RunPlan::silent(), &uninterrupted).unwrap();
+    let depths: Vec<usize> = model.spec().stacks.iter().map(|stack| stack.layers.len()).collect();
+    assert!(depths.iter().any(|depth| *depth != depths[0]), "{depths:?}");
+    let report = begins("attention", &model, &input);
+    for side in [Side::Encoder, Side::Decoder] {
+        assert!((sum(&report, side) - 1.0).abs() < 1e-4, "{side:?}");
+    }
+    let named = report.parameters.iter().find(|(name, _)| name == "layer").unwrap();
+    assert_eq!(named.1, depths[1] - 1, "of the stacks that are read");
+}
+
+#[test]
+fn what_a_picture_and_a_text_are_compared_by_is_no_token() {
+    let (model, input) = fixture("families/clip");
+    let report = begins("relevance", &model, &input);
+    let class = report.parameters.iter().find(|(name, _)| name == "class").unwrap();
+    assert_eq!(class.1["label"], "similarity of picture and text");
+}
+
+#[test]
+fn what_a_click_says_in_the_window_an_option_says_on_the_command_line() {
+    for (question, method) in [("fact", "trace"), ("fact", "rank-one"), ("moves", "edges")] {
+        let fixed = ["render", "lab", "--model", "demo:gpt", "--text", "Once upon a", "--out", "never.svg"];
+        let output = attnscope(&[&fixed[..], &["--question", question, "--methods", method]].concat());
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains("--query") && !told.to_lowercase().contains("click"), "{told}");
+    }
 }

@@ -11,9 +11,10 @@ use crate::{
     figure::{
         Captions,
         data::{Column, Table, Values},
-        views::lab::{Answered, LabScene, compose, logit_name},
+        views::lab::{Answered, LabScene, compose, logit_name, silent},
     },
     ids::{HeadId, Side},
+    spec::HeadKind,
 };
 
 impl Choice<'_> {
@@ -27,6 +28,14 @@ impl Choice<'_> {
         let layer = self.layers.first().copied().unwrap_or(0);
         let head = self.heads.as_ref().and_then(|heads| heads.first().copied()).unwrap_or(0);
         let head = HeadId { stack: self.stack, layer, head };
+        let silent: Vec<&str> = silent(self.capture, question, &there).map(|answer| answer.title).collect();
+        if silent.len() == there.len() {
+            let verb = if silent.len() == 1 { "has" } else { "have" };
+            return Err(OrderError::Failed(format!(
+                "{} {verb} no values for single tokens here, so there is nothing to draw: save the numbers with --data",
+                silent.join(" and ")
+            )));
+        }
         let sections = compose(self.capture, question, &there, head);
         if sections.iter().all(|section| section.parts.is_empty()) {
             return Err(OrderError::Failed("the results have nothing to draw: save them as data".to_owned()));
@@ -54,7 +63,10 @@ fn sentence(text: &str) -> String {
 /// The output that is explained: the logit of a class or a token, where it is, what it is told apart from.
 fn target_text(capture: &Capture, report: &Report) -> Option<String> {
     let parameter = |name: &str| report.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value);
-    parameter("class")?.get("label")?;
+    let class = parameter("class")?.get("label")?;
+    if capture.model().head == Some(HeadKind::Similarity) {
+        return class.as_str().map(|class| format!("the {class}"));
+    }
     let mut text = logit_name(report);
     let by_position = capture.prediction()?.rows.first()?.position.is_some();
     if let Some(position) = parameter("position").and_then(Value::as_u64).filter(|_| by_position) {

@@ -41,7 +41,7 @@ pub fn draw(
             layer: it.layer,
             head: it.head,
         };
-        return Ok(drawn.iter().map(one).collect());
+        return drawn.iter().map(one).map(unless_empty).collect();
     };
     if drawn.len() > n_cols * n_rows {
         let (n, room) = (drawn.len(), n_cols * n_rows);
@@ -54,7 +54,18 @@ pub fn draw(
     let heads: Vec<String> = drawn.iter().map(|it| it.label.clone()).collect();
     let scenes = drawn.drain(..).map(|it| (it.label, it.scene)).collect();
     let sheet = Sheet::new(scenes, n_cols, captions);
-    Ok(vec![Drawing { figure: finished(&sheet, &page, &heads, order, subject, type_), layer: None, head: None }])
+    let figure = finished(&sheet, &page, &heads, order, subject, type_);
+    Ok(vec![unless_empty(Drawing { figure, layer: None, head: None })?])
+}
+
+/// A figure without a mark is none.
+fn unless_empty(drawing: Drawing) -> Result<Drawing, OrderError> {
+    if drawing.figure.is_empty {
+        return Err(OrderError::Failed(
+            "nothing is drawn with these options, so there is no figure to write".to_owned(),
+        ));
+    }
+    Ok(drawing)
 }
 
 fn finished(

@@ -66,6 +66,21 @@ pub fn compose(capture: &Capture, question: Question, answers: &[Answered], head
     answers.iter().map(of).collect()
 }
 
+/// Answers of which nothing is drawn, because they say nothing about single tokens.
+pub fn silent<'a>(
+    capture: &Capture,
+    question: Question,
+    answers: &'a [Answered],
+) -> impl Iterator<Item = &'a Answered> {
+    let says = |report: &Report| Side::ALL.into_iter().any(|side| compare::scores(report, side).is_some());
+    let speaks = move |answer: &Answered| {
+        question != Question::Depends
+            || answer.report.as_deref().is_none_or(says)
+            || masks::section(capture, answer).is_some()
+    };
+    answers.iter().filter(move |answer| !speaks(answer))
+}
+
 /// Bars, or patches, of all methods side by side, for each side that some method speaks of.
 fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
     let says = |answer: &Answered, side: Side| compare::scores(answer.report.as_ref()?, side);
@@ -84,9 +99,10 @@ fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
         let silent = answers.iter().filter(|answer| answer.report.is_some() && says(answer, side).is_none());
         let silent: Vec<&str> = silent.map(|answer| answer.title).collect();
         let mut notes = Vec::new();
-        if let (false, true) = (silent.is_empty(), several) {
+        if !silent.is_empty() {
             let verb = if silent.len() == 1 { "has" } else { "have" };
-            notes.push(format!("{} {verb} no values for {}", silent.join(" and "), side_text(side)));
+            let what = if several { side_text(side) } else { "single tokens" };
+            notes.push(format!("{} {verb} no values for {what}", silent.join(" and ")));
         }
         let columns = shown.iter().map(|answer| BarColumn {
             title: answer.title.to_owned(),

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use emath::{Pos2, Rangef, Rect, pos2, vec2};
 
-pub use compose::{Answered, compose};
+pub use compose::{Answered, compose, silent};
 pub use saying::logit_name;
 
 use crate::{
