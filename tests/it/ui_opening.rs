@@ -88,6 +88,22 @@ impl egui::DroppedFile for Dropped {
 }
 
 #[test]
+fn a_pair_stays_a_pair_however_its_model_is_named() {
+    let pair =
+        || OpenOptions { text: Some("one".to_owned()), text_b: Some("two".to_owned()), ..OpenOptions::default() };
+    for options in [
+        OpenOptions { paths: vec!["demo:bert".into()], ..pair() },
+        OpenOptions { model: Some("demo:bert".to_owned()), ..pair() },
+        pair(),
+    ] {
+        let mut window = Window::open(options);
+        window.settle();
+        let experiment = &window.app().session().document().experiment;
+        assert_eq!((experiment.text.as_str(), experiment.text_b.as_deref()), ("one", Some("two")));
+    }
+}
+
+#[test]
 fn a_dropped_text_file_is_read_and_one_that_is_no_text_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (good, bad) = (folder.path().join("good.txt"), folder.path().join("bad.txt"));

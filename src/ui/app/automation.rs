@@ -40,8 +40,9 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
         commands.push(Command::OpenExample(EXAMPLES.iter().position(shows_image).unwrap_or(0)));
     }
     if let Some(text) = text {
-        commands.push(Command::SetText(text.clone()));
-        commands.push(Command::SetTextB(text_b.clone()));
+        let read = if model.is_some() { Command::SetText } else { Command::OpenText };
+        // A text that is opened is one alone, so the second one follows.
+        commands.extend([read(text.clone()), Command::SetTextB(text_b.clone())]);
     }
     if let Some(target) = target {
         commands.push(Command::SetTarget(target.clone()));
@@ -52,8 +53,6 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
             None => ModelSource::Path(whole(Path::new(model))),
         };
         commands.push(Command::OpenModel(source));
-    } else if let Some(text) = text {
-        commands.push(Command::OpenText(text.clone()));
     }
     if let Some(excerpt) = options.excerpt.chosen() {
         commands.push(Command::SetExcerpt(Some(excerpt)));

@@ -373,6 +373,15 @@ impl eframe::App for App {
         self.frame_drawn(ui.ctx(), started);
     }
 
+    fn raw_input_hook(&mut self, _ctx: &egui::Context, raw_input: &mut egui::RawInput) {
+        // A picture shows the window as it is by itself, wherever somebody left the pointer.
+        if self.automation.is_some() {
+            let is_pointer =
+                |event: &egui::Event| matches!(event, egui::Event::PointerMoved(_) | egui::Event::MouseMoved(_));
+            raw_input.events.retain(|event| !is_pointer(event));
+        }
+    }
+
     fn save(&mut self, storage: &mut dyn eframe::Storage) {
         if self.automation.is_none() {
             storage.set_string(SETTINGS_KEY, self.session.settings.write());
