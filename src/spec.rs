@@ -132,6 +132,9 @@ impl Modality {
     }
 }
 
+/// The one outcome of a model that compares a picture with a text.
+pub const SIMILARITY: &str = "similarity of picture and text";
+
 /// What a prediction head says. Capture files say it in these words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

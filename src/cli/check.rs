@@ -8,12 +8,12 @@ use std::{
 
 use clap::Args;
 
-use super::{CliError, show_progress};
+use super::{CliError, inputs::OneInput, show_progress};
 use crate::{
     analysis::laws::{self, Law},
     capture::Capture,
     model::{
-        Engine, ImageSource, Input, Logits, Model, RunPlan, Sites, TextInput,
+        Comparison, Engine, ImageSource, Input, LIBRARY, Logits, Model, RunPlan, Sites, TextInput, Verdict,
         audit::{Audit, Role},
         locate, uninterrupted,
     },
@@ -33,6 +33,11 @@ const N_IDS: usize = 16;
 pub struct CheckOptions {
     /// A model folder, a bundled name such as demo:gpt, or a hub id in the local cache
     model: String,
+    /// Hold it against an independent implementation too: candle (candle-transformers), where it has the architecture
+    #[arg(long, value_name = "LIBRARY", value_parser = ["candle"])]
+    against: Option<String>,
+    #[command(flatten)]
+    input: OneInput,
     /// Leave out the tables of configuration and tensors
     #[arg(long)]
     brief: bool,
@@ -50,19 +55,44 @@ pub fn run(options: &CheckOptions) -> Result<(), CliError> {
     if !options.brief {
         tables(&mut report, model.audit());
     }
-    let capture = probe(&model)?;
+    let input = if options.input.is_empty() { probe(&model) } else { options.input.read()? };
+    let encoded = model.encode(&input)?;
+    let capture = model.forward(&encoded, &everything(), &show_progress)?;
     let laws = laws::check(&capture);
-    laws_text(&mut report, &capture, &laws);
+    let read = if options.input.is_empty() { "a probe input" } else { "the input" };
+    laws_text(&mut report, &capture, read, &laws);
     if let Some(text) = quality(&model, &capture)? {
         writeln!(report, "\nPrediction\n  {text}").ok();
     }
     for note in capture.notes() {
         writeln!(report, "\nNote: {note}").ok();
     }
+    for clause in model.unlike_weights(&files, &show_progress).unwrap_or_default() {
+        writeln!(report, "\nUnlike other layers: {clause}").ok();
+    }
+    let compared = options.against.is_some().then(|| model.against_library(&files, &encoded, &show_progress));
+    if let Some(Ok(comparison)) = &compared {
+        comparison_text(&mut report, comparison);
+    }
     // A closed pipe (`attnscope check M | head`) is not an error.
     io::stdout().lock().write_all(report.as_bytes()).ok();
     let broken = laws.iter().filter(|law| !law.holds()).count();
-    if broken == 0 { Ok(()) } else { Err(CliError::Failed(format!("{broken} of {} laws do not hold", laws.len()))) }
+    if broken > 0 {
+        return Err(CliError::Failed(format!("{broken} of {} laws do not hold", laws.len())));
+    }
+    match compared.transpose()? {
+        Some(comparison) if comparison.verdict() == Verdict::Differ => Err(CliError::Failed(comparison.sentence())),
+        _ => Ok(()),
+    }
+}
+
+fn comparison_text(report: &mut String, comparison: &Comparison) {
+    let Comparison { module, stored, .. } = comparison;
+    writeln!(report, "\nAgainst {LIBRARY} ({module}), both in single precision; weights are stored as {stored}").ok();
+    for line in comparison.lines() {
+        writeln!(report, "  {line}").ok();
+    }
+    writeln!(report, "  {}", comparison.sentence()).ok();
 }
 
 fn summary(report: &mut String, spec: &ModelSpec, audit: &Audit) {
@@ -175,8 +205,12 @@ fn tables(report: &mut String, audit: &Audit) {
     }
 }
 
-/// Everything that is recorded of one run on the probe input.
-fn probe(model: &Model) -> Result<Capture, CliError> {
+fn everything() -> RunPlan {
+    RunPlan { sites: Sites::all(), logits: Logits::Keep, pattern_budget_bytes: u64::MAX, ..RunPlan::default() }
+}
+
+/// What a model reads when nobody says what.
+fn probe(model: &Model) -> Input {
     let modality = &model.spec().modality;
     let separator = model.separator_of_pairs();
     let ids = |n_vocab: usize, n_ctx: usize| {
@@ -198,19 +232,16 @@ fn probe(model: &Model) -> Result<Capture, CliError> {
         _ => Input::text(SENTENCE),
     };
     let picture = || Input::Image(ImageSource::Bundled(PICTURE.to_owned()));
-    let input = match modality {
+    match modality {
         Modality::Text(spec) => text(Some(spec)),
         Modality::Image(_) => picture(),
         Modality::TextToText { source, target } => text(Some(source)).with_target(text(Some(target))),
         Modality::ImageToText { target, .. } => picture().with_target(text(Some(target))),
         Modality::ImageAndText { text: spec, .. } => picture().with_target(text(Some(spec))),
-    };
-    let plan =
-        RunPlan { sites: Sites::all(), logits: Logits::Keep, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };
-    Ok(model.forward(&model.encode(&input)?, &plan, &show_progress)?)
+    }
 }
 
-fn laws_text(report: &mut String, capture: &Capture, laws: &[Law]) {
+fn laws_text(report: &mut String, capture: &Capture, read: &str, laws: &[Law]) {
     let sizes: Vec<_> = capture
         .stacks()
         .iter()
@@ -219,7 +250,7 @@ fn laws_text(report: &mut String, capture: &Capture, laws: &[Law]) {
             format!("{} {queries} × {keys}", stack.kind)
         })
         .collect();
-    writeln!(report, "\nLaws, on a probe input ({})", sizes.join(", ")).ok();
+    writeln!(report, "\nLaws, on {read} ({})", sizes.join(", ")).ok();
     for law in laws {
         let verdict = if law.holds() { "holds " } else { "BROKEN" };
         let place = law.at.map_or_else(

@@ -78,7 +78,9 @@ enum Subcommands {
     )]
     Project(Box<project::ProjectOptions>),
     /// Open a model, show how it was understood, and test that its numbers obey the laws of attention
-    #[command(after_help = "Example: attnscope check path/to/model")]
+    #[command(
+        after_help = "Examples:\n  attnscope check path/to/model\n  attnscope check path/to/model --against candle --text \"Once upon a time\""
+    )]
     Check(check::CheckOptions),
     /// Download a model from the Hugging Face hub into the cache that Python shares
     #[command(after_help = "Example: attnscope pull openai-community/gpt2")]

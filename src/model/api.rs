@@ -1,5 +1,6 @@
 //! [`Model`]: a checkpoint that is ready to run, and everything that can be asked of it.
 
+mod against;
 mod objective;
 mod packed;
 mod positions;
@@ -17,6 +18,7 @@ use std::{
     },
 };
 
+pub use against::{AGREED, Agreement, Comparison, LIBRARY, Verdict};
 pub use objective::Objective;
 pub use reading::HeadReads;
 pub use variants::{Start, Variant};
@@ -24,6 +26,7 @@ pub use weights::{FinalNorm, Projection};
 pub use wiring::{BlockShape, BranchNorms, Entry, HeadMaps};
 
 use candle_core::Tensor;
+use serde_json::Value;
 
 use crate::{
     capture::{AppliedEdit, Capture, CaptureParts, Computation, Generated, LayerCapture, Matrix, StackCapture},
@@ -35,6 +38,7 @@ use crate::{
         families,
         input::{Encoded, Input, Reader, replaced},
         network::{Network, cost::Lengths, head::Outcome},
+        opinion,
         run::{Control, Edit, Recorded, Run, RunPlan, Site, Sites, Tapped, Taps, Values, edits, uniformity},
         writing::{Decoding, complete},
     },
@@ -76,7 +80,18 @@ impl Model {
     /// # Errors
     /// See [`LoadError`]; nothing of an earlier model is touched.
     pub fn load(files: &ModelFiles, name: &str, engine: &Engine, control: &Control<'_>) -> Result<Self, LoadError> {
-        let config = Config::read(files)?;
+        Self::load_with(files, name, engine, &Value::Null, control)
+    }
+
+    /// As [`Self::load`], with `changes` laid over `config.json`.
+    fn load_with(
+        files: &ModelFiles,
+        name: &str,
+        engine: &Engine,
+        changes: &Value,
+        control: &Control<'_>,
+    ) -> Result<Self, LoadError> {
+        let config = Config::read(files)?.with_changes(changes);
         families::check(&config)?;
         config.check_precision()?;
         let mut weights = Weights::open(files, engine, control)?;
@@ -105,6 +120,7 @@ impl Model {
         if let Some(keys) = reader.processor_keys() {
             audit.note_file("image_processor", [&keys.read, &keys.harmless, &keys.unknown]);
         }
+        audit.second_opinion = opinion::plan(&config, network.head_kind()).err();
         audit.input_source = source;
         audit.warnings.extend(unread.overruled);
         audit.warnings.extend(files.adapter_beside());

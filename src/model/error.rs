@@ -330,6 +330,9 @@ pub enum ModelError {
         /// What was computed.
         what: String,
     },
+    /// The library has no second opinion about this checkpoint; why not.
+    #[error("candle-transformers cannot be asked about this checkpoint: {}", told(.0))]
+    Opinion(String),
     /// The engine refused; a bug rather than bad input.
     #[error("the forward pass failed: {0}")]
     Engine(#[from] candle_core::Error),
@@ -375,7 +378,7 @@ impl ModelError {
             }
             Self::NotFinite { .. } => "The weights may be damaged, or too large for 32-bit numbers".to_owned(),
             Self::Engine(_) | Self::Shape(_) => "Please report this with the model's name and the input".to_owned(),
-            Self::Edit(_) | Self::Cancelled(_) => String::new(),
+            Self::Edit(_) | Self::Opinion(_) | Self::Cancelled(_) => String::new(),
         }
     }
 }

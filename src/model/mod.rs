@@ -17,15 +17,17 @@ pub mod input;
 pub mod kernels;
 pub mod locate;
 mod network;
+mod opinion;
 mod run;
 mod writing;
 
 pub use api::{
-    BlockShape, BranchNorms, Entry, FinalNorm, Gradients, HeadMaps, HeadReads, Model, Objective, Projection, Start,
-    Variant, next_capture_id,
+    AGREED, Agreement, BlockShape, BranchNorms, Comparison, Entry, FinalNorm, Gradients, HeadMaps, HeadReads, LIBRARY,
+    Model, Objective, Projection, Start, Variant, Verdict, next_capture_id,
 };
 pub use checkpoint::{ModelFiles, audit, bundled};
 pub use engine::{Engine, EngineError, step_back};
 pub use error::{Cancelled, Instead, LoadError, ModelError};
 pub use input::{Encoded, ImageSource, Input, TextInput};
+pub use opinion::Compared;
 pub use run::{Choice, Control, Edit, Generation, Logits, Progress, RunPlan, Site, Sites, Stage, Taps, uninterrupted};

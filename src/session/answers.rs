@@ -29,6 +29,7 @@ enum Waiting {
     Project,
     Survey(PaneId, QuestionKind),
     Explain(PaneId),
+    SecondOpinion(DocumentId),
 }
 
 impl Session {
@@ -76,6 +77,10 @@ impl Session {
                 self.on_explain_event(pane, job, kind);
                 Vec::new()
             }
+            Some(Waiting::SecondOpinion(document)) => {
+                self.on_second_opinion(document, kind);
+                Vec::new()
+            }
             None => self.on_late_event(job, kind),
         };
         effects.extend(self.follow_up());
@@ -106,6 +111,8 @@ impl Session {
             Some(Waiting::Survey(pane, question))
         } else if let Some(pane) = self.explaining(job) {
             Some(Waiting::Explain(pane))
+        } else if let Some(id) = document(|document| document.second_opinion.job()) {
+            Some(Waiting::SecondOpinion(id))
         } else if let Some(id) = document(|document| document.corpus.as_ref()?.data.job()) {
             Some(Waiting::Corpus(id))
         } else {

@@ -77,6 +77,7 @@ impl Session {
                 self.owe_corpus();
                 return self.load(source);
             }
+            Command::AskSecondOpinion => return self.ask_second_opinion(),
             Command::OpenPaths(paths) => return self.open_paths(&paths),
             Command::OpenText(text) => return self.open_text(text),
             Command::OpenTextFile { path, text } => return self.open_text_file(path, text),
@@ -249,6 +250,11 @@ impl Session {
                     pane.projection.cancel();
                 }
             }
+            Lane::SecondOpinion(id) => {
+                if let Some(document) = self.find_document_mut(id) {
+                    document.second_opinion.cancel();
+                }
+            }
             Lane::Survey(id, kind) => self.stop_survey(id, kind),
             Lane::Explain(id, column) => self.stop_explaining(id, column),
             Lane::Export => self.exports_pending.clear(),
@@ -262,6 +268,7 @@ impl Session {
         let mut lanes: Vec<Lane> = self.documents.iter().map(|document| Lane::Load(document.id)).collect();
         lanes.extend(self.documents.iter().map(|document| Lane::Run(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::Corpus(document.id)));
+        lanes.extend(self.documents.iter().map(|document| Lane::SecondOpinion(document.id)));
         lanes.extend(self.panes.iter().map(Pane::projection_lane));
         lanes.extend(self.panes.iter().flat_map(Pane::asked_lanes));
         lanes.extend([Lane::Export, Lane::Download]);

@@ -28,6 +28,8 @@ pub enum Command {
     OpenPaths(Vec<PathBuf>),
     /// Read this text from a file, on a bundled text model if the current one sees pictures.
     OpenText(String),
+    /// Hold the model against an independent implementation, on what it reads now.
+    AskSecondOpinion,
     /// Open an example, by its index in [`super::gallery::EXAMPLES`].
     OpenExample(usize),
     /// Open the example before in the gallery; before the first comes the last.

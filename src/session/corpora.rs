@@ -195,6 +195,9 @@ impl Session {
     pub(super) fn model_changed(&mut self, id: DocumentId) -> Vec<Effect> {
         let mut effects = self.look_again(id);
         let Some(document) = self.find_document_mut(id) else { return effects };
+        if std::mem::take(&mut document.second_opinion).is_pending() {
+            effects.push(Effect::Cancel(Lane::SecondOpinion(id)));
+        }
         let Some(corpus) = document.corpus.as_deref_mut() else { return effects };
         if matches!(corpus.source, CorpusSource::Captures(_)) {
             return effects;

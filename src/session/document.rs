@@ -10,7 +10,7 @@ use crate::{
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
     text::counted,
-    worker::{CaptureFile, LoadedModel, ModelSource, TooLong},
+    worker::{CaptureFile, Comparison, LoadedModel, ModelSource, TooLong},
 };
 
 /// An experiment with what came of it.
@@ -25,6 +25,8 @@ pub struct Document {
     pub model: Loadable<Arc<LoadedModel>>,
     /// The last forward pass.
     pub capture: Loadable<Arc<Capture>>,
+    /// What an independent implementation says about the model.
+    pub second_opinion: Loadable<Arc<Comparison>>,
     /// Why the last run was not begun, and what could be run instead.
     pub too_long: Option<TooLong>,
     /// The capture file that is shown, until a model runs again.
@@ -92,6 +94,7 @@ impl Document {
             experiment: self.experiment.clone(),
             model: self.model.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
             capture: self.capture.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
+            second_opinion: self.second_opinion.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
             opened: self.opened.clone(),
             corpus: self.corpus.as_ref().map(|corpus| Box::new(corpus.copy())),
             corpus_input: self.corpus_input,

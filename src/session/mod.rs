@@ -39,6 +39,7 @@ mod place;
 mod projections;
 pub mod saved;
 mod search;
+mod second_opinion;
 mod selection;
 mod settings;
 mod spaces;

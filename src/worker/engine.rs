@@ -148,6 +148,14 @@ impl ModelEngine {
         corpus::look(held, order, control)
     }
 
+    fn second_opinion(&self, id: ModelId, input: &Input, control: &JobControl) -> Result<EventKind, Stop> {
+        let Some(Held { model, source, .. }) = self.models.get(&id) else { return Err(no_model()) };
+        control.report(Progress { stage: Stage::Encode, done: 0, total: 1 })?;
+        let (files, _) = files(source)?;
+        let compared = model.against_library(&files, &model.encode(input)?, &|progress| control.report(progress));
+        Ok(EventKind::SecondOpinion(Arc::new(compared?)))
+    }
+
     fn run(
         &mut self,
         id: ModelId,
@@ -199,6 +207,7 @@ impl Engine for ModelEngine {
                 Some(held) => explain::answer(&held.model, *wanted, control),
                 None => Err(no_model()),
             },
+            Request::SecondOpinion(_, model, input) => self.second_opinion(model, &input, control),
             Request::Corpus(order) => self.corpus(*order, control),
             Request::LookAtCorpus(order) => self.look(*order, control),
             Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),

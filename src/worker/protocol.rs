@@ -25,9 +25,12 @@ pub use crate::{
     lab::{
         Ask, Baseline, Column, Depth, EdgeOptions, Estimate, FaithfulnessOptions, Knob, KnockoutOptions, LeaveOut,
         MaskingOptions, Of, Patience, RewriteOptions, Rule, Settings, Sight, Slot, Subject, Target, Than, TraceOptions,
-        are_two_directions, edit_of, two_texts,
+        Unasked, are_two_directions, edit_of, two_texts,
     },
-    model::{Choice, Generation, ImageSource, Input, Progress, Stage, TextInput, locate::KnownModel},
+    model::{
+        AGREED, Agreement, Choice, Compared, Comparison, Generation, ImageSource, Input, Progress, Stage, TextInput,
+        Verdict, locate::KnownModel,
+    },
 };
 
 /// Work for the background thread.
@@ -88,6 +91,8 @@ pub enum Request {
     },
     /// Ask the laboratory. Gives way to runs.
     Explain(Box<Explanation>),
+    /// Hold a document's model against an independent implementation; both read the input.
+    SecondOpinion(DocumentId, ModelId, Input),
     /// Read patterns and what follows from them; each answer is told when it is there.
     Read(Vec<Want>),
     /// Write a file.
@@ -126,6 +131,8 @@ pub enum Lane {
     Survey(PaneId, QuestionKind),
     /// Explaining for a pane: one column, by its name.
     Explain(PaneId, &'static str),
+    /// Holding a document's model against an independent implementation.
+    SecondOpinion(DocumentId),
     /// Reading captures.
     Analysis,
     /// Writing files.
@@ -165,6 +172,7 @@ impl Request {
             Self::Project { pane, .. } => Lane::Project(*pane),
             Self::Survey { pane, survey } => Lane::Survey(*pane, survey.question.kind()),
             Self::Explain(wanted) => Lane::Explain(wanted.pane, wanted.column),
+            Self::SecondOpinion(document, ..) => Lane::SecondOpinion(*document),
             Self::Forget(_) => Lane::Forget,
             Self::Read(_) => Lane::Analysis,
             Self::Export(_) => Lane::Export,
@@ -261,6 +269,8 @@ pub enum EventKind {
     Explaining(Arc<Report>),
     /// An explanation is there.
     Explained(Arc<Report>),
+    /// What an independent implementation says.
+    SecondOpinion(Arc<Comparison>),
     /// An explanation would take longer than it may.
     TakesLong(Estimate),
     /// One of the answers to [`Request::Read`].

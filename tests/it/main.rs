@@ -73,6 +73,8 @@ mod lab;
 mod lab_believe;
 /// Causal tracing, knockout and memories.
 mod lab_columns;
+/// Options of methods: the same names and defaults in the window and on the command line.
+mod lab_defaults;
 /// Scores taken apart, and two directions of an alignment.
 mod lab_edges;
 mod lab_facts;
@@ -135,6 +137,8 @@ mod render;
 mod rest;
 /// Searches in a joint space, heads ranked by their hits, and distance as a proxy of the dot product.
 mod search;
+/// Checkpoints held against an independent implementation.
+mod second_opinion;
 /// Commands and events in, effects and state out.
 mod session;
 /// Addresses of places: copied, read again, gone to, and refused.

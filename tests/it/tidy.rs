@@ -45,7 +45,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
 ];
 
 /// Each wing of `model/` and those it may name; `api`, where they meet, may name all.
-const WINGS: [(&str, &[&str]); 10] = [
+const WINGS: [(&str, &[&str]); 11] = [
     ("error", &[]),
     ("kernels", &[]),
     ("engine", &[]),
@@ -55,6 +55,7 @@ const WINGS: [(&str, &[&str]); 10] = [
     ("network", &["error", "kernels", "run", "checkpoint", "input"]),
     ("writing", &["error", "run", "checkpoint", "input", "network"]),
     ("families", &["error", "kernels", "run", "checkpoint", "network"]),
+    ("opinion", &["error", "run", "checkpoint", "input"]),
     ("locate", &["error", "checkpoint", "families"]),
 ];
 

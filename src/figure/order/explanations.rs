@@ -14,7 +14,6 @@ use crate::{
         views::lab::{Answered, LabScene, compose, logit_name, silent},
     },
     ids::{HeadId, Side},
-    spec::HeadKind,
 };
 
 impl Choice<'_> {
@@ -63,10 +62,7 @@ fn sentence(text: &str) -> String {
 /// The output that is explained: the logit of a class or a token, where it is, what it is told apart from.
 fn target_text(capture: &Capture, report: &Report) -> Option<String> {
     let parameter = |name: &str| report.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value);
-    let class = parameter("class")?.get("label")?;
-    if capture.model().head == Some(HeadKind::Similarity) {
-        return class.as_str().map(|class| format!("the {class}"));
-    }
+    parameter("class")?.get("label")?;
     let mut text = logit_name(report);
     let by_position = capture.prediction()?.rows.first()?.position.is_some();
     if let Some(position) = parameter("position").and_then(Value::as_u64).filter(|_| by_position) {

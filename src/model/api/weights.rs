@@ -17,6 +17,7 @@ use crate::{
         },
         run::Logits,
     },
+    spec::SIMILARITY,
 };
 
 /// A linear map, `x · weight + bias`.
@@ -200,7 +201,7 @@ impl Model {
     /// What people call an outcome: a token, a class, or how well a picture and a text fit.
     pub fn outcome_label(&self, id: u32) -> String {
         if matches!(self.network.body, Body::TwoTowers { .. }) {
-            return "similarity of picture and text".to_owned();
+            return SIMILARITY.to_owned();
         }
         let class = self.network.head.as_ref().and_then(|head| head.labels.as_ref()?.get(id as usize));
         class.cloned().unwrap_or_else(|| self.reader.label(id))

@@ -28,6 +28,8 @@ pub struct Audit {
     pub harmless_keys: Vec<(String, String)>,
     /// Keys of `config.json` that the class it names does not have, with their values: nobody obeys them.
     pub unknown_keys: Vec<(String, String)>,
+    /// Why no independent implementation can be asked about it; `None` where one can.
+    pub second_opinion: Option<String>,
 }
 
 /// One tensor of a checkpoint.

@@ -266,6 +266,14 @@ impl Config {
         self
     }
 
+    /// The same, with `changes` laid over it, section by section.
+    pub fn with_changes(mut self, changes: &Value) -> Self {
+        for (name, change) in changes.as_object().into_iter().flatten() {
+            lay_over(self.values.entry(name.clone()).or_insert(Value::Null), change);
+        }
+        self
+    }
+
     /// One of a model's two configurations, such as `text_config`: files leave out what their class has
     /// by default, even all of it. What the older name, such as `text_config_dict`, says goes first.
     pub fn tower(&self, name: &str, defaults: &Value) -> Self {
@@ -367,5 +375,17 @@ impl Config {
     /// All that the file says, in its order.
     pub const fn entries(&self) -> &Map<String, Value> {
         &self.values
+    }
+}
+
+/// Lays one value over another, section by section.
+pub(crate) fn lay_over(under: &mut Value, over: &Value) {
+    match (&mut *under, over) {
+        (Value::Object(under), Value::Object(over)) => {
+            for (key, value) in over {
+                lay_over(under.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        _ => under.clone_from(over),
     }
 }

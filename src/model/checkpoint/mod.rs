@@ -13,6 +13,6 @@ mod others;
 mod recognise;
 pub(crate) mod weights;
 
-pub(crate) use config::Config;
+pub(crate) use config::{Config, lay_over};
 pub use files::ModelFiles;
-pub(crate) use weights::{Part, Stored, Weights};
+pub(crate) use weights::{Part, Stored, Weights, weight_files, weights_wrapper};

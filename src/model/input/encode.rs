@@ -39,6 +39,14 @@ pub(crate) enum Payload {
 }
 
 impl Payload {
+    /// Tokens of a text; 0 for a picture.
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Text { ids, .. } => ids.len(),
+            Self::Image { .. } => 0,
+        }
+    }
+
     /// Token ids of a single segment.
     pub const fn ids(ids: Vec<u32>) -> Self {
         Self::Text { ids, segments: Vec::new() }

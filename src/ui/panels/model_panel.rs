@@ -13,7 +13,7 @@ use crate::{
         theme::GRID,
         widgets::{command_button_ui, compact_count, duration_text, field_ui, scrolled_menu_ui, section_ui},
     },
-    worker::{CaptureFile, LoadedModel, ModelSource},
+    worker::{CaptureFile, LoadedModel, ModelSource, Verdict},
 };
 
 /// Names that are listed in the audit before "and … more".
@@ -146,6 +146,31 @@ fn audit_ui(ui: &mut Ui, cx: &PanelCtx<'_>, model: &LoadedModel) {
     }
     for warning in &audit.warnings {
         ui.label(RichText::new(format!("⚠ {warning}")).color(cx.theme.warning));
+    }
+    second_opinion_ui(ui, cx, model);
+}
+
+/// A button that holds the model against another implementation, and what that says.
+fn second_opinion_ui(ui: &mut Ui, cx: &PanelCtx<'_>, model: &LoadedModel) {
+    let opinion = &cx.document.second_opinion;
+    let refused = model.audit.second_opinion.as_ref();
+    let button = egui::Button::new("Compare with candle's implementation").small();
+    let button = ui.add_enabled(refused.is_none() && !opinion.is_pending(), button);
+    let button = button.on_disabled_hover_text(refused.map_or_else(
+        || "The comparison is running".to_owned(),
+        |why| format!("candle-transformers cannot be asked about this checkpoint: {why}"),
+    ));
+    let meaning = "Run an independent implementation (candle-transformers) on the same files and input, and say how far \
+                   the numbers agree";
+    if button.on_hover_text(meaning).clicked() {
+        cx.send(Command::AskSecondOpinion);
+    }
+    if let Some(failure) = opinion.failure() {
+        ui.label(RichText::new(&failure.summary).color(cx.theme.error)).on_hover_text(&failure.details);
+    } else if let Some(comparison) = opinion.latest() {
+        let color = if comparison.verdict() == Verdict::Differ { cx.theme.error } else { cx.theme.text };
+        let lines = comparison.lines().join("\n");
+        ui.label(RichText::new(comparison.sentence()).color(color)).on_hover_text(lines);
     }
 }
 

@@ -121,6 +121,8 @@ fn running(session: &Session) -> Option<Running> {
     } else if let Some((pane, (column, progress))) = panes().find_map(|pane| Some((pane, pane.explanations.running()?)))
     {
         steps(Lane::Explain(pane.id, column), "Explaining", progress)
+    } else if let Some(document) = documents().find(|document| document.second_opinion.is_pending()) {
+        steps(Lane::SecondOpinion(document.id), "Comparing", document.second_opinion.progress())
     } else if !session.exports_pending.is_empty() {
         steps(Lane::Export, "Writing file", None)
     } else {

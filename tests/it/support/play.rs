@@ -120,6 +120,7 @@ impl Play {
                 Request::Download(_) => "download",
                 Request::Read(_) => "read",
                 Request::Explain(_) => "explain",
+                Request::SecondOpinion(..) => "second opinion",
                 Request::Session(_) => "session",
             })
             .collect()

@@ -369,7 +369,7 @@ impl Jobs for ScriptedJobs {
                 Request::ListCached => EventKind::CachedModels(script.cached.clone()),
                 Request::Corpus(order) => corpora::answer(order, script.loaded.as_ref().unwrap()),
                 Request::LookAtCorpus(order) => corpora::look(order),
-                Request::Session(_) | Request::PlanDownload(_) | Request::Download(_) => {
+                Request::Session(_) | Request::PlanDownload(_) | Request::Download(_) | Request::SecondOpinion(..) => {
                     // The test says what the hub answers.
                     script.submitted.push((job, request));
                     return;

@@ -5,6 +5,7 @@ use crate::{
     analysis::explain::report::{Leaf, Report, Value},
     capture::words,
     ids::HeadId,
+    spec::SIMILARITY,
     text::{decimal_text, share_text},
 };
 
@@ -54,6 +55,7 @@ pub fn logit_name(report: &Report) -> String {
         value.get("label").and_then(serde_json::Value::as_str).map(ToOwned::to_owned)
     };
     match (label("class"), label("against")) {
+        (Some(class), _) if class == SIMILARITY => format!("the {class}"),
         (Some(class), Some(against)) => format!("logit(“{class}”) − logit(“{against}”)"),
         (Some(class), None) => format!("logit(“{class}”)"),
         (None, _) => "the logit".to_owned(),

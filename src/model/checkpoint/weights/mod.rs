@@ -19,10 +19,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use candle_core::{DType, Device, Tensor};
 
-pub(crate) use self::linear::{Part, Stored};
 use self::{
     entry::Entry,
     names::{OLD_NAMES, Placement},
+};
+pub(crate) use self::{
+    linear::{Part, Stored},
+    shards::{names as weight_files, wrapper as weights_wrapper},
 };
 use super::{
     ModelFiles,

@@ -24,7 +24,7 @@ use crate::model::{
 const GIT_LFS: &[u8] = b"version https://git-lfs";
 
 /// The weight files of a checkpoint: the one the user chose, a single one, or what an index lists.
-pub(super) fn names(files: &ModelFiles) -> Result<Vec<String>, LoadError> {
+pub(crate) fn names(files: &ModelFiles) -> Result<Vec<String>, LoadError> {
     if let Some(chosen) = files.chosen_weights() {
         // A part of a model stands for all of it.
         let index = chosen.contains("-of-").then(|| FORMATS.iter().find(|format| is_of(chosen, **format))).flatten();
@@ -101,6 +101,11 @@ pub(super) fn open(files: &ModelFiles, shard: &str) -> Result<(Vec<(String, Entr
         Unreadable::Damaged(reason) => LoadError::Damaged { file, path, reason },
         Unreadable::Foreign { what, advice } => LoadError::Foreign { file, path, what, advice },
     })
+}
+
+/// The key under which a file of PyTorch's has its tensors; empty where they are on top, as in the other format.
+pub(crate) fn wrapper(files: &ModelFiles, shard: &str) -> Result<String, LoadError> {
+    Ok(open(files, shard)?.1)
 }
 
 /// Whether git's large-file support left a note in place of the file.
