@@ -34,12 +34,12 @@ pub use hub::HubEngine;
 pub use idle::{GiveBack, give_back, give_back_by, give_back_of_libraries};
 pub use projector::ProjectionEngine;
 pub use protocol::{
-    AGREED, Agreement, Ask, Baseline, CaptureFile, Choice, Column, Compared, Comparison, CorpusLook, CorpusOrder,
-    CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, Depth, DrawFor, Drawn, EdgeOptions, Estimate, Event,
-    EventKind, Explanation, Failure, FaithfulnessOptions, Generation, ImageSource, Input, Knob, KnockoutOptions,
-    KnownModel, Lane, LeaveOut, LoadedModel, MaskingOptions, ModelSource, Of, Patience, Plan, PlannedFile, Progress,
-    RepoId, Request, Retry, RewriteOptions, Rule, Settings, Sight, Slot, Stage, Subject, Target, TextInput, Than,
-    TooLong, TraceOptions, Transfer, Unasked, Verdict, are_two_directions, edit_of, two_texts,
+    Ask, Baseline, CaptureFile, Choice, Column, Comparison, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress,
+    CorpusSoFar, CorpusSource, Depth, DrawFor, Drawn, EdgeOptions, Estimate, Event, EventKind, Explanation, Failure,
+    FaithfulnessOptions, Generation, ImageSource, Input, Knob, KnockoutOptions, KnownModel, Lane, LeaveOut,
+    LoadedModel, MaskingOptions, ModelSource, Of, Patience, Plan, PlannedFile, Progress, RepoId, Request, Retry,
+    RewriteOptions, Rule, Settings, Sight, Slot, Stage, Subject, Target, TextInput, Than, TooLong, TraceOptions,
+    Transfer, Unasked, Verdict, are_two_directions, edit_of, two_texts,
 };
 pub use sessions::{LeftBehind, SessionAnswer, SessionEngine, SessionRequest};
 pub use surveyor::SurveyEngine;

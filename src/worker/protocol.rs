@@ -28,8 +28,7 @@ pub use crate::{
         Unasked, are_two_directions, edit_of, two_texts,
     },
     model::{
-        AGREED, Agreement, Choice, Compared, Comparison, Generation, ImageSource, Input, Progress, Stage, TextInput,
-        Verdict, locate::KnownModel,
+        Choice, Comparison, Generation, ImageSource, Input, Progress, Stage, TextInput, Verdict, locate::KnownModel,
     },
 };
 

@@ -66,21 +66,6 @@ pub fn compose(capture: &Capture, question: Question, answers: &[Answered], head
     answers.iter().map(of).collect()
 }
 
-/// Answers of which nothing is drawn, because they say nothing about single tokens.
-pub fn silent<'a>(
-    capture: &Capture,
-    question: Question,
-    answers: &'a [Answered],
-) -> impl Iterator<Item = &'a Answered> {
-    let says = |report: &Report| Side::ALL.into_iter().any(|side| compare::scores(report, side).is_some());
-    let speaks = move |answer: &Answered| {
-        question != Question::Depends
-            || answer.report.as_deref().is_none_or(says)
-            || masks::section(capture, answer).is_some()
-    };
-    answers.iter().filter(move |answer| !speaks(answer))
-}
-
 /// Bars, or patches, of all methods side by side, for each side that some method speaks of.
 fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
     let says = |answer: &Answered, side: Side| compare::scores(answer.report.as_ref()?, side);
@@ -101,7 +86,7 @@ fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
         let mut notes = Vec::new();
         if !silent.is_empty() {
             let verb = if silent.len() == 1 { "has" } else { "have" };
-            let what = if several { side_text(side) } else { "single tokens" };
+            let what = if several { saying::side_text(side) } else { "single tokens" };
             notes.push(format!("{} {verb} no values for {what}", silent.join(" and ")));
         }
         let columns = shown.iter().map(|answer| BarColumn {
@@ -134,21 +119,10 @@ fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
                 piece: Arc::new(agreement),
             });
         }
-        let title = if several { crate::text::capitalised(side_text(side)) } else { String::new() };
+        let title = if several { crate::text::capitalised(saying::side_text(side)) } else { String::new() };
         Section { column: None, title, notes, parts }
     };
     sides.into_iter().map(of_side).collect()
-}
-
-/// What a side is called in a sentence.
-pub(super) const fn side_text(side: Side) -> &'static str {
-    match side {
-        Side::Encoder => "the source",
-        Side::Decoder => "the written text",
-        Side::Vision => "the picture",
-        Side::Text => "the text",
-        Side::Only => "the input",
-    }
 }
 
 /// What the tokens of an axis are called.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::{
     Part, Piece, Section,
-    compose::{Answered, side_text, table, token_axis},
+    compose::{Answered, table, token_axis},
     curves::Curves,
     map::{Map, MapAxis},
+    saying::side_text,
 };
 use crate::{
     analysis::explain::report::{Leaf, Method, Report, Value},

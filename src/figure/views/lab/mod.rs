@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use emath::{Pos2, Rangef, Rect, pos2, vec2};
 
-pub use compose::{Answered, compose, silent};
-pub use saying::logit_name;
+pub use compose::{Answered, compose};
+pub use saying::{logit_name, silent};
 
 use crate::{
     figure::{

@@ -1,13 +1,46 @@
 //! What answers say, in words.
 
-use super::{bars::BarColumn, compose::is_of};
+use super::{
+    bars::BarColumn,
+    compose::{Answered, is_of},
+    masks,
+};
 use crate::{
-    analysis::explain::report::{Leaf, Report, Value},
-    capture::words,
-    ids::HeadId,
+    analysis::explain::{
+        compare,
+        report::{Leaf, Question, Report, Value},
+    },
+    capture::{Capture, words},
+    ids::{HeadId, Side},
     spec::SIMILARITY,
     text::{decimal_text, share_text},
 };
+
+/// Answers of which nothing is drawn, because they say nothing about single tokens.
+pub fn silent<'a>(
+    capture: &Capture,
+    question: Question,
+    answers: &'a [Answered],
+) -> impl Iterator<Item = &'a Answered> {
+    let says = |report: &Report| Side::ALL.into_iter().any(|side| compare::scores(report, side).is_some());
+    let speaks = move |answer: &Answered| {
+        question != Question::Depends
+            || answer.report.as_deref().is_none_or(says)
+            || masks::section(capture, answer).is_some()
+    };
+    answers.iter().filter(move |answer| !speaks(answer))
+}
+
+/// What a side is called in a sentence.
+pub(super) const fn side_text(side: Side) -> &'static str {
+    match side {
+        Side::Encoder => "the source",
+        Side::Decoder => "the written text",
+        Side::Vision => "the picture",
+        Side::Text => "the text",
+        Side::Only => "the input",
+    }
+}
 
 /// Token by token which methods give it most, those of most methods first.
 pub fn largest(tokens: &[String], columns: &[BarColumn]) -> Option<String> {
