@@ -374,11 +374,11 @@ impl eframe::App for App {
     }
 
     fn raw_input_hook(&mut self, _ctx: &egui::Context, raw_input: &mut egui::RawInput) {
-        // A picture shows the window as it is by itself, wherever somebody left the pointer.
         if self.automation.is_some() {
-            let is_pointer =
-                |event: &egui::Event| matches!(event, egui::Event::PointerMoved(_) | egui::Event::MouseMoved(_));
-            raw_input.events.retain(|event| !is_pointer(event));
+            // A picture shows the window as it is by itself, wherever somebody left the pointer.
+            raw_input
+                .events
+                .retain(|event| !matches!(event, egui::Event::PointerMoved(_) | egui::Event::MouseMoved(_)));
         }
     }
 
