@@ -61,7 +61,7 @@ impl FromStr for Change {
         let known =
             "ablate, pattern, sharpen, hide, global, replace, mask, knockout, sparse, normalizer, rank_one, patch";
         file::known_edit(&json).map(Self).ok_or_else(|| {
-            format!("it is no change that is known, or has a wrong or unknown part; changes begin with one of {known}")
+            format!("it is not a known change, or has a wrong or unknown part; changes begin with one of {known}")
         })
     }
 }

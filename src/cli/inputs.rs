@@ -281,5 +281,5 @@ pub fn read_captures(path: &Path) -> Result<Vec<Capture>, CliError> {
 
 /// A position on the command line.
 pub fn parse_position(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| format!("`{text}` is no position: give a whole number, counted from 0"))
+    text.parse().map_err(|_| format!("`{text}` is not a position: give a whole number, counted from 0"))
 }

@@ -288,7 +288,7 @@ impl UiCommand {
             Self::SaveView => "Save the figure of the active pane with the last choices (SVG the first time)",
             Self::ExportWindow => "Save a picture of the whole window as PNG",
             Self::CopyView => "Copy the figure of the active pane to the clipboard as a picture",
-            Self::NewWindow => "Start the program a second time, with a session of its own",
+            Self::NewWindow => "Open a second window with its own session",
             Self::NewSession => "Close everything and start again; Session › Recent sessions brings it back",
             Self::SaveSession => "Save models, inputs, changes and panes to a session file",
             Self::SaveSessionAs => "Save the session to another file",

@@ -98,7 +98,7 @@ fn hostile_arrays_are_refused_by_name() {
     refused(read(&fortran, Format::Npy), &["array", "ascontiguousarray"]);
     refused(read(b"\x93NUMPY\x02\x00\xff\xff\xff\xff", Format::Npy), &["array", "header"]);
     for short in [&b""[..], b"\x93NUMP", b"PK\x03\x04abcdefgh"] {
-        refused(read(short, Format::Npy), &["array", "no NumPy array"]);
+        refused(read(short, Format::Npy), &["array", "not a NumPy array"]);
     }
 }
 
@@ -114,7 +114,7 @@ fn hostile_archives_are_refused_by_name() {
     refused(with("layer_0.npy", npy("'<f4'", "(1, 2, 2)", &f32s(&SQUARE))), &["layer_0", "twice"]);
     refused(with("layer_4000000000.npy", npy("'<f4'", "(1, 2, 2)", &f32s(&SQUARE))), &["layer_4000000000", "layer"]);
     refused(stored(&[("weights.npy", pattern())]), &["no attention"]);
-    refused(stored(&[("attentions.npy", b"\x80\x04\x95 pickled".to_vec())]), &["attentions", "no NumPy array"]);
+    refused(stored(&[("attentions.npy", b"\x80\x04\x95 pickled".to_vec())]), &["attentions", "not a NumPy array"]);
 
     // Two members of one name: the writer refuses, so the second is renamed afterwards.
     let mut twice = npz(CompressionMethod::Stored, &[("layer_0.npy", pattern()), ("layer_1.npy", pattern())]);

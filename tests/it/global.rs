@@ -255,5 +255,5 @@ fn the_command_line_chooses_who_sees_all() {
     assert_eq!(fs::read(file("a.safetensors")).unwrap(), fs::read(file("b.safetensors")).unwrap());
     let wrong = capture(&["--global", "one"], "c.safetensors");
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&wrong.stderr).contains("`one` is no position"));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("`one` is not a position"));
 }

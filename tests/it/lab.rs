@@ -178,7 +178,7 @@ fn a_logit_is_the_sum_of_its_parts_or_a_sentence_says_why_not() {
         }
     }
     for (name, why) in
-        [("families/bart", "normalise the stream"), ("bert", "normalise the stream"), ("families/gemma2", "no sum")]
+        [("families/bart", "normalise the stream"), ("bert", "normalise the stream"), ("families/gemma2", "not a sum")]
     {
         let (model, input) = fixture(name);
         let said = refused(&model, &input, &Ask::DirectLogits, Target::default());

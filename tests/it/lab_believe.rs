@@ -165,7 +165,7 @@ fn words_are_linked_and_held_against_gold() {
         assert_eq!(values[best], perfect, "{name}");
     }
     let wrong = Ask::Alignment { setting: Setting::Input, gold: Some("0~0".to_owned()), reverse: None };
-    assert!(refused(&model, &input, &wrong, Target::default()).contains("0~0 is no link"));
+    assert!(refused(&model, &input, &wrong, Target::default()).contains("0~0 is not a link"));
     let wrong = Ask::Alignment { setting: Setting::Input, gold: Some("0-0\n1-1\n".to_owned()), reverse: None };
     assert!(refused(&model, &input, &wrong, Target::default()).contains("2 lines"));
     let (model, input) = fixture("bert");

@@ -112,7 +112,7 @@ fn a_question_becomes_a_figure_with_its_methods_target_and_caveats() {
     assert!(table.contains("residual=0.0") && table.lines().any(|line| line.starts_with("loo,")), "{table}");
     for (more, told) in [
         (&["--methods", "rollout", "--set", "rollout.alpha=2"][..], "rollout has no option alpha"),
-        (&["--methods", "sorcery"], "sorcery is no method of this question: choose from attention, rollout"),
+        (&["--methods", "sorcery"], "sorcery is not a method of this question: choose from attention, rollout"),
         (&["--methods", "attention", "--set", "flow.start=1"], "not among the methods that are drawn"),
     ] {
         let output = run(&[more, &files[..2]].concat());

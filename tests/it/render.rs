@@ -251,7 +251,7 @@ fn what_cannot_be_drawn_is_said_in_one_line() {
         (&["heatmap", "--layer", "1", "--head", "8"], out, 1, "L1H8"),
         (&["scatter", "--head", "99"], out, 1, "H99"),
         (&["heads", "--query", "99"], out, 1, "no query 99: there are 9, counted from 0"),
-        (&["heads", "--query", "dog"], out, 2, "`dog` is no position"),
+        (&["heads", "--query", "dog"], out, 2, "`dog` is not a position"),
         (&["heads", "--width", "0"], out, 2, "0 points"),
         (&["heads", "--width", "1000000"], out, 2, "1000000 points"),
         (&["heads", "--height", "1e6"], out, 2, "1000000 points"),

@@ -153,13 +153,13 @@ fn a_search_in_joint_spaces_counts_hits_and_leads_to_heads() {
     assert!(window.harness.get_by_role_and_label(field().0, field().1).is_focused());
     window.harness.get_by_role_and_label(field().0, field().1).type_text("two");
     window.settle();
-    assert!(window.shows("2 tokens") && window.shows("Heads in which they lie together"));
+    assert!(window.shows("2 tokens") && window.shows("Heads where these tokens cluster"));
     let search = window.app().session().pane().search.clone();
     assert_eq!((search.text.as_str(), search.kind), ("two", SearchKind::Text));
     let session = window.app().session();
     let ranked = &session.pane().found(session.document()).unwrap().ranked;
     let other = ranked.iter().map(|ranked| ranked.head).find(|head| *head != window.head()).unwrap();
-    window.click(&format!("{other}: hits together"));
+    window.click(&format!("{other}: hits cluster"));
     assert_eq!(window.head(), other);
     window.harness.get_by_label("Kind of search").click();
     window.settle();

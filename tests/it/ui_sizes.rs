@@ -260,7 +260,7 @@ fn a_heatmap_without_a_weight_in_sight_offers_to_show_all() {
         window.harness.step();
     }
     window.settle();
-    assert!(fit(&window) && window.shows("No weight is in sight here"));
+    assert!(fit(&window) && window.shows("No visible weight here"));
     window.click("Fit");
     assert!(!fit(&window));
 }

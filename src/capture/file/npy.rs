@@ -73,10 +73,10 @@ impl Array {
     pub(super) fn read_header(source: &mut impl Read, name: &str) -> Result<Self, FileError> {
         let refuse = |problem: &str| FileError::tensor(name, problem);
         let mut start = [0u8; 8];
-        source.read_exact(&mut start).map_err(|_| refuse("is no NumPy array: it is too short"))?;
+        source.read_exact(&mut start).map_err(|_| refuse("is not a NumPy array: it is too short"))?;
         let [magic @ .., major, _minor] = &start;
         if magic != MAGIC {
-            return Err(refuse("is no NumPy array"));
+            return Err(refuse("is not a NumPy array"));
         }
         let mut length = [0u8; 4];
         let n_length = if *major == 1 { 2 } else { 4 };
@@ -166,7 +166,7 @@ impl Array {
             // `np.array("partial")` has no axis.
             [] => 1,
             [n] | [1, n] => n,
-            _ => return Err(FileError::tensor(&self.name, "is no list of texts")),
+            _ => return Err(FileError::tensor(&self.name, "is not a list of texts")),
         };
         foreign::check_n_tokens(n)?;
         let mut texts = Vec::new();

@@ -54,7 +54,7 @@ pub(super) fn read(
     }
     let sinks = || recorded.stacks.iter().flat_map(|stack| &stack.layers).filter_map(|layer| layer.sink.as_ref());
     if let Some(most) = sinks().flat_map(Matrix::as_slice).copied().reduce(f32::max) {
-        notes.push(format!("Up to {most:.2} of a row went to a learned sink, which is no token"));
+        notes.push(format!("Up to {most:.2} of a row went to a learned sink, which is not a token"));
     }
     Ok(recorded)
 }

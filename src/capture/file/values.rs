@@ -46,7 +46,7 @@ pub(super) struct RowNotes {
 
 /// No NaN, nothing negative, every row as `rows` says.
 pub(super) fn check_pattern(entry: &Entry, values: &[f32], rows: &Rows<'_>) -> Result<RowNotes, FileError> {
-    let [_, n_rows, n_cols] = entry.shape[..] else { return Err(FileError::tensor(&entry.name, "is no pattern")) };
+    let [_, n_rows, n_cols] = entry.shape[..] else { return Err(FileError::tensor(&entry.name, "is not a pattern")) };
     let n_rows = n_rows.max(1);
     let is_free = |idx: usize| rows.free.contains(&(idx / n_rows / n_cols.max(1)));
     let bad = |(idx, value): (usize, &f32)| value.is_nan() || (*value < 0.0 && !is_free(idx));

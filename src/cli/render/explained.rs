@@ -66,7 +66,7 @@ impl ExplainedFlags {
         let find = |name: &String| {
             of_question().find(|column| column.name == name).ok_or_else(|| {
                 let names: Vec<&str> = of_question().map(|column| column.name).collect();
-                CliError::Usage(format!("{name} is no method of this question: choose from {}", names.join(", ")))
+                CliError::Usage(format!("{name} is not a method of this question: choose from {}", names.join(", ")))
             })
         };
         self.methods.iter().map(find).collect()
@@ -78,7 +78,7 @@ impl ExplainedFlags {
         for text in &self.set {
             let parts = text.split_once('=').and_then(|(name, value)| Some((name.split_once('.')?, value)));
             let Some(((column, name), value)) = parts else {
-                return Err(CliError::Usage(format!("{text} is no option: write it as rollout.residual=0.3")));
+                return Err(CliError::Usage(format!("{text} is not an option: write it as rollout.residual=0.3")));
             };
             let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
             // Options of the command line are written with hyphens.

@@ -45,7 +45,7 @@ pub fn read(path: &Path, options: &RenderOptions) -> Result<(Order, Source), Cli
     played.explain(pane);
     played.check()?;
     let figure = played.session.figure();
-    let figure = figure.ok_or_else(|| CliError::Failed("the pane shows nothing that could be drawn".to_owned()))?;
+    let figure = figure.ok_or_else(|| CliError::Failed("the pane has nothing to draw".to_owned()))?;
     let order = Order { paper: options.paper(), ..Order::clone(&figure.order) };
     Ok((order, Source { capture: figure.capture, cloud: figure.cloud, other: figure.other, answers: figure.answers }))
 }
@@ -56,7 +56,7 @@ fn open(path: &Path) -> Result<Saved, CliError> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| cannot(&error))?;
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return Err(fails("this is no session file, but a folder or a device".to_owned()));
+        return Err(fails("this is not a session file but a folder or a device".to_owned()));
     }
     file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
     // What is named in it may be named from where it lies.

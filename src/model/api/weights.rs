@@ -143,12 +143,12 @@ impl Model {
     pub fn unembedding(&self, id: u32) -> Result<(Vec<f32>, f32), ModelError> {
         let head = self.head()?;
         if !head.transform.is_none() || head.softcap.is_some() {
-            let what = "between the stream and the logits there is more than one linear map, so a logit is no sum";
+            let what = "between the stream and the logits there is more than one linear map, so a logit is not a sum";
             return Err(ModelError::Edit(what.to_owned()));
         }
         let (width, n_outcomes) = head.output.dims()?;
         if width != self.network.d_model {
-            let what = "the head reads several positions side by side, so a logit is no product with one of them";
+            let what = "the head reads several positions side by side, so a logit is not a product with one of them";
             return Err(ModelError::Edit(what.to_owned()));
         }
         if id as usize >= n_outcomes {

@@ -164,7 +164,7 @@ impl Model {
         let head = self.head()?;
         let single = matches!(head.reads, Reads::Each | Reads::First | Reads::Last { .. } | Reads::End { .. });
         if !single || head.softcap.is_some() || head.transform.scale.is_some() {
-            let what = "its head is no chain of linear maps of one position: it reads several, scales or caps";
+            let what = "its head is not a chain of linear maps of one position: it reads several, scales or caps";
             return Err(ModelError::Edit(what.to_owned()));
         }
         let x = Tensor::from_slice(row, (1, row.len()), self.engine.device())?;

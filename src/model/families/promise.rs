@@ -71,7 +71,7 @@ impl Promise {
 pub(super) fn keep(config: &Config, weights: &mut Weights<'_>, network: &mut Network) {
     if config.entries().contains_key("auto_map") {
         weights.warn(
-            "config.json names code of its own (auto_map), which is not run: shown is what transformers' class computes",
+            "config.json names its own code (auto_map), which is not run: the model is computed as transformers' class does",
         );
     }
     let Some(class) = config.architecture() else { return };

@@ -37,13 +37,13 @@ fn check_part(part: &Value) -> Result<(), String> {
 
 fn check_rules(text: &str) -> Result<(), String> {
     let Ok(rules) = base64::engine::general_purpose::STANDARD.decode(text) else {
-        return Err("its rules of normalising are no base64".to_owned());
+        return Err("its normalisation rules are not base64".to_owned());
     };
     // Without any rules the library has nothing to reserve.
     let Some((length, rest)) = rules.split_first_chunk::<LENGTH>() else { return Ok(()) };
     let claimed = u32::from_le_bytes(*length) as usize;
     if claimed > rest.len() {
-        return Err(format!("its rules of normalising claim {claimed} bytes, and have {}", rest.len()));
+        return Err(format!("its normalisation rules claim {claimed} bytes, and have {}", rest.len()));
     }
     Ok(())
 }

@@ -105,7 +105,7 @@ impl InputPanel {
         ui.horizontal(|ui| {
             let (label, tooltip) = match experiment.text_b {
                 None => ("Add second sentence", "Run a pair of sentences, as BERT was trained on"),
-                Some(_) => ("Remove second sentence", "Run the first sentence alone"),
+                Some(_) => ("Remove second sentence", "Run only the first sentence"),
             };
             if ui.add(egui::Button::new(label).small()).on_hover_text(tooltip).clicked() {
                 cx.send(Command::SetTextB(experiment.text_b.is_none().then(String::new)));

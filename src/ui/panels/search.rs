@@ -89,8 +89,8 @@ fn found_ui(ui: &mut Ui, cx: &PanelCtx<'_>, found: &Found) {
         "Share of hits among the {NEIGHBORS} nearest neighbours of each hit, scaled: 0 is chance, 1 is all. With \
         several words, copies of the same word are left out."
     );
-    let cells = if cx.pane.space().is_per_head() { "Heads in which" } else { "Where" };
-    controls::caption_ui(ui, cx.theme, format!("{cells} they lie together")).on_hover_text(about);
+    let cells = if cx.pane.space().is_per_head() { "Heads" } else { "Layers" };
+    controls::caption_ui(ui, cx.theme, format!("{cells} where these tokens cluster")).on_hover_text(about);
     let list = egui::ScrollArea::vertical().id_salt("ranked heads").max_height(SHOWN * ROW_PT);
     list.auto_shrink([false, true]).show_rows(ui, ROW_PT - ui.spacing().item_spacing.y, told, |ui, rows| {
         for ranked in &found.ranked[rows] {
@@ -107,7 +107,7 @@ fn head_ui(ui: &mut Ui, cx: &PanelCtx<'_>, ranked: &RankedHead) {
     let width = ui.available_width();
     ui.horizontal(|ui| {
         let name = Button::selectable(cx.pane.cell(cx.document) == head, &text).min_size([12.0 * GRID, 0.0].into());
-        let mut response = ui.add(name).accessible_name(format!("{text}: hits together"));
+        let mut response = ui.add(name).accessible_name(format!("{text}: hits cluster"));
         if let Some(gathering) = gathering {
             let Gathering { hit, chance } = gathering;
             let of = counted(ranked.found.n_looked, "hit");

@@ -231,7 +231,7 @@ fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &Shown, requests: &mut WindowR
         }
     });
     menu.widget_info(|| WidgetInfo::labeled(Role::Button, true, "More"));
-    menu.on_hover_text("What has no room in the bar, another window, the size of everything");
+    menu.on_hover_text("More commands: new window, size of text and controls, buttons that do not fit here");
 }
 
 fn item_ui(ui: &mut Ui, cx: &PanelCtx<'_>, command: UiCommand, requests: &mut WindowRequests) {

@@ -27,7 +27,7 @@ impl Gold {
             let pair = link.split_once(separator).and_then(|(source, target)| Some((word(source)?, word(target)?)));
             let Some(pair) = pair else {
                 let problem = format!(
-                    "{link} is no link: write 3-5 for a sure one or 3p5 for a possible one, words counted from {first}"
+                    "{link} is not a link: write 3-5 for a sure one or 3p5 for a possible one, words counted from {first}"
                 );
                 return Err(ExplainError::Line { line: number, problem });
             };

@@ -102,7 +102,11 @@ impl TokenStyles {
             Some(style) => Ok((side, style)),
             None => Err(FileError::Metadata {
                 entry: "token_style",
-                problem: format!("{:?} is none of {}", name.chars().take(40).collect::<String>(), TokenStyle::names()),
+                problem: format!(
+                    "{:?} is not one of {}",
+                    name.chars().take(40).collect::<String>(),
+                    TokenStyle::names()
+                ),
             }),
         };
         names.into_iter().map(style).collect::<Result<_, _>>().map(Self)

@@ -92,7 +92,7 @@ impl There<'_> {
                     Some([query, key]) => {
                         refuse(format!("there is no edge from query {query} to key {key} among {n_query} × {n_key}"))
                     }
-                    None if edges.is_empty() => refuse("no edge is named that is to be cut".to_owned()),
+                    None if edges.is_empty() => refuse("name the edge to cut".to_owned()),
                     None => Ok(()),
                 }
             }

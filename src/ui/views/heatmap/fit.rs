@@ -26,7 +26,7 @@ pub fn fit_ui(ui: &mut Ui, theme: &Theme, plot: Rect, camera: &mut Camera, is_em
         let middle = plot.intersect(ui.clip_rect()).center();
         let font = FontId::proportional(text_size::BODY);
         let ink = theme.text;
-        let said = ui.painter().layout_no_wrap("No weight is in sight here".to_owned(), font, ink);
+        let said = ui.painter().layout_no_wrap("No visible weight here".to_owned(), font, ink);
         let at = Align2::CENTER_BOTTOM.anchor_size(middle, said.size());
         // The ground says masked, in whatever colour.
         ui.painter().rect_filled(at.expand(GRID), 4, theme.canvas);
