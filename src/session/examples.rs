@@ -65,7 +65,8 @@ impl Session {
         let ModelSource::Bundled(name) = &model.source else { return };
         let plain = |example: &Example| example.model == name && example.changes.is_empty() && example.asks.is_none();
         let Some((idx, example)) = by_topic().find(|(_, example)| plain(example)) else { return };
-        let is_free = self.panes.iter().filter(|pane| pane.document == id).all(|pane| pane.pending.is_none());
+        let is_asked = |pane: &Pane| pane.pending.is_some_and(|pending| pending != PendingSelection::default());
+        let is_free = !self.panes.iter().any(|pane| pane.document == id && is_asked(pane));
         let Some(document) = self.find_document_mut(id) else { return };
         let experiment = &mut document.experiment;
         if !experiment.text.trim().is_empty() || experiment.image.is_some() {
