@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use eframe::egui;
+
 use super::{OpenError, Outcome};
 use crate::{
     analysis::search::Search,
@@ -90,6 +92,12 @@ pub const fn pending_selection(options: &OpenOptions) -> PendingSelection {
         space: options.space,
         asked: None,
     }
+}
+
+/// A picture shows the window as it is by itself, wherever somebody left the pointer.
+pub fn leave_out_pointer(raw_input: &mut egui::RawInput) {
+    let moves = |event: &egui::Event| matches!(event, egui::Event::PointerMoved(_) | egui::Event::MouseMoved(_));
+    raw_input.events.retain(|event| !moves(event));
 }
 
 /// Waits until everything has settled, takes one picture, and ends the program.

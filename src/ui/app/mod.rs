@@ -375,10 +375,7 @@ impl eframe::App for App {
 
     fn raw_input_hook(&mut self, _ctx: &egui::Context, raw_input: &mut egui::RawInput) {
         if self.automation.is_some() {
-            // A picture shows the window as it is by itself, wherever somebody left the pointer.
-            raw_input
-                .events
-                .retain(|event| !matches!(event, egui::Event::PointerMoved(_) | egui::Event::MouseMoved(_)));
+            automation::leave_out_pointer(raw_input);
         }
     }
 
