@@ -133,6 +133,19 @@ pub struct Prediction {
     pub rows: Vec<PredictionRow>,
 }
 
+impl Prediction {
+    /// The position that is meant when nobody says which, of a model that says something at each of its `tokens`: the
+    /// masked one, else the first word; `None` where that is the last, or the whole.
+    pub fn default_position(&self, tokens: &[Token], is_mask: impl Fn(&Token) -> bool) -> Option<usize> {
+        if !matches!(self.kind, HeadKind::MaskedLm | HeadKind::TokenClass) {
+            return None;
+        }
+        let is_said = |position: &usize| self.rows.iter().any(|row| row.position == Some(*position));
+        let first_word = || (0..tokens.len()).find(|position| !tokens[*position].special && is_said(position));
+        tokens.iter().position(is_mask).or_else(first_word)
+    }
+}
+
 /// The most probable outcomes at one position, best first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictionRow {

@@ -95,6 +95,11 @@ pub fn is_punctuation(token: &Token) -> bool {
     !token.special && punctuation_alone(bare(&token.text))
 }
 
+/// Whether a token stands where a model is to fill something in, by the names that vocabularies have for it.
+pub fn is_mask(token: &Token) -> bool {
+    matches!(token.text.as_str(), "[MASK]" | "<mask>" | "<special1>")
+}
+
 /// The same of a text without marks.
 pub fn punctuation_alone(text: &str) -> bool {
     !text.is_empty() && text.chars().all(punctuates)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Bench, LabError, Target, aim::one_number, depends::by_stack};
+use super::{Aim, Bench, LabError, Target, aim::one_number, depends::by_stack};
 use crate::{
     analysis::explain::{
         divergence::tvd,
@@ -24,11 +24,12 @@ pub fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Rep
     let plain = bench.plain()?;
     one_number(plain)?;
     let stacks = plain.model().stacks.clone();
-    let heads: Vec<HeadId> = stacks
+    let all: Vec<HeadId> = stacks
         .iter()
         .flat_map(|stack| stack.layers.iter().enumerate().map(move |(layer, spec)| (stack.kind, layer, spec.n_heads)))
         .flat_map(|(stack, layer, n)| (0..n).map(move |head| HeadId { stack, layer, head }))
         .collect();
+    let heads: Vec<HeadId> = all.iter().copied().filter(|head| !bench.is_off(*head)).collect();
     let recorded =
         if bench.model.goes_on() { Some(bench.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?) } else { None };
     let start = |head: HeadId| {
@@ -46,8 +47,7 @@ pub fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Rep
     for some in heads.chunks(AT_ONCE) {
         bench.step(found.len(), heads.len())?;
         let without = |head: &HeadId| {
-            let mut edits = bench.edits.to_vec();
-            edits.push(Edit::Ablate { head: *head, with });
+            let edits = bench.with(Edit::Ablate { head: *head, with });
             Variant { input: Cow::Borrowed(bench.input), edits: Cow::Owned(edits), start: start(*head), row: aim.row }
         };
         let variants: Vec<Variant<'_>> = some.iter().map(without).collect();
@@ -56,17 +56,18 @@ pub fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Rep
             let flips = descending(&p).first().copied() != decision;
             found.push([tvd(&before, &p), logit_before - aim.value(logits), f64::from(u8::from(flips))]);
         })?;
-        (bench.partial)(&told(bench, &aim, &heads, &found));
+        (bench.partial)(&told(bench, &aim, (&all, &heads), &found));
     }
-    Ok(told(bench, &aim, &heads, &found))
+    Ok(told(bench, &aim, (&all, &heads), &found))
 }
 
-fn told(bench: &Bench<'_>, aim: &super::Aim, heads: &[HeadId], found: &[[f64; 3]]) -> Report {
+/// What was `found` of the first of `heads`, among `all`.
+fn told(bench: &Bench<'_>, aim: &Aim, (all, heads): (&[HeadId], &[HeadId]), found: &[[f64; 3]]) -> Report {
     let mut report = Report::new(Method::Ablation);
     report.parameters = aim.parameters(bench);
     let by_layer = |which: usize| {
         let mut stacks: Vec<(StackKind, Vec<Value>)> = Vec::new();
-        for group in heads.chunk_by(|a, b| (a.stack, a.layer) == (b.stack, b.layer)) {
+        for group in all.chunk_by(|a, b| (a.stack, a.layer) == (b.stack, b.layer)) {
             let value = |head: &HeadId| {
                 let place = heads.iter().position(|known| known == head);
                 place.and_then(|place| found.get(place)).map_or(f64::NAN, |found| found[which])
@@ -84,6 +85,14 @@ fn told(bench: &Bench<'_>, aim: &super::Aim, heads: &[HeadId], found: &[[f64; 3]
     report.values.extend(by_stack("change", by_layer(0)));
     let flips = heads.iter().zip(found).filter(|(_, found)| found[2] > 0.0);
     let names = flips.map(|(head, _)| head_name(*head)).collect::<Vec<String>>();
+    let off: Vec<String> = all.iter().filter(|head| !heads.contains(head)).map(|head| head_name(*head)).collect();
+    match &off[..] {
+        [] => {}
+        [one] => report.notes.push(format!("{one} is switched off already, so it was skipped")),
+        several => {
+            report.notes.push(format!("{} are switched off already, so they were skipped", several.join(", ")));
+        }
+    }
     if !names.is_empty() {
         report.values.push((Cow::Borrowed("flips"), Value::Table(vec![Column::new("head", Cells::Text(names))])));
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Bench, LabError};
 use crate::{
-    capture::Capture,
+    capture::{Capture, Token, words},
     ids::Side,
     model::{HeadReads, Objective},
     spec::HeadKind,
@@ -15,7 +15,8 @@ use crate::{
 /// The output that is to be explained, as far as somebody has said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// Which position's; without it the last of a decoder, the first mask, or the whole text or picture.
+    /// Which position's; without it the last of a decoder, the first mask or else the first word, or the whole text or
+    /// picture.
     pub position: Option<usize>,
     /// Which token or class; without it the most probable one.
     pub class: Option<u32>,
@@ -86,11 +87,11 @@ impl Target {
             _ if whole => 0,
             Some(position) if position < n => position,
             Some(position) => return Err(LabError::unsuited(format!("there is no position {position} among {n}"))),
-            None if prediction.kind == HeadKind::MaskedLm => {
+            None => {
                 let mask = bench.model.mask_id();
-                capture.tokens(side).iter().position(|token| token.id.is_some() && token.id == mask).unwrap_or(0)
+                let is_mask = |token: &Token| words::is_mask(token) || token.id.is_some() && token.id == mask;
+                prediction.default_position(capture.tokens(side), is_mask).unwrap_or(n.saturating_sub(1))
             }
-            None => n.saturating_sub(1),
         };
         let most_probable = || {
             let best = prediction.rows.iter().find(|found| whole || found.position == Some(row))?.top.first()?;

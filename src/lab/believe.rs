@@ -95,7 +95,15 @@ impl<'a> Row<'a> {
             Some(head) => head..head + 1,
             None => 0..n_heads,
         };
-        let heads: Vec<HeadId> = heads.map(|head| HeadId { stack: spec.kind, layer, head }).collect();
+        let heads = heads.map(|head| HeadId { stack: spec.kind, layer, head });
+        let heads: Vec<HeadId> = heads.filter(|head| !bench.is_off(*head)).collect();
+        if heads.is_empty() {
+            let what = match options.head {
+                Some(head) => format!("L{layer}H{head} is switched off already, so its weights change nothing"),
+                None => format!("all heads of layer {layer} are switched off already, so their weights change nothing"),
+            };
+            return Err(LabError::unsuited(what));
+        }
         let all = patterns(plain, spec)?;
         let patterns: Vec<Matrix> = heads.iter().filter_map(|head| all.get(layer)?.head(head.head)).collect();
         let (tokens, n_query) = (plain.key_tokens(spec.kind), plain.query_tokens(spec.kind).len());
@@ -135,6 +143,8 @@ impl<'a> Row<'a> {
     /// Changes of a run in which the heads have other rows.
     fn edits(&self, rows: &[Vec<f64>]) -> Result<Vec<Edit>, LabError> {
         let mut edits = self.bench.edits.to_vec();
+        let is_given = |edit: &Edit| matches!(edit, Edit::SetPattern { head, .. } if self.heads.contains(head));
+        edits.retain(|edit| !is_given(edit));
         for ((head, pattern), row) in self.heads.iter().zip(&self.patterns).zip(rows) {
             let n = pattern.n_cols();
             let mut values = pattern.as_slice().to_vec();

@@ -328,21 +328,20 @@ type Change<'a> = (Cow<'a, Encoded>, Vec<Edit>, usize);
 
 /// The input without one token; `None` where it cannot be left out in this way.
 fn without<'a>(bench: &Bench<'a>, aim: &Aim, by: LeaveOut, side: Side, position: usize) -> Option<Change<'a>> {
-    let mut edits = bench.edits.to_vec();
-    match by {
-        LeaveOut::Hide => edits.push(Edit::HideToken { side, position }),
+    let edits = match by {
+        LeaveOut::Hide => bench.with(Edit::HideToken { side, position }),
         LeaveOut::Mask => {
             bench.model.mask_id()?;
             bench.input.tokens.get(&side)?.get(position)?.id?;
-            edits.push(Edit::MaskToken { side, position });
+            bench.with(Edit::MaskToken { side, position })
         }
         LeaveOut::Delete => {
             // What is read there cannot be asked about once it is gone.
             let is_read = side == aim.side && aim.row == position && !bench.model.reads_whole();
             let input = bench.input.without(side, position).filter(|_| !is_read && bench.edits.is_empty())?;
             let row = if side == aim.side && position < aim.row { aim.row - 1 } else { aim.row };
-            return Some((Cow::Owned(input), edits, row));
+            return Some((Cow::Owned(input), bench.edits.to_vec(), row));
         }
-    }
+    };
     Some((Cow::Borrowed(bench.input), edits, aim.row))
 }

@@ -33,6 +33,7 @@ use std::sync::OnceLock;
 use crate::{
     analysis::explain::{ExplainError, report::Report},
     capture::Capture,
+    ids::HeadId,
     model::{Control, Edit, Encoded, Logits, Model, ModelError, Progress, RunPlan, Site, Sites, Stage, Variant},
 };
 
@@ -121,6 +122,17 @@ impl<'a> Bench<'a> {
     #[must_use]
     pub fn with_patience(self, patience: Patience) -> Self {
         Self { patience, ..self }
+    }
+
+    /// The changes of every run with one more, which takes the place of what it contradicts.
+    pub fn with(&self, edit: Edit) -> Vec<Edit> {
+        let others = self.edits.iter().filter(|other| !edit.contradicts(other)).cloned();
+        others.chain([edit.clone()]).collect()
+    }
+
+    /// Whether a head is switched off in every run.
+    pub fn is_off(&self, head: HeadId) -> bool {
+        self.edits.iter().any(|edit| matches!(edit, Edit::Ablate { head: off, .. } if *off == head))
     }
 
     /// The run that is explained, with patterns, values and prediction.

@@ -1,13 +1,13 @@
 //! Changes of a run as the window asks for them.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use super::{
     Donor, JobControl, Many, Rows, Stop,
     donors::{self, Means},
 };
 use crate::{
-    capture::{Edit, Site},
+    capture::{Ablation, Edit, Site},
     ids::{HeadId, ModelId, Side},
     model::{Encoded, Input, Model, ModelError},
 };
@@ -84,9 +84,21 @@ impl fmt::Display for WantedEdit {
 }
 
 impl WantedEdit {
-    /// Whether there can be only one of both, such as two choices of the tokens that see all.
-    pub const fn is_same_choice(&self, other: &Self) -> bool {
-        matches!((self, other), (Self::Edit(Edit::SeeAll { .. }), Self::Edit(Edit::SeeAll { .. })))
+    /// Whether there can be only one of both, such as two things that take the place of one head.
+    pub fn is_same_choice(&self, other: &Self) -> bool {
+        self.as_edit().zip(other.as_edit()).is_some_and(|(one, another)| one.contradicts(&another))
+    }
+
+    /// What it is as far as contradictions go: a word is some token, and a mean some ablation.
+    fn as_edit(&self) -> Option<Cow<'_, Edit>> {
+        match self {
+            Self::Edit(edit) => Some(Cow::Borrowed(edit)),
+            Self::Word { side, position, .. } => {
+                Some(Cow::Owned(Edit::ReplaceToken { side: *side, position: *position, id: 0 }))
+            }
+            Self::MeanOver { head, .. } => Some(Cow::Owned(Edit::Ablate { head: *head, with: Ablation::Zero })),
+            Self::Taken { .. } => None,
+        }
     }
 
     /// Whether it speaks of tokens of one input, so that it means nothing in another one.

@@ -158,6 +158,23 @@ pub enum Cut {
     Pattern,
 }
 
+impl Edit {
+    /// Whether each would undo the other, so that a run can be made with one of them alone.
+    pub fn contradicts(&self, other: &Self) -> bool {
+        let head = |edit: &Self| match edit {
+            Self::Ablate { head, .. } | Self::SetPattern { head, .. } => Some(*head),
+            _ => None,
+        };
+        let read = |edit: &Self| match edit {
+            Self::ReplaceToken { side, position, .. } | Self::MaskToken { side, position } => Some((*side, *position)),
+            _ => None,
+        };
+        let both_choose = matches!((self, other), (Self::SeeAll { .. }, Self::SeeAll { .. }));
+        let same_head = head(self).is_some() && head(self) == head(other);
+        both_choose || same_head || (read(self).is_some() && read(self) == read(other))
+    }
+}
+
 /// A form of sparse attention. A key that a mask hides stays hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sparsity {

@@ -3,7 +3,7 @@
 use eframe::egui::{RichText, Ui};
 
 use crate::{
-    capture::{Prediction, PredictionItem, PredictionRow, Token},
+    capture::{Prediction, PredictionItem, PredictionRow, Token, words},
     session::{Command, Focus},
     spec::HeadKind,
     text::share_text,
@@ -113,16 +113,9 @@ fn table(top: &[PredictionItem]) -> String {
 
 /// What comes next after the whole text; of each token's row the masked one's, or the first word's.
 fn default_row<'a>(prediction: &'a Prediction, tokens: &[Token]) -> Option<&'a PredictionRow> {
-    let row_where = |wanted: fn(&Token) -> bool| {
-        let position = tokens.iter().position(wanted)?;
-        prediction.rows.iter().find(|row| row.position == Some(position))
-    };
-    let is_mask = |token: &Token| matches!(token.text.as_str(), "[MASK]" | "<mask>");
-    match prediction.kind {
-        HeadKind::MaskedLm | HeadKind::TokenClass => row_where(is_mask).or_else(|| row_where(|token| !token.special)),
-        _ => None,
-    }
-    .or_else(|| prediction.rows.last())
+    let position = prediction.default_position(tokens, words::is_mask);
+    let row = position.and_then(|position| prediction.rows.iter().find(|row| row.position == Some(position)));
+    row.or_else(|| prediction.rows.last())
 }
 
 /// A picture and a text have one number: a bar over its only outcome would say nothing.

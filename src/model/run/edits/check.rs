@@ -16,7 +16,7 @@ pub(crate) fn check(edits: &[Edit], spec: &ModelSpec, tokens: &BTreeMap<Side, Ve
     let there = There { spec, tokens };
     for (idx, edit) in edits.iter().enumerate() {
         there.check(edit)?;
-        if let Some(other) = edits[..idx].iter().find(|other| contradict(other, edit)) {
+        if let Some(other) = edits[..idx].iter().find(|other| edit.contradicts(other)) {
             return refuse(format!("“{other}” and “{edit}” contradict each other: remove one of them"));
         }
     }
@@ -32,20 +32,6 @@ fn head_among(head: HeadId, n_heads: usize) -> Result<(), ModelError> {
 
 fn refuse<T>(what: String) -> Result<T, ModelError> {
     Err(ModelError::Edit(what))
-}
-
-/// Whether each would undo the other.
-fn contradict(a: &Edit, b: &Edit) -> bool {
-    let given = |edit: &Edit| match edit {
-        Edit::Ablate { head, .. } | Edit::SetPattern { head, .. } => Some(*head),
-        _ => None,
-    };
-    let read = |edit: &Edit| match edit {
-        Edit::ReplaceToken { side, position, .. } | Edit::MaskToken { side, position } => Some((*side, *position)),
-        _ => None,
-    };
-    let both_choose = matches!((a, b), (Edit::SeeAll { .. }, Edit::SeeAll { .. }));
-    both_choose || (given(a).is_some() && given(a) == given(b)) || (read(a).is_some() && read(a) == read(b))
 }
 
 /// What there is to change.

@@ -3,7 +3,7 @@
 use eframe::egui::{ComboBox, RichText, Ui};
 
 use crate::{
-    capture::{Capture, PredictionRow},
+    capture::{Capture, PredictionRow, words},
     text::share_text,
     ui::{ViewCtx, views::controls},
     worker::Target,
@@ -16,9 +16,7 @@ fn row_of(capture: &Capture, target: Target) -> Option<&PredictionRow> {
     if target.position.is_some() {
         return at(target.position);
     }
-    let is_mask = |text: &str| matches!(text, "[MASK]" | "<mask>");
-    let mask = capture.tokens(side_of(capture)).iter().position(|token| is_mask(&token.text));
-    at(mask).or_else(|| rows.last())
+    at(capture.prediction()?.default_position(capture.tokens(side_of(capture)), words::is_mask)).or_else(|| rows.last())
 }
 
 fn side_of(capture: &Capture) -> crate::ids::Side {
