@@ -35,6 +35,18 @@ impl ColorMap {
     /// Every sequential map, in the order they are offered.
     pub const ALL: [Self; 4] = [Self::Viridis, Self::Magma, Self::Cividis, Self::Greys];
 
+    /// Its name on the command line and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Viridis => "viridis",
+            Self::Magma => "magma",
+            Self::Cividis => "cividis",
+            Self::Greys => "greys",
+            Self::Diverging => "diverging",
+            Self::Teal => "teal",
+        }
+    }
+
     /// Opaque colour of `fraction` in `0..=1`; values outside are clamped, NaN has [`NAN_COLOR`].
     pub fn color(self, fraction: f32) -> [u8; 4] {
         if fraction.is_nan() {

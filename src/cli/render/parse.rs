@@ -91,13 +91,8 @@ pub fn parse_sheet(text: &str) -> Result<[usize; 2], String> {
 }
 
 pub fn parse_color_map(name: &str) -> Result<ColorMap, String> {
-    match name {
-        "viridis" => Ok(ColorMap::Viridis),
-        "magma" => Ok(ColorMap::Magma),
-        "cividis" => Ok(ColorMap::Cividis),
-        "greys" => Ok(ColorMap::Greys),
-        _ => Err(one_of(["viridis", "magma", "cividis", "greys"])),
-    }
+    let found = ColorMap::ALL.into_iter().find(|map| map.name() == name);
+    found.ok_or_else(|| one_of(ColorMap::ALL.map(ColorMap::name)))
 }
 
 pub fn parse_size_by(name: &str) -> Result<SizeBy, String> {

@@ -10,7 +10,6 @@ use crate::{
         views::{average::AverageScene, heads_text},
     },
     ids::HeadId,
-    raster::ColorMap,
     text::capitalised,
 };
 
@@ -24,7 +23,7 @@ impl Choice<'_> {
                 found: Arc::clone(&found),
                 n_inputs: self.cloud.n_inputs(),
                 annotation: self.order.annotation.clone(),
-                color_map: self.order.color_map.unwrap_or(ColorMap::Viridis),
+                color_map: self.order.color_map(),
                 mask: self.capture.model().mask_of(id).unwrap_or_default(),
                 origin: self.origin.clone(),
             };

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use super::{Captions, Drawn, Order, OrderError, Page, Sheet, Subject, Typesetter};
 use crate::{
     analysis::{
-        Cloud, Space,
-        edges::EdgeFilter,
-        reading::{Explained, LeaveOut, Policy, RowLabels, Source},
+        Cloud,
+        explain::report::Report,
+        reading::{Explained, Whose},
     },
+    capture::Capture,
     figure::{self, Figure, Item, Scene},
 };
 
@@ -101,20 +102,14 @@ pub fn provenance(
     figure: Option<(&Figure, &Typesetter)>,
 ) -> Value {
     let capture = subject.captures.this;
-    let (model, input) = (capture.model(), capture.input());
-    let lines = match order.filter {
-        EdgeFilter::TopP(p) => json!({ "top_p": short(p) }),
-        EdgeFilter::TopK(k) => json!({ "top_k": k }),
-        EdgeFilter::Threshold(least) => json!({ "threshold": short(least) }),
-    };
-    let space = order.view.is_projected().then_some(order.projection.space);
+    let model = capture.model();
     let input = match subject.cloud {
         Cloud::Positions(_) => Value::Null,
         Cloud::Inputs(view) if view.selection().inputs().len() != 1 => {
             let names: Vec<&str> = (0..subject.cloud.n_inputs()).map(|nth| subject.cloud.input_name(nth)).collect();
             json!({ "corpus": names })
         }
-        _ => json!({ "text": input.text, "text_b": input.text_b, "image": input.image, "target": input.target }),
+        _ => read(capture),
     };
     let mut value = json!({
         "program": concat!("AttnScope ", env!("CARGO_PKG_VERSION")),
@@ -122,25 +117,21 @@ pub fn provenance(
         "model": { "name": model.name, "family": model.family },
         "input": input,
         "heads": heads,
-        "options": {
-            "lines": lines,
-            "query": order.query,
-            "key": order.key,
-            "aggregate": order.together.map(crate::analysis::reading::Aggregate::name),
-            "minus": order.minus.map(|minus| format!("L{}H{}", minus.layer, minus.head)),
-            "by_value_norm": order.reading.source == Source::ByValueNorm,
-            "hide": left_out(&order.reading.leave_out),
-            "renormalized": order.reading.leave_out.policy == Policy::Renormalize,
-            "words": order.reading.words,
-            "written": order.reading.rows == RowLabels::Written,
-            "space": space.map(Space::name),
-            "flows": order.flows.map(|flows| json!({ "show": flows.kind.name(), "threshold": short(flows.least) })),
-            "theme": if order.paper.dark { "dark" } else { "light" },
-        },
+        "options": order.record(),
+        "changes": changes(capture),
         "notes": capture.notes(),
     });
     if let Some(explained) = order.reading.source.explained() {
         value["explanation"] = explanation(explained);
+    }
+    if let Some(other) = subject.captures.other.filter(|_| order.minus.is_some_and(|minus| minus.of == Whose::Other)) {
+        let model = &other.model().name;
+        value["subtracted"] = json!({ "model": model, "input": read(other), "changes": changes(other) });
+    }
+    let reports = subject.answers.iter().filter_map(|answer| answer.report.as_deref());
+    let methods: Vec<Value> = reports.map(method).collect();
+    if !methods.is_empty() {
+        value["methods"] = json!(methods);
     }
     if let Some((figure, type_)) = figure {
         let mut used = BTreeSet::new();
@@ -155,24 +146,38 @@ pub fn provenance(
     value
 }
 
+/// What a model read or saw.
+fn read(capture: &Capture) -> Value {
+    let input = capture.input();
+    let part = input.part.map(|part| part.to_string());
+    json!({
+        "text": input.text, "text_b": input.text_b, "image": input.image, "target": input.target, "part": part,
+    })
+}
+
+/// What the run was changed by, all of it.
+fn changes(capture: &Capture) -> Vec<String> {
+    capture.computation().edits.iter().map(ToString::to_string).collect()
+}
+
 /// What stands in place of attention, with every option of the method and what must be known of it.
 fn explanation(explained: &Explained) -> Value {
-    let report = explained.report();
+    let mut value = method(explained.report());
+    value["title"] = json!(explained.title());
+    value["value"] = json!(explained.name());
+    value
+}
+
+/// A method with its options and what must be known of it.
+fn method(report: &Report) -> Value {
     let parameters: serde_json::Map<String, Value> =
         report.parameters.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
     json!({
         "method": report.method.name(),
-        "title": explained.title(),
-        "value": explained.name(),
         "parameters": parameters,
         "caveat": report.method.caveat(),
         "notes": report.notes,
     })
-}
-
-/// A number as it was typed.
-fn short(value: f32) -> Value {
-    value.to_string().parse::<f64>().map_or(Value::Null, |value| json!(value))
 }
 
 /// Which faces some text uses.
@@ -184,10 +189,4 @@ fn faces(items: &[Item], used: &mut BTreeSet<usize>) {
             Item::Fill(..) | Item::Lines(_) | Item::Cells(_) => {}
         }
     }
-}
-
-/// What is left out, by name.
-fn left_out(choice: &LeaveOut) -> Vec<&'static str> {
-    let all = [(choice.special, "special"), (choice.first, "first"), (choice.punctuation, "punctuation")];
-    all.into_iter().filter(|(out, _)| *out).map(|(_, name)| name).collect()
 }

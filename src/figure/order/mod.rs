@@ -5,6 +5,7 @@ mod choice;
 mod distances;
 mod explanations;
 mod files;
+mod record;
 mod scenes;
 
 use crate::{

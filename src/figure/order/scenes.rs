@@ -32,7 +32,6 @@ use crate::{
     },
     ids::{HeadId, StackKind},
     projection::to_the_end,
-    raster::ColorMap,
     text::capitalised,
 };
 
@@ -173,7 +172,7 @@ impl Choice<'_> {
             let scene = HeatmapScene {
                 read: Arc::clone(&read),
                 subject: subject.clone(),
-                map: self.order.color_map.unwrap_or_default(),
+                map: self.order.color_map(),
                 log: self.order.log,
                 high,
                 values: self.order.values,
@@ -220,7 +219,7 @@ impl Choice<'_> {
         let partner = self.order.key.filter(|_| picked.1 == Role::Query);
         let sampling = if self.order.smooth { Sampling::Smooth } else { Sampling::Crisp };
         let look = OverlayLook {
-            map: self.order.color_map.unwrap_or(ColorMap::Magma),
+            map: self.order.color_map(),
             sampling,
             opacity: self.order.opacity,
             contour: self.order.contour,

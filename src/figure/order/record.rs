@@ -1,0 +1,134 @@
+//! Everything that an order says, for the files that it makes: each field is taken apart by name, so that a new one has
+//! to be written before it compiles.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Order, Paper, Subtrahend};
+use crate::{
+    analysis::{
+        edges::EdgeFilter,
+        projection::ProjectionOptions,
+        reading::{LeaveOut, Policy, Reading, RowLabels, Source, Whose},
+    },
+    capture::stack_prefix,
+    figure::{ViewKind, views::image::flows::FlowFilter},
+    raster::ColorMap,
+};
+
+impl Order {
+    /// The colours of weights: those that were chosen, or what suits the view.
+    pub(super) fn color_map(&self) -> ColorMap {
+        let suits = if self.view == ViewKind::Image { ColorMap::Magma } else { ColorMap::Viridis };
+        self.color_map.unwrap_or(suits)
+    }
+
+    /// Every choice by its name.
+    pub(super) fn record(&self) -> Value {
+        let Self {
+            view: _,
+            stack,
+            layers,
+            heads,
+            query,
+            key,
+            reading,
+            together,
+            minus,
+            filter,
+            projection,
+            color_map: _,
+            log,
+            values,
+            shared_scale,
+            smooth,
+            opacity,
+            contour,
+            flows,
+            color_by,
+            size_by,
+            annotation,
+            question,
+            distance,
+            sheet,
+            each,
+            paper,
+        } = self;
+        let Reading { source, heads: _, leave_out, sentences, words, rows, minus: _ } = reading;
+        let LeaveOut { special, first, punctuation, positions, policy } = leave_out;
+        let ProjectionOptions { space, scale, translate_keys, layout } = projection;
+        let Paper { dark, width, height, scale: pixels_per_pt, caption, svg_text, fonts } = paper;
+        let explained = source.explained();
+        let drawn_map = match (explained, minus) {
+            _ if self.view.shows_space() || self.view == ViewKind::Average => self.color_map(),
+            (Some(explained), _) if !explained.is_signed() => ColorMap::Teal,
+            (Some(_), _) | (None, Some(_)) => ColorMap::Diverging,
+            (None, None) => self.color_map(),
+        };
+        let hidden = [(special, "special"), (first, "first"), (punctuation, "punctuation")];
+        let hidden: Vec<&str> = hidden.into_iter().filter(|(out, _)| **out).map(|(_, name)| name).collect();
+        let lines = match filter {
+            EdgeFilter::TopP(p) => json!({ "top_p": plain(p) }),
+            EdgeFilter::TopK(k) => json!({ "top_k": k }),
+            EdgeFilter::Threshold(least) => json!({ "threshold": plain(least) }),
+        };
+        let flows = flows.map(|FlowFilter { kind, least }| json!({ "show": kind.name(), "threshold": plain(&least) }));
+        json!({
+            "stack": stack.map(|stack| stack.name()),
+            "layers": layers,
+            "heads": heads,
+            "query": query,
+            "key": key,
+            "by_value_norm": *source == Source::ByValueNorm,
+            "hide": hidden,
+            "hide_positions": positions,
+            "renormalized": *policy == Policy::Renormalize,
+            "left_out": plain(policy),
+            "sentences": plain(sentences),
+            "words": words,
+            "written": *rows == RowLabels::Written,
+            "aggregate": together.map(|how| how.name()),
+            "minus": minus.map(minus_text),
+            "lines": lines,
+            "space": self.view.is_projected().then(|| space.name()),
+            "scale": plain(scale),
+            "translate_keys": translate_keys,
+            "layout": plain(layout),
+            "color_map": drawn_map.name(),
+            "log": log,
+            "values": values,
+            "shared_scale": shared_scale,
+            "smooth": smooth,
+            "opacity": plain(opacity),
+            "contour": plain(contour),
+            "flows": flows,
+            "color_by": plain(color_by),
+            "size_by": plain(size_by),
+            "annotation": annotation,
+            "question": question.name(),
+            "distance": plain(distance),
+            "sheet": sheet,
+            "each_layer": each.layer,
+            "each_head": each.head,
+            "theme": if *dark { "dark" } else { "light" },
+            "width_pt": plain(width),
+            "height_pt": plain(height),
+            "pixels_per_pt": plain(pixels_per_pt),
+            "caption": format!("{caption:?}").to_lowercase(),
+            "svg_text": format!("{svg_text:?}").to_lowercase(),
+            "fonts": format!("{fonts:?}").to_lowercase(),
+        })
+    }
+}
+
+/// What is subtracted, in a few letters.
+fn minus_text(Subtrahend { stack, layer, head, of }: Subtrahend) -> String {
+    let of = if of == Whose::Other { " of the other input" } else { "" };
+    format!("{}L{layer}H{head}{of}", stack.map_or_else(String::new, stack_prefix))
+}
+
+/// A value as JSON, numbers as they were typed.
+pub(super) fn plain(value: &impl Serialize) -> Value {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or(Value::Null)
+}
