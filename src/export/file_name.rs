@@ -1,7 +1,5 @@
 //! File names that say what is in the file.
 
-use crate::ids::{HeadId, StackKind};
-
 /// How much of the input a name quotes, in characters.
 const MAX_INPUT: usize = 24;
 /// How much of the model a name quotes, in characters.
@@ -9,18 +7,12 @@ const MAX_MODEL: usize = 40;
 
 /// A name such as `demo-gpt_once-upon-a-time_L2H3_heads.png`: ASCII letters, digits, `-` and `_` only.
 ///
-/// Left out are an empty `input`, a missing `head` and the stack of a model that has only one.
-pub fn default_file_name(model: &str, input: &str, head: Option<HeadId>, view: &str, extension: &str) -> String {
+/// `part` is what of the model is in the file, such as `L2H3`. Left out are an empty `input` and an empty `part`.
+pub fn default_file_name(model: &str, input: &str, part: &str, view: &str, extension: &str) -> String {
     let model = slug(model, MAX_MODEL);
-    let mut parts = vec![if model.is_empty() { "attention".to_owned() } else { model }, slug(input, MAX_INPUT)];
-    if let Some(head) = head {
-        if head.stack != StackKind::SelfAttention {
-            parts.push(head.stack.name().to_owned());
-        }
-        parts.push(head.to_string());
-    }
-    parts.push(slug(view, MAX_MODEL));
-    parts.retain(|part| !part.is_empty());
+    let model = if model.is_empty() { "attention".to_owned() } else { model };
+    let parts = [model, slug(input, MAX_INPUT), part.to_owned(), slug(view, MAX_MODEL)];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     format!("{}.{extension}", parts.join("_"))
 }
 

@@ -20,7 +20,7 @@ use crate::{
         order::{Each, Order, Paper, Subtrahend},
         views::lab::Answered,
     },
-    ids::JobId,
+    ids::{JobId, StackKind},
     raster::ColorMap,
     text::grouped,
     worker::{DrawFor, Drawn, EventKind, Request},
@@ -217,11 +217,9 @@ impl Session {
         let capture = &figure.capture;
         let input = capture.input();
         let read = [&input.text, &input.image].into_iter().flatten().next().map_or("", String::as_str);
-        let view = figure.order.view;
-        let head =
-            (options.range == FigureRange::Shown && view != ViewKind::Matrix).then(|| self.pane().selection.head);
         let extension = options.kind.extension();
-        let name = default_file_name(&capture.model().name, read, head, &self.pane().figure_name(), extension);
+        let part = part_name(&figure.order);
+        let name = default_file_name(&capture.model().name, read, &part, &self.pane().figure_name(), extension);
         vec![Effect::SaveFigure { figure, name, extension }]
     }
 
@@ -373,9 +371,22 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
     }
 }
 
+/// Which heads an order draws, for the name of a file: `L1H5`, `L1H0-H2`, `cross_L0`; nothing for all layers.
+fn part_name(order: &Order) -> String {
+    /// More heads than these are counted.
+    const MOST: usize = 4;
+    let &[layer] = &order.layers[..] else { return String::new() };
+    let stack = order.stack.filter(|stack| *stack != StackKind::SelfAttention);
+    let stack = stack.map_or_else(String::new, |stack| format!("{}_", stack.name()));
+    let heads: Vec<String> = order.heads.iter().map(|head| format!("H{head}")).collect();
+    let heads = if heads.len() > MOST { format!("-{}-heads", heads.len()) } else { heads.join("-") };
+    let minus = order.minus.map_or_else(String::new, |minus| format!("-minus-L{}H{}", minus.layer, minus.head));
+    format!("{stack}L{layer}{heads}{minus}")
+}
+
 /// The heads that a pane draws.
 fn shown_heads(pane: &Pane, n_heads: usize) -> Vec<usize> {
-    let on = pane.selection.heads_on;
+    let on = pane.selection.heads_on();
     let together = pane.options.reading.together.is_some();
     let several = match pane.explained_extent() {
         None | Some(Extent::PairsOfHeads) => pane.view == ViewKind::Heads || together,

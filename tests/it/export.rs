@@ -210,17 +210,16 @@ fn what_is_no_file_is_not_replaced_and_links_stay_links() {
 
 #[test]
 fn default_names_are_safe_everywhere() {
-    let head = Some(HeadId::single(2, 3));
+    let head = "L2H3";
     assert_eq!(default_file_name("demo:gpt", "", head, "heads", "png"), "demo-gpt_L2H3_heads.png");
     assert_eq!(
         default_file_name("demo:gpt", "Once upon a time, there was a cat", head, "heads", "png"),
         "demo-gpt_Once-upon-a-time-there_L2H3_heads.png"
     );
     assert_eq!(
-        default_file_name("../../etc/passwd", "猫", None, "Query–key matrix", "png"),
+        default_file_name("../../etc/passwd", "猫", "", "Query–key matrix", "png"),
         "etc-passwd_Query-key-matrix.png"
     );
-    let cross = HeadId { stack: StackKind::Cross, layer: 0, head: 11 };
-    assert_eq!(default_file_name("", "", Some(cross), "heatmap", "png"), "attention_cross_L0H11_heatmap.png");
-    assert_eq!(default_file_name("m", &"x".repeat(500), None, "v", "png"), format!("m_{}_v.png", "x".repeat(24)));
+    assert_eq!(default_file_name("", "", "cross_L0H11", "heatmap", "png"), "attention_cross_L0H11_heatmap.png");
+    assert_eq!(default_file_name("m", &"x".repeat(500), "", "v", "png"), format!("m_{}_v.png", "x".repeat(24)));
 }

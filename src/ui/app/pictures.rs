@@ -171,7 +171,7 @@ pub fn default_file_name(session: &Session) -> String {
     let capture = session.document().latest_capture();
     let (model, input) =
         capture.map_or_else(|| ("attnscope", String::new()), |it| (it.model().name.as_str(), input_text(it)));
-    export::default_file_name(model, &input, None, "window", "png")
+    export::default_file_name(model, &input, "", "window", "png")
 }
 
 #[cfg(test)]
