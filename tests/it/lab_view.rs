@@ -13,7 +13,7 @@ use attnscope::{
     session::{Command, Loadable, ViewKind, gallery::EXAMPLES},
     worker::{Ask, Column, Estimate, Event, EventKind, Explanation, LeaveOut, Patience, Request, Target},
 };
-use eframe::egui::accesskit::Role;
+use eframe::egui::{accesskit::Role, pos2};
 use egui_kittest::kittest::Queryable as _;
 
 use crate::{
@@ -77,6 +77,31 @@ fn methods_stand_side_by_side_with_how_far_they_agree() {
     let of = |method: &str| table.iter().filter(|row| row[0] == method && row[2] == "scores").count();
     // Both ways of leaving out, eight numbers each.
     assert_eq!((of("loo"), of("relevance")), (16, 8));
+}
+
+/// What the pointer has left is under it no more, wherever it went.
+#[test]
+fn leaving_the_lab_ends_what_is_under_the_pointer() {
+    let mut window = Window::with_size(with_text("one two three four five six seven eight"), [1280.0, 900.0]);
+    window.click("Lab");
+    window.settle();
+    let hover = |window: &Window| window.app().session().pane().selection.hover;
+    for leave in [None, Some(pos2(60.0, 400.0)), Some(pos2(640.0, 20.0))] {
+        for y in 0..60 {
+            window.harness.hover_at(pos2(560.0, 150.0 + 10.0 * y as f32));
+            window.harness.run_steps(2);
+            if !hover(&window).is_empty() {
+                break;
+            }
+        }
+        assert!(!hover(&window).is_empty(), "no row was found");
+        match leave {
+            Some(at) => window.harness.hover_at(at),
+            None => window.harness.event(eframe::egui::Event::PointerGone),
+        }
+        window.harness.run_steps(2);
+        assert!(hover(&window).is_empty(), "{leave:?}");
+    }
 }
 
 #[test]

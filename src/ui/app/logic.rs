@@ -13,12 +13,12 @@ use super::{
 use crate::{
     session::{
         Anew, Appearance, ChangeCommand, Command, CorpusCommand, DownloadCommand, Effect, FigureCommand, FileKind,
-        Focus, SessionCommand, saved::EXTENSION,
+        SessionCommand, saved::EXTENSION,
     },
     ui::{
         Asked,
         commands::{UiCommand, other_appearance},
-        painting,
+        hovering, painting,
         panels::{Palette, WindowRequests, focus_search},
         zoom,
     },
@@ -31,10 +31,14 @@ const TYPING_PAUSE_SECS: f64 = 0.3;
 impl Startup {
     /// Asks the worker for the opening state.
     pub(super) fn open(&mut self) {
+        let pending = super::automation::pending_selection(&self.options);
         for command in super::automation::opening(&self.options) {
+            // What a corpus keeps follows from the space that is to be shown.
+            if matches!(command, Command::Corpus(_)) {
+                self.session.prefer_when_ready(pending);
+            }
             self.ask(command);
         }
-        let pending = super::automation::pending_selection(&self.options);
         self.session.prefer_when_ready(pending);
         let edits = self.options.edits.edits();
         if !edits.is_empty() {
@@ -105,7 +109,14 @@ impl App {
         for command in requests {
             self.on_ui_command(ctx, *command);
         }
-        self.join_commands();
+        let (mut panels, mut views) = (self.commands.take(), self.view_commands.take());
+        if self.pictures.is_taking() {
+            // No pointer belongs on a picture.
+            let looks = |asked: &Asked| matches!(asked.command, Command::Hover(_) | Command::HoverPoint(_));
+            panels.retain(|asked| !looks(asked));
+            views.retain(|asked| !looks(asked));
+        }
+        hovering::join(&self.session, panels, views).into_iter().for_each(|asked| self.commands.push(asked));
         self.apply_commands(ctx);
     }
 
@@ -165,11 +176,6 @@ impl App {
         for Asked { pane, command } in self.commands.take() {
             let pane = pane.unwrap_or_else(|| self.session.pane().id);
             match &command {
-                Command::Hover(focus)
-                    if self.session.panes.get(pane).is_none_or(|pane| pane.selection.hover == *focus) =>
-                {
-                    continue;
-                }
                 Command::SetText(_) | Command::SetTextB(_) | Command::SetTarget(_) => self.run_soon(ctx),
                 // Other options write another text.
                 Command::SetWriting(_)
@@ -194,30 +200,6 @@ impl App {
             self.perform(ctx, effects);
             // The frame that was just drawn shows the state before.
             ctx.request_repaint();
-        }
-    }
-
-    /// Joins what the panels and the view asked for, and decides who says what is under the pointer.
-    ///
-    /// A panel reports it in every frame and lets go by silence; the view reports changes only.
-    fn join_commands(&mut self) {
-        let hovers = |asked: &Asked| matches!(asked.command, Command::Hover(_));
-        let (panel_hovers, panels): (Vec<_>, Vec<_>) = self.commands.take().into_iter().partition(hovers);
-        let (mut view_hovers, views): (Vec<_>, Vec<_>) = self.view_commands.take().into_iter().partition(hovers);
-        // The pane that the pointer has left speaks before the one that it has reached.
-        view_hovers.sort_by_key(|asked| asked.command != Command::Hover(Focus::NONE));
-        let nothing = || vec![Asked::from(Command::Hover(Focus::NONE))];
-        let from_panels = panel_hovers.into_iter().last();
-        let let_go = std::mem::replace(&mut self.hover_from_panels, from_panels.is_some());
-        let hover = match from_panels {
-            _ if self.pictures.is_taking() => nothing(),
-            Some(asked) => vec![asked],
-            None if view_hovers.is_empty() && let_go => nothing(),
-            None => view_hovers,
-        };
-        // First, so that a click in the same frame decides after it.
-        for asked in hover.into_iter().chain(panels).chain(views) {
-            self.commands.push(asked);
         }
     }
 
@@ -357,7 +339,7 @@ impl App {
     fn show_title(&mut self, ctx: &egui::Context) {
         let document = self.session.document();
         let file = document.opened.as_ref().map(CaptureFile::name);
-        let model = || document.model.latest().map(|model| Cow::Borrowed(model.spec.name.as_str()));
+        let model = || document.model_name().map(Cow::Borrowed);
         let keeping = &self.session.keeping;
         let changed = if keeping.is_changed { " •" } else { "" };
         let session = keeping.name().map(|name| Cow::Owned(format!("{name}{changed}")));

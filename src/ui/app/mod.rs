@@ -123,7 +123,6 @@ pub struct App {
     commands: CommandQueue,
     /// What the view asks for.
     view_commands: CommandQueue,
-    hover_from_panels: bool,
     clock: Clock,
     /// When the text that was typed is run, in egui's seconds.
     run_at: Option<f64>,
@@ -318,7 +317,6 @@ impl Startup {
             frame_times,
             commands: CommandQueue::default(),
             view_commands: CommandQueue::default(),
-            hover_from_panels: false,
             clock: Clock { started, lines_drawn: false, first_lines: None },
             run_at: None,
             job_started: HashMap::new(),

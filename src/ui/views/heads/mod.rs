@@ -10,7 +10,7 @@ use eframe::egui::{
 use super::{
     aids, choosers, controls, empty,
     groups::HeadGroups,
-    hover::HoverSender,
+    hover,
     line_painter::{LinePainter, Lines, Painted},
     source, text,
 };
@@ -57,7 +57,6 @@ pub struct HeadsView {
     painter: LinePainter<LinesKey>,
     isolated: Memo<(LinesKey, Focus), Arc<[LineStroke]>>,
     isolated_painter: LinePainter<(LinesKey, Focus)>,
-    hover: HoverSender,
     /// What was held in the frame before.
     held: Focus,
     /// The queries that were in sight then.
@@ -160,8 +159,8 @@ impl Scene<'_> {
 impl HeadsView {
     /// Keeps what was chosen, and lets go of what was made of it.
     pub fn rest(&mut self) {
-        let Self { hover, held, in_sight, .. } = std::mem::take(self);
-        *self = Self { hover, held, in_sight, ..Self::default() };
+        let Self { held, in_sight, .. } = std::mem::take(self);
+        *self = Self { held, in_sight, ..Self::default() };
     }
 
     /// Draws the view over all the space that is left in `ui`.
@@ -185,7 +184,6 @@ impl HeadsView {
             }
         });
         if let Some(sentence) = words::nothing_to_draw(cx, capture, &known) {
-            self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, &sentence);
             return;
         }
@@ -341,7 +339,7 @@ impl HeadsView {
         if let Some(focus) = hovered {
             readout::tooltip_ui(ui, cx, scene, focus, place);
         }
-        self.hover.report(cx, hovered.unwrap_or(Focus::NONE));
+        hover::report(cx, hovered.unwrap_or(Focus::NONE));
         lines.n_all
     }
 }

@@ -6,7 +6,7 @@ use super::{Cells, HeatmapView, readout};
 use crate::{
     analysis::reading::{long::Pool, store::Subject},
     capture::Capture,
-    session::{ColorScale, Focus},
+    session::ColorScale,
     ui::{
         ViewCtx,
         views::{
@@ -38,7 +38,6 @@ impl HeatmapView {
             }
         });
         if source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
-            self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, "Every token is left out: see “Show weights as”");
             return;
         }
@@ -46,7 +45,6 @@ impl HeatmapView {
         let whole = cx.patterns.part(subject, &reading, 0..0);
         let refusal = whole.as_ref().and_then(|whole| whole.as_ref().err()).or(self.long.refusal());
         if let Some(refusal) = refusal {
-            self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, &refusal.to_string());
             return;
         }

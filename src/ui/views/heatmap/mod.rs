@@ -7,7 +7,7 @@ use super::{
     camera::{self, Camera},
     choosers, controls, empty,
     groups::HeadGroups,
-    hover::HoverSender,
+    hover,
     overview::Look,
     source, text, texture,
     texture::HeadThumbs,
@@ -53,14 +53,13 @@ pub struct HeatmapView {
     long_thumbs: LongThumbs,
     /// What was held in the frame before.
     held: Focus,
-    hover: HoverSender,
 }
 
 impl HeatmapView {
     /// Keeps what was chosen, and lets go of what was made of it.
     pub fn rest(&mut self) {
-        let Self { camera, camera_of, held, hover, .. } = std::mem::take(self);
-        *self = Self { camera, camera_of, held, hover, ..Self::default() };
+        let Self { camera, camera_of, held, .. } = std::mem::take(self);
+        *self = Self { camera, camera_of, held, ..Self::default() };
     }
 
     /// Draws the view over all the space that is left in `ui`.
@@ -97,7 +96,6 @@ impl HeatmapView {
             self.thumbs_ui(ui, cx, &subject, &key, is_new);
         }
         if nothing_left {
-            self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, "Every token is left out: see “Show weights as”");
             return;
         }
@@ -109,7 +107,6 @@ impl HeatmapView {
                 Some(picture)
             }
             Some(Err(refusal)) => {
-                self.hover.report(cx, Focus::NONE);
                 empty::sentence_ui(ui, cx.theme, &refusal.to_string());
                 return;
             }
@@ -120,7 +117,6 @@ impl HeatmapView {
             }
         };
         let Some(picture) = picture else {
-            self.hover.report(cx, Focus::NONE);
             return;
         };
         controls::caption_ui(
@@ -235,7 +231,7 @@ impl HeatmapView {
         let query = |row| pattern.rows.position(row).filter(|_| !pattern.has_one_row());
         let positions = |(row, col)| Focus { query: query(row), key: pattern.cols.position(col) };
         let hovered = under.map_or(on_axis, positions);
-        self.hover.report(cx, hovered);
+        hover::report(cx, hovered);
         if response.clicked() && !hovered.is_empty() && drawn_on.is_none() {
             cx.send(Command::Pin(hovered));
         }

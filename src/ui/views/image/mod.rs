@@ -7,8 +7,8 @@ use eframe::egui::{
 };
 
 use super::{
-    aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender, source, texture, texture::HeadThumbs,
-    toggle_hidden, tooltip,
+    aids, choosers, controls, empty, groups::HeadGroups, hover, source, texture, texture::HeadThumbs, toggle_hidden,
+    tooltip,
 };
 use crate::{
     analysis::reading::{Extent, ReadPattern, Reading},
@@ -59,14 +59,12 @@ pub struct ImageView {
     flows: Memo<FlowsKey, Arc<Flows>>,
     thumbs: Memo<(WeightsKey, ColorMapChoice), HeadThumbs>,
     words: words::Words,
-    hover: HoverSender,
 }
 
 impl ImageView {
     /// Keeps what was chosen, and lets go of what was made of it.
     pub fn rest(&mut self) {
-        let Self { hover, .. } = std::mem::take(self);
-        *self = Self { hover, ..Self::default() };
+        *self = Self::default();
     }
 
     /// Draws the view over all the space that is left in `ui`.
@@ -119,7 +117,6 @@ impl ImageView {
                 Some((key.reading.clone(), pattern))
             }
             Some(Err(refusal)) => {
-                self.hover.report(cx, Focus::NONE);
                 empty::sentence_ui(ui, cx.theme, &refusal.to_string());
                 return;
             }
@@ -130,7 +127,6 @@ impl ImageView {
             }
         };
         let Some((reading, pattern)) = pattern else {
-            self.hover.report(cx, Focus::NONE);
             return;
         };
         let look = OverlayLook {
@@ -322,7 +318,7 @@ impl ImageView {
             }
         }
         let focus = under.map_or(Focus::NONE, |position| picking::hover_focus(position, picking, selection.pinned));
-        self.hover.report(cx, focus);
+        hover::report(cx, focus);
         if let (Some(position), Some((_, flows))) = (under, flows) {
             flows::readout_ui(ui, cx, pattern, flows, (position, picking.role()));
         } else if let Some(position) = under {

@@ -7,7 +7,7 @@ use crate::{
     capture::Capture,
     ids::CaptureId,
     session::{Command, Focus},
-    ui::{ViewCtx, commands::UiCommand, theme::GRID, views::hover::HoverSender},
+    ui::{ViewCtx, commands::UiCommand, theme::GRID, views::hover},
 };
 
 /// The line of words with what it remembers between frames.
@@ -15,7 +15,6 @@ use crate::{
 pub struct Words {
     /// The word that was last brought into sight.
     shown: Option<(CaptureId, usize)>,
-    hover: HoverSender,
 }
 
 impl Words {
@@ -53,6 +52,6 @@ impl Words {
                 }
             });
         });
-        self.hover.report(cx, hovered);
+        hover::report(cx, hovered);
     }
 }

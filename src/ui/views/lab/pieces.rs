@@ -21,7 +21,7 @@ use crate::{
         ViewCtx,
         memo::{Memo, Same},
         theme::{GRID, text_size},
-        views::{display_list::PiecePainter, empty, menu, tooltip},
+        views::{display_list::PiecePainter, empty, hover, menu, tooltip},
     },
 };
 
@@ -174,7 +174,7 @@ fn hit_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, (hit, about): (&Hit, Rec
     let focus = if stack.query_side() == side { Focus::query(position) } else { Focus::key(position) };
     let is_here = stack.query_side() == side || stack.key_side() == side;
     if is_here {
-        cx.send(Command::Hover(focus));
+        hover::report(cx, focus);
     }
     if response.clicked() {
         if !is_here && let Some(other) = reader_of(capture, side) {

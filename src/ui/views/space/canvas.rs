@@ -26,7 +26,10 @@ use crate::{
     ids::HeadId,
     session::{Command, Focus, PickChange, ViewKind},
     text::sentence,
-    ui::{ViewCtx, views::source},
+    ui::{
+        ViewCtx,
+        views::{hover, source},
+    },
 };
 
 /// How near the pointer must be to a point: among all heads, and in one.
@@ -69,9 +72,9 @@ impl SpaceView {
             hits.nearest(place.transform().unapply(at), reach / place.transform().scale())
         });
         let focus = spot.map_or(Focus::NONE, |spot| draw::focus_of(cx, projection, spot));
-        self.hover.report(cx, focus);
-        if cx.pane.selection.spot != spot {
-            cx.send(Command::HoverPoint(spot));
+        hover::report(cx, focus);
+        if let Some(spot) = spot {
+            cx.send(Command::HoverPoint(Some(spot)));
         }
         self.pick(ui, cx, &response, &places, (head, spot, focus));
         let pattern = (single && projection.options.space.is_joint()).then(|| pattern(cx)).flatten();

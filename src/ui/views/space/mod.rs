@@ -19,7 +19,7 @@ use self::{
 };
 pub use options::scaling_ui;
 
-use super::{aids, choosers, controls, empty, groups::HeadGroups, hover::HoverSender};
+use super::{aids, choosers, controls, empty, groups::HeadGroups};
 use crate::{
     analysis::{
         Space,
@@ -31,7 +31,7 @@ use crate::{
         points::{Seen, Turn},
     },
     ids::{CloudId, HeadId, StackKind},
-    session::{Command, Focus, HeadOrder, PickChange, ViewKind},
+    session::{Command, HeadOrder, PickChange, ViewKind},
     spec::LayerSpec,
     ui::{ViewCtx, memo::Memo, theme::GRID},
 };
@@ -104,7 +104,6 @@ pub struct SpaceView {
     turn: Turn,
     tool: Tool,
     outline: Option<(HeadId, Outline)>,
-    hover: HoverSender,
 }
 
 type ArrangementKey = (Same<Projection>, HeadOrder, Option<Same<std::collections::BTreeMap<HeadId, f32>>>);
@@ -112,8 +111,8 @@ type ArrangementKey = (Same<Projection>, HeadOrder, Option<Same<std::collections
 impl SpaceView {
     /// Keeps what was chosen, and lets go of what was made of it.
     pub fn rest(&mut self) {
-        let Self { camera, flight, frame, ground, shown, turn, tool, hover, .. } = std::mem::take(self);
-        *self = Self { camera, flight, frame, ground, shown, turn, tool, hover, ..Self::default() };
+        let Self { camera, flight, frame, ground, shown, turn, tool, .. } = std::mem::take(self);
+        *self = Self { camera, flight, frame, ground, shown, turn, tool, ..Self::default() };
     }
 
     /// Draws the view over all the space that is left in `ui`.
@@ -145,7 +144,6 @@ impl SpaceView {
             }
         });
         let Some(projection) = cx.pane.shown_projection(cx.document).cloned() else {
-            self.hover.report(cx, Focus::NONE);
             state::placeholder_ui(ui, cx);
             return;
         };
@@ -161,7 +159,6 @@ impl SpaceView {
         });
         state::state_ui(ui, cx, &projection);
         if single && plane.is_none() {
-            self.hover.report(cx, Focus::NONE);
             empty::sentence_ui(ui, cx.theme, "Nothing of this layer was recorded");
             return;
         }

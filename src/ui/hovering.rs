@@ -1,0 +1,51 @@
+//! What is under the pointer: what was reported while the frame was drawn, and nothing where nobody reported anything.
+
+use super::Asked;
+use crate::{
+    ids::PaneId,
+    session::{Command, Focus, Session},
+};
+
+/// What panels and views asked for in a frame, in the order in which it happens: first what is under the pointer now, so
+/// that a click in the same frame decides after it.
+pub fn join(session: &Session, panels: Vec<Asked>, views: Vec<Asked>) -> Vec<Asked> {
+    let looks = |asked: &Asked| matches!(asked.command, Command::Hover(_) | Command::HoverPoint(_));
+    let (in_panels, panels): (Vec<_>, Vec<_>) = panels.into_iter().partition(looks);
+    let (in_views, views): (Vec<_>, Vec<_>) = views.into_iter().partition(looks);
+    // What a person points at in a panel is nearer than a view behind it.
+    let reported = if in_panels.is_empty() { in_views } else { in_panels };
+    hovered(session, &reported).into_iter().chain(panels).chain(views).collect()
+}
+
+/// What has to be said to each pane so that it knows what is under the pointer now; the pane that the pointer is in comes
+/// last, since those that are linked with it follow it.
+fn hovered(session: &Session, reported: &[Asked]) -> Vec<Asked> {
+    let at = |asked: &Asked| asked.pane.unwrap_or(session.panes.active_id());
+    let focus = reported.iter().rev().find_map(|asked| match asked.command {
+        Command::Hover(focus) => Some((at(asked), focus)),
+        _ => None,
+    });
+    let spot_of = |pane: PaneId| {
+        reported.iter().rev().find_map(|asked| match asked.command {
+            Command::HoverPoint(spot) if at(asked) == pane => spot,
+            _ => None,
+        })
+    };
+    let linked = |id: PaneId| session.panes.get(id).is_some_and(|pane| pane.linked);
+    let mut said = Vec::new();
+    for pane in session.panes.iter() {
+        let here = |command: Command| Asked { pane: Some(pane.id), command };
+        let spot = spot_of(pane.id);
+        if pane.selection.spot != spot {
+            said.push(here(Command::HoverPoint(spot)));
+        }
+        let follows = focus.is_some_and(|(from, _)| from == pane.id || linked(from) && pane.linked);
+        if !follows && !pane.selection.hover.is_empty() {
+            said.push(here(Command::Hover(Focus::NONE)));
+        }
+    }
+    let is_new = |(id, focus): &(PaneId, Focus)| session.panes.get(*id).is_some_and(|it| it.selection.hover != *focus);
+    let new = focus.filter(is_new);
+    said.extend(new.map(|(pane, focus)| Asked { pane: Some(pane), command: Command::Hover(focus) }));
+    said
+}
