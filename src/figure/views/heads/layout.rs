@@ -23,6 +23,8 @@ const MAX_COLUMN: f32 = 0.28;
 const MAX_LINES_PT: f32 = 680.0;
 /// Lines need at least this to be told apart.
 const MIN_LINES_PT: f32 = 120.0;
+/// A line of less weight is hardly seen.
+const VISIBLE_WEIGHT: f32 = 0.1;
 /// Rows beyond the visible ones that the line mesh already holds, so that scrolling by a few rows
 /// needs no new mesh.
 const ROW_BLOCK: usize = 8;
@@ -213,8 +215,8 @@ impl HeadsLayout {
         Rect::from_x_y_ranges(self.lines, sides[0].min.min(sides[1].min)..=sides[0].max.max(sides[1].max))
     }
 
-    /// The line nearest to `at`, at most `reach` away: its query and key. Of lines that are equally
-    /// near to a pixel, the strongest.
+    /// The line nearest to `at`, at most `reach` away, and less for one that is hardly seen: its query and key. Of lines
+    /// that are equally near to a pixel, the strongest.
     pub fn line_at(&self, at: Pos2, lines: &[Line], reach: f32) -> Option<(usize, usize)> {
         if !self.lines.contains(at.x) {
             return None;
@@ -226,7 +228,9 @@ impl HeadsLayout {
             // Vertical distance to distance from the line.
             across.abs() * self.lines.span() / self.lines.span().hypot(b.y - a.y)
         };
-        let near = lines.iter().map(|line| (distance(line), line)).filter(|(distance, _)| *distance <= reach);
+        // What is hardly seen is not meant from afar.
+        let reach_of = |line: &Line| reach * (line.weight / VISIBLE_WEIGHT).min(1.0);
+        let near = lines.iter().map(|line| (distance(line), line)).filter(|(far, line)| *far <= reach_of(line));
         let best =
             near.max_by(|(da, a), (db, b)| db.round().total_cmp(&da.round()).then(a.weight.total_cmp(&b.weight)));
         best.map(|(_, line)| (line.query as usize, line.key as usize))

@@ -104,7 +104,7 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
             let side = if column == Column::Query { stack.query_side() } else { stack.key_side() };
             toggle_hidden(cx, side, group.positions.clone());
         } else if response.clicked() && !here.is_empty() {
-            cx.send(Command::Pin(here));
+            cx.send(Command::Pin(clicked(selection.pinned, here, is_pinned)));
         }
     }
     hovered
@@ -112,9 +112,15 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
 
 /// A hovered key with a pinned query means their cell, and the other way round.
 fn with_pinned_partner(selection: &Selection, here: Focus) -> Focus {
-    Focus {
-        query: here.query.or(selection.pinned.query.filter(|_| selection.pinned.key.is_none())),
-        key: here.key.or(selection.pinned.key.filter(|_| selection.pinned.query.is_none())),
+    Focus { query: here.query.or(selection.pinned.query), key: here.key.or(selection.pinned.key) }
+}
+
+/// What is pinned after a click: a token of its own column, or none there any more. The other column stays as it is, so
+/// that a query and a key make a pair.
+const fn clicked(pinned: Focus, here: Focus, was_pinned: bool) -> Focus {
+    match (here.query, here.key) {
+        (Some(_), _) => Focus { query: if was_pinned { None } else { here.query }, key: pinned.key },
+        (None, key) => Focus { query: pinned.query, key: if was_pinned { None } else { key } },
     }
 }
 
