@@ -14,7 +14,7 @@ use attnscope::{
     capture::{Edit, Normalizer, Scope},
     cli::open::OpenOptions,
     ids::{CaptureId, Side},
-    session::{ChangeCommand, Command, Loadable, ViewKind},
+    session::{ChangeCommand, Command, Drag, Loadable, ViewKind},
 };
 use window::Window;
 
@@ -50,6 +50,11 @@ fn main() {
     }
 }
 
+/// The only change, turned in a drag that began at this time.
+fn replaced(by: Edit, begun: f64) -> ChangeCommand {
+    ChangeCommand::Replace(0, by.into(), Drag(begun))
+}
+
 fn measure(window: &mut Window, model: &str, view: ViewKind) {
     let capture = window.harness.state().session().document().latest_capture().unwrap().clone();
     let side = [Side::Only, Side::Encoder].into_iter().find(|side| !capture.tokens(*side).is_empty()).unwrap();
@@ -58,7 +63,7 @@ fn measure(window: &mut Window, model: &str, view: ViewKind) {
     // The first change opens a pane with the unchanged run beside it.
     let first = changed(window, ChangeCommand::Add(vec![hide(0).into()]));
     let mut times: Vec<Duration> =
-        (1..=CLICKS).map(|position| changed(window, ChangeCommand::Replace(0, hide(position).into()))).collect();
+        (1..=CLICKS).map(|position| changed(window, replaced(hide(position), position as f64))).collect();
     times.sort_unstable();
     let _ = changed(window, ChangeCommand::Clear);
     let turned = |alpha: f32| Edit::Normalize { scope: Scope::All, with: Normalizer::Entmax(alpha) };
@@ -68,7 +73,7 @@ fn measure(window: &mut Window, model: &str, view: ViewKind) {
     while started.elapsed() < DRAGGED {
         n_frames += 1;
         let alpha = 1.1 + 0.8 * f32::from(n_frames % 100) / 100.0;
-        window.ask(Command::Change(ChangeCommand::Replace(0, turned(alpha).into())));
+        window.ask(Command::Change(replaced(turned(alpha), 0.0)));
         slowest = slowest.max(window.paced_frame().wall);
         if shown(window) != drawn {
             (drawn, n_drawn) = (shown(window), n_drawn + 1);

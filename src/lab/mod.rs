@@ -126,8 +126,9 @@ impl<'a> Bench<'a> {
 
     /// The changes of every run with one more, which takes the place of what it contradicts.
     pub fn with(&self, edit: Edit) -> Vec<Edit> {
-        let others = self.edits.iter().filter(|other| !edit.contradicts(other)).cloned();
-        others.chain([edit.clone()]).collect()
+        let mut edits: Vec<Edit> = self.edits.iter().filter(|other| !edit.contradicts(other)).cloned().collect();
+        edits.push(edit);
+        edits
     }
 
     /// Whether a head is switched off in every run.

@@ -278,7 +278,7 @@ impl Session {
         let nowhere =
             |summary: &str, details: &str| Err(Failure { summary: summary.to_owned(), details: details.to_owned() });
         let document = self.document_of(pane);
-        let mut experiment = document.experiment.clone();
+        let mut experiment = document.shown_experiment().clone();
         let capture = document.opened.as_ref().map(|file| (file.path.clone(), document.shown_input().unwrap_or(0)));
         let mut left_out = None;
         if let Some((path, _)) = &capture {
@@ -326,14 +326,14 @@ impl Session {
         };
         let shown = Some(self.document()).filter(same).or_else(|| self.documents.iter().find(same));
         if let Some(id) = shown.map(|document| document.id) {
-            let had_picture = self.document().latest_capture().map(|capture| capture.image().is_some());
+            let before = self.document().latest_capture().cloned();
             let input = address.capture.map(|(_, input)| input);
             let pane = self.panes.active_mut();
             (pane.document, pane.pending) = (id, Some(pending));
             if let Some(input) = input {
                 return self.select_input(self.panes.active_id(), input);
             }
-            self.with_active(|pane, document| pane.adopt(document, had_picture));
+            self.with_active(|pane, document| pane.adopt(document, before.as_deref()));
             return Vec::new();
         }
         self.leave_example();
@@ -368,7 +368,8 @@ impl Address {
     fn is_shown_in(&self, document: &super::Document) -> bool {
         match (&self.capture, &document.opened) {
             (Some((path, _)), Some(file)) => file.path == *path,
-            (None, None) => document.ran().is_some_and(|ran| {
+            (None, None) => document.made.as_ref().is_some_and(|made| {
+                let ran = &made.experiment;
                 let edits = |it: &Experiment| -> Vec<WantedEdit> { it.edits() };
                 let Experiment { model, text, excerpt, text_b, target, image, .. } = &self.experiment;
                 (&ran.model, &ran.text, &ran.excerpt) == (model, text, excerpt)

@@ -235,6 +235,7 @@ impl Session {
             EventKind::Progress(progress) => document.capture.report(progress),
             EventKind::Captured(capture) => {
                 document.opened = None;
+                document.made = document.running.take();
                 // That it was changed, or cut, is known to whoever did it, and stands above the view.
                 let known = [capture.computation().note(), capture.input().part.map(|part| part.to_string())];
                 for note in capture.notes().iter().filter(|note| !known.iter().flatten().any(|known| known == *note)) {
@@ -297,11 +298,15 @@ impl Session {
     /// Shows another capture in a document and in every pane that shows it.
     pub(super) fn show(&mut self, id: DocumentId, capture: Arc<Capture>) {
         let Some(document) = self.find_document_mut(id) else { return };
-        let had_picture = document.latest_capture().map(|old| old.image().is_some());
+        let before = document.latest_capture().cloned();
+        let now = Arc::clone(&capture);
         document.capture = Loadable::Ready(capture);
         let showing: Vec<_> = self.panes.iter().filter(|pane| pane.document == id).map(|pane| pane.id).collect();
         for pane in showing {
-            self.with_pane(pane, |pane, document| pane.adopt(document, had_picture));
+            self.with_pane(pane, |pane, document| pane.adopt(document, before.as_deref()));
+        }
+        if let Some(before) = before {
+            self.panes.iter_mut().for_each(|pane| pane.places.follow(id, &before, &now));
         }
     }
 }

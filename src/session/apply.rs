@@ -43,10 +43,7 @@ impl Session {
             if self.panes.len() == 1 {
                 return Vec::new();
             }
-            let asked = self.panes.get(pane).map(Pane::asked_lanes).unwrap_or_default();
-            let left = self.leave_projection(pane);
-            self.panes.close(pane);
-            return asked.into_iter().map(Effect::Cancel).chain(left).collect();
+            return self.close_pane(pane);
         }
         self.panes.activate(pane);
         let moves = !matches!(command, Command::Back | Command::Forward | Command::Flip);
@@ -124,7 +121,7 @@ impl Session {
             }
             Command::Undo => return self.undo(true),
             Command::Redo => return self.undo(false),
-            Command::Cancel(lane) => return self.cancel(lane),
+            Command::Cancel(lane) => return self.cancel_together(lane),
             Command::CancelAll => return self.cancel_all(),
             Command::SelectInput(idx) => return self.select_input(self.panes.active_id(), idx),
             Command::PreviousInput => return self.step_input(true),
@@ -198,7 +195,7 @@ impl Session {
             }
             Command::ToggleHead(head) => self.with_active(|pane, document| pane.toggle_head(document, head)),
             Command::SoloHead(head) => self.with_active(|pane, document| pane.solo_head(document, head)),
-            Command::AllHeads => self.panes.active_mut().selection.heads_on = HeadSet::ALL,
+            Command::AllHeads => self.panes.active_mut().selection.draw(HeadSet::ALL),
             Command::Pin(focus) => {
                 let again = self.pane().selection.pinned == focus;
                 self.pin(if again { Focus::NONE } else { focus });
@@ -261,6 +258,23 @@ impl Session {
             Lane::Draw => self.figures.preview.cancel(),
         }
         effects
+    }
+
+    /// Stops what runs in a lane with all that was asked for together with it: the other methods of the laboratory, the
+    /// run beside.
+    fn cancel_together(&mut self, lane: Lane) -> Vec<Effect> {
+        let panes = || self.panes.iter().flat_map(Pane::asked_lanes);
+        let together: Vec<Lane> = match lane {
+            Lane::Explain(..) => panes().filter(|it| matches!(it, Lane::Explain(..))).collect(),
+            Lane::Survey(..) => panes().filter(|it| matches!(it, Lane::Survey(..))).collect(),
+            Lane::Run(_) => {
+                let running = self.documents.iter().filter(|document| document.capture.is_pending());
+                running.map(|document| Lane::Run(document.id)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let others = together.into_iter().filter(|other| *other != lane);
+        std::iter::once(lane).chain(others).flat_map(|lane| self.cancel(lane)).collect()
     }
 
     /// The lanes that the user waits for are told to stop; a load first, since another run may follow it.

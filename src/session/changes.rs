@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::{Document, Effect, Experiment, Session, Split, experiment::Undo, explanations::ShownRun};
+use super::{Document, Drag, Effect, Experiment, Session, Split, experiment::Undo, explanations::ShownRun};
 use crate::{
     capture::{Capture, Edit},
     ids::{DocumentId, Side},
@@ -24,8 +24,8 @@ pub struct Change {
 pub enum ChangeCommand {
     /// Make these as well; one that is there is switched on.
     Add(Vec<WantedEdit>),
-    /// Another one in the place of one, such as while a slider is dragged.
-    Replace(usize, WantedEdit),
+    /// Another one in the place of one, while something is dragged.
+    Replace(usize, WantedEdit, Drag),
     /// Make one, or do not.
     Switch(usize, bool),
     /// Take these away, by their places.
@@ -80,7 +80,7 @@ impl Experiment {
                     }
                 }
             }
-            ChangeCommand::Replace(idx, edit) => {
+            ChangeCommand::Replace(idx, edit, _) => {
                 if let Some(change) = self.changes.get_mut(idx) {
                     change.edit = edit;
                 }
@@ -162,16 +162,23 @@ impl Document {
 }
 
 impl Session {
-    /// The document whose run is changed in the active pane: the one beside, where the pane shows that one unchanged.
+    /// The document whose run is changed in the active pane, and whose steps are undone there: the one beside, where the
+    /// pane shows that one unchanged.
     pub fn changing(&self) -> &Document {
         let active = self.document();
-        self.documents.iter().find(|document| document.plain == Some(active.id)).unwrap_or(active)
+        let beside = self.documents.iter().find(|document| document.plain == Some(active.id));
+        beside.filter(|beside| self.shows(beside.id)).unwrap_or(active)
+    }
+
+    /// Whether some pane shows a document.
+    pub(super) fn shows(&self, id: DocumentId) -> bool {
+        self.panes.iter().any(|pane| pane.document == id)
     }
 
     /// What a document showed without its changes, where that is known.
     pub fn unchanged(&self, document: &Document) -> Option<&Arc<Capture>> {
         let (plain, changed) = (self.find_document(document.plain?)?, document.latest_capture()?);
-        let capture = plain.latest_capture().filter(|_| plain.opened.is_none())?;
+        let capture = plain.latest_capture().filter(|_| plain.opened.is_none() && plain.n_changes() == 0)?;
         (capture.input() == changed.input() && capture.model() == changed.model()).then_some(capture)
     }
 
@@ -195,13 +202,18 @@ impl Session {
                 self.panes.activate(pane);
             }
         }
-        let dragged = matches!(command, ChangeCommand::Replace(..));
+        let drag = if let ChangeCommand::Replace(_, _, drag) = command { Some(drag) } else { None };
         let Some(document) = self.find_document_mut(id) else { return Vec::new() };
+        if drag.is_some() && document.drag != drag {
+            // What the drag before led to may not have been run yet.
+            document.undo.ran(&document.experiment, document.drag);
+        }
+        document.drag = drag;
         if !document.experiment.change(command) {
             return Vec::new();
         }
         // A slider is faster than a run: what is on its way arrives, and the newest follows.
-        if dragged && document.capture.is_pending() {
+        if drag.is_some() && document.capture.is_pending() {
             document.run_again = true;
             return Vec::new();
         }
@@ -221,7 +233,8 @@ impl Session {
         }
         let plain = DocumentId(self.next_document + 1);
         let mut copy = document.copy(plain);
-        if document.undo.current() != Some(&document.experiment) || document.capture.is_pending() {
+        let is_of_it = document.undo.current() == Some(&document.experiment) && document.experiment.changes.is_empty();
+        if !is_of_it || document.capture.is_pending() {
             // What it shows is of something else, so it has to be run itself.
             copy.undo = Undo::default();
         }

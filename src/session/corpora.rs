@@ -267,6 +267,12 @@ impl Session {
     /// Runs a text from a file, unless it may be meant as many inputs.
     pub(super) fn open_text_file(&mut self, path: PathBuf, text: String) -> Vec<Effect> {
         let n_lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+        if n_lines == 0 {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let summary = format!("{name} is empty, so there is nothing to read");
+            self.notify(NoticeKind::Error, Failure { summary, details: path.display().to_string() });
+            return Vec::new();
+        }
         if n_lines < MANY_LINES {
             return self.open_text(text);
         }

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Experiment, Loadable, OpenCorpus, ViewKind, experiment::Undo, saved::ModelRef};
+use super::{
+    Experiment, Loadable, OpenCorpus, ViewKind,
+    experiment::{Drag, Undo},
+    made::Made,
+    saved::ModelRef,
+};
 use crate::{
     analysis::Cloud,
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
-    text::counted,
     worker::{CaptureFile, Comparison, LoadedModel, ModelSource, TooLong},
 };
 
@@ -39,7 +43,13 @@ pub struct Document {
     pub example: Option<usize>,
     /// The document that shows the same run without its changes.
     pub plain: Option<DocumentId>,
+    /// What the capture that is shown was made of, where that was a run.
+    pub(super) made: Option<Made>,
+    /// What the run on its way is made of.
+    pub(super) running: Option<Made>,
     pub(super) undo: Undo,
+    /// The drag that the newest change belongs to.
+    pub(super) drag: Option<Drag>,
     /// A change was changed again while a run was on its way.
     pub(super) run_again: bool,
     /// A run was asked for while a model was on its way.
@@ -88,7 +98,7 @@ impl Document {
     #[must_use]
     pub(super) fn copy(&self, id: DocumentId) -> Self {
         let mut undo = Undo::default();
-        undo.ran(&self.experiment);
+        undo.ran(&self.experiment, None);
         Self {
             id,
             experiment: self.experiment.clone(),
@@ -99,14 +109,10 @@ impl Document {
             corpus: self.corpus.as_ref().map(|corpus| Box::new(corpus.copy())),
             corpus_input: self.corpus_input,
             example: self.example,
+            made: self.made.clone(),
             undo,
             ..Self::default()
         }
-    }
-
-    /// The experiment that was run last.
-    pub(super) const fn ran(&self) -> Option<&Experiment> {
-        self.undo.current()
     }
 
     /// After a load that did not replace the model: the experiment speaks of the one that is there.
@@ -153,24 +159,6 @@ impl Document {
     pub fn shown_input(&self) -> Option<usize> {
         let (file, shown) = (self.opened.as_ref()?, self.latest_capture()?);
         file.captures.iter().position(|capture| capture.id() == shown.id())
-    }
-
-    /// What to call it among others: the file, or the model with the beginning of its input.
-    pub fn title(&self) -> String {
-        const INPUT_CHARS: usize = 24;
-        if let Some(file) = &self.opened {
-            return file.name().into_owned();
-        }
-        let Some(model) = self.model.latest() else { return "Nothing yet".to_owned() };
-        let input = self.latest_capture().map(|capture| capture.input());
-        let read = input.and_then(|input| input.text.as_deref().or(input.image.as_deref())).unwrap_or_default();
-        let start: String = read.chars().take(INPUT_CHARS).collect();
-        let more = if read.chars().nth(INPUT_CHARS).is_some() { "…" } else { "" };
-        let changed = match self.n_changes() {
-            0 => String::new(),
-            n => format!("{} · ", counted(n, "change")),
-        };
-        format!("{changed}{} · {}{more}", model.spec.name, start.trim_end())
     }
 
     /// Whether anything that the user waits for is on its way.

@@ -1,6 +1,6 @@
 //! Opening, sharing and closing documents, and what the worker may forget with them.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Document, Effect, Pane, Panes, Session, Split};
 use crate::{
@@ -40,9 +40,25 @@ impl Session {
         if self.find_document(id).is_none() {
             return;
         }
-        let had_picture = self.document().latest_capture().map(|capture| capture.image().is_some());
+        let before = self.document().latest_capture().cloned();
         self.panes.active_mut().document = id;
-        self.with_active(|pane, document| pane.adopt(document, had_picture));
+        self.with_active(|pane, document| pane.adopt(document, before.as_deref()));
+    }
+
+    /// Closes a pane; the last one stays. Changes that no pane shows any more are taken back with it, as a step of undo: the
+    /// unchanged run that stays takes the steps over.
+    pub(super) fn close_pane(&mut self, id: PaneId) -> Vec<Effect> {
+        let Some(pane) = self.panes.get(id).filter(|_| self.panes.len() > 1) else { return Vec::new() };
+        let (asked, document) = (pane.asked_lanes(), pane.document);
+        let left = self.leave_projection(id);
+        self.panes.close(id);
+        let mut effects: Vec<Effect> = asked.into_iter().map(Effect::Cancel).chain(left).collect();
+        let plain = self.find_document(document).and_then(|document| document.plain);
+        if !self.shows(document) && plain.is_some_and(|plain| self.shows(plain)) {
+            self.inform("The changes were closed with their pane".to_owned(), "Undo brings them back".to_owned());
+            effects.extend(self.close_document(document));
+        }
+        effects
     }
 
     /// Closes a document; panes that show it show the one before. The last document stays.
@@ -54,14 +70,21 @@ impl Session {
         let closed = self.documents.remove(place);
         let heir = self.documents[place.saturating_sub(1)].id;
         let showing: Vec<_> = self.panes.iter().filter(|pane| pane.document == id).map(|pane| pane.id).collect();
-        let had_picture = closed.latest_capture().map(|capture| capture.image().is_some());
+        let before = closed.latest_capture().map(Arc::as_ref);
         for pane in self.panes.iter_mut() {
             pane.places.forget(id);
             pane.minus.take_if(|minus| minus.document == id);
         }
         for pane in showing {
             self.with_pane(pane, |pane: &mut Pane, _| pane.document = heir);
-            self.with_pane(pane, |pane, document| pane.adopt(document, had_picture));
+            self.with_pane(pane, |pane, document| pane.adopt(document, before));
+        }
+        // The steps of a changed run lead back from the unchanged one, which stays.
+        if let Some(plain) = closed.plain
+            && let Some(plain) = self.find_document_mut(plain)
+        {
+            plain.undo = closed.undo;
+            plain.undo.ran(&plain.experiment, None);
         }
         [Lane::Load(id), Lane::Run(id), Lane::Corpus(id)].map(Effect::Cancel).into()
     }

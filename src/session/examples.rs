@@ -101,7 +101,7 @@ impl Pane {
     fn show_example(&mut self, example: &Example, without_corpus: bool) {
         // What was held in another input means nothing in this one.
         self.selection.pinned = Focus::NONE;
-        self.selection.heads_on = HeadSet::ALL;
+        self.selection.draw(HeadSet::ALL);
         self.minus = None;
         self.overlay = None;
         // An example is seen as it was meant; the user's own options come back after it.

@@ -104,6 +104,10 @@ impl Experiment {
     }
 }
 
+/// One drag of a slider, or over cells, told from others by when it began: what it changes is one step of undo.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drag(pub f64);
+
 /// The experiments that were run, around the current one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undo {
@@ -111,6 +115,8 @@ pub(super) struct Undo {
     future: Vec<Experiment>,
     /// The one that was run last.
     current: Option<Experiment>,
+    /// The drag that led to it.
+    drag: Option<Drag>,
 }
 
 impl Undo {
@@ -132,13 +138,15 @@ impl Undo {
         self.past.len()
     }
 
-    /// Takes note of what is run now. The same once more is no step, and a slider that is dragged on is the same one.
-    pub fn ran(&mut self, now: &Experiment) {
+    /// Takes note of what is run now. The same once more is no step, nor is what the same drag leads to.
+    pub fn ran(&mut self, now: &Experiment, drag: Option<Drag>) {
         if self.current.as_ref() == Some(now) {
             return;
         }
         self.future.clear();
-        if let Some(current) = self.current.as_mut().filter(|current| now.only_turned(current)) {
+        let goes_on = drag.is_some() && self.drag == drag;
+        self.drag = drag;
+        if let Some(current) = self.current.as_mut().filter(|current| goes_on && now.only_turned(current)) {
             now.clone_into(current);
             return;
         }
@@ -160,6 +168,7 @@ impl Undo {
             if backwards { (&mut self.past, &mut self.future) } else { (&mut self.future, &mut self.past) };
         let next = from.pop()?;
         to.extend(self.current.replace(next.clone()));
+        self.drag = None;
         Some(next)
     }
 }
@@ -176,16 +185,16 @@ mod tests {
     fn undo_goes_back_to_what_was_run_and_a_new_run_ends_redo() {
         let mut undo = Undo::default();
         for text in ["a", "b", "b", "c"] {
-            undo.ran(&reading(text));
+            undo.ran(&reading(text), None);
         }
         assert_eq!(undo.travel(true), Some(reading("b")));
         assert_eq!(undo.travel(true), Some(reading("a")), "the same once more is no step");
         assert_eq!(undo.travel(true), None);
         assert_eq!(undo.travel(false), Some(reading("b")));
         // What was travelled to is run, which is no new step.
-        undo.ran(&reading("b"));
+        undo.ran(&reading("b"), None);
         assert!(undo.can_undo() && undo.can_redo());
-        undo.ran(&reading("d"));
+        undo.ran(&reading("d"), None);
         assert!(!undo.can_redo());
         assert_eq!(undo.travel(true), Some(reading("b")));
     }
@@ -195,11 +204,11 @@ mod tests {
         let picture = |n: usize| Some(ImageSource::Embedded { name: String::new(), bytes: vec![1; n].into() });
         let (mut undo, large) = (Undo::default(), picture(20 << 20));
         for step in 0..120 {
-            undo.ran(&Experiment { image: large.clone(), ..reading(&step.to_string()) });
+            undo.ran(&Experiment { image: large.clone(), ..reading(&step.to_string()) }, None);
         }
         assert_eq!(undo.depth(), MAX_UNDO, "one picture is held once");
         for n in 0..8 {
-            undo.ran(&Experiment { image: picture((20 << 20) + n), ..Experiment::default() });
+            undo.ran(&Experiment { image: picture((20 << 20) + n), ..Experiment::default() }, None);
         }
         assert_eq!(undo.depth(), 3);
         assert!(undo.held_bytes() <= MAX_UNDO_BYTES);

@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Document, Effect, Focus, Loadable, Pane, Session};
+use super::{Document, Effect, Focus, Loadable, Pane, Session, made::Made};
 use crate::{
     analysis::{
         explain::report::{Question, Report},
@@ -230,9 +230,12 @@ impl Document {
     /// How to make the run that is shown again, or why that cannot be done.
     pub(super) fn shown_run(&self) -> Result<ShownRun<'_>, String> {
         let Some(capture) = self.latest_capture() else { return Err("It has not been run yet".to_owned()) };
-        let (Some(model), Some(experiment), None) = (self.model.latest(), self.ran(), &self.opened) else {
+        let (Some(Made { experiment, model }), None) = (&self.made, &self.opened) else {
             return Err("It comes from a file, and this method runs the model again: open its model".to_owned());
         };
+        if self.model.latest().is_none_or(|here| here.id != model.id) {
+            return Err(format!("{} is not open any more: open it again", model.spec.name));
+        }
         let known = |edit: &AppliedEdit| match edit {
             AppliedEdit::Known(edit) => Ok(edit.clone()),
             AppliedEdit::Foreign(_) => {

@@ -20,7 +20,7 @@ use crate::{
         order::{Each, Order, Paper, Subtrahend},
         views::lab::Answered,
     },
-    ids::{JobId, StackKind},
+    ids::JobId,
     raster::ColorMap,
     text::grouped,
     worker::{DrawFor, Drawn, EventKind, Request},
@@ -218,7 +218,7 @@ impl Session {
         let input = capture.input();
         let read = [&input.text, &input.image].into_iter().flatten().next().map_or("", String::as_str);
         let extension = options.kind.extension();
-        let part = part_name(&figure.order);
+        let part = figure.order.part_name();
         let name = default_file_name(&capture.model().name, read, &part, &self.pane().figure_name(), extension);
         vec![Effect::SaveFigure { figure, name, extension }]
     }
@@ -369,19 +369,6 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
             ..Paper::default()
         },
     }
-}
-
-/// Which heads an order draws, for the name of a file: `L1H5`, `L1H0-H2`, `cross_L0`; nothing for all layers.
-fn part_name(order: &Order) -> String {
-    /// More heads than these are counted.
-    const MOST: usize = 4;
-    let &[layer] = &order.layers[..] else { return String::new() };
-    let stack = order.stack.filter(|stack| *stack != StackKind::SelfAttention);
-    let stack = stack.map_or_else(String::new, |stack| format!("{}_", stack.name()));
-    let heads: Vec<String> = order.heads.iter().map(|head| format!("H{head}")).collect();
-    let heads = if heads.len() > MOST { format!("-{}-heads", heads.len()) } else { heads.join("-") };
-    let minus = order.minus.map_or_else(String::new, |minus| format!("-minus-L{}H{}", minus.layer, minus.head));
-    format!("{stack}L{layer}{heads}{minus}")
 }
 
 /// The heads that a pane draws.

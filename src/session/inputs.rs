@@ -21,7 +21,7 @@ impl Session {
             self.inform(note.clone(), String::new());
         }
         if let Some(document) = self.find_document_mut(id) {
-            document.opened = Some(file);
+            (document.opened, document.made) = (Some(file), None);
         }
         self.show(id, first);
         if let Some(document) = self.find_document(id).filter(|document| !document.experiment.edits().is_empty()) {

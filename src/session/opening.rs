@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Document, Effect, Loadable, Session, document::Behind, gallery::EXAMPLES, keeping::file_name, saved,
+    Document, Effect, Loadable, Session, document::Behind, gallery::EXAMPLES, keeping::file_name, made::Made, saved,
     state::PendingLoad,
 };
 use crate::{
@@ -17,9 +17,15 @@ use crate::{
 impl Session {
     /// Opens a model in the active document, because somebody wants this one.
     pub(super) fn load(&mut self, source: ModelSource) -> Vec<Effect> {
-        let document = self.document_mut();
-        (document.expected, document.behind) = (None, Behind::Nothing);
-        self.load_in(self.document().id, source)
+        self.load_wanted(self.document().id, source)
+    }
+
+    /// Opens a model in a document, because somebody wants this one.
+    pub(super) fn load_wanted(&mut self, id: DocumentId, source: ModelSource) -> Vec<Effect> {
+        if let Some(document) = self.find_document_mut(id) {
+            (document.expected, document.behind) = (None, Behind::Nothing);
+        }
+        self.load_in(id, source)
     }
 
     /// Opens a model in a document. Another document's is shared instead of being read again.
@@ -118,6 +124,10 @@ impl Session {
 
     /// Runs a text, on a bundled text model if the current one sees pictures.
     pub(super) fn open_text(&mut self, text: String) -> Vec<Effect> {
+        if text.trim().is_empty() {
+            self.inform("The text is empty, so there is nothing to read".to_owned(), String::new());
+            return Vec::new();
+        }
         self.leave_example();
         let document = self.document_mut();
         document.experiment.text = text;
@@ -224,7 +234,8 @@ impl Document {
                 return if had_job { vec![Effect::Cancel(lane)] } else { Vec::new() };
             }
         };
-        self.undo.ran(&self.experiment);
+        self.undo.ran(&self.experiment, self.drag);
+        self.running = Some(Made { experiment: self.experiment.clone(), model: Arc::clone(&model) });
         self.capture.start(job);
         (self.run_again, self.changes_belong) = (false, false);
         let changes = self.experiment.edits();

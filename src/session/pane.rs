@@ -209,9 +209,6 @@ impl Pane {
         for focus in [&mut self.selection.pinned, &mut self.selection.hover] {
             *focus = Focus { query: focus.query.filter(|_| same_queries), key: focus.key.filter(|_| same_keys) };
         }
-        if !self.selection.heads_on.contains(self.selection.head.head) {
-            self.selection.heads_on = HeadSet::ALL;
-        }
         if self.view_unavailable(document, self.view).is_some() {
             self.view = ViewKind::Heads;
         }
@@ -246,10 +243,6 @@ impl Pane {
             HeadStep::PreviousLayer => HeadId { stack, layer: (layer + n_layers - 1) % n_layers, head },
             HeadStep::NextLayer => HeadId { stack, layer: (layer + 1) % n_layers, head },
         };
-        // Stepping through heads with one head drawn alone keeps drawing the selected one alone.
-        if self.selection.heads_on.is_only(head, n_heads) {
-            self.selection.heads_on = HeadSet::only(next.head);
-        }
         self.select(document, next);
     }
 
@@ -260,17 +253,27 @@ impl Pane {
         stacks.get((here + 1) % stacks.len()).map(|stack| stack.kind)
     }
 
+    /// Draws a head as well, which becomes the selected one; or no longer, and then another that is drawn is the selected
+    /// one. The last one stays.
     pub(super) fn toggle_head(&mut self, document: &Document, head: usize) {
-        self.selection.heads_on = self.selection.heads_on.toggled(head);
-        if self.selection.heads_on.contains(head) {
-            self.select(document, HeadId { head, ..self.selection.head });
+        let (on, selected) = (self.selection.heads_on(), self.selection.head);
+        if !on.contains(head) {
+            self.selection.draw(on.with(head));
+            return self.select(document, HeadId { head, ..selected });
         }
+        let n_heads = self.n_heads(document);
+        let left: HeadSet = on.without(head).iter(n_heads).collect();
+        let nearest = left.iter(n_heads).find(|other| *other > head).or_else(|| left.iter(n_heads).last());
+        let Some(nearest) = nearest else { return };
+        let next = if selected.head == head { HeadId { head: nearest, ..selected } } else { selected };
+        self.select(document, next);
+        self.selection.draw(left);
     }
 
     pub(super) fn solo_head(&mut self, document: &Document, head: usize) {
-        let solo = self.selection.heads_on.is_only(head, self.n_heads(document));
-        self.selection.heads_on = if solo { HeadSet::ALL } else { HeadSet::only(head) };
+        let solo = self.selection.heads_on().is_only(head, self.n_heads(document));
         self.select(document, HeadId { head, ..self.selection.head });
+        self.selection.draw(if solo { HeadSet::ALL } else { HeadSet::NONE });
     }
 
     /// Number of heads in the selected layer.
@@ -307,10 +310,12 @@ impl Pane {
     }
 
     /// Shows the capture that has just arrived in `document`, and keeps the selection where it still makes
-    /// sense. `had_picture` is whether the one before had a picture.
-    pub(super) fn adopt(&mut self, document: &Document, had_picture: Option<bool>) {
+    /// sense after the one that was shown `before`.
+    pub(super) fn adopt(&mut self, document: &Document, before: Option<&Capture>) {
         let Some(capture) = document.latest_capture() else { return };
         let has_picture = capture.image().is_some();
+        let had_picture = before.map(|before| before.image().is_some());
+        self.follow(before, document);
         self.explain_input(capture);
         // Positions of one text are other tokens in the next.
         self.options.reading = self.options.reading.without_positions();
@@ -333,8 +338,10 @@ impl Pane {
             layer: pending.layer.unwrap_or(old.layer),
             head: pending.head.unwrap_or(old.head),
         };
-        self.selection.heads_on = pending.head.map_or(self.selection.heads_on, HeadSet::only);
         self.select(document, head);
+        if pending.head.is_some() {
+            self.selection.draw(HeadSet::NONE);
+        }
         if pending.query.is_some() || pending.key.is_some() {
             self.selection.pinned = Focus { query: pending.query, key: pending.key };
         }

@@ -1,7 +1,10 @@
 //! Where a pane is: what it shows of what, and the places before and after.
 
 use super::{Focus, HeadSet, ViewKind};
-use crate::ids::{CaptureId, DocumentId, HeadId};
+use crate::{
+    capture::Capture,
+    ids::{CaptureId, DocumentId, HeadId},
+};
 
 /// Places kept for `Back`.
 const MAX_PLACES: usize = 100;
@@ -80,6 +83,12 @@ impl Places {
     pub fn flip(&mut self, here: Place) -> Option<Place> {
         let place = self.other.replace(here)?;
         Some(place)
+    }
+
+    /// Another capture has taken the place of `before` in a document.
+    pub fn follow(&mut self, document: DocumentId, before: &Capture, now: &Capture) {
+        let places = self.back.iter_mut().chain(&mut self.forward).chain(&mut self.other);
+        places.filter(|place| place.document == document).for_each(|place| place.follow(before, now));
     }
 
     /// Forgets a document that was closed.

@@ -11,8 +11,8 @@ use crate::{
 pub struct Selection {
     /// The head that single-head views show and the inspector describes.
     pub head: HeadId,
-    /// The heads of the layer whose lines are drawn together in the Heads view.
-    pub heads_on: HeadSet,
+    /// The heads of the layer that the Heads view draws beside the selected one.
+    drawn: Drawn,
     /// Held by a click until `Esc`.
     pub pinned: Focus,
     /// Under the pointer; gone when the pointer leaves.
@@ -25,7 +25,39 @@ pub struct Selection {
     pub picked: Option<Picked>,
 }
 
+/// Which heads of the layer the Heads view draws. The selected head is always one of them, so that titles, readouts and
+/// files, which are of the selected head, never name one that is not drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+enum Drawn {
+    /// Every head.
+    #[default]
+    All,
+    /// The selected head alone, whichever that is.
+    Alone,
+    /// These, and the selected one.
+    Several(HeadSet),
+}
+
 impl Selection {
+    /// The heads of the layer whose lines are drawn together in the Heads view; the selected one is among them.
+    pub const fn heads_on(&self) -> HeadSet {
+        match self.drawn {
+            Drawn::All => HeadSet::ALL,
+            Drawn::Alone => HeadSet::only(self.head.head),
+            Drawn::Several(heads) => heads.with(self.head.head),
+        }
+    }
+
+    /// Draws these heads and the selected one.
+    pub(super) fn draw(&mut self, heads: HeadSet) {
+        self.drawn = match heads {
+            HeadSet::ALL => Drawn::All,
+            HeadSet::NONE => Drawn::Alone,
+            heads if heads == HeadSet::only(self.head.head) => Drawn::Alone,
+            heads => Drawn::Several(heads),
+        };
+    }
+
     /// What is emphasised: under the pointer if anything is, else what is pinned.
     pub const fn focus(&self) -> Focus {
         if self.hover.is_empty() { self.pinned } else { self.hover }
@@ -97,10 +129,16 @@ impl HeadSet {
         self.0 & bit(head) != 0
     }
 
-    /// Adds `head`, or removes it.
+    /// The set with `head`.
     #[must_use]
-    pub const fn toggled(self, head: usize) -> Self {
-        Self(self.0 ^ bit(head))
+    pub const fn with(self, head: usize) -> Self {
+        Self(self.0 | bit(head))
+    }
+
+    /// The set without `head`.
+    #[must_use]
+    pub const fn without(self, head: usize) -> Self {
+        Self(self.0 & !bit(head))
     }
 
     /// The heads of the set among the first `n_heads`.

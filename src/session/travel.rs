@@ -24,7 +24,7 @@ impl Session {
             view: pane.view,
             head: selection.head,
             minus: pane.minus,
-            heads_on: selection.heads_on,
+            heads_on: selection.heads_on(),
             pinned: selection.pinned,
         })
     }
@@ -63,8 +63,10 @@ impl Session {
             // The stack first: it decides what a focus means and which views there are.
             pane.select(document, place.head);
             pane.minus = place.minus;
-            pane.selection.heads_on = place.heads_on;
-            pane.selection.pinned = place.pinned;
+            pane.selection.draw(place.heads_on);
+            // Positions of an input that is not there any more would be other tokens.
+            let is_there = place.input.is_none() || input.is_some();
+            pane.selection.pinned = if is_there { place.pinned } else { Focus::NONE };
             pane.selection.hover = Focus::NONE;
             pane.clamp_focus(document);
             pane.show_view(document, place.view);

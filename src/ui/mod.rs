@@ -10,6 +10,8 @@
 //! - [`zoom`]: how large everything is.
 //! - [`views`]: what stands in the centre; they read a [`ViewCtx`] and push [`Command`]s.
 //! - [`panels`]: what stands around it.
+//! - [`hovering`]: what is under the pointer.
+//! - [`stale`]: the veil over what is not of what is asked for any more.
 //! - [`shell`]: file dialogs, text files, screenshots.
 //! - [`app`]: the frame loop, the worker and the session.
 
@@ -24,12 +26,14 @@ use crate::{
 pub mod app;
 pub mod commands;
 pub mod glyphs;
+pub mod hovering;
 pub mod keys;
 pub mod memo;
 mod other_window;
 pub mod painting;
 pub mod panels;
 pub mod shell;
+pub mod stale;
 pub mod theme;
 pub mod views;
 pub mod widgets;

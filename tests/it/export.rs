@@ -12,7 +12,6 @@ use std::{
 use attnscope::{
     capture::RgbaBuffer,
     export::{self, ExportError, ExportRequest, atomic_write, default_file_name},
-    ids::{HeadId, StackKind},
 };
 
 fn picture(alpha: u8) -> RgbaBuffer {

@@ -38,6 +38,8 @@ mod export;
 mod families;
 /// Figures as files: SVG, PDF and PNG of one display list.
 mod figure;
+/// A figure's metadata say everything that made it.
+mod figure_record;
 /// Arrows from patch to patch on a picture.
 mod flows;
 /// Attention of other programs: documented snippets, lists, arrays, and hostile ones.
@@ -71,6 +73,8 @@ mod keys;
 mod lab;
 /// Whether attention can be believed: faithfulness, normalisers, alignment.
 mod lab_believe;
+/// The laboratory on runs that are changed already, and which output it explains by itself.
+mod lab_changed;
 /// Causal tracing, knockout and memories.
 mod lab_columns;
 /// Options of methods: the same names and defaults in the window and on the command line.
@@ -163,6 +167,8 @@ mod session_saved;
 mod session_settings;
 /// Models with several stacks in a session, and models that write.
 mod session_stacks;
+/// What is shown, of which head and run, and what becomes of it when something else is asked for.
+mod shown_runs;
 /// Spaces other than that of queries with keys.
 mod spaces;
 /// Made-up captures, a scripted worker and a scripted desktop for other modules.
@@ -174,6 +180,8 @@ mod tasks;
 mod tidy;
 /// Text to ids and tokens: the reference's ids, truncation, what is shown.
 mod tokenization;
+/// Every ordered pair of actions, and whether the window still speaks of one head of one run of one model.
+mod truth;
 /// The window by role and label: what a person can do with it.
 mod ui;
 /// Corpora in the window: opening, the list, the dialogs.

@@ -199,12 +199,12 @@ fn steps_wrap_and_keep_a_head_alone() {
     play.does(Command::SoloHead(0));
     play.does(Command::Step(HeadStep::PreviousHead));
     assert_eq!(play.session.pane().selection.head, HeadId::single(0, N_HEADS - 1));
-    assert_eq!(play.session.pane().selection.heads_on, HeadSet::only(N_HEADS - 1));
+    assert_eq!(play.session.pane().selection.heads_on(), HeadSet::only(N_HEADS - 1));
     play.does(Command::Step(HeadStep::NextHead));
     play.does(Command::Step(HeadStep::PreviousLayer));
     assert_eq!(play.session.pane().selection.head, HeadId::single(N_LAYERS - 1, 0));
     play.does(Command::SoloHead(0));
-    assert_eq!(play.session.pane().selection.heads_on, HeadSet::ALL, "the second time shows all again");
+    assert_eq!(play.session.pane().selection.heads_on(), HeadSet::ALL, "the second time shows all again");
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn the_opening_state_is_taken_when_the_capture_arrives() {
     play.answers();
     let selection = &play.session.pane().selection;
     assert_eq!((play.session.pane().view, selection.head), (ViewKind::Heatmap, HeadId::single(1, 2)));
-    assert_eq!((selection.heads_on, selection.pinned), (HeadSet::only(2), Focus::query(3)));
+    assert_eq!((selection.heads_on(), selection.pinned), (HeadSet::only(2), Focus::query(3)));
 }
 
 #[test]

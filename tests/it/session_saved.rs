@@ -79,7 +79,7 @@ fn what_was_shown_comes_back() {
             let document = play.session.document_of(pane);
             let capture = document.latest_capture().unwrap();
             (
-                (pane.view, pane.selection.head, pane.selection.heads_on, pane.selection.pinned, pane.linked),
+                (pane.view, pane.selection.head, pane.selection.heads_on(), pane.selection.pinned, pane.linked),
                 pane.options.clone(),
                 (capture.input().text.clone(), capture.computation().edits.len(), capture.model().name.clone()),
             )

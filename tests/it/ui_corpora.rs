@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf, sync::Arc, time::Instant};
 
 use attnscope::{
+    analysis::Space,
     cli::open::OpenOptions,
     session::{Command, CorpusCommand, FilePurpose, OpenCorpus, ViewKind},
     worker::{CorpusPlan, CorpusProgress, CorpusSource, Event, EventKind, Lane, Request},
@@ -53,6 +54,34 @@ fn a_corpus_is_listed_and_a_row_opens_its_input_beside_the_joint_space() {
     assert_eq!(n_points_of(&window), 1);
     window.click("⚠ 1 left out");
     assert!(window.shows("4  unreadable") && window.shows("The text is empty"));
+}
+
+/// What is kept of a corpus is decided before it is run, by the space that will be shown.
+#[test]
+fn a_corpus_opened_for_the_residual_stream_keeps_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&folder, "rows.csv", ROWS);
+    for (space, residual) in [(Some(Space::Residual), true), (None, false)] {
+        let window = Window::open(OpenOptions { space, ..with_corpus(path.clone()) });
+        assert_eq!(corpus(&window).options.kept.residual, residual);
+    }
+}
+
+/// The list of a corpus takes most of the panel, and what went wrong with an input is seen all the same.
+#[test]
+fn what_is_wrong_with_an_input_is_seen_beside_a_corpus() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = Window::open(with_corpus(file(&folder, "rows.csv", ROWS)));
+    window.jobs.0.borrow_mut().most_words = Some(4);
+    window.app().request(Command::OpenText("one two three four five six".to_owned()));
+    window.settle();
+    let in_sight = |label: &str| {
+        let found = window.harness.query_all_by_label_contains(label);
+        found.filter(|node| window.harness.ctx.content_rect().contains_rect(node.rect())).count()
+    };
+    assert!(in_sight("The text has 6 tokens, but the model reads at most 4") >= 3, "panel, status bar, view");
+    assert_eq!(in_sight("Use the last 4 tokens"), 1);
+    assert!(in_sight("the run after it failed") >= 1, "the view says that it is of another text");
 }
 
 #[test]

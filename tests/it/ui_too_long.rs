@@ -35,7 +35,7 @@ fn a_text_that_is_too_long_waits_for_a_choice_that_can_be_taken_back() {
     focus_text(&mut window);
     window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").type_text(" four five six");
     window.settle();
-    assert!(window.shows(REFUSAL) && window.shows("The views still show what was run before"));
+    assert!(window.shows(REFUSAL) && window.shows("Shows “demo:gpt · one two three”: the run after it failed"));
     assert_eq!(tokens(&window), ["one", "two", "three"], "nothing was cut");
     assert!(window.app().session().notices.iter().all(|notice| notice.text.summary != REFUSAL), "it is said once");
 

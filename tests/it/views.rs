@@ -11,7 +11,7 @@ use attnscope::{
     capture::Capture,
     ids::{HeadId, StackKind},
     session::{Command, Effect, Focus, Loadable, Session, Settings, ViewKind},
-    ui::{Asked, CommandQueue, PanelCtx, theme::Theme, views::Views},
+    ui::{Asked, CommandQueue, PanelCtx, hovering, theme::Theme, views::Views},
     worker::{Event, EventKind, Request},
 };
 use eframe::egui::{
@@ -64,7 +64,7 @@ impl Stage {
                 if stage.patterns.read_now() {
                     ui.ctx().request_repaint();
                 }
-                for Asked { command, .. } in commands.take() {
+                for Asked { command, .. } in hovering::join(&stage.session, Vec::new(), commands.take()) {
                     stage.asked.push(command.clone());
                     let effects = stage.session.apply(command);
                     stage.measure(effects);
@@ -135,7 +135,7 @@ fn hovering_and_clicking_a_token_focuses_it_everywhere() {
 }
 
 #[test]
-fn swatches_turn_heads_off_until_none_is_left() {
+fn swatches_turn_heads_off_until_one_is_left() {
     let mut stage = Stage::new(sentence(), ViewKind::Heads).show(vec2(900.0, 600.0));
     stage.run();
     for head in 0..4 {
@@ -144,10 +144,11 @@ fn swatches_turn_heads_off_until_none_is_left() {
         // Clicks in quick succession at different places are not a double click, but time must pass.
         stage.run_steps(20);
     }
-    stage.get_by_label("All heads are hidden; click a head’s square to show its lines");
+    let selection = stage.state().session.pane().selection.clone();
+    assert!(selection.heads_on().is_only(3, 4) && selection.head.head == 3, "the last one stays");
     stage.get_by_label("Show all heads").click();
     stage.run();
-    assert!(stage.query_by_label("Attention lines").is_some());
+    assert!((0..4).all(|head| stage.state().session.pane().selection.heads_on().contains(head)));
 }
 
 #[test]
@@ -300,9 +301,13 @@ fn cross_attention_has_two_labelled_columns_of_different_length() {
     // A row of cross-attention is named by the word that it writes, which comes after the one it reads.
     stage.get_by_label("Query 2 Katze");
     assert!(stage.query_by_label_contains("Query 7").is_none(), "there are seven queries");
-    stage.get_by_label("Key 8 </s>").click();
-    stage.run();
-    assert_eq!(stage.state().session.pane().selection.pinned, Focus::key(8));
+    // A query and a key make a pair; each column is chosen by itself, and the same once more lets go of it.
+    let pair = Focus::cell(2, 8);
+    for (label, pinned) in [("Key 8 </s>", Focus::key(8)), ("Query 2 Katze", pair), ("Key 8 </s>", Focus::query(2))] {
+        stage.get_by_label(label).click();
+        stage.run_steps(20);
+        assert_eq!(stage.state().session.pane().selection.pinned, pinned);
+    }
 }
 
 #[test]

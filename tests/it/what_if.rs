@@ -1,9 +1,9 @@
 //! What-if: changes of a run, the unchanged one beside it, and the ways back.
 
 use attnscope::{
-    capture::{Ablation, Edit, Normalizer, Scope},
+    capture::{Ablation, Edit, Matrix, Normalizer, Scope},
     ids::{HeadId, JobId, PaneId, Side},
-    session::{Change, ChangeCommand, Command, Document, gallery::EXAMPLES},
+    session::{Change, ChangeCommand, Command, Document, Drag, gallery::EXAMPLES},
     worker::{EventKind, Failure, Request, WantedEdit},
 };
 
@@ -180,7 +180,7 @@ fn while_a_slider_is_dragged_runs_finish_and_the_newest_comes_last() {
         n
     };
     for alpha in [1.6, 1.7, 1.8] {
-        play.does(Command::Change(ChangeCommand::Replace(0, entmax(alpha))));
+        play.does(Command::Change(ChangeCommand::Replace(0, entmax(alpha), Drag(1.0))));
     }
     assert_eq!((play.asked.len(), asked(&play)), (1, vec![entmax(1.6)]), "a run that has begun is not thrown away");
     let (job, request) = play.asked.remove(0);
@@ -190,6 +190,82 @@ fn while_a_slider_is_dragged_runs_finish_and_the_newest_comes_last() {
     assert_eq!((play.asked.len(), asked(&play)), (1, vec![entmax(1.8)]));
     play.answers();
     assert_eq!(depth(&mut play), 1, "a drag is one step");
+}
+
+/// Each stroke is a step, and so is the pattern that they were drawn on.
+#[test]
+fn strokes_are_undone_one_by_one() {
+    let mut play = Play::showing("one two three");
+    let drawn = |weight: f32| -> WantedEdit {
+        let pattern = Matrix::new(vec![weight; 9], [3, 3]).unwrap();
+        Edit::SetPattern { head: HeadId::single(0, 0), pattern }.into()
+    };
+    add(&mut play, drawn(0.0));
+    play.answers();
+    for (weight, drag) in [(0.1, 1.0), (0.2, 1.0), (0.3, 2.0), (0.4, 3.0), (0.5, 3.0)] {
+        play.does(Command::Change(ChangeCommand::Replace(0, drawn(weight), Drag(drag))));
+        if drag < 2.0 {
+            play.answers();
+        }
+    }
+    play.answers();
+    for weight in [0.3, 0.2, 0.0] {
+        play.does(Command::Undo);
+        play.answers();
+        assert_eq!(shown(&play, RIGHT).experiment.edits(), [drawn(weight)]);
+    }
+    play.does(Command::Undo);
+    assert!(shown(&play, RIGHT).experiment.changes.is_empty());
+}
+
+/// The pane that stays is of the run that it says it is of, and the steps before are within reach.
+#[test]
+fn closing_the_changed_pane_takes_its_changes_and_keeps_its_past() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::SetText("four five".to_owned()));
+    play.does(Command::Run);
+    play.answers();
+    add(&mut play, ablate());
+    play.answers();
+    play.does(Command::ClosePane);
+    play.answers();
+    assert_eq!((play.session.panes.len(), play.session.documents.len()), (1, 1));
+    assert_eq!(play.last_notice(), "The changes were closed with their pane");
+    let here = play.session.document();
+    assert_eq!((here.title().as_str(), here.stale()), ("demo:gpt · four five", None));
+    assert!(play.session.changing().experiment.changes.is_empty(), "nothing is ticked that is not done");
+    play.does(Command::Undo);
+    play.answers();
+    assert_eq!(play.session.panes.len(), 2);
+    assert_eq!(play.session.changing().title(), "1 change · demo:gpt · four five");
+    for title in ["demo:gpt · four five", "demo:gpt · one two three"] {
+        play.does(Command::Undo);
+        play.answers();
+        assert_eq!(play.session.changing().title(), title);
+    }
+    assert!(!play.session.changing().can_undo() && play.session.changing().can_redo());
+}
+
+#[test]
+fn what_was_changed_is_undone_from_the_unchanged_pane_too() {
+    let mut play = Play::showing("one two three");
+    add(&mut play, ablate());
+    play.answers();
+    let effects = play.session.apply_in(LEFT, Command::Undo);
+    play.sort(effects);
+    play.answers();
+    assert_eq!((n_shown(&play, LEFT), n_shown(&play, RIGHT)), (0, 0));
+    assert_eq!(play.session.panes.len(), 2);
+}
+
+/// Two things cannot take the place of one head: the newer one does.
+#[test]
+fn another_change_of_a_head_takes_the_place_of_the_one_before() {
+    let mut play = Play::showing("one two three");
+    add(&mut play, ablate());
+    let mean: WantedEdit = Edit::Ablate { head: HeadId::single(1, 2), with: Ablation::Mean }.into();
+    add(&mut play, mean.clone());
+    assert_eq!(asked(&play), [mean]);
 }
 
 #[test]

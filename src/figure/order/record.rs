@@ -9,10 +9,11 @@ use crate::{
     analysis::{
         edges::EdgeFilter,
         projection::ProjectionOptions,
-        reading::{LeaveOut, Policy, Reading, RowLabels, Source, Whose},
+        reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
     },
     capture::stack_prefix,
     figure::{ViewKind, views::image::flows::FlowFilter},
+    ids::StackKind,
     raster::ColorMap,
 };
 
@@ -21,6 +22,19 @@ impl Order {
     pub(super) fn color_map(&self) -> ColorMap {
         let suits = if self.view == ViewKind::Image { ColorMap::Magma } else { ColorMap::Viridis };
         self.color_map.unwrap_or(suits)
+    }
+
+    /// Which heads are drawn, for the name of a file: `L1H5`, `L1H0-H2`, `cross_L0`; nothing for all layers.
+    pub fn part_name(&self) -> String {
+        /// More heads than these are counted.
+        const MOST: usize = 4;
+        let &[layer] = &self.layers[..] else { return String::new() };
+        let stack = self.stack.filter(|stack| *stack != StackKind::SelfAttention);
+        let stack = stack.map_or_else(String::new, |stack| format!("{}_", stack.name()));
+        let heads: Vec<String> = self.heads.iter().map(|head| format!("H{head}")).collect();
+        let heads = if heads.len() > MOST { format!("-{}-heads", heads.len()) } else { heads.join("-") };
+        let minus = self.minus.map_or_else(String::new, |minus| format!("-minus-L{}H{}", minus.layer, minus.head));
+        format!("{stack}L{layer}{heads}{minus}")
     }
 
     /// Every choice by its name.
@@ -73,51 +87,52 @@ impl Order {
             EdgeFilter::Threshold(least) => json!({ "threshold": plain(least) }),
         };
         let flows = flows.map(|FlowFilter { kind, least }| json!({ "show": kind.name(), "threshold": plain(&least) }));
-        json!({
-            "stack": stack.map(|stack| stack.name()),
-            "layers": layers,
-            "heads": heads,
-            "query": query,
-            "key": key,
-            "by_value_norm": *source == Source::ByValueNorm,
-            "hide": hidden,
-            "hide_positions": positions,
-            "renormalized": *policy == Policy::Renormalize,
-            "left_out": plain(policy),
-            "sentences": plain(sentences),
-            "words": words,
-            "written": *rows == RowLabels::Written,
-            "aggregate": together.map(|how| how.name()),
-            "minus": minus.map(minus_text),
-            "lines": lines,
-            "space": self.view.is_projected().then(|| space.name()),
-            "scale": plain(scale),
-            "translate_keys": translate_keys,
-            "layout": plain(layout),
-            "color_map": drawn_map.name(),
-            "log": log,
-            "values": values,
-            "shared_scale": shared_scale,
-            "smooth": smooth,
-            "opacity": plain(opacity),
-            "contour": plain(contour),
-            "flows": flows,
-            "color_by": plain(color_by),
-            "size_by": plain(size_by),
-            "annotation": annotation,
-            "question": question.name(),
-            "distance": plain(distance),
-            "sheet": sheet,
-            "each_layer": each.layer,
-            "each_head": each.head,
-            "theme": if *dark { "dark" } else { "light" },
-            "width_pt": plain(width),
-            "height_pt": plain(height),
-            "pixels_per_pt": plain(pixels_per_pt),
-            "caption": format!("{caption:?}").to_lowercase(),
-            "svg_text": format!("{svg_text:?}").to_lowercase(),
-            "fonts": format!("{fonts:?}").to_lowercase(),
-        })
+        let said = [
+            ("stack", json!(stack.map(StackKind::name))),
+            ("layers", json!(layers)),
+            ("heads", json!(heads)),
+            ("query", json!(query)),
+            ("key", json!(key)),
+            ("by_value_norm", json!(*source == Source::ByValueNorm)),
+            ("hide", json!(hidden)),
+            ("hide_positions", json!(positions)),
+            ("renormalized", json!(*policy == Policy::Renormalize)),
+            ("left_out", plain(policy)),
+            ("sentences", plain(sentences)),
+            ("words", json!(words)),
+            ("written", json!(*rows == RowLabels::Written)),
+            ("aggregate", json!(together.map(Aggregate::name))),
+            ("minus", json!(minus.map(minus_text))),
+            ("lines", json!(lines)),
+            ("space", json!(self.view.is_projected().then(|| space.name()))),
+            ("scale", plain(scale)),
+            ("translate_keys", json!(translate_keys)),
+            ("layout", plain(layout)),
+            ("color_map", json!(drawn_map.name())),
+            ("log", json!(log)),
+            ("values", json!(values)),
+            ("shared_scale", json!(shared_scale)),
+            ("smooth", json!(smooth)),
+            ("opacity", plain(opacity)),
+            ("contour", plain(contour)),
+            ("flows", json!(flows)),
+            ("color_by", plain(color_by)),
+            ("size_by", plain(size_by)),
+            ("annotation", json!(annotation)),
+            ("question", json!(question.name())),
+            ("distance", plain(distance)),
+            ("sheet", json!(sheet)),
+            ("each_layer", json!(each.layer)),
+            ("each_head", json!(each.head)),
+            ("theme", json!(if *dark { "dark" } else { "light" })),
+            ("width_pt", plain(width)),
+            ("height_pt", plain(height)),
+            ("pixels_per_pt", plain(pixels_per_pt)),
+            ("caption", json!(format!("{caption:?}").to_lowercase())),
+            ("svg_text", json!(format!("{svg_text:?}").to_lowercase())),
+            ("fonts", json!(format!("{fonts:?}").to_lowercase())),
+        ];
+        said.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 

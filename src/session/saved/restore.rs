@@ -143,7 +143,7 @@ fn pane(saved: SavedPane, id: PaneId, id_of: impl Fn(usize) -> DocumentId) -> Pa
     let mut pane = Pane::new(id, id_of(saved.document), saved.options.clone());
     pane.view = saved.view;
     pane.selection.head = saved.head();
-    pane.selection.heads_on = saved.heads_on();
+    pane.selection.draw(saved.heads_on());
     pane.selection.pinned = Focus { query: saved.query, key: saved.key };
     pane.selection.is_final = saved.is_final;
     pane.linked = saved.linked;

@@ -103,7 +103,7 @@ impl Session {
     fn saved_pane(&self, row: usize, pane: &Pane) -> SavedPane {
         let selection = &pane.selection;
         let head = selection.head;
-        let on = selection.heads_on;
+        let on = selection.heads_on();
         let mut options = pane.options.clone();
         let mut target = options.lab.target;
         // What waits for its input is as it was written down.

@@ -116,7 +116,9 @@ impl App {
             panels.retain(|asked| !looks(asked));
             views.retain(|asked| !looks(asked));
         }
-        hovering::join(&self.session, panels, views).into_iter().for_each(|asked| self.commands.push(asked));
+        for asked in hovering::join(&self.session, panels, views) {
+            self.commands.push(asked);
+        }
         self.apply_commands(ctx);
     }
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use eframe::egui::{
-    self, Align, Align2, ComboBox, FontId, Id, Layout, Rect, RichText, Role, ScrollArea, Sense, Ui, UiBuilder, Vec2,
-    WidgetInfo,
+    self, Align, Align2, ComboBox, FontId, Frame, Layout, Margin, Rect, RichText, Role, ScrollArea, Sense, Ui,
+    UiBuilder, Vec2, WidgetInfo,
     containers::scroll_area::ScrollSource,
     pos2,
     text::{LayoutJob, TextWrapping},
@@ -20,18 +20,13 @@ use crate::{
         commands::UiCommand,
         other_document,
         panels::{failure_ui, too_long_ui},
+        stale::{Veil, veil, veiled_ui},
         theme::{GRID, Theme, text_size},
         views::{Views, pane_menu_ui, shared_high, stack_name, view_choices_ui},
     },
     worker::Progress,
 };
 
-/// How visible an old result is while the new one is computed.
-const STALE_OPACITY: f32 = 0.45;
-/// A result that arrives sooner than this does not dim the old one: typing must not flicker.
-const WAIT_SECS: f32 = 0.15;
-/// How long the dimming takes.
-const DIM_SECS: f32 = 0.2;
 /// Panes that would be smaller beside and below each other are shown one at a time.
 pub(super) const LEAST_PANE: Vec2 = vec2(85.0 * GRID, 65.0 * GRID);
 /// A view needs this; in a smaller pane it scrolls.
@@ -241,8 +236,9 @@ fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
 fn title(view: &ViewCtx<'_>) -> String {
     let shows_corpus =
         view.pane.view.is_projected() && matches!(view.pane.cloud(view.document), Some(Cloud::Inputs(_)));
-    match (&view.document.corpus, view.document.model.latest()) {
-        (Some(corpus), Some(model)) if shows_corpus => format!("{} · {}", model.spec.name, corpus.source.name()),
+    let model = view.pane.cloud(view.document).and_then(|cloud| Some(cloud.model()?.name.clone()));
+    match (&view.document.corpus, model) {
+        (Some(corpus), Some(model)) if shows_corpus => format!("{model} · {}", corpus.source.name()),
         _ => view.document.title(),
     }
 }
@@ -250,23 +246,31 @@ fn title(view: &ViewCtx<'_>) -> String {
 fn pane_ui(ui: &mut Ui, cx: &ViewCtx<'_>, views: &mut Views) {
     let rect = ui.available_rect_before_wrap();
     if cx.document.latest_capture().is_some() {
-        ui.scope(|ui| {
-            ui.multiply_opacity(opacity(ui, cx));
-            views.ui(cx.pane.view, ui, cx);
-        });
+        veiled_ui(ui, cx, |ui| views.ui(cx.pane.view, ui, cx));
+        if let Some(veil) = veil(ui, cx) {
+            stale_ui(ui, cx, &veil, rect);
+        }
     } else {
         empty_ui(ui, cx);
     }
     progress_line(ui, cx, rect);
 }
 
-/// Dims a result that is being replaced, unless the new one is quick.
-fn opacity(ui: &Ui, cx: &ViewCtx<'_>) -> f32 {
-    let stale = cx.document.is_busy();
-    let secs = if stale { WAIT_SECS + DIM_SECS } else { 0.0 };
-    let t = ui.ctx().animate_bool_with_time(Id::unique(("stale result", cx.pane.id.0)), stale, secs);
-    let dimmed = ((t * (WAIT_SECS + DIM_SECS) - WAIT_SECS) / DIM_SECS).clamp(0.0, 1.0);
-    egui::lerp(1.0..=STALE_OPACITY, dimmed)
+/// Says over the lower edge of a pane that what it shows is not of what is asked for, and why.
+fn stale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, veil: &Veil, rect: Rect) {
+    let place = rect.shrink(2.0 * GRID);
+    let builder = UiBuilder::new().id_salt("stale").max_rect(place).layout(Layout::bottom_up(Align::Center));
+    ui.scope_builder(builder, |ui| {
+        let margin = Margin::symmetric(2 * GRID as i8, GRID as i8);
+        let stroke = (1.0, cx.theme.rule);
+        Frame::new().fill(cx.theme.panel).stroke(stroke).corner_radius(4).inner_margin(margin).show(ui, |ui| {
+            ui.set_max_width(place.width() - 4.0 * GRID);
+            ui.label(RichText::new(&veil.said).color(cx.theme.text));
+            if let Some(failure) = cx.document.capture.failure() {
+                ui.label(RichText::new(format!("⚠ {}", failure.summary)).color(cx.theme.error));
+            }
+        });
+    });
 }
 
 /// A thin line along the top of a pane: how far the job is that it waits for.

@@ -17,6 +17,7 @@ use crate::{
             StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui,
             left_behind_ui, lost_model_ui, new_session_ui, search_ui, status_bar_ui, subtract_ui, top_bar_ui,
         },
+        stale::veiled_ui,
         theme::{GRID, Theme},
         views::{Views, shown_pattern},
     },
@@ -69,7 +70,7 @@ impl App {
         let mut left_ui = |ui: &mut Ui| left.ui(ui, &cx, pattern);
         let right_ui = |ui: &mut Ui, views: &mut HashMap<PaneId, Views>| {
             egui::ScrollArea::vertical().id_salt("inspector").auto_shrink([false, false]).show(ui, |ui| {
-                inspector_ui(ui, &cx, &shown);
+                veiled_ui(ui, &cx, |ui| inspector_ui(ui, &cx, &shown));
                 ui.add_space(2.0 * GRID);
                 subtract_ui(ui, &cx);
                 search_ui(ui, &cx);

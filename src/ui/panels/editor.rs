@@ -17,9 +17,15 @@ const MAX_HEIGHT: f32 = 40.0 * GRID;
 #[derive(Default)]
 pub struct Editor {
     buffer: String,
+    wants_focus: bool,
 }
 
 impl Editor {
+    /// Puts the cursor into the field when it is drawn next.
+    pub const fn focus(&mut self) {
+        self.wants_focus = true;
+    }
+
     /// Draws the field with `text` and gives what was made of it.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, text: &str, look: &Look) -> Option<String> {
         if text.len() > MAX_BYTES {
@@ -42,8 +48,11 @@ impl Editor {
                     .desired_width(f32::INFINITY)
                     // Ctrl+Enter runs; it must not also add a line.
                     .return_key(egui::KeyboardShortcut::new(Modifiers::NONE, Key::Enter));
-                let changed = ui.add(editor).accessible_name(look.name).changed();
-                changed.then(|| self.buffer.clone())
+                let response = ui.add(editor).accessible_name(look.name);
+                if std::mem::take(&mut self.wants_focus) {
+                    response.request_focus();
+                }
+                response.changed().then(|| self.buffer.clone())
             })
             .inner
     }

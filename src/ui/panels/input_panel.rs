@@ -8,7 +8,7 @@ use super::{
     language_tags::language_tags_ui,
     target::TargetPanel,
     token_search::TokenSearch,
-    too_long::{part_ui, too_long_ui},
+    too_long::part_ui,
     undrawn::undrawn_text,
     written::written_ui,
 };
@@ -20,7 +20,7 @@ use crate::{
     session::{Command, gallery::SAMPLES},
     text::counted,
     ui::{
-        ViewCtx,
+        PanelCtx, ViewCtx,
         commands::UiCommand,
         memo::Memo,
         theme::{GRID, opaque},
@@ -52,7 +52,7 @@ pub struct InputPanel {
 
 impl InputPanel {
     /// Draws the panel.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&ReadPattern>) {
+    pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&ReadPattern>) {
         heading_ui(ui, cx);
         let model = cx.document.model.latest().map(|model| &model.spec);
         let spec = model.or_else(|| cx.document.latest_capture().map(|capture| capture.model()));
@@ -66,10 +66,6 @@ impl InputPanel {
             if !sees || spec.is_some_and(|spec| spec.modality.text().is_some()) {
                 self.text_ui(ui, cx);
                 language_tags_ui(ui, cx);
-            }
-            if cx.document.too_long.is_some() {
-                too_long_ui(ui, cx);
-                ui.add_space(2.0 * GRID);
             }
             part_ui(ui, cx);
             if let Some(spec) = model {
@@ -108,6 +104,9 @@ impl InputPanel {
                 Some(_) => ("Remove second sentence", "Run only the first sentence"),
             };
             if ui.add(egui::Button::new(label).small()).on_hover_text(tooltip).clicked() {
+                if experiment.text_b.is_none() {
+                    self.text_b.focus();
+                }
                 cx.send(Command::SetTextB(experiment.text_b.is_none().then(String::new)));
                 cx.send(Command::Run);
             }
@@ -224,12 +223,13 @@ impl<'a> TintLook<'a> {
 }
 
 /// The heading, with what brings back what was run before.
-fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+fn heading_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     ui.horizontal(|ui| {
         ui.vertical(|ui| section_ui(ui, cx.theme, "Input"));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Max), |ui| {
             ui.spacing_mut().item_spacing.x = GRID;
-            let steps = [(UiCommand::Redo, cx.document.can_redo()), (UiCommand::Undo, cx.document.can_undo())];
+            let document = cx.session.changing();
+            let steps = [(UiCommand::Redo, document.can_redo()), (UiCommand::Undo, document.can_undo())];
             for (command, enabled) in steps {
                 let button = egui::Button::new(command.text()).small().frame_when_inactive(false);
                 let response = ui.add_enabled(enabled, button).on_hover_text(command.tooltip_with_key(ui.ctx()));

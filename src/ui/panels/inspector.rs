@@ -14,7 +14,7 @@ use crate::{
     figure::data::{self, Table, tab_separated},
     glossary,
     ids::HeadId,
-    session::{Command, Focus},
+    session::{Command, Focus, ViewKind},
     spec::LayerSpec,
     text::{decimal_text, share_text, weight_text},
     ui::{
@@ -122,11 +122,12 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let head = cx.pane.selection.head;
     ui.horizontal(|ui| {
         ui.label(RichText::new(head.to_string()).heading());
-        let heads = if cx.pane.selection.heads_on.is_only(head.head, cx.pane.n_heads(cx.document)) {
-            "shown alone"
-        } else {
-            ""
+        let n_drawn = cx.pane.selection.heads_on().iter(cx.pane.n_heads(cx.document)).count();
+        let heads = match n_drawn {
+            1 => "shown alone".to_owned(),
+            n => format!("one of {n} heads shown"),
         };
+        let heads = if cx.pane.view == ViewKind::Heads { heads } else { String::new() };
         ui.label(RichText::new(heads).color(cx.theme.text_weak));
     });
     let Some(stack) = capture.model().stack(head.stack) else { return };

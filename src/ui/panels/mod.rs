@@ -36,7 +36,12 @@ use eframe::egui::{self, RichText, Ui};
 
 use crate::{
     analysis::reading::ReadPattern,
-    ui::{PanelCtx, ViewCtx, commands::UiCommand, theme::GRID},
+    ui::{
+        PanelCtx, ViewCtx,
+        commands::UiCommand,
+        stale::{veil, veiled_ui},
+        theme::GRID,
+    },
     worker::Failure,
 };
 
@@ -87,7 +92,10 @@ impl LeftPanel {
             model_panel::model_panel_ui(ui, cx);
             self.input.ui(ui, cx, pattern);
             what_if::what_if_ui(ui, cx);
-            prediction::prediction_ui(ui, cx);
+            veiled_ui(ui, cx, |ui| prediction::prediction_ui(ui, cx));
+            if let Some(veil) = veil(ui, cx) {
+                ui.label(RichText::new(veil.said).small().color(cx.theme.text_weak));
+            }
             ui.add_space(2.0 * GRID);
         });
     }
@@ -105,16 +113,18 @@ impl LeftPanel {
 
 /// What went wrong, at the bottom, where it moves none of the buttons.
 fn failures_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    // A text that is too long is spoken of beside it.
-    let run = cx.document.capture.failure().filter(|_| cx.document.too_long.is_none());
+    // What can be read of a text that is too long is offered with what went wrong.
+    let is_too_long = cx.document.too_long.is_some();
+    let run = cx.document.capture.failure().filter(|_| !is_too_long);
     let failures = [cx.document.model.failure(), run];
-    if failures.iter().all(Option::is_none) {
+    if failures.iter().all(Option::is_none) && !is_too_long {
         return;
     }
     let most = 0.4 * ui.available_height();
     egui::Panel::bottom("failures").frame(egui::Frame::new()).resizable(false).max_size(most).show(ui, |ui| {
         egui::ScrollArea::vertical().id_salt("failures").max_height(most).auto_shrink([false, true]).show(ui, |ui| {
             failures.into_iter().flatten().for_each(|failure| failure_ui(ui, cx, failure));
+            too_long_ui(ui, cx);
         });
     });
 }

@@ -43,7 +43,11 @@ pub fn status_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, facts: StatusFacts, request
                 if let Some(running) = running(cx.session) {
                     running_ui(ui, cx, &running);
                 } else {
-                    let text = RichText::new(idle_text(cx.session, facts)).color(cx.theme.text_weak);
+                    let document = cx.session.document();
+                    let text = match document.capture.failure().or_else(|| document.model.failure()) {
+                        Some(failure) => RichText::new(format!("⚠ {}", failure.summary)).color(cx.theme.error),
+                        None => RichText::new(idle_text(cx.session, facts)).color(cx.theme.text_weak),
+                    };
                     ui.add(Label::new(text).truncate());
                 }
                 if ui.available_width() > NOTICE_PT {

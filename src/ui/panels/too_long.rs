@@ -23,10 +23,6 @@ pub fn too_long_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             cx.send(Command::SetExcerpt(Some(Excerpt::of(keep, too_long.n_fit))));
         }
     }
-    if cx.document.latest_capture().is_some() {
-        let text = "The views still show what was run before";
-        ui.label(RichText::new(text).small().color(cx.theme.text_weak));
-    }
 }
 
 /// Says that only a part of the text was read, and offers the other end and the choice again.

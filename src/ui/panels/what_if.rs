@@ -11,7 +11,7 @@ use crate::{
     ui::{
         PanelCtx,
         theme::GRID,
-        views::{change_text, changes_menu_ui},
+        views::{change_text, changes_menu_ui, drag},
         widgets::{scrolled_menu_ui, section_ui},
     },
     worker::{Donor, Rows, WantedEdit},
@@ -82,6 +82,7 @@ fn alpha_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, scope: &Scope, with: Nor
         Normalizer::Fusedmax(_) => return,
     };
     let mut alpha = before;
+    let drag = drag(ui);
     ui.horizontal(|ui| {
         ui.spacing_mut().slider_width = (ui.available_width() - 26.0 * GRID).max(20.0 * GRID);
         let slider = ui.add(Slider::new(&mut alpha, 1.0..=2.0).fixed_decimals(2).text("α"));
@@ -94,7 +95,7 @@ fn alpha_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, scope: &Scope, with: Nor
             alpha => Normalizer::Entmax(alpha),
         };
         let edit = Edit::Normalize { scope: scope.clone(), with };
-        cx.send(Command::Change(ChangeCommand::Replace(idx, edit.into())));
+        cx.send(Command::Change(ChangeCommand::Replace(idx, edit.into(), drag)));
     }
 }
 

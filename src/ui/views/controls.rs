@@ -3,12 +3,12 @@
 use std::ops::RangeInclusive;
 
 use eframe::egui::{
-    Align, Button, Color32, ComboBox, Label, Layout, Response, RichText, Sense, Slider, Stroke, StrokeKind, Ui,
+    Align, Button, Color32, ComboBox, Id, Label, Layout, Response, RichText, Sense, Slider, Stroke, StrokeKind, Ui,
 };
 
 use crate::{
     analysis::reading::RowLabels,
-    session::{ColorMapChoice, Command, ViewOptions},
+    session::{ColorMapChoice, Command, Drag, ViewOptions},
     text::sentence,
     ui::{
         ViewCtx,
@@ -55,6 +55,21 @@ pub fn percent_slider_ui(ui: &mut Ui, name: &str, value: &mut f32, range: RangeI
         *value = percent / 100.0;
     }
     response.accessible_name(name)
+}
+
+/// The drag that the pointer is in, or that ends in this frame; what a key changes is one of its own. To be asked in
+/// every frame, so that it is known when the drag began.
+pub fn drag(ui: &Ui) -> Drag {
+    let last = Id::unique("the last drag");
+    let (start, ends, now) = ui.input(|input| {
+        let pointer = &input.pointer;
+        (pointer.press_start_time(), pointer.any_released() && !pointer.any_pressed(), input.time)
+    });
+    if let Some(start) = start {
+        ui.data_mut(|data| data.insert_temp(last, start));
+        return Drag(start);
+    }
+    Drag(ui.data(|data| data.get_temp(last)).filter(|_| ends).unwrap_or(now))
 }
 
 /// A choice among a few words.

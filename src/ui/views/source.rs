@@ -58,7 +58,7 @@ pub fn shown(cx: &ViewCtx<'_>, capture: &Capture) -> Reading {
         heads: Heads::One(minus.head),
         of: if minus.document == cx.document.id { Whose::This } else { Whose::Other },
     });
-    let on = match selection.heads_on {
+    let on = match selection.heads_on() {
         HeadSet::ALL => Which::All,
         some => Which::These(some.iter(n_heads(capture, selection.head)).collect()),
     };
@@ -74,7 +74,7 @@ pub fn drawn_heads(cx: &ViewCtx<'_>) -> Vec<HeadId> {
         Heads::Many(many) => members(capture, &many).unwrap_or_default(),
         Heads::One(head) if cx.pane.view != ViewKind::Heads || cx.pane.minus.is_some() => vec![head],
         Heads::One(head) => {
-            let on = selection.heads_on.iter(n_heads(capture, head));
+            let on = selection.heads_on().iter(n_heads(capture, head));
             on.map(|on| HeadId { head: on, ..head }).collect()
         }
     }

@@ -8,6 +8,7 @@ pub mod fuzz;
 pub mod hub_bench;
 pub mod hub_server;
 pub mod play;
+pub mod real;
 pub mod scripted;
 pub mod sessions;
 #[cfg(target_os = "linux")]

@@ -90,13 +90,13 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture, in_sight: &Range<usize>) -> Op
     let drawn: Vec<(usize, Reading)> = if one {
         vec![(selection.head.head, shown.clone())]
     } else {
-        let on = selection.heads_on.iter(source::n_heads(capture, selection.head));
+        let on = selection.heads_on().iter(source::n_heads(capture, selection.head));
         on.map(|head| (head, source::shown_of_head(cx, capture, HeadId { head, ..selection.head }))).collect()
     };
     let of = LinesOf {
         captures: (subject.this.id(), subject.other.as_ref().map(|other| other.id())),
         reading: shown,
-        heads_on: selection.heads_on,
+        heads_on: selection.heads_on(),
         filter,
         rows: None,
         n_missing: 0,

@@ -40,7 +40,7 @@ pub fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGr
             ui.add_space(GROUP_GAP_PT);
         }
         let (rect, response) = ui.allocate_exact_size(SWATCH_PT, Sense::click());
-        let on = selection.heads_on.contains(head);
+        let on = selection.heads_on().contains(head);
         response.widget_info(|| WidgetInfo::selected(Role::CheckBox, true, on, format!("Head {head}")));
         let look = paint::SwatchLook {
             on,
@@ -61,7 +61,7 @@ pub fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGr
         tooltip::above(&response, &format!("{name}\n{how}"));
     }
     ui.add_space(GRID);
-    let all_on = (0..n_heads).all(|head| selection.heads_on.contains(head));
+    let all_on = (0..n_heads).all(|head| selection.heads_on().contains(head));
     let all = ui.add_enabled(!all_on, Button::new("All"));
     if all.accessible_name("Show all heads").clicked() {
         cx.send(Command::AllHeads);

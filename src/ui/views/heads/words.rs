@@ -14,10 +14,7 @@ use crate::{
 /// Why nothing is drawn, if so.
 pub fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option<String> {
     let head = cx.pane.selection.head;
-    let n_heads = source::n_heads(capture, head);
-    if cx.pane.explained().is_none() && cx.pane.selection.heads_on.iter(n_heads).next().is_none() {
-        Some("All heads are hidden; click a head’s square to show its lines".to_owned())
-    } else if source::nothing_left(cx, capture, head.stack) {
+    if source::nothing_left(cx, capture, head.stack) {
         Some("Every token is left out: see “Show weights as”".to_owned())
     } else if known.heads.is_empty() && known.of.n_missing == 0 {
         let refusal = known.refusal.as_ref().map(ToString::to_string);

@@ -97,6 +97,7 @@ pub fn brush_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 
 /// Draws on the cells that the pointer passes while its button is down.
 pub fn draw_ui(ui: &Ui, cx: &ViewCtx<'_>, response: &Response, on: &DrawnOn<'_>, shown: &ReadPattern, content: Rect) {
+    let drag = controls::drag(ui);
     if response.hovered() {
         ui.set_cursor_icon(CursorIcon::Crosshair);
     }
@@ -125,6 +126,6 @@ pub fn draw_ui(ui: &Ui, cx: &ViewCtx<'_>, response: &Response, on: &DrawnOn<'_>,
     }
     if pattern != *on.pattern {
         let edit = Edit::SetPattern { head: on.head, pattern };
-        cx.send(Command::Change(ChangeCommand::Replace(on.change, edit.into())));
+        cx.send(Command::Change(ChangeCommand::Replace(on.change, edit.into(), drag)));
     }
 }

@@ -170,7 +170,7 @@ impl ImageView {
         // Changed runs see the same picture.
         let source = image.source.clone().map(Same);
         let photo = self.photo.get_or_update((source, max_side), || pixels::photo(&ctx, image, max_side));
-        self.picture_ui(ui, cx, image, &OnPicture { pattern: &pattern, overlay: &overlay, flows }, photo.as_ref());
+        Self::picture_ui(ui, cx, image, &OnPicture { pattern: &pattern, overlay: &overlay, flows }, photo.as_ref());
     }
 
     /// Draws the options and the legend.
@@ -213,7 +213,6 @@ impl ImageView {
     }
 
     fn picture_ui(
-        &mut self,
         ui: &mut Ui,
         cx: &ViewCtx<'_>,
         image: &ImageInfo,

@@ -1,0 +1,94 @@
+//! What a picture is of: the run that it came from, and whether that is still the run that is asked for.
+
+use std::sync::Arc;
+
+use super::{Document, Experiment};
+use crate::{text::counted, worker::LoadedModel};
+
+/// What a run is made of.
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    pub experiment: Experiment,
+    pub model: Arc<LoadedModel>,
+}
+
+/// Why what is shown is not what is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stale {
+    /// The model, or its run, is on its way.
+    Waits,
+    /// The run that was asked for failed or was refused.
+    Failed,
+    /// Something was changed, or a run was stopped, and nothing has been run since.
+    Changed,
+}
+
+impl Document {
+    /// Why the capture that is shown is not of the model, input and changes that are asked for; `None` when it is.
+    pub fn stale(&self) -> Option<Stale> {
+        self.latest_capture()?;
+        if self.is_busy() {
+            return Some(Stale::Waits);
+        }
+        if self.capture.failure().is_some() {
+            return Some(Stale::Failed);
+        }
+        if self.opened.is_some() {
+            return None;
+        }
+        let made = self.made.as_ref()?;
+        (!self.asks_for(made)).then_some(Stale::Changed)
+    }
+
+    /// Whether a run now would be made of the same.
+    fn asks_for(&self, made: &Made) -> bool {
+        let Some(model) = self.model.latest().filter(|model| model.id == made.model.id) else { return false };
+        if self.experiment == made.experiment {
+            return true;
+        }
+        // A picture means nothing to a model that reads, nor how a model writes to one that does not.
+        let run = |it: &Experiment| (it.input(&model.spec).ok(), it.generation(&model.spec), it.edits());
+        run(&self.experiment) == run(&made.experiment)
+    }
+
+    /// The experiment that is shown, which may not be the one that is asked for.
+    pub(super) fn shown_experiment(&self) -> &Experiment {
+        self.made.as_ref().map_or(&self.experiment, |made| &made.experiment)
+    }
+
+    /// What to call it among others: the file, or the model with the beginning of its input, both of what is shown.
+    pub fn title(&self) -> String {
+        const INPUT_CHARS: usize = 24;
+        if let Some(file) = &self.opened {
+            return file.name().into_owned();
+        }
+        let Some(capture) = self.latest_capture() else {
+            return self.model.latest().map_or_else(|| "Nothing yet".to_owned(), |model| model.spec.name.clone());
+        };
+        let input = capture.input();
+        let read = input.text.as_deref().or(input.image.as_deref()).unwrap_or_default();
+        let start: String = read.chars().take(INPUT_CHARS).collect();
+        let more = if read.chars().nth(INPUT_CHARS).is_some() { "…" } else { "" };
+        let changed = match self.n_changes() {
+            0 => String::new(),
+            n => format!("{} · ", counted(n, "change")),
+        };
+        format!("{changed}{} · {}{more}", capture.model().name, start.trim_end())
+    }
+
+    /// The name of the model that is shown, or of the one that is there before anything is.
+    pub fn model_name(&self) -> Option<&str> {
+        let shown = self.latest_capture().map(|capture| capture.model().name.as_str());
+        shown.or_else(|| self.model.latest().map(|model| model.spec.name.as_str()))
+    }
+}
+
+impl Stale {
+    /// What stands over a picture that is `shown`, which is what it is called.
+    pub fn text(self, shown: &str) -> String {
+        match self {
+            Self::Waits | Self::Changed => format!("Shows “{shown}”, before the change"),
+            Self::Failed => format!("Shows “{shown}”: the run after it failed"),
+        }
+    }
+}
