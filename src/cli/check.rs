@@ -178,6 +178,9 @@ fn tables(report: &mut String, audit: &Audit) {
             "Unknown: the architecture's own class does not have them, so they change nothing there either",
             &audit.unknown_keys,
         ),
+        ("Tokenizer settings", &audit.tokenizer_keys.read),
+        ("Tokenizer settings that change no id", &audit.tokenizer_keys.harmless),
+        ("Tokenizer settings that its class does not have, so they are not followed", &audit.tokenizer_keys.ignored),
     ];
     for (what, keys) in unread.into_iter().filter(|(_, keys)| !keys.is_empty()) {
         writeln!(report, "\n{what}").ok();

@@ -73,6 +73,9 @@ struct InputRest {
     /// Leave out the special tokens that the tokenizer would add
     #[arg(long)]
     no_special: bool,
+    /// Prepare texts as sentence-transformers does where the model says how: lower case, longest text
+    #[arg(long)]
+    sentence_transformers: bool,
     /// What is read of a text that is too long.
     #[command(flatten)]
     excerpt: ExcerptOptions,
@@ -136,6 +139,7 @@ impl InputOptions {
             && self.rest.target.is_none()
             && self.rest.target_ids.is_empty()
             && !self.rest.no_special
+            && !self.rest.sentence_transformers
             && self.rest.excerpt.max_tokens.is_none()
     }
 
@@ -215,7 +219,8 @@ impl InputRest {
         pictures.extend(self.pixels.as_deref().map(read_pixels).transpose()?);
         let texts = texts.into_iter().map(|text| {
             let (text_b, excerpt) = (self.text_b.clone(), self.excerpt.chosen().or(fitting));
-            Input::Text(TextInput { text, text_b, no_special: self.no_special, excerpt })
+            let Self { no_special, sentence_transformers, .. } = *self;
+            Input::Text(TextInput { text, text_b, no_special, sentence_transformers, excerpt })
         });
         let texts: Vec<Input> = texts.chain(ids).collect();
         let sources = match (pictures.is_empty(), texts.is_empty()) {

@@ -113,7 +113,7 @@ impl Model {
         reader.prefix_labels = network.prefix_labels()?;
         reader.query = network.query();
         reader.padding = network.padding();
-        let (source, warning) = reader.source();
+        let (source, warnings) = reader.source();
         audit.config = config.asked().lookups();
         (audit.harmless_keys, audit.unknown_keys) = (unread.harmless, unread.unknown);
         audit.note_file("generation", [&decoding.read, &decoding.harmless, &decoding.unknown]);
@@ -124,7 +124,8 @@ impl Model {
         audit.input_source = source;
         audit.warnings.extend(unread.overruled);
         audit.warnings.extend(files.adapter_beside());
-        audit.warnings.extend(warning);
+        audit.tokenizer_keys = reader.encoder.as_ref().map(|encoder| encoder.keys().clone()).unwrap_or_default();
+        audit.warnings.extend(warnings);
         audit.warnings.extend(decoding.warning());
         let spec = ModelSpec {
             name: name.to_owned(),

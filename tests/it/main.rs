@@ -180,6 +180,8 @@ mod tasks;
 mod tidy;
 /// Text to ids and tokens: the reference's ids, truncation, what is shown.
 mod tokenization;
+/// Tokenizers against transformers' own classes: which one reads a checkpoint, and every attribute that it reads.
+mod tokenizer_classes;
 /// Every ordered pair of actions, and whether the window still speaks of one head of one run of one model.
 mod truth;
 /// The window by role and label: what a person can do with it.

@@ -54,7 +54,11 @@ fn check_reference(name: &str, source: &str) {
             encoded => encoded.unwrap(),
         };
         assert_eq!(Some(&encoded.ids), numbers("ids").as_ref(), "ids of {:?} in {name}", input.text);
-        if let Some(type_ids) = numbers("type_ids") {
+        if let Some(mut type_ids) = numbers("type_ids") {
+            // GPT-2's class does not give them to a model.
+            if name.starts_with("gpt2") {
+                type_ids.fill(0);
+            }
             assert_eq!(encoded.type_ids, type_ids, "type ids of {:?} in {name}", input.text);
         }
         if let Some(offsets) = case.get("offsets") {

@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// What a session has chosen already.
-const OF_NO_SESSION: [&str; 38] = [
+const OF_NO_SESSION: [&str; 39] = [
     "model",
     "capture",
     "text",
@@ -49,6 +49,7 @@ const OF_NO_SESSION: [&str; 38] = [
     "ids",
     "pixels",
     "no_special",
+    "sentence_transformers",
     "max_tokens",
     "keep",
     "target",

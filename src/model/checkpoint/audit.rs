@@ -30,6 +30,19 @@ pub struct Audit {
     pub unknown_keys: Vec<(String, String)>,
     /// Why no independent implementation can be asked about it; `None` where one can.
     pub second_opinion: Option<String>,
+    /// What became of the keys of `tokenizer_config.json`.
+    pub tokenizer_keys: TokenizerKeys,
+}
+
+/// What became of the keys of a `tokenizer_config.json`, with their values as one would quote them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenizerKeys {
+    /// Somebody asked for them.
+    pub read: Vec<(String, String)>,
+    /// They change no id and no text.
+    pub harmless: Vec<(String, String)>,
+    /// The class that reads the checkpoint does not have them.
+    pub ignored: Vec<(String, String)>,
 }
 
 /// One tensor of a checkpoint.

@@ -75,6 +75,23 @@ impl Codec {
         tags
     }
 
+    /// Whether pieces are made by merging others.
+    pub fn has_merges(&self) -> bool {
+        matches!(self.tokenizer.get_model(), ModelWrapper::BPE(_))
+    }
+
+    /// The id of what the model does not know; `named` is the one that the checkpoint names for it.
+    pub fn unknown(&self, named: Option<u32>) -> Option<u32> {
+        match (&self.cutter, self.tokenizer.get_model()) {
+            (Some(cutter), _) => cutter.unknown(),
+            (None, ModelWrapper::WordPiece(model)) => self.id(&model.unk_token),
+            (None, ModelWrapper::WordLevel(model)) => self.id(&model.unk_token),
+            (None, ModelWrapper::BPE(model)) => self.id(model.unk_token.as_ref()?).filter(|_| !model.byte_fallback),
+            // The library does not tell.
+            (None, ModelWrapper::Unigram(_)) => named,
+        }
+    }
+
     /// See `TextEncoder::encode`.
     pub fn encode(&self, texts: &Texts<'_>) -> Result<EncodedText, InputError> {
         guarded(|| self.encode_unguarded(texts)).unwrap_or(Err(InputError::DamagedTokenizer))

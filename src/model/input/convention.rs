@@ -1,5 +1,5 @@
 //! What a family of tokenizers takes for granted, beside its vocabulary: which special tokens there
-//! are and what they do.
+//! are and what they do; and which of the classes of transformers 5 reads a checkpoint.
 
 use serde_json::Value;
 
@@ -10,9 +10,12 @@ pub(super) enum Convention {
     Bert,
     Camembert,
     Clip,
+    CodeGen,
+    CodeLlama,
     DebertaV2,
     Gemma,
     Gpt2,
+    GptNeoX,
     Llama,
     Marian,
     MBart,
@@ -20,19 +23,44 @@ pub(super) enum Convention {
     MpNet,
     Qwen2,
     Roberta,
+    Siglip,
     T5,
     XlmRoberta,
-    /// None of these: no special tokens beside those that the checkpoint names.
+    /// None of these: what stands in `tokenizer.json` counts, and no special tokens beside those that the checkpoint
+    /// names.
     Other,
 }
 
 impl Convention {
-    /// From `tokenizer_class`, or else from `model_type`.
-    pub fn of(tokenizer: &Value, model: &Value) -> Self {
+    /// The class that `AutoTokenizer` of transformers 5 takes for a checkpoint with a `tokenizer.json`.
+    ///
+    /// `is_byte_level` says whether that file has a part of the kind `ByteLevel`; it is asked only where it counts.
+    pub fn of(tokenizer: &Value, model: &Value, is_byte_level: impl FnOnce() -> bool) -> Self {
+        let registered = model_type(model).map_or(Registered::Nothing, Registered::of);
+        let Some(named) = class(tokenizer, model) else {
+            return match registered {
+                Registered::Class(class) | Registered::Always(class) => class,
+                Registered::Nothing => Self::Other,
+            };
+        };
+        let named = Self::from_class(named).unwrap_or(Self::Other);
+        if has_own_code(tokenizer) {
+            return named;
+        }
+        match registered {
+            Registered::Always(class) => class,
+            // The class writes its words with `▁`, which a vocabulary of bytes does not.
+            _ if named == Self::Llama && is_byte_level() => Self::Other,
+            _ => named,
+        }
+    }
+
+    /// The family of a checkpoint that has no `tokenizer.json`: by its class, else by its `model_type`.
+    pub fn of_vocabulary(tokenizer: &Value, model: &Value) -> Self {
+        let from_class = class(tokenizer, model).and_then(Self::from_class);
         // A vision-encoder-decoder model has its text in the decoder.
         let of_decoder = model.get("decoder").and_then(|decoder| text(decoder, "model_type"));
         let model_type = of_decoder.or_else(|| text(model, "model_type"));
-        let from_class = class(tokenizer, model).and_then(Self::from_class);
         let from_model_type = || Self::from_model_type(model_type?);
         from_class.or_else(from_model_type).unwrap_or(Self::Other)
     }
@@ -41,70 +69,101 @@ impl Convention {
     /// that there is a tokenizer.
     pub fn unknown_class<'a>(tokenizer: &'a Value, model: &'a Value) -> Option<&'a str> {
         let class = class(tokenizer, model)?;
-        let says_nothing = matches!(class, "PreTrainedTokenizer" | "TokenizersBackend" | "");
+        let says_nothing = matches!(class, "PreTrainedTokenizer" | "TokenizersBackend" | "BloomTokenizer" | "");
         (!says_nothing && Self::from_class(class).is_none()).then_some(class)
     }
 
-    /// Whether the checkpoint names a class that goes by the file of the tokenizers library alone: the general one, one
-    /// that adds nothing to it, or one that the transformers library does not know and reads as the general one.
-    pub fn goes_by_file(tokenizer: &Value, model: &Value) -> bool {
-        let general = ["PreTrainedTokenizer", "TokenizersBackend", "ConvBertTokenizer"];
-        class(tokenizer, model).is_some_and(|class| general.contains(&class) || Self::from_class(class).is_none())
+    /// The class that the checkpoint names and transformers would take, where its rules are not known here.
+    pub fn unfollowed_class<'a>(tokenizer: &'a Value, model: &'a Value) -> Option<&'a str> {
+        let is_overruled = matches!(model_type(model).map(Registered::of), Some(Registered::Always(_)));
+        if is_overruled && !has_own_code(tokenizer) { None } else { Self::unknown_class(tokenizer, model) }
     }
 
-    /// Whether a tokenizer of this class tells a model that has segments which of two texts a token is of.
-    pub fn tells_segments(tokenizer: &Value, model: &Value) -> bool {
-        Self::of(tokenizer, model) != Self::Albert
-            && !Self::goes_by_file(tokenizer, model)
-            && class(tokenizer, model) != Some("DistilBertTokenizer")
+    /// Whether a tokenizer of this family tells a model that has segments which of two texts a token is of.
+    pub fn tells_segments(self, tokenizer: &Value, model: &Value) -> bool {
+        match class(tokenizer, model) {
+            Some("DistilBertTokenizer") => false,
+            // Goes by the file, but keeps this of the class that it is made from.
+            Some("ConvBertTokenizer") => true,
+            _ => matches!(self, Self::Bert | Self::DebertaV2),
+        }
     }
 
+    /// The name of the class in transformers 5.
+    pub const fn class_name(self) -> &'static str {
+        match self {
+            Self::Albert => "AlbertTokenizer",
+            Self::Bert => "BertTokenizer",
+            Self::Camembert => "CamembertTokenizer",
+            Self::Clip => "CLIPTokenizer",
+            Self::CodeGen => "CodeGenTokenizer",
+            Self::CodeLlama => "CodeLlamaTokenizer",
+            Self::DebertaV2 => "DebertaV2Tokenizer",
+            Self::Gemma => "GemmaTokenizer",
+            Self::Gpt2 => "GPT2Tokenizer",
+            Self::GptNeoX => "GPTNeoXTokenizer",
+            Self::Llama => "LlamaTokenizer",
+            Self::Marian => "MarianTokenizer",
+            Self::MBart => "MBartTokenizer",
+            Self::MBart50 => "MBart50Tokenizer",
+            Self::MpNet => "MPNetTokenizer",
+            Self::Qwen2 => "Qwen2Tokenizer",
+            Self::Roberta => "RobertaTokenizer",
+            Self::Siglip => "SiglipTokenizer",
+            Self::T5 => "T5Tokenizer",
+            Self::XlmRoberta => "XLMRobertaTokenizer",
+            Self::Other => "TokenizersBackend",
+        }
+    }
+
+    /// The family of a class without the mark of its fast version; other names of a class are here, too.
     fn from_class(class: &str) -> Option<Self> {
         Some(match class {
             "AlbertTokenizer" => Self::Albert,
             "BertTokenizer"
-            | "ConvBertTokenizer"
             | "DistilBertTokenizer"
             | "ElectraTokenizer"
             | "LayoutLMTokenizer"
+            | "LxmertTokenizer"
             | "MobileBertTokenizer"
             | "SqueezeBertTokenizer" => Self::Bert,
             "CamembertTokenizer" => Self::Camembert,
             "CLIPTokenizer" => Self::Clip,
+            "CodeGenTokenizer" => Self::CodeGen,
+            "CodeLlamaTokenizer" => Self::CodeLlama,
+            "ConvBertTokenizer" => Self::Other,
             "DebertaV2Tokenizer" => Self::DebertaV2,
             "GemmaTokenizer" => Self::Gemma,
-            "GPT2Tokenizer" | "GPTNeoXTokenizer" | "CodeGenTokenizer" => Self::Gpt2,
-            "LlamaTokenizer" | "CodeLlamaTokenizer" => Self::Llama,
+            "GPT2Tokenizer" => Self::Gpt2,
+            "GPTNeoXTokenizer" => Self::GptNeoX,
+            "LlamaTokenizer" | "Phi3Tokenizer" => Self::Llama,
             "MarianTokenizer" => Self::Marian,
             "MBartTokenizer" => Self::MBart,
             "MBart50Tokenizer" => Self::MBart50,
             "MPNetTokenizer" => Self::MpNet,
             "Qwen2Tokenizer" => Self::Qwen2,
-            "RobertaTokenizer" | "BartTokenizer" | "LEDTokenizer" | "LongformerTokenizer" => Self::Roberta,
+            "RobertaTokenizer" | "BartTokenizer" | "LEDTokenizer" | "LongformerTokenizer" | "MvpTokenizer" => {
+                Self::Roberta
+            }
+            "SiglipTokenizer" => Self::Siglip,
             "T5Tokenizer" => Self::T5,
             "XLMRobertaTokenizer" => Self::XlmRoberta,
             _ => return None,
         })
     }
 
+    /// What a vocabulary that comes without a class is, by the model that reads it.
     fn from_model_type(model_type: &str) -> Option<Self> {
         Some(match model_type {
-            "albert" => Self::Albert,
-            "bert" | "distilbert" | "electra" => Self::Bert,
-            "camembert" => Self::Camembert,
-            "clip" | "clip_text_model" => Self::Clip,
-            "deberta-v2" => Self::DebertaV2,
-            "gemma" | "gemma2" | "gemma3" | "gemma3_text" => Self::Gemma,
-            "gpt2" | "gpt_neo" | "gpt_neox" | "opt" | "phi" => Self::Gpt2,
+            "clip_text_model" => Self::Clip,
             "llama" | "mistral" | "mixtral" | "phi3" => Self::Llama,
-            "marian" => Self::Marian,
-            "mbart" => Self::MBart,
-            "mpnet" => Self::MpNet,
-            "qwen2" | "qwen3" => Self::Qwen2,
-            "roberta" | "bart" | "longformer" | "led" | "trocr" => Self::Roberta,
-            "t5" | "mt5" | "umt5" | "longt5" => Self::T5,
-            "xlm-roberta" | "xlm-roberta-xl" => Self::XlmRoberta,
-            _ => return None,
+            "longt5" | "umt5" => Self::T5,
+            "trocr" => Self::Roberta,
+            "xlm-roberta-xl" => Self::XlmRoberta,
+            other => match Registered::of(other) {
+                Registered::Class(class) | Registered::Always(class) if class != Self::Other => class,
+                _ => return None,
+            },
         })
     }
 
@@ -120,7 +179,16 @@ impl Convention {
                 ("cls_token", "[CLS]"),
                 ("mask_token", "[MASK]"),
             ],
-            Self::Bert | Self::DebertaV2 => &[
+            Self::DebertaV2 => &[
+                ("bos_token", "[CLS]"),
+                ("eos_token", "[SEP]"),
+                ("unk_token", "[UNK]"),
+                ("sep_token", "[SEP]"),
+                ("pad_token", "[PAD]"),
+                ("cls_token", "[CLS]"),
+                ("mask_token", "[MASK]"),
+            ],
+            Self::Bert => &[
                 ("unk_token", "[UNK]"),
                 ("sep_token", "[SEP]"),
                 ("pad_token", "[PAD]"),
@@ -133,13 +201,23 @@ impl Convention {
                 ("unk_token", "<|endoftext|>"),
                 ("pad_token", "<|endoftext|>"),
             ],
-            Self::Gemma => {
-                &[("bos_token", "<bos>"), ("eos_token", "<eos>"), ("unk_token", "<unk>"), ("pad_token", "<pad>")]
-            }
-            Self::Gpt2 => {
+            Self::Gemma => &[
+                ("bos_token", "<bos>"),
+                ("eos_token", "<eos>"),
+                ("unk_token", "<unk>"),
+                ("pad_token", "<pad>"),
+                ("mask_token", "<mask>"),
+            ],
+            Self::Gpt2 | Self::CodeGen => {
                 &[("bos_token", "<|endoftext|>"), ("eos_token", "<|endoftext|>"), ("unk_token", "<|endoftext|>")]
             }
-            Self::Llama => &[("bos_token", "<s>"), ("eos_token", "</s>"), ("unk_token", "<unk>")],
+            Self::GptNeoX => &[
+                ("bos_token", "<|endoftext|>"),
+                ("eos_token", "<|endoftext|>"),
+                ("unk_token", "<|endoftext|>"),
+                ("pad_token", "<|padding|>"),
+            ],
+            Self::Llama | Self::CodeLlama => &[("bos_token", "<s>"), ("eos_token", "</s>"), ("unk_token", "<unk>")],
             Self::MpNet => &[
                 ("bos_token", "<s>"),
                 ("eos_token", "</s>"),
@@ -149,7 +227,16 @@ impl Convention {
                 ("cls_token", "<s>"),
                 ("mask_token", "<mask>"),
             ],
-            Self::Camembert | Self::MBart | Self::MBart50 | Self::Roberta | Self::XlmRoberta => &[
+            // A class that leaves its beginning to the checkpoint.
+            Self::MBart50 => &[
+                ("eos_token", "</s>"),
+                ("unk_token", "<unk>"),
+                ("sep_token", "</s>"),
+                ("pad_token", "<pad>"),
+                ("cls_token", "<s>"),
+                ("mask_token", "<mask>"),
+            ],
+            Self::Camembert | Self::MBart | Self::Roberta | Self::XlmRoberta => &[
                 ("bos_token", "<s>"),
                 ("eos_token", "</s>"),
                 ("unk_token", "<unk>"),
@@ -158,7 +245,10 @@ impl Convention {
                 ("cls_token", "<s>"),
                 ("mask_token", "<mask>"),
             ],
-            Self::Qwen2 => &[("eos_token", "<|endoftext|>"), ("pad_token", "<|endoftext|>")],
+            Self::Qwen2 => {
+                &[("eos_token", "<|endoftext|>"), ("unk_token", "<|endoftext|>"), ("pad_token", "<|endoftext|>")]
+            }
+            Self::Siglip => &[("eos_token", "</s>"), ("unk_token", "<unk>"), ("pad_token", "</s>")],
             Self::Marian | Self::T5 => &[("eos_token", "</s>"), ("unk_token", "<unk>"), ("pad_token", "<pad>")],
             Self::Other => &[],
         }
@@ -166,16 +256,70 @@ impl Convention {
 
     /// Whether the mask stands for a word with the space before it.
     pub const fn mask_takes_space(self) -> bool {
-        matches!(
-            self,
-            Self::Albert
-                | Self::Camembert
-                | Self::MBart
-                | Self::MBart50
-                | Self::MpNet
-                | Self::Roberta
-                | Self::XlmRoberta
-        )
+        self.class_strips_mask() || matches!(self, Self::Albert | Self::Roberta | Self::XlmRoberta)
+    }
+
+    /// The same in the classes of transformers 5: fewer of them say so.
+    pub const fn class_strips_mask(self) -> bool {
+        matches!(self, Self::Camembert | Self::MBart | Self::MBart50 | Self::MpNet)
+    }
+}
+
+/// What `TOKENIZER_MAPPING_NAMES` of transformers 5 has for a `model_type`.
+enum Registered {
+    /// A class, unless the checkpoint names another one.
+    Class(Convention),
+    /// A class whatever the checkpoint names.
+    Always(Convention),
+    /// Nothing: the checkpoint names a class, or the file counts.
+    Nothing,
+}
+
+impl Registered {
+    fn of(model_type: &str) -> Self {
+        Self::Class(match model_type {
+            "albert" => Convention::Albert,
+            "bert" | "distilbert" | "electra" => Convention::Bert,
+            "camembert" => Convention::Camembert,
+            "clip" => Convention::Clip,
+            "deberta-v2" => Convention::DebertaV2,
+            "gemma" | "gemma2" | "gemma3" | "gemma3_text" => Convention::Gemma,
+            "gpt2" | "gpt_neo" | "opt" | "phi" => Convention::Gpt2,
+            "gpt_neox" => Convention::GptNeoX,
+            "marian" => Convention::Marian,
+            "mbart" => Convention::MBart,
+            "mpnet" => Convention::MpNet,
+            "bart" | "led" | "longformer" | "roberta" => Convention::Roberta,
+            "qwen3" => Convention::Qwen2,
+            "siglip" => Convention::Siglip,
+            "t5" | "mt5" => Convention::T5,
+            "trocr" | "xlm-roberta" => Convention::XlmRoberta,
+            // What checkpoints of these name is known to be wrong.
+            "qwen2" => return Self::Always(Convention::Qwen2),
+            "mistral" | "mixtral" | "modernbert" | "phi3" | "stablelm" | "umt5" | "xlm-roberta-xl" => {
+                return Self::Always(Convention::Other);
+            }
+            _ => return Self::Nothing,
+        })
+    }
+}
+
+/// Of which model the text is: an encoder–decoder model of two configurations has that of its encoder.
+fn model_type(model: &Value) -> Option<&str> {
+    match text(model, "model_type")? {
+        "encoder-decoder" => text(model.get("encoder")?, "model_type"),
+        // A picture has no tokens, so the text is the decoder's; transformers finds no class for it.
+        "vision-encoder-decoder" => None,
+        model_type => Some(model_type),
+    }
+}
+
+/// Whether the checkpoint brings a tokenizer's program of its own, which is not run.
+pub(super) fn has_own_code(tokenizer: &Value) -> bool {
+    match tokenizer.get("auto_map") {
+        Some(Value::Array(_)) => true,
+        Some(map) => map.get("AutoTokenizer").is_some_and(|code| !code.is_null()),
+        None => false,
     }
 }
 

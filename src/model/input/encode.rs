@@ -100,25 +100,26 @@ impl Reader {
     }
 
     /// Where the tokenizer and the image processor came from, and what the user must know about it.
-    pub fn source(&self) -> (String, Option<String>) {
+    pub fn source(&self) -> (String, Vec<String>) {
         let mut sources = Vec::new();
-        let mut warning = None;
+        let mut warnings = Vec::new();
         if let Some(spec) = self.modality.text().or(self.modality.target()) {
             match &self.encoder {
                 Some(encoder) => {
-                    warning = (encoder.n_vocab() > spec.n_vocab).then(|| {
+                    warnings.extend((encoder.n_vocab() > spec.n_vocab).then(|| {
                         format!("The tokenizer has {} ids, but the model only {}", encoder.n_vocab(), spec.n_vocab)
-                    });
+                    }));
+                    warnings.extend(encoder.warnings().iter().cloned());
                     sources.push(encoder.source());
                 }
                 None => {
-                    warning =
-                        Some("There is no tokenizer among the model's files, so it reads token ids only".to_owned());
+                    warnings
+                        .push("There is no tokenizer among the model's files, so it reads token ids only".to_owned());
                 }
             }
         }
         sources.extend(self.processor.as_ref().map(ImageProcessor::source));
-        (if sources.is_empty() { "none".to_owned() } else { sources.join(", ") }, warning)
+        (if sources.is_empty() { "none".to_owned() } else { sources.join(", ") }, warnings)
     }
 
     /// What became of the keys of the image processor's file, where the model reads pictures.
@@ -201,8 +202,12 @@ impl Reader {
 
     fn text(&self, input: &Input, spec: &TextSpec, side: Side) -> Result<Encoded, ModelError> {
         let TextSpec { n_ctx, n_vocab } = *spec;
+        let mut how = None;
         let (encoded, info) = match (input, &self.encoder) {
             (Input::Text(text), Some(encoder)) => {
+                let prepared = encoder.prepared(text, n_ctx);
+                let text = prepared.as_ref().map_or(text, |(text, _)| text);
+                how = prepared.as_ref().map(|(_, note)| note.clone());
                 let encoded = encoder.encode(text, n_ctx)?;
                 super::check_ids(&encoded.ids, n_vocab, n_ctx)?;
                 let (text, text_b) = (Some(text.text.clone()), text.text_b.clone());
@@ -216,7 +221,10 @@ impl Reader {
             _ => return Err(refuse("a text is needed here, not a picture", "")),
         };
         let EncodedText { ids, type_ids, tokens, part } = encoded;
-        let notes = part.iter().map(ToString::to_string).collect();
+        let mut notes: Vec<String> = how.into_iter().chain(part.iter().map(ToString::to_string)).collect();
+        if let (Input::Text(_), Some(encoder)) = (input, &self.encoder) {
+            notes.extend(unknown_text(&tokens, encoder));
+        }
         Ok(Encoded {
             source: Payload::Text { ids, segments: type_ids },
             target: None,
@@ -280,8 +288,15 @@ impl Reader {
         if let (Some(id), Input::Text(_), Payload::Text { ids, .. }) = (self.padding, input, &mut encoded.source) {
             let id = self.encoder.as_ref().and_then(|encoder| encoder.special_ids().pad).unwrap_or(id);
             let token = Token { text: self.label(id), id: Some(id), special: true, ..Token::default() };
-            ids.resize(n_ctx, id);
-            encoded.tokens.values_mut().for_each(|tokens| tokens.resize(n_ctx, token.clone()));
+            let n_more = n_ctx.saturating_sub(ids.len());
+            let pads_left = self.encoder.as_ref().is_some_and(|encoder| encoder.pads_left());
+            let at = |n: usize| if pads_left { 0 } else { n };
+            let end = at(ids.len());
+            ids.splice(end..end, vec![id; n_more]);
+            for tokens in encoded.tokens.values_mut() {
+                let end = at(tokens.len());
+                tokens.splice(end..end, vec![token.clone(); n_more]);
+            }
         }
         encoded
     }
@@ -311,6 +326,27 @@ impl Encoded {
     /// What the decoder or the text tower reads.
     pub(crate) fn target(&self) -> Result<&Payload, ModelError> {
         self.target.as_ref().ok_or_else(|| ModelError::internal("the decoder has nothing to read"))
+    }
+}
+
+/// A sentence when most of a text is unknown to the tokenizer.
+fn unknown_text(tokens: &[Token], encoder: &TextEncoder) -> Option<String> {
+    let unknown = encoder.unknown_id()?;
+    let content: Vec<_> = tokens.iter().filter(|token| !token.special).collect();
+    let n_unknown = content.iter().filter(|token| token.id == Some(unknown)).count();
+    let n = content.len();
+    let label = encoder.decode_label(unknown);
+    match n_unknown {
+        1 if n == 1 => Some(format!(
+            "The only token of the text is unknown to this tokenizer ({label}): the model reads nothing of it"
+        )),
+        n_unknown if n_unknown == n => {
+            Some(format!("All {n} tokens are unknown to this tokenizer ({label}): the model reads nothing of the text"))
+        }
+        n_unknown if 2 * n_unknown > n => Some(format!(
+            "{n_unknown} of {n} tokens are unknown to this tokenizer ({label}): the model reads little of the text"
+        )),
+        _ => None,
     }
 }
 

@@ -2,25 +2,34 @@
 //!
 //! Nothing here names the engine; a model gets ids or pixels and hands the tokens on to the capture.
 
+mod accounted;
+mod canonical;
 mod charsmap;
+mod classes;
 mod codec;
 mod convention;
+mod disagreement;
 mod encode;
 mod encoded;
+mod file;
 mod guard;
 mod image;
+mod mistral;
+mod parts;
 mod picture;
 mod pieces;
 mod processor;
 mod replaced;
 mod resample;
 mod sentencepiece;
+mod sentences;
 mod settings;
 mod size;
 mod source;
 mod special;
 mod template;
 mod text;
+mod tokens;
 mod vocabulary;
 
 use std::{borrow::Cow, path::PathBuf};

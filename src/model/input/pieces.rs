@@ -16,8 +16,9 @@ use tokenizers::{
 };
 
 use super::{
+    canonical::Canonical,
     convention::Convention,
-    sentencepiece::{PieceKind, SentencePiece},
+    sentencepiece::{Found, PieceKind, SentencePiece},
     settings::Settings,
 };
 
@@ -33,6 +34,9 @@ pub(super) struct PieceCutter {
     prefix_first_only: bool,
     /// What the model does not know may still have an id, as a piece of the other language.
     by_name: bool,
+    /// For `SigLIP`: what is written in front of each part and taken away again, whether letters are put into lower case, and the
+    /// id of the end.
+    canonical: Option<(String, bool, Option<u32>)>,
 }
 
 /// A tokenizer that knows names and ids and how to decode, and a cutter that gives the ids.
@@ -69,8 +73,14 @@ pub(super) fn tokenizer(
     let declared = settings.named();
     special.retain(|token| declared.contains(&token.content) || tokenizer.token_to_id(&token.content).is_some());
     tokenizer.add_tokens(special).map_err(|error| error.to_string())?;
+    let canonical = (settings.convention == Convention::Siglip).then(|| {
+        let role = |role: &str| settings.token(role).map(|token| token.content).unwrap_or_default();
+        let end = tokenizer.token_to_id(&role("eos_token"));
+        (role("unk_token"), settings.flag("do_lower_case").unwrap_or(true), end)
+    });
     let cutter = PieceCutter {
         model,
+        canonical,
         ids,
         prepare: prepare(settings).map_err(|error| error.to_string())?,
         by_name: vocab.is_some(),
@@ -92,6 +102,10 @@ impl PieceCutter {
                 tokens.extend(added.iter().map(|token| Token { offsets: (start, end), ..token.clone() }));
                 continue;
             }
+            if let Some((front, lower, _)) = &self.canonical {
+                tokens.extend(self.canonical(front, *lower, part, start));
+                continue;
+            }
             let mut prepared = NormalizedString::from(part);
             if let Some(prepare) = &self.prepare {
                 prepare.normalize(&mut prepared)?;
@@ -108,7 +122,32 @@ impl PieceCutter {
                 tokens.push(Token::new(id, found.text, (start + span.start, start + span.end)));
             }
         }
+        // An end that is written already is not written again.
+        if let Some((_, _, Some(end))) = self.canonical {
+            tokens.pop_if(|last| last.id == end);
+        }
         Ok(Encoding::from_tokens(tokens, 0))
+    }
+
+    /// The id of what the model does not know; `None` where bytes stand for it.
+    pub fn unknown(&self) -> Option<u32> {
+        (!self.model.has_byte_fallback()).then(|| self.ids[self.model.unknown() as usize])
+    }
+
+    /// `SigLIP`'s tokens of a part of a text that begins at `start`. The model would take the `▁` away from the beginning,
+    /// so that something is written in front of it. After `SiglipTokenizer._tokenize`.
+    fn canonical(&self, front: &str, lower: bool, part: &str, start: usize) -> Vec<Token> {
+        let gap = if start == 0 { "▁" } else { "" };
+        let canonical = Canonical::of(part, lower, gap);
+        let n_front = self.model.encode(front, true).len();
+        let lead = front.len() + gap.len();
+        let found = self.model.encode(&format!("{front}{gap}{}", canonical.text), true);
+        let token = |found: Found| {
+            let place = |at: usize| at.saturating_sub(lead);
+            let span = canonical.source(place(found.span.start)..place(found.span.end));
+            Token::new(self.ids[found.id as usize], found.text, (start + span.start, start + span.end))
+        };
+        found.into_iter().skip(n_front).map(token).collect()
     }
 }
 
@@ -172,6 +211,10 @@ impl Names {
             let is_language = |name: &&String| name.starts_with(">>") && name.ends_with("<<");
             let languages = self.0.values().filter(is_language);
             tokens.extend(languages.map(|name| AddedToken::from(name, false).normalized(false)));
+        } else if settings.convention == Convention::Siglip {
+            // Those that nobody described take the spaces on both sides.
+            let strips = |token: AddedToken| token.lstrip(true).rstrip(true);
+            tokens = tokens.into_iter().map(strips).collect();
         } else {
             let control = pieces.iter().filter(|(_, kind)| *kind == PieceKind::Control);
             tokens.extend(control.map(|(name, _)| AddedToken::from(name, true)));
@@ -210,17 +253,25 @@ fn extra_names(settings: &Settings) -> Box<dyn Iterator<Item = String>> {
             Box::new((0..n).rev().map(|i| format!("<extra_id_{i}>")))
         }
         Convention::XlmRoberta | Convention::Camembert => Box::new(std::iter::once("<mask>".to_owned())),
-        Convention::MBart => {
-            Box::new(LANGUAGES[..N_MBART_LANGUAGES].iter().chain(&["<mask>"]).map(|&name| name.to_owned()))
+        convention @ (Convention::MBart | Convention::MBart50) => {
+            Box::new(languages(convention).iter().chain(&["<mask>"]).map(|&name| name.to_owned()))
         }
-        Convention::MBart50 => Box::new(LANGUAGES.iter().chain(&["<mask>"]).map(|&name| name.to_owned())),
         Convention::DebertaV2 => Box::new(std::iter::once("[MASK]".to_owned())),
         _ => Box::new(std::iter::empty()),
     }
 }
 
+/// The language codes of a family, in the order of their ids.
+pub(super) fn languages(convention: Convention) -> &'static [&'static str] {
+    match convention {
+        Convention::MBart => &LANGUAGES[..N_MBART_LANGUAGES],
+        Convention::MBart50 => &LANGUAGES,
+        _ => &[],
+    }
+}
+
 /// The languages of mBART, then those that mBART-50 adds, in the order of their ids.
-const LANGUAGES: [&str; 52] = [
+static LANGUAGES: [&str; 52] = [
     "ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN", "hi_IN", "it_IT", "ja_XX",
     "kk_KZ", "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP", "nl_XX", "ro_RO", "ru_RU", "si_LK", "tr_TR", "vi_VN",
     "zh_CN", "af_ZA", "az_AZ", "bn_IN", "fa_IR", "he_IL", "hr_HR", "id_ID", "ka_GE", "km_KH", "mk_MK", "ml_IN",

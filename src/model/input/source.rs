@@ -52,6 +52,8 @@ pub struct TextInput {
     pub text_b: Option<String>,
     /// Leave out the special tokens the tokenizer would add.
     pub no_special: bool,
+    /// Prepare the texts as sentence-transformers does, where the checkpoint says how.
+    pub sentence_transformers: bool,
     /// What to read when there are more tokens than the model takes; nothing is read then where nobody chose.
     pub excerpt: Option<Excerpt>,
 }

@@ -18,21 +18,16 @@ fn templates(settings: &Settings) -> (String, String) {
         Convention::Camembert | Convention::MpNet | Convention::XlmRoberta => {
             ("cls_token $A sep_token", "cls_token $A sep_token sep_token $B sep_token")
         }
-        Convention::T5 => ("$A eos_token", "$A eos_token $B eos_token"),
+        Convention::T5 | Convention::Siglip => ("$A eos_token", "$A eos_token $B eos_token"),
         Convention::Marian => ("$A eos_token", "$A $B eos_token"),
         Convention::MBart => ("$A eos_token language", "$A $B eos_token language"),
         Convention::MBart50 => ("language $A eos_token", "language $A $B eos_token"),
         _ => {
-            let begins = matches!(settings.convention, Convention::Llama | Convention::Gemma);
+            let begins = matches!(settings.convention, Convention::Llama | Convention::CodeLlama | Convention::Gemma);
             let flag = |key, token, default| settings.flag(key).unwrap_or(default) && settings.token(token).is_some();
             let begin = flag("add_bos_token", "bos_token", begins);
             let end = flag("add_eos_token", "eos_token", false);
-            let around = |segment: &str, type_id: &str| {
-                let begin = if begin { format!("bos_token{type_id} ") } else { String::new() };
-                let end = if end { format!(" eos_token{type_id}") } else { String::new() };
-                format!("{begin}{segment}{type_id}{end}")
-            };
-            return (around("$A", ""), format!("{} {}", around("$A", ""), around("$B", ":1")));
+            return ends(begin, end);
         }
     };
     (single.to_owned(), pair.to_owned())
@@ -48,17 +43,41 @@ pub(super) fn processor(
     language: &str,
 ) -> Result<TemplateProcessing, String> {
     let (single, pair) = templates(settings);
-    let mut tokens = Vec::new();
-    for role in ["bos_token", "eos_token", "sep_token", "cls_token", "language"] {
-        if !pair.contains(role) {
-            continue;
-        }
+    build(&single, &pair, |role| {
         let text = match role {
             "language" => language.to_owned(),
             role => settings.token(role).map(|token| token.content).unwrap_or_default(),
         };
         let id = tokenizer.token_to_id(&text).ok_or_else(|| format!("it does not contain {text}"))?;
-        tokens.push(SpecialToken::new(role.to_owned(), vec![id], vec![text]).map_err(|error| error.to_string())?);
+        Ok((text, id))
+    })
+}
+
+/// Templates for one text and for two, each with its beginning and its end where they are wanted.
+pub(super) fn ends(begin: bool, end: bool) -> (String, String) {
+    let around = |segment: &str, type_id: &str| {
+        let begin = if begin { format!("bos_token{type_id} ") } else { String::new() };
+        let end = if end { format!(" eos_token{type_id}") } else { String::new() };
+        format!("{begin}{segment}{type_id}{end}")
+    };
+    (around("$A", ""), format!("{} {}", around("$A", ""), around("$B", ":1")))
+}
+
+/// Templates whose special tokens are roles; `named` knows their texts and ids.
+///
+/// # Errors
+/// Those of `named`, and when the library fails.
+pub(super) fn build(
+    single: &str,
+    pair: &str,
+    named: impl Fn(&str) -> Result<(String, u32), String>,
+) -> Result<TemplateProcessing, String> {
+    let mut tokens = Vec::new();
+    for role in ["bos_token", "eos_token", "sep_token", "cls_token", "language"] {
+        if pair.contains(role) {
+            let (text, id) = named(role)?;
+            tokens.push(SpecialToken::new(role.to_owned(), vec![id], vec![text]).map_err(|error| error.to_string())?);
+        }
     }
     TemplateProcessing::builder()
         .single(Template::try_from(single)?)

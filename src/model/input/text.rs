@@ -1,18 +1,22 @@
 //! Text to token ids, and ids back to something a person reads.
 
-use tokenizers::Tokenizer;
+use std::borrow::Cow;
 
 use super::{
-    InputError, SpecialIds, TextInput, charsmap,
+    InputError, SpecialIds, TextInput, accounted, charsmap,
     codec::{Codec, Texts},
     convention::Convention,
     encoded::EncodedText,
     guard::guarded,
     read,
+    sentences::SentenceRules,
     settings::Settings,
     vocabulary,
 };
-use crate::{capture::Token, model::checkpoint::ModelFiles};
+use crate::{
+    capture::Token,
+    model::checkpoint::{ModelFiles, audit::TokenizerKeys},
+};
 
 /// A model's tokenizer.
 pub struct TextEncoder {
@@ -23,10 +27,29 @@ pub struct TextEncoder {
     /// The language code that mBART-50 writes before a target.
     target_language: Option<u32>,
     tells_segments: bool,
+    /// The id of what the vocabulary does not know.
+    unknown: Option<u32>,
+    /// Whether written text loses the spaces before punctuation.
+    cleans: bool,
+    /// Whether a text is filled up in front.
+    pads_left: bool,
     source: &'static str,
+    /// The class of transformers 5 that decides.
+    class: &'static str,
+    /// What became of the keys of `tokenizer_config.json`.
+    keys: TokenizerKeys,
+    /// How sentence-transformers would prepare a text, where the checkpoint says so.
+    sentences: Option<SentenceRules>,
+    /// What the user must know about how it was read.
+    warnings: Vec<String>,
 }
 
 const TOKENIZER_JSON: &str = "tokenizer.json";
+const CLEAN: &str = "clean_up_tokenization_spaces";
+/// Asks for the same of a vocabulary of merges, whose spaces are those of the text.
+const CLEAN_MERGES: &str = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output";
+/// Tells a vocabulary of bytes, as transformers looks for it.
+const BYTE_LEVEL: &[u8] = b"\"ByteLevel\"";
 
 impl TextEncoder {
     /// Reads `tokenizer.json`, else a `SentencePiece` model, else `vocab.txt`, else `vocab.json` with
@@ -35,26 +58,84 @@ impl TextEncoder {
     /// # Errors
     /// When there is none, or it cannot be used.
     pub fn from_files(files: &ModelFiles) -> Result<Self, InputError> {
-        let settings = Settings::from_files(files)?;
-        let (text, target, source) = if let Some(bytes) = read(files, TOKENIZER_JSON)? {
-            let bad =
-                |error: tokenizers::Error| InputError::BadFile { file: TOKENIZER_JSON, reason: error.to_string() };
-            charsmap::check(&bytes).map_err(|reason| InputError::BadFile { file: TOKENIZER_JSON, reason })?;
-            let build = || {
-                let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(bad)?;
-                vocabulary::adjust(&mut tokenizer, &settings).map_err(bad)?;
-                Codec::new(tokenizer, None)
-            };
-            let broken = || Err(InputError::BadFile { file: TOKENIZER_JSON, reason: "it is damaged".to_owned() });
+        let is_byte_level = || {
+            let bytes = read(files, TOKENIZER_JSON).ok().flatten().unwrap_or_default();
+            bytes.windows(BYTE_LEVEL.len()).any(|part| part == BYTE_LEVEL)
+        };
+        let mut settings = Settings::from_files(files, is_byte_level)?;
+        let json = if settings.has_own_pieces(files) { None } else { json_of(files, &settings)? };
+        let (text, target, source) = if let Some(bytes) = json {
+            let bad = |reason| InputError::BadFile { file: TOKENIZER_JSON, reason };
+            charsmap::check(&bytes).map_err(bad)?;
+            let build = || Codec::new(vocabulary::from_json(&bytes, &settings).map_err(bad)?, None);
+            let broken = || Err(bad("it is damaged".to_owned()));
             (guarded(build).unwrap_or_else(broken)?, None, TOKENIZER_JSON)
         } else {
+            settings.take_vocabulary();
             let broken = || Err(InputError::DamagedTokenizer);
             guarded(|| vocabulary::codecs(files, &settings)).unwrap_or_else(broken)?
         };
         let special = SpecialIds::new(&settings, |token| text.id(token));
         let language = || special.forced_bos.or_else(|| text.id(settings.text("tgt_lang")?));
         let target_language = if settings.convention == Convention::MBart50 { language() } else { None };
-        Ok(Self { text, target, special, target_language, tells_segments: settings.tells_segments(), source })
+        let unknown = text.unknown(settings.token("unk_token").and_then(|token| text.id(&token.content)));
+        let tells_segments = settings.tells_segments();
+        let clean = |key: &str| settings.flag(key).unwrap_or(false);
+        let (cleans, even_merges) = (clean(CLEAN), clean(CLEAN_MERGES));
+        let cleans = cleans && (even_merges || !text.has_merges());
+        let pads_left = settings.text("padding_side") == Some("left");
+        let keys = accounted::account(&settings);
+        let sentences = SentenceRules::from_files(files)?;
+        let mut warnings = settings.warnings();
+        warnings.extend(sentences.and_then(|rules| rules.warning()));
+        let class = settings.convention.class_name();
+        Ok(Self {
+            text,
+            target,
+            special,
+            target_language,
+            tells_segments,
+            unknown,
+            cleans,
+            pads_left,
+            source,
+            class,
+            keys,
+            sentences,
+            warnings,
+        })
+    }
+
+    /// The class of transformers 5 whose rules it follows.
+    pub const fn class(&self) -> &'static str {
+        self.class
+    }
+
+    /// What became of the keys of `tokenizer_config.json`.
+    pub const fn keys(&self) -> &TokenizerKeys {
+        &self.keys
+    }
+
+    /// What the user must know about how the tokenizer was read.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// A text as sentence-transformers would give it to a model that reads at most `n_ctx` tokens, and a sentence about it;
+    /// `None` where nobody asked for it or the checkpoint does not say how.
+    pub fn prepared(&self, input: &TextInput, n_ctx: usize) -> Option<(TextInput, String)> {
+        let rules = self.sentences.filter(|_| input.sentence_transformers)?;
+        Some((rules.prepared(input, n_ctx), rules.note()))
+    }
+
+    /// Whether a text is filled up in front of it.
+    pub const fn pads_left(&self) -> bool {
+        self.pads_left
+    }
+
+    /// The id of what the vocabulary does not know; `None` where it knows everything.
+    pub const fn unknown_id(&self) -> Option<u32> {
+        self.unknown
     }
 
     /// The file or files it was read from.
@@ -138,7 +219,8 @@ impl TextEncoder {
     /// # Errors
     /// When the tokenizer is damaged.
     pub fn decode(&self, ids: &[u32]) -> Result<String, InputError> {
-        self.target_codec().decode(ids)
+        let text = self.target_codec().decode(ids)?;
+        Ok(if self.cleans { cleaned(text) } else { text })
     }
 
     /// Tokens for generated ids; special ones are marked.
@@ -171,4 +253,27 @@ impl std::fmt::Debug for TextEncoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "TextEncoder({})", self.source)
     }
+}
+
+/// A text without the spaces before punctuation and English endings. After `clean_up_tokenization`.
+fn cleaned(text: String) -> String {
+    const SPACES: [(&str, &str); 10] = [
+        (" .", "."),
+        (" ?", "?"),
+        (" !", "!"),
+        (" ,", ","),
+        (" ' ", "'"),
+        (" n't", "n't"),
+        (" 'm", "'m"),
+        (" 's", "'s"),
+        (" 've", "'ve"),
+        (" 're", "'re"),
+    ];
+    SPACES.iter().fold(text, |text, (old, new)| text.replace(old, new))
+}
+
+/// The `tokenizer.json` that counts.
+fn json_of(files: &ModelFiles, settings: &Settings) -> Result<Option<Cow<'static, [u8]>>, InputError> {
+    let bad = |error: std::io::Error| InputError::BadFile { file: TOKENIZER_JSON, reason: error.to_string() };
+    files.read(&settings.json_file()).transpose().map_err(bad)
 }

@@ -164,7 +164,7 @@ pub(in crate::session) fn from_json(json: &Value) -> Option<WantedEdit> {
 
 fn input_of(input: &Input) -> Option<WrittenInput> {
     Some(match input {
-        Input::Text(TextInput { text, text_b, no_special: false, excerpt }) => {
+        Input::Text(TextInput { text, text_b, no_special: false, sentence_transformers: false, excerpt }) => {
             WrittenInput::Text { text: text.clone(), text_b: text_b.clone(), excerpt: *excerpt }
         }
         Input::Image(source) => WrittenInput::Image(ImageRef::elsewhere(source)?),

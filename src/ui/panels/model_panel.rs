@@ -135,11 +135,14 @@ fn audit_ui(ui: &mut Ui, cx: &PanelCtx<'_>, model: &LoadedModel) {
     }
     let renamed: Vec<_> = audit.renamed.iter().map(|(expected, found)| format!("{expected} ← {found}")).collect();
     let unknown: Vec<_> = audit.unknown_keys.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let ignored: Vec<_> =
+        audit.tokenizer_keys.ignored.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let lists = [
         ("not used", &audit.unexpected),
         ("renamed", &renamed),
         ("absent", &audit.absent),
         ("unknown settings", &unknown),
+        ("tokenizer settings not followed", &ignored),
     ];
     for (what, names) in lists {
         names_ui(ui, what, names);

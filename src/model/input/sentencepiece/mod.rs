@@ -156,6 +156,11 @@ impl SentencePiece {
         pieces
     }
 
+    /// The piece for characters that the model does not know.
+    pub const fn unknown(&self) -> u32 {
+        self.facts.unknown
+    }
+
     /// Whether `id` stands for characters that the model does not know.
     pub const fn is_unknown(&self, id: u32) -> bool {
         id == self.facts.unknown

@@ -1,0 +1,192 @@
+//! The tokens that a class of transformers 5 looks for in a text before it is cut, in the order in which it adds them
+//! to its vocabulary. After `PreTrainedTokenizerBase._from_pretrained` and `TokenizersBackend.__init__`.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::Value;
+use tokenizers::{AddedToken, Tokenizer};
+
+use super::{
+    convention::Convention,
+    pieces::languages,
+    settings::{MAX_ADDED_ID, ROLES, Settings, added_token},
+};
+
+/// Special tokens of a checkpoint and of its class.
+#[derive(Debug)]
+pub(super) struct SpecialTokens {
+    /// With the ids that the checkpoint declares.
+    added: BTreeMap<u32, AddedToken>,
+    /// By their role, such as `eos_token`, or a name of the checkpoint's own.
+    named: Vec<(String, AddedToken)>,
+    /// Without a role.
+    extra: Vec<AddedToken>,
+}
+
+impl SpecialTokens {
+    /// `in_file` are the added tokens of the `tokenizer.json`, where there is one.
+    pub fn of(settings: &Settings, in_file: &[(u32, AddedToken)]) -> Self {
+        let decoder = settings.get("added_tokens_decoder").and_then(Value::as_object);
+        let mut added = BTreeMap::new();
+        // The other small files count only where `tokenizer_config.json` does not list the added tokens.
+        let map = if decoder.is_some() { &Value::Null } else { &settings.special_tokens };
+        if let Some(decoder) = decoder {
+            added.extend(decoder.iter().filter_map(|(id, token)| Some((id.parse().ok()?, added_token(token)?))));
+        }
+        let extra = Extra::of(settings, map);
+        if decoder.is_none() {
+            let role = |role: &str| Some(added_token(value_of(settings, map, role)?)?.content);
+            let mut special: HashSet<String> = ROLES.iter().filter_map(|name| role(name)).collect();
+            special.extend(extra.list.iter().flatten().map(|token| token.content.clone()));
+            let old = settings.added_tokens.as_object().into_iter().flatten();
+            added.extend(old.filter_map(|(text, id)| {
+                Some((u32::try_from(id.as_u64()?).ok()?, AddedToken::from(text, special.contains(text))))
+            }));
+            added.extend(in_file.iter().cloned());
+        }
+        added.retain(|id, _| *id < MAX_ADDED_ID);
+        let known = |token: AddedToken| {
+            added.values().rev().find(|added: &&AddedToken| added.content == token.content).cloned().unwrap_or(token)
+        };
+        let convention = settings.convention;
+        let defaults = convention.special_tokens();
+        let mut named: Vec<(String, AddedToken)> = Vec::new();
+        for role in ROLES {
+            let named_by_class = || {
+                let (_, text) = defaults.iter().find(|(name, _)| *name == role)?;
+                let lstrip = role == "mask_token" && convention.class_strips_mask();
+                Some(AddedToken::from(*text, true).lstrip(lstrip))
+            };
+            let given = value_of(settings, map, role);
+            let strips = given.is_some_and(Value::is_string) && role == "mask_token" && convention.class_strips_mask();
+            let token = match given {
+                Some(Value::Null) => None,
+                Some(value) => added_token(value).map(|token| {
+                    let token = known(token);
+                    // The class makes its own of a text that nobody described.
+                    let described = added.values().any(|added| added.content == token.content);
+                    if strips && !described { token.lstrip(true) } else { token }
+                }),
+                None => named_by_class(),
+            };
+            named.extend(token.map(|token| (role.to_owned(), token)));
+        }
+        for (name, token) in extra.named {
+            named.retain(|(other, _)| *other != name);
+            named.push((name, token));
+        }
+        let extra = extra.list.unwrap_or_else(|| of_class(settings, extra.given));
+        Self { added, named, extra }
+    }
+
+    /// A token by its role.
+    pub fn role(&self, role: &str) -> Option<&str> {
+        self.named.iter().find(|(name, _)| name == role).map(|(_, token)| token.content.as_str())
+    }
+
+    /// Adds them, and tells `settings` of those that get another id than the checkpoint says.
+    ///
+    /// # Errors
+    /// Only when the library fails.
+    pub fn add_to(&self, tokenizer: &mut Tokenizer, settings: &Settings) -> tokenizers::Result<()> {
+        let present = tokenizer.get_added_vocabulary().get_added_tokens_decoder();
+        // The library gives the id after the largest one, and there may be none.
+        if present.contains_key(&u32::MAX) {
+            return Ok(());
+        }
+        let mut known: HashSet<String> = present.values().map(|token| token.content.clone()).collect();
+        let has_role = |token: &AddedToken| self.named.iter().any(|(_, named)| named.content == token.content);
+        let mut tokens: Vec<AddedToken> = self.added.values().cloned().collect();
+        for token in &mut tokens {
+            token.special |= has_role(token);
+            known.insert(token.content.clone());
+        }
+        let named = self.named.iter().map(|(_, token)| token.clone().special(true));
+        for token in named.chain(self.extra.iter().cloned()) {
+            if known.insert(token.content.clone()) {
+                tokens.push(token);
+            }
+        }
+        tokenizer.add_tokens(tokens)?;
+        if settings.convention == Convention::Qwen2 {
+            let all = self.named.iter().map(|(_, token)| token).chain(&self.extra);
+            tokenizer.add_tokens(all.map(|token| AddedToken::from(&token.content, true)))?;
+        }
+        let moved = |(id, token): (&u32, &AddedToken)| {
+            let found = tokenizer.token_to_id(&token.content)?;
+            (found != *id).then(|| format!("“{}” is {found} instead of {id}", token.content))
+        };
+        let moved: Vec<String> = self.added.iter().filter_map(moved).collect();
+        if let Some(first) = moved.first() {
+            let more = if moved.len() > 1 { format!(", and {} more", moved.len() - 1) } else { String::new() };
+            settings.warn(format!(
+                "Added tokens do not have the ids that the files declare ({first}{more}): as in transformers 5, they \
+                 follow the vocabulary; transformers 4 went by the files"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Special tokens without a role, and those with a name that is none of the roles.
+struct Extra {
+    named: Vec<(String, AddedToken)>,
+    /// `None` where the class has its own.
+    list: Option<Vec<AddedToken>>,
+    /// What the class adds to its own.
+    given: Vec<AddedToken>,
+}
+
+impl Extra {
+    fn of(settings: &Settings, map: &Value) -> Self {
+        const EXTRA: &str = "extra_special_tokens";
+        const ADDITIONAL: &str = "additional_special_tokens";
+        let mut named = Vec::new();
+        let own_names = settings.tokenizer.as_object().into_iter().flatten();
+        for (name, value) in own_names.chain(map.as_object().into_iter().flatten()) {
+            if name.ends_with("_token") && !ROLES.contains(&name.as_str()) {
+                settings.get(name);
+                named.extend(added_token(value).map(|token| (name.clone(), token)));
+            }
+        }
+        let objects = [settings.get(EXTRA), settings.get("model_specific_special_tokens"), map.get(EXTRA)];
+        for object in objects.into_iter().flatten().filter_map(Value::as_object) {
+            named.extend(object.iter().filter_map(|(name, value)| Some((name.clone(), added_token(value)?))));
+        }
+        let list = |value: Option<&Value>| Some(value?.as_array()?.iter().filter_map(added_token).collect::<Vec<_>>());
+        let (extra, additional) = (list(settings.get(EXTRA)), list(settings.get(ADDITIONAL)));
+        let filled = extra.clone().filter(|list| !list.is_empty());
+        let mut found = filled.or(additional).or(extra);
+        if let Some(more) = list(map.get(EXTRA)) {
+            found.get_or_insert_default().extend(more);
+        }
+        Self { named, list: found, given: list(map.get(ADDITIONAL)).unwrap_or_default() }
+    }
+}
+
+/// A value that the checkpoint gives for a role; the older file goes over the other.
+fn value_of<'a>(settings: &'a Settings, map: &'a Value, role: &str) -> Option<&'a Value> {
+    let own = settings.get(role);
+    map.get(role).or(own)
+}
+
+/// Special tokens without a role where `tokenizer_config.json` lists none: those of the class, and those of the older
+/// `special_tokens_map.json`.
+fn of_class(settings: &Settings, given: Vec<AddedToken>) -> Vec<AddedToken> {
+    let special = |text: &str| AddedToken::from(text, true);
+    let mut tokens: Vec<AddedToken> = match settings.convention {
+        Convention::Camembert if given.is_empty() => ["<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"].map(special).into(),
+        convention @ (Convention::MBart | Convention::MBart50) => {
+            languages(convention).iter().map(|code| special(code)).collect()
+        }
+        Convention::T5 if !given.iter().any(|token| token.content.contains("<extra_id_")) => {
+            // A million of them would be a mistake.
+            let n = settings.number("extra_ids").unwrap_or(100).min(10_000);
+            (0..n).map(|i| special(&format!("<extra_id_{i}>"))).collect()
+        }
+        Convention::CodeLlama => ["▁<PRE>", "▁<MID>", "▁<SUF>", "▁<EOT>", "<FILL_ME>"].map(special).into(),
+        _ => Vec::new(),
+    };
+    tokens.splice(0..0, given);
+    tokens
+}
