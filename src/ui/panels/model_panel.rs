@@ -142,10 +142,12 @@ fn audit_ui(ui: &mut Ui, cx: &PanelCtx<'_>, model: &LoadedModel) {
         ("renamed", &renamed),
         ("absent", &audit.absent),
         ("unknown settings", &unknown),
-        ("tokenizer settings not followed", &ignored),
     ];
     for (what, names) in lists {
         names_ui(ui, what, names);
+    }
+    if !ignored.is_empty() {
+        names_ui(ui, "tokenizer settings not followed", &ignored);
     }
     for warning in &audit.warnings {
         ui.label(RichText::new(format!("⚠ {warning}")).color(cx.theme.warning));
