@@ -2,19 +2,21 @@
 
 use std::ops::Range;
 
-use eframe::egui::{Align2, Button, FontId, Rect, Ui, pos2, vec2};
+use eframe::egui::{Button, Label, Rect, Ui, Vec2, pos2, vec2};
 
 use crate::{
     analysis::reading::ReadPattern,
     ui::{
-        theme::{GRID, Theme, text_size},
+        theme::{GRID, Theme},
         views::camera::Camera,
     },
 };
 
 /// Of a region with more cells nobody asks whether all of them are blank.
 const MAX_CELLS: usize = 20_000;
-const BUTTON: eframe::egui::Vec2 = vec2(12.0 * GRID, 6.0 * GRID);
+const BUTTON: Vec2 = vec2(12.0 * GRID, 6.0 * GRID);
+/// What is said above the button.
+const SAID: Vec2 = vec2(48.0 * GRID, 6.0 * GRID);
 
 /// Draws a button that shows the whole pattern, where only a part of it is in sight: in a corner of `plot`, or in its
 /// middle where nothing else can be seen there.
@@ -24,13 +26,10 @@ pub fn fit_ui(ui: &mut Ui, theme: &Theme, plot: Rect, camera: &mut Camera, is_em
     }
     let rect = if is_empty {
         let middle = plot.intersect(ui.clip_rect()).center();
-        let font = FontId::proportional(text_size::BODY);
-        let ink = theme.text;
-        let said = ui.painter().layout_no_wrap("No visible weight here".to_owned(), font, ink);
-        let at = Align2::CENTER_BOTTOM.anchor_size(middle, said.size());
+        let said = Rect::from_center_size(middle - vec2(0.0, BUTTON.y / 2.0), SAID);
         // The ground says masked, in whatever colour.
-        ui.painter().rect_filled(at.expand(GRID), 4, theme.canvas);
-        ui.painter().galley(at.min, said, ink);
+        ui.painter().rect_filled(said, 4, theme.canvas);
+        ui.put(said, Label::new("No visible weight here"));
         Rect::from_center_size(middle + vec2(0.0, BUTTON.y), BUTTON)
     } else {
         let corner = plot.intersect(ui.clip_rect()).right_bottom() - vec2(2.0 * GRID, 2.0 * GRID);
