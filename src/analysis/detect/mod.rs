@@ -2,81 +2,63 @@
 //!
 //! A detector looks at patterns alone. It says what a head attends to, not what the model uses it for.
 
+mod definition;
 mod image;
+mod kinds;
 mod text;
+
+use std::fmt;
 
 use crate::{
     analysis::attention,
-    capture::{Capture, Matrix, words},
+    capture::{Capture, Matrix, Token, words},
     ids::{HeadId, StackKind},
 };
 
+pub use definition::{Definition, Detector};
+pub use kinds::{HeadKinds, Kind, kinds};
+
 use image::Patches;
 
-/// Something that heads are known to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Detector {
-    /// Weight on the token before, the mean over all queries that have one.
-    Previous,
-    /// Weight on the token after, the mean over all queries that see one.
-    Next,
-    /// Weight on the query's own position; the first query of a causal head has no choice and is left out.
-    Itself,
-    /// Weight on the first key; the first query of a causal head is left out.
-    First,
-    /// Weight on earlier copies of the query's token, the mean over the queries that have one.
-    Duplicate,
-    /// Weight on the tokens that followed earlier copies of the query's token, the mean over the queries
-    /// that have one: prefix matching (Olsson et al. 2022).
-    Induction,
-    /// Weight on full stops and commas (Clark et al. 2019).
-    Punctuation,
-    /// Weight on special tokens.
-    Special,
-    /// The largest weight of each query, special tokens left out on both sides: confidence (Voita et al. 2019).
-    Confidence,
-    /// Mean distance between patches in pixels of the model's picture, weights on other tokens left out
-    /// (Dosovitskiy et al. 2021).
-    Distance,
-    /// How much nearer in hue than chance are patches that attend to each other, weighted by saturation.
-    Hue,
-    /// How the brightness of patches that attend to each other goes together: a weighted correlation.
-    Brightness,
+/// Why a detector has no score for a head: there is nothing that it could have attended to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undefined {
+    /// There is no pattern.
+    NotRecorded,
+    /// Queries and keys are tokens of different sequences.
+    OtherSequence,
+    /// Patches of a picture do not follow each other.
+    NoOrder,
+    /// The tokens are no patches, or the picture is not there.
+    NoPatches,
+    /// A causal head sees no token after its query.
+    Causal,
+    /// The text is shorter than the detector needs.
+    TooShort,
+    /// No token comes twice.
+    NoRepetition,
+    /// There is no full stop or comma.
+    NoPunctuation,
+    /// There is no special token.
+    NoSpecial,
+    /// The picture has no colour, or the same everywhere.
+    NoVariation,
 }
 
-impl Detector {
-    /// Every detector.
-    pub const ALL: [Self; 12] = [
-        Self::Previous,
-        Self::Next,
-        Self::Itself,
-        Self::First,
-        Self::Duplicate,
-        Self::Induction,
-        Self::Punctuation,
-        Self::Special,
-        Self::Confidence,
-        Self::Distance,
-        Self::Hue,
-        Self::Brightness,
-    ];
-
-    /// The name used in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Previous => "previous",
-            Self::Next => "next",
-            Self::Itself => "itself",
-            Self::First => "first",
-            Self::Duplicate => "duplicate",
-            Self::Induction => "induction",
-            Self::Punctuation => "punctuation",
-            Self::Special => "special",
-            Self::Confidence => "confidence",
-            Self::Distance => "distance",
-            Self::Hue => "hue",
-            Self::Brightness => "brightness",
-        }
+impl fmt::Display for Undefined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotRecorded => "the attention was not recorded",
+            Self::OtherSequence => "queries and keys are tokens of different sequences",
+            Self::NoOrder => "patches of a picture have no order",
+            Self::NoPatches => "there is no picture",
+            Self::Causal => "a causal head sees no token after its query",
+            Self::TooShort => "the text is too short",
+            Self::NoRepetition => "no token comes twice",
+            Self::NoPunctuation => "there is no full stop or comma",
+            Self::NoSpecial => "there is no special token",
+            Self::NoVariation => "the picture does not vary in it",
+        })
     }
 }
 
@@ -100,35 +82,48 @@ impl<'a> Probe<'a> {
         Self { capture, stack, patches: Patches::of(capture, stack) }
     }
 
-    /// The score of one head, `None` where the detector has nothing to say about such a head or input.
-    pub fn score(&self, detector: Detector, layer: usize, head: usize) -> Option<f32> {
+    /// The score of one head.
+    ///
+    /// # Errors
+    /// Why the detector has nothing to say about such a head or input.
+    pub fn score(&self, detector: Detector, layer: usize, head: usize) -> Result<f32, Undefined> {
+        let pattern = attention::pattern(self.capture, HeadId { stack: self.stack, layer, head });
+        self.score_of(detector, &pattern.ok_or(Undefined::NotRecorded)?)
+    }
+
+    /// The score of a pattern `[query, key]` of the stack.
+    ///
+    /// # Errors
+    /// As [`Self::score`].
+    pub fn score_of(&self, detector: Detector, pattern: &Matrix) -> Result<f32, Undefined> {
         let stack = self.stack;
-        let pattern = attention::pattern(self.capture, HeadId { stack, layer, head })?;
         let (queries, keys) = (self.capture.query_tokens(stack), self.capture.key_tokens(stack));
         let own = stack.query_side() == stack.key_side();
-        let causal = own && self.capture.model().stack(stack)?.causal;
+        let causal = own && self.capture.model().stack(stack).is_some_and(|spec| spec.causal);
+        let on_keys = |wanted: &dyn Fn(&Token) -> bool, nothing: Undefined| {
+            let there = keys.iter().any(wanted);
+            let on = || text::on(pattern, 0.., |key| keys.get(key).is_some_and(wanted));
+            if there { on().ok_or(Undefined::TooShort) } else { Err(nothing) }
+        };
         match (detector, &self.patches) {
-            (Detector::First, _) => text::on(&pattern, usize::from(causal).., |key| key == 0),
-            (Detector::Special, _) => {
-                let special = |key: usize| keys[key].special;
-                (0..keys.len()).any(special).then(|| text::on(&pattern, 0.., special))?
-            }
-            (Detector::Confidence, _) => text::confidence(&pattern, queries, keys),
-            _ if !own => None,
-            (Detector::Distance, Some(patches)) => patches.distance(&pattern),
-            (Detector::Hue, Some(patches)) => patches.hue(&pattern),
-            (Detector::Brightness, Some(patches)) => patches.brightness(&pattern),
-            // What follows is about an order that patches do not have.
-            (_, Some(_)) | (Detector::Distance | Detector::Hue | Detector::Brightness, None) => None,
-            (Detector::Previous, None) => text::diagonal(&pattern, -1),
-            (Detector::Next, None) if causal => None,
-            (Detector::Next, None) => text::diagonal(&pattern, 1),
-            (Detector::Itself, None) => text::itself(&pattern, usize::from(causal)),
-            (Detector::Duplicate, None) => text::copies(&pattern, queries, 0),
-            (Detector::Induction, None) => text::copies(&pattern, queries, 1),
+            (Detector::First, _) => text::on(pattern, usize::from(causal).., |key| key == 0).ok_or(Undefined::TooShort),
+            (Detector::Special, _) => on_keys(&|token| token.special, Undefined::NoSpecial),
+            (Detector::Confidence, _) => text::confidence(pattern, queries, keys).ok_or(Undefined::TooShort),
+            _ if !own => Err(Undefined::OtherSequence),
+            (Detector::Distance, Some(patches)) => patches.distance(pattern).ok_or(Undefined::TooShort),
+            (Detector::Hue, Some(patches)) => patches.hue(pattern).ok_or(Undefined::NoVariation),
+            (Detector::Brightness, Some(patches)) => patches.brightness(pattern).ok_or(Undefined::NoVariation),
+            (Detector::Distance | Detector::Hue | Detector::Brightness, None) => Err(Undefined::NoPatches),
+            (_, Some(_)) => Err(Undefined::NoOrder),
+            (Detector::Previous, None) => text::diagonal(pattern, -1).ok_or(Undefined::TooShort),
+            (Detector::Next, None) if causal => Err(Undefined::Causal),
+            (Detector::Next, None) => text::diagonal(pattern, 1).ok_or(Undefined::TooShort),
+            (Detector::Itself, None) => text::itself(pattern, usize::from(causal)).ok_or(Undefined::TooShort),
+            (Detector::Positional, None) => text::positional(pattern, usize::from(causal)).ok_or(Undefined::TooShort),
+            (Detector::Duplicate, None) => text::copies(pattern, queries, 0).ok_or(Undefined::NoRepetition),
+            (Detector::Induction, None) => text::copies(pattern, queries, 1).ok_or(Undefined::NoRepetition),
             (Detector::Punctuation, None) => {
-                let is_mark = |key: usize| matches!(words::bare(&keys[key].text), "." | ",");
-                (0..keys.len()).any(is_mark).then(|| text::on(&pattern, 0.., is_mark))?
+                on_keys(&|token| matches!(words::bare(&token.text), "." | ","), Undefined::NoPunctuation)
             }
         }
     }
@@ -140,7 +135,7 @@ pub fn stack_scores(captures: &[Capture], stack: StackKind) -> Vec<(Detector, Ve
     let Some(spec) = captures.first().and_then(|capture| capture.model().stack(stack)) else { return Vec::new() };
     let probes: Vec<_> = captures.iter().map(|capture| Probe::new(capture, stack)).collect();
     let mean = |detector, layer, head| {
-        let scores: Vec<f32> = probes.iter().filter_map(|probe| probe.score(detector, layer, head)).collect();
+        let scores: Vec<f32> = probes.iter().filter_map(|probe| probe.score(detector, layer, head).ok()).collect();
         (!scores.is_empty()).then(|| scores.iter().sum::<f32>() / scores.len() as f32)
     };
     let by = |detector: Detector| {

@@ -1,6 +1,6 @@
 //! Detectors for sequences of tokens.
 
-use std::ops::RangeFrom;
+use std::{collections::BTreeMap, ops::RangeFrom};
 
 use crate::capture::{Matrix, Token};
 
@@ -12,6 +12,26 @@ pub fn diagonal(pattern: &Matrix, offset: isize) -> Option<f32> {
 /// Mean weight on the query's own position, from query `first` on.
 pub fn itself(pattern: &Matrix, first: usize) -> Option<f32> {
     mean(pattern.rows().enumerate().skip(first).filter_map(|(query, row)| row.get(query).copied()))
+}
+
+/// The share of queries from `first` on whose largest weight is at one and the same distance from them, other than 0:
+/// at the distance that has most (Voita et al. 2019). None of fewer than two queries.
+pub fn positional(pattern: &Matrix, first: usize) -> Option<f32> {
+    let mut n_at: BTreeMap<isize, usize> = BTreeMap::new();
+    let mut n = 0;
+    for (query, row) in pattern.rows().enumerate().skip(first) {
+        n += 1;
+        // Of equal weights none is the largest.
+        let most = row.iter().copied().fold(0.0, f32::max);
+        let mut largest = row.iter().enumerate().filter(|(_, weight)| **weight == most);
+        if let (Some((key, _)), None) = (largest.next(), largest.next())
+            && key != query
+        {
+            *n_at.entry(key as isize - query as isize).or_default() += 1;
+        }
+    }
+    let most = n_at.into_values().max().unwrap_or(0);
+    (n > 1).then(|| most as f32 / n as f32)
 }
 
 /// Mean over some queries of the weight on all keys that are `wanted`.
@@ -99,6 +119,11 @@ mod tests {
         near(diagonal(&pattern, 1), 0.85 / 4.0);
         near(diagonal(&pattern, -1), 1.4 / 4.0);
         near(on(&pattern, 0.., |key| key == 0), 0.19);
+        // The largest weights are 0, +1, −1, −1 and 0 away.
+        near(positional(&pattern, 0), 0.4);
+        near(positional(&pattern, 1), 0.5);
+        assert_eq!(positional(&matrix(&[&[1.0]]), 0), None);
+        near(positional(&matrix(&[&[0.5, 0.5], &[0.5, 0.5]]), 0), 0.0);
         let tokens = tokens(&[1, 2, 3, 4, 5]);
         near(confidence(&pattern, &tokens, &tokens), (0.5 + 0.5 + 0.6 + 0.6 + 0.5) / 5.0);
     }

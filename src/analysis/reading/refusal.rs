@@ -64,6 +64,12 @@ pub enum Refusal {
         /// Columns.
         n_key: usize,
     },
+    /// Ranking all heads of a long text would take minutes.
+    #[error(
+        "Heads are not ranked by kind in a text of {} tokens: a shorter one takes less, or use \
+         `attnscope analyze heads`", grouped(*.0)
+    )]
+    KindsOfLong(usize),
     /// The program failed at it.
     #[error("{summary}: {details}")]
     Failed {

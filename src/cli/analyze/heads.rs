@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{document, write};
 use crate::{
-    analysis::detect::{Detector, stack_scores},
+    analysis::detect::{Definition, Detector, Probe, stack_scores},
     capture::Capture,
     cli::{
         CliError,
@@ -103,7 +103,7 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
         return write(&document("heads", &parameters(options), &captures, &result(&scored)), out);
     }
     // A closed pipe is not an error.
-    io::stdout().lock().write_all(table(&scored, captures.len()).as_bytes()).ok();
+    io::stdout().lock().write_all(table(&scored, &captures).as_bytes()).ok();
     Ok(())
 }
 
@@ -175,24 +175,50 @@ fn result(scored: &[Scored]) -> Value {
             .first()
             .map(|(head, score)| json!({ "layer": head.layer, "head": head.head, "score": score }));
         let stack = stacks.entry(entry.stack.name()).or_insert_with(|| json!({}));
-        stack[entry.detector.name()] = json!({ "scores": entry.heads, "best": best });
+        let Definition { title, meaning, formula, threshold, .. } = entry.detector.definition();
+        stack[entry.detector.name()] = json!({
+            "title": title,
+            "meaning": meaning,
+            "formula": formula,
+            "threshold": threshold.map(|(least, _)| least),
+            "scores": entry.heads,
+            "best": best,
+        });
     }
     Value::Object(stacks)
 }
 
-fn table(scored: &[Scored], n: usize) -> String {
-    let mut text = format!("Highest scores, the mean of {}\n", counted(n, "input"));
-    let mut stack = None;
-    for entry in scored {
-        if stack != Some(entry.stack) {
-            writeln!(text, "\n{}", entry.stack).ok();
-            stack = Some(entry.stack);
+fn table(scored: &[Scored], captures: &[Capture]) -> String {
+    let n = counted(captures.len(), "input");
+    let mut text = format!("Highest scores, the mean of {n}; * reaches the threshold of the kind\n");
+    for of_stack in scored.chunk_by(|a, b| a.stack == b.stack) {
+        let stack = of_stack[0].stack;
+        writeln!(text, "\n{stack}").ok();
+        for entry in of_stack {
+            write!(text, "  {:<12}", entry.detector.name()).ok();
+            for (head, score) in entry.ranked().iter().take(N_BEST) {
+                let mark = if entry.detector.holds(*score) { '*' } else { ' ' };
+                write!(text, "  {:<6} {score:>7.3}{mark}", head.to_string()).ok();
+            }
+            if let Some((least, source)) = entry.detector.definition().threshold {
+                write!(text, "  from {least} on ({source})").ok();
+            }
+            text.push('\n');
         }
-        write!(text, "  {:<12}", entry.detector.name()).ok();
-        for (head, score) in entry.ranked().iter().take(N_BEST) {
-            write!(text, "  {:<6} {score:>7.3}", head.to_string()).ok();
-        }
-        text.push('\n');
+        text.push_str(&undefined(captures, of_stack, stack));
     }
     text
+}
+
+/// Which detectors have nothing to say about a stack, and why.
+fn undefined(captures: &[Capture], scored: &[Scored], stack: StackKind) -> String {
+    let Some(capture) = captures.first() else { return String::new() };
+    let probe = Probe::new(capture, stack);
+    let is_silent = |detector: &Detector| scored.iter().all(|entry| entry.detector != *detector);
+    let silent = Detector::ALL.into_iter().filter(is_silent);
+    let line = |detector: Detector| {
+        let why = probe.score(detector, 0, 0).err()?;
+        Some(format!("  {:<12}  not defined: {why}\n", detector.name()))
+    };
+    silent.filter_map(line).collect()
 }

@@ -17,11 +17,11 @@ use std::{
 
 mod question;
 
-pub use question::{Answer, Ask, Finding, Key, LineFilter, Lines, Part, Question, Subject, Want, answer};
+pub use question::{Answer, Ask, Finding, Key, LineFilter, Lines, Part, Question, Subject, Want, answer, stack_cost};
 
 use super::{Axes, Heads, ReadPattern, Reading, Refusal, long::Strip, pairs::Links};
 use crate::{
-    analysis::{edges::EdgeFilter, stats::HeadStats},
+    analysis::{detect::HeadKinds, edges::EdgeFilter, stats::HeadStats},
     ids::{CaptureId, HeadId, StackKind},
 };
 
@@ -164,6 +164,15 @@ impl PatternStore {
         let reading = Reading { heads: Heads::default(), minus: None, ..reading.clone() };
         match self.get_or_want(subject, Question::Links { stack, reading, pair })? {
             Ok(Finding::Links(links)) => Some(Ok(links)),
+            Ok(_) => None,
+            Err(refusal) => Some(Err(refusal)),
+        }
+    }
+
+    /// The heads of a stack by kind, as the model computed them, nothing left out; `None` while they are being ranked.
+    pub fn kinds(&self, subject: &Subject, stack: StackKind) -> Option<Result<Arc<HeadKinds>, Refusal>> {
+        match self.get_or_want(subject, Question::Kinds(stack))? {
+            Ok(Finding::Kinds(kinds)) => Some(Ok(kinds)),
             Ok(_) => None,
             Err(refusal) => Some(Err(refusal)),
         }

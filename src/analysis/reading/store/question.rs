@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use crate::{
     analysis::{
-        detect,
+        detect::{self, Detector, HeadKinds},
         edges::{self, Edge, EdgeFilter, EdgeSet},
         reading::{
             Axes, Captures, Heads, ReadPattern, Reading, Refusal, aggregate, axes,
@@ -75,6 +75,8 @@ pub enum Question {
         /// Positions of the query and the key.
         pair: (usize, usize),
     },
+    /// The heads of a stack by kind, as the model computed them.
+    Kinds(StackKind),
 }
 
 /// Some rows of a pattern.
@@ -159,6 +161,8 @@ pub enum Finding {
     Stats(HeadStats),
     /// To [`Question::Links`].
     Links(Arc<Links>),
+    /// To [`Question::Kinds`].
+    Kinds(Arc<HeadKinds>),
 }
 
 impl Finding {
@@ -171,6 +175,7 @@ impl Finding {
             Self::Strip(strip) => strip.size_bytes(),
             Self::Stats(_) => 0,
             Self::Links(links) => size_of_val(&*links.heads),
+            Self::Kinds(kinds) => kinds.kinds.iter().map(|kind| size_of_val(kind.ranked())).sum(),
         }
     }
 }
@@ -235,7 +240,15 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
                 Err(refusal) => Err(refusal),
             }
         }
+        Question::Kinds(stack) if long::is_long(&want.subject.this, &any_head(*stack)) => {
+            Err(Refusal::KindsOfLong(want.subject.this.query_tokens(*stack).len()))
+        }
+        Question::Kinds(stack) => Ok(Finding::Kinds(Arc::new(detect::kinds(&want.subject.this, *stack, go_on)?))),
     })
+}
+
+fn any_head(stack: StackKind) -> Reading {
+    Reading::of(HeadId { stack, ..HeadId::default() })
 }
 
 /// One head in numbers, part by part. `None` when that is not wanted any more.
@@ -312,18 +325,21 @@ pub(super) fn cost(subject: &Subject, question: &Question) -> usize {
         Question::Strip(reading, ..) => of_rows(reading, long::STRIP_ROWS),
         Question::Stats(head) => 4 * of_head(&subject.this, *head),
         Question::Links { stack, .. } => {
-            let layers = subject.this.model().stack(*stack).map_or(&[][..], |stack| &stack.layers);
-            let ids = layers
-                .iter()
-                .enumerate()
-                .flat_map(|(layer, shape)| (0..shape.n_heads).map(move |head| HeadId { stack: *stack, layer, head }));
-            let of_stack = Reading::of(HeadId { stack: *stack, ..HeadId::default() });
-            let is_long = long::is_long(&subject.this, &of_stack);
             // Of a long text one row of each head is read.
+            let is_long = long::is_long(&subject.this, &any_head(*stack));
             let n_rows = if is_long { subject.this.query_tokens(*stack).len().max(1) } else { 1 };
-            ids.map(|head| of_head(&subject.this, head)).sum::<usize>() / n_rows
+            stack_cost(&subject.this, *stack) / n_rows
         }
+        Question::Kinds(stack) if long::is_long(&subject.this, &any_head(*stack)) => 1,
+        Question::Kinds(stack) => Detector::kinds().count() * stack_cost(&subject.this, *stack),
     }
+}
+
+/// About how many entries of all patterns of a stack have to be looked at or computed.
+pub fn stack_cost(capture: &Capture, stack: StackKind) -> usize {
+    let layers = capture.model().stack(stack).map_or(&[][..], |stack| &stack.layers).iter().enumerate();
+    let ids = layers.flat_map(|(layer, shape)| (0..shape.n_heads).map(move |head| HeadId { stack, layer, head }));
+    ids.map(|head| of_head(capture, head)).sum()
 }
 
 fn of_head(capture: &Capture, head: HeadId) -> usize {

@@ -1,0 +1,223 @@
+//! What heads are known to do: one definition for each, which window, files and command line read.
+
+/// Something that heads are known to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detector {
+    /// Attends to the token before.
+    Previous,
+    /// Attends to the token after.
+    Next,
+    /// Attends to the query itself.
+    Itself,
+    /// Attends to one and the same distance.
+    Positional,
+    /// Attends to the first token.
+    First,
+    /// Attends to earlier copies of the token.
+    Duplicate,
+    /// Attends to what followed earlier copies of the token.
+    Induction,
+    /// Attends to full stops and commas.
+    Punctuation,
+    /// Attends to special tokens.
+    Special,
+    /// Has one key that stands out.
+    Confidence,
+    /// Attends to patches near by.
+    Distance,
+    /// Attends to patches of the same hue.
+    Hue,
+    /// Attends to patches of the same brightness.
+    Brightness,
+}
+
+/// What a detector measures.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// The name in files and on the command line.
+    pub name: &'static str,
+    /// What a head that does it is called.
+    pub title: &'static str,
+    /// What the score is, in one sentence.
+    pub meaning: &'static str,
+    /// The same as a formula: A is the pattern `[query i, key j]`, t the tokens; means are over the queries that
+    /// qualify.
+    pub formula: &'static str,
+    /// The score from which a head is called so, with its source; none where the score ranks heads and calls them
+    /// nothing.
+    pub threshold: Option<(f32, &'static str)>,
+    /// Where it is defined.
+    pub applies: &'static str,
+}
+
+/// Attention of one sequence to itself.
+const OWN: &str = "decoders and encoders that read text";
+const ALL_STACKS: &str = "decoders, encoders, cross-attention and pictures";
+const PICTURES: &str = "pictures";
+
+impl Detector {
+    /// Every detector.
+    pub const ALL: [Self; 13] = [
+        Self::Previous,
+        Self::Next,
+        Self::Itself,
+        Self::Positional,
+        Self::First,
+        Self::Duplicate,
+        Self::Induction,
+        Self::Punctuation,
+        Self::Special,
+        Self::Confidence,
+        Self::Distance,
+        Self::Hue,
+        Self::Brightness,
+    ];
+
+    /// What it measures.
+    pub const fn definition(self) -> &'static Definition {
+        match self {
+            Self::Previous => &Definition {
+                name: "previous",
+                title: "Previous token",
+                meaning: "Weight on the token before the query, on average over the queries that have one",
+                formula: "mean over i of A[i, i−1]",
+                threshold: Some((0.5, "Clark et al. 2019")),
+                applies: OWN,
+            },
+            Self::Next => &Definition {
+                name: "next",
+                title: "Next token",
+                meaning: "Weight on the token after the query, on average over the queries that see one",
+                formula: "mean over i of A[i, i+1]",
+                threshold: Some((0.5, "Clark et al. 2019")),
+                applies: "encoders that read text",
+            },
+            Self::Itself => &Definition {
+                name: "itself",
+                title: "Same position",
+                meaning: "Weight on the query’s own position, on average; the first query of a causal head has no \
+                          choice and is left out",
+                formula: "mean over i of A[i, i]",
+                threshold: Some((0.5, "as for the previous token")),
+                applies: OWN,
+            },
+            Self::Positional => &Definition {
+                name: "positional",
+                title: "Positional",
+                meaning: "Share of the queries whose largest weight is at one and the same distance, whichever \
+                          distance has most of them; the query itself does not count as one",
+                formula: "max over Δ≠0 of the share of i with argmax over j of A[i, j] = i + Δ",
+                threshold: Some((0.9, "Voita et al. 2019")),
+                applies: OWN,
+            },
+            Self::First => &Definition {
+                name: "first",
+                title: "First token",
+                meaning: "Weight on the first key, on average: an attention sink where that is no word; the first \
+                          query of a causal head has no choice and is left out",
+                formula: "mean over i of A[i, 0]",
+                threshold: Some((0.6, "Clark et al. 2019, for [CLS]")),
+                applies: ALL_STACKS,
+            },
+            Self::Duplicate => &Definition {
+                name: "duplicate",
+                title: "Duplicate token",
+                meaning: "Weight on earlier copies of the query’s token, on average over the queries that have one",
+                formula: "mean over i with a copy of Σ over j<i with t(j)=t(i) of A[i, j]",
+                threshold: Some((0.3, "as for induction")),
+                applies: OWN,
+            },
+            Self::Induction => &Definition {
+                name: "induction",
+                title: "Induction",
+                meaning: "Weight on the tokens that followed earlier copies of the query’s token, on average over \
+                          the queries that have one: prefix matching (Olsson et al. 2022)",
+                formula: "mean over i with a copy of Σ over j<i with t(j)=t(i) of A[i, j+1]",
+                threshold: Some((0.3, "common practice; Olsson et al. give none")),
+                applies: OWN,
+            },
+            Self::Punctuation => &Definition {
+                name: "punctuation",
+                title: "Delimiter",
+                meaning: "Weight on full stops and commas, on average",
+                formula: "mean over i of Σ over j with t(j) in {. ,} of A[i, j]",
+                threshold: Some((0.6, "Clark et al. 2019")),
+                applies: OWN,
+            },
+            Self::Special => &Definition {
+                name: "special",
+                title: "Special token",
+                meaning: "Weight on special tokens such as [CLS], [SEP] and <s>, on average",
+                formula: "mean over i of Σ over special j of A[i, j]",
+                threshold: Some((0.6, "Clark et al. 2019, for [SEP]")),
+                applies: ALL_STACKS,
+            },
+            Self::Confidence => &Definition {
+                name: "confidence",
+                title: "Confidence",
+                meaning: "The largest weight of each query, on average, special tokens left out on both sides \
+                          (Voita et al. 2019)",
+                formula: "mean over i of max over j of A[i, j]",
+                threshold: None,
+                applies: ALL_STACKS,
+            },
+            Self::Distance => &Definition {
+                name: "distance",
+                title: "Distance",
+                meaning: "Distance between patches in pixels of the model’s picture, on average, weights on other \
+                          tokens left out (Dosovitskiy et al. 2021)",
+                formula: "mean over i of Σ over j of A[i, j] · distance(i, j)",
+                threshold: None,
+                applies: PICTURES,
+            },
+            Self::Hue => &Definition {
+                name: "hue",
+                title: "Hue",
+                meaning: "How much nearer in hue than chance patches are that attend to each other, weighted by \
+                          saturation",
+                formula: "mean of cos(hue i − hue j) weighted by A[i, j], less the same with equal weights",
+                threshold: None,
+                applies: PICTURES,
+            },
+            Self::Brightness => &Definition {
+                name: "brightness",
+                title: "Brightness",
+                meaning: "Correlation of the brightness of patches that attend to each other",
+                formula: "Pearson correlation of the brightness of i and j, weighted by A[i, j]",
+                threshold: None,
+                applies: PICTURES,
+            },
+        }
+    }
+
+    /// The name used in files.
+    pub const fn name(self) -> &'static str {
+        self.definition().name
+    }
+
+    /// The detector that names a kind of head: those with a threshold.
+    pub fn kinds() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|detector| detector.definition().threshold.is_some())
+    }
+
+    /// Whether a head with this score is of the kind.
+    pub fn holds(self, score: f32) -> bool {
+        self.definition().threshold.is_some_and(|(least, _)| score >= least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_detector_has_a_name_of_its_own_and_one_sentence() {
+        for detector in Detector::ALL {
+            let Definition { name, title, meaning, formula, applies, .. } = detector.definition();
+            let same = |other: &Detector| other.name() == *name || other.definition().title == *title;
+            assert_eq!(Detector::ALL.iter().filter(|other| same(other)).count(), 1, "{name}");
+            assert!(!meaning.ends_with('.') && !formula.is_empty() && !applies.is_empty(), "{name}");
+        }
+        assert!(Detector::Induction.holds(0.3) && !Detector::Induction.holds(0.29) && !Detector::Hue.holds(1.0));
+    }
+}
