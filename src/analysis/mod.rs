@@ -9,6 +9,7 @@ pub mod crowds;
 pub mod detect;
 pub mod drawn;
 pub mod edges;
+pub mod effect;
 pub mod explain;
 pub mod filter;
 mod joint;

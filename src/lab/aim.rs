@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{Bench, LabError};
+pub use crate::analysis::effect::predicted_side;
 use crate::{
     capture::{Capture, Token, words},
     ids::Side,
@@ -114,12 +115,6 @@ impl Target {
         }
         Ok(Aim { row, id, against: self.against, side, reads: bench.model.head_reads(bench.input, row) })
     }
-}
-
-/// Whose tokens are predicted, or stand for the whole.
-pub fn predicted_side(capture: &Capture) -> Side {
-    let sides = [Side::Decoder, Side::Text, Side::Only];
-    sides.into_iter().find(|side| !capture.tokens(*side).is_empty()).unwrap_or(Side::Only)
 }
 
 /// Refuses models of two towers, whose single number leaves nothing to decide between.

@@ -21,6 +21,7 @@ mod masking;
 mod moves;
 mod normal;
 mod object;
+mod outcome;
 mod precise;
 mod propagation;
 mod rewrite;
@@ -47,6 +48,7 @@ pub use effort::{Estimate, Patience};
 pub use knobs::{Knob, Settings, Slot};
 pub use knockout::KnockoutOptions;
 pub use masking::{Baseline, Depth, MaskingOptions};
+pub use outcome::outcome_id;
 pub use rewrite::{RewriteOptions, edit_of};
 pub use trace::{Restore, Subject, TraceOptions};
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Aim, Bench, LabError, RewriteOptions};
+use super::{Aim, Bench, LabError, RewriteOptions, outcome::readings};
 use crate::{
     analysis::explain::{dense::wide, normalizers::softmax},
     ids::Side,
@@ -30,16 +30,7 @@ impl Object {
                 known.ok_or_else(|| LabError::unsuited(format!("there is no class “{text}” among {n_outcomes}")))?;
             return Ok(Self { ids: vec![id] });
         }
-        // Words within a text have their space with them, where a vocabulary knows spaces.
-        let ways = [format!(" {text}"), text.to_owned()].map(|text| {
-            let read = bench.model.encode(&Input::text(text)).ok()?;
-            let tokens = read.tokens.into_values().flatten().filter(|token| !token.special);
-            let ids: Vec<u32> = tokens.filter_map(|token| token.id).collect();
-            (!ids.is_empty()).then_some(ids)
-        });
-        let mut known: Vec<Vec<u32>> = ways.into_iter().flatten().collect();
-        known.sort_by_key(Vec::len);
-        let ids = known.into_iter().next().filter(|_| !text.is_empty());
+        let ids = readings(bench.model, text).into_iter().next().filter(|_| !text.is_empty());
         let mut ids = ids
             .ok_or_else(|| LabError::unsuited(format!("“{text}” is not a token of this model: name another object")))?;
         if ids.len() > 1 && !writes_on(bench, aim)? {

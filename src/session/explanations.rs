@@ -37,6 +37,8 @@ pub struct LabOptions {
     /// The output that it is about.
     #[serde(skip)]
     pub target: Target,
+    /// Whether special tokens are ranked among the words.
+    pub special: bool,
     /// Columns that were taken away or added, by name.
     pub shown: BTreeMap<String, bool>,
     /// Options that were turned, by the column's name.

@@ -353,6 +353,7 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
             .filter(|by| by.missing(cloud, pane.space(), cell).is_none())
             .unwrap_or_default(),
         question: views.lab.question,
+        special: views.lab.special,
         distance: views.distance,
         annotation: views.average.clone().filter(|name| cloud.annotations().contains(name)),
         sheet,

@@ -38,7 +38,7 @@ fn side_by_side() -> Vec<Section> {
     let report = |seed| Report::new(Method::Rollout).with_value("scores", Value::tokens(Side::Only, scores(seed)));
     let answers: Vec<Answered> =
         titles.into_iter().enumerate().map(|(seed, title)| answer(title, report(seed))).collect();
-    compose(&causal_text_capture(N, 2, 2), Question::Depends, &answers, HeadId::single(0, 0))
+    compose(&causal_text_capture(N, 2, 2), Question::Depends, &answers, (HeadId::single(0, 0), false))
 }
 
 /// Sentences, numbers and a table.
@@ -58,7 +58,7 @@ fn one_by_one() -> Vec<Section> {
         .with_value("permutation", Value::List(vec![0.1, 0.2, 0.3]))
         .with_value("words", table);
     let answers = [answer("Faithfulness", report)];
-    compose(&causal_text_capture(N, 2, 2), Question::Believe, &answers, HeadId::single(0, 0))
+    compose(&causal_text_capture(N, 2, 2), Question::Believe, &answers, (HeadId::single(0, 0), false))
 }
 
 fn texts(items: &[Item]) -> Vec<&Text> {
@@ -160,7 +160,7 @@ fn a_map_of_pairs_leaves_out_what_the_mask_rules_out() {
     let axis = Axis::all(Side::Only);
     let value = Value::Matrix { rows: axis.clone(), cols: axis, values: Matrix::new(values, [N, N]).unwrap() };
     let answers = [answer("Weights", Report::new(Method::Normalizers).with_value("pattern", value))];
-    let sections = compose(&capture, Question::Believe, &answers, HeadId::single(0, 0));
+    let sections = compose(&capture, Question::Believe, &answers, (HeadId::single(0, 0), false));
     let mut type_ = Typesetter::new(FontSource::Bundled);
     let mut pen = Pen::new(&mut type_, Palette::LIGHT);
     let piece = &sections[0].parts[0].piece;

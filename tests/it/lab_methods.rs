@@ -249,7 +249,7 @@ fn the_smallest_mask_keeps_the_output_and_hides_what_it_does_not_need() {
     let capture = model.forward(&input, &RunPlan::default(), &uninterrupted).unwrap();
     let answer = |report: &Report| Answered { column: "masks", title: "Mask", report: Some(Arc::new(report.clone())) };
     let titles = |report: &Report| -> Vec<String> {
-        let sections = compose(&capture, Question::Depends, &[answer(report)], HeadId::default());
+        let sections = compose(&capture, Question::Depends, &[answer(report)], (HeadId::default(), false));
         let parts = sections.iter().filter(|section| section.column.is_some()).flat_map(|section| &section.parts);
         parts.map(|part| format!("{}: {}", part.title, part.piece.spoken().join(", "))).collect()
     };

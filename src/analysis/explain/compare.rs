@@ -4,7 +4,7 @@ use super::{
     rank::{Kendall, kendall},
     report::{Leaf, Method, Report, Value},
 };
-use crate::ids::Side;
+use crate::{capture::Token, ids::Side};
 
 /// What a method says about each token of a side: the value that belongs beside those of other methods.
 pub fn scores(report: &Report, side: Side) -> Option<Vec<f32>> {
@@ -24,6 +24,21 @@ pub fn scores(report: &Report, side: Side) -> Option<Vec<f32>> {
         .or_else(|| of("logit"))
         .or_else(|| of("prefix"))
         .or_else(|| flowed(report, side))
+}
+
+/// The positions that a ranking of words has: special tokens are no words, so they are left out unless somebody wants
+/// them, or there is nothing else.
+pub fn ranked_positions(tokens: &[Token], with_special: bool) -> Vec<usize> {
+    let words: Vec<usize> = (0..tokens.len()).filter(|&at| with_special || !tokens[at].special).collect();
+    if words.is_empty() { (0..tokens.len()).collect() } else { words }
+}
+
+/// The part of what a method gives the tokens, signs left aside, that a ranking leaves out, `0..=1`.
+pub fn share_left_out(values: &[f32], ranked: &[usize]) -> f32 {
+    let size = |value: Option<&f32>| value.copied().filter(|it| it.is_finite()).map_or(0.0, |it| f64::from(it.abs()));
+    let all: f64 = values.iter().map(|value| size(Some(value))).sum();
+    let kept: f64 = ranked.iter().map(|&at| size(values.get(at))).sum();
+    if all > 0.0 { ((all - kept) / all) as f32 } else { 0.0 }
 }
 
 /// Flow of one output is a map of one row.
@@ -79,6 +94,17 @@ mod tests {
         assert_eq!(agree(&[1.0, -2.0, 3.0, f32::NAN], &[0.1, 0.2, -0.3, 9.0]), Some(1.0));
         assert_eq!(agree(&[3.0, 2.0, 1.0], &[1.0, 2.0, 3.0]), Some(-1.0));
         assert_eq!(agree(&[1.0, 1.0, 1.0], &[1.0, 2.0, 3.0]), None, "one side says nothing");
+    }
+
+    #[test]
+    fn special_tokens_are_no_words_unless_there_are_no_others() {
+        let token = |special| Token { special, ..Token::default() };
+        let tokens = [true, false, false, true].map(token);
+        let words = ranked_positions(&tokens, false);
+        assert_eq!((words.as_slice(), ranked_positions(&tokens, true).len()), (&[1, 2][..], 4));
+        assert_eq!(ranked_positions(&[token(true)], false), [0]);
+        assert!((share_left_out(&[0.3, -0.4, 0.2, -0.1], &words) - 0.4).abs() < 1e-6, "signs left aside");
+        assert_eq!(share_left_out(&[0.0, f32::NAN], &[]), 0.0);
     }
 
     #[test]

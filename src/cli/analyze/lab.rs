@@ -27,6 +27,9 @@ pub struct LabOptions {
     edits: EditOptions,
     #[command(flatten)]
     target: TargetOptions,
+    /// Rank special tokens such as [CLS] among the words, too
+    #[arg(long)]
+    special: bool,
     /// Where to write the result; - is stdout
     #[arg(long, value_name = "FILE.json", default_value = "-")]
     out: PathBuf,
@@ -211,7 +214,7 @@ pub fn run(method: &dyn Method) -> Result<(), CliError> {
 
 /// The same, for whoever has more to do with the answer.
 pub fn answered(method: &dyn Method) -> Result<Report, CliError> {
-    let LabOptions { model, edits, target, out, .. } = method.lab();
+    let LabOptions { model, edits, target, special, out, .. } = method.lab();
     let input = method.lab().only_input()?;
     let model = method.lab().open(model)?;
     let encoded = model.encode(&input)?;
@@ -219,14 +222,14 @@ pub fn answered(method: &dyn Method) -> Result<Report, CliError> {
     let edits = edits.edits();
     let quiet = |_: &Report| {};
     let bench = Bench::new(&model, &encoded, &edits, &show_progress, &quiet).with_patience(method.patience());
-    let Answer { capture, report } = lab::answer(bench, &method.ask(), target.target()).map_err(failed)?;
+    let Answer { capture, report } = lab::answer(bench, &method.ask(), target.target(&model)?).map_err(failed)?;
     let captures = [capture];
-    write_report(&report, &captures, out)?;
+    write_report(Document { report: &report, captures: &captures, with_special: *special }, out)?;
     Ok(report)
 }
 
-fn write_report(report: &Report, captures: &[crate::capture::Capture], out: &Path) -> Result<(), CliError> {
-    let document = serde_json::to_value(Document { report, captures });
+fn write_report(document: Document<'_>, out: &Path) -> Result<(), CliError> {
+    let document = serde_json::to_value(document);
     write(&document.map_err(|error| CliError::Failed(error.to_string()))?, out)
 }
 

@@ -12,7 +12,7 @@ use crate::{
     cli::{CliError, show_progress, target::TargetOptions},
     figure::{ViewKind, views::lab::Answered},
     ids::HeadId,
-    lab::{self, Bench, Column, Settings, Sight, Target},
+    lab::{self, Bench, Column, Settings, Sight},
     model::{Input, Logits, Model, RunPlan},
     text::sentence,
 };
@@ -30,6 +30,9 @@ pub struct ExplainedFlags {
     /// Of lab: an option of a method, such as rollout.residual=0.3
     #[arg(long = "set", value_name = "METHOD.OPTION=VALUE")]
     set: Vec<String>,
+    /// Of lab: rank special tokens such as [CLS] among the words, too
+    #[arg(long)]
+    pub special: bool,
     #[command(flatten)]
     target: TargetOptions,
 }
@@ -47,10 +50,11 @@ impl ExplainedFlags {
         let is_asked = self.question.is_some()
             || !self.methods.is_empty()
             || !self.set.is_empty()
-            || self.target.target() != Target::default();
+            || self.special
+            || self.target.is_given();
         if is_asked && view != ViewKind::Lab {
             let view = view.name();
-            let what = "--question, --methods, --set, --position, --class and --against";
+            let what = "--question, --methods, --set, --special, --position, --class and --against";
             return Err(CliError::Usage(format!("{view} explains nothing: leave out {what}, or draw lab")));
         }
         Ok(self.question.unwrap_or_default())
@@ -103,7 +107,7 @@ pub fn explain(model: &Model, input: &Input, options: &RenderOptions) -> Result<
     let stack = options.stack.or_else(|| capture.model().stacks.first().map(|stack| stack.kind)).unwrap_or_default();
     let head = HeadId { stack, layer: first(&options.layer).unwrap_or(0), head: first(&options.head).unwrap_or(0) };
     let sight = Sight { capture: &capture, head, query: options.query, key: options.key, reverse: None };
-    let target = flags.target.target();
+    let target = flags.target.target(model)?;
     let (mut answers, mut why_not) = (Vec::new(), Vec::new());
     for column in columns {
         let turned = settings.remove(column.name).unwrap_or_default();

@@ -270,6 +270,7 @@ impl RenderOptions {
             color_by: self.color_by,
             size_by: self.size_by,
             question: self.explained.question(self.view())?,
+            special: self.explained.special,
             distance: Shown::default(),
             annotation: self.annotation.clone(),
             sheet: self.sheet,

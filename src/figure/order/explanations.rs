@@ -35,7 +35,7 @@ impl Choice<'_> {
                 silent.join(" and ")
             )));
         }
-        let sections = compose(self.capture, question, &there, head);
+        let sections = compose(self.capture, question, &there, (head, self.order.special));
         if sections.iter().all(|section| section.parts.is_empty()) {
             return Err(OrderError::Failed("the results have nothing to draw: save them as data".to_owned()));
         }

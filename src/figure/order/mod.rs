@@ -82,6 +82,8 @@ pub struct Order {
     pub annotation: Option<String>,
     /// Of the Lab view: what was asked.
     pub question: Question,
+    /// Of the laboratory: whether special tokens are ranked among the words.
+    pub special: bool,
     /// Of the Distance view: which correlation its mosaic shows.
     pub distance: Shown,
     /// Columns and rows of a sheet that holds all figures.

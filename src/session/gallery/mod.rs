@@ -90,7 +90,7 @@ impl Asked {
         let others = Column::ALL.iter().filter(|column| alone.is_some_and(|name| name != column.name));
         let shown = others.map(|column| (column.name.to_owned(), false)).collect();
         let links = gold.map(|gold| ("alignment".to_owned(), Settings::from([("gold".to_owned(), gold.into())])));
-        LabOptions { question, target, shown, turned: links.into_iter().collect() }
+        LabOptions { question, target, shown, turned: links.into_iter().collect(), ..LabOptions::default() }
     }
 }
 

@@ -6,15 +6,16 @@ use serde::{
 };
 use serde_json::json;
 
-use super::{Cells, Column, Report, Value};
+use super::{Cells, Column, Question, Report, Value};
 use crate::{
+    analysis::explain::compare,
     capture::{Capture, Matrix, Token},
     ids::Side,
 };
 
 /// A report with the model and the tokens that it is about.
 ///
-/// Serialises as `{"method", "parameters", "model", "tokens", "caveat", "notes", "result"}`; numbers that
+/// Serialises as `{"method", "parameters", "model", "tokens", "caveat", "notes", "ranking", "result"}`; numbers that
 /// are not finite are `null`, matrices lists of rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
@@ -22,6 +23,29 @@ pub struct Document<'a> {
     pub report: &'a Report,
     /// What it was computed from; the first says which model it was.
     pub captures: &'a [Capture],
+    /// Whether special tokens are ranked among the words.
+    pub with_special: bool,
+}
+
+impl Document<'_> {
+    /// Of what is said about words: the positions of each side, the largest first, and what is left out of them.
+    fn ranking(&self) -> serde_json::Map<String, serde_json::Value> {
+        let Some(capture) = self.captures.first() else { return serde_json::Map::new() };
+        let of_side = |side: Side| {
+            let (tokens, values) = (capture.tokens(side), compare::scores(self.report, side)?);
+            let mut order = compare::ranked_positions(tokens, self.with_special);
+            let share = compare::share_left_out(&values, &order);
+            let left_out: Vec<usize> = (0..tokens.len()).filter(|at| !order.contains(at)).collect();
+            let size = |at: usize| values.get(at).filter(|it| it.is_finite()).map_or(-1.0, |it| it.abs());
+            order.sort_by(|a, b| size(*b).total_cmp(&size(*a)));
+            let left_out = json!({ "positions": left_out, "share": share });
+            Some((side.name().to_owned(), json!({ "positions": order, "left_out": left_out })))
+        };
+        // Patches are no words, and special tokens stand apart from them.
+        let sides = Side::ALL.into_iter().filter(|side| capture.picture_side() != Some(*side));
+        let is_about_words = self.report.method.question() == Question::Depends;
+        sides.filter(|_| is_about_words).filter_map(of_side).collect()
+    }
 }
 
 impl Serialize for Document<'_> {
@@ -35,6 +59,10 @@ impl Serialize for Document<'_> {
         map.serialize_entry("caveat", method.caveat())?;
         if !notes.is_empty() {
             map.serialize_entry("notes", notes)?;
+        }
+        let ranking = self.ranking();
+        if !ranking.is_empty() {
+            map.serialize_entry("ranking", &ranking)?;
         }
         map.serialize_entry("result", self.report)?;
         map.end()
@@ -165,7 +193,7 @@ mod tests {
             "adversarial": null,
             "identifiable": false,
         });
-        let document = super::Document { report: &report(), captures: &[] };
+        let document = super::Document { report: &report(), captures: &[], with_special: false };
         let written = serde_json::to_string(&document).unwrap();
         assert!(written.contains("0.1,0.9"), "digits that nobody computed: {written}");
         let read: serde_json::Value = serde_json::from_str(&written).unwrap();

@@ -47,10 +47,15 @@ impl Answered {
     }
 }
 
-/// Everything that is drawn of the answers to a question; of maps by layer and head, those of `head`.
-pub fn compose(capture: &Capture, question: Question, answers: &[Answered], head: HeadId) -> Vec<Section> {
+/// Everything that is drawn of the answers to a question: maps of `head`, special tokens among words where wanted.
+pub fn compose(
+    capture: &Capture,
+    question: Question,
+    answers: &[Answered],
+    (head, with_special): (HeadId, bool),
+) -> Vec<Section> {
     if question == Question::Depends {
-        let mut sections = by_side(capture, answers);
+        let mut sections = by_side(capture, answers, with_special);
         sections.extend(answers.iter().filter_map(|answer| masks::section(capture, answer)));
         return sections;
     }
@@ -67,7 +72,7 @@ pub fn compose(capture: &Capture, question: Question, answers: &[Answered], head
 }
 
 /// Bars, or patches, of all methods side by side, for each side that some method speaks of.
-fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
+fn by_side(capture: &Capture, answers: &[Answered], with_special: bool) -> Vec<Section> {
     let says = |answer: &Answered, side: Side| compare::scores(answer.report.as_ref()?, side);
     let there: Vec<Side> = Side::ALL.into_iter().filter(|side| !capture.tokens(*side).is_empty()).collect();
     let told = |side: &Side| answers.iter().any(|answer| says(answer, *side).is_some());
@@ -95,18 +100,21 @@ fn by_side(capture: &Capture, answers: &[Answered]) -> Vec<Section> {
             signed: answer.report.as_deref().is_some_and(compare::is_signed),
             values: says(answer, side),
         });
-        let columns: Vec<BarColumn> = columns.collect();
+        let mut columns: Vec<BarColumn> = columns.collect();
+        let image = capture.image().filter(|_| capture.picture_side() == Some(side));
+        // Special tokens of a picture stand apart from its patches.
+        let (positions, left_out) =
+            saying::only_words(capture.tokens(side), &mut columns, with_special || image.is_some());
+        notes.extend(left_out);
         let scores: Vec<(String, Vec<f32>)> =
             columns.iter().filter_map(|column| Some((column.title.clone(), column.values.clone()?))).collect();
-        let image = capture.image().filter(|_| capture.picture_side() == Some(side));
         let piece: Arc<dyn Piece> = if let Some(image) = image {
             Arc::new(Patches::new(side, image, columns))
         } else {
-            let n = capture.tokens(side).len();
-            let tokens = names(capture, &Axis::all(side), n);
+            let tokens = names(capture, &Axis::only(side, positions.clone()), positions.len());
             notes.extend(saying::largest(&tokens, &columns));
             notes.extend(saying::signs(&columns));
-            Arc::new(Bars { side, positions: (0..n).collect(), tokens, columns })
+            Arc::new(Bars { side, positions, tokens, columns })
         };
         let mut parts = vec![Part { title: String::new(), meaning: String::new(), piece }];
         if let Some(agreement) = Agreement::of(&scores) {

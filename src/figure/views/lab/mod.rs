@@ -21,7 +21,7 @@ use std::sync::Arc;
 use emath::{Pos2, Rangef, Rect, pos2, vec2};
 
 pub use compose::{Answered, compose};
-pub use saying::{logit_name, silent};
+pub use saying::{left_out, logit_name, silent};
 
 use crate::{
     figure::{

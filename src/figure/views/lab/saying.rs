@@ -10,11 +10,14 @@ use crate::{
         compare,
         report::{Leaf, Question, Report, Value},
     },
-    capture::{Capture, words},
+    capture::{Capture, Token, words},
     ids::{HeadId, Side},
     spec::SIMILARITY,
     text::{decimal_text, share_text},
 };
+
+/// Kinds of tokens that are named.
+const MOST_NAMES: usize = 4;
 
 /// Answers of which nothing is drawn, because they say nothing about single tokens.
 pub fn silent<'a>(
@@ -63,6 +66,43 @@ pub fn largest(tokens: &[String], columns: &[BarColumn]) -> Option<String> {
     };
     let said: Option<Vec<String>> = found.iter().map(said).collect();
     said.filter(|said| !said.is_empty()).map(|said| format!("Most on {}", said.join("; ")))
+}
+
+/// Keeps in `columns` the positions that a ranking of words has; gives them, and what is said of the others.
+pub fn only_words(tokens: &[Token], columns: &mut [BarColumn], with_special: bool) -> (Vec<usize>, Option<String>) {
+    let positions = compare::ranked_positions(tokens, with_special);
+    let given = columns.iter().filter_map(|it| Some((it.title.as_str(), it.values.as_deref()?)));
+    let said = left_out(tokens, &positions, &given.collect::<Vec<_>>());
+    for column in columns {
+        let kept = |values: &Vec<f32>| positions.iter().filter_map(|&at| values.get(at).copied()).collect();
+        column.values = column.values.as_ref().map(kept);
+    }
+    (positions, said)
+}
+
+/// Which tokens a ranking leaves out, and how much of what each method gives they have, by its title; none where all
+/// are ranked.
+pub fn left_out(tokens: &[Token], ranked: &[usize], given: &[(&str, &[f32])]) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for at in (0..tokens.len()).filter(|at| ranked.binary_search(at).is_err()) {
+        if !names.contains(&tokens[at].text.as_str()) {
+            names.push(&tokens[at].text);
+        }
+    }
+    let more = names.len().saturating_sub(MOST_NAMES);
+    names.truncate(MOST_NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let share = |values: &[f32]| share_text(compare::share_left_out(values, ranked));
+    let shares = match given {
+        [] => String::new(),
+        [(_, values)] => format!(": {}", share(values)),
+        many => {
+            let each: Vec<String> =
+                many.iter().map(|(title, values)| format!("{} of {title}", share(values))).collect();
+            format!(": {}", each.join(", "))
+        }
+    };
+    (!names.is_empty()).then(|| format!("{}{more} left out{shares}", names.join(", ")))
 }
 
 /// What the colours of bars mean, and whose bars cannot speak against the output; none where no bar does.
@@ -131,6 +171,18 @@ mod tests {
 
     fn column(title: &str, signed: bool, values: &[f32]) -> BarColumn {
         BarColumn { title: title.to_owned(), unit: "", signed, values: Some(values.to_vec()) }
+    }
+
+    #[test]
+    fn what_a_ranking_leaves_out_is_said_with_its_share() {
+        let token = |text: &str| Token { text: text.to_owned(), special: text.starts_with('['), ..Token::default() };
+        let tokens = ["[CLS]", "fine", "film", "[SEP]", "yes", "[SEP]"].map(token);
+        let ranked = compare::ranked_positions(&tokens, false);
+        let attention: (&str, &[f32]) = ("Attention", &[0.25, 0.3, 0.2, 0.125, 0.07, 0.055]);
+        assert_eq!(left_out(&tokens, &ranked, &[attention]).unwrap(), "[CLS], [SEP] left out: 43 %");
+        let both = left_out(&tokens, &ranked, &[attention, ("If hidden", &[0.0, -1.0, 1.0, 0.0, 0.0, 0.0])]).unwrap();
+        assert_eq!(both, "[CLS], [SEP] left out: 43 % of Attention, 0 % of If hidden");
+        assert_eq!(left_out(&tokens, &[0, 1, 2, 3, 4, 5], &[]), None);
     }
 
     #[test]

@@ -31,7 +31,7 @@ const BESIDE_PT: f32 = 6.0 * GRID;
 const MOST_SENTENCE_PT: f32 = 180.0 * GRID;
 
 /// Everything that sections are made from.
-type Key = (CaptureId, Question, HeadId, Vec<(&'static str, Option<Same<Report>>)>);
+type Key = (CaptureId, Question, (HeadId, bool), Vec<(&'static str, Option<Same<Report>>)>);
 
 /// What was composed and painted.
 #[derive(Default)]
@@ -44,14 +44,16 @@ impl Pieces {
     /// Draws the answers of a pane.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &Asked) {
         let (question, head) = (cx.pane.options.lab.question, cx.pane.selection.head);
+        let special = cx.pane.options.lab.special;
         let answers = asked.answers();
         if asked.columns.is_empty() && asked.unsuited.is_empty() {
             empty::sentence_ui(ui, cx.theme, "No method is shown: choose some under “Methods”");
             return;
         }
         let reports = |answer: &Answered| (answer.column, answer.report.clone().map(Same));
-        let key = (capture.id(), question, head, answers.iter().map(reports).collect());
-        let sections = self.composed.get_or_update(key, || Arc::new(compose(capture, question, &answers, head)));
+        let key = (capture.id(), question, (head, special), answers.iter().map(reports).collect());
+        let sections =
+            self.composed.get_or_update(key, || Arc::new(compose(capture, question, &answers, (head, special))));
         let mut nth = 0;
         for section in sections.iter() {
             let own = section.column.and_then(|name| asked.columns.iter().find(|column| column.column.name == name));

@@ -1,0 +1,192 @@
+//! What a change of a run did to one outcome: its logit and its probability, before and after.
+
+use crate::{
+    capture::{Capture, Matrix, Prediction, PredictionRow, Token, words},
+    ids::Side,
+    text::{change_text, decimal_text, signed},
+};
+
+/// Which outcome, at which position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The position that is predicted from; without it the one that says most.
+    pub position: Option<usize>,
+    /// Token or class; without it the most probable one of the unchanged run.
+    pub id: Option<u32>,
+    /// Another one whose logit is subtracted.
+    pub against: Option<u32>,
+}
+
+/// Of an outcome in one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Said {
+    /// Its logit, less that of the outcome it is told apart from.
+    pub logit: f64,
+    /// Its softmax probability, `0..=1`.
+    pub probability: f64,
+}
+
+/// What a change did to an outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effect {
+    /// The position; `None` where the model says one thing about the whole.
+    pub position: Option<usize>,
+    /// Which outcome.
+    pub id: u32,
+    /// What its logit is held against.
+    pub against: Option<u32>,
+    /// In the unchanged run.
+    pub before: Said,
+    /// In the changed one.
+    pub after: Said,
+}
+
+/// Why there is no effect to speak of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoEffect {
+    /// The model has no head.
+    #[error("The model predicts nothing")]
+    NoPrediction,
+    /// The position is in one of the runs alone, or is not predicted.
+    #[error("Position {0} is not predicted in both runs")]
+    NotThere(usize),
+    /// Logits of this position were not kept.
+    #[error("In a text this long the logits of the last position alone are kept: choose that one")]
+    NotKept,
+    /// There is no such outcome.
+    #[error("The model has no outcome #{0}")]
+    NoSuch(u32),
+}
+
+/// Whose tokens are predicted, or stand for the whole.
+pub fn predicted_side(capture: &Capture) -> Side {
+    let sides = [Side::Decoder, Side::Text, Side::Only];
+    sides.into_iter().find(|side| !capture.tokens(*side).is_empty()).unwrap_or(Side::Only)
+}
+
+/// The row that says most: what comes next after the whole text; where each token has one, that of the mask, or of the
+/// first word.
+pub fn telling_row<'a>(prediction: &'a Prediction, tokens: &[Token]) -> Option<&'a PredictionRow> {
+    let position = prediction.default_position(tokens, words::is_mask);
+    let row = position.and_then(|position| prediction.rows.iter().find(|row| row.position == Some(position)));
+    row.or_else(|| prediction.rows.last())
+}
+
+impl Effect {
+    /// Compares two runs of the same input. What is written on behind it may differ, so there the position that says
+    /// most is the last of what both read.
+    ///
+    /// # Errors
+    /// When one of them does not say it.
+    pub fn of(before: &Capture, after: &Capture, outcome: Outcome) -> Result<Self, NoEffect> {
+        let prediction = before.prediction().ok_or(NoEffect::NoPrediction)?;
+        let tokens = before.tokens(predicted_side(before));
+        let read =
+            before.generated().filter(|it| it.side == predicted_side(before)).and_then(|it| it.first.checked_sub(1));
+        let wanted = outcome.position.or(read);
+        let row = match wanted.filter(|_| prediction.rows.iter().any(|row| row.position.is_some())) {
+            Some(position) => {
+                prediction.rows.iter().find(|row| row.position == Some(position)).ok_or(NoEffect::NotThere(position))?
+            }
+            None => telling_row(prediction, tokens).ok_or(NoEffect::NoPrediction)?,
+        };
+        let best = row.top.first().map(|item| item.id).ok_or(NoEffect::NoPrediction)?;
+        let (id, against) = (outcome.id.unwrap_or(best), outcome.against);
+        let said = |capture: &Capture| said(logits(capture, row.position)?, id, against);
+        Ok(Self { position: row.position, id, against, before: said(before)?, after: said(after)? })
+    }
+
+    /// The line that says it; `label` names an outcome.
+    pub fn text(&self, label: impl Fn(u32) -> String) -> String {
+        let (name, what) = match self.against {
+            Some(against) => (format!("{} − {}", label(self.id), label(against)), "logit difference"),
+            None => (label(self.id), "logit"),
+        };
+        let [before, after] = [self.before, self.after];
+        let (was, is) = (100.0 * before.probability, 100.0 * after.probability);
+        let digits = percent_digits((is - was).abs());
+        let [was_logit, is_logit] = [before, after].map(|said| decimal_text(said.logit));
+        let logits = format!("{what} {was_logit} → {is_logit} ({})", change_text(after.logit - before.logit));
+        let of = if self.against.is_some() { format!(" of {}", label(self.id)) } else { String::new() };
+        let points = points_text(is - was, digits);
+        format!("{name}: {logits}, probability{of} {was:.digits$} % → {is:.digits$} % ({points} points)")
+    }
+}
+
+/// Decimals with which a difference in percent points is seen.
+fn percent_digits(points: f64) -> usize {
+    match points {
+        0.05.. => 1,
+        0.005.. => 2,
+        0.0005.. => 3,
+        _ => 1,
+    }
+}
+
+/// A difference in percent points with its sign; what rounds to 0 has none.
+fn points_text(points: f64, digits: usize) -> String {
+    let size = format!("{:.digits$}", points.abs());
+    match points {
+        _ if size.bytes().all(|byte| matches!(byte, b'0' | b'.')) => size,
+        0.0.. => format!("+{size}"),
+        _ => signed(points, &size),
+    }
+}
+
+/// The logits of a position, where they were kept.
+fn logits(capture: &Capture, position: Option<usize>) -> Result<&[f32], NoEffect> {
+    let kept: &Matrix = capture.logits().ok_or(NoEffect::NotKept)?;
+    let n = capture.tokens(predicted_side(capture)).len();
+    let row = match position {
+        None => 0,
+        Some(position) if position >= n => return Err(NoEffect::NotThere(position)),
+        // Of the last positions.
+        Some(position) => (position + kept.n_rows()).checked_sub(n).ok_or(NoEffect::NotKept)?,
+    };
+    kept.row(row).ok_or(NoEffect::NotKept)
+}
+
+fn said(logits: &[f32], id: u32, against: Option<u32>) -> Result<Said, NoEffect> {
+    let of = |id: u32| logits.get(id as usize).map(|logit| f64::from(*logit)).ok_or(NoEffect::NoSuch(id));
+    let largest = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - largest).exp()).sum();
+    let logit = of(id)?;
+    let less = against.map(of).transpose()?.unwrap_or(0.0);
+    Ok(Said { logit: logit - less, probability: (logit - largest).exp() / sum })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn effect(before: [f64; 2], after: [f64; 2], against: Option<u32>) -> String {
+        let said = |[logit, probability]: [f64; 2]| Said { logit, probability };
+        let effect = Effect { position: Some(3), id: 1, against, before: said(before), after: said(after) };
+        effect.text(|id| if id == 1 { "her" } else { "his" }.to_owned())
+    }
+
+    #[test]
+    fn an_effect_is_one_line_with_its_signs() {
+        assert_eq!(
+            effect([4.12, 0.848], [2.31, 0.112], None),
+            "her: logit 4.12 → 2.31 (−1.81), probability 84.8 % → 11.2 % (−73.6 points)"
+        );
+        assert_eq!(
+            effect([-0.5, 0.4], [0.25, 0.4], Some(2)),
+            "her − his: logit difference −0.50 → 0.25 (+0.75), probability of her 40.0 % → 40.0 % (0.0 points)"
+        );
+        assert_eq!(
+            effect([1.0, 0.402_11], [1.001, 0.402_31], None),
+            "her: logit 1.00 → 1.00 (0.00), probability 40.21 % → 40.23 % (+0.02 points)"
+        );
+    }
+
+    #[test]
+    fn logits_become_the_probability_of_all_outcomes() {
+        let logits = [1.0f32, 3.0, 2.0];
+        let found = said(&logits, 1, Some(0)).unwrap();
+        let sum: f64 = logits.iter().map(|logit| f64::from(*logit).exp()).sum();
+        assert!((found.probability - 3f64.exp() / sum).abs() < 1e-12 && found.logit == 2.0);
+        assert_eq!(said(&logits, 3, None), Err(NoEffect::NoSuch(3)));
+    }
+}
