@@ -60,6 +60,28 @@ fn the_gallery_lists_every_example_and_opens_one() {
 }
 
 #[test]
+fn the_gallery_is_searched_by_titles_texts_and_explanations() {
+    let mut window = Window::open(OpenOptions::default());
+    window.press(Modifiers::NONE, Key::E);
+    window.settle();
+    let cards = |window: &Window| window.harness.query_all_by_label_contains("Example: ").count();
+    let all = cards(&window);
+    window.harness.get_by_label("Search examples").type_text("induc");
+    window.settle();
+    let n = EXAMPLES.iter().filter(|example| example.mentions("induc")).count();
+    assert_eq!(all - cards(&window), EXAMPLES.len() - n);
+    assert!(window.shows(&format!("{n} of {}", EXAMPLES.len())));
+    assert!(window.harness.query_all_by_label("Example: A red car").count() >= 1, "its explanation says so");
+    window.harness.get_by_label("Search examples").type_text(" qqqq");
+    window.settle();
+    assert!(window.shows("No example mentions “induc qqqq”"));
+    window.press(Modifiers::NONE, Key::Escape);
+    window.press(Modifiers::NONE, Key::E);
+    window.settle();
+    assert_eq!(cards(&window), all, "another time it begins anew");
+}
+
+#[test]
 fn dropped_files_say_what_will_happen_and_then_open() {
     let mut window = Window::open(with_text("one two three"));
     let hovered = |path: &str| egui::HoveredFile { path: Some(path.into()), ..egui::HoveredFile::default() };

@@ -64,6 +64,22 @@ pub struct Example {
 }
 
 impl Example {
+    /// Whether each word that was typed is in its title, hint, texts, model or heading.
+    pub fn mentions(&self, typed: &str) -> bool {
+        let input = match self.input {
+            ExampleInput::Text(text) => text,
+            ExampleInput::Sample(name) => {
+                SAMPLES.iter().find(|(known, _)| *known == name).map_or(name, |(_, what)| what)
+            }
+        };
+        let parts = [self.title, self.hint, input, self.target.unwrap_or_default(), self.model, self.topic.title()];
+        let parts = parts.map(str::to_lowercase);
+        typed.split_whitespace().all(|word| {
+            let word = word.to_lowercase();
+            parts.iter().any(|part| part.contains(&word))
+        })
+    }
+
     /// The changes of its run.
     pub fn edits(&self) -> Vec<Edit> {
         self.changes.iter().map(|change| change.edit()).collect()

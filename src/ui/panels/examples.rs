@@ -80,11 +80,14 @@ pub fn gallery_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) -> bool {
     let modal = Dialog::new("gallery", width).show(ctx, |ui| {
         ui.heading("Examples");
         ui.add_space(GRID);
+        let typed = search_ui(ui, cx);
         let mut chosen = false;
-        ScrollArea::vertical().max_height(room.y * 0.75).auto_shrink([false, true]).show(ui, |ui| {
+        // As high as all of them, so that typing does not move the field.
+        let height = room.y * 0.75;
+        ScrollArea::vertical().max_height(height).min_scrolled_height(height).auto_shrink(false).show(ui, |ui| {
             ui.spacing_mut().item_spacing = egui::Vec2::splat(GRID);
             for topic in Topic::ALL {
-                let of_topic: Vec<_> = topic.examples().collect();
+                let of_topic: Vec<_> = topic.examples().filter(|(_, example)| example.mentions(&typed)).collect();
                 if of_topic.is_empty() {
                     continue;
                 }
@@ -103,6 +106,32 @@ pub fn gallery_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) -> bool {
         ui.button("Close").clicked() || chosen
     });
     !(modal.inner || modal.should_close())
+}
+
+/// A field that narrows the gallery, and how many examples are left; gives what was typed.
+fn search_ui(ui: &mut Ui, cx: &ViewCtx<'_>) -> String {
+    let (id, now) = (egui::Id::unique("gallery search"), ui.ctx().cumulative_frame_nr());
+    // What was typed is forgotten once the gallery was not drawn for a frame, however it was closed.
+    let known = ui.data(|data| data.get_temp::<(String, u64)>(id)).filter(|(_, drawn)| drawn + 1 >= now);
+    let just_opened = known.is_none();
+    let mut typed = known.map(|(typed, _)| typed).unwrap_or_default();
+    ui.horizontal(|ui| {
+        let hint = "Search titles, texts and explanations";
+        let field = egui::TextEdit::singleline(&mut typed).hint_text(hint).desired_width(GALLERY_CARD.x);
+        let field = ui.add(field).accessible_name("Search examples");
+        if just_opened {
+            field.request_focus();
+        }
+        let n = EXAMPLES.iter().filter(|example| example.mentions(&typed)).count();
+        let found = match n {
+            _ if typed.trim().is_empty() => String::new(),
+            0 => format!("No example mentions “{}”", typed.trim()),
+            n => format!("{n} of {}", EXAMPLES.len()),
+        };
+        ui.label(RichText::new(found).color(cx.theme.text_weak));
+    });
+    ui.data_mut(|data| data.insert_temp(id, (typed.clone(), now)));
+    typed
 }
 
 /// A card of `size` with so many lines for its hint, or none; true when it was clicked, and its example asked for.
