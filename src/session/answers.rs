@@ -26,6 +26,7 @@ enum Waiting {
     Load(DocumentId),
     Run(DocumentId),
     Corpus(DocumentId),
+    Outcomes(DocumentId),
     Project,
     Survey(PaneId, QuestionKind),
     Explain(PaneId),
@@ -63,6 +64,10 @@ impl Session {
             }
             Some(Waiting::Corpus(document)) => {
                 self.on_corpus_event(document, kind);
+                Vec::new()
+            }
+            Some(Waiting::Outcomes(document)) => {
+                self.on_outcomes(document, kind);
                 Vec::new()
             }
             Some(Waiting::Project) => {
@@ -115,6 +120,8 @@ impl Session {
             Some(Waiting::SecondOpinion(id))
         } else if let Some(id) = document(|document| document.corpus.as_ref()?.data.job()) {
             Some(Waiting::Corpus(id))
+        } else if let Some(id) = document(|document| document.outcomes.job()) {
+            Some(Waiting::Outcomes(id))
         } else {
             let is_shown = self.panes.iter().any(|pane| pane.projection.job() == Some(job));
             is_shown.then_some(Waiting::Project)

@@ -31,6 +31,10 @@ impl Session {
         if let Command::ExplainAnyway(column, ask, target) = command {
             return self.explain_anyway(pane, column, ask, target);
         }
+        if command == Command::ListOutcomes {
+            let document = self.panes.get(pane).map(|pane| pane.document);
+            return document.map_or_else(Vec::new, |document| self.list_outcomes(document));
+        }
         if let Command::ExplainAgain(column) = command {
             self.explain_again(pane, column);
             return Vec::new();
@@ -229,7 +233,7 @@ impl Session {
             Lane::Look => return self.close_corpus_sheet(),
             // Whoever still shows a pattern asks for it again; a corpus hands over what it has before it ends.
             // Files of sessions are always written.
-            Lane::Catalog | Lane::Forget | Lane::Analysis | Lane::Session | Lane::Corpus(_) => {}
+            Lane::Catalog | Lane::Forget | Lane::Analysis | Lane::Session | Lane::Corpus(_) | Lane::Outcomes(_) => {}
             Lane::Load(id) => {
                 if let Some(document) = self.find_document_mut(id) {
                     document.model.cancel();

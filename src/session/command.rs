@@ -76,6 +76,8 @@ pub enum Command {
     CancelAll,
     /// Ask something about the whole cloud of a pane, unless that is known or on its way.
     Survey(Question),
+    /// Have everything listed that the model of a pane can say, unless that is known or on its way.
+    ListOutcomes,
     /// Ask the laboratory, for a column.
     Explain(&'static str, Ask, Target),
     /// Ask the laboratory, for a column, what was not begun because it takes long.

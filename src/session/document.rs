@@ -14,7 +14,7 @@ use crate::{
     analysis::Cloud,
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
-    worker::{CaptureFile, Comparison, LoadedModel, ModelSource, TooLong},
+    worker::{CaptureFile, Comparison, LoadedModel, ModelSource, Outcomes, TooLong},
 };
 
 /// An experiment with what came of it.
@@ -47,6 +47,9 @@ pub struct Document {
     pub(super) made: Option<Made>,
     /// What the run on its way is made of.
     pub(super) running: Option<Made>,
+    pub(super) outcomes: Loadable<Arc<Outcomes>>,
+    /// Whose outcomes were asked for.
+    pub(super) outcomes_of: Option<ModelId>,
     pub(super) undo: Undo,
     /// The drag that the newest change belongs to.
     pub(super) drag: Option<Drag>,
@@ -110,6 +113,8 @@ impl Document {
             corpus_input: self.corpus_input,
             example: self.example,
             made: self.made.clone(),
+            outcomes_of: self.outcomes().map(|outcomes| outcomes.model()),
+            outcomes: self.outcomes().cloned().map_or(Loadable::Empty, Loadable::Ready),
             undo,
             ..Self::default()
         }

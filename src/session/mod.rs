@@ -33,6 +33,7 @@ mod lost_models;
 mod made;
 mod open_corpus;
 mod opening;
+mod outcomes;
 mod overlays;
 mod pane;
 mod panes;

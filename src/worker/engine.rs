@@ -4,7 +4,7 @@ use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
     AnalysisEngine, CorpusOrder, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel,
-    ModelSource, Progress, Request, SessionEngine, Stage, Stop, TooLong, WantedEdit, capture_file,
+    ModelSource, Outcomes, Progress, Request, SessionEngine, Stage, Stop, TooLong, WantedEdit, capture_file,
     changes::Aids,
     corpus,
     donors::Means,
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     analysis::projection::{Aside, NoShelf},
     ids::{ModelId, Side, StackKind},
-    model::{self, Encoded, LoadError, Model, ModelFiles, RunPlan, Site, Sites, locate},
+    model::{self, Encoded, LoadError, Logits, Model, ModelFiles, RunPlan, Site, Sites, locate},
     spec::Modality,
     text::sentence,
 };
@@ -156,6 +156,12 @@ impl ModelEngine {
         Ok(EventKind::SecondOpinion(Arc::new(compared?)))
     }
 
+    fn outcomes(&self, id: ModelId) -> Result<EventKind, Stop> {
+        let Some(Held { model, .. }) = self.models.get(&id) else { return Err(no_model()) };
+        let labels = (0..model.n_outcomes() as u32).map(|outcome| model.outcome_label(outcome).into()).collect();
+        Ok(EventKind::Outcomes(Arc::new(Outcomes::new(id, labels))))
+    }
+
     fn run(
         &mut self,
         id: ModelId,
@@ -175,7 +181,7 @@ impl ModelEngine {
         let mut aids = Aids { id, model, writes: generate.is_some(), means: &mut self.means, control };
         let changes = changes.into_iter().map(|change| change.resolve(&encoded, &mut aids));
         let edits = changes.collect::<Result<_, _>>()?;
-        let plan = RunPlan { sites, edits, generate, ..RunPlan::default() };
+        let plan = RunPlan { sites, edits, generate, logits: Logits::KeepFew, ..RunPlan::default() };
         match model.forward(&encoded, &plan, &|progress| control.report(progress)) {
             Ok(capture) => Ok(EventKind::Captured(Arc::new(capture))),
             Err(error) => {
@@ -208,6 +214,7 @@ impl Engine for ModelEngine {
                 None => Err(no_model()),
             },
             Request::SecondOpinion(_, model, input) => self.second_opinion(model, &input, control),
+            Request::Outcomes(_, id) => self.outcomes(id),
             Request::Corpus(order) => self.corpus(*order, control),
             Request::LookAtCorpus(order) => self.look(*order, control),
             Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),

@@ -15,6 +15,7 @@ mod files;
 mod hub;
 mod idle;
 mod layouts;
+mod outcomes;
 mod projector;
 mod protocol;
 mod queue;
@@ -32,6 +33,7 @@ pub use engine::ModelEngine;
 pub use files::{FileEngine, draw};
 pub use hub::HubEngine;
 pub use idle::{GiveBack, give_back, give_back_by, give_back_of_libraries};
+pub use outcomes::Outcomes;
 pub use projector::ProjectionEngine;
 pub use protocol::{
     Ask, Baseline, CaptureFile, Choice, Column, Comparison, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress,

@@ -1,6 +1,6 @@
 //! The only description of what the worker can do and say.
 
-use std::{borrow::Cow, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use crate::{
     analysis::{
@@ -18,8 +18,11 @@ use crate::{
     spec::ModelSpec,
 };
 
-pub use super::corpus::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
-use super::{SessionAnswer, SessionRequest, WantedEdit};
+use super::{Outcomes, SessionAnswer, SessionRequest, WantedEdit};
+pub use super::{
+    capture_file::CaptureFile,
+    corpus::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource},
+};
 pub use crate::{
     hub::{Plan, PlannedFile, RepoId, Retry, Transfer},
     lab::{
@@ -88,6 +91,8 @@ pub enum Request {
         /// What.
         survey: Arc<Survey>,
     },
+    /// List everything that a document's model can say, by name.
+    Outcomes(DocumentId, ModelId),
     /// Ask the laboratory. Gives way to runs.
     Explain(Box<Explanation>),
     /// Hold a document's model against an independent implementation; both read the input.
@@ -132,6 +137,8 @@ pub enum Lane {
     Explain(PaneId, &'static str),
     /// Holding a document's model against an independent implementation.
     SecondOpinion(DocumentId),
+    /// Listing what a model can say, for a document.
+    Outcomes(DocumentId),
     /// Reading captures.
     Analysis,
     /// Writing files.
@@ -172,6 +179,7 @@ impl Request {
             Self::Survey { pane, survey } => Lane::Survey(*pane, survey.question.kind()),
             Self::Explain(wanted) => Lane::Explain(wanted.pane, wanted.column),
             Self::SecondOpinion(document, ..) => Lane::SecondOpinion(*document),
+            Self::Outcomes(document, _) => Lane::Outcomes(*document),
             Self::Forget(_) => Lane::Forget,
             Self::Read(_) => Lane::Analysis,
             Self::Export(_) => Lane::Export,
@@ -264,6 +272,8 @@ pub enum EventKind {
     Projected(Arc<Projection>),
     /// A cloud was measured.
     Surveyed(Arc<Finding>),
+    /// What a model can say, by name.
+    Outcomes(Arc<Outcomes>),
     /// An explanation as far as it is; the rest is on its way.
     Explaining(Arc<Report>),
     /// An explanation is there.
@@ -333,29 +343,6 @@ pub enum Drawn {
     Numbers(String),
     /// A small picture as text; see [`crate::export::thumbnail`].
     Thumbnail(String),
-}
-
-/// A capture file that was read. Reading it again gives another one.
-#[derive(Clone, Debug)]
-pub struct CaptureFile {
-    /// Where it lies.
-    pub path: PathBuf,
-    /// One per input, in the file's order; never empty.
-    pub captures: Vec<Arc<Capture>>,
-}
-
-impl PartialEq for CaptureFile {
-    fn eq(&self, other: &Self) -> bool {
-        let ids = |file: &Self| file.captures.iter().map(|capture| capture.id()).collect::<Vec<_>>();
-        self.path == other.path && ids(self) == ids(other)
-    }
-}
-
-impl CaptureFile {
-    /// What to call it: the file's name.
-    pub fn name(&self) -> Cow<'_, str> {
-        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy()
-    }
 }
 
 /// What the window knows about a model that the worker holds.

@@ -89,6 +89,8 @@ mod lab_methods;
 mod lab_torch;
 /// The Lab view.
 mod lab_view;
+/// Rankings of words, names of outcomes, effects of changes, heads by kind.
+mod lab_words;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
 mod laws;
 /// Layouts of points: PCA, t-SNE and UMAP, live and the same on any number of threads.

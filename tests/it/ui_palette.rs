@@ -132,3 +132,39 @@ fn an_address_is_a_row_and_a_broken_one_says_what_is_wrong() {
     window.press(Modifiers::NONE, Key::Enter);
     assert!(is_open(&window), "there is nowhere to go");
 }
+
+#[test]
+fn heads_of_a_kind_are_listed_with_their_scores_and_gone_to() {
+    let mut window = Window::open(with_text("one two three four five six seven"));
+    open(&mut window, "previous to");
+    let listed: Vec<String> = rows(&window).into_iter().filter(|row| row.starts_with("Previous token L")).collect();
+    assert!(listed.len() > 3 && listed[0].contains("Score 0."), "{listed:?}");
+    let score = |row: &String| row.split("Score ").nth(1).unwrap()[..4].parse::<f32>().unwrap();
+    assert!(listed.is_sorted_by(|a, b| score(a) >= score(b)), "{listed:?}");
+    let place = rows(&window).iter().position(|row| *row == listed[1]).unwrap();
+    for _ in 0..place {
+        window.press(Modifiers::NONE, Key::ArrowDown);
+    }
+    window.press(Modifiers::NONE, Key::Enter);
+    assert!(listed[1].starts_with(&format!("Previous token {}: ", window.head())), "{} {listed:?}", window.head());
+    assert!(
+        window.shows("Heads by kind, in this input") && window.shows("Previous token   L"),
+        "the inspector ranks them"
+    );
+
+    // Nothing is 0 that is not defined.
+    open(&mut window, "induction");
+    let row = rows(&window).into_iter().find(|row| row.starts_with("Induction: ")).unwrap();
+    assert_eq!(row, "Induction: Not defined in this input: no token comes twice");
+    assert!(!window.shows("Induction   L"));
+}
+
+#[test]
+fn examples_are_found_by_what_they_say() {
+    let window = typed("induc");
+    let shown = rows(&window);
+    for example in EXAMPLES.iter().filter(|example| example.mentions("induc")) {
+        assert!(shown.iter().any(|row| row.starts_with(&format!("{}: ", example.title))), "{}", example.title);
+    }
+    assert!(EXAMPLES.iter().filter(|example| example.mentions("induc")).count() >= 4);
+}

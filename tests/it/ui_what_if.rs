@@ -196,3 +196,44 @@ fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
     assert!(window.shows("Two changes contradict each other"));
     assert_eq!((edits(&window).len(), n_panes(&window)), (2, 2));
 }
+
+#[test]
+fn the_effect_on_an_outcome_is_a_line_that_stays_and_the_outcome_is_chosen() {
+    let mut window = Window::open(with_text("one two three"));
+    assert!(!window.shows("Effect of the changes"));
+    window.harness.get_by_label_contains("Change…").click();
+    window.settle();
+    choose(&mut window, "Head L0H0", "Ablate: zero");
+    // The scripted model gives word20 half of the probability, and four fifths of that with a change.
+    let line = "word20: logit −0.69 → −0.92 (−0.22), probability 50.0 % → 40.0 % (−10.0 points)";
+    assert!(window.shows("Effect of the changes, at position 2 “three”") && window.shows(line));
+
+    let combo = |window: &mut Window, name: &str| {
+        window.harness.get_by_role_and_label(Role::ComboBox, name).click();
+        window.settle();
+    };
+    combo(&mut window, "Outcome");
+    window.harness.get_by_label("Any token").focus();
+    window.harness.step();
+    window.harness.get_by_label("Any token").type_text("word77");
+    window.settle();
+    assert!(window.shows("word777  #777"), "what begins with it");
+    window.click("word77  #77");
+    assert!(window.shows("word77: logit −8.33 → "), "no longer among the most probable");
+    combo(&mut window, "Subtracted outcome");
+    window.harness.get_by_label("Any token").focus();
+    window.harness.step();
+    window.harness.get_by_label("Any token").type_text("#21");
+    window.settle();
+    window.click("word21  #21");
+    assert!(window.shows("word77 − word21: logit difference "));
+    let target = window.app().session().pane().options.lab.target;
+    assert_eq!((target.class, target.against), (Some(77), Some(21)), "the Lab explains the same");
+
+    combo(&mut window, "Outcome");
+    window.harness.get_by_label("Any token").focus();
+    window.harness.step();
+    window.harness.get_by_label("Any token").type_text("words");
+    window.settle();
+    assert!(window.shows("“words” is several tokens of this model"));
+}

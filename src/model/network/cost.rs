@@ -8,6 +8,7 @@ use super::{
     Body, Network,
     attention::{Attention, Projections},
     block::{Block, MLP_ROWS, Stack},
+    head::FEW_LOGITS,
     relative::RelativeBias,
 };
 use crate::{
@@ -117,11 +118,13 @@ impl Network {
         let Some(head) = &self.head else { return 0 };
         let n_outcomes = width_out(&head.output);
         let all = n.saturating_mul(n_outcomes);
-        match plan.logits {
-            Logits::Skip => 0,
-            Logits::Predict => VALUE * 2 * all.min(LOGITS_AT_ONCE),
-            Logits::Keep => (VALUE * 2 * all.min(LOGITS_AT_ONCE)).saturating_add(VALUE.saturating_mul(all)),
-        }
+        let kept = match plan.logits {
+            Logits::Skip => return 0,
+            Logits::Predict => 0,
+            Logits::KeepFew if all > FEW_LOGITS as u64 => n_outcomes,
+            Logits::KeepFew | Logits::Keep => all,
+        };
+        (VALUE * 2 * all.min(LOGITS_AT_ONCE)).saturating_add(VALUE.saturating_mul(kept))
     }
 }
 

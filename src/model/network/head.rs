@@ -25,6 +25,8 @@ const OUTCOMES_STEP: usize = 33 * 64;
 const LOGITS_AT_ONCE: usize = 4_000_000;
 /// Above this many logits only the last position is predicted, unless all logits are wanted.
 const MAX_PREDICTED: usize = 16_000_000;
+/// Up to this many logits are few: 32 MB.
+pub(super) const FEW_LOGITS: usize = 1 << 23;
 
 /// A prediction head: which positions it reads, what it makes of them, and a linear map to outcomes.
 #[derive(Debug)]
@@ -209,15 +211,20 @@ impl Head {
         let positions = match plan {
             Logits::Skip => return Ok(outcome),
             _ if whole => 0..1,
-            Logits::Predict if n * n_outcomes > MAX_PREDICTED => {
+            Logits::Predict | Logits::KeepFew if n * n_outcomes > MAX_PREDICTED => {
                 outcome.note = Some(format!("Only the last of {} positions is predicted, to save time", grouped(n)));
                 n - 1..n
             }
-            Logits::Predict | Logits::Keep => 0..n,
+            Logits::Predict | Logits::KeepFew | Logits::Keep => 0..n,
+        };
+        // Of the last positions.
+        let n_kept = match plan {
+            Logits::Skip | Logits::Predict => 0,
+            Logits::KeepFew if positions.len() * n_outcomes > FEW_LOGITS => 1,
+            Logits::KeepFew | Logits::Keep => positions.len(),
         };
         let mut ranking = vec![Ranking::default(); positions.len()];
-        let mut kept: Option<Arc<[f32]>> =
-            (plan == Logits::Keep).then(|| repeat_n(0.0, positions.len() * n_outcomes).collect());
+        let mut kept: Option<Arc<[f32]>> = (n_kept > 0).then(|| repeat_n(0.0, n_kept * n_outcomes).collect());
         let at_once = OUTCOMES_STEP * (LOGITS_AT_ONCE / (OUTCOMES_STEP * positions.len().max(1))).max(1);
         // A part of the vocabulary at a time: the logits of all of it would be larger than the model's
         // other activations together, and take too long to be stopped.
@@ -230,14 +237,15 @@ impl Head {
             with_values(&logits, |values| {
                 rank(&mut ranking, values, start);
                 if let Some(kept) = kept.as_mut().and_then(Arc::get_mut) {
-                    let rows = kept.par_chunks_exact_mut(n_outcomes).zip(values.par_chunks_exact(part.len()));
+                    let last = values.par_chunks_exact(part.len()).skip(positions.len() - n_kept);
+                    let rows = kept.par_chunks_exact_mut(n_outcomes).zip(last);
                     rows.for_each(|(kept, part_of_row)| kept[part.clone()].copy_from_slice(part_of_row));
                 }
             })?;
             start = part.end;
         }
         if let Some(kept) = kept {
-            outcome.logits = Some(Matrix::new(kept, [positions.len(), n_outcomes])?);
+            outcome.logits = Some(Matrix::new(kept, [n_kept, n_outcomes])?);
         }
         let class_label = |id: u32| labels.and_then(|labels| labels.get(id as usize)).cloned();
         let item =

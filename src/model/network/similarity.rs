@@ -115,7 +115,9 @@ impl Similarity {
         let top = vec![PredictionItem { id: 0, label, probability }];
         let rows = vec![PredictionRow { position: None, top }];
         Ok(Outcome {
-            logits: (plan == Logits::Keep).then(|| Matrix::new(vec![logit], [1, 1])).transpose()?,
+            logits: matches!(plan, Logits::Keep | Logits::KeepFew)
+                .then(|| Matrix::new(vec![logit], [1, 1]))
+                .transpose()?,
             prediction: Some(Prediction { kind: HeadKind::Similarity, rows }),
             note: None,
         })

@@ -11,6 +11,9 @@ pub enum Logits {
     /// The most probable outcomes are kept.
     #[default]
     Predict,
+    /// Logits are kept too, of all positions where they are few, else of the last one, so that two runs can be compared
+    /// in any outcome.
+    KeepFew,
     /// All logits are kept too.
     Keep,
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use eframe::egui::{self, RichText, Ui};
 
+use super::{kinds::kinds_ui, ranking::Ranking};
 use crate::{
     analysis::{
         attention,
@@ -21,12 +22,10 @@ use crate::{
         ViewCtx,
         theme::GRID,
         views::{copy_menu_ui, grouped, query_name, sharing_text, subject, what},
-        widgets::{BAR_ROW_PT, BarRow, field_ui, section_ui, stepper_ui},
+        widgets::{BarRow, field_ui, section_ui, stepper_ui},
     },
 };
 
-/// Keys that are ranked for the focused query.
-const N_TOP_KEYS: usize = 5;
 /// Heads that are ranked for a pinned pair.
 const N_LINKS: usize = 8;
 /// Stands where there is no number.
@@ -49,6 +48,7 @@ pub fn inspector_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Shown) {
         stats_ui(ui, cx, &stats);
     }
     links_ui(ui, cx);
+    kinds_ui(ui, cx);
 }
 
 fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
@@ -204,6 +204,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
     let col = focus.key.and_then(|key| pattern.cols.group_of(key));
     match (row, col) {
         (Some(row), col) => Ranking {
+            words: one_row.then_some(keys),
             title: if one_row { "Top tokens" } else { "Top keys" },
             ranked: pattern.ranked_cols(row),
             of: pattern,
@@ -221,6 +222,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
             ui.add(egui::Label::new(RichText::new(why).small().color(cx.theme.text_weak)).wrap());
         }
         (None, Some(col)) => Ranking {
+            words: None,
             title: "Top queries",
             ranked: pattern.ranked_rows(col),
             of: pattern,
@@ -235,6 +237,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
         // As much room as the list takes, so that nothing below it moves when there is one.
         (None, None) => {
             Ranking {
+                words: None,
                 title: "Top keys",
                 ranked: Vec::new(),
                 of: pattern,
@@ -348,51 +351,6 @@ fn links_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         copy_menu_ui(&response, cx, "this ranking of all heads", || tab_separated(&data::links(&links)));
         if response.clicked() {
             cx.send(Command::SelectHead(link.head));
-        }
-    }
-}
-
-/// The strongest entries of a row or column as bars; click pins.
-struct Ranking<'a> {
-    title: &'a str,
-    /// Rows or columns with their weights, strongest first.
-    ranked: Vec<(usize, f32)>,
-    /// Where the weights come from.
-    of: &'a ReadPattern,
-    axis: &'a Axis,
-    color: egui::Color32,
-    chosen: Option<usize>,
-    /// Whether hovering a bar previews the pair.
-    preview: bool,
-    /// The whole list, in numbers.
-    table: &'a dyn Fn() -> Table,
-}
-
-impl Ranking<'_> {
-    fn ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>, meant: impl Fn(Option<usize>) -> Focus) {
-        section_ui(ui, cx.theme, self.title);
-        ui.spacing_mut().item_spacing.y = GRID / 2.0;
-        let n_empty = N_TOP_KEYS.saturating_sub(self.ranked.len());
-        for &(idx, weight) in self.ranked.iter().take(N_TOP_KEYS) {
-            let position = self.axis.position(idx);
-            let row = BarRow {
-                label: &self.axis.numbered(idx),
-                fraction: self.of.strength(weight),
-                value: &self.of.value_text(weight),
-                color: self.color,
-                selected: self.chosen == Some(idx),
-            };
-            let response = row.ui(ui, cx.theme);
-            copy_menu_ui(&response, cx, "this whole list", || tab_separated(&(self.table)()));
-            if self.preview && response.hovered() {
-                cx.send(Command::Hover(meant(position)));
-            }
-            if response.clicked() {
-                cx.send(Command::Pin(meant(position)));
-            }
-        }
-        for _ in 0..n_empty {
-            ui.allocate_space(egui::vec2(ui.available_width(), BAR_ROW_PT));
         }
     }
 }

@@ -8,17 +8,20 @@ mod corpus;
 mod download;
 mod drop_overlay;
 mod editor;
+mod effect;
 mod examples;
 mod figures;
 mod help;
 mod input_chooser;
 mod input_panel;
 mod inspector;
+mod kinds;
 mod language_tags;
 mod model_panel;
 mod notices;
 mod palette;
 mod prediction;
+mod ranking;
 mod recovery;
 mod search;
 mod session_menu;
@@ -70,6 +73,7 @@ const LEAST_WITH_CORPUS_PT: f32 = 100.0 * GRID;
 pub struct LeftPanel {
     input: input_panel::InputPanel,
     corpus: corpus::CorpusPanel,
+    effect: effect::EffectPanel,
 }
 
 impl LeftPanel {
@@ -92,7 +96,10 @@ impl LeftPanel {
             model_panel::model_panel_ui(ui, cx);
             self.input.ui(ui, cx, pattern);
             what_if::what_if_ui(ui, cx);
-            veiled_ui(ui, cx, |ui| prediction::prediction_ui(ui, cx));
+            veiled_ui(ui, cx, |ui| {
+                self.effect.ui(ui, cx);
+                prediction::prediction_ui(ui, cx);
+            });
             if let Some(veil) = veil(ui, cx) {
                 ui.label(RichText::new(veil.said).small().color(cx.theme.text_weak));
             }

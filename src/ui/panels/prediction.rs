@@ -3,7 +3,8 @@
 use eframe::egui::{RichText, Ui};
 
 use crate::{
-    capture::{Prediction, PredictionItem, PredictionRow, Token, words},
+    analysis::effect::telling_row,
+    capture::{Prediction, PredictionItem, PredictionRow},
     session::{Command, Focus},
     spec::HeadKind,
     text::share_text,
@@ -24,7 +25,7 @@ pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         .rows
         .iter()
         .find(|row| row.position.is_some() && row.position == wanted)
-        .or_else(|| default_row(prediction, capture.query_tokens(cx.pane.selection.stack())));
+        .or_else(|| telling_row(prediction, capture.query_tokens(cx.pane.selection.stack())));
     let Some(row) = row else { return };
     if let Some(position) = row.position {
         position_ui(ui, cx, prediction, position);
@@ -109,13 +110,6 @@ fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: &PredictionRow, after: &Pre
 fn table(top: &[PredictionItem]) -> String {
     let line = |item: &PredictionItem| format!("{}\t{}\t{}\n", item.id, item.label, item.probability);
     std::iter::once("id\ttext\tprobability\n".to_owned()).chain(top.iter().map(line)).collect()
-}
-
-/// What comes next after the whole text; of each token's row the masked one's, or the first word's.
-fn default_row<'a>(prediction: &'a Prediction, tokens: &[Token]) -> Option<&'a PredictionRow> {
-    let position = prediction.default_position(tokens, words::is_mask);
-    let row = position.and_then(|position| prediction.rows.iter().find(|row| row.position == Some(position)));
-    row.or_else(|| prediction.rows.last())
 }
 
 /// A picture and a text have one number: a bar over its only outcome would say nothing.

@@ -1,8 +1,12 @@
-//! What a made-up model reads of a text that is too long for it, and which of its tokens see all.
+//! What a made-up model reads of a text that is too long for it, which of its tokens see all, and what it can say.
+
+use std::sync::Arc;
 
 use attnscope::{
-    capture::{Edit, Excerpt, Keep, TextPart, TokenCount},
-    worker::{Input, TextInput, TooLong, WantedEdit},
+    capture::{Edit, Excerpt, Keep, Matrix, TextPart, TokenCount},
+    ids::ModelId,
+    spec::HeadKind,
+    worker::{EventKind, Input, Outcomes, TextInput, TooLong, WantedEdit},
 };
 
 use super::scripted::failure;
@@ -34,4 +38,26 @@ pub fn global(changes: &[WantedEdit]) -> Vec<usize> {
         _ => None,
     });
     chosen.unwrap_or_default()
+}
+
+/// Words that a made-up model can say.
+const N_OUTCOMES: usize = 1000;
+
+/// Logits with the probabilities that it predicts, of a short text: a changed run gives each a fifth less.
+pub fn logits(kind: HeadKind, n: usize, is_plain: bool) -> Option<Matrix> {
+    let n_rows = if kind == HeadKind::ImageClass { 1 } else { n };
+    let part = if is_plain { 1.0f32 } else { 0.8 };
+    let of = |row: usize, id: usize| {
+        let known = [0.5, 0.25, 0.01].map(|probability| part * probability);
+        let rest = (1.0 - known.iter().sum::<f32>()) / (N_OUTCOMES - 3) as f32;
+        id.checked_sub(10 * row).and_then(|nth| known.get(nth).copied()).unwrap_or(rest).ln()
+    };
+    let values = || (0..n_rows * N_OUTCOMES).map(|at| of(at / N_OUTCOMES, at % N_OUTCOMES)).collect::<Vec<f32>>();
+    (n_rows <= 64).then(|| Matrix::new(values(), [n_rows, N_OUTCOMES]).unwrap())
+}
+
+/// Everything that it can say.
+pub fn outcomes(model: ModelId) -> EventKind {
+    let labels = (0..N_OUTCOMES).map(|id| format!("word{id}").into()).collect();
+    EventKind::Outcomes(Arc::new(Outcomes::new(model, labels)))
 }

@@ -122,6 +122,7 @@ impl Play {
                 Request::Explain(_) => "explain",
                 Request::SecondOpinion(..) => "second opinion",
                 Request::Session(_) => "session",
+                Request::Outcomes(..) => "outcomes",
             })
             .collect()
     }

@@ -2,23 +2,32 @@
 
 use super::fuzzy::{Fit, fit};
 use crate::{
+    analysis::detect::{Definition, Detector, Kind},
     glossary::TERMS,
     ids::{HeadId, StackKind},
-    session::{Address, BookmarkCommand, Command, Focus, SessionCommand, gallery::EXAMPLES},
+    session::{
+        Address, BUNDLED_CORPORA, BookmarkCommand, Command, CorpusCommand, Focus, SessionCommand,
+        gallery::{EXAMPLES, Example},
+    },
     spec::ModelSpec,
     text::{capitalised, counted},
     ui::{
         PanelCtx,
         commands::UiCommand,
         panels::model_panel::{bundled_models, source_name, source_text},
+        views::subject,
     },
-    worker::ModelSource,
+    worker::{CorpusSource, ModelSource},
 };
 
 /// What every address begins with.
 const SCHEME: &str = "attnscope://";
 /// Tokens that are listed; the search of the left panel steps through any number.
 const MAX_TOKENS: usize = 24;
+/// Heads by kind that are listed, of all kinds together.
+const MAX_HEADS: usize = 12;
+/// Letters from which on a kind of head is looked for: ranking the heads takes a while in a long text.
+const LEAST_LETTERS: usize = 3;
 
 /// What a row does.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +39,7 @@ pub enum Chosen {
 }
 
 impl Chosen {
-    fn session(command: Command) -> Self {
+    pub(super) fn session(command: Command) -> Self {
         Self::Session(Box::new(command))
     }
 }
@@ -62,14 +71,77 @@ impl Row {
 /// in them.
 pub fn rows(cx: &PanelCtx<'_>, typed: &str, hits: &[usize]) -> Vec<Row> {
     let mut rows: Vec<Row> = named(cx).filter_map(|row| Some(Row { fit: fit(typed, &row.text)?, ..row })).collect();
+    rows.extend(kind_rows(cx, typed));
     if !typed.trim().is_empty() {
         rows.extend(terms().filter_map(|row| Some(Row { fit: fit(typed, &row.text)?, ..row })));
         rows.sort_by_key(|row| std::cmp::Reverse(row.fit.score));
     }
     let mut first: Vec<Row> = address_row(typed).into_iter().chain(head_row(cx, typed)).collect();
     first.extend(rows);
+    first.extend(mentioning_rows(typed));
     first.extend(token_rows(cx, hits));
     first
+}
+
+/// An example by its index.
+fn example_row(idx: usize, fit: Fit) -> Row {
+    let Example { title, hint, .. } = EXAMPLES[idx];
+    let chosen = Some(Chosen::session(Command::OpenExample(idx)));
+    Row { kind: "Example", text: title.to_owned(), detail: hint.to_owned(), chosen, reason: None, fit }
+}
+
+/// Examples that mention what was typed elsewhere than in their titles.
+fn mentioning_rows(typed: &str) -> impl Iterator<Item = Row> {
+    let mentions = !typed.trim().is_empty();
+    let mentions = move |example: &Example| mentions && fit(typed, example.title).is_none() && example.mentions(typed);
+    let found = EXAMPLES.iter().enumerate().filter(move |(_, example)| mentions(example));
+    found.map(|(idx, _)| example_row(idx, Fit { score: 0, at: Vec::new() }))
+}
+
+/// Heads of the kinds whose name has what was typed in it, with their scores.
+fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<Row> {
+    let needle = typed.trim().to_lowercase();
+    let is_meant = |detector: &Detector| detector.definition().title.to_lowercase().contains(&needle);
+    let meant: Vec<Detector> = Detector::kinds().filter(is_meant).collect();
+    let (Some(subject), false) = (subject(cx), needle.chars().count() < LEAST_LETTERS || meant.is_empty()) else {
+        return Vec::new();
+    };
+    let row = |detector: Detector, text: String, detail: String, head: Option<HeadId>| {
+        let fit = fit(typed, detector.definition().title)?;
+        let chosen = head.map(|head| Chosen::session(Command::SelectHead(head)));
+        let reason = head.is_none().then(|| detail.clone());
+        Some(Row { kind: "Head", text, detail, chosen, reason, fit })
+    };
+    let waiting = |why: &str| {
+        let rows = meant.iter().map(|it| row(*it, it.definition().title.to_owned(), why.to_owned(), None));
+        rows.flatten().collect()
+    };
+    let kinds = match cx.patterns.kinds(&subject, cx.pane.selection.stack()) {
+        Some(Ok(kinds)) => kinds,
+        Some(Err(refusal)) => return waiting(&refusal.to_string()),
+        None => return waiting("The heads are being ranked"),
+    };
+    let n_each = MAX_HEADS / meant.len();
+    let of_kind = |kind: &Kind| -> Vec<Row> {
+        let Definition { title, threshold, .. } = kind.detector.definition();
+        let rows = match &kind.heads {
+            Err(why) => {
+                vec![row(kind.detector, (*title).to_owned(), format!("Not defined in this input: {why}"), None)]
+            }
+            Ok(heads) => heads
+                .iter()
+                .take(n_each)
+                .map(|(head, score)| {
+                    let is_one = if kind.detector.holds(*score) { "at least" } else { "less than" };
+                    let least = threshold.map_or(0.0, |(least, _)| least);
+                    let detail = format!("Score {score:.2}, {is_one} {least}: select this head");
+                    row(kind.detector, format!("{title} {head}"), detail, Some(*head))
+                })
+                .collect(),
+        };
+        rows.into_iter().flatten().collect()
+    };
+    meant.iter().filter_map(|detector| kinds.of(*detector)).flat_map(of_kind).collect()
 }
 
 /// Everything that has a name of its own.
@@ -100,15 +172,16 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
     let recent = cx.session.settings.recent_models.iter();
     let recent = recent.filter(|source| !matches!(source, ModelSource::Bundled(_)));
     let recent = recent.map(move |source| model("Recent model", source.clone()));
-    let examples = EXAMPLES.iter().enumerate().map(move |(idx, example)| {
-        let open = Chosen::session(Command::OpenExample(idx));
-        row("Example", example.title.to_owned(), example.hint.to_owned(), open)
+    let examples = (0..EXAMPLES.len()).map(|idx| example_row(idx, Fit { score: 0, at: Vec::new() }));
+    let corpora = BUNDLED_CORPORA.iter().map(move |(name, what)| {
+        let open = CorpusCommand::Open(CorpusSource::path(*name));
+        row("Bundled corpus", (*name).to_owned(), (*what).to_owned(), Chosen::session(Command::Corpus(open)))
     });
     let bookmarks = cx.session.keeping.bookmarks.iter().enumerate().map(move |(idx, bookmark)| {
         let go = Chosen::session(Command::Session(SessionCommand::Bookmark(BookmarkCommand::GoTo(idx))));
         row("Bookmark", bookmark.name.clone(), "Go to this view".to_owned(), go)
     });
-    commands.chain(bookmarks).chain(recent).chain(bundled).chain(examples)
+    commands.chain(bookmarks).chain(recent).chain(bundled).chain(corpora).chain(examples)
 }
 
 /// The glossary, whose meanings stand in the list.

@@ -1,10 +1,10 @@
 //! Which output is explained: one choice for all methods.
 
-use eframe::egui::{ComboBox, RichText, Ui};
+use eframe::egui::{RichText, Ui};
 
+use super::OutcomeChoice;
 use crate::{
     capture::{Capture, PredictionRow, words},
-    text::share_text,
     ui::{ViewCtx, views::controls},
     worker::Target,
 };
@@ -31,34 +31,33 @@ pub fn target_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, target: Targe
         return;
     };
     let choose = |target: Target| controls::edit_options(cx, |options| options.lab.target = target);
-    let label =
-        |id: u32| row.top.iter().find(|item| item.id == id).map_or_else(|| format!("#{id}"), |item| item.label.clone());
     let best = row.top.first().map_or(0, |item| item.id);
     ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new("Why").color(cx.theme.text_weak));
         let chosen = target.class.unwrap_or(best);
-        let combo = ComboBox::from_id_salt("explained outcome").selected_text(label(chosen)).show_ui(ui, |ui| {
-            for item in &row.top {
-                let text = format!("{}  {}", item.label, share_text(item.probability));
-                if ui.selectable_label(item.id == chosen, text).clicked() {
-                    choose(Target { class: (item.id != best).then_some(item.id), ..target });
-                }
-            }
-        });
-        combo.response.on_hover_text("The output whose logit is explained");
+        let why = OutcomeChoice {
+            name: "Explained outcome",
+            meaning: "The output whose logit is explained",
+            row,
+            chosen: Some(chosen),
+            nothing: None,
+            except: target.against,
+        };
+        if let Some(Some(id)) = why.ui(ui, cx) {
+            choose(Target { class: (id != best).then_some(id), ..target });
+        }
         ui.label(RichText::new("and not").color(cx.theme.text_weak));
-        let against = target.against.map_or_else(|| "anything else".to_owned(), label);
-        let combo = ComboBox::from_id_salt("contrast outcome").selected_text(against).show_ui(ui, |ui| {
-            if ui.selectable_label(target.against.is_none(), "anything else").clicked() {
-                choose(Target { against: None, ..target });
-            }
-            for item in row.top.iter().filter(|item| item.id != chosen) {
-                if ui.selectable_label(target.against == Some(item.id), &item.label).clicked() {
-                    choose(Target { against: Some(item.id), ..target });
-                }
-            }
-        });
-        combo.response.on_hover_text("Explain the difference of two logits: what raises one over the other");
+        let against = OutcomeChoice {
+            name: "Contrast outcome",
+            meaning: "Explain the difference of two logits: what raises one over the other",
+            row,
+            chosen: target.against,
+            nothing: Some("anything else"),
+            except: Some(chosen),
+        };
+        if let Some(against) = against.ui(ui, cx) {
+            choose(Target { against, ..target });
+        }
         if let Some(position) = row.position {
             let tokens = capture.tokens(side_of(capture));
             let here = tokens.get(position).map_or("", |token| token.text.as_str());

@@ -1,0 +1,120 @@
+//! Heads by kind on the input that is shown: the best of each kind, and what the selected head is.
+
+use eframe::egui::{CollapsingHeader, RichText, Ui};
+
+use crate::{
+    analysis::{
+        detect::{Definition, Detector, HeadKinds, Kind},
+        reading::store::stack_cost,
+    },
+    ids::HeadId,
+    session::Command,
+    text::counted,
+    ui::{
+        ViewCtx,
+        theme::{GRID, text_size},
+        views::{copy_menu_ui, subject},
+        widgets::BarRow,
+    },
+};
+
+/// Pattern entries up to which heads are ranked without being asked for: some tenths of a second on one core.
+const UNASKED: usize = 1 << 25;
+/// Heads that a tooltip names.
+const N_NAMED: usize = 5;
+
+/// Draws the best head of each kind; a click goes there.
+pub fn kinds_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let Some(subject) = subject(cx) else { return };
+    let stack = cx.pane.selection.stack();
+    let opens = stack_cost(&subject.this, stack) <= UNASKED;
+    ui.add_space(2.0 * GRID);
+    let title = RichText::new("Heads by kind, in this input").size(text_size::SMALL).color(cx.theme.text_weak).strong();
+    CollapsingHeader::new(title).id_salt("heads by kind").default_open(opens).show_unindented(ui, |ui| {
+        let weak = |text: String| RichText::new(text).small().color(cx.theme.text_weak);
+        let kinds = match cx.patterns.kinds(&subject, stack) {
+            Some(Ok(kinds)) => kinds,
+            Some(Err(refusal)) => {
+                ui.label(weak(refusal.to_string()));
+                return;
+            }
+            None => {
+                ui.label(weak("Ranking the heads …".to_owned()));
+                return;
+            }
+        };
+        ui.spacing_mut().item_spacing.y = GRID / 2.0;
+        ui.label(weak(head_text(&kinds, cx.pane.selection.head)));
+        for kind in kinds.kinds.iter().filter(|kind| kind.heads.is_ok()) {
+            kind_ui(ui, cx, &kinds, kind);
+        }
+        let undefined = undefined_text(&kinds);
+        if !undefined.is_empty() {
+            ui.label(weak("Not defined here".to_owned())).on_hover_text(undefined);
+        }
+    });
+}
+
+fn kind_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: &HeadKinds, kind: &Kind) {
+    let Some(&(head, score)) = kind.ranked().first() else { return };
+    let is_one = kind.detector.holds(score);
+    let row = BarRow {
+        label: &format!("{}   {head}", kind.detector.definition().title),
+        fraction: score,
+        value: &format!("{score:.2}"),
+        color: if is_one { cx.theme.accent } else { cx.theme.text_weak },
+        selected: head == cx.pane.selection.head,
+    };
+    let response = row.ui(ui, cx.theme).on_hover_text(about(kind));
+    copy_menu_ui(&response, cx, "the scores of all heads", || table(kinds));
+    if response.clicked() {
+        cx.send(Command::SelectHead(head));
+    }
+}
+
+/// What the selected head is called.
+fn head_text(kinds: &HeadKinds, head: HeadId) -> String {
+    let name =
+        |(detector, score): &(Detector, f32)| format!("{} ({score:.2})", detector.definition().title.to_lowercase());
+    match kinds.of_head(head).iter().map(name).collect::<Vec<_>>().join(", ") {
+        names if names.is_empty() => format!("{head} is of none of these kinds"),
+        names => format!("{head}: {names}"),
+    }
+}
+
+/// Definition, threshold and the next heads of a kind.
+fn about(kind: &Kind) -> String {
+    let Definition { meaning, formula, threshold, applies, .. } = kind.detector.definition();
+    let mut lines = vec![(*meaning).to_owned(), (*formula).to_owned()];
+    if let Some((least, source)) = threshold {
+        let n = kind.n_of_kind();
+        let there_are = match n {
+            0 => "no head reaches it".to_owned(),
+            n => format!("{} {} it", counted(n, "head"), if n == 1 { "reaches" } else { "reach" }),
+        };
+        lines.push(format!("A head is called so from {least} on ({source}): {there_are}"));
+    }
+    lines.push(format!("Defined for {applies}"));
+    let named = kind.ranked().iter().take(N_NAMED).map(|(head, score)| format!("{head} {score:.2}"));
+    lines.push(named.collect::<Vec<_>>().join(", "));
+    lines.push("Click: select the first of these heads".to_owned());
+    lines.join("\n")
+}
+
+fn undefined_text(kinds: &HeadKinds) -> String {
+    let reason = |kind: &Kind| {
+        let why = kind.heads.as_ref().err()?;
+        Some(format!("{}: {why}", kind.detector.definition().title))
+    };
+    kinds.kinds.iter().filter_map(reason).collect::<Vec<_>>().join("\n")
+}
+
+/// Every score as a table for the clipboard.
+fn table(kinds: &HeadKinds) -> String {
+    let lines = kinds.kinds.iter().flat_map(|kind| {
+        let of_kind = kind.ranked().iter();
+        of_kind
+            .map(|(HeadId { layer, head, .. }, score)| format!("{}\t{layer}\t{head}\t{score}\n", kind.detector.name()))
+    });
+    std::iter::once("kind\tlayer\thead\tscore\n".to_owned()).chain(lines).collect()
+}

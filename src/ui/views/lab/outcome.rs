@@ -1,0 +1,134 @@
+//! The choice of an outcome: one of the most probable, or any other by its name.
+
+use eframe::egui::{ComboBox, Id, Key, PopupCloseBehavior, RichText, TextEdit, Ui};
+
+use crate::{
+    capture::PredictionRow,
+    session::Command,
+    text::{grouped, share_text},
+    ui::{ViewCtx, theme::GRID},
+};
+
+/// Names that are offered.
+const MAX_OFFERED: usize = 10;
+/// Tokens that a word of several could begin with.
+const MAX_BEGINNINGS: usize = 3;
+
+/// What is chosen, and from what.
+pub struct OutcomeChoice<'a> {
+    /// What the choice is called.
+    pub name: &'static str,
+    /// What it decides.
+    pub meaning: &'static str,
+    /// The most probable outcomes.
+    pub row: &'a PredictionRow,
+    /// What is chosen; `None` where nothing is.
+    pub chosen: Option<u32>,
+    /// What choosing nothing is called, where that can be chosen.
+    pub nothing: Option<&'static str>,
+    /// What cannot be chosen.
+    pub except: Option<u32>,
+}
+
+/// What an outcome is called: as it is predicted, or else as the model has it; its id until that is known.
+pub fn outcome_label(cx: &ViewCtx<'_>, row: &PredictionRow, id: u32) -> String {
+    let predicted = row.top.iter().find(|item| item.id == id).map(|item| item.label.as_str());
+    let listed = || cx.document.outcomes().and_then(|outcomes| outcomes.label(id));
+    predicted.or_else(listed).map_or_else(
+        || {
+            list(cx);
+            format!("#{id}")
+        },
+        str::to_owned,
+    )
+}
+
+/// Has the outcomes listed, once.
+fn list(cx: &ViewCtx<'_>) {
+    if cx.document.lacks_outcomes() {
+        cx.send(Command::ListOutcomes);
+    }
+}
+
+impl OutcomeChoice<'_> {
+    /// Draws the choice; what was chosen in this frame.
+    pub fn ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Option<u32>> {
+        let nothing = self.nothing.unwrap_or_default();
+        let text = self.chosen.map_or_else(|| nothing.to_owned(), |id| outcome_label(cx, self.row, id));
+        let mut choice = None;
+        // Only what is chosen closes it, so that something can be typed in it.
+        let combo = ComboBox::from_id_salt(self.name).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+        let combo = combo.selected_text(text).show_ui(ui, |ui| {
+            ui.set_min_width(60.0 * GRID);
+            if self.nothing.is_some() && ui.selectable_label(self.chosen.is_none(), nothing).clicked() {
+                choice = Some(None);
+            }
+            for item in self.row.top.iter().filter(|item| Some(item.id) != self.except) {
+                let text = format!("{}  {}", item.label, share_text(item.probability));
+                if ui.selectable_label(self.chosen == Some(item.id), text).clicked() {
+                    choice = Some(Some(item.id));
+                }
+            }
+            ui.separator();
+            choice = self.search_ui(ui, cx).map(Some).or(choice);
+            if choice.is_some() {
+                ui.close();
+            }
+        });
+        combo.response.accessible_name(self.name).on_hover_text(self.meaning);
+        choice
+    }
+
+    /// A field for a name, and those that it may become; the one that was chosen.
+    fn search_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<u32> {
+        let weak = |text: String| RichText::new(text).small().color(cx.theme.text_weak);
+        let id = Id::unique((self.name, cx.pane.id.0));
+        let mut typed: String = ui.data(|data| data.get_temp(id)).unwrap_or_default();
+        let (hint, name) = match self.row.position {
+            Some(_) => ("Any token, or # and its id", "Any token"),
+            None => ("Any class, or # and its number", "Any class"),
+        };
+        let field = TextEdit::singleline(&mut typed).hint_text(hint).desired_width(f32::INFINITY);
+        let field = ui.add(field).accessible_name(name);
+        let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        ui.data_mut(|data| data.insert_temp(id, typed.clone()));
+        let Some(outcomes) = cx.document.outcomes() else {
+            list(cx);
+            ui.label(weak("Its names are not listed yet".to_owned()));
+            return None;
+        };
+        let word = typed.trim();
+        if word.is_empty() {
+            ui.label(weak(format!("{} to choose from", grouped(outcomes.len()))));
+            return None;
+        }
+        let mut offered = outcomes.find(word, MAX_OFFERED);
+        if offered.is_empty() && word.starts_with('#') {
+            ui.label(weak(format!("There are ids from 0 to {}", grouped(outcomes.len().saturating_sub(1)))));
+        } else if !outcomes.has(word) && !word.starts_with('#') {
+            let is_token = self.row.position.is_some();
+            let is_none = offered.is_empty();
+            let beginnings = if is_token && is_none { outcomes.beginnings(word, MAX_BEGINNINGS) } else { Vec::new() };
+            let says = match (is_token, is_none) {
+                (false, _) => format!("No class is called “{word}”"),
+                (true, false) => format!("“{word}” is no single token of this model; these begin with it"),
+                (true, true) => format!("“{word}” is several tokens of this model; it may begin with one of these"),
+            };
+            ui.label(weak(says));
+            offered.extend(beginnings);
+        }
+        offered.retain(|id| Some(*id) != self.except);
+        let is_whole = outcomes.has(word) || word.starts_with('#');
+        let mut chosen = offered.first().copied().filter(|_| entered && is_whole);
+        for outcome in offered {
+            let text = format!("{}  #{outcome}", outcomes.label(outcome).unwrap_or_default());
+            if ui.selectable_label(self.chosen == Some(outcome), text).clicked() {
+                chosen = Some(outcome);
+            }
+        }
+        if chosen.is_some() {
+            ui.data_mut(|data| data.remove_temp::<String>(id));
+        }
+        chosen
+    }
+}
